@@ -1,0 +1,28 @@
+# What a build of Sluice itself assumes when its user said nothing. A parent project's choices stand.
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+  endif()
+  if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(SLUICE_CCACHE ccache)
+    mark_as_advanced(SLUICE_CCACHE)
+    if(SLUICE_CCACHE)
+      set(CMAKE_CXX_COMPILER_LAUNCHER "${SLUICE_CCACHE}")
+    endif()
+  endif()
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(SLUICE_SANITIZE)
+  add_compile_options(-fsanitize=${SLUICE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SLUICE_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND SLUICE_SANITIZE MATCHES "undefined")
+    # clang 14 cannot compile coroutines with the function sanitizer.
+    add_compile_options(-fno-sanitize=function)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND SLUICE_SANITIZE MATCHES "thread")
+    # g++ warns of every fence, Asio's included.
+    add_compile_options(-Wno-tsan)
+  endif()
+endif()

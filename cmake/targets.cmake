@@ -1,0 +1,55 @@
+# The kinds of target that the folders' CMakeLists.txt are made of.
+
+# sluice_library(<target> <component>): a library with sources; the folders add theirs with target_sources().
+function(sluice_library target component)
+  add_library(${target})
+  add_library(sluice::${component} ALIAS ${target})
+  string(REPLACE "_" "-" file_name ${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${component}
+    OUTPUT_NAME ${file_name}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+  )
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target}
+    PUBLIC
+      "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+      "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
+    PRIVATE "${PROJECT_SOURCE_DIR}"
+  )
+  sluice_warnings(${target})
+endfunction()
+
+# sluice_headers(<component>): a library that is only headers.
+function(sluice_headers component)
+  add_library(sluice_${component} INTERFACE)
+  add_library(sluice::${component} ALIAS sluice_${component})
+  set_target_properties(sluice_${component} PROPERTIES EXPORT_NAME ${component})
+  target_link_libraries(sluice_${component} INTERFACE sluice::sluice)
+endfunction()
+
+# sluice_program(<target> SOURCES <file>... [LIBRARIES <target>...])
+function(sluice_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE sluice::sluice ${arg_LIBRARIES})
+  sluice_warnings(${target})
+  sluice_hardening(${target})
+endfunction()
+
+# sluice_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
+# One Catch2 program, one entry of ctest. Label `redis`: starts a redis-server, whose path it finds in
+# the environment (SLUICE_REDIS_SERVER) or in PATH.
+function(sluice_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  sluice_program(test_${name} SOURCES ${arg_SOURCES}
+    LIBRARIES sluice_test_main ${arg_LIBRARIES}
+  )
+  add_test(NAME ${name} COMMAND test_${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()
