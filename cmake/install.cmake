@@ -1,0 +1,81 @@
+# What is installed: one export set per component, so that a component left out is a missing file
+# that sluice-config.cmake can name.
+include(CMakePackageConfigHelpers)
+
+set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/sluice")
+
+# Relocatable: a pkg-config file finds the prefix from the folder it lies in.
+file(RELATIVE_PATH SLUICE_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" SLUICE_PC_TO_PREFIX "${SLUICE_PC_TO_PREFIX}")
+
+# A static library leaves its own libraries to whoever links it.
+if(BUILD_SHARED_LIBS)
+  set(SLUICE_PC_REDIS_REQUIRES
+    "Requires: sluice = ${PROJECT_VERSION}\nRequires.private: hiredis >= 0.14"
+  )
+else()
+  set(SLUICE_PC_REDIS_REQUIRES "Requires: sluice = ${PROJECT_VERSION}, hiredis >= 0.14")
+endif()
+
+function(sluice_install component)
+  set(target sluice_${component})
+  if(component STREQUAL "sluice")
+    set(target sluice)
+  endif()
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  install(TARGETS ${target} EXPORT sluice-${component}-targets
+    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  )
+  install(EXPORT sluice-${component}-targets NAMESPACE sluice:: DESTINATION "${package_folder}")
+
+  get_target_property(kind ${target} TYPE)
+  if(NOT kind STREQUAL "INTERFACE_LIBRARY")
+    get_target_property(name ${target} OUTPUT_NAME)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc" @ONLY)
+    install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"
+      DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+    )
+  endif()
+endfunction()
+
+foreach(component sluice asio redis sim testing)
+  sluice_install(${component})
+endforeach()
+
+set(headers_left_out "")
+if(NOT SLUICE_ASIO)
+  list(APPEND headers_left_out PATTERN "asio.hpp" EXCLUDE)
+endif()
+if(NOT SLUICE_REDIS)
+  list(APPEND headers_left_out PATTERN "redis" EXCLUDE)
+endif()
+if(NOT SLUICE_SIM)
+  list(APPEND headers_left_out PATTERN "sim" EXCLUDE)
+endif()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/sluice"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING PATTERN "*.hpp" ${headers_left_out}
+)
+
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/sluice-config.cmake.in" "${CMAKE_CURRENT_BINARY_DIR}/sluice-config.cmake"
+  INSTALL_DESTINATION "${package_folder}"
+)
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/sluice-config-version.cmake"
+  COMPATIBILITY SameMinorVersion
+)
+install(FILES
+  "${CMAKE_CURRENT_BINARY_DIR}/sluice-config.cmake"
+  "${CMAKE_CURRENT_BINARY_DIR}/sluice-config-version.cmake"
+  DESTINATION "${package_folder}"
+)
+
+foreach(program sluice-sim sluice-demo)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  endif()
+endforeach()
