@@ -53,3 +53,22 @@ function(sluice_test name)
   add_test(NAME ${name} COMMAND test_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
 endfunction()
+
+# sluice_bench(<name> SOURCES <file>... [LIBRARIES <target>...]): a Google Benchmark program, bench_<name>.
+# It is not hardened: it measures what users build.
+function(sluice_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(bench_${name} ${arg_SOURCES})
+  target_include_directories(bench_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(bench_${name} PRIVATE sluice::sluice benchmark::benchmark_main ${arg_LIBRARIES})
+  sluice_warnings(bench_${name})
+endfunction()
+
+# sluice_example(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...])
+# A program of the documentation, which is also a test: it must end with 0.
+function(sluice_example name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
+  sluice_program(example_${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
+  add_test(NAME example_${name} COMMAND example_${name})
+  set_tests_properties(example_${name} PROPERTIES TIMEOUT 60 LABELS "example;${arg_LABELS}")
+endfunction()
