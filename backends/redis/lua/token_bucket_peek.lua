@@ -1,0 +1,2 @@
+-- token_bucket.peek as a script of one step.
+local KIND, decide = 1, token_bucket_peek

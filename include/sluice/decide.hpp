@@ -1,0 +1,75 @@
+// The forms of one call to a store: blocking, callback, future and co_await. All of them sit on
+// Store::execute(). Thread-safe as the store is.
+//
+// The Asio form (any completion token) is in sluice/asio.hpp.
+#pragma once
+
+#include <coroutine>
+#include <future>
+#include <memory>
+#include <span>
+
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+/// Blocks until the store has answered. Throws std::system_error if it could not decide.
+/// No allocation; on a store without I/O, no waiting.
+Decision decide(Store& store, const Plan& plan);
+
+/// The same without exceptions: on failure `error` is set and the decision is not allowed.
+/// `each`, if not empty, receives the decision of each step. REQUIRES: room for every step.
+Decision decide(Store& store, const Plan& plan, std::error_code& error,
+                std::span<Decision> each = {}) noexcept;
+
+/// Decides plans that do not depend on each other, as one batch: results[i] and errors[i] answer
+/// plans[i]. Blocks until all are answered. REQUIRES: three spans of the same size.
+void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision> results,
+                  std::span<std::error_code> errors) noexcept;
+
+/// Calls `handler(std::error_code, Decision)` once: before this returns, or later on a thread of
+/// the store. The handler must not throw (std::terminate). One allocation.
+template <class Handler>
+void async_decide(Store& store, const Plan& plan, Handler handler) {
+  auto owned = std::make_unique<Handler>(std::move(handler));
+  const auto run = [](void* context, const Outcome& outcome) noexcept {
+    const std::unique_ptr<Handler> mine(static_cast<Handler*>(context));
+    (*mine)(outcome.error, outcome.decision);
+  };
+  store.execute(plan, Completion(run, owned.release()));
+}
+
+/// The answer as a future; a failure is a std::system_error in it.
+[[nodiscard]] std::future<Decision> future_decide(Store& store, const Plan& plan);
+
+/// The answer of an awaited call.
+struct Answer {
+  std::error_code error;
+  Decision decision;
+};
+
+/// `const auto [error, decision] = co_await awaitable_decide(store, plan);` in any coroutine that
+/// awaits plain awaitables. Resumes at once, or on the thread of the store that completes the call.
+/// The steps must live until the co_await is over: await it in the expression that makes it. If the
+/// coroutine is destroyed while it waits, the behaviour is undefined: cancel it and let it end.
+class [[nodiscard]] awaitable_decide {
+ public:
+  awaitable_decide(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
+  awaitable_decide(const awaitable_decide&) = delete;
+  awaitable_decide& operator=(const awaitable_decide&) = delete;
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> waiter) noexcept;
+  [[nodiscard]] Answer await_resume() const noexcept { return answer_; }
+
+ private:
+  static void complete(void* self, const Outcome& outcome) noexcept;
+
+  Store& store_;
+  Plan plan_;
+  Answer answer_;
+  std::coroutine_handle<> waiter_;
+  std::atomic<bool> met_{false};  // set by whichever comes first: the answer or the suspension
+};
+
+}  // namespace sluice

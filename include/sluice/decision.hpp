@@ -1,0 +1,38 @@
+// The answer to one request. A plain value.
+#pragma once
+
+#include <cstdint>
+
+#include "sluice/time.hpp"
+
+namespace sluice {
+
+/// Where an answer came from.
+enum class Source : std::uint8_t { memory, virtual_store, redis, other };
+
+/// May the call go ahead, and if not, when? Worked example, 10 a second with burst 5, all spent:
+/// `{allowed = false, limit = 5, remaining = 0, retry_after = 100 ms, reset_after = 500 ms}`.
+struct Decision {
+  /// The call may go ahead, and its cost has been charged.
+  bool allowed = false;
+  Source source = Source::other;
+  /// Which step of the plan this answer is about, counted from 0. Refused: the step that must be
+  /// waited for longest. Allowed: the step with the least remaining. Failed: the step at fault.
+  std::uint16_t step = 0;
+  /// The most that can be spent at once, in units of cost.
+  Word limit = 0;
+  /// What could still be spent at once after this answer, in whole units of cost, 0 to limit.
+  Word remaining = 0;
+  /// Exact: asked again alone, the same request is refused 1 us before `at + retry_after` and
+  /// allowed at it. Zero when allowed.
+  Span retry_after{0};
+  /// From `at` until nothing is spent any more, if nothing else is asked.
+  Span reset_after{0};
+  /// When it was decided, by the store's clock.
+  Time at{};
+
+  [[nodiscard]] explicit operator bool() const noexcept { return allowed; }
+  friend bool operator==(const Decision&, const Decision&) = default;
+};
+
+}  // namespace sluice

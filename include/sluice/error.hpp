@@ -1,0 +1,79 @@
+// Why a call failed. A refusal is not an error: it is a Decision.
+#pragma once
+
+#include <string>
+#include <system_error>
+
+namespace sluice {
+
+/// What went wrong. The numbers are part of the protocol with the scripts (their `prelude.lua`)
+/// and do not change. Every code belongs to exactly one of the two conditions of `Failure`.
+enum class Errc {
+  // The request itself. Nothing was sent.
+  cost_exceeds_capacity = 1,  ///< this cost can never be admitted by this quota
+  invalid_cost = 2,           ///< below zero, or not a whole number below 2^52
+  invalid_key = 3,            ///< an empty tag or name, or a part longer than 1 MiB
+  duplicate_key = 4,          ///< the same key twice in one plan
+  invalid_plan = 5,           ///< no step, or more than Plan::max_steps
+  unsupported_operation = 6,  ///< this store does not know the operation
+  would_deadlock = 7,         ///< a blocking call on the store's own I/O thread
+
+  // The store could not take the request. Nothing was executed.
+  store_full = 8,      ///< no room for this key's state, nor for its overflow
+  queue_full = 9,      ///< too many calls in flight
+  not_connected = 10,  ///< no connection to the server within the deadline
+  timed_out = 11,      ///< the deadline passed before the request was sent
+  cancelled = 12,      ///< cancelled before the request was sent
+  shut_down = 13,      ///< the store was destroyed
+  forked = 14,         ///< the store was made in another process, before a fork
+
+  // What was found under the key. Nothing was changed.
+  wrong_type = 15,     ///< the key holds something that this library did not write
+  wrong_kind = 16,     ///< the key holds the state of another algorithm, or of a newer version
+  corrupt_state = 17,  ///< the key holds a state whose values cannot be
+
+  // The server's own words. Nothing was executed.
+  no_script = 18,
+  loading = 19,
+  read_only = 20,
+  moved = 21,
+  ask = 22,
+  try_again = 23,
+  cluster_down = 24,
+  cross_slot = 25,
+  no_replicas = 26,
+  out_of_memory = 27,
+  master_down = 28,
+  busy = 29,
+  misconfigured = 30,
+  no_auth = 31,
+  wrong_password = 32,
+  no_permission = 33,
+  too_many_clients = 34,
+  server_error = 35,  ///< any other error reply
+
+  // Sent, and it is not known whether it was executed.
+  unknown = 36,  ///< no answer came: deadline, cancellation or a lost connection after sending
+  protocol_error = 37,  ///< the answer made no sense; the connection was dropped
+};
+
+/// Whether a failed request may have been executed. Compare: `error == Failure::unknown`.
+enum class Failure {
+  not_executed = 1,  ///< certainly not: it is safe to ask again
+  unknown,           ///< perhaps: asking again may charge twice
+};
+
+/// The category of Errc, named "sluice".
+[[nodiscard]] const std::error_category& error_category() noexcept;
+/// The category of Failure, named "sluice.failure".
+[[nodiscard]] const std::error_category& failure_category() noexcept;
+
+[[nodiscard]] std::error_code make_error_code(Errc code) noexcept;
+[[nodiscard]] std::error_condition make_error_condition(Failure failure) noexcept;
+
+}  // namespace sluice
+
+template <>
+struct std::is_error_code_enum<sluice::Errc> : std::true_type {};
+template <>
+struct std::is_error_condition_enum<sluice::Failure> : std::true_type {};

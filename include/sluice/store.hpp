@@ -1,0 +1,94 @@
+// A Store decides plans. It owns the state of every key and the clock that the rules see.
+#pragma once
+
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "sluice/clock.hpp"
+#include "sluice/decision.hpp"
+#include "sluice/plan.hpp"
+
+namespace sluice {
+
+/// How a call ended. If `error` is set nothing else counts but `decision.step`, the step at fault.
+struct Outcome {
+  std::error_code error;
+  Decision decision;  ///< of the plan as a whole
+  /// Of each step, in the order of the plan; lives only while the completion runs. In a refused
+  /// plan a step that would have admitted reports what would have remained. Empty on error.
+  std::span<const Decision> steps;
+};
+
+/// Receives the outcome of one call, exactly once. Two words, no allocation. Destroyed unused, it
+/// delivers Errc::shut_down, so that a caller never waits for ever. Move-only.
+class Completion {
+ public:
+  using Function = void (*)(void* context, const Outcome& outcome) noexcept;
+
+  Completion(Function function, void* context) noexcept : function_(function), context_(context) {}
+  Completion(Completion&& other) noexcept
+      : function_(std::exchange(other.function_, nullptr)), context_(other.context_) {}
+  Completion& operator=(Completion&& other) noexcept {
+    std::swap(function_, other.function_);
+    std::swap(context_, other.context_);
+    return *this;
+  }
+  ~Completion() {
+    if (function_ != nullptr) fail(Errc::shut_down);
+  }
+
+  /// True until the outcome was delivered or the object moved from.
+  [[nodiscard]] explicit operator bool() const noexcept { return function_ != nullptr; }
+
+  /// Delivers the outcome. REQUIRES: not delivered yet.
+  void operator()(const Outcome& outcome) noexcept {
+    std::exchange(function_, nullptr)(context_, outcome);
+  }
+
+  /// Delivers an error about `step`.
+  void fail(std::error_code error, std::uint16_t step = 0) noexcept;
+
+ private:
+  Function function_;
+  void* context_;
+};
+
+/// What limiters are written against. Thread-safe: any member may be called from any thread.
+class Store {
+ public:
+  Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  /// Calls still under way complete with an error before the destructor returns.
+  virtual ~Store() = default;
+
+  /// Runs every step of the plan at one instant of the store's clock; if any step refuses, nothing
+  /// is written. `done` is called exactly once: before execute() returns, or later on a thread of
+  /// the store. The plan is read before execute() returns. Never throws: what goes wrong is the
+  /// outcome's error.
+  virtual void execute(const Plan& plan, Completion done) noexcept = 0;
+
+  /// Runs plans that do not depend on each other; the i-th of `done` answers the i-th plan. A store
+  /// may share one reading of its clock among them. By default, execute() of each in turn.
+  /// REQUIRES: both spans of the same size.
+  virtual void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept;
+
+  /// The clock that decisions are made on, and waiting is to be measured on.
+  [[nodiscard]] virtual Clock& clock() noexcept = 0;
+
+  /// Prepares `binding` for a key that will be used often. By default it stays empty.
+  virtual void bind(const Key& key, Binding& binding) noexcept;
+
+  /// False on a thread that must not block until this store answers: its own I/O thread.
+  [[nodiscard]] virtual bool may_block() const noexcept { return true; }
+};
+
+/// Delivers the outcome of a plan from the verdicts of its steps, all made at `at`: the first
+/// failed step, else the refused step that must be waited for longest, else the step with the
+/// least remaining. For those who write stores.
+/// REQUIRES: as many verdicts as steps, at most Plan::max_steps.
+void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts, Time at,
+              Source source, Completion& done) noexcept;
+
+}  // namespace sluice

@@ -1,0 +1,152 @@
+// The blocking, future and co_await forms of Store::execute().
+#include "sluice/decide.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace sluice {
+namespace {
+
+/// An address that tells threads apart.
+const void* this_thread() noexcept {
+  static thread_local char mark;
+  return &mark;
+}
+
+/// The calls that one blocked thread waits for. What completes on the waiting thread itself costs
+/// no atomic operation; what completes elsewhere is counted under the mutex.
+class Group {
+ public:
+  void arrive() noexcept {
+    if (this_thread() == owner_) {
+      ++local_;
+      return;
+    }
+    // The waiter takes the mutex before it goes on, so this object outlives the notification.
+    const std::lock_guard lock(mutex_);
+    remote_.store(remote_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    remote_.notify_one();
+  }
+
+  void wait_for(std::size_t calls) noexcept {
+    if (local_ == calls) return;
+    for (;;) {
+      const std::size_t seen = remote_.load(std::memory_order_acquire);
+      if (local_ + seen == calls) break;
+      remote_.wait(seen, std::memory_order_acquire);
+    }
+    const std::lock_guard lock(mutex_);
+  }
+
+ private:
+  const void* owner_ = this_thread();
+  std::size_t local_ = 0;
+  std::atomic<std::size_t> remote_{0};
+  std::mutex mutex_;
+};
+
+struct Call {
+  Group* group;
+  Decision* result;
+  std::error_code* error;
+  std::span<Decision> each;
+
+  static void complete(void* context, const Outcome& outcome) noexcept {
+    const Call& call = *static_cast<Call*>(context);
+    *call.error = outcome.error;
+    *call.result = outcome.decision;
+    if (!call.each.empty()) std::ranges::copy(outcome.steps, call.each.begin());
+    call.group->arrive();
+  }
+};
+
+}  // namespace
+
+Decision decide(Store& store, const Plan& plan, std::error_code& error,
+                std::span<Decision> each) noexcept {
+  Decision result;
+  if (!store.may_block()) {
+    error = Errc::would_deadlock;
+    return result;
+  }
+  Group group;
+  Call call{&group, &result, &error, each};
+  store.execute(plan, Completion(&Call::complete, &call));
+  group.wait_for(1);
+  return result;
+}
+
+Decision decide(Store& store, const Plan& plan) {
+  std::error_code error;
+  const Decision decision = decide(store, plan, error);
+  if (error) throw std::system_error(error, "sluice::decide");
+  return decision;
+}
+
+namespace {
+
+/// Batches go through in runs of this many, so that nothing is allocated.
+constexpr std::size_t run_length = 32;
+
+void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> results,
+                std::span<std::error_code> errors) noexcept {
+  Group group;
+  std::array<Call, run_length> calls;
+  alignas(Completion) std::array<std::byte, sizeof(Completion) * run_length> storage;
+  auto* done = reinterpret_cast<Completion*>(storage.data());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    calls[i] = Call{&group, &results[i], &errors[i], {}};
+    std::construct_at(done + i, &Call::complete, &calls[i]);
+  }
+  store.execute_batch(plans, {done, plans.size()});
+  std::destroy_n(done, plans.size());
+  group.wait_for(plans.size());
+}
+
+}  // namespace
+
+void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision> results,
+                  std::span<std::error_code> errors) noexcept {
+  if (!store.may_block()) {
+    std::ranges::fill(errors, make_error_code(Errc::would_deadlock));
+    return;
+  }
+  while (!plans.empty()) {
+    const std::size_t run = std::min(plans.size(), run_length);
+    decide_run(store, plans.first(run), results.first(run), errors.first(run));
+    plans = plans.subspan(run);
+    results = results.subspan(run);
+    errors = errors.subspan(run);
+  }
+}
+
+std::future<Decision> future_decide(Store& store, const Plan& plan) {
+  std::promise<Decision> promise;
+  auto future = promise.get_future();
+  async_decide(store, plan,
+               [promise = std::move(promise)](std::error_code error, Decision decision) mutable {
+                 if (error) {
+                   promise.set_exception(
+                       std::make_exception_ptr(std::system_error(error, "sluice::future_decide")));
+                 } else {
+                   promise.set_value(decision);
+                 }
+               });
+  return future;
+}
+
+void awaitable_decide::complete(void* self, const Outcome& outcome) noexcept {
+  auto& call = *static_cast<awaitable_decide*>(self);
+  call.answer_ = {outcome.error, outcome.decision};
+  // Acquire: `waiter_` was stored before the coroutine arrived. Release: publishes the answer.
+  if (call.met_.exchange(true, std::memory_order_acq_rel)) call.waiter_.resume();
+}
+
+bool awaitable_decide::await_suspend(std::coroutine_handle<> waiter) noexcept {
+  waiter_ = waiter;
+  store_.execute(plan_, Completion(&awaitable_decide::complete, this));
+  // If the answer is here already, go on without suspending.
+  return !met_.exchange(true, std::memory_order_acq_rel);
+}
+
+}  // namespace sluice

@@ -1,0 +1,133 @@
+// The texts of the error codes.
+#include "sluice/error.hpp"
+
+namespace sluice {
+namespace {
+
+const char* text(Errc code) noexcept {
+  switch (code) {
+    case Errc::cost_exceeds_capacity:
+      return "the cost exceeds the capacity: it can never be admitted";
+    case Errc::invalid_cost:
+      return "the cost must be a whole number from 0 to the capacity";
+    case Errc::invalid_key:
+      return "each part of a key must have 1 byte to 1 MiB";
+    case Errc::duplicate_key:
+      return "the same key occurs twice in one plan";
+    case Errc::invalid_plan:
+      return "a plan must have 1 to 16 steps";
+    case Errc::unsupported_operation:
+      return "the store does not know this operation";
+    case Errc::would_deadlock:
+      return "a blocking call on the store's own I/O thread";
+    case Errc::store_full:
+      return "the store has no room for this key";
+    case Errc::queue_full:
+      return "too many calls are in flight to the store";
+    case Errc::not_connected:
+      return "no connection to the store within the deadline";
+    case Errc::timed_out:
+      return "the deadline passed before the request was sent";
+    case Errc::cancelled:
+      return "cancelled before the request was sent";
+    case Errc::shut_down:
+      return "the store was shut down";
+    case Errc::forked:
+      return "the store belongs to the parent process; make one after the fork";
+    case Errc::wrong_type:
+      return "the key holds a value that is not a limiter's state";
+    case Errc::wrong_kind:
+      return "the key holds the state of another algorithm or version";
+    case Errc::corrupt_state:
+      return "the state under the key is corrupt";
+    case Errc::no_script:
+      return "the server lost the script (NOSCRIPT)";
+    case Errc::loading:
+      return "the server is loading its data (LOADING)";
+    case Errc::read_only:
+      return "the server is a read-only replica (READONLY)";
+    case Errc::moved:
+      return "the slot is served by another node (MOVED)";
+    case Errc::ask:
+      return "the slot is migrating to another node (ASK)";
+    case Errc::try_again:
+      return "the slot is being moved (TRYAGAIN)";
+    case Errc::cluster_down:
+      return "the cluster is down (CLUSTERDOWN)";
+    case Errc::cross_slot:
+      return "the keys of the plan are in different slots (CROSSSLOT)";
+    case Errc::no_replicas:
+      return "the server has too few replicas to write (NOREPLICAS)";
+    case Errc::out_of_memory:
+      return "the server is out of memory (OOM)";
+    case Errc::master_down:
+      return "the replica has lost its master (MASTERDOWN)";
+    case Errc::busy:
+      return "the server is busy with a script (BUSY)";
+    case Errc::misconfigured:
+      return "the server cannot persist its data (MISCONF)";
+    case Errc::no_auth:
+      return "the server asks for authentication (NOAUTH)";
+    case Errc::wrong_password:
+      return "the server refused the user or password (WRONGPASS)";
+    case Errc::no_permission:
+      return "the server's ACL forbids this (NOPERM)";
+    case Errc::too_many_clients:
+      return "the server has too many clients";
+    case Errc::server_error:
+      return "the server answered with an error";
+    case Errc::unknown:
+      return "sent, but no answer came: it may have been executed";
+    case Errc::protocol_error:
+      return "the answer made no sense: it may have been executed";
+  }
+  return "unknown error code";
+}
+
+bool is_unknown(Errc code) noexcept {
+  return code == Errc::unknown || code == Errc::protocol_error;
+}
+
+class ErrorCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "sluice"; }
+  [[nodiscard]] std::string message(int value) const override {
+    return text(static_cast<Errc>(value));
+  }
+  [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override {
+    return make_error_condition(is_unknown(static_cast<Errc>(value)) ? Failure::unknown
+                                                                     : Failure::not_executed);
+  }
+};
+
+class FailureCategory final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "sluice.failure"; }
+  [[nodiscard]] std::string message(int value) const override {
+    return static_cast<Failure>(value) == Failure::unknown
+               ? "it is not known whether it was executed"
+               : "it was not executed";
+  }
+};
+
+}  // namespace
+
+const std::error_category& error_category() noexcept {
+  static const ErrorCategory category;
+  return category;
+}
+
+const std::error_category& failure_category() noexcept {
+  static const FailureCategory category;
+  return category;
+}
+
+std::error_code make_error_code(Errc code) noexcept {
+  return {static_cast<int>(code), error_category()};
+}
+
+std::error_condition make_error_condition(Failure failure) noexcept {
+  return {static_cast<int>(failure), failure_category()};
+}
+
+}  // namespace sluice

@@ -1,0 +1,52 @@
+// The rendering of keys. Escaping makes it injective; hashing keeps it short.
+#include "sluice/key.hpp"
+
+#include "siphash.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view hex_digits = "0123456789abcdef";
+
+constexpr bool is_plain(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~@+=,/").find(c) != std::string_view::npos;
+}
+
+void append_hash(std::string& out, std::string_view part, const HashKey& secret) {
+  out += '#';
+  for (const std::uint64_t word : detail::SipHash24(secret)(part)) {
+    for (int shift = 60; shift >= 0; shift -= 4) out += hex_digits[word >> shift & 15];
+  }
+}
+
+void append_part(std::string& out, std::string_view part, const HashKey& secret) {
+  if (part.size() > Key::max_plain_bytes) return append_hash(out, part, secret);
+  for (const char c : part) {
+    if (is_plain(c)) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += hex_digits[byte >> 4];
+      out += hex_digits[byte & 15];
+    }
+  }
+}
+
+}  // namespace
+
+void append_rendered(std::string& out, const Key& key, const HashKey& secret) {
+  out += '{';
+  append_part(out, key.tag, secret);
+  out += "}:";
+  append_part(out, key.name, secret);
+}
+
+std::string render(const Key& key, const HashKey& secret) {
+  std::string out;
+  append_rendered(out, key, secret);
+  return out;
+}
+
+}  // namespace sluice
