@@ -1,4 +1,6 @@
 # Flags for our own code. None of them reaches a user of the library.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
 
 function(sluice_warnings target)
   target_compile_options(${target} PRIVATE
