@@ -1,21 +1,26 @@
-// A user's program: limits on the clock of a unit test, with what an installed Sluice offers.
+// A user's program: one limiter on each store that the installed Sluice offers.
 // Threading: single-threaded.
 #include <cstdio>
 
-#include "sluice/algorithms/token_bucket.hpp"
-#include "sluice/clock.hpp"
-#include "sluice/quota.hpp"
+#include "sluice/sluice.hpp"
 
-int main() {
-  const sluice::VirtualClock clock;
-  const auto quota = sluice::Quota::per_second(10).burst(5);
-  sluice::TokenBucketRule::State state;
+namespace {
+
+// 5 of 7 calls at the same moment fit a burst of 5.
+bool admits_its_burst(const char* name, sluice::Store& store) {
+  const sluice::TokenBucket bucket{store, "calls", sluice::Quota::per_minute(1).burst(5)};
   int allowed = 0;
   for (int i = 0; i < 7; ++i) {
-    const auto args = sluice::TokenBucketRule::args(quota, 1);
-    const auto now = clock.now().time_since_epoch().count();
-    if (sluice::TokenBucketRule::take(state, args, now).status == 1) ++allowed;
+    if (bucket.try_acquire("alice")) ++allowed;
   }
-  std::printf("allowed %d of 7\n", allowed);
-  return allowed == 5 ? 0 : 1;
+  std::printf("%s: allowed %d of 7\n", name, allowed);
+  return allowed == 5;
+}
+
+}  // namespace
+
+int main() {
+  sluice::VirtualClock clock;
+  const auto virtual_store = sluice::make_virtual_store(clock);
+  return admits_its_burst("virtual", *virtual_store) ? 0 : 1;
 }
