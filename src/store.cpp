@@ -4,13 +4,13 @@
 namespace sluice {
 namespace {
 
-Decision to_decision(const Step& step, const Verdict& verdict, std::size_t index, Time at,
+Decision to_decision(Word limit, const Verdict& verdict, std::size_t index, Time at,
                      Source source) noexcept {
   Decision decision;
   decision.allowed = verdict.status == Verdict::allowed;
   decision.source = source;
   decision.step = static_cast<std::uint16_t>(index);
-  decision.limit = step.args[0];
+  decision.limit = limit;
   decision.remaining = verdict.remaining;
   decision.retry_after = Span{verdict.retry_after};
   decision.reset_after = Span{verdict.reset_after};
@@ -56,18 +56,29 @@ PlanFault find_fault(const Plan& plan) noexcept {
   return {};
 }
 
-void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts, Time at,
+void conclude(std::span<const Word> limits, std::span<const Verdict> verdicts, Time at,
               Source source, Completion& done) noexcept {
+  if (limits.size() == 1 && verdicts[0].status >= 0) {
+    const Decision only = to_decision(limits[0], verdicts[0], 0, at, source);
+    return done(Outcome{{}, only, {&only, 1}});
+  }
   std::array<Decision, Plan::max_steps> each;
   std::size_t decisive = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
+  for (std::size_t i = 0; i < limits.size(); ++i) {
     if (verdicts[i].status < 0) {
       return done.fail(static_cast<Errc>(-verdicts[i].status), static_cast<std::uint16_t>(i));
     }
-    each[i] = to_decision(steps[i], verdicts[i], i, at, source);
+    each[i] = to_decision(limits[i], verdicts[i], i, at, source);
     if (decides_over(each[i], each[decisive])) decisive = i;
   }
-  done(Outcome{{}, each[decisive], {each.data(), steps.size()}});
+  done(Outcome{{}, each[decisive], {each.data(), limits.size()}});
+}
+
+void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts, Time at,
+              Source source, Completion& done) noexcept {
+  std::array<Word, Plan::max_steps> limits;
+  for (std::size_t i = 0; i < steps.size(); ++i) limits[i] = steps[i].args[0];
+  conclude({limits.data(), steps.size()}, verdicts, at, source, done);
 }
 
 }  // namespace sluice

@@ -86,8 +86,12 @@ class Store {
 
 /// Delivers the outcome of a plan from the verdicts of its steps, all made at `at`: the first
 /// failed step, else the refused step that must be waited for longest, else the step with the
-/// least remaining. For those who write stores.
-/// REQUIRES: as many verdicts as steps, at most Plan::max_steps.
+/// least remaining. `limits[i]` is argument 0 of step i. For those who write stores.
+/// REQUIRES: as many limits as verdicts, 1 to Plan::max_steps.
+void conclude(std::span<const Word> limits, std::span<const Verdict> verdicts, Time at,
+              Source source, Completion& done) noexcept;
+
+/// The same, with the limits taken from the steps.
 void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts, Time at,
               Source source, Completion& done) noexcept;
 
