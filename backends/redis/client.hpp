@@ -1,0 +1,128 @@
+// The I/O of the Redis store: one thread, one connection, and the way back to a connection. What
+// the bytes mean is the Pipeline's business.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pipeline.hpp"
+#include "reply_guard.hpp"
+#include "sluice/redis/redis_store.hpp"
+
+struct redisReader;
+struct redisReply;
+
+namespace sluice::redis_detail {
+
+/// Lives as long as its thread does, which may be a little longer than the store. Members under
+/// "any thread" are thread-safe; all else belongs to the I/O thread.
+class Client : public std::enable_shared_from_this<Client> {
+ public:
+  Client(RedisOptions options, std::uint64_t seed);
+  ~Client();
+
+  // Any thread.
+
+  void start();
+  /// Ends every call and the thread. Afterwards, calls end in Errc::shut_down.
+  void stop();
+  /// A call whose memory can be used, or null if max_in_flight calls are under way.
+  [[nodiscard]] CallPtr new_call();
+  /// Sends the call. It came from new_call().
+  void submit(CallPtr call, const std::stop_token& stop);
+  [[nodiscard]] bool on_io_thread() const noexcept;
+  [[nodiscard]] RedisStats stats() const noexcept;
+  [[nodiscard]] std::uint64_t next_nonce() noexcept;
+  [[nodiscard]] SystemClock& clock() noexcept { return clock_; }
+  [[nodiscard]] const RedisOptions& options() const noexcept { return options_; }
+
+ private:
+  using Socket = boost::asio::generic::stream_protocol::socket;
+  using Endpoint = boost::asio::generic::stream_protocol::endpoint;
+  struct FreeReader {
+    void operator()(redisReader* reader) const noexcept;
+  };
+  struct FreeReply {
+    void operator()(redisReply* reply) const noexcept;
+  };
+  using ReplyPtr = std::unique_ptr<redisReply, FreeReply>;
+
+  // Connecting (client_connect.cpp).
+  boost::asio::awaitable<void> serve();
+  boost::asio::awaitable<bool> connect();
+  boost::asio::awaitable<std::vector<Endpoint>> find_endpoints();
+  boost::asio::awaitable<bool> open(Endpoint endpoint);
+  boost::asio::awaitable<bool> shake_hands();
+  boost::asio::awaitable<ReplyPtr> ask(std::string command);
+  boost::asio::awaitable<void> pause();
+  void set_socket_options(bool tcp);
+
+  // Traffic (client.cpp).
+  boost::asio::awaitable<void> read_replies();
+  [[nodiscard]] bool feed(std::size_t bytes);
+  [[nodiscard]] bool hear_all();
+  [[nodiscard]] ReplyPtr next_reply(bool& broken);
+  void cancel(std::uint64_t nonce);
+  void drain_inbox();
+  void wake();
+  void flush();
+  void drop();
+  void arm_expiry();
+  void expire();
+  void close();
+  void recycle();
+
+  const RedisOptions options_;
+  SystemClock clock_;
+
+  std::mutex mutex_;  // guards inbox_, pool_, woken_ and closed_inbox_
+  std::vector<CallPtr> inbox_;
+  std::vector<CallPtr> pool_;
+  bool woken_ = false;
+  bool closed_inbox_ = false;
+
+  std::atomic<std::size_t> in_flight_{0};
+  std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> connections_{0};
+  std::atomic<std::uint64_t> unknown_{0};
+  std::atomic<std::uint64_t> late_replies_{0};
+  std::atomic<std::uint64_t> scripts_loaded_{0};
+  std::atomic<std::uint64_t> protocol_errors_{0};
+  std::atomic<std::uint64_t> nonce_{0};
+
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  Socket socket_{io_};
+  boost::asio::ip::tcp::resolver resolver_{io_};
+  boost::asio::steady_timer watchdog_{io_};  // of one attempt to connect
+  boost::asio::steady_timer pause_{io_};     // between attempts
+  boost::asio::steady_timer expiry_{io_};    // of the calls' deadlines
+
+  Pipeline pipeline_;
+  ReplyGuard guard_;
+  std::unique_ptr<redisReader, FreeReader> reader_;
+  std::vector<char> in_;
+  std::string out_;
+  SeededRng jitter_;
+  Time armed_until_ = Time::max();
+  Errc last_failure_ = Errc::not_connected;
+  std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
+  unsigned failures_ = 0;    // since a connection held
+  bool connected_ = false;
+  bool writing_ = false;
+  bool draining_ = false;  // wrong server: nothing more is sent on this connection
+  bool closed_ = false;
+  std::thread thread_;
+};
+
+}  // namespace sluice::redis_detail

@@ -1,0 +1,202 @@
+// From no connection to one that is logged in and answers.
+#include <fcntl.h>
+#include <hiredis/hiredis.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include "client.hpp"
+
+namespace sluice::redis_detail {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+
+/// A connection that held this long was a good one: the next attempt need not be slow.
+constexpr Span healthy_after = std::chrono::milliseconds{100};
+
+/// One command of the login, and which refusals end the attempt.
+struct Greeting {
+  std::string command;
+  enum class Needed { fully, if_permitted, to_be_served } needed;
+
+  [[nodiscard]] bool fails_on(Errc refusal) const noexcept {
+    if (refusal == Errc{}) return false;
+    switch (needed) {
+      case Needed::fully:
+        return true;
+      case Needed::if_permitted:
+        return false;
+      // A server that is up but not ready (LOADING, MASTERDOWN) answers each call for itself.
+      case Needed::to_be_served:
+        return refusal == Errc::no_auth || refusal == Errc::too_many_clients;
+    }
+    return true;
+  }
+};
+
+Greeting greet(std::initializer_list<std::string_view> words, Greeting::Needed needed) {
+  Greeting greeting{{}, needed};
+  append_command(greeting.command, words);
+  return greeting;
+}
+
+std::vector<Greeting> make_greetings(const RedisOptions& options) {
+  using enum Greeting::Needed;
+  std::vector<Greeting> greetings;
+  const std::string_view password = options.password.reveal();
+  if (!options.username.empty()) {
+    greetings.push_back(greet({"AUTH", options.username, password}, fully));
+  } else if (!password.empty()) {
+    greetings.push_back(greet({"AUTH", password}, fully));
+  }
+  if (options.database != 0) {
+    greetings.push_back(greet({"SELECT", std::to_string(options.database)}, fully));
+  }
+  if (!options.client_name.empty()) {
+    greetings.push_back(greet({"CLIENT", "SETNAME", options.client_name}, if_permitted));
+  }
+  greetings.push_back(greet({"PING"}, to_be_served));
+  return greetings;
+}
+
+Errc refusal_of(const redisReply& reply) noexcept {
+  return reply.type == REDIS_REPLY_ERROR ? error_of({reply.str, reply.len}) : Errc{};
+}
+
+}  // namespace
+
+asio::awaitable<void> Client::serve() {
+  while (!closed_) {
+    const bool ready = co_await connect();
+    if (ready) {
+      const Time since = clock_.now();
+      connections_.fetch_add(1, std::memory_order_relaxed);
+      connected_ = true;
+      drain_inbox();
+      flush();
+      co_await read_replies();
+      if (clock_.now() - since >= healthy_after) failures_ = 0;
+    }
+    if (!closed_) co_await pause();
+  }
+}
+
+asio::awaitable<bool> Client::connect() {
+  watchdog_.expires_after(options_.connect_timeout);
+  watchdog_.async_wait([this](error_code error) {
+    if (error || connected_) return;
+    error_code ignored;
+    resolver_.cancel();
+    socket_.close(ignored);
+  });
+  bool ready = false;
+  const std::vector<Endpoint> endpoints = co_await find_endpoints();
+  for (const Endpoint& endpoint : endpoints) {
+    if (closed_) break;
+    if (!co_await open(endpoint)) continue;
+    guard_.reset();
+    reader_.reset(redisReaderCreate());
+    ready = reader_ != nullptr && co_await shake_hands();
+    break;
+  }
+  watchdog_.cancel();
+  if (!ready) {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+  co_return ready && !closed_ && socket_.is_open();
+}
+
+asio::awaitable<std::vector<Client::Endpoint>> Client::find_endpoints() {
+  last_failure_ = Errc::not_connected;
+  if (!options_.unix_socket.empty()) {
+    co_return std::vector<Endpoint>{asio::local::stream_protocol::endpoint(options_.unix_socket)};
+  }
+  error_code error;
+  const auto address = asio::ip::make_address(options_.host, error);
+  if (!error) co_return std::vector<Endpoint>{tcp::endpoint(address, options_.port)};
+  const auto found =
+      co_await resolver_.async_resolve(options_.host, std::to_string(options_.port),
+                                       asio::redirect_error(asio::use_awaitable, error));
+  std::vector<Endpoint> endpoints;
+  if (!error) {
+    for (const auto& entry : found) endpoints.emplace_back(entry.endpoint());
+  }
+  co_return endpoints;
+}
+
+asio::awaitable<bool> Client::open(Endpoint endpoint) {
+  error_code error;
+  socket_.close(error);
+  if (socket_.open(endpoint.protocol(), error)) co_return false;
+  set_socket_options(endpoint.protocol().family() != AF_UNIX);
+  co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
+  co_return !error;
+}
+
+void Client::set_socket_options(bool is_tcp) {
+  ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
+  if (!is_tcp) return;
+  error_code ignored;
+  const auto stall_ms =
+      std::chrono::ceil<std::chrono::milliseconds>(options_.stall_timeout).count();
+  socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket_.set_option(UserTimeout(static_cast<int>(std::min<long>(stall_ms, 1'000'000))), ignored);
+}
+
+/// Sends one command and waits for its reply; null if the connection failed or made no sense.
+asio::awaitable<Client::ReplyPtr> Client::ask(std::string command) {
+  error_code error;
+  co_await asio::async_write(socket_, asio::buffer(command),
+                             asio::redirect_error(asio::use_awaitable, error));
+  std::ranges::fill(command, '\0');  // it may hold a password
+  while (!error) {
+    bool broken = false;
+    ReplyPtr reply = next_reply(broken);
+    if (broken) break;
+    if (reply) co_return reply;
+    const std::size_t bytes = co_await socket_.async_read_some(
+        asio::buffer(in_), asio::redirect_error(asio::use_awaitable, error));
+    if (!error && !feed(bytes)) break;
+  }
+  co_return nullptr;
+}
+
+/// Logs in, one command at a time, so that a refused login cannot shift the replies to calls.
+asio::awaitable<bool> Client::shake_hands() {
+  std::vector<Greeting> greetings = make_greetings(options_);
+  for (Greeting& greeting : greetings) {
+    const ReplyPtr reply = co_await ask(std::move(greeting.command));
+    if (!reply) co_return false;
+    if (const Errc refusal = refusal_of(*reply); greeting.fails_on(refusal)) {
+      last_failure_ = refusal;
+      co_return false;
+    }
+  }
+  bool broken = false;
+  co_return !next_reply(broken) && !broken;
+}
+
+asio::awaitable<void> Client::pause() {
+  const Span cap = std::min(options_.reconnect_max,
+                            options_.reconnect_min * (Word{1} << std::min(failures_, 20U)));
+  failures_ = std::min(failures_ + 1, 20U);
+  const auto drawn = jitter_.below(static_cast<std::uint64_t>(cap.count()));
+  pause_.expires_after(Span{static_cast<Word>(drawn)});
+  error_code ignored;
+  co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+}  // namespace sluice::redis_detail

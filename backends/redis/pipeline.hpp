@@ -1,0 +1,89 @@
+// The protocol of the Redis store without I/O: which requests are waiting, which are sent, and
+// what each reply means. Every reply belongs to the oldest entry sent; an entry whose caller has
+// gone stays as a tombstone, so that the pairing never shifts. Not thread-safe: it lives on the
+// store's I/O thread, or in a test.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "call.hpp"
+
+namespace sluice::redis_detail {
+
+class Pipeline {
+ public:
+  /// What became of a reply.
+  enum class Heard {
+    ok,
+    reconnect,  // this server does not serve us any more: drain, then connect anew
+    nonsense    // the stream cannot be trusted: drop the connection at once
+  };
+
+  struct Counters {
+    std::uint64_t unknown = 0;
+    std::uint64_t late_replies = 0;
+    std::uint64_t scripts_loaded = 0;
+  };
+
+  /// Takes a call that is to be sent.
+  void submit(CallPtr call) { waiting_.push_back(std::move(call)); }
+
+  /// Appends to `out` every request that may be sent now; they count as sent at `now`.
+  void flush(std::string& out, Time now);
+
+  /// A reply that is a string.
+  Heard hear_string(std::string_view bytes);
+  /// An error reply, without its leading '-'.
+  Heard hear_error(std::string_view message);
+
+  /// The connection is gone: what was sent and not answered is unknown; what waits goes on waiting.
+  void disconnect();
+
+  /// Ends the calls whose deadline has come: those that wait with `unsent`, those sent as unknown.
+  void expire(Time now, Errc unsent);
+
+  /// Ends the call with this nonce, if it is still here.
+  void cancel(std::uint64_t nonce);
+
+  /// Ends every call: those that wait with `unsent`, those sent as unknown.
+  void abandon(Errc unsent);
+
+  [[nodiscard]] bool has_unsent() const noexcept { return !waiting_.empty() || !again_.empty(); }
+  [[nodiscard]] bool has_sent() const noexcept { return !sent_.empty(); }
+  /// When the oldest unanswered request was sent. REQUIRES: has_sent().
+  [[nodiscard]] Time oldest_sent() const noexcept { return sent_.front().at; }
+  /// The earliest deadline of all calls, or Time::max().
+  [[nodiscard]] Time next_deadline() const noexcept;
+
+  /// Calls that have ended since the last time: their memory can be used again.
+  [[nodiscard]] std::vector<CallPtr>& ended() noexcept { return ended_; }
+  [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+
+ private:
+  /// A request on the wire. Without a call it is a tombstone, or the loading of a script.
+  struct Sent {
+    CallPtr call;
+    const Script* loads = nullptr;
+    std::uint64_t nonce = 0;
+    std::size_t steps = 0;
+    Time at{};
+  };
+
+  void send(std::string& out, CallPtr call, Time now);
+  void end(CallPtr call, Errc code);
+  void conclude_call(CallPtr call, const Reply& reply);
+  Heard ask_again(CallPtr call);
+  Sent take_front();
+
+  std::deque<CallPtr> waiting_;
+  std::deque<CallPtr> again_;  // met NOSCRIPT; go before those that wait
+  std::deque<Sent> sent_;
+  std::vector<const Script*> loading_;  // SCRIPT LOAD is on the wire
+  std::vector<CallPtr> ended_;
+  Counters counters_;
+};
+
+}  // namespace sluice::redis_detail

@@ -1,0 +1,60 @@
+// The bytes of one call: its request, and what its reply means. Pure functions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "redis_scripts.hpp"
+#include "sluice/error.hpp"
+#include "sluice/plan.hpp"
+
+namespace sluice::redis_detail {
+
+/// The script that decides these steps: the operation's own for one step, else the plan's.
+/// Null if the store has no script for the operation.
+[[nodiscard]] const Script* script_for(std::span<const Step> steps) noexcept;
+
+/// How keys are written.
+struct KeyStyle {
+  std::string prefix;
+  HashKey secret{};
+};
+
+/// Everything of a request behind the script itself: the number of keys, keys and arguments. It is
+/// the same for EVALSHA and EVAL.
+struct Request {
+  const Script* script = nullptr;
+  std::size_t words = 0;  // of the command, the script included
+  std::string tail;
+};
+
+/// Encodes `steps` into `request`, whose memory is used again.
+void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
+            const KeyStyle& style);
+
+/// Appends the request as EVALSHA, or with the script's text as EVAL.
+void append_evalsha(std::string& out, const Request& request);
+void append_eval(std::string& out, const Request& request);
+
+/// Appends a command given in words, through hiredis' formatter.
+void append_command(std::string& out, std::initializer_list<std::string_view> words);
+
+/// A decoded reply.
+struct Reply {
+  Time at{};
+  std::array<Verdict, Plan::max_steps> verdicts;
+};
+
+/// False if the bytes are not the reply to `steps` steps with this nonce, or hold values that no
+/// rule gives.
+[[nodiscard]] bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce,
+                          std::size_t steps) noexcept;
+
+/// The typed error of an error reply, by its first word.
+[[nodiscard]] Errc error_of(std::string_view message) noexcept;
+
+}  // namespace sluice::redis_detail

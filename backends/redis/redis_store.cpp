@@ -1,0 +1,116 @@
+// The Redis store: checks a plan, encodes it, and hands it to the client's thread.
+#include "sluice/redis/redis_store.hpp"
+
+#include <unistd.h>
+
+#include <new>
+#include <stdexcept>
+
+#include "client.hpp"
+
+namespace sluice {
+namespace {
+
+using redis_detail::Client;
+
+class RedisStoreImpl final : public RedisStore {
+ public:
+  explicit RedisStoreImpl(std::shared_ptr<Client> client)
+      : client_(std::move(client)),
+        style_{client_->options().key_prefix, client_->options().key_secret} {
+    client_->start();
+  }
+  ~RedisStoreImpl() override {
+    // In a forked child there is no thread to stop, and its memory must be left alone.
+    if (::getpid() == owner_) {
+      client_->stop();
+    } else {
+      new std::shared_ptr<Client>(std::move(client_));
+    }
+  }
+
+  void execute(const Plan& plan, Completion done) noexcept override {
+    if (const PlanFault fault = find_fault(plan); fault.error) {
+      return done.fail(fault.error, fault.step);
+    }
+    if (::getpid() != owner_) return done.fail(Errc::forked);
+    if (redis_detail::script_for(plan.steps()) == nullptr) {
+      return done.fail(Errc::unsupported_operation);
+    }
+    if (plan.stop().stop_requested()) return done.fail(Errc::cancelled);
+    if (plan.timeout() < Span{0}) return done.fail(Errc::timed_out);
+    try {
+      send(plan, done);
+    } catch (const std::bad_alloc&) {
+      if (done) done.fail(Errc::queue_full);
+    }
+  }
+
+  [[nodiscard]] Clock& clock() noexcept override { return client_->clock(); }
+  [[nodiscard]] bool may_block() const noexcept override { return !client_->on_io_thread(); }
+  [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
+
+ private:
+  void send(const Plan& plan, Completion& done) {
+    const Span timeout =
+        plan.timeout() == Span{0} ? client_->options().call_timeout : plan.timeout();
+    const Time now = client_->clock().now();
+    const Time deadline = timeout < Time::max() - now ? now + timeout : Time::max();
+    redis_detail::CallPtr call = client_->new_call();
+    if (!call) return done.fail(Errc::queue_full);
+    call->nonce = client_->next_nonce();
+    call->deadline = deadline;
+    call->steps = plan.steps().size();
+    for (std::size_t i = 0; i < call->steps; ++i) call->limits[i] = plan.steps()[i].args[0];
+    redis_detail::encode(call->request, plan.steps(), call->nonce, style_);
+    call->done = std::move(done);
+    client_->submit(std::move(call), plan.stop());
+  }
+
+  std::shared_ptr<Client> client_;
+  redis_detail::KeyStyle style_;
+  pid_t owner_ = ::getpid();
+};
+
+void require(bool ok, const std::string& message) {
+  if (!ok) throw std::invalid_argument("RedisOptions: " + message);
+}
+
+void require_positive(Span span, const std::string& name) {
+  require(span >= Span{1},
+          name + " must be 1 us or more, got " + std::to_string(span.count()) + " us");
+}
+
+void check(const RedisOptions& options) {
+  if (options.unix_socket.empty()) {
+    require(!options.host.empty(), "host must not be empty");
+    require(options.port != 0, "port must be 1 to 65535, got 0");
+  } else {
+    require(options.unix_socket.size() <= 107, "unix_socket must have at most 107 bytes, got " +
+                                                   std::to_string(options.unix_socket.size()));
+  }
+  require(options.username.empty() || !options.password.empty(), "a username needs a password");
+  require_positive(options.call_timeout, "call_timeout");
+  require_positive(options.connect_timeout, "connect_timeout");
+  require_positive(options.stall_timeout, "stall_timeout");
+  require_positive(options.reconnect_min, "reconnect_min");
+  require(options.reconnect_max >= options.reconnect_min,
+          "reconnect_max must be reconnect_min or more");
+  require(options.max_in_flight >= 1 && options.max_in_flight <= std::size_t{1} << 20,
+          "max_in_flight must be 1 to 1048576, got " + std::to_string(options.max_in_flight));
+  require(options.key_prefix.size() <= 64 &&
+              options.key_prefix.find_first_of("{}") == std::string::npos,
+          "key_prefix must have at most 64 bytes and no braces");
+}
+
+}  // namespace
+
+std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
+  check(options);
+  SystemRng system;
+  Rng& rng = options.rng != nullptr ? *options.rng : system;
+  const std::uint64_t seed = rng.next();
+  return std::make_unique<RedisStoreImpl>(std::make_shared<Client>(std::move(options), seed));
+}
+
+}  // namespace sluice

@@ -1,0 +1,94 @@
+// The Redis store: limits shared by every process that uses the same server (Redis 7, Valkey 8).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "sluice/redis/secret.hpp"
+#include "sluice/rng.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+/// Where the server is and what the store may spend on it.
+struct RedisOptions {
+  /// Name or address of the server; not used if `unix_socket` is set.
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 6379;
+  /// Path of a unix socket; empty means TCP.
+  std::string unix_socket;
+
+  std::string username;  ///< needs a password as well; empty means the default user
+  Secret password;       ///< empty means no AUTH
+  unsigned database = 0;
+  std::string client_name = "sluice";  ///< what CLIENT LIST shows; empty leaves it unset
+
+  /// How long a call may take that does not say Plan::within(), counted from the call. 1 us up.
+  Span call_timeout = std::chrono::milliseconds{500};
+  /// How long one attempt to connect, to log in and to be answered a PING may take. 1 us up.
+  Span connect_timeout = std::chrono::milliseconds{500};
+  /// A connection whose oldest request has waited this long for its reply is given up. 1 us up.
+  Span stall_timeout = std::chrono::seconds{2};
+  /// The pause before the n-th attempt to reconnect is drawn from [0, reconnect_min * 2^n), capped
+  /// at reconnect_max. 1 us up, min <= max.
+  Span reconnect_min = std::chrono::milliseconds{10};
+  Span reconnect_max = std::chrono::seconds{2};
+
+  /// Calls waiting or in flight at once; one more ends in Errc::queue_full. A call takes at most
+  /// 16 KiB. 1 to 2^20.
+  std::size_t max_in_flight = 10'000;
+
+  /// Put in front of every key, outside of its hash tag: "app1:". No `{`, `}`; at most 64 bytes.
+  std::string key_prefix;
+  /// Hashes key parts longer than 128 bytes. Processes that share keys must use the same secret.
+  HashKey key_secret{};
+
+  /// Seeds the nonces and the jitter; null means SystemRng. Used during construction only.
+  Rng* rng = nullptr;
+};
+
+/// What a Redis store has seen. Counters only rise.
+struct RedisStats {
+  std::uint64_t calls = 0;         ///< plans handed to the store
+  std::uint64_t connections = 0;   ///< successful connects, the first one included
+  std::uint64_t unknown = 0;       ///< calls that ended with Failure::unknown
+  std::uint64_t late_replies = 0;  ///< replies to calls that had already timed out
+  std::uint64_t scripts_loaded = 0;
+  std::uint64_t protocol_errors = 0;  ///< connections dropped because an answer made no sense
+};
+
+/// A store on one Redis server, through one connection that all callers share; calls of many
+/// threads are pipelined by themselves. Every plan is one EVALSHA under the server's clock.
+///
+/// How a call ends:
+/// - decided: the reply came, with the nonce of its request;
+/// - an error that equals Failure::not_executed: it was never sent, or the server refused to run
+/// it;
+/// - an error that equals Failure::unknown: it was sent, and the deadline passed or the connection
+///   broke before its reply. It is not asked again, since it may have been charged.
+/// A script that the server has lost is loaded and the call repeated, which is safe: it did not
+/// run.
+///
+/// Errors from outside the plan (Errc::moved, loading, read_only, out_of_memory...) are the
+/// server's own words, see Errc. After READONLY or MASTERDOWN the store reconnects and resolves the
+/// name anew. Redis cluster, Sentinel and TLS are not supported yet.
+///
+/// Bounds on what is admitted (capacity C, rate r): C + r * t in t seconds while the server lives;
+/// C more for each crash that loses its data, and for each failover to a replica.
+///
+/// Threads: one I/O thread of its own, which completes calls: a completion must not block on this
+/// store (Errc::would_deadlock). Usable from any thread; not across fork(): in the child every call
+/// ends in Errc::forked. The clock() is the local one: the server's clock decides, and
+/// Decision::at is its time.
+class RedisStore : public Store {
+ public:
+  /// Thread-safe; the figures are read one by one.
+  [[nodiscard]] virtual RedisStats stats() const noexcept = 0;
+};
+
+/// Starts the store; does not wait for a connection. Throws std::invalid_argument if an option is
+/// out of range.
+[[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
+
+}  // namespace sluice
