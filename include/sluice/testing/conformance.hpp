@@ -1,0 +1,140 @@
+// The conformance suite: what every Store promises, checked on any Store, yours too, in one line.
+// It needs no test framework:
+//
+//     const auto report = sluice::testing::check_conformance(store);
+//     if (!report) std::cerr << report.text();
+//
+// The store may live on any clock. A Decision carries the instant it was made at, so the suite
+// replays each history through the kernels at those instants and requires the same integers.
+// Threading: one thread calls check_conformance(); some claims start threads of their own, all
+// of which have ended when it returns.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/testing/detail/claims_concurrent.hpp"
+#include "sluice/testing/detail/claims_faults.hpp"
+#include "sluice/testing/detail/claims_history.hpp"
+#include "sluice/testing/detail/claims_plan.hpp"
+#include "sluice/testing/detail/claims_time.hpp"
+#include "sluice/testing/options.hpp"
+
+namespace sluice::testing {
+
+/// One promise, and whether the store kept it.
+struct Claim {
+  std::string_view name;  ///< a sentence: "a refused plan leaves every key as it was"
+  bool ok = false;
+  std::string failure;  ///< what was expected and what came, and the seed that repeats it
+};
+
+/// What a run of the suite found. Converts to true if every claim holds.
+struct Report {
+  std::uint64_t seed = 0;
+  std::vector<Claim> claims;
+
+  [[nodiscard]] explicit operator bool() const noexcept {
+    for (const Claim& claim : claims) {
+      if (!claim.ok) return false;
+    }
+    return !claims.empty();
+  }
+
+  /// True if the claim of this name was checked and failed.
+  [[nodiscard]] bool rejects(std::string_view name) const noexcept {
+    for (const Claim& claim : claims) {
+      if (claim.name == name) return !claim.ok;
+    }
+    return false;
+  }
+
+  /// One line a claim, failures with their reasons.
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    for (const Claim& claim : claims) {
+      out += claim.ok ? "ok    " : "FAIL  ";
+      out += claim.name;
+      if (!claim.ok) out += "\n      " + claim.failure;
+      out += '\n';
+    }
+    return out;
+  }
+};
+
+namespace detail {
+
+struct Check {
+  std::string_view name;
+  void (*run)(Context&);
+  bool moves_time = false;  // needs ConformanceOptions::clock
+};
+
+inline constexpr Check checks[] = {
+    {"every operation of the table can be checked", every_row_has_a_generator},
+    {"the instant of a decision is the store's time", instants_are_the_clocks},
+    {"every decision of a long history is the kernel's", history_of_single_steps},
+    {"every plan of a long history is decided like its steps together", history_of_plans},
+    {"a key that was bound is the same key", history_of_bound_keys},
+    {"keys that look alike are different keys", similar_keys_are_apart},
+    {"a question changes nothing", questions_change_nothing},
+    {"a refusal changes nothing", refusals_change_nothing},
+    {"a refused plan leaves every key as it was", refused_plans_write_nothing},
+    {"a plan names the step that decides it", plans_name_their_step},
+    {"the same key twice in one plan is an error", duplicate_keys_are_errors},
+    {"a key that cannot be is an error", invalid_keys_are_errors},
+    {"a plan without steps, or with too many, is an error", invalid_sizes_are_errors},
+    {"what can never be admitted is an error, not a hint", impossible_requests_are_errors},
+    {"every form of a call gives its answer once", every_form_answers_once},
+    {"a batch answers each plan in its place", batches_answer_in_place},
+    {"concurrent callers get no more than the quota, and no less", concurrent_callers_share},
+    {"concurrent plans are all or nothing", concurrent_plans_are_atomic},
+    {"the hint is exact to the microsecond", hints_are_exact, true},
+    {"decisions follow the clock when it moves", history_of_moves, true},
+    {"a clock that is set back mints nothing and locks nobody out", clock_set_back, true},
+    {"a state counts until it means nothing", states_are_kept, true},
+};
+
+inline std::string run_check(const Check& check, Store& store, const ConformanceOptions& options,
+                             const std::string& prefix) {
+  Context context(store, options, prefix, check.name);
+  try {
+    check.run(context);
+    return {};
+  } catch (const Mismatch& mismatch) {
+    return mismatch.text;
+  } catch (const std::exception& error) {
+    return std::string("an exception: ") + error.what();
+  }
+}
+
+}  // namespace detail
+
+/// Checks every claim on `store`, whose keys with the run's own prefix it uses up; other keys are
+/// not touched. Reports all claims; the failures are also given to `on_failure`, one by one.
+/// Takes about a second on a store in memory. Throws only what std::thread throws when no thread
+/// can be made, and std::bad_alloc.
+inline Report check_conformance(Store& store, ConformanceOptions options = {},
+                                const std::function<void(const Claim&)>& on_failure = {}) {
+  if (options.seed == 0) options.seed = detail::choose_seed();
+  const std::string prefix = detail::make_prefix(options);
+  Report report{options.seed, {}};
+  for (const detail::Check& check : detail::checks) {
+    if (check.moves_time && options.clock == nullptr) continue;
+    Claim claim{check.name, false, detail::run_check(check, store, options, prefix)};
+    claim.ok = claim.failure.empty();
+    if (!claim.ok) {
+      claim.failure += "\n      repeat with SLUICE_SEED=" + std::to_string(options.seed) +
+                       " or ConformanceOptions::seed";
+      if (on_failure) on_failure(claim);
+    }
+    report.claims.push_back(std::move(claim));
+  }
+  return report;
+}
+
+}  // namespace sluice::testing

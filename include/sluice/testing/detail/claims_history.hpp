@@ -1,0 +1,165 @@
+// Claims about long random histories: every decision must be the kernel's, to the integer.
+// Threading: one thread.
+#pragma once
+
+#include <deque>
+
+#include "sluice/testing/detail/model.hpp"
+
+namespace sluice::testing::detail {
+
+inline void every_row_has_a_generator(Context& /*context*/) {
+  for (const Operation* row : operations()) {
+    require(find_generator(row->kind) != nullptr,
+            "no generator of arguments for " + std::string(row->name));
+  }
+}
+
+/// Bytes that parsers, formatters and terminals stumble over.
+inline std::string hostile_bytes(Context& context) {
+  static constexpr std::array<std::string_view, 12> pieces{
+      "{", "}", "}:", "\r\n", "*1\r\n$4\r\nPING\r\n", "%00", "%", "#", "'\"", "\xff\xfe", ":", "a"};
+  std::string out;
+  const std::size_t count = 1 + context.rng().below(6);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (context.one_in(3)) {
+      out += static_cast<char>(context.rng().below(256));
+    } else {
+      out += pieces[context.rng().below(pieces.size())];
+    }
+  }
+  if (context.one_in(10)) out.append(100 + context.rng().below(200), 'x');
+  return out;
+}
+
+using Subjects = std::deque<Subject>;  // never moves its elements
+
+/// `count` keys of random kinds and configurations; with one tag if `tag` is given.
+inline Subjects make_subjects(Context& context, std::size_t count, const std::string& tag = {}) {
+  Subjects subjects;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& generator = generators()[context.rng().below(generators().size())];
+    const std::string own_tag = tag.empty() ? context.fresh_tag() + hostile_bytes(context) : tag;
+    // The number keeps the names of one tag apart.
+    subjects.emplace_back(own_tag, std::to_string(i) + hostile_bytes(context), generator,
+                          generator.any(context.rng()));
+  }
+  return subjects;
+}
+
+inline void bind(Store& store, Subject& subject) {
+  subject.bound = true;
+  store.bind(Key{subject.tag, subject.name}, subject.binding);
+}
+
+inline void history_of_single_steps(Context& context) {
+  const std::size_t rounds = context.scaled(40);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    Subjects subjects = make_subjects(context, 8);
+    for (int i = 0; i < 100; ++i) {
+      Subject& subject = subjects[context.rng().below(subjects.size())];
+      step_once(context.store(), subject, subject.draw(context.rng()));
+    }
+  }
+}
+
+/// Draws a plan over different subjects and verifies the answer.
+inline void plan_once(Context& context, Subjects& subjects, std::size_t most_steps) {
+  std::vector<Subject*> chosen;
+  for (Subject& subject : subjects) chosen.push_back(&subject);
+  for (std::size_t i = chosen.size(); i > 1; --i) {
+    std::swap(chosen[i - 1], chosen[context.rng().below(i)]);
+  }
+  chosen.resize(1 + context.rng().below(std::min(most_steps, chosen.size())));
+  std::vector<Step> steps;
+  for (Subject* subject : chosen) steps.push_back(subject->draw(context.rng()));
+  verify(steps, chosen, ask(context.store(), steps));
+}
+
+inline void history_of_plans(Context& context) {
+  const std::size_t rounds = context.scaled(40);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const std::size_t keys = round % 4 == 0 ? Plan::max_steps : 4;
+    Subjects subjects = make_subjects(context, keys, context.fresh_tag());
+    for (int i = 0; i < 40; ++i) plan_once(context, subjects, round % 8 == 0 ? keys : 3);
+  }
+}
+
+/// Bindings, plain keys and plans of both are mixed; the key is one and the same.
+inline void history_of_bound_keys(Context& context) {
+  const std::size_t rounds = context.scaled(10);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    Subjects subjects = make_subjects(context, 4, context.fresh_tag());
+    for (Subject& subject : subjects) bind(context.store(), subject);
+    for (int i = 0; i < 100; ++i) {
+      for (Subject& subject : subjects) subject.bound = context.one_in(2);
+      if (context.one_in(3)) {
+        plan_once(context, subjects, 3);
+      } else {
+        Subject& subject = subjects[context.rng().below(subjects.size())];
+        step_once(context.store(), subject, subject.draw(context.rng()));
+      }
+    }
+  }
+}
+
+/// The instants must move on with the store's clock, or stand with a virtual one.
+inline void instants_are_the_clocks(Context& context) {
+  const Generator& generator = generators()[0];
+  Subject subject(context.fresh_tag(), "k", generator, generator.frozen(1));
+  const Operation& row = *rows_of(generator.kind)[0];
+  const Time first = step_once(context.store(), subject, subject.step(row, 1)).at;
+  if (context.has_clock()) {
+    require(first == context.clock().now(), "decided at another time than the clock shows");
+    context.clock().advance(std::chrono::seconds{1});
+    const Time second = step_once(context.store(), subject, subject.step(row, 1)).at;
+    require(second == first + std::chrono::seconds{1}, "the clock moved, the decisions did not");
+    return;
+  }
+  constexpr int patience = 3'000'000;  // more than enough calls for a tick of any clock
+  for (int i = 0; i < patience; ++i) {
+    if (step_once(context.store(), subject, subject.step(row, 1)).at != first) return;
+  }
+  throw Mismatch{"the instants of decisions never move on"};
+}
+
+/// A random move of the clock, often to an edge of the rules.
+inline Span draw_move(Context& context, const Decision& last, const Operation& row,
+                      const Arguments& args) {
+  const Span tick{1};
+  switch (context.rng().below(7)) {
+    case 0:
+      return Span{0};
+    case 1:
+      return tick;
+    case 2:
+      return last.retry_after - tick * context.between(0, 2);
+    case 3:
+      return last.reset_after + tick * context.between(-1, 1);
+    case 4:
+      return Span{row.keep(args)} + tick * context.between(-1, 1);
+    default:
+      return Span{log_uniform(context.rng(), 40)};
+  }
+}
+
+inline void history_of_moves(Context& context) {
+  const std::size_t rounds = context.scaled(100);
+  const Time start = context.clock().now();
+  const Time end = to_time(word_limit);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    context.clock().set(start);
+    Subjects subjects = make_subjects(context, 2, context.fresh_tag());
+    for (int i = 0; i < 50; ++i) {
+      Subject& subject = subjects[context.rng().below(subjects.size())];
+      const Step step = subject.draw(context.rng());
+      const Decision last = step_once(context.store(), subject, step);
+      const Span move = draw_move(context, last, *step.operation, step.args);
+      if (move > Span{0} && move < end - context.clock().now()) context.clock().advance(move);
+      if (i % 10 == 0) plan_once(context, subjects, 2);
+    }
+  }
+  context.clock().set(start);
+}
+
+}  // namespace sluice::testing::detail

@@ -1,0 +1,90 @@
+// Claims that move the clock of the store; they need ConformanceOptions::clock.
+// Threading: one thread.
+#pragma once
+
+#include "sluice/testing/detail/claims_plan.hpp"
+
+namespace sluice::testing::detail {
+
+inline void go(Context& context, Time time) { context.clock().set(time); }
+
+/// Alone, a refused request is refused 1 us before `at + retry_after` and admitted at it.
+inline void hints_are_exact(Context& context) {
+  const std::size_t rounds = context.scaled(500);
+  const Time start = context.clock().now();
+  for_each_writer([&](const Operation& row, const Generator& generator) {
+    for (std::size_t round = 0; round < rounds; ++round) {
+      go(context, start);
+      Subject subject(context.fresh_tag(), "k", generator, generator.any(context.rng()));
+      Step step = subject.step(row, 1);
+      Decision last{.allowed = true};
+      for (int i = 0; i < 64 && last.allowed; ++i) {
+        generator.draw(context.rng(), step.args);
+        last = step_once(context.store(), subject, step);
+      }
+      if (last.allowed || last.at + last.retry_after > to_time(word_limit)) continue;
+      const Time due = last.at + last.retry_after;
+      go(context, due - Span{1});
+      const Decision early = step_once(context.store(), subject, step);
+      require(!early.allowed && early.retry_after == Span{1},
+              describe(step) + ": 1 us before the hint " + describe(early));
+      go(context, due);
+      const Decision on_time = step_once(context.store(), subject, step);
+      require(on_time.allowed, describe(step) + ": at the hint " + describe(on_time));
+    }
+  });
+  go(context, start);
+}
+
+/// Forwards and backwards, within a quarter of what the state takes to be forgotten, so that no
+/// store may have collected it.
+inline void clock_set_back(Context& context) {
+  const std::size_t rounds = context.scaled(60);
+  const Time start = context.clock().now() + std::chrono::hours{1};
+  for (std::size_t round = 0; round < rounds; ++round) {
+    go(context, start);
+    const Generator& generator = generators()[context.rng().below(generators().size())];
+    Subject subject(context.fresh_tag(), "k", generator, generator.slow(context.rng()));
+    for (int i = 0; i < 60; ++i) {
+      step_once(context.store(), subject, subject.draw(context.rng()));
+      constexpr Word ahead = TokenBucketRule::max_ahead;
+      const std::array<Word, 6> moves{1'000, -1'000, -ahead, -ahead - 1, ahead, ahead + 1};
+      Span move{moves[context.rng().below(moves.size())]};
+      if (context.one_in(2)) move = Span{context.between(-90'000'000, 90'000'000)};
+      const Time to = context.clock().now() + move;
+      const Span far = std::chrono::minutes{14};
+      if (to > start - far && to < start + far) go(context, to);
+    }
+  }
+  go(context, start);
+}
+
+/// To either side of the instant from which a state means the same as an absent one.
+inline void states_are_kept(Context& context) {
+  const std::size_t rounds = context.scaled(100);
+  const Time start = context.clock().now();
+  for_each_writer([&](const Operation& row, const Generator& generator) {
+    for (std::size_t round = 0; round < rounds; ++round) {
+      go(context, start);
+      Subjects subjects;
+      for (int i = 0; i < 20; ++i) {  // enough for a store to collect what it may
+        subjects.emplace_back(context.fresh_tag(), "k", generator, generator.any(context.rng()));
+        Subject& subject = subjects.back();
+        step_once(context.store(), subject, subject.step(row, subject.config[0]));
+      }
+      Subject& watched = subjects[context.rng().below(subjects.size())];
+      const Word keep = row.keep(watched.config);
+      for (const Word after : {keep / 4, keep / 2, keep - 60'000'001, keep - 1, keep, keep + 1}) {
+        if (after < 0 || start + Span{after} > to_time(word_limit)) continue;
+        if (start + Span{after} < context.clock().now()) continue;
+        go(context, start + Span{after});
+        for (Subject& subject : subjects) {
+          step_once(context.store(), subject, subject.step(row, 0));
+        }
+      }
+    }
+  });
+  go(context, start);
+}
+
+}  // namespace sluice::testing::detail

@@ -1,0 +1,27 @@
+// The conformance suite as a Catch2 assertion: one line a store.
+// Threading: the thread that runs the test case.
+#pragma once
+
+#include <string>
+
+#include "sluice/testing/conformance.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+namespace sluice::test {
+
+/// Every claim is an assertion; the test's seed and scale are the suite's.
+inline void check_store(Store& store, VirtualClock* clock = nullptr) {
+  testing::ConformanceOptions options;
+  options.seed = seed();
+  options.scale = static_cast<double>(scaled(1000)) / 1000;
+  options.clock = clock;
+  const testing::Report report = testing::check_conformance(store, options);
+  for (const testing::Claim& claim : report.claims) {
+    INFO(claim.name << ": " << claim.failure);
+    CHECK(claim.ok);
+  }
+  CHECK(report);
+}
+
+}  // namespace sluice::test

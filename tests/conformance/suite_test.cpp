@@ -1,0 +1,104 @@
+// The suite checked against itself: it accepts a faithful store and rejects each planted defect,
+// by the claim that the defect breaks. Threading: the suite's.
+#include "tests/conformance/broken_store.hpp"
+#include "tests/conformance/check.hpp"
+
+using sluice::test::BrokenStore;
+using sluice::test::Defect;
+
+namespace {
+
+constexpr std::string_view history = "every decision of a long history is the kernel's";
+constexpr std::string_view plans =
+    "every plan of a long history is decided like its steps together";
+constexpr std::string_view no_write = "a refused plan leaves every key as it was";
+constexpr std::string_view apart = "keys that look alike are different keys";
+constexpr std::string_view set_back = "a clock that is set back mints nothing and locks nobody out";
+constexpr std::string_view time = "the instant of a decision is the store's time";
+
+struct Planted {
+  Defect defect;
+  std::string_view broken_claim;
+};
+
+constexpr Planted planted[] = {
+    {Defect::charges_on_refusal, "a refusal changes nothing"},
+    {Defect::question_charges, "a question changes nothing"},
+    {Defect::remaining_off_by_one, history},
+    {Defect::hint_one_tick_short, "the hint is exact to the microsecond"},
+    {Defect::hint_one_tick_long, "the hint is exact to the microsecond"},
+    {Defect::reset_in_milliseconds, history},
+    {Defect::wrong_limit, history},
+    {Defect::writes_before_refusal, no_write},
+    {Defect::ignores_second_step, plans},
+    {Defect::names_last_step, "a plan names the step that decides it"},
+    {Defect::accepts_duplicates, "the same key twice in one plan is an error"},
+    {Defect::hint_for_the_impossible, "what can never be admitted is an error, not a hint"},
+    {Defect::accepts_negative_cost, "what can never be admitted is an error, not a hint"},
+    {Defect::accepts_empty_keys, "a key that cannot be is an error"},
+    {Defect::accepts_long_plans, "a plan without steps, or with too many, is an error"},
+    {Defect::joins_keys_with_colon, apart},
+    {Defect::cuts_keys_at_zero, apart},
+    {Defect::cuts_long_keys, apart},
+    {Defect::checks_and_writes_apart, "concurrent callers get no more than the quota, and no less"},
+    {Defect::locks_per_step, "concurrent plans are all or nothing"},
+    {Defect::batch_reversed, "a batch answers each plan in its place"},
+    {Defect::binding_is_another_key, "a key that was bound is the same key"},
+    {Defect::forgets_early, "a state counts until it means nothing"},
+    {Defect::stamp_moves_back, set_back},
+    {Defect::locked_out_by_clock, set_back},
+    {Defect::own_clock, time},
+    {Defect::stuck_clock, time},
+};
+
+sluice::testing::Report check(Defect defect) {
+  sluice::VirtualClock clock;
+  BrokenStore store(defect, clock);
+  sluice::testing::ConformanceOptions options;
+  options.seed = sluice::test::seed();
+  options.scale = 0.2;
+  options.clock = &clock;
+  return sluice::testing::check_conformance(store, options);
+}
+
+}  // namespace
+
+TEST_CASE("the suite accepts a store without defects", "[conformance][suite]") {
+  const auto report = check(Defect::none);
+  INFO(report.text());
+  CHECK(report);
+}
+
+TEST_CASE("the suite rejects every planted defect by the promise it breaks",
+          "[conformance][suite]") {
+  for (const Planted& plant : planted) {
+    const auto report = check(plant.defect);
+    INFO("defect " << static_cast<int>(plant.defect) << ": " << plant.broken_claim << "\n"
+                   << report.text());
+    CHECK_FALSE(report);
+    CHECK(report.rejects(plant.broken_claim));
+  }
+}
+
+TEST_CASE("a failure names the seed that repeats it, and that seed repeats it",
+          "[conformance][suite]") {
+  const auto report = check(Defect::remaining_off_by_one);
+  sluice::VirtualClock clock;
+  BrokenStore store(Defect::remaining_off_by_one, clock);
+  std::size_t heard = 0;
+  sluice::testing::ConformanceOptions options;
+  options.seed = report.seed;
+  options.scale = 0.2;
+  options.clock = &clock;
+  const auto again =
+      sluice::testing::check_conformance(store, options, [&](const sluice::testing::Claim& claim) {
+        ++heard;
+        CHECK(claim.failure.find("SLUICE_SEED=" + std::to_string(report.seed)) !=
+              std::string::npos);
+      });
+  CHECK(heard > 0);
+  REQUIRE(again.claims.size() == report.claims.size());
+  for (std::size_t i = 0; i < again.claims.size(); ++i) {
+    CHECK(again.claims[i].ok == report.claims[i].ok);
+  }
+}
