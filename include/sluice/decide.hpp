@@ -4,6 +4,7 @@
 // The Asio form (any completion token) is in sluice/asio.hpp.
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <future>
 #include <memory>
@@ -29,7 +30,7 @@ void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision>
 
 /// Calls `handler(std::error_code, Decision)` once: before this returns, or later on a thread of
 /// the store. The handler must not throw (std::terminate). One allocation.
-template <class Handler>
+template <std::invocable<std::error_code, Decision> Handler>
 void async_decide(Store& store, const Plan& plan, Handler handler) {
   auto owned = std::make_unique<Handler>(std::move(handler));
   const auto run = [](void* context, const Outcome& outcome) noexcept {

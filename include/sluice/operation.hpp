@@ -57,6 +57,11 @@ struct Operation {
   Word (*check)(const Arguments& args) noexcept;
   /// Microseconds after which a state written now means the same as an absent one.
   Word (*keep)(const Arguments& args) noexcept;
+  /// True if a store may decide by any clock reading in [from, until] and never be told apart by
+  /// what it admits: the request is allowed at each of these instants or refused at each, and if
+  /// allowed, the state written at any of them means the same from `until` on. Null: never true.
+  bool (*settled)(const StateWords& state, const Arguments& args, Word from,
+                  Word until) noexcept = nullptr;
 };
 
 /// Every row, by id: operations()[i]->id == i.

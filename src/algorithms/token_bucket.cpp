@@ -72,7 +72,27 @@ Word TokenBucketRule::check(const Args& args) noexcept {
   return Verdict::allowed;
 }
 
+bool TokenBucketRule::settled(const State& state, const Args& args, Word from,
+                              Word until) noexcept {
+  if (check(args) < 0 || state.stamp > from + max_ahead) return false;
+  const Word limit = args.capacity * args.period;
+  const Word charge = args.cost * args.period;
+  const Word elapsed = std::max(until - state.stamp, Word{0});
+  if (elapsed >= args.full_after) return false;
+  const Word level = std::min(state.level, limit);
+  const Word last = level - elapsed * args.refill;
+  if (last <= 0) return false;
+  if (last + charge > limit) return true;  // refused at `until`, so before as well
+  const Word first = level - std::max(from - state.stamp, Word{0}) * args.refill;
+  return first + charge <= limit;  // allowed at `from`, so later as well
+}
+
 namespace {
+
+bool settled_take(const StateWords& words, const Arguments& args, Word from, Word until) noexcept {
+  return TokenBucketRule::settled(detail::unpack<State>(words), detail::unpack<Args>(args), from,
+                                  until);
+}
 
 Verdict apply_take(StateWords& words, const Arguments& args, Word now) noexcept {
   auto state = detail::unpack<State>(words);
@@ -97,7 +117,7 @@ Word keep(const Arguments& args) noexcept {
 }  // namespace
 
 constinit const Operation token_bucket_take{
-    "token_bucket.take", 0, StateKind::token_bucket, true, 5, 2, apply_take, check_cost, keep};
+    "token_bucket.take", 0, StateKind::token_bucket, true, 5, 2, apply_take, check_cost, keep, settled_take};
 constinit const Operation token_bucket_peek{
     "token_bucket.peek", 1, StateKind::token_bucket, false, 5, 2, apply_peek, check_cost, keep};
 

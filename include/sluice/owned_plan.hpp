@@ -1,0 +1,29 @@
+// A plan that outlives the call that made it: for those who decide later than they are asked.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sluice/plan.hpp"
+
+namespace sluice {
+
+/// Copies a plan with the bytes of its keys. Movable. Bindings are left behind: they may be gone
+/// by the time the plan is decided. One or two allocations.
+class OwnedPlan {
+ public:
+  explicit OwnedPlan(const Plan& plan);
+
+  /// The plan; it lives no longer than this object.
+  [[nodiscard]] Plan view() const { return plan_; }
+
+  /// As Plan::cancelled_by().
+  void cancelled_by(std::stop_token stop) { plan_ = plan_.cancelled_by(std::move(stop)); }
+
+ private:
+  std::unique_ptr<char[]> bytes_;
+  std::vector<Step> steps_;
+  Plan plan_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+// A store at the other end of a simulated network.
+// Threading: everything belongs to the thread that runs the timeline.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "sluice/sim/random.hpp"
+#include "sluice/sim/timeline.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice::sim {
+
+/// How long a message takes each way between one client and the store.
+struct Link {
+  Delay to_store;
+  Delay from_store;
+};
+
+/// A Store around a Store: a plan travels to the inner store, is decided there at the time of its
+/// arrival, and the answer travels back. Messages of one RemoteStore do not overtake each other.
+/// One object is one client's connection; many share the inner store.
+///
+/// A plan that can never be executed (see find_fault()) is answered at once and sends nothing.
+/// may_block() is false: virtual time stands still while a thread blocks. The destructor answers
+/// what is under way: Errc::shut_down if it has not arrived, else Errc::unknown.
+/// REQUIRES: the timeline and the inner store outlive it; the inner store answers before its
+/// execute() returns, as the virtual store does.
+class RemoteStore final : public Store {
+ public:
+  RemoteStore(Timeline& timeline, Store& inner, const Link& link, SeededRng rng);
+  ~RemoteStore() override;
+
+  void execute(const Plan& plan, Completion done) noexcept override;
+  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
+  [[nodiscard]] bool may_block() const noexcept override { return false; }
+
+  /// Plans sent.
+  [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
+  /// Plans sent and not yet answered.
+  [[nodiscard]] std::size_t in_flight() const noexcept { return messages_.size() - free_.size(); }
+
+ private:
+  // A plan is a view, so the message keeps the steps and the bytes of their keys.
+  struct Message {
+    Message(RemoteStore& store, std::size_t place) : owner(store), index(place) {}
+    RemoteStore& owner;
+    std::size_t index;
+    Completion done{nullptr, nullptr};
+    std::vector<Step> steps;
+    std::string bytes;
+    std::error_code error;
+    Decision decision;
+    std::vector<Decision> each;
+    Timeline::Timer timer;
+    bool arrived = false;
+    bool under_way = false;
+  };
+
+  [[nodiscard]] Message& prepare(const Plan& plan);
+  void send(Message& message);
+  void arrive(std::uint64_t index);
+  static void decided(void* context, const Outcome& outcome) noexcept;
+  void deliver(std::uint64_t index);
+  void release(Message& message) noexcept;
+
+  Timeline& timeline_;
+  Store& inner_;
+  Link link_;
+  SeededRng rng_;
+  Time last_arrival_{};
+  Time last_delivery_{};
+  std::uint64_t operations_ = 0;
+  std::deque<Message> messages_;
+  std::vector<std::size_t> free_;
+};
+
+}  // namespace sluice::sim

@@ -1,0 +1,27 @@
+// Copying a plan: one block holds the bytes of all its keys.
+#include "sluice/owned_plan.hpp"
+
+#include <algorithm>
+
+namespace sluice {
+
+OwnedPlan::OwnedPlan(const Plan& plan)
+    : steps_(plan.steps().begin(), plan.steps().end()),
+      plan_(Plan(std::span<const Step>(steps_)).within(plan.timeout()).cancelled_by(plan.stop())) {
+  std::size_t size = 0;
+  for (const Step& step : steps_) size += step.key.tag.size() + step.key.name.size();
+  bytes_ = std::make_unique<char[]>(size);
+  char* to = bytes_.get();
+  const auto keep = [&to](std::string_view& part) {
+    char* const end = std::ranges::copy(part, to).out;
+    part = {to, part.size()};
+    to = end;
+  };
+  for (Step& step : steps_) {
+    keep(step.key.tag);
+    keep(step.key.name);
+    step.binding = nullptr;
+  }
+}
+
+}  // namespace sluice
