@@ -3,6 +3,9 @@
 #include <cstdio>
 
 #include "sluice/sluice.hpp"
+#ifdef WITH_REDIS
+#include "sluice/redis/redis_store.hpp"
+#endif
 
 namespace {
 
@@ -22,5 +25,15 @@ bool admits_its_burst(const char* name, sluice::Store& store) {
 int main() {
   sluice::VirtualClock clock;
   const auto virtual_store = sluice::make_virtual_store(clock);
-  return admits_its_burst("virtual", *virtual_store) ? 0 : 1;
+  if (!admits_its_burst("virtual", *virtual_store)) return 1;
+
+#ifdef WITH_REDIS
+  // No server is there: the call must end in an error, never in a decision.
+  const auto redis_store = sluice::make_redis_store({.unix_socket = "no-such-socket"});
+  const sluice::TokenBucket bucket{*redis_store, "calls", sluice::Quota::per_minute(1)};
+  std::error_code error;
+  if (bucket.try_acquire("alice", error) || !error) return 1;
+  std::printf("redis: %s\n", error.message().c_str());
+#endif
+  return 0;
 }
