@@ -1,0 +1,131 @@
+// A cell: 16 bytes that change as one, and how the state of a key is laid out in them.
+// This is the only file with the 16-byte compare-and-swap. Any thread may use any member.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "sluice/operation.hpp"
+
+namespace sluice::memory {
+
+/// The value of a cell.
+struct Pair {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  friend bool operator==(const Pair&, const Pair&) = default;
+};
+
+#if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16)
+inline constexpr bool cells_are_lock_free = true;
+__extension__ typedef unsigned __int128 Wide __attribute__((may_alias));
+#else
+inline constexpr bool cells_are_lock_free = false;
+/// Taken for one compare-and-swap where the machine has none of 16 bytes.
+std::atomic<bool>& spin_of(const void* cell) noexcept;
+#endif
+
+/// Two words, read one by one and swapped together.
+class alignas(16) Cell {
+ public:
+  [[nodiscard]] std::uint64_t low() const noexcept {
+    return low_.load(std::memory_order_acquire);  // what the cell publishes is seen; keeps order
+  }
+  [[nodiscard]] std::uint64_t high() const noexcept {
+    return high_.load(std::memory_order_acquire);  // as low()
+  }
+
+  /// Puts `desired` in the place of `expected` and returns true, or puts what is there into
+  /// `expected` and returns false. A full barrier.
+  bool exchange(Pair& expected, const Pair& desired) noexcept;
+
+  /// Swaps the high word alone.
+  bool exchange_high(std::uint64_t& expected, std::uint64_t desired) noexcept {
+    return high_.compare_exchange_weak(expected, desired,
+                                       std::memory_order_release,   // before the state it announces
+                                       std::memory_order_relaxed);  // the caller looks again
+  }
+
+  /// For a cell that no other thread exchanges now: the high word is published last, so that who
+  /// sees it sees the low one.
+  void publish(const Pair& value) noexcept {
+    low_.store(value.low, std::memory_order_relaxed);    // ordered by the next line
+    high_.store(value.high, std::memory_order_release);  // readers load high, then low
+  }
+
+ private:
+  std::atomic<std::uint64_t> low_{0};
+  std::atomic<std::uint64_t> high_{0};
+};
+static_assert(sizeof(Cell) == 16 && alignof(Cell) == 16, "exchanged as one aligned operand");
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+#if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16)
+inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
+  const auto wide = [](const Pair& pair) { return Wide{pair.high} << 64 | pair.low; };
+  const Wide want = wide(expected);
+  // The __sync builtin is used since it is compiled to the instruction itself; std::atomic of 16
+  // bytes calls a library, which may lock. It is sequentially consistent.
+  const Wide seen = __sync_val_compare_and_swap(reinterpret_cast<Wide*>(this), want, wide(desired));
+  if (seen == want) return true;
+  expected = {static_cast<std::uint64_t>(seen), static_cast<std::uint64_t>(seen >> 64)};
+  return false;
+}
+static_assert(std::endian::native == std::endian::little, "low_ is the low half of a Wide");
+#else
+inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
+  auto& spin = spin_of(this);
+  while (spin.exchange(true, std::memory_order_acquire)) {  // sees the last holder's stores
+  }
+  const Pair seen{low_.load(std::memory_order_relaxed),    // under the spin, but for
+                  high_.load(std::memory_order_relaxed)};  // exchange_high(), whose cells differ
+  const bool same = seen == expected;
+  if (same) publish(desired);
+  spin.store(false, std::memory_order_release);  // hands the stores on
+  expected = seen;
+  return same;
+}
+#endif
+
+/// The state of a key in a cell: level and stamp of 53 bits (a Word has 52 and its limit), and a
+/// generation of 22 bits that changes with the key that owns the cell. So a thread that took its
+/// time cannot change the state of the next owner.
+namespace state {
+
+inline constexpr int generation_bits = 11;  // in each word
+inline constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
+
+/// Levels that no rule can write: the cell is held by a plan that is being written, or is between
+/// two owners.
+inline constexpr Word locked = word_limit + 1;
+inline constexpr Word dead = word_limit + 2;
+
+[[nodiscard]] constexpr Word level(const Pair& pair) noexcept {
+  return static_cast<Word>(pair.low >> generation_bits);
+}
+[[nodiscard]] constexpr bool is_special(const Pair& pair) noexcept {
+  return level(pair) > word_limit;
+}
+[[nodiscard]] constexpr std::uint64_t generation(const Pair& pair) noexcept {
+  return (pair.high & generation_mask) << generation_bits | (pair.low & generation_mask);
+}
+
+[[nodiscard]] constexpr Pair make(Word level, Word stamp, std::uint64_t generation) noexcept {
+  return {static_cast<std::uint64_t>(level) << generation_bits | (generation & generation_mask),
+          static_cast<std::uint64_t>(stamp) << generation_bits |
+              (generation >> generation_bits & generation_mask)};
+}
+[[nodiscard]] inline StateWords words(const Pair& pair) noexcept {
+  return {level(pair), static_cast<Word>(pair.high >> generation_bits)};
+}
+[[nodiscard]] inline Pair make(const StateWords& words, std::uint64_t generation) noexcept {
+  return make(words[0], words[1], generation);
+}
+static_assert(max_state_words == 2, "a state fills one cell");
+static_assert(word_limit + 2 < Word{1} << 53, "special levels fit their field");
+
+}  // namespace state
+
+}  // namespace sluice::memory

@@ -1,0 +1,102 @@
+// The way of a new key whose sequence has no empty slot. It takes the slot of an idle key, whose
+// state means the same as none; if there is none, it shares a bucket with other such keys.
+//
+// All of this happens under the key's stripe: so that a key is never in two slots, and so that what
+// it spends from a shared bucket is in the state that it later takes into a slot of its own.
+#include "backends/memory/engine.hpp"
+#include "src/siphash.hpp"
+
+namespace sluice::memory {
+namespace {
+
+/// Buckets that keys of one quota share when the table is full.
+constexpr std::uint64_t shared_buckets = 64;
+
+}  // namespace
+
+Engine::Answer Engine::decide_crowded(const Step& step, const Mark& mark,
+                                      Reading& reading) noexcept {
+  const std::lock_guard lock(stripes_[stripe_of(mark)]);
+  const Mark shared = shared_mark(step, mark);
+  Answer answer;
+  for (;;) {
+    Slot* slot = table_.find(mark).slot;
+    if (slot == nullptr && !step.operation->writes &&
+        table_.has_idle(mark, quarter(reading.latest()))) {
+      return decide_absent(step, seed(shared, reading.latest()).state, reading);
+    }
+    if (slot == nullptr && step.operation->writes) {
+      slot = take_over(mark, shared, reading.latest());
+    }
+    if (slot == nullptr) return decide_shared(step, shared, reading);
+    if (decide_in(*slot, step, mark, reading, answer)) return answer;
+  }
+}
+
+/// An idle slot for a key that has none; it starts with what its shared bucket has spent.
+Slot* Engine::take_over(const Mark& mark, const Mark& shared, Word now) noexcept {
+  const Seed first = seed(shared, now);
+  Slot* const slot =
+      table_.take_over(mark, first.state, std::max(first.idle_at, soon(now)), quarter(now));
+  if (slot != nullptr) count(&Counters::evicted_idle);
+  return slot;
+}
+
+/// Decides in the shared bucket. REQUIRES: the key's stripe is held.
+Engine::Answer Engine::decide_shared(const Step& step, const Mark& shared,
+                                     Reading& reading) noexcept {
+  Step unbound = step;
+  unbound.binding = nullptr;  // the shared slot is not the key's
+  Answer answer;
+  for (;;) {
+    Slot* const slot = step.operation->writes ? find_shared(shared, reading.latest())
+                                              : overflow_.find(shared).slot;
+    if (slot == nullptr && !step.operation->writes) return decide_absent(step, {}, reading);
+    if (slot == nullptr) {
+      count(&Counters::rejected);
+      return {Verdict::failed(Errc::store_full), 0};
+    }
+    if (decide_in(*slot, unbound, shared, reading, answer)) {
+      count(&Counters::overflowed);
+      return answer;
+    }
+  }
+}
+
+/// The slot of a shared bucket, made if there is none; null if the overflow table is full as well.
+Slot* Engine::find_shared(const Mark& shared, Word now) noexcept {
+  if (Slot* const slot = overflow_.find_or_claim(shared, soon(now))) return slot;
+  const std::lock_guard lock(overflow_lock_);
+  if (Slot* const slot = overflow_.find(shared).slot) return slot;
+  return overflow_.take_over(shared, {}, soon(now), quarter(now));
+}
+
+/// Which bucket a key shares: one of 64 for each quota, by the key's hash.
+Mark Engine::shared_mark(const Step& step, const Mark& mark) const noexcept {
+  const Operation& operation = *step.operation;
+  std::array<Word, max_arguments + 1> quota{};  // the last argument is the cost
+  for (std::size_t i = 0; i + 1 < operation.argument_count; ++i) quota[i] = step.args[i];
+  quota.back() = static_cast<Word>(mark.hash[1] % shared_buckets);
+  const std::string_view bytes(reinterpret_cast<const char*>(quota.data()), sizeof(quota));
+  return {detail::SipHash13(secret_)("", bytes), operation.kind};
+}
+
+/// What a key that may have spent from a shared bucket must start with: that bucket's state, which
+/// holds whatever the key spent there, and what others did.
+Engine::Seed Engine::seed(const Mark& shared, Word now) const noexcept {
+  if (overflow_.used() == 0) return {};
+  Pause pause;
+  for (;;) {
+    const Slot* const slot = overflow_.find(shared).slot;
+    if (slot == nullptr) return {};
+    const auto [identity, seen] = slot->snapshot();
+    if (shared.matches(identity.low, identity.high) && !state::is_special(seen)) {
+      const Quarter idle_at = Slot::idle_at(identity.high);
+      if (idle_at != never && idle_at <= quarter(now)) return {};
+      return {state::words(seen), idle_at};
+    }
+    pause();
+  }
+}
+
+}  // namespace sluice::memory

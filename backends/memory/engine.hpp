@@ -1,0 +1,117 @@
+// The memory store: two tables of slots, and the ways through them.
+//
+// A key that is known is decided without a lock (memory_store.cpp). A new key that finds every slot
+// of its sequence owned takes a short lock (crowded.cpp), and so does nobody else; a plan of
+// several steps holds the cells that it writes (plan.cpp). Any thread may call any member.
+#pragma once
+
+#include <mutex>
+
+#include "backends/memory/reading.hpp"
+#include "backends/memory/spin.hpp"
+#include "backends/memory/table.hpp"
+#include "sluice/memory_store.hpp"
+
+namespace sluice::memory {
+
+/// Counters that many threads add to: a line each for a few of them.
+struct alignas(64) Counters {
+  std::atomic<std::uint64_t> evicted_idle{0};
+  std::atomic<std::uint64_t> overflowed{0};
+  std::atomic<std::uint64_t> rejected{0};
+  std::atomic<std::uint64_t> conflicts{0};
+};
+
+class Engine final : public MemoryStore {
+ public:
+  explicit Engine(const MemoryOptions& options);
+
+  void execute(const Plan& plan, Completion done) noexcept override;
+  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
+  [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
+  void bind(const Key& key, Binding& binding) noexcept override;
+  [[nodiscard]] MemoryStats stats() const noexcept override;
+
+  /// What a store with these options allocates.
+  static std::size_t bytes_for(const MemoryOptions& options) noexcept;
+
+ private:
+  using Hash = std::array<std::uint64_t, 2>;
+  friend class PlanRun;
+
+  struct Answer {
+    Verdict verdict;
+    Word at = 0;
+  };
+
+  [[nodiscard]] Hash hash(const Key& key) const noexcept;
+  [[nodiscard]] Mark mark_of(const Step& step) const noexcept;
+
+  // memory_store.cpp
+  void execute_one(const Step& step, Reading& reading, Completion& done) noexcept;
+  void finish(const Step& step, const Answer& answer, Completion& done) noexcept;
+  Answer decide(const Step& step, const Mark& mark, Reading& reading) noexcept;
+  bool decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
+                 Answer& answer) noexcept;
+  static Answer decide_absent(const Step& step, const StateWords& state, Reading& reading) noexcept;
+  static Pair await(const Slot& slot, std::uint64_t generation) noexcept;
+  static void remember(Binding& binding, Slot& slot) noexcept {
+    if (binding.slot.load(std::memory_order_relaxed) != &slot) {  // a guess: see bind()
+      binding.slot.store(&slot, std::memory_order_relaxed);       // a guess: see bind()
+    }
+  }
+
+  // plan.cpp
+  void execute_plan(const Plan& plan, Completion& done) noexcept;
+
+  // crowded.cpp
+  struct Seed {
+    StateWords state{};
+    Quarter idle_at = 0;
+  };
+  Answer decide_crowded(const Step& step, const Mark& mark, Reading& reading) noexcept;
+  Answer decide_shared(const Step& step, const Mark& shared, Reading& reading) noexcept;
+  [[nodiscard]] Mark shared_mark(const Step& step, const Mark& mark) const noexcept;
+  [[nodiscard]] Seed seed(const Mark& shared, Word now) const noexcept;
+  Slot* find_shared(const Mark& shared, Word now) noexcept;
+  Slot* take_over(const Mark& mark, const Mark& shared, Word now) noexcept;
+  [[nodiscard]] std::size_t stripe_of(const Mark& mark) const noexcept {
+    return mark.hash[1] % stripes_.size();
+  }
+
+  // Instants in quarters of a second since the store was made.
+  [[nodiscard]] std::int64_t quarter(Word now) const noexcept {
+    const Word since = now - start_;
+    return since >= 0 ? since / quarter_us : -((quarter_us - 1 - since) / quarter_us);
+  }
+  [[nodiscard]] Quarter quarter_after(Word instant) const noexcept {
+    const Word since = instant - start_;
+    if (since <= 0) return 0;
+    return since > Word{never - 1} * quarter_us
+               ? never
+               : static_cast<Quarter>((since + quarter_us - 1) / quarter_us);
+  }
+  /// How long a new owner keeps its slot before it has written a state.
+  [[nodiscard]] Quarter soon(Word now) const noexcept {
+    return quarter_after(now + 2 * quarter_us);
+  }
+
+  Counters& counters() const noexcept;
+  void count(std::atomic<std::uint64_t> Counters::*what, std::uint64_t by = 1) const noexcept {
+    (counters().*what).fetch_add(by, std::memory_order_relaxed);  // a figure
+  }
+
+  Table table_;
+  Table overflow_;
+  Clock* clock_;
+  std::unique_ptr<Clock> own_clock_;
+  bool coarse_;
+  Word start_;
+  Hash secret_;
+  std::error_code no_error_;  // copied, since making one calls into the standard library
+  SpinLock overflow_lock_;    // who gets a slot of a full overflow table; taken after a stripe
+  std::array<SpinLock, 256> stripes_;  // who gets a slot of a full sequence, by key
+  mutable std::array<Counters, 8> counters_;
+};
+
+}  // namespace sluice::memory

@@ -1,0 +1,245 @@
+// The lock-free way: a key in a slot of its own, or one that still finds an empty slot.
+#include "sluice/memory_store.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "backends/memory/engine.hpp"
+#include "src/siphash.hpp"
+
+namespace sluice::memory {
+namespace {
+
+constexpr std::size_t most_keys = std::size_t{1} << 32;
+constexpr std::size_t fewest_shared = 64;
+
+std::size_t shared_for(std::size_t keys) noexcept { return std::max(fewest_shared, keys / 64); }
+
+const MemoryOptions& validated(const MemoryOptions& options) {
+  if (options.max_keys < 1 || options.max_keys > most_keys) {
+    throw std::invalid_argument("MemoryOptions::max_keys must be 1 to 2^32, got " +
+                                std::to_string(options.max_keys));
+  }
+  if (const std::size_t needed = Engine::bytes_for(options); needed > options.max_bytes) {
+    throw std::invalid_argument("MemoryOptions::max_bytes must be " + std::to_string(needed) +
+                                " or more for " + std::to_string(options.max_keys) + " keys, got " +
+                                std::to_string(options.max_bytes));
+  }
+  return options;
+}
+
+std::array<std::uint64_t, 2> draw_secret(Rng* rng) {
+  SystemRng system;
+  Rng& source = rng != nullptr ? *rng : system;
+  const std::uint64_t first = source.next();
+  return {first, source.next()};
+}
+
+bool is_one(const Plan& plan) noexcept { return plan.steps().size() == 1; }
+
+}  // namespace
+
+std::size_t Engine::bytes_for(const MemoryOptions& options) noexcept {
+  return Table::bytes_for(options.max_keys) + Table::bytes_for(shared_for(options.max_keys)) +
+         sizeof(Engine);
+}
+
+Engine::Engine(const MemoryOptions& options)
+    : table_(validated(options).max_keys),
+      overflow_(shared_for(options.max_keys)),
+      clock_(options.clock),
+      own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
+      coarse_(options.coarse_clock),
+      secret_(draw_secret(options.rng)) {
+  if (clock_ == nullptr) clock_ = own_clock_.get();
+  start_ = to_word(clock_->now());
+}
+
+Engine::Hash Engine::hash(const Key& key) const noexcept {
+  return detail::SipHash13(secret_)(key.tag, key.name);
+}
+
+Mark Engine::mark_of(const Step& step) const noexcept {
+  const bool bound = step.binding != nullptr && step.binding->owner == this;
+  return {bound ? step.binding->hash : hash(step.key), step.operation->kind};
+}
+
+void Engine::bind(const Key& key, Binding& binding) noexcept {
+  if (!is_valid(key)) return;
+  binding.owner = this;
+  binding.hash = hash(key);
+  // Relaxed, here and wherever a binding's slot is read or written: the pointer is a guess. It
+  // points into this store's table, which lives as long as the store, and what the slot holds is
+  // compared with the hash each time it is used.
+  binding.slot.store(nullptr, std::memory_order_relaxed);  // see above
+}
+
+void Engine::execute(const Plan& plan, Completion done) noexcept {
+  if (!is_one(plan)) return execute_plan(plan, done);
+  const Step& step = plan.steps().front();
+  Reading reading(*clock_, *step.operation, coarse_);
+  execute_one(step, reading, done);
+}
+
+void Engine::execute_one(const Step& step, Reading& reading, Completion& done) noexcept {
+  Answer answer;
+  if (step.binding != nullptr && step.binding->owner == this) {
+    const Mark mark{step.binding->hash, step.operation->kind};
+    auto* const slot = static_cast<Slot*>(
+        step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
+    if (slot == nullptr || !decide_in(*slot, step, mark, reading, answer)) {
+      answer = decide(step, mark, reading);
+    }
+  } else if (is_valid(step.key)) {
+    answer = decide(step, {hash(step.key), step.operation->kind}, reading);
+  } else {
+    return done.fail(Errc::invalid_key);
+  }
+  finish(step, answer, done);
+}
+
+void Engine::finish(const Step& step, const Answer& answer, Completion& done) noexcept {
+  const auto& [verdict, at] = answer;
+  if (verdict.status < 0) return done.fail(static_cast<Errc>(-verdict.status));
+  const Decision decision{verdict.status == Verdict::allowed,
+                          Source::memory,
+                          0,
+                          step.args[0],
+                          verdict.remaining,
+                          Span{verdict.retry_after},
+                          Span{verdict.reset_after},
+                          to_time(at)};
+  done(Outcome{no_error_, decision, {&decision, 1}});
+}
+
+Engine::Answer Engine::decide(const Step& step, const Mark& mark, Reading& reading) noexcept {
+  Answer answer;
+  for (;;) {
+    const Table::Place place = table_.find(mark);
+    Slot* slot = place.slot;
+    if (slot == nullptr) {
+      if (const Word status = step.operation->check(step.args); status < 0) return {{status}, 0};
+      if (!place.room) return decide_crowded(step, mark, reading);
+      if (!step.operation->writes) return decide_absent(step, {}, reading);
+      slot = table_.find_or_claim(mark, soon(reading.latest()));
+      if (slot == nullptr) continue;  // others took what was empty
+    }
+    if (decide_in(*slot, step, mark, reading, answer)) return answer;
+  }
+}
+
+Engine::Answer Engine::decide_absent(const Step& step, const StateWords& state,
+                                     Reading& reading) noexcept {
+  StateWords words = state;
+  const Word now = reading.at(*step.operation, words, step.args);
+  return {step.operation->apply(words, step.args, now), now};
+}
+
+/// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
+bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
+                       Answer& answer) noexcept {
+  const Operation& operation = *step.operation;
+  auto [identity, seen] = slot.snapshot();
+  if (!mark.matches(identity.low, identity.high)) return false;
+  if (Slot::kind(identity.high) != mark.kind) {
+    const Word status = operation.check(step.args);
+    answer.verdict = status < 0 ? Verdict{status} : Verdict::failed(Errc::wrong_kind);
+    return true;
+  }
+  const std::uint64_t generation = state::generation(seen);
+  std::uint64_t conflicts = 0;
+  for (;;) {
+    if (state::is_special(seen)) [[unlikely]] {
+      seen = await(slot, generation);
+      if (state::is_special(seen)) return false;
+    }
+    StateWords words = state::words(seen);
+    const StateWords before = words;
+    answer.at = reading.at(operation, words, step.args);
+    answer.verdict = operation.apply(words, step.args, answer.at);
+    if (words == before) break;
+    const Quarter until = quarter_after(answer.at + answer.verdict.reset_after);
+    if (until > Slot::idle_at(identity.high)) slot.keep_until(mark, until);
+    if (slot.state.exchange(seen, state::make(words, generation))) break;
+    ++conflicts;
+    if (state::generation(seen) != generation) return false;
+  }
+  if (conflicts != 0) [[unlikely]] {
+    count(&Counters::conflicts, conflicts);
+  }
+  if (step.binding != nullptr && step.binding->owner == this) [[likely]] {
+    remember(*step.binding, slot);
+  }
+  return true;
+}
+
+/// Waits for a plan that holds the slot. The result is special if the owner has changed.
+Pair Engine::await(const Slot& slot, std::uint64_t generation) noexcept {
+  Pause pause;
+  for (;;) {
+    const Pair seen = slot.snapshot().state;
+    if (state::generation(seen) != generation || state::level(seen) == state::dead) {
+      return state::make(state::dead, 0, generation);
+    }
+    if (!state::is_special(seen)) return seen;
+    pause();
+  }
+}
+
+void Engine::execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept {
+  constexpr std::size_t ahead = 32;
+  std::array<Mark, ahead> marks;
+  while (!plans.empty()) {
+    const std::size_t run = std::min(plans.size(), ahead);
+    for (std::size_t i = 0; i < run; ++i) {
+      if (!is_one(plans[i])) continue;
+      const Step& step = plans[i].steps().front();
+      marks[i] = mark_of(step);
+      table_.prefetch(marks[i].hash);
+    }
+    Reading reading(*clock_);
+    for (std::size_t i = 0; i < run; ++i) {
+      if (!is_one(plans[i])) {
+        execute_plan(plans[i], done[i]);
+        continue;
+      }
+      const Step& step = plans[i].steps().front();
+      if (is_valid(step.key)) {
+        finish(step, decide(step, marks[i], reading), done[i]);
+      } else {
+        done[i].fail(Errc::invalid_key);
+      }
+    }
+    plans = plans.subspan(run);
+    done = done.subspan(run);
+  }
+}
+
+Counters& Engine::counters() const noexcept {
+  static thread_local char mark;
+  return counters_[reinterpret_cast<std::uintptr_t>(&mark) / 4096 % counters_.size()];
+}
+
+MemoryStats Engine::stats() const noexcept {
+  MemoryStats stats;
+  stats.keys = table_.used();
+  stats.bytes = table_.bytes() + overflow_.bytes() + sizeof(Engine);
+  for (const Counters& some : counters_) {
+    stats.evicted_idle += some.evicted_idle.load(std::memory_order_relaxed);  // a figure
+    stats.overflowed += some.overflowed.load(std::memory_order_relaxed);      // a figure
+    stats.rejected += some.rejected.load(std::memory_order_relaxed);          // a figure
+    stats.conflicts += some.conflicts.load(std::memory_order_relaxed);        // a figure
+  }
+  return stats;
+}
+
+}  // namespace sluice::memory
+
+namespace sluice {
+
+std::unique_ptr<MemoryStore> make_memory_store(const MemoryOptions& options) {
+  return std::make_unique<memory::Engine>(options);
+}
+
+}  // namespace sluice
