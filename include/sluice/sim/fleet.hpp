@@ -40,7 +40,7 @@ struct FleetOptions {
   Word limit = 10'000;          ///< calls that the API answers in any window; 5 to 10^7
   Span window = std::chrono::minutes{1};
   Word burst = 20;         ///< of the shared limiter; 1 to limit / 2
-  Word largest_batch = 8;  ///< most permits that one worker asks for at once; 1 to burst
+  Word largest_batch = 4;  ///< most permits that one worker asks for at once; 1 to burst
   Demand demand{};
   Backoff backoff{};
   Link store_link{Delay::log_normal(Span{250}, Span{800}), Delay::log_normal(Span{250}, Span{800})};

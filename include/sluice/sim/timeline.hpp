@@ -1,5 +1,5 @@
-// A timeline runs events in the order of their virtual times and moves the clock that the rules see.
-// Threading: everything belongs to the thread that runs the timeline.
+// A timeline runs events in the order of their virtual times and moves the clock that the rules
+// see. Threading: everything belongs to the thread that runs the timeline.
 #pragma once
 
 #include <cstdint>
@@ -121,7 +121,7 @@ class Timeline {
   Word now_;
   std::uint64_t sequence_ = 0;
   std::uint64_t events_ = 0;
-  std::size_t stale_ = 0;  // cancelled events whose node is still in the heap
+  std::size_t stale_ = 0;   // cancelled events whose node is still in the heap
   std::vector<Node> heap_;  // four children a node
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;

@@ -1,0 +1,116 @@
+// Messages are kept in a pool and reused, so that a call allocates nothing once the pool is warm.
+#include "sluice/sim/remote_store.hpp"
+
+#include <algorithm>
+
+namespace sluice::sim {
+
+RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, SeededRng rng)
+    : timeline_(timeline),
+      inner_(inner),
+      link_(link),
+      rng_(rng),
+      last_arrival_(timeline.now()),
+      last_delivery_(timeline.now()) {}
+
+RemoteStore::~RemoteStore() {
+  for (Message& message : messages_) {
+    if (!message.under_way) continue;
+    timeline_.cancel(message.timer);
+    Completion done = std::move(message.done);
+    done.fail(message.arrived ? Errc::unknown : Errc::shut_down);
+  }
+}
+
+RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
+  if (free_.empty()) {
+    if (free_.capacity() <= messages_.size()) free_.reserve(messages_.size() * 2 + 8);
+    messages_.emplace_back(*this, messages_.size());
+    free_.push_back(messages_.size() - 1);
+  }
+  Message& message = messages_[free_.back()];
+  const auto steps = plan.steps();
+  std::size_t length = 0;
+  for (const Step& step : steps) length += step.key.tag.size() + step.key.name.size();
+  message.bytes.clear();
+  message.bytes.reserve(length);  // so that the views stay valid
+  message.steps.assign(steps.begin(), steps.end());
+  for (Step& step : message.steps) {
+    const auto keep = [&](std::string_view part) {
+      const std::size_t at = message.bytes.size();
+      message.bytes += part;
+      return std::string_view(message.bytes).substr(at, part.size());
+    };
+    step.key.tag = keep(step.key.tag);
+    step.key.name = keep(step.key.name);
+    step.binding = nullptr;  // lives only until execute() returns
+  }
+  message.arrived = false;
+  message.error = {};
+  message.each.clear();
+  message.each.reserve(steps.size());  // so that decided() never allocates
+  return message;
+}
+
+void RemoteStore::send(Message& message) {
+  const Time arrival = std::max(timeline_.now() + link_.to_store.sample(rng_), last_arrival_);
+  message.timer = timeline_.at<&RemoteStore::arrive>(arrival, *this, free_.back());
+  last_arrival_ = arrival;
+}
+
+void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
+  if (const PlanFault fault = find_fault(plan); fault.error) {
+    return done.fail(fault.error, fault.step);
+  }
+  try {
+    Message& message = prepare(plan);
+    send(message);
+    free_.pop_back();
+    message.under_way = true;
+    message.done = std::move(done);
+    ++operations_;
+  } catch (...) {  // no memory, or no place on the timeline
+    done.fail(Errc::queue_full);
+  }
+}
+
+void RemoteStore::arrive(std::uint64_t index) {
+  Message& message = messages_[index];
+  message.arrived = true;
+  inner_.execute(Plan(std::span<const Step>(message.steps)),
+                 Completion(&RemoteStore::decided, &message));
+}
+
+void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
+  Message& message = *static_cast<Message*>(context);
+  RemoteStore& self = message.owner;
+  message.error = outcome.error;
+  message.decision = outcome.decision;
+  message.each.assign(outcome.steps.begin(), outcome.steps.end());
+  try {
+    const Time delivery = std::max(self.timeline_.now() + self.link_.from_store.sample(self.rng_),
+                                   self.last_delivery_);
+    message.timer = self.timeline_.at<&RemoteStore::deliver>(delivery, self, message.index);
+    self.last_delivery_ = delivery;
+  } catch (...) {  // no place on the timeline: the answer is lost
+    Completion done = std::move(message.done);
+    self.release(message);
+    done.fail(Errc::unknown);
+  }
+}
+
+void RemoteStore::deliver(std::uint64_t index) {
+  Message& message = messages_[index];
+  Completion done = std::move(message.done);
+  // The message is free only afterwards: the outcome's steps lie in it, and the receiver may send.
+  done(Outcome{message.error, message.decision, message.each});
+  release(message);
+}
+
+void RemoteStore::release(Message& message) noexcept {
+  message.under_way = false;
+  // Never allocates: prepare() made room.
+  free_.push_back(message.index);
+}
+
+}  // namespace sluice::sim
