@@ -17,10 +17,10 @@ struct RedisOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 6379;
   /// Path of a unix socket; empty means TCP.
-  std::string unix_socket;
+  std::string unix_socket{};
 
-  std::string username;  ///< needs a password as well; empty means the default user
-  Secret password;       ///< empty means no AUTH
+  std::string username{};  ///< needs a password as well; empty means the default user
+  Secret password{};       ///< empty means no AUTH
   unsigned database = 0;
   std::string client_name = "sluice";  ///< what CLIENT LIST shows; empty leaves it unset
 
@@ -40,7 +40,7 @@ struct RedisOptions {
   std::size_t max_in_flight = 10'000;
 
   /// Put in front of every key, outside of its hash tag: "app1:". No `{`, `}`; at most 64 bytes.
-  std::string key_prefix;
+  std::string key_prefix{};
   /// Hashes key parts longer than 128 bytes. Processes that share keys must use the same secret.
   HashKey key_secret{};
 
