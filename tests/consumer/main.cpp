@@ -3,6 +3,12 @@
 #include <cstdio>
 
 #include "sluice/sluice.hpp"
+#ifdef WITH_ASIO
+#include "sluice/asio.hpp"
+#endif
+#ifdef WITH_TESTING
+#include "sluice/testing/conformance.hpp"
+#endif
 #ifdef WITH_REDIS
 #include "sluice/redis/redis_store.hpp"
 #endif
@@ -26,6 +32,8 @@ int main() {
   sluice::VirtualClock clock;
   const auto virtual_store = sluice::make_virtual_store(clock);
   if (!admits_its_burst("virtual", *virtual_store)) return 1;
+  const auto memory_store = sluice::make_memory_store();
+  if (!admits_its_burst("memory", *memory_store)) return 1;
 
 #ifdef WITH_REDIS
   // No server is there: the call must end in an error, never in a decision.
