@@ -117,7 +117,8 @@ Word keep(const Arguments& args) noexcept {
 }  // namespace
 
 constinit const Operation token_bucket_take{
-    "token_bucket.take", 0, StateKind::token_bucket, true, 5, 2, apply_take, check_cost, keep, settled_take};
+    "token_bucket.take", 0, StateKind::token_bucket, true, 5, 2, apply_take, check_cost, keep,
+    settled_take};
 constinit const Operation token_bucket_peek{
     "token_bucket.peek", 1, StateKind::token_bucket, false, 5, 2, apply_peek, check_cost, keep};
 
