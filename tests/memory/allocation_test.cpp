@@ -1,0 +1,62 @@
+// No decision allocates: counted by replacing the program's operator new.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/memory/fixture.hpp"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}
+
+void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace sluice::test {
+
+TEST_CASE("a decision of any kind allocates nothing", "[memory]") {
+  Memory memory(1);
+  const TokenBucket bucket(*memory.store, "b", Quota::per_hour(3));
+  const BoundTokenBucket bound = bucket.at("bound");
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 64; ++i) keys.push_back(name("k", i));
+  std::vector<Step> steps;
+  for (const std::string& key : keys) steps.push_back(bucket.take(key));
+  const std::vector<Plan> plans(steps.begin(), steps.end());
+  std::vector<Decision> results(plans.size());
+  std::vector<std::error_code> errors(plans.size());
+
+  const std::size_t before = allocations.load();
+  std::error_code error;
+  bool refused = false;
+  for (std::size_t round = 0; round < 4; ++round) {
+    for (int i = 0; i < 4; ++i) refused = !bound.try_acquire(error).allowed || refused;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      // Others come first each time, to what is idle by now.
+      const std::string& key = keys[(i + round * 13) % keys.size()];
+      bucket.try_acquire(key, error);
+      bucket.peek(key, 1, error);
+    }
+    decide(*memory.store, Plan(std::span<const Step>(steps).first(Plan::max_steps)), error);
+    decide_batch(*memory.store, plans, results, errors);
+    memory.clock.advance(3h);
+  }
+  const std::size_t after = allocations.load();
+  CHECK(after == before);
+  CHECK(refused);
+  CHECK(memory.stats().overflowed > 0);  // each way was gone
+  CHECK(memory.stats().evicted_idle > 0);
+}
+
+TEST_CASE("the count of allocations counts", "[memory]") {
+  const std::size_t before = allocations.load();
+  const std::string text(100, 'x');
+  CHECK(allocations.load() > before);
+}
+
+}  // namespace sluice::test

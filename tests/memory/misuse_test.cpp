@@ -1,0 +1,66 @@
+// Wrong use is answered with an error that says what was wrong, and changes nothing.
+#include "tests/memory/fixture.hpp"
+
+namespace sluice::test {
+namespace {
+
+std::string complaint(const MemoryOptions& options) {
+  try {
+    const auto store = make_memory_store(options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("options out of range are named with the range", "[memory]") {
+  CHECK(complaint({.max_keys = 0}) == "MemoryOptions::max_keys must be 1 to 2^32, got 0");
+  CHECK(complaint({.max_keys = (std::size_t{1} << 32) + 1}) ==
+        "MemoryOptions::max_keys must be 1 to 2^32, got 4294967297");
+  const std::string small = complaint({.max_keys = 1000, .max_bytes = 1000});
+  CHECK(small.starts_with("MemoryOptions::max_bytes must be "));
+  CHECK(small.ends_with(" or more for 1000 keys, got 1000"));
+  CHECK(complaint({.max_keys = 1}) == "none");
+}
+
+TEST_CASE("a key with the state of another kind is refused as wrong", "[memory]") {
+  Memory memory(64);
+  const TokenBucket bucket(*memory.store, "b", Quota::per_second(1).burst(4));
+  REQUIRE(bucket.try_acquire("k").allowed);
+  Operation other = token_bucket_take;
+  other.kind = static_cast<StateKind>(200);
+  Step step = bucket.take("k");
+  step.operation = &other;
+  CHECK(error_of(*memory.store, step) == Errc::wrong_kind);
+  CHECK(error_of(*memory.store, {step, bucket.take("fresh")}) == Errc::wrong_kind);
+  step.args[4] = 5;  // what can never be admitted is said first
+  CHECK(error_of(*memory.store, step) == Errc::cost_exceeds_capacity);
+  CHECK(bucket.peek("k").remaining == 3);
+  CHECK(bucket.peek("fresh").remaining == 4);
+}
+
+TEST_CASE("bad keys, costs and plans end in their own errors", "[memory]") {
+  Memory memory(64);
+  Store& store = *memory.store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(4));
+  const std::string long_key(Key::max_part_bytes + 1, 'x');
+  CHECK(error_of(store, bucket.take("")) == Errc::invalid_key);
+  CHECK(error_of(store, bucket.take(long_key)) == Errc::invalid_key);
+  CHECK(error_of(store, bucket.take("k", -1)) == Errc::invalid_cost);
+  CHECK(error_of(store, bucket.take("k", 5)) == Errc::cost_exceeds_capacity);
+  CHECK(error_of(store, Plan(std::span<const Step>())) == Errc::invalid_plan);
+  CHECK(error_of(store, {bucket.take("k"), bucket.take("k")}) == Errc::duplicate_key);
+  const std::vector<Step> many(Plan::max_steps + 1, bucket.take("k"));
+  CHECK(error_of(store, Plan(std::span<const Step>(many))) == Errc::invalid_plan);
+  CHECK(bucket.peek("k").remaining == 4);
+  CHECK(bucket.at("k").take(9).binding != nullptr);
+  CHECK(error_of(store, bucket.at("k").take(9)) == Errc::cost_exceeds_capacity);
+  // Any bytes make a key, and parts do not run into each other.
+  CHECK(bucket.try_acquire(Key("a", "b:c"), 4).allowed);
+  CHECK(bucket.try_acquire(Key("a:b", "c"), 4).allowed);
+  CHECK(bucket.try_acquire(Key(std::string_view("\0\r\n{}", 5)), 4).allowed);
+}
+
+}  // namespace sluice::test

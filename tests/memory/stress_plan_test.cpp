@@ -1,0 +1,76 @@
+// Threads with plans of several steps: all or nothing, whoever else writes the same keys.
+#include "tests/memory/fixture.hpp"
+#include "tests/memory/threads.hpp"
+
+namespace sluice::test {
+
+TEST_CASE("keys that are always charged together stay equal", "[memory][stress]") {
+  const Word capacity = static_cast<Word>(scaled(20'000, 2'000));
+  Memory memory(64);
+  const TokenBucket wide(*memory.store, "wide", Quota::per_hour(3 * capacity));
+  const TokenBucket tight(*memory.store, "tight", Quota::per_hour(capacity));
+  for (int round = 0; round < 200; ++round) {
+    const std::string key = name("k", static_cast<std::size_t>(round));
+    std::atomic<Word> plans{0};
+    std::atomic<Word> singles{0};
+    together(4, [&](std::size_t index) {
+      for (int refusals = 0; refusals < 5;) {
+        if (index == 3) {  // alone on one of the keys, in between
+          if (singles < capacity && wide.try_acquire(key)) {
+            ++singles;
+          } else {
+            ++refusals;
+          }
+          continue;
+        }
+        const Decision decision = index == 0
+                                      ? decide(*memory.store, {wide.take(key), tight.take(key)})
+                                      : decide(*memory.store, {tight.take(key), wide.take(key)});
+        if (decision.allowed) {
+          ++plans;
+        } else {
+          ++refusals;
+        }
+      }
+    });
+    REQUIRE(plans == capacity);
+    REQUIRE(tight.peek(key).remaining == 0);
+    REQUIRE(wide.peek(key).remaining == 3 * capacity - plans - singles);
+    if (round >= 2 && memory.stats().conflicts >= 20) break;
+  }
+  CHECK(memory.stats().conflicts >= 20);
+}
+
+TEST_CASE("plans over more keys than there are slots neither hang nor admit too much",
+          "[memory][stress]") {
+  Memory memory(1);
+  const Word capacity = 4;
+  const TokenBucket bucket(*memory.store, "b", Quota::per_second(20).burst(capacity));
+  constexpr std::size_t keys = 14;
+  std::array<std::string, keys> names;
+  for (std::size_t i = 0; i < keys; ++i) names[i] = name("k", i);
+  std::array<std::atomic<Word>, keys> admitted{};
+  const Time start = memory.clock.now();
+  const std::size_t turns = scaled(60'000, 6'000);
+  together(3, [&](std::size_t index) {
+    SeededRng rng(index + 1);
+    for (std::size_t i = 0; i < turns; ++i) {
+      if (index == 0) memory.clock.advance(Span{static_cast<Word>(rng.below(20'000))});
+      const std::size_t first = rng.below(keys);
+      const std::size_t second = (first + 1 + rng.below(keys - 1)) % keys;
+      if (decide(*memory.store, {bucket.take(names[first]), bucket.take(names[second])})) {
+        ++admitted[first];
+        ++admitted[second];
+      }
+    }
+  });
+  const Word drained = (memory.clock.now() - start).count() / 50'000;
+  for (const auto& count : admitted) {
+    CHECK(count > 0);
+    CHECK(count <= capacity + drained);
+  }
+  CHECK(memory.stats().overflowed > 0);
+  CHECK(memory.stats().evicted_idle > 0);
+}
+
+}  // namespace sluice::test
