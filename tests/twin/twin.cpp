@@ -166,7 +166,8 @@ void Twin::tamper(Slot& slot) {
     }
     case 1: {
       std::string raw = encode(kind, {extreme(), extreme()});
-      raw[0] = static_cast<char>(random_.below(256));
+      const std::array<int, 6> edges{0, 2, 31, 32, 128, 255};
+      raw[0] = static_cast<char>(edges[random_.below(edges.size())]);
       return write_raw(slot, raw);
     }
     case 2:
@@ -343,6 +344,7 @@ std::optional<std::string> Twin::read_state(const Pending& pending, std::size_t 
 
 std::optional<std::string> Twin::read_all() {
   std::optional<std::string> difference;
+  std::size_t index = 0;
   for (const Pending& pending : pending_) {
     for (std::size_t i = 0; i < pending.preparations; ++i) {
       const RedisReply reply = client_.read();
@@ -354,7 +356,11 @@ std::optional<std::string> Twin::read_all() {
       const auto in_state = read_state(pending, i);
       if (!found) found = in_state;
     }
-    if (found && !difference) difference = pending.what + ": " + *found;
+    if (found && !difference) {
+      difference = pending.what + ": " + *found;
+      counts_.to_difference = counts_.decisions - pending_.size() + index + 1;
+    }
+    ++index;
   }
   pending_.clear();
   return difference;

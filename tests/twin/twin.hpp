@@ -20,6 +20,7 @@ namespace sluice::test {
 /// How often each kind of answer and of situation came up, so that a test can require them all.
 struct TwinCounts {
   std::size_t decisions = 0;
+  std::size_t to_difference = 0;  // the first decision that differed, counted from 1
   std::size_t steps = 0;
   std::size_t plans = 0;  // of two steps or more
   std::size_t allowed = 0;
