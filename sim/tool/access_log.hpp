@@ -1,0 +1,57 @@
+// Web server logs in the Common or the Combined Log Format, read strictly and within bounds.
+// Threading: one thread for each object.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace sluice::tool {
+
+/// What one line says. Views into the line.
+struct LogLine {
+  std::string_view client;      ///< 1 to 255 printable characters
+  std::int64_t second = 0;      ///< since 1970-01-01 00:00 UTC, in years 1970 to 2111
+  std::int64_t utc_offset = 0;  ///< of the stamp, in seconds
+};
+
+/// Reads `client ident user [17/May/2015:10:05:03 +0000] "request" status bytes`, and whatever
+/// bare or quoted fields follow (the Combined format has two: referer and user agent). Returns why
+/// the line is not that, or null if `line` was filled. O(bytes), no allocation.
+[[nodiscard]] const char* parse_log_line(std::string_view text, LogLine& line);
+
+/// A line longer than this is unreadable.
+inline constexpr std::size_t longest_line = 64 * 1024;
+
+/// One request of a log.
+struct LogRequest {
+  std::int64_t second;
+  std::uint32_t client;  ///< place in AccessLog::clients
+};
+
+/// A whole log, in memory: 16 bytes a request, and the clients.
+struct AccessLog {
+  std::vector<LogRequest> requests;  ///< in the order of their stamps; equal stamps as they stood
+  std::vector<std::string> clients;
+  std::uint64_t lines = 0;             ///< not counting blank ones
+  std::uint64_t unreadable = 0;        ///< lines
+  std::uint64_t out_of_order = 0;      ///< requests whose stamp lay before one that stood earlier
+  std::uint64_t first_unreadable = 0;  ///< the line's number, from 1, counting all lines
+  std::string reason;                  ///< why that line is unreadable
+  std::string excerpt;                 ///< how that line begins, printable
+  bool one_offset = true;              ///< every stamp has the same UTC offset
+  std::int64_t utc_offset = 0;         ///< that offset, in seconds; 0 if they differ
+};
+
+/// Is told how many lines have been read, now and then.
+using LinesRead = std::function<void(std::uint64_t lines)>;
+
+/// Reads `file` to its end. Throws std::system_error if reading fails, std::length_error beyond
+/// 2^32 - 1 requests.
+[[nodiscard]] AccessLog read_access_log(std::FILE* file, const LinesRead& progress = {});
+
+}  // namespace sluice::tool

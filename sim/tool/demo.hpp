@@ -1,0 +1,30 @@
+// The parts of sluice-demo. Each prints what it does and returns an exit code.
+// Threading: main's thread calls them; run_threads() and the worker processes start their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sluice::tool {
+
+struct DemoOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t minutes = 60;
+  std::uint32_t workers = 200;
+};
+
+/// The simulated fleet in three rows: no limiter, one per process, one shared.
+[[nodiscard]] int run_fleets(const DemoOptions& options);
+
+/// Real threads that share one key of a memory store, for a second.
+[[nodiscard]] int run_threads();
+
+/// Real processes that share one key of a redis-server, which is started for it and stopped again.
+/// This program is executed anew for each worker.
+/// REQUIRES: the process has one thread.
+[[nodiscard]] int run_processes();
+
+/// One worker of run_processes(): asks for a second and prints its counts for the parent.
+[[nodiscard]] int run_redis_worker(const std::string& socket);
+
+}  // namespace sluice::tool

@@ -1,0 +1,55 @@
+// The program sluice-demo. Threading: one thread, but for the parts that say otherwise.
+#include <CLI/CLI.hpp>
+
+#include "sim/tool/command_line.hpp"
+#include "sim/tool/demo.hpp"
+#include "sim/tool/log_command.hpp"
+
+namespace {
+
+using namespace sluice::tool;
+
+int run(const DemoOptions& options, const std::string& file, bool redis,
+        const std::string& worker) {
+  if (!worker.empty()) return run_redis_worker(worker);
+  if (redis) return finish_output(run_processes());
+  if (!file.empty()) return run_log({.file = file, .quotas = default_quotas()});
+  int code = run_fleets(options);
+  if (code == 0) code = run_threads();
+  return finish_output(code);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "What Sluice is for, shown: a simulated fleet against an API with a limit, then real "
+      "threads\n"
+      "on the memory store. With --redis instead: real processes that share a redis-server. With "
+      "a\n"
+      "FILE instead: what rate limits would have done to that web access log."};
+  app.name("sluice-demo");
+  DemoOptions options;
+  std::string file;
+  std::string worker;
+  bool redis = false;
+  auto* seed = app.add_option("--seed", options.seed, "Seed of everything drawn in the simulation")
+                   ->capture_default_str();
+  auto* minutes = app.add_option("--minutes", options.minutes, "Simulated time")
+                      ->capture_default_str()
+                      ->check(CLI::Range(1, 1440));
+  auto* workers = app.add_option("--workers", options.workers, "Simulated worker processes")
+                      ->capture_default_str()
+                      ->check(CLI::Range(1, 2000));
+  auto* with_redis = app.add_flag("--redis", redis,
+                                  "Several processes share a redis-server that is started for it");
+  auto* log = app.add_option("FILE", file,
+                             "A web access log, as for sluice-sim log; - is the standard input");
+  // What run_processes() starts.
+  app.add_option("--redis-worker", worker)->group("");
+  for (auto* simulated : {seed, minutes, workers}) {
+    simulated->excludes(with_redis)->excludes(log);
+  }
+  log->excludes(with_redis);
+  return parse_and_run(app, argc, argv, [&] { return run(options, file, redis, worker); });
+}
