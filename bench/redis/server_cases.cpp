@@ -1,0 +1,138 @@
+// What one decision costs the server: each case is one command, sent by plain hiredis at depth 128
+// on hot keys, and the figure is the server's own (INFO commandstats). So the client plays no part.
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <ctime>
+#include <stdexcept>
+
+#include "backends/redis/protocol.hpp"
+#include "bench/redis/cases.hpp"
+#include "sluice/token_bucket.hpp"
+
+namespace sluice::bench {
+namespace {
+
+constexpr std::size_t depth = 128;
+constexpr std::size_t decisions = 32 * depth;
+
+// The token bucket that most projects start from: tokens and the time of the last refill in a key
+// each, whole seconds of the client's clock, both keys written at every request.
+constexpr std::string_view two_key_bucket = R"lua(
+local bucket_key, clock_key = KEYS[1], KEYS[2]
+local per_second, size = tonumber(ARGV[1]), tonumber(ARGV[2])
+local second, wanted = tonumber(ARGV[3]), tonumber(ARGV[4])
+local keep = math.floor(size / per_second * 2)
+
+local before = tonumber(redis.call('GET', bucket_key))
+if before == nil then before = size end
+local seen = tonumber(redis.call('GET', clock_key))
+if seen == nil then seen = 0 end
+
+local there = math.min(size, before + math.max(0, second - seen) * per_second)
+local enough = there >= wanted
+local left = there
+if enough then left = there - wanted end
+
+redis.call('SETEX', bucket_key, keep, left)
+redis.call('SETEX', clock_key, keep, second)
+return {enough, left}
+)lua";
+
+/// The status of every step of the last reply must be `status`, so that a case measures what its
+/// name says.
+void expect(const std::string& reply, Word status, std::size_t steps) {
+  redis_detail::Reply decoded;
+  if (!redis_detail::decode(decoded, reply, Rig::nonce, steps))
+    throw std::runtime_error("not a reply");
+  for (std::size_t i = 0; i < steps; ++i) {
+    if (decoded.verdicts[i].status != status) throw std::runtime_error("another answer than meant");
+  }
+}
+
+class Cases {
+ public:
+  explicit Cases(Rig& rig) : rig_(rig) {}
+
+  /// `check` looks at the last reply of each round.
+  template <class Check>
+  void add(const std::string& name, Command made, Check check) {
+    auto command = std::make_shared<Command>(std::move(made));
+    const auto run = [&rig = rig_, name, command, check](benchmark::State& state) {
+      Round round(rig);
+      std::string last;
+      while (state.KeepRunningBatch(depth)) last = rig.raw().pipeline(*command, depth);
+      const Sample sample = round.finish(name, static_cast<std::size_t>(state.iterations()));
+      check(last);
+      state.counters["client_us"] = sample.client_us;
+      state.counters["server_us"] = sample.server_us;
+      state.SetIterationTime(sample.server_us * 1e-6 * static_cast<double>(state.iterations()));
+    };
+    rig_.raw().pipeline(*command, 1);  // the first call of a key is another case
+    benchmark::RegisterBenchmark(("redis/server/" + name).c_str(), run)
+        ->Iterations(decisions)
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+
+  void add_script(const std::string& name, std::string_view text,
+                  const std::vector<std::string>& keys, const std::vector<std::string>& args) {
+    add(name, rig_.script(text, keys, args), [](const std::string&) {});
+  }
+
+  void add_plan(const std::string& name, const std::vector<Step>& steps, Word status) {
+    add(name, rig_.request(steps),
+        [status, count = steps.size()](const std::string& last) { expect(last, status, count); });
+  }
+
+ private:
+  Rig& rig_;
+};
+
+void spend_all(const TokenBucket& bucket, const Key& key) {
+  bucket.try_acquire(key, bucket.quota().capacity());
+}
+
+}  // namespace
+
+std::vector<Claim> register_server_cases(Rig& rig) {
+  Cases cases(rig);
+  cases.add_script("EVALSHA return 0", "return 0", {}, {});
+  cases.add_script("EVALSHA return 0, 1 key 3 args", "return 0", {"{floor}:a"}, {"1", "2", "3"});
+
+  // A second that stands still refills nothing: the large bucket admits every request of a run,
+  // the small one refuses all but the first.
+  const std::string second = std::to_string(std::time(nullptr));
+  cases.add_script("two-key bucket allow", two_key_bucket, {"{a}.tokens", "{a}.timestamp"},
+                   {"1000000", "5000000", second, "1"});
+  cases.add_script("two-key bucket refuse", two_key_bucket, {"{r}.tokens", "{r}.timestamp"},
+                   {"1", "60", second, "60"});
+
+  // A rate with a fraction, fast enough to admit all; and one token a day.
+  const TokenBucket plenty(rig.store(), "plenty", Quota::per_minute(60'000'007).burst(10'000'000));
+  const TokenBucket spent(rig.store(), "spent", Quota::per_day(1));
+  spend_all(spent, "alice");
+  cases.add_plan("take allow", {plenty.take("alice")}, Verdict::allowed);
+  cases.add_plan("take refuse", {spent.take("alice")}, Verdict::refused);
+  cases.add_plan("peek", {plenty.look("alice")}, Verdict::allowed);
+  cases.add_plan("plan of 3 allow",
+                 {plenty.take("alice"), plenty.take(Key{"alice", "account"}),
+                  plenty.take(Key{"alice", "everyone"})},
+                 Verdict::allowed);
+
+  rig.ledger().set_bytes("two-key bucket",
+                         rig.memory_usage("{a}.tokens") + rig.memory_usage("{a}.timestamp"));
+  rig.ledger().set_bytes("token bucket", rig.memory_usage("{alice}:plenty"));
+
+  constexpr auto us = Figure::server_us;
+  return {{us, "take allow", "two-key bucket allow", 0.70, 0.55},
+          {us, "take refuse", "two-key bucket refuse", 0.45, 0.30},
+          {us, "plan of 3 allow", "take allow", 1.8, 1.5},
+          {us, "peek", "take allow"},
+          {us, "take allow", "EVALSHA return 0, 1 key 3 args"},
+          {us, "take refuse", "EVALSHA return 0, 1 key 3 args"},
+          {us, "EVALSHA return 0, 1 key 3 args", "EVALSHA return 0"},
+          {Figure::bytes, "token bucket", "two-key bucket"}};
+}
+
+}  // namespace sluice::bench
