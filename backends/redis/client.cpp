@@ -1,8 +1,9 @@
 // Calls in, bytes out, replies in, deadlines: the traffic of one connection.
 #include "client.hpp"
 
-#include <hiredis/hiredis.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -24,6 +25,13 @@ constexpr std::size_t read_bytes = 65'536;
 /// Keeps the timer's arithmetic in nanoseconds far from its limits.
 constexpr Span longest_sleep = std::chrono::hours{1};
 
+/// Between two looks at all deadlines: each costs a pass over the calls in flight.
+constexpr Span shortest_sleep = std::chrono::milliseconds{1};
+
+/// What is kept of the memory of calls that have ended.
+constexpr std::size_t max_pooled = 1024;
+constexpr std::size_t max_pooled_bytes = 4096;
+
 /// A bijection (the finalizer of SplitMix64), so that consecutive numbers become nonces that are
 /// distinct and look like nothing that a confused server would send.
 std::uint64_t scramble(std::uint64_t z) noexcept {
@@ -33,9 +41,6 @@ std::uint64_t scramble(std::uint64_t z) noexcept {
 }
 
 }  // namespace
-
-void Client::FreeReader::operator()(redisReader* reader) const noexcept { redisReaderFree(reader); }
-void Client::FreeReply::operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
 
 Client::Client(RedisOptions options, std::uint64_t seed)
     : options_(std::move(options)),
@@ -47,12 +52,23 @@ Client::Client(RedisOptions options, std::uint64_t seed)
 Client::~Client() = default;
 
 void Client::start() {
-  thread_ = std::thread([self = shared_from_this()] {
-    running_here = self.get();
-    asio::co_spawn(self->io_, self->serve(), asio::detached);
-    self->io_.run();
-    running_here = nullptr;
-  });
+  // The new thread inherits the mask: signals are for the threads of the program.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([self = shared_from_this()] {
+      running_here = self.get();
+      asio::co_spawn(self->io_, self->serve(), asio::detached);
+      self->io_.run();
+      running_here = nullptr;
+    });
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Client::stop() {
@@ -80,44 +96,48 @@ RedisStats Client::stats() const noexcept {
 
 CallPtr Client::new_call() {
   calls_.fetch_add(1, std::memory_order_relaxed);
-  if (in_flight_.fetch_add(1, std::memory_order_relaxed) >= options_.max_in_flight) {
-    in_flight_.fetch_sub(1, std::memory_order_relaxed);
-    return nullptr;
-  }
+  const std::size_t before = in_flight_.fetch_add(1);
+  Place place(in_flight_);
+  if (before >= options_.max_in_flight) return nullptr;
+  CallPtr call = pooled_call();
+  if (!call) call = std::make_unique<Call>();
+  call->place = std::move(place);
+  return call;
+}
+
+CallPtr Client::pooled_call() noexcept {
   const std::lock_guard lock(mutex_);
-  if (pool_.empty()) return std::make_unique<Call>();
+  if (pool_.empty()) return nullptr;
   CallPtr call = std::move(pool_.back());
   pool_.pop_back();
   return call;
 }
 
-void Client::submit(CallPtr call, const std::stop_token& stop) {
-  if (stop.stop_possible()) {
-    // Through the inbox first: the call may not have reached the pipeline yet.
-    // Weak all the way: a handler that owned the client would be owned by the client's queue.
-    call->on_stop.emplace(stop, [weak = weak_from_this(), nonce = call->nonce] {
-      if (const auto self = weak.lock())
-        asio::post(self->io_, [weak, nonce] {
-          if (const auto alive = weak.lock()) alive->cancel(nonce);
-        });
-    });
-  }
-  bool wake_up = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!closed_inbox_) {
-      inbox_.push_back(std::move(call));
-      wake_up = !std::exchange(woken_, true);
-    }
-  }
-  if (call) return call->fail(Errc::shut_down);
-  if (wake_up) asio::post(io_, [this] { wake(); });
+void Client::wake_up() {
+  if (!woken_.exchange(true)) asio::post(io_, [this] { wake(); });
 }
 
-void Client::cancel(std::uint64_t nonce) {
+void Client::submit(CallPtr call, const std::stop_token& stop) {
+  if (stop.stop_possible()) {
+    const auto wake = [](void* self) noexcept {
+      static_cast<Client*>(self)->any_cancelled_.store(true);
+      static_cast<Client*>(self)->wake_up();
+    };
+    call->on_stop.emplace(stop, StopHook{&call->cancelled, wake, this});
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_inbox_) inbox_.push_back(std::move(call));
+  }
+  if (call) return call->done.fail(Errc::shut_down);
+  wake_up();
+}
+
+void Client::wake() {
+  woken_.store(false);  // first: what comes from here on wakes anew
   drain_inbox();
-  pipeline_.cancel(nonce);
-  recycle();
+  if (any_cancelled_.exchange(false)) cancel_marked();
+  if (closed_) pipeline_.abandon(Errc::shut_down);
   flush();
 }
 
@@ -126,30 +146,29 @@ void Client::drain_inbox() {
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(inbox_);
-    woken_ = false;
   }
+  bool marked = false;
   for (auto& call : arrived) {
-    if (call->deadline < armed_until_) {
-      armed_until_ = call->deadline;
-      arm_expiry();
-    }
+    marked = marked || call->cancelled.load();  // perhaps before it was in the inbox
+    arm(call->deadline);
     pipeline_.submit(std::move(call));
   }
   arrived.clear();
+  if (marked) cancel_marked();
   const std::lock_guard lock(mutex_);
   if (inbox_.empty() && inbox_.capacity() < arrived.capacity()) inbox_.swap(arrived);
 }
 
-void Client::wake() {
-  drain_inbox();
-  if (closed_) pipeline_.abandon(Errc::shut_down);
-  flush();
+void Client::cancel_marked() {
+  pipeline_.cancel_marked();
+  recycle();
 }
 
 void Client::flush() {
   if (!connected_ || writing_ || draining_ || !pipeline_.has_unsent()) return;
   out_.clear();
   pipeline_.flush(out_, clock_.now());
+  arm(pipeline_.oldest_sent() + options_.stall_timeout);
   writing_ = true;
   asio::async_write(socket_, asio::buffer(out_),
                     [this, epoch = epoch_](error_code error, std::size_t) {
@@ -164,10 +183,11 @@ void Client::flush() {
 void Client::recycle() {
   auto& ended = pipeline_.ended();
   if (!ended.empty()) {
-    in_flight_.fetch_sub(ended.size(), std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
     for (auto& call : ended) {
+      if (pool_.size() >= max_pooled || call->request.tail.capacity() > max_pooled_bytes) continue;
       call->attempts = 0;
+      call->cancelled.store(false);
       pool_.push_back(std::move(call));
     }
     ended.clear();
@@ -178,43 +198,31 @@ void Client::recycle() {
   scripts_loaded_.store(counters.scripts_loaded, std::memory_order_relaxed);
 }
 
-void Client::drop() {
+void Client::drop(Errc oldest) {
   if (!connected_) return;
   connected_ = false;
   writing_ = false;
   draining_ = false;
   ++epoch_;
   error_code ignored;
+  // A forked child may hold the socket as well: closing it here would not end the connection.
+  socket_.shutdown(Socket::shutdown_both, ignored);
   socket_.close(ignored);
   last_failure_ = Errc::not_connected;
-  pipeline_.disconnect();
+  pipeline_.disconnect(oldest);
   recycle();
-}
-
-bool Client::feed(std::size_t bytes) {
-  if (!guard_.accept({in_.data(), bytes})) return false;
-  return redisReaderFeed(reader_.get(), in_.data(), bytes) == REDIS_OK;
-}
-
-Client::ReplyPtr Client::next_reply(bool& broken) {
-  void* raw = nullptr;
-  broken = redisReaderGetReply(reader_.get(), &raw) != REDIS_OK;
-  return ReplyPtr(static_cast<redisReply*>(raw));
 }
 
 /// Handles every reply that is complete. False if the connection must be dropped.
 bool Client::hear_all() {
   while (connected_) {
-    bool broken = false;
-    const ReplyPtr reply = next_reply(broken);
-    if (broken) return false;
-    if (!reply) return true;
-    const std::string_view text(reply->str, reply->str == nullptr ? 0 : reply->len);
+    const ServerReply reply = reader_.next();
+    if (reply.kind == ServerReply::Kind::none) return true;
     auto heard = Pipeline::Heard::nonsense;
-    if (reply->type == REDIS_REPLY_STRING) {
-      heard = pipeline_.hear_string(text);
-    } else if (reply->type == REDIS_REPLY_ERROR) {
-      heard = pipeline_.hear_error(text);
+    if (reply.kind == ServerReply::Kind::string) {
+      heard = pipeline_.hear_string(reply.text);
+    } else if (reply.kind == ServerReply::Kind::error) {
+      heard = pipeline_.hear_error(reply.text);
     }
     if (heard == Pipeline::Heard::nonsense) return false;
     if (heard == Pipeline::Heard::reconnect) draining_ = true;
@@ -228,8 +236,12 @@ asio::awaitable<void> Client::read_replies() {
     const std::size_t bytes = co_await socket_.async_read_some(
         asio::buffer(in_), asio::redirect_error(asio::use_awaitable, error));
     if (error || !connected_) break;
-    if (!feed(bytes) || !hear_all()) {
+    // The replies in front of the first wrong byte are good ones.
+    const bool sound = reader_.feed({in_.data(), bytes});
+    const bool heard = hear_all();
+    if (!heard || (!sound && connected_)) {
       protocol_errors_.fetch_add(1, std::memory_order_relaxed);
+      drop(heard ? Errc::protocol_error : Errc::unknown);
       break;
     }
     recycle();
@@ -239,8 +251,14 @@ asio::awaitable<void> Client::read_replies() {
   drop();
 }
 
-void Client::arm_expiry() {
-  expiry_.expires_after(std::min<Span>(armed_until_ - clock_.now(), longest_sleep));
+void Client::arm(Time at) {
+  if (at >= armed_until_) return;
+  armed_until_ = at;
+  arm_expiry(Span{0});
+}
+
+void Client::arm_expiry(Span least) {
+  expiry_.expires_after(std::clamp(armed_until_ - clock_.now(), least, longest_sleep));
   expiry_.async_wait([this](error_code error) {
     if (!error) expire();
   });
@@ -256,7 +274,7 @@ void Client::expire() {
   if (pipeline_.has_sent()) {
     armed_until_ = std::min(armed_until_, pipeline_.oldest_sent() + options_.stall_timeout);
   }
-  if (armed_until_ != Time::max()) arm_expiry();
+  if (armed_until_ != Time::max()) arm_expiry(shortest_sleep);
   flush();
 }
 
@@ -272,7 +290,7 @@ void Client::close() {
   recycle();
   resolver_.cancel();
   error_code ignored;
-  socket_.close(ignored);
+  socket_.close(ignored);  // of an attempt to connect
   work_.reset();
   io_.stop();
 }

@@ -16,11 +16,8 @@
 #include <vector>
 
 #include "pipeline.hpp"
-#include "reply_guard.hpp"
+#include "reply_reader.hpp"
 #include "sluice/redis/redis_store.hpp"
-
-struct redisReader;
-struct redisReply;
 
 namespace sluice::redis_detail {
 
@@ -49,35 +46,29 @@ class Client : public std::enable_shared_from_this<Client> {
  private:
   using Socket = boost::asio::generic::stream_protocol::socket;
   using Endpoint = boost::asio::generic::stream_protocol::endpoint;
-  struct FreeReader {
-    void operator()(redisReader* reader) const noexcept;
-  };
-  struct FreeReply {
-    void operator()(redisReply* reply) const noexcept;
-  };
-  using ReplyPtr = std::unique_ptr<redisReply, FreeReply>;
-
   // Connecting (client_connect.cpp).
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<bool> connect();
+  void watch_attempt();
   boost::asio::awaitable<std::vector<Endpoint>> find_endpoints();
   boost::asio::awaitable<bool> open(Endpoint endpoint);
   boost::asio::awaitable<bool> shake_hands();
-  boost::asio::awaitable<ReplyPtr> ask(std::string command);
+  boost::asio::awaitable<ServerReply> ask(std::string command);
   boost::asio::awaitable<void> pause();
   void set_socket_options(bool tcp);
 
   // Traffic (client.cpp).
   boost::asio::awaitable<void> read_replies();
-  [[nodiscard]] bool feed(std::size_t bytes);
   [[nodiscard]] bool hear_all();
-  [[nodiscard]] ReplyPtr next_reply(bool& broken);
-  void cancel(std::uint64_t nonce);
-  void drain_inbox();
+  [[nodiscard]] CallPtr pooled_call() noexcept;
+  void wake_up();
   void wake();
+  void drain_inbox();
+  void cancel_marked();
   void flush();
-  void drop();
-  void arm_expiry();
+  void drop(Errc oldest = Errc::unknown);
+  void arm(Time at);
+  void arm_expiry(Span least);
   void expire();
   void close();
   void recycle();
@@ -85,13 +76,15 @@ class Client : public std::enable_shared_from_this<Client> {
   const RedisOptions options_;
   SystemClock clock_;
 
-  std::mutex mutex_;  // guards inbox_, pool_, woken_ and closed_inbox_
+  std::atomic<std::size_t> in_flight_{0};
+
+  std::mutex mutex_;  // guards inbox_, pool_ and closed_inbox_
   std::vector<CallPtr> inbox_;
   std::vector<CallPtr> pool_;
-  bool woken_ = false;
   bool closed_inbox_ = false;
 
-  std::atomic<std::size_t> in_flight_{0};
+  std::atomic<bool> woken_{false};          // wake() is on its way
+  std::atomic<bool> any_cancelled_{false};  // a call in the pipeline may be marked
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<std::uint64_t> connections_{0};
   std::atomic<std::uint64_t> unknown_{0};
@@ -109,15 +102,16 @@ class Client : public std::enable_shared_from_this<Client> {
   boost::asio::steady_timer expiry_{io_};    // of the calls' deadlines
 
   Pipeline pipeline_;
-  ReplyGuard guard_;
-  std::unique_ptr<redisReader, FreeReader> reader_;
+  ReplyReader reader_;
   std::vector<char> in_;
   std::string out_;
   SeededRng jitter_;
   Time armed_until_ = Time::max();
-  Errc last_failure_ = Errc::not_connected;
-  std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
-  unsigned failures_ = 0;    // since a connection held
+  Errc refusal_ = Errc::not_connected;       // of the present attempt to connect
+  Errc last_failure_ = Errc::not_connected;  // why there is no connection
+  std::uint64_t epoch_ = 0;    // of the connection: tells late write completions apart
+  unsigned failures_ = 0;      // since a connection held
+  bool attempt_over_ = false;  // the watchdog has ended the attempt to connect
   bool connected_ = false;
   bool writing_ = false;
   bool draining_ = false;  // wrong server: nothing more is sent on this connection

@@ -1,7 +1,7 @@
 // From no connection to one that is logged in and answers.
-#include <fcntl.h>
-#include <hiredis/hiredis.h>
 #include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
@@ -70,8 +70,8 @@ std::vector<Greeting> make_greetings(const RedisOptions& options) {
   return greetings;
 }
 
-Errc refusal_of(const redisReply& reply) noexcept {
-  return reply.type == REDIS_REPLY_ERROR ? error_of({reply.str, reply.len}) : Errc{};
+Errc refusal_of(const ServerReply& reply) noexcept {
+  return reply.kind == ServerReply::Kind::error ? error_of(reply.text) : Errc{};
 }
 
 }  // namespace
@@ -92,34 +92,41 @@ asio::awaitable<void> Client::serve() {
   }
 }
 
-asio::awaitable<bool> Client::connect() {
+void Client::watch_attempt() {
+  attempt_over_ = false;
   watchdog_.expires_after(options_.connect_timeout);
   watchdog_.async_wait([this](error_code error) {
     if (error || connected_) return;
+    attempt_over_ = true;
     error_code ignored;
     resolver_.cancel();
     socket_.close(ignored);
   });
+}
+
+asio::awaitable<bool> Client::connect() {
+  watch_attempt();
+  refusal_ = Errc::not_connected;
   bool ready = false;
   const std::vector<Endpoint> endpoints = co_await find_endpoints();
   for (const Endpoint& endpoint : endpoints) {
-    if (closed_) break;
+    if (closed_ || attempt_over_) break;
     if (!co_await open(endpoint)) continue;
-    guard_.reset();
-    reader_.reset(redisReaderCreate());
-    ready = reader_ != nullptr && co_await shake_hands();
+    reader_.reset();
+    ready = co_await shake_hands();
     break;
   }
   watchdog_.cancel();
+  ready = ready && !closed_ && socket_.is_open();
   if (!ready) {
+    last_failure_ = refusal_;
     error_code ignored;
     socket_.close(ignored);
   }
-  co_return ready && !closed_ && socket_.is_open();
+  co_return ready;
 }
 
 asio::awaitable<std::vector<Client::Endpoint>> Client::find_endpoints() {
-  last_failure_ = Errc::not_connected;
   if (!options_.unix_socket.empty()) {
     co_return std::vector<Endpoint>{asio::local::stream_protocol::endpoint(options_.unix_socket)};
   }
@@ -139,14 +146,19 @@ asio::awaitable<std::vector<Client::Endpoint>> Client::find_endpoints() {
 asio::awaitable<bool> Client::open(Endpoint endpoint) {
   error_code error;
   socket_.close(error);
-  if (socket_.open(endpoint.protocol(), error)) co_return false;
+  // By hand, because a program may fork and exec at any time: the flag must be there from birth.
+  const int fd = ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) co_return false;
+  if (socket_.assign(endpoint.protocol(), fd, error)) {
+    ::close(fd);
+    co_return false;
+  }
   set_socket_options(endpoint.protocol().family() != AF_UNIX);
   co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
   co_return !error;
 }
 
 void Client::set_socket_options(bool is_tcp) {
-  ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
   if (!is_tcp) return;
   error_code ignored;
   const auto stall_ms =
@@ -156,37 +168,38 @@ void Client::set_socket_options(bool is_tcp) {
   socket_.set_option(UserTimeout(static_cast<int>(std::min<long>(stall_ms, 1'000'000))), ignored);
 }
 
-/// Sends one command and waits for its reply; null if the connection failed or made no sense.
-asio::awaitable<Client::ReplyPtr> Client::ask(std::string command) {
+/// Sends one command and waits for its reply; `broken` if the connection failed or made no sense.
+asio::awaitable<ServerReply> Client::ask(std::string command) {
   error_code error;
   co_await asio::async_write(socket_, asio::buffer(command),
                              asio::redirect_error(asio::use_awaitable, error));
   std::ranges::fill(command, '\0');  // it may hold a password
-  while (!error) {
-    bool broken = false;
-    ReplyPtr reply = next_reply(broken);
-    if (broken) break;
-    if (reply) co_return reply;
+  // Also after a failed write: a server that turns a client away says why, and closes.
+  bool sound = true;
+  for (;;) {
+    const ServerReply reply = reader_.next();
+    if (reply.kind != ServerReply::Kind::none) co_return reply;
+    if (!sound) break;
     const std::size_t bytes = co_await socket_.async_read_some(
         asio::buffer(in_), asio::redirect_error(asio::use_awaitable, error));
-    if (!error && !feed(bytes)) break;
+    if (error) break;
+    sound = reader_.feed({in_.data(), bytes});
   }
-  co_return nullptr;
+  co_return ServerReply{ServerReply::Kind::broken};
 }
 
 /// Logs in, one command at a time, so that a refused login cannot shift the replies to calls.
 asio::awaitable<bool> Client::shake_hands() {
   std::vector<Greeting> greetings = make_greetings(options_);
   for (Greeting& greeting : greetings) {
-    const ReplyPtr reply = co_await ask(std::move(greeting.command));
-    if (!reply) co_return false;
-    if (const Errc refusal = refusal_of(*reply); greeting.fails_on(refusal)) {
-      last_failure_ = refusal;
+    const ServerReply reply = co_await ask(std::move(greeting.command));
+    if (reply.kind == ServerReply::Kind::broken) co_return false;
+    if (const Errc refusal = refusal_of(reply); greeting.fails_on(refusal)) {
+      refusal_ = refusal;
       co_return false;
     }
   }
-  bool broken = false;
-  co_return !next_reply(broken) && !broken;
+  co_return reader_.next().kind == ServerReply::Kind::none;
 }
 
 asio::awaitable<void> Client::pause() {

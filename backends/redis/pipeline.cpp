@@ -1,10 +1,10 @@
-// The state machine of Pipeline. A completion may re-enter the store, never the pipeline: what it
-// submits goes through the store's inbox. So a call is taken out before it is completed.
+// The state machine of Pipeline. A completion may submit calls, which go through the store's inbox,
+// and may destroy the store, which abandons all calls. So calls are taken out before they complete,
+// and those that are about to end stand where abandon() finds them.
 #include "pipeline.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
+#include <utility>
 
 namespace sluice::redis_detail {
 namespace {
@@ -14,20 +14,12 @@ namespace {
 constexpr unsigned attempts_by_hash = 1;
 constexpr unsigned max_attempts = 3;
 
-bool erase_first(auto& queue, const auto& predicate, CallPtr& found) {
-  const auto it = std::ranges::find_if(queue, predicate);
-  if (it == queue.end()) return false;
-  found = std::move(*it);
-  queue.erase(it);
-  return true;
-}
-
 }  // namespace
 
 void Pipeline::end(CallPtr call, Errc code) {
   if (code == Errc::unknown || code == Errc::protocol_error) ++counters_.unknown;
-  call->on_stop.reset();
-  call->fail(code);
+  call->leave();
+  call->done.fail(code);
   ended_.push_back(std::move(call));
 }
 
@@ -50,7 +42,7 @@ void Pipeline::send(std::string& out, CallPtr call, Time now) {
 
 void Pipeline::flush(std::string& out, Time now) {
   for (auto* queue : {&again_, &waiting_}) {
-    while (!queue->empty()) {
+    while (!queue->empty() && out.size() < chunk_bytes) {
       CallPtr call = std::move(queue->front());
       queue->pop_front();
       send(out, std::move(call), now);
@@ -66,7 +58,7 @@ Pipeline::Sent Pipeline::take_front() {
 }
 
 void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
-  call->on_stop.reset();
+  call->leave();
   conclude({call->limits.data(), call->steps}, {reply.verdicts.data(), call->steps}, reply.at,
            Source::redis, call->done);
   ended_.push_back(std::move(call));
@@ -118,50 +110,53 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message) {
   return wrong_server ? Heard::reconnect : Heard::ok;
 }
 
-void Pipeline::disconnect() {
-  loading_.clear();
-  while (!sent_.empty()) {
-    Sent front = take_front();
-    if (front.call) end(std::move(front.call), Errc::unknown);
+void Pipeline::end_all() {
+  while (!ending_.empty()) {
+    Ending next = std::move(ending_.front());
+    ending_.pop_front();
+    end(std::move(next.call), next.code);
   }
+}
+
+/// Moves the calls that match to ending_; those sent leave a tombstone.
+void Pipeline::take_out(const auto& predicate, Errc unsent) {
+  for (auto* queue : {&again_, &waiting_}) {
+    for (CallPtr& call : *queue) {
+      if (predicate(*call)) ending_.push_back({std::move(call), unsent});
+    }
+    std::erase(*queue, nullptr);
+  }
+  for (Sent& sent : sent_) {
+    if (sent.call && predicate(*sent.call)) {
+      ending_.push_back({std::move(sent.call), Errc::unknown});
+    }
+  }
+}
+
+void Pipeline::disconnect(Errc oldest) {
+  loading_.clear();
+  for (Sent& sent : sent_) {
+    if (sent.call) ending_.push_back({std::move(sent.call), std::exchange(oldest, Errc::unknown)});
+  }
+  sent_.clear();
+  end_all();
 }
 
 void Pipeline::expire(Time now, Errc unsent) {
-  // Taken out first: a completion must find the queues in order.
-  std::vector<CallPtr> late;
-  const auto is_late = [now](const CallPtr& call) { return call && call->deadline <= now; };
-  for (auto* queue : {&again_, &waiting_}) {
-    const auto tail = std::stable_partition(queue->begin(), queue->end(), std::not_fn(is_late));
-    std::move(tail, queue->end(), std::back_inserter(late));
-    queue->erase(tail, queue->end());
-  }
-  for (auto& call : late) end(std::move(call), unsent);
-  late.clear();
-  for (auto& sent : sent_) {
-    if (is_late(sent.call)) late.push_back(std::move(sent.call));
-  }
-  for (auto& call : late) end(std::move(call), Errc::unknown);
+  take_out([now](const Call& call) { return call.deadline <= now; }, unsent);
+  end_all();
 }
 
-void Pipeline::cancel(std::uint64_t nonce) {
-  const auto is_it = [nonce](const CallPtr& call) { return call && call->nonce == nonce; };
-  CallPtr call;
-  if (erase_first(waiting_, is_it, call) || erase_first(again_, is_it, call)) {
-    return end(std::move(call), Errc::cancelled);
-  }
-  const auto sent = std::ranges::find_if(sent_, is_it, &Sent::call);
-  if (sent != sent_.end()) end(std::move(sent->call), Errc::unknown);
+void Pipeline::cancel_marked() {
+  take_out([](const Call& call) { return call.cancelled.load(); }, Errc::cancelled);
+  end_all();
 }
 
 void Pipeline::abandon(Errc unsent) {
-  disconnect();
-  for (auto* queue : {&again_, &waiting_}) {
-    while (!queue->empty()) {
-      CallPtr call = std::move(queue->front());
-      queue->pop_front();
-      end(std::move(call), unsent);
-    }
-  }
+  take_out([](const Call&) { return true; }, unsent);
+  sent_.clear();
+  loading_.clear();
+  end_all();
 }
 
 Time Pipeline::next_deadline() const noexcept {

@@ -31,7 +31,8 @@ class Pipeline {
   /// Takes a call that is to be sent.
   void submit(CallPtr call) { waiting_.push_back(std::move(call)); }
 
-  /// Appends to `out` every request that may be sent now; they count as sent at `now`.
+  /// Appends requests to `out`, oldest first, until it holds chunk_bytes; they count as sent at
+  /// `now`. What a slow server does not take goes on waiting, and is certainly not executed.
   void flush(std::string& out, Time now);
 
   /// A reply that is a string.
@@ -39,14 +40,16 @@ class Pipeline {
   /// An error reply, without its leading '-'.
   Heard hear_error(std::string_view message);
 
-  /// The connection is gone: what was sent and not answered is unknown; what waits goes on waiting.
-  void disconnect();
+  /// The connection is gone: what was sent and not answered is unknown, and the oldest of it ends
+  /// with `oldest`; what waits goes on waiting.
+  void disconnect(Errc oldest = Errc::unknown);
 
   /// Ends the calls whose deadline has come: those that wait with `unsent`, those sent as unknown.
   void expire(Time now, Errc unsent);
 
-  /// Ends the call with this nonce, if it is still here.
-  void cancel(std::uint64_t nonce);
+  /// Ends the calls that are marked as cancelled: those that wait with Errc::cancelled, those sent
+  /// as unknown. O(calls), however many are marked.
+  void cancel_marked();
 
   /// Ends every call: those that wait with `unsent`, those sent as unknown.
   void abandon(Errc unsent);
@@ -62,6 +65,8 @@ class Pipeline {
   [[nodiscard]] std::vector<CallPtr>& ended() noexcept { return ended_; }
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
+  static constexpr std::size_t chunk_bytes = 65'536;
+
  private:
   /// A request on the wire. Without a call it is a tombstone, or the loading of a script.
   struct Sent {
@@ -72,8 +77,16 @@ class Pipeline {
     Time at{};
   };
 
+  /// A call on its last way.
+  struct Ending {
+    CallPtr call;
+    Errc code;
+  };
+
   void send(std::string& out, CallPtr call, Time now);
   void end(CallPtr call, Errc code);
+  void take_out(const auto& predicate, Errc unsent);
+  void end_all();
   void conclude_call(CallPtr call, const Reply& reply);
   Heard ask_again(CallPtr call);
   Sent take_front();
@@ -81,6 +94,7 @@ class Pipeline {
   std::deque<CallPtr> waiting_;
   std::deque<CallPtr> again_;  // met NOSCRIPT; go before those that wait
   std::deque<Sent> sent_;
+  std::deque<Ending> ending_;
   std::vector<const Script*> loading_;  // SCRIPT LOAD is on the wire
   std::vector<CallPtr> ended_;
   Counters counters_;

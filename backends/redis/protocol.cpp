@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <new>
 #include <vector>
@@ -29,9 +30,17 @@ void append_bulk(std::string& out, std::string_view bytes) {
   out += "\r\n";
 }
 
-void append_word(std::string& out, std::uint64_t word) {
-  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(word >> shift & 0xff);
+/// Words travel little-endian, as almost every machine has them in memory.
+void append_words(std::string& out, const void* words, std::size_t count) {
+  const auto* bytes = static_cast<const char*>(words);
+  if constexpr (std::endian::native == std::endian::little) {
+    out.append(bytes, count * sizeof(Word));
+  } else {
+    for (std::size_t i = 0; i < count * sizeof(Word); ++i) out += bytes[i ^ (sizeof(Word) - 1)];
+  }
 }
+
+void append_word(std::string& out, std::uint64_t word) { append_words(out, &word, 1); }
 
 std::uint64_t read_word(const char* bytes) noexcept {
   std::uint64_t word = 0;
@@ -40,7 +49,7 @@ std::uint64_t read_word(const char* bytes) noexcept {
 }
 
 void append_arguments(std::string& out, const Arguments& args) {
-  for (const Word word : args) append_word(out, static_cast<std::uint64_t>(word));
+  append_words(out, args.data(), args.size());
 }
 
 constexpr std::size_t arguments_bytes = sizeof(Arguments);
@@ -176,27 +185,51 @@ void append_command(std::string& out, std::initializer_list<std::string_view> wo
   redisFreeCommand(command);
 }
 
+namespace {
+
+/// True if a script can have answered this.
+bool is_possible(const Verdict& verdict) noexcept {
+  const auto in_range = [](Word word) { return word >= 0 && word <= word_limit; };
+  switch (verdict.status) {
+    case Verdict::allowed:
+      return in_range(verdict.remaining) && verdict.retry_after == 0 &&
+             in_range(verdict.reset_after);
+    case Verdict::refused:
+      return in_range(verdict.remaining) && in_range(verdict.retry_after) &&
+             in_range(verdict.reset_after);
+    case -static_cast<Word>(Errc::cost_exceeds_capacity):
+    case -static_cast<Word>(Errc::invalid_cost):
+    case -static_cast<Word>(Errc::wrong_type):
+    case -static_cast<Word>(Errc::wrong_kind):
+    case -static_cast<Word>(Errc::corrupt_state):
+      return verdict.remaining == 0 && verdict.retry_after == 0 && verdict.reset_after == 0;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size_t steps) noexcept {
   constexpr std::size_t verdict_bytes = 4 * sizeof(Word);
   if (bytes.size() != 2 * sizeof(Word) + steps * verdict_bytes) return false;
-  if (read_word(bytes.data()) != nonce) return false;
-  const char* p = bytes.data() + sizeof(Word);
+  const char* p = bytes.data();
   const auto next = [&p] {
-    const auto word = static_cast<Word>(read_word(p));
-    p += sizeof(Word);
+    const std::uint64_t word = read_word(p);
+    p += sizeof word;
     return word;
   };
-  const Word at = next();
+  if (next() != nonce) return false;
+  const auto at = static_cast<Word>(next());
   if (at < 0 || at > word_limit) return false;
   reply.at = to_time(at);
   for (std::size_t i = 0; i < steps; ++i) {
     Verdict& verdict = reply.verdicts[i];
-    verdict = {next(), next(), next(), next()};
-    if (verdict.status > Verdict::allowed ||
-        verdict.status < -static_cast<Word>(Errc::corrupt_state) || verdict.remaining < 0 ||
-        verdict.retry_after < 0 || verdict.reset_after < 0) {
-      return false;
+    for (Word* word :
+         {&verdict.status, &verdict.remaining, &verdict.retry_after, &verdict.reset_after}) {
+      *word = static_cast<Word>(next());
     }
+    if (!is_possible(verdict)) return false;
   }
   return true;
 }

@@ -1,12 +1,11 @@
 // The Redis store: checks a plan, encodes it, and hands it to the client's thread.
 #include "sluice/redis/redis_store.hpp"
 
-#include <unistd.h>
-
 #include <new>
 #include <stdexcept>
 
 #include "client.hpp"
+#include "fork_count.hpp"
 
 namespace sluice {
 namespace {
@@ -22,7 +21,7 @@ class RedisStoreImpl final : public RedisStore {
   }
   ~RedisStoreImpl() override {
     // In a forked child there is no thread to stop, and its memory must be left alone.
-    if (::getpid() == owner_) {
+    if (redis_detail::fork_count() == forks_) {
       client_->stop();
     } else {
       new std::shared_ptr<Client>(std::move(client_));
@@ -33,7 +32,7 @@ class RedisStoreImpl final : public RedisStore {
     if (const PlanFault fault = find_fault(plan); fault.error) {
       return done.fail(fault.error, fault.step);
     }
-    if (::getpid() != owner_) return done.fail(Errc::forked);
+    if (redis_detail::fork_count() != forks_) return done.fail(Errc::forked);
     if (redis_detail::script_for(plan.steps()) == nullptr) {
       return done.fail(Errc::unsupported_operation);
     }
@@ -69,16 +68,16 @@ class RedisStoreImpl final : public RedisStore {
 
   std::shared_ptr<Client> client_;
   redis_detail::KeyStyle style_;
-  pid_t owner_ = ::getpid();
+  unsigned forks_ = redis_detail::fork_count();
 };
 
 void require(bool ok, const std::string& message) {
   if (!ok) throw std::invalid_argument("RedisOptions: " + message);
 }
 
-void require_positive(Span span, const std::string& name) {
-  require(span >= Span{1},
-          name + " must be 1 us or more, got " + std::to_string(span.count()) + " us");
+void require_span(Span span, const std::string& name) {
+  require(span >= Span{1} && span <= std::chrono::hours{24},
+          name + " must be 1 us to 24 h, got " + std::to_string(span.count()) + " us");
 }
 
 void check(const RedisOptions& options) {
@@ -90,10 +89,11 @@ void check(const RedisOptions& options) {
                                                    std::to_string(options.unix_socket.size()));
   }
   require(options.username.empty() || !options.password.empty(), "a username needs a password");
-  require_positive(options.call_timeout, "call_timeout");
-  require_positive(options.connect_timeout, "connect_timeout");
-  require_positive(options.stall_timeout, "stall_timeout");
-  require_positive(options.reconnect_min, "reconnect_min");
+  require_span(options.call_timeout, "call_timeout");
+  require_span(options.connect_timeout, "connect_timeout");
+  require_span(options.stall_timeout, "stall_timeout");
+  require_span(options.reconnect_min, "reconnect_min");
+  require_span(options.reconnect_max, "reconnect_max");
   require(options.reconnect_max >= options.reconnect_min,
           "reconnect_max must be reconnect_min or more");
   require(options.max_in_flight >= 1 && options.max_in_flight <= std::size_t{1} << 20,

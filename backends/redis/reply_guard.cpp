@@ -7,68 +7,72 @@ namespace sluice::redis_detail {
 
 bool ReplyGuard::accept_type(char c) noexcept {
   seen_ = 0;
-  length_ = 0;
-  null_ = false;
+  left_ = 0;
   switch (c) {
     case '+':
     case '-':
-    case ':':
       expect_ = Expect::line;
+      next_ = Expect::type;
       return true;
     case '$':
       expect_ = Expect::length;
+      next_ = Expect::body;
       return true;
     default:
       return false;
   }
 }
 
+/// Plain digits only: no sign, no leading zeros, which could go on for ever.
 bool ReplyGuard::accept_length(char c) noexcept {
-  if (c == '\r') return seen_ > 0;
-  if (c == '\n') {
-    expect_ = null_ ? Expect::type : Expect::body;
-    left_ = length_ + 2;
-    return true;
+  if (c == '\r') {
+    expect_ = Expect::line_feed;
+    return seen_ > 0;
   }
+  if (c < '0' || c > '9' || (seen_ > 0 && left_ == 0)) return false;
   ++seen_;
-  if (c == '-' && seen_ == 1) {
-    null_ = true;
-    return true;
-  }
-  if (c < '0' || c > '9') return false;
-  length_ = length_ * 10 + static_cast<std::size_t>(c - '0');
-  return length_ <= max_bulk;
+  left_ = left_ * 10 + static_cast<std::size_t>(c - '0');
+  return left_ <= max_bulk;
 }
 
-bool ReplyGuard::accept(std::string_view bytes) noexcept {
-  while (!bytes.empty()) {
-    if (expect_ == Expect::body) {
-      const std::size_t taken = std::min(left_, bytes.size());
-      bytes.remove_prefix(taken);
-      left_ -= taken;
-      if (left_ == 0) expect_ = Expect::type;
-      continue;
-    }
-    const char c = bytes.front();
-    bytes.remove_prefix(1);
-    bool ok = true;
-    switch (expect_) {
-      case Expect::type:
-        ok = accept_type(c);
-        break;
-      case Expect::length:
-        ok = accept_length(c);
-        break;
-      case Expect::line:
-        if (c == '\n') expect_ = Expect::type;
-        ok = ++seen_ <= max_line;
-        break;
-      case Expect::body:
-        break;
-    }
-    if (!ok) return false;
+bool ReplyGuard::accept_byte(char c) noexcept {
+  switch (expect_) {
+    case Expect::type:
+      return accept_type(c);
+    case Expect::line:
+      // A line feed of its own would be the end of the line here and not to the reader.
+      if (c == '\r') expect_ = Expect::line_feed;
+      return c != '\n' && ++seen_ <= max_line;
+    case Expect::length:
+      return accept_length(c);
+    case Expect::line_feed:
+      expect_ = next_ == Expect::body && left_ == 0 ? Expect::body_end : next_;
+      return c == '\n';
+    case Expect::body_end:
+      expect_ = Expect::line_feed;
+      next_ = Expect::type;
+      return c == '\r';
+    case Expect::body:
+      break;
   }
-  return true;
+  return false;
+}
+
+std::size_t ReplyGuard::accept(std::string_view bytes) noexcept {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    if (expect_ == Expect::body) {
+      const std::size_t taken = std::min(left_, bytes.size() - done);
+      done += taken;
+      left_ -= taken;
+      if (left_ == 0) expect_ = Expect::body_end;
+    } else if (accept_byte(bytes[done])) {
+      ++done;
+    } else {
+      break;
+    }
+  }
+  return done;
 }
 
 }  // namespace sluice::redis_detail

@@ -24,16 +24,17 @@ struct RedisOptions {
   unsigned database = 0;
   std::string client_name = "sluice";  ///< what CLIENT LIST shows; empty leaves it unset
 
-  /// How long a call may take that does not say Plan::within(), counted from the call. 1 us up.
+  /// How long a call may take that does not say Plan::within(), counted from the call.
+  /// 1 us to 24 h, as every length of time here.
   Span call_timeout = std::chrono::milliseconds{500};
-  /// How long one attempt to connect, to log in and to be answered a PING may take. 1 us up.
+  /// How long one attempt to connect, to log in and to be answered a PING may take.
   Span connect_timeout = std::chrono::milliseconds{500};
-  /// A connection whose oldest request has waited this long for its reply is given up. 1 us up.
+  /// A connection whose oldest request has waited this long for its reply is given up.
   Span stall_timeout = std::chrono::seconds{2};
   /// The pause before the n-th attempt to reconnect is drawn from [0, reconnect_min * 2^n), capped
-  /// at reconnect_max. 1 us up, min <= max.
+  /// at reconnect_max. min <= max.
   Span reconnect_min = std::chrono::milliseconds{10};
-  Span reconnect_max = std::chrono::seconds{2};
+  Span reconnect_max = std::chrono::seconds{1};
 
   /// Calls waiting or in flight at once; one more ends in Errc::queue_full. A call takes at most
   /// 16 KiB. 1 to 2^20.
@@ -88,7 +89,8 @@ class RedisStore : public Store {
 };
 
 /// Starts the store; does not wait for a connection. Throws std::invalid_argument if an option is
-/// out of range.
+/// out of range, std::system_error if no thread can be started. Destroying the store ends every
+/// call at once, but waits for the system's resolver if a name is being looked up just then.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
 
 }  // namespace sluice

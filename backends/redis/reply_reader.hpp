@@ -1,0 +1,52 @@
+// From bytes to replies: hiredis' reader behind the guard, without an allocation per reply.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "reply_guard.hpp"
+
+struct redisReader;
+
+namespace sluice::redis_detail {
+
+/// One reply of the server. The text lives until the next reply is asked for.
+struct ServerReply {
+  enum class Kind {
+    none,    // not complete yet
+    status,  // +OK
+    error,   // -ERR ...
+    string,  // $...
+    broken   // no reply that could be ours
+  };
+  Kind kind = Kind::none;
+  std::string_view text = {};
+};
+
+/// The stream of replies of one connection. Not thread-safe.
+class ReplyReader {
+ public:
+  /// A new connection starts with a new stream. Throws std::bad_alloc.
+  void reset();
+
+  /// Takes bytes from the wire. False if no byte behind the replies that next() has is of use: the
+  /// connection must be dropped once they are heard. REQUIRES: reset() was called.
+  [[nodiscard]] bool feed(std::string_view bytes);
+
+  /// The next complete reply.
+  [[nodiscard]] ServerReply next();
+
+ private:
+  struct Free {
+    void operator()(redisReader* reader) const noexcept;
+  };
+  struct Hooks;
+
+  ReplyGuard guard_;
+  std::unique_ptr<redisReader, Free> reader_;
+  ServerReply::Kind kind_ = ServerReply::Kind::none;
+  std::string text_;
+};
+
+}  // namespace sluice::redis_detail
