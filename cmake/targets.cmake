@@ -18,6 +18,8 @@ function(sluice_library target component)
       "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
     PRIVATE "${PROJECT_SOURCE_DIR}"
   )
+  # A shared library's own calls need not be replaceable by others, so they can be inlined.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   sluice_warnings(${target})
 endfunction()
 

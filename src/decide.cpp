@@ -65,6 +65,7 @@ struct Call {
 Decision decide(Store& store, const Plan& plan, std::error_code& error,
                 std::span<Decision> each) noexcept {
   Decision result;
+  if (each.empty() && store.decide_now(plan, result, error)) return result;
   if (!store.may_block()) {
     error = Errc::would_deadlock;
     return result;

@@ -117,8 +117,18 @@ inline constexpr Word dead = word_limit + 2;
           static_cast<std::uint64_t>(stamp) << generation_bits |
               (generation >> generation_bits & generation_mask)};
 }
+/// Written as one vector, since a kernel reads both words at once: a load that spans two stores
+/// waits until both have left the processor's store buffer.
 [[nodiscard]] inline StateWords words(const Pair& pair) noexcept {
+#if defined(__GNUC__)
+  using Vector = std::uint64_t __attribute__((vector_size(16)));
+  const Vector both = Vector{pair.low, pair.high} >> generation_bits;
+  StateWords result;
+  std::memcpy(result.data(), &both, sizeof(both));
+  return result;
+#else
   return {level(pair), static_cast<Word>(pair.high >> generation_bits)};
+#endif
 }
 [[nodiscard]] inline Pair make(const StateWords& words, std::uint64_t generation) noexcept {
   return make(words[0], words[1], generation);

@@ -14,22 +14,21 @@ constexpr std::uint64_t shared_buckets = 64;
 
 }  // namespace
 
-Engine::Answer Engine::decide_crowded(const Step& step, const Mark& mark,
-                                      Reading& reading) noexcept {
+void Engine::decide_crowded(const Step& step, const Mark& mark, Reading& reading,
+                            Answer& answer) noexcept {
   const std::lock_guard lock(stripes_[stripe_of(mark)]);
   const Mark shared = shared_mark(step, mark);
-  Answer answer;
   for (;;) {
     Slot* slot = table_.find(mark).slot;
     if (slot == nullptr && !step.operation->writes &&
         table_.has_idle(mark, quarter(reading.latest()))) {
-      return decide_absent(step, seed(shared, reading.latest()).state, reading);
+      return decide_absent(step, seed(shared, reading.latest()).state, reading, answer);
     }
     if (slot == nullptr && step.operation->writes) {
       slot = take_over(mark, shared, reading.latest());
     }
-    if (slot == nullptr) return decide_shared(step, shared, reading);
-    if (decide_in(*slot, step, mark, reading, answer)) return answer;
+    if (slot == nullptr) return decide_shared(step, shared, reading, answer);
+    if (decide_in(*slot, step, mark, reading, answer)) return;
   }
 }
 
@@ -43,22 +42,22 @@ Slot* Engine::take_over(const Mark& mark, const Mark& shared, Word now) noexcept
 }
 
 /// Decides in the shared bucket. REQUIRES: the key's stripe is held.
-Engine::Answer Engine::decide_shared(const Step& step, const Mark& shared,
-                                     Reading& reading) noexcept {
+void Engine::decide_shared(const Step& step, const Mark& shared, Reading& reading,
+                           Answer& answer) noexcept {
   Step unbound = step;
   unbound.binding = nullptr;  // the shared slot is not the key's
-  Answer answer;
   for (;;) {
     Slot* const slot = step.operation->writes ? find_shared(shared, reading.latest())
                                               : overflow_.find(shared).slot;
-    if (slot == nullptr && !step.operation->writes) return decide_absent(step, {}, reading);
+    if (slot == nullptr && !step.operation->writes) {
+      return decide_absent(step, {}, reading, answer);
+    }
     if (slot == nullptr) {
       count(&Counters::rejected);
-      return {Verdict::failed(Errc::store_full), 0};
+      return answer.fail(Errc::store_full);
     }
     if (decide_in(*slot, unbound, shared, reading, answer)) {
-      count(&Counters::overflowed);
-      return answer;
+      return count(&Counters::overflowed);
     }
   }
 }

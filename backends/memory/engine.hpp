@@ -28,6 +28,7 @@ class Engine final : public MemoryStore {
 
   void execute(const Plan& plan, Completion done) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
+  bool decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
   void bind(const Key& key, Binding& binding) noexcept override;
   [[nodiscard]] MemoryStats stats() const noexcept override;
@@ -39,21 +40,41 @@ class Engine final : public MemoryStore {
   using Hash = std::array<std::uint64_t, 2>;
   friend class PlanRun;
 
+  /// Where the answer to one step goes: straight into the caller's decision.
   struct Answer {
-    Verdict verdict;
-    Word at = 0;
+    Decision& decision;
+    Word status = 0;
+
+    void put(const Step& step, const Verdict& verdict, Word at) noexcept {
+      status = verdict.status;
+      if (status < 0) return;
+      decision.allowed = verdict.status == Verdict::allowed;
+      decision.source = Source::memory;
+      decision.limit = step.args[0];
+      decision.remaining = verdict.remaining;
+      decision.retry_after = Span{verdict.retry_after};
+      decision.reset_after = Span{verdict.reset_after};
+      decision.at = to_time(at);
+    }
+    void fail(Errc code) noexcept { status = -static_cast<Word>(code); }
   };
 
   [[nodiscard]] Hash hash(const Key& key) const noexcept;
   [[nodiscard]] Mark mark_of(const Step& step) const noexcept;
 
   // memory_store.cpp
-  void execute_one(const Step& step, Reading& reading, Completion& done) noexcept;
-  void finish(const Step& step, const Answer& answer, Completion& done) noexcept;
-  Answer decide(const Step& step, const Mark& mark, Reading& reading) noexcept;
+  [[nodiscard]] bool is_bound(const Step& step) const noexcept {
+    return step.binding != nullptr && step.binding->owner == this;
+  }
+  void execute_one(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept;
+  [[nodiscard]] std::error_code error_of(const Answer& answer) const noexcept {
+    return answer.status >= 0 ? no_error_ : make_error_code(static_cast<Errc>(-answer.status));
+  }
+  void decide(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept;
   bool decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
                  Answer& answer) noexcept;
-  static Answer decide_absent(const Step& step, const StateWords& state, Reading& reading) noexcept;
+  static void decide_absent(const Step& step, const StateWords& state, Reading& reading,
+                            Answer& answer) noexcept;
   static Pair await(const Slot& slot, std::uint64_t generation) noexcept;
   static void remember(Binding& binding, Slot& slot) noexcept {
     if (binding.slot.load(std::memory_order_relaxed) != &slot) {  // a guess: see bind()
@@ -69,8 +90,10 @@ class Engine final : public MemoryStore {
     StateWords state{};
     Quarter idle_at = 0;
   };
-  Answer decide_crowded(const Step& step, const Mark& mark, Reading& reading) noexcept;
-  Answer decide_shared(const Step& step, const Mark& shared, Reading& reading) noexcept;
+  void decide_crowded(const Step& step, const Mark& mark, Reading& reading,
+                      Answer& answer) noexcept;
+  void decide_shared(const Step& step, const Mark& shared, Reading& reading,
+                     Answer& answer) noexcept;
   [[nodiscard]] Mark shared_mark(const Step& step, const Mark& mark) const noexcept;
   [[nodiscard]] Seed seed(const Mark& shared, Word now) const noexcept;
   Slot* find_shared(const Mark& shared, Word now) noexcept;

@@ -61,8 +61,7 @@ Engine::Hash Engine::hash(const Key& key) const noexcept {
 }
 
 Mark Engine::mark_of(const Step& step) const noexcept {
-  const bool bound = step.binding != nullptr && step.binding->owner == this;
-  return {bound ? step.binding->hash : hash(step.key), step.operation->kind};
+  return {is_bound(step) ? step.binding->hash : hash(step.key), step.operation->kind};
 }
 
 void Engine::bind(const Key& key, Binding& binding) noexcept {
@@ -77,63 +76,54 @@ void Engine::bind(const Key& key, Binding& binding) noexcept {
 
 void Engine::execute(const Plan& plan, Completion done) noexcept {
   if (!is_one(plan)) return execute_plan(plan, done);
+  Outcome outcome{no_error_, {}, {}};
+  decide_now(plan, outcome.decision, outcome.error);
+  if (!outcome.error) outcome.steps = {&outcome.decision, 1};
+  done(outcome);
+}
+
+bool Engine::decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept {
+  if (!is_one(plan)) return false;
   const Step& step = plan.steps().front();
   Reading reading(*clock_, *step.operation, coarse_);
-  execute_one(step, reading, done);
+  Answer answer{decision};
+  execute_one(step, mark_of(step), reading, answer);
+  error = error_of(answer);
+  return true;
 }
 
-void Engine::execute_one(const Step& step, Reading& reading, Completion& done) noexcept {
-  Answer answer;
-  if (step.binding != nullptr && step.binding->owner == this) {
-    const Mark mark{step.binding->hash, step.operation->kind};
-    auto* const slot = static_cast<Slot*>(
-        step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
-    if (slot == nullptr || !decide_in(*slot, step, mark, reading, answer)) {
-      answer = decide(step, mark, reading);
-    }
-  } else if (is_valid(step.key)) {
-    answer = decide(step, {hash(step.key), step.operation->kind}, reading);
-  } else {
-    return done.fail(Errc::invalid_key);
+void Engine::execute_one(const Step& step, const Mark& mark, Reading& reading,
+                         Answer& answer) noexcept {
+  if (!is_bound(step)) {
+    if (!is_valid(step.key)) return answer.fail(Errc::invalid_key);
+  } else if (auto* const slot = static_cast<Slot*>(
+                 step.binding->slot.load(std::memory_order_relaxed))) {  // a guess: see bind()
+    if (decide_in(*slot, step, mark, reading, answer)) return;
   }
-  finish(step, answer, done);
+  decide(step, mark, reading, answer);
 }
 
-void Engine::finish(const Step& step, const Answer& answer, Completion& done) noexcept {
-  const auto& [verdict, at] = answer;
-  if (verdict.status < 0) return done.fail(static_cast<Errc>(-verdict.status));
-  const Decision decision{verdict.status == Verdict::allowed,
-                          Source::memory,
-                          0,
-                          step.args[0],
-                          verdict.remaining,
-                          Span{verdict.retry_after},
-                          Span{verdict.reset_after},
-                          to_time(at)};
-  done(Outcome{no_error_, decision, {&decision, 1}});
-}
-
-Engine::Answer Engine::decide(const Step& step, const Mark& mark, Reading& reading) noexcept {
-  Answer answer;
+void Engine::decide(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept {
   for (;;) {
     const Table::Place place = table_.find(mark);
     Slot* slot = place.slot;
     if (slot == nullptr) {
-      if (const Word status = step.operation->check(step.args); status < 0) return {{status}, 0};
-      if (!place.room) return decide_crowded(step, mark, reading);
-      if (!step.operation->writes) return decide_absent(step, {}, reading);
+      answer.status = step.operation->check(step.args);
+      if (answer.status < 0) return;
+      if (!place.room) return decide_crowded(step, mark, reading, answer);
+      if (!step.operation->writes) return decide_absent(step, {}, reading, answer);
       slot = table_.find_or_claim(mark, soon(reading.latest()));
       if (slot == nullptr) continue;  // others took what was empty
     }
-    if (decide_in(*slot, step, mark, reading, answer)) return answer;
+    if (decide_in(*slot, step, mark, reading, answer)) return;
   }
 }
 
-Engine::Answer Engine::decide_absent(const Step& step, const StateWords& state,
-                                     Reading& reading) noexcept {
+void Engine::decide_absent(const Step& step, const StateWords& state, Reading& reading,
+                           Answer& answer) noexcept {
   StateWords words = state;
   const Word now = reading.at(*step.operation, words, step.args);
-  return {step.operation->apply(words, step.args, now), now};
+  answer.put(step, step.operation->apply(words, step.args, now), now);
 }
 
 /// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
@@ -143,8 +133,8 @@ bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& 
   auto [identity, seen] = slot.snapshot();
   if (!mark.matches(identity.low, identity.high)) return false;
   if (Slot::kind(identity.high) != mark.kind) {
-    const Word status = operation.check(step.args);
-    answer.verdict = status < 0 ? Verdict{status} : Verdict::failed(Errc::wrong_kind);
+    answer.status = operation.check(step.args);
+    if (answer.status >= 0) answer.fail(Errc::wrong_kind);
     return true;
   }
   const std::uint64_t generation = state::generation(seen);
@@ -155,22 +145,24 @@ bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& 
       if (state::is_special(seen)) return false;
     }
     StateWords words = state::words(seen);
-    const StateWords before = words;
-    answer.at = reading.at(operation, words, step.args);
-    answer.verdict = operation.apply(words, step.args, answer.at);
-    if (words == before) break;
-    const Quarter until = quarter_after(answer.at + answer.verdict.reset_after);
-    if (until > Slot::idle_at(identity.high)) slot.keep_until(mark, until);
-    if (slot.state.exchange(seen, state::make(words, generation))) break;
+    const Word now = reading.at(operation, words, step.args);
+    const Verdict verdict = operation.apply(words, step.args, now);
+    const Pair next = state::make(words, generation);
+    if (next != seen) {
+      const Quarter until = quarter_after(now + verdict.reset_after);
+      if (until > Slot::idle_at(identity.high)) slot.keep_until(mark, until);
+    }
+    if (next == seen || slot.state.exchange(seen, next)) {
+      answer.put(step, verdict, now);
+      break;
+    }
     ++conflicts;
     if (state::generation(seen) != generation) return false;
   }
   if (conflicts != 0) [[unlikely]] {
     count(&Counters::conflicts, conflicts);
   }
-  if (step.binding != nullptr && step.binding->owner == this) [[likely]] {
-    remember(*step.binding, slot);
-  }
+  if (is_bound(step)) remember(*step.binding, slot);
   return true;
 }
 
@@ -205,11 +197,12 @@ void Engine::execute_batch(std::span<const Plan> plans, std::span<Completion> do
         continue;
       }
       const Step& step = plans[i].steps().front();
-      if (is_valid(step.key)) {
-        finish(step, decide(step, marks[i], reading), done[i]);
-      } else {
-        done[i].fail(Errc::invalid_key);
-      }
+      Outcome outcome{no_error_, {}, {}};
+      Answer answer{outcome.decision};
+      execute_one(step, marks[i], reading, answer);
+      outcome.error = error_of(answer);
+      if (!outcome.error) outcome.steps = {&outcome.decision, 1};
+      done[i](outcome);
     }
     plans = plans.subspan(run);
     done = done.subspan(run);

@@ -74,6 +74,11 @@ class Store {
   /// REQUIRES: both spans of the same size.
   virtual void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept;
 
+  /// The short way for a blocking caller: a store that can answer this plan at once and without I/O
+  /// fills `decision`, sets or clears `error` and returns true. By default, and for plans that it
+  /// would rather execute(), a store returns false and has done nothing.
+  virtual bool decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept;
+
   /// The clock that decisions are made on, and waiting is to be measured on.
   [[nodiscard]] virtual Clock& clock() noexcept = 0;
 

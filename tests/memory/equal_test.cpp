@@ -118,7 +118,8 @@ TEST_CASE("a batch decides as one call after the other does", "[memory]") {
   const std::vector<Step> pair{batched.take("p"), batched.take("q")};
   std::vector<Plan> plans(steps.begin(), steps.end());
   plans.emplace_back(pair);
-  plans.emplace_back(batched.take(""));
+  const Step nameless = batched.take("");
+  plans.emplace_back(nameless);
   std::vector<Decision> results(plans.size());
   std::vector<std::error_code> errors(plans.size());
   decide_batch(*memory.store, plans, results, errors);

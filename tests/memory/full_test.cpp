@@ -84,10 +84,9 @@ TEST_CASE("keys that share a bucket in one plan are charged for both", "[memory]
   bool refused = false;
   for (std::size_t i = 0; i < 65 && !refused; ++i) {
     for (std::size_t j = 0; j < i && !refused; ++j) {
-      std::array<Step, 2> steps{bucket.look(name("new", 0)), bucket.look(name("new", 0))};
       const std::string first = name("new", i);
       const std::string second = name("new", j);
-      steps = {bucket.take(first, 2), bucket.take(second, 2)};
+      const std::array<Step, 2> steps{bucket.take(first, 2), bucket.take(second, 2)};
       const bool fresh = bucket.peek(first, 2).allowed && bucket.peek(second, 2).allowed;
       if (!fresh) continue;
       const Decision first_before = bucket.peek(first);

@@ -1,0 +1,111 @@
+// What the memory store is measured against: the primitives that bound any limiter, and limiters in
+// the shape that most libraries have. They are measured in the same run as the store.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace sluice::bench {
+
+inline double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The usual token bucket: a mutex, doubles and the monotonic clock.
+class MutexBucket {
+ public:
+  MutexBucket(double rate, double burst)
+      : rate_(rate), burst_(burst), tokens_(burst), last_(seconds_now()) {}
+
+  bool try_acquire(double cost = 1) {
+    const std::lock_guard lock(mutex_);
+    const double now = seconds_now();
+    tokens_ = std::min(burst_, tokens_ + (now - last_) * rate_);
+    last_ = now;
+    if (tokens_ < cost) return false;
+    tokens_ -= cost;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  double rate_;
+  double burst_;
+  double tokens_;
+  double last_;
+};
+
+/// The usual keyed limiter: a map under a reader-writer lock. Its buckets are the best kind for it,
+/// one atomic double that holds the time at which the bucket was empty.
+class MapLimiter {
+ public:
+  MapLimiter(double rate, double burst, std::size_t keys) : rate_(rate), burst_(burst) {
+    buckets_.reserve(keys);
+  }
+
+  bool try_acquire(const std::string& key) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = buckets_.find(key); found != buckets_.end()) {
+        return spend(found->second);
+      }
+    }
+    const std::unique_lock lock(mutex_);
+    return spend(buckets_[key]);
+  }
+
+ private:
+  bool spend(std::atomic<double>& empty_at) {
+    const double now = seconds_now();
+    double seen = empty_at.load(std::memory_order_relaxed);
+    for (;;) {
+      const double from = std::max(seen, now - burst_ / rate_);
+      const double next = from + 1 / rate_;
+      if (next > now) return false;
+      if (empty_at.compare_exchange_weak(seen, next, std::memory_order_relaxed)) return true;
+    }
+  }
+
+  double rate_;
+  double burst_;
+  std::shared_mutex mutex_;
+  std::unordered_map<std::string, std::atomic<double>> buckets_;
+};
+
+constexpr std::size_t many = std::size_t{1} << 20;
+
+/// A million keys of 20 bytes, made once.
+inline const std::vector<std::string>& many_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> made(many);
+    for (std::size_t i = 0; i < many; ++i) {
+      std::string digits = std::to_string(i * 2654435761 % 10'000'000'000);
+      made[i] = "customer-" + std::string(11 - digits.size(), '0') + digits;
+    }
+    return made;
+  }();
+  return keys;
+}
+
+/// Uniform draws, cheap enough not to be measured.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15 + 1) {}
+  std::size_t operator()() {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return static_cast<std::size_t>(state_ % many);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace sluice::bench
