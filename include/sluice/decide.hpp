@@ -8,6 +8,7 @@
 #include <coroutine>
 #include <future>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "sluice/store.hpp"
@@ -51,11 +52,14 @@ struct Answer {
 
 /// `const auto [error, decision] = co_await awaitable_decide(store, plan);` in any coroutine that
 /// awaits plain awaitables. Resumes at once, or on the thread of the store that completes the call.
-/// The steps must live until the co_await is over: await it in the expression that makes it. If the
-/// coroutine is destroyed while it waits, the behaviour is undefined: cancel it and let it end.
+/// The keys' bytes, and the steps of a plan, must live until the co_await is over: await it in the
+/// expression that makes it. If the coroutine is destroyed while it waits, the behaviour is
+/// undefined: cancel it and let it end.
 class [[nodiscard]] awaitable_decide {
  public:
   awaitable_decide(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
+  /// Keeps the step, so that a function may make it and return the awaitable.
+  awaitable_decide(Store& store, const Step& step) : store_(store), step_(step), plan_(*step_) {}
   awaitable_decide(const awaitable_decide&) = delete;
   awaitable_decide& operator=(const awaitable_decide&) = delete;
 
@@ -67,6 +71,7 @@ class [[nodiscard]] awaitable_decide {
   static void complete(void* self, const Outcome& outcome) noexcept;
 
   Store& store_;
+  std::optional<Step> step_;  // what plan_ looks at, if it was made of one step
   Plan plan_;
   Answer answer_;
   std::coroutine_handle<> waiter_;
