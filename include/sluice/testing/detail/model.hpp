@@ -34,6 +34,7 @@ struct Subject {
   StateWords state{};
   Binding binding{};
   bool bound = false;
+  bool asked_plainly = false;
 };
 
 /// The rows of one kind.
@@ -85,9 +86,11 @@ struct Answered {
   bool has_each = false;
 };
 
-inline Answered ask(Store& store, std::span<const Step> steps) {
+/// Asks by the blocking form. With the answer of each step or without: a store may take another
+/// way for the plain question.
+inline Answered ask(Store& store, std::span<const Step> steps, bool with_each = true) {
   Answered answered;
-  const bool fits = steps.size() <= answered.each.size();
+  const bool fits = with_each && steps.size() <= answered.each.size();
   answered.decision = decide(store, Plan(steps), answered.error,
                              fits ? std::span(answered.each) : std::span<Decision>());
   answered.has_each = fits;
@@ -152,7 +155,8 @@ inline void verify(std::span<const Step> steps, std::span<Subject* const> subjec
 
 /// Asks the store for one step and verifies the answer.
 inline Decision step_once(Store& store, Subject& subject, const Step& step) {
-  const Answered answered = ask(store, {&step, 1});
+  subject.asked_plainly = !subject.asked_plainly;
+  const Answered answered = ask(store, {&step, 1}, !subject.asked_plainly);
   Subject* const subjects[] = {&subject};
   verify({&step, 1}, subjects, answered);
   return answered.decision;
@@ -168,15 +172,17 @@ inline Decision ask_one(Store& store, const Step& step) {
 
 /// Requires that the store answers `steps` with this error, about this step.
 inline void require_error(Store& store, std::span<const Step> steps, Errc code, std::size_t step) {
-  const Answered answered = ask(store, steps);
-  require(
-      answered.error == make_error_code(code),
-      "expected the error \"" + make_error_code(code).message() + "\", got " +
-          (answered.error ? "\"" + answered.error.message() + "\"" : describe(answered.decision)));
-  require(answered.decision.step == step, "expected the error to name step " +
-                                              std::to_string(step) + ", it names " +
-                                              std::to_string(answered.decision.step));
-  require(!answered.decision.allowed, "an error with a decision that is allowed");
+  for (const bool with_each : {true, false}) {
+    const Answered answered = ask(store, steps, with_each);
+    require(answered.error == make_error_code(code),
+            "expected the error \"" + make_error_code(code).message() + "\", got " +
+                (answered.error ? "\"" + answered.error.message() + "\""
+                                : describe(answered.decision)));
+    require(answered.decision.step == step, "expected the error to name step " +
+                                                std::to_string(step) + ", it names " +
+                                                std::to_string(answered.decision.step));
+    require(!answered.decision.allowed, "an error with a decision that is allowed");
+  }
 }
 
 }  // namespace sluice::testing::detail

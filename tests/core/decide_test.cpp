@@ -1,0 +1,216 @@
+// The forms of one call: blocking, error_code, callback, future, co_await and batch, on a store
+// that answers at once and on one that answers from another thread. Threading: as described.
+#include "sluice/decide.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "sluice/token_bucket.hpp"
+#include "sluice/virtual_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/core/async_store.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+/// The smallest coroutine: starts at once, tells when it is over.
+struct Task {
+  struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
+    std::promise<void> over;
+    Task get_return_object() { return {over.get_future()}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() { over.set_value(); }
+    void unhandled_exception() { over.set_exception(std::current_exception()); }
+  };
+  std::future<void> over;
+};
+
+Task count_until_refused(const TokenBucket& bucket, int& admitted, std::error_code& error) {
+  for (;;) {
+    const auto [failure, decision] = co_await bucket.awaitable_try_acquire("alice");
+    error = failure;
+    if (failure || !decision) co_return;
+    ++admitted;
+  }
+}
+
+/// Every form, on a store that answers at once or from another thread.
+void check_forms(Store& store) {
+  const Quota quota = Quota::per_second(10).burst(5);
+  const TokenBucket bucket{store, "api", quota};
+  std::error_code error = Errc::unknown;
+
+  CHECK(bucket.try_acquire("alice").remaining == 4);
+  CHECK(bucket.try_acquire("alice", error).remaining == 3);
+  CHECK_FALSE(error);
+  CHECK(bucket.future_try_acquire("alice").get().remaining == 2);
+
+  std::promise<Word> remaining;
+  auto mine = std::make_unique<int>(7);  // a handler that can only be moved
+  bucket.async_try_acquire("alice", 1, [&, mine = std::move(mine)](std::error_code e, Decision d) {
+    remaining.set_value(e || *mine != 7 ? -1 : d.remaining);
+  });
+  CHECK(remaining.get_future().get() == 1);
+
+  int admitted = 0;
+  count_until_refused(bucket, admitted, error).over.get();
+  CHECK(admitted == 1);
+  CHECK_FALSE(error);
+
+  const Decision refused = bucket.try_acquire("alice");
+  CHECK_FALSE(refused);
+  CHECK(refused.retry_after == std::chrono::milliseconds{100});
+}
+
+void check_errors(Store& store) {
+  const TokenBucket bucket{store, "api", Quota::per_second(10).burst(5)};
+  std::error_code error;
+  try {
+    (void)bucket.try_acquire("alice", 6);
+    FAIL("nothing was thrown");
+  } catch (const std::system_error& failure) {
+    CHECK(failure.code() == Errc::cost_exceeds_capacity);
+  }
+  CHECK_FALSE(bucket.try_acquire("", error).allowed);
+  CHECK(error == Errc::invalid_key);
+  CHECK_THROWS_AS(bucket.future_try_acquire("alice", -1).get(), std::system_error);
+  std::promise<std::error_code> heard;
+  bucket.async_try_acquire("alice", -1,
+                           [&](std::error_code e, const Decision&) { heard.set_value(e); });
+  CHECK(heard.get_future().get() == Errc::invalid_cost);
+  const TokenBucket narrow{store, std::string("narrow"), Quota::per_second(1)};
+  int admitted = 0;
+  count_until_refused(narrow, admitted, error).over.get();
+  CHECK(admitted == 1);
+}
+
+void check_each_step(Store& store) {
+  const TokenBucket user{store, "user", Quota::per_second(10).burst(5)};
+  const TokenBucket all{store, "all", Quota::per_second(10).burst(3)};
+  std::array<Decision, 2> each;
+  std::error_code error;
+  const Decision d = decide(store, {user.take("t", 2), all.take("t", 3)}, error, each);
+  CHECK(d.allowed);
+  CHECK(d.step == 1);
+  CHECK(each[0].remaining == 3);
+  CHECK(each[1].remaining == 0);
+  CHECK(each[1] == d);
+  CHECK(decide(store, {user.take("t", 4), all.look("t", 0)}, error, each).step == 0);
+  CHECK_FALSE(each[0].allowed);
+  CHECK(each[1].allowed);
+}
+
+void check_batch(Store& store) {
+  constexpr std::size_t count = 100;  // more than one run of the batch
+  const TokenBucket bucket{store, "batch", Quota::per_second(10).burst(200)};
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < count; ++i) keys.push_back(std::to_string(i));
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < count; ++i) {
+    steps.push_back(bucket.take(keys[i], i % 10 == 3 ? Word{-1} : static_cast<Word>(i)));
+  }
+  std::vector<Plan> plans;
+  for (const Step& step : steps) plans.emplace_back(step);
+  std::vector<Decision> results(count);
+  std::vector<std::error_code> errors(count, Errc::unknown);
+  decide_batch(store, plans, results, errors);
+  for (std::size_t i = 0; i < count; ++i) {
+    INFO(i);
+    CHECK((errors[i] == Errc::invalid_cost) == (i % 10 == 3));
+    if (!errors[i]) CHECK(results[i].remaining == 200 - static_cast<Word>(i));
+  }
+  decide_batch(store, {}, {}, {});
+}
+
+}  // namespace
+
+TEST_CASE("every form of a call gives the same answer on a store that answers at once",
+          "[core][decide]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  check_forms(*store);
+  check_errors(*store);
+  check_each_step(*store);
+  check_batch(*store);
+}
+
+TEST_CASE("every form of a call gives the same answer on a store that answers from its thread",
+          "[core][decide]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  AsyncStore store(*inner);
+  check_forms(store);
+  check_errors(store);
+  check_each_step(store);
+  check_batch(store);
+}
+
+TEST_CASE("many callers block on one store that answers from its thread", "[core][decide]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  AsyncStore store(*inner);
+  const TokenBucket bucket{store, "api", Quota::per_day(1).burst(1'000)};
+  std::atomic<int> admitted{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      int own = 0;
+      for (int j = 0; j < 400; ++j) own += bucket.try_acquire("all") ? 1 : 0;
+      admitted += own;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(admitted == 1'000);
+}
+
+TEST_CASE("no form of a call waits for ever on a store that forgets it", "[core][decide]") {
+  ForgetfulStore store;
+  const TokenBucket bucket{store, "api", Quota::per_second(1)};
+  std::error_code error;
+  (void)bucket.try_acquire("a", error);
+  CHECK(error == Errc::shut_down);
+  CHECK_THROWS_AS(bucket.try_acquire("a"), std::system_error);
+  CHECK_THROWS_AS(bucket.future_try_acquire("a").get(), std::system_error);
+  int calls = 0;
+  bucket.async_try_acquire("a", 1, [&](std::error_code e, const Decision&) {
+    ++calls;
+    CHECK(e == Errc::shut_down);
+  });
+  CHECK(calls == 1);
+  int admitted = 0;
+  count_until_refused(bucket, admitted, error).over.get();
+  CHECK(admitted == 0);
+  CHECK(error == Errc::shut_down);
+  const Step step = bucket.take("a");
+  std::vector<Plan> plans(3, Plan(step));
+  std::vector<Decision> results(3);
+  std::vector<std::error_code> errors(3);
+  decide_batch(store, plans, results, errors);
+  for (const std::error_code& e : errors) CHECK(e == Errc::shut_down);
+}
+
+TEST_CASE("a blocking call on the store's own thread is an error instead of a deadlock",
+          "[core][decide]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  AsyncStore store(*inner);
+  const TokenBucket bucket{store, "api", Quota::per_second(1).burst(3)};
+  std::promise<std::pair<std::error_code, std::error_code>> heard;
+  bucket.async_try_acquire("a", 1, [&](std::error_code, const Decision&) {
+    std::error_code single;
+    (void)bucket.try_acquire("a", single);
+    const Step step = bucket.take("a");
+    const Plan plan(step);
+    Decision result;
+    std::error_code batch;
+    decide_batch(store, {&plan, 1}, {&result, 1}, {&batch, 1});
+    heard.set_value({single, batch});
+  });
+  const auto [single, batch] = heard.get_future().get();
+  CHECK(single == Errc::would_deadlock);
+  CHECK(batch == Errc::would_deadlock);
+  CHECK(bucket.peek("a").remaining == 2);
+}

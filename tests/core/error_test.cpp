@@ -1,0 +1,49 @@
+// Error codes: every one has its own text and belongs to one condition. Threading: single-threaded.
+#include "sluice/error.hpp"
+
+#include <set>
+
+#include "tests/catch.hpp"
+
+using namespace sluice;
+
+namespace {
+constexpr int last_code = static_cast<int>(Errc::protocol_error);
+}
+
+TEST_CASE("every error has a text of its own", "[core][error]") {
+  std::set<std::string> texts;
+  for (int code = 1; code <= last_code; ++code) {
+    const std::string text = make_error_code(static_cast<Errc>(code)).message();
+    INFO(code << ": " << text);
+    CHECK(text.size() > 10);
+    CHECK(text != "unknown error code");
+    CHECK(texts.insert(text).second);
+  }
+  CHECK(make_error_code(static_cast<Errc>(0)).message() == "unknown error code");
+  CHECK(make_error_code(static_cast<Errc>(last_code + 1)).message() == "unknown error code");
+  CHECK(std::string(error_category().name()) == "sluice");
+  CHECK(std::string(failure_category().name()) == "sluice.failure");
+}
+
+TEST_CASE("every error says whether the request may have been executed", "[core][error]") {
+  for (int code = 1; code <= last_code; ++code) {
+    const std::error_code error = static_cast<Errc>(code);
+    INFO(error.message());
+    const bool unknown = error == Failure::unknown;
+    CHECK(unknown != (error == Failure::not_executed));
+    CHECK(unknown == (error == Errc::unknown || error == Errc::protocol_error));
+  }
+  CHECK(make_error_condition(Failure::unknown).message() !=
+        make_error_condition(Failure::not_executed).message());
+  CHECK(std::error_code() != Failure::not_executed);
+  CHECK(std::make_error_code(std::errc::timed_out) != Failure::unknown);
+}
+
+TEST_CASE("the numbers of errors that scripts answer do not change", "[core][error]") {
+  CHECK(static_cast<int>(Errc::cost_exceeds_capacity) == 1);
+  CHECK(static_cast<int>(Errc::invalid_cost) == 2);
+  CHECK(static_cast<int>(Errc::wrong_type) == 15);
+  CHECK(static_cast<int>(Errc::wrong_kind) == 16);
+  CHECK(static_cast<int>(Errc::corrupt_state) == 17);
+}

@@ -1,0 +1,128 @@
+// Keys: rendered so that no two are alike, whatever bytes a user sends. Threading: single-threaded.
+#include "sluice/key.hpp"
+
+#include <map>
+#include <string>
+
+#include "src/siphash.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+
+namespace {
+
+std::string hex_of(const std::array<std::uint64_t, 2>& words) {
+  std::string out;
+  for (const std::uint64_t word : words) {
+    for (int byte = 0; byte < 8; ++byte) {  // little-endian, as the vectors are published
+      constexpr std::string_view digits = "0123456789ABCDEF";
+      const auto value = word >> (8 * byte) & 255;
+      out += digits[value >> 4];
+      out += digits[value & 15];
+    }
+  }
+  return out;
+}
+
+constexpr HashKey reference_key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+
+}  // namespace
+
+TEST_CASE("SipHash-2-4 with 128 bits gives the published values", "[core][key]") {
+  // Key 00..0f, message 00 01 02..: the reference vectors, and longer ones from OpenSSL.
+  const std::pair<std::size_t, const char*> vectors[] = {
+      {0, "A3817F04BA25A8E66DF67214C7550293"},   {1, "DA87C1D86B99AF44347659119B22FC45"},
+      {2, "8177228DA4A45DC7FCA38BDEF60AFFE4"},   {7, "A1F1EBBED8DBC153C0B84AA61FF08239"},
+      {8, "3B62A9BA6258F5610F83E264F31497B4"},   {15, "5493E99933B0A8117E08EC0F97CFC3D9"},
+      {16, "6EE2A4CA67B054BBFD3315BF85230577"},  {63, "5150D1772F50834A503E069A973FBD7C"},
+      {129, "6156500C05217297033B050C576E424E"}, {300, "CE005A406D14B36D5386B5F7A7E1B311"},
+  };
+  for (const auto& [length, expected] : vectors) {
+    std::string message;
+    for (std::size_t i = 0; i < length; ++i) message += static_cast<char>(i & 255);
+    INFO(length);
+    CHECK(hex_of(sluice::detail::SipHash24(reference_key)(message)) == expected);
+  }
+}
+
+TEST_CASE("two parts hash as one message that no other two parts make", "[core][key]") {
+  const auto hash = [](std::string_view a, std::string_view b) {
+    return sluice::detail::SipHash13(reference_key)(a, b);
+  };
+  CHECK(hash("a", "bc") != hash("ab", "c"));
+  CHECK(hash("", "abc") != hash("abc", ""));
+  CHECK(hash("a", "") != hash("", "a"));
+  CHECK(hash("a", "bc") == hash("a", "bc"));
+}
+
+TEST_CASE("a key renders with its hash tag, and user input never makes one", "[core][key][C-013]") {
+  CHECK(render(Key{"alice", "api"}) == "{alice}:api");
+  CHECK(render(Key{"a", "b:c"}) == "{a}:b%3ac");
+  CHECK(render(Key{"a:b", "c"}) == "{a%3ab}:c");
+  CHECK(render(Key{"{x}", "}y{"}) == "{%7bx%7d}:%7dy%7b");
+  CHECK(render(Key{"a%00", std::string("\0\r\n", 3)}) == "{a%2500}:%00%0d%0a");
+  CHECK(render(Key{"-._~@+=,/", "AZaz09"}) == "{-._~@+=,/}:AZaz09");
+  CHECK(render(Key{"#", "\xff"}) == "{%23}:%ff");
+  std::string out = "before ";
+  append_rendered(out, Key{"a", "b"});
+  CHECK(out == "before {a}:b");
+}
+
+TEST_CASE("a part longer than 128 bytes is stored as its keyed hash", "[core][key]") {
+  const std::string edge(Key::max_plain_bytes, 'x');
+  CHECK(render(Key{edge, "n"}) == "{" + edge + "}:n");
+  const std::string hashed = render(Key{edge + "x", "n"});
+  CHECK(hashed.size() == std::string("{#}:n").size() + 32);
+  CHECK(hashed.substr(0, 2) == "{#");
+  CHECK(render(Key{edge + "y", "n"}) != hashed);
+  CHECK(render(Key{edge + "x", "n"}, reference_key) != hashed);
+  CHECK(render(Key{"t", edge + "x"}).substr(0, 5) == "{t}:#");
+  // A short part that looks like a hash is not one.
+  CHECK(render(Key{hashed.substr(1, 33), "n"}) != hashed);
+  const std::string large(Key::max_part_bytes, 'z');
+  CHECK(render(Key{large, large}).size() == std::string("{#}:#").size() + 64);
+}
+
+TEST_CASE("different keys render differently, and use only bytes that mean nothing to Redis",
+          "[core][key][C-086]") {
+  test::Random random("different keys render differently, and use only bytes that mean nothing");
+  CAPTURE(random.repeat());
+  constexpr std::string_view alphabet("{}:%#\r\n\0a0 \xff'\"", 13);
+  std::map<std::string, std::pair<std::string, std::string>> seen;
+  const auto part = [&] {
+    std::string out;
+    const std::size_t size = 1 + random.below(random.one_in(50) ? 300 : 4);
+    for (std::size_t i = 0; i < size; ++i) {
+      out += random.one_in(8) ? static_cast<char>(random.below(256))
+                              : alphabet[random.below(alphabet.size())];
+    }
+    return out;
+  };
+  const std::size_t trials = test::scaled(100'000);
+  for (std::size_t i = 0; i < trials; ++i) {
+    const std::string tag = part();
+    const std::string name = part();
+    const std::string rendered = render(Key{tag, name});
+    const auto [it, fresh] = seen.try_emplace(rendered, tag, name);
+    if (!fresh && it->second != std::pair(tag, name)) FAIL("two keys render as " << rendered);
+    if (rendered.find('}') != rendered.rfind('}') || rendered.rfind('{') != 0) {
+      FAIL("the hash tag is not ours: " << rendered);
+    }
+    for (const char c : rendered) {
+      if (c <= ' ' || c > '~') FAIL("a byte that is not printable in " << rendered);
+    }
+  }
+  CHECK(seen.size() > trials / 3);
+}
+
+TEST_CASE("a key has two parts of 1 byte to 1 MiB", "[core][key]") {
+  const std::string large(Key::max_part_bytes, 'x');
+  CHECK(is_valid(Key{"a", "b"}));
+  CHECK(is_valid(Key{large, large}));
+  CHECK(is_valid(Key{std::string_view("\0", 1), "b"}));
+  CHECK_FALSE(is_valid(Key{"a", ""}));
+  CHECK_FALSE(is_valid(Key{"", "b"}));
+  CHECK_FALSE(is_valid(Key{large + "x", "b"}));
+  CHECK_FALSE(is_valid(Key{"a", large + "x"}));
+}

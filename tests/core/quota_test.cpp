@@ -1,0 +1,213 @@
+// Quotas: exact fractions, and messages that say what is allowed. Threading: single-threaded.
+#include "sluice/quota.hpp"
+
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "sluice/algorithms/token_bucket.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+
+namespace {
+
+__extension__ typedef __int128 Wide;
+
+template <class T>
+concept CountsPerSecond = requires(T value) {
+  Quota::per_second(value);
+};
+template <class T>
+concept CountsPer = requires(T value) {
+  Quota::per(value, Span{1});
+};
+template <class T>
+concept Bursts = requires(Quota quota, T value) {
+  quota.burst(value);
+};
+template <class T>
+concept Costs = std::constructible_from<Cost, T>;
+
+static_assert(CountsPerSecond<int> && CountsPer<unsigned long> && Bursts<short> && Costs<Word>);
+static_assert(!CountsPerSecond<double> && !CountsPer<float> && !Bursts<long double> &&
+              !Costs<double> && !CountsPerSecond<std::string>);
+
+struct Parsed {
+  const char* text;
+  Word count;
+  Span period;
+};
+
+/// The message of what `make` throws.
+template <class Make>
+std::string message_of(Make make) {
+  try {
+    make();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("a quota is a reduced fraction of units per microsecond", "[core][quota][C-021]") {
+  const Quota quota = Quota::per_second(100).burst(500);
+  CHECK(quota.capacity() == 500);
+  CHECK(quota.refill() == 1);
+  CHECK(quota.period() == 10'000);
+  CHECK(quota.full_after() == 5s);
+  const Quota thirds = Quota::per(3, 7us);
+  CHECK(thirds.refill() == 3);
+  CHECK(thirds.period() == 7);
+  CHECK(thirds.capacity() == 3);
+  CHECK(thirds.full_after() == 7us);
+  CHECK(thirds.burst(4).full_after() == 10us);  // 28/3 rounded up
+  CHECK(Quota::per_minute(60) == Quota::per_second(1).burst(60));
+  CHECK(Quota::per_hour(3'600) == Quota::per_second(1).burst(3'600));
+  CHECK(Quota::per_day(86'400) == Quota::per_second(1).burst(86'400));
+  CHECK(Quota::per(25, 5s).capacity() == 25);
+}
+
+TEST_CASE("a rate that a whole number of microseconds cannot express stays exact",
+          "[core][quota]") {
+  const Quota quota = Quota::per_second(300'000);
+  CHECK(quota.refill() == 3);
+  CHECK(quota.period() == 10);
+  const Quota odd = Quota::per_second(999'983);
+  CHECK(odd.refill() == 999'983);
+  CHECK(odd.period() == 1'000'000);
+}
+
+TEST_CASE("what cannot be a quota is refused with the value and the allowed range",
+          "[core][quota][C-007][C-026][C-078]") {
+  CHECK(message_of([] { (void)Quota::per_second(0); }) == "per_second must be 1 or more, got 0");
+  CHECK(message_of([] { (void)Quota::per_minute(-7); }) == "per_minute must be 1 or more, got -7");
+  CHECK_THAT(message_of([] { (void)Quota::per_hour(-1); }), Contains("per_hour must be 1 or more"));
+  CHECK_THAT(message_of([] { (void)Quota::per_day(std::numeric_limits<std::uint64_t>::max()); }),
+             Contains("per_day") && Contains("at most 2^52") && Contains("4503599627370496"));
+  CHECK_THAT(message_of([] { (void)Quota::per_second(word_limit + 1); }),
+             Contains("at most 2^52") && Contains("4503599627370497"));
+  CHECK_THAT(message_of([] { (void)Quota::per(1, 0us); }),
+             Contains("the period must be 1 us to 2^52 us") && Contains("got 0 us"));
+  CHECK_THAT(message_of([] { (void)Quota::per(1, -5s); }), Contains("got -5000000 us"));
+  CHECK_THAT(message_of([] { (void)Quota::per(1, Span::max()); }), Contains("the period must be"));
+  CHECK_THAT(message_of([] { (void)Quota::per(word_limit, Span{1}); }),
+             Contains("not exact within 2^52") && Contains("no room for a burst of 1"));
+  CHECK_THAT(message_of([] { (void)Quota::per(1, Span{word_limit}); }), Contains("not exact"));
+  CHECK_THAT(message_of([] { (void)Quota::per(word_limit - 2, Span{3}); }), Contains("not exact"));
+}
+
+TEST_CASE("a burst beyond what stays exact is refused, and the largest one is named",
+          "[core][quota]") {
+  const Quota quota = Quota::per_second(10);
+  CHECK_THAT(message_of([&] { (void)quota.burst(0); }),
+             Contains("burst must be 1 to ") && Contains("got 0"));
+  CHECK_THAT(message_of([&] { (void)quota.burst(-3); }), Contains("got -3"));
+  const Word largest = (word_limit - quota.refill()) / quota.period();
+  CHECK(quota.burst(largest).capacity() == largest);
+  CHECK_THAT(message_of([&] { (void)quota.burst(largest + 1); }),
+             Contains("burst must be 1 to " + std::to_string(largest)));
+  CHECK_THROWS_AS(quota.burst(std::numeric_limits<std::uint64_t>::max()), std::invalid_argument);
+  CHECK_THROWS_AS(quota.burst(word_limit), std::invalid_argument);
+}
+
+TEST_CASE("a quota reads as people write it", "[core][quota]") {
+  const Parsed table[] = {
+      {"30/min", 30, 60s},
+      {"25/5s", 25, 5s},
+      {"10000/h", 10'000, 3'600s},
+      {"1/us", 1, 1us},
+      {"5/ms", 5, 1ms},
+      {"7/s", 7, 1s},
+      {"7/sec", 7, 1s},
+      {"7/second", 7, 1s},
+      {"7/minute", 7, 60s},
+      {"7/hour", 7, 3'600s},
+      {"7/d", 7, 86'400s},
+      {"7/day", 7, 86'400s},
+      {"1000/10min", 1'000, 600s},
+      {"0030/min", 30, 60s},
+  };
+  for (const Parsed& row : table) {
+    INFO(row.text);
+    CHECK(Quota::parse(row.text) == Quota::per(row.count, row.period));
+  }
+}
+
+TEST_CASE("what does not read as a quota is refused, and shown", "[core][quota]") {
+  for (const char* text : {"",
+                           "/",
+                           "30",
+                           "30/",
+                           "/min",
+                           "30/fortnight",
+                           "30 /min",
+                           "30/ min",
+                           " 30/min",
+                           "30/min ",
+                           "30/0s",
+                           "30/-5s",
+                           "1.5/s",
+                           "1e3/s",
+                           "+5/s",
+                           "nan/s",
+                           "inf/s",
+                           "0x10/s",
+                           "30/min/min",
+                           "30/5",
+                           "99999999999999999999/s",
+                           "1/99999999999999999999s",
+                           "1/9223372036854775807d",
+                           "30/MIN",
+                           "30min",
+                           "30//min",
+                           "30/5 s"}) {
+    INFO('"' << text << '"');
+    CHECK_THAT(message_of([&] { (void)Quota::parse(text); }),
+               Contains("got \"" + std::string(text) + "\""));
+  }
+  CHECK_THAT(message_of([] { (void)Quota::parse("0/s"); }), Contains("1 or more, got 0"));
+  CHECK_THAT(message_of([] { (void)Quota::parse("-5/s"); }), Contains("got -5"));
+  CHECK_THROWS_AS(Quota::parse(std::string_view("30/min\0", 7)), std::invalid_argument);
+}
+
+TEST_CASE("any quota that is accepted keeps every product of its rule within 2^52",
+          "[core][quota]") {
+  test::Random random("any quota that is accepted keeps every product of its rule within 2^52");
+  CAPTURE(random.repeat());
+  std::size_t accepted = 0;
+  const std::size_t trials = test::scaled(100'000);
+  for (std::size_t i = 0; i < trials; ++i) {
+    const auto draw = [&] { return static_cast<Word>(random.next() >> (11 + random.below(53))); };
+    const Word count = draw();
+    const Word period = draw();
+    const Word burst = draw();
+    try {
+      const Quota quota = Quota::per(count, Span{period}).burst(burst);
+      ++accepted;
+      const auto wide = static_cast<Wide>(quota.capacity()) * quota.period();
+      if (wide + quota.refill() > word_limit) FAIL(count << "/" << period << " burst " << burst);
+      if (quota.capacity() != burst) FAIL("another burst than asked for");
+      if (static_cast<Wide>(count) * quota.period() != static_cast<Wide>(period) * quota.refill()) {
+        FAIL("another rate than asked for: " << count << "/" << period);
+      }
+      if (std::gcd(quota.refill(), quota.period()) != 1) FAIL("not reduced");
+    } catch (const std::invalid_argument&) {  // counted by what is accepted
+    }
+  }
+  CHECK(accepted > trials / 20);
+  CHECK(accepted < trials);
+}
+
+TEST_CASE("a cost beyond the integers of a rule is not a cost", "[core][quota][C-024]") {
+  CHECK(Cost(5).value() == 5);
+  CHECK(Cost(std::numeric_limits<std::uint64_t>::max()).value() < 0);
+  CHECK(Cost(std::uint64_t{1} << 63).value() < 0);
+  CHECK(Cost(-1).value() == -1);
+}
