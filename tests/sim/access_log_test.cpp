@@ -1,0 +1,253 @@
+// The log parser, line by line, and the reader on whole files. Threading: single-threaded.
+#include "sim/tool/access_log.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace sluice::tool;
+
+namespace {
+
+const std::string tail = " \"GET / HTTP/1.1\" 200 512";
+
+/// Seconds since 1970 of a line with this stamp, or the reason why it is unreadable.
+std::string second_of(const std::string& stamp) {
+  LogLine line;
+  const char* fault = parse_log_line("host - - [" + stamp + "]" + tail, line);
+  return fault != nullptr ? fault : std::to_string(line.second);
+}
+
+std::string fault_of(std::string_view text) {
+  LogLine line;
+  const char* fault = parse_log_line(text, line);
+  return fault == nullptr ? "" : fault;
+}
+
+std::string stamped(const std::string& client, const std::string& rest) {
+  return client + " - - [17/May/2015:10:05:03 +0000] " + rest;
+}
+
+struct Closer {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+AccessLog read_text(std::string text) {
+  const std::unique_ptr<std::FILE, Closer> file(std::tmpfile());
+  REQUIRE(file);
+  REQUIRE(std::fwrite(text.data(), 1, text.size(), file.get()) == text.size());
+  std::rewind(file.get());
+  return read_access_log(file.get());
+}
+
+}  // namespace
+
+TEST_CASE("a stamp becomes seconds since 1970 in UTC") {
+  const struct {
+    const char* stamp;
+    const char* second;
+  } cases[] = {
+      {"01/Jan/1970:00:00:00 +0000", "0"},
+      {"17/May/2015:10:05:03 +0000", "1431857103"},
+      {"17/May/2015:12:05:03 +0200", "1431857103"},
+      {"17/May/2015:04:35:03 -0530", "1431857103"},
+      {"18/May/2015:00:05:03 +1400", "1431857103"},
+      {"29/Feb/2000:00:00:00 +0000", "951782400"},
+      {"29/Feb/2024:23:59:59 +0000", "1709251199"},
+      {"31/Dec/2016:23:59:60 +0000", "1483228800"},  // a leap second
+      {"31/Dec/2111:23:59:59 +0000", "4481049599"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.stamp);
+    CHECK(second_of(c.stamp) == c.second);
+  }
+}
+
+TEST_CASE("a stamp that names no instant is refused with the reason") {
+  const struct {
+    const char* stamp;
+    const char* reason;
+  } cases[] = {
+      {"29/Feb/2015:00:00:00 +0000", "no such day"},
+      {"29/Feb/2100:00:00:00 +0000", "no such day"},
+      {"31/Apr/2015:00:00:00 +0000", "no such day"},
+      {"00/May/2015:00:00:00 +0000", "no such day"},
+      {"32/May/2015:00:00:00 +0000", "no such day"},
+      {"17/Mai/2015:10:05:03 +0000", "no month"},
+      {"17/may/2015:10:05:03 +0000", "no month"},
+      {"17/May/1969:10:05:03 +0000", "1970 to 2111"},
+      {"17/May/2112:10:05:03 +0000", "1970 to 2111"},
+      {"01/Jan/1970:00:59:59 +0100", "before 1970 in UTC"},
+      {"17/May/2015:24:05:03 +0000", "time of day"},
+      {"17/May/2015:10:60:03 +0000", "time of day"},
+      {"17/May/2015:10:05:61 +0000", "time of day"},
+      {"17/May/2015:10:05:03 +1500", "time zone is out of range"},
+      {"17/May/2015:10:05:03 +0060", "time zone is out of range"},
+      {"17/May/2015:10:05:03 00000", "form +0000"},
+      {"17/May/2015:10:05:03 +00a0", "form +0000"},
+      {"17/May/2015:10:05:03", "not of the form"},
+      {"7/May/2015:10:05:03 +0000", "not of the form"},
+      {"17-May-2015:10:05:03 +0000", "not of the form"},
+      {"+7/May/2015:10:05:03 +0000", "letters where digits"},
+      {"17/May/ 015:10:05:03 +0000", "letters where digits"},
+      {"17/May/2015:-1:05:03 +0000", "letters where digits"},
+      {"", "not of the form"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.stamp);
+    CHECK_THAT(second_of(c.stamp), Catch::Contains(c.reason));
+  }
+}
+
+TEST_CASE("lines in the Common and the Combined Log Format are read") {
+  const std::string readable[] = {
+      stamped("10.0.0.1", R"("GET / HTTP/1.1" 200 512)"),
+      stamped("10.0.0.1", R"("GET / HTTP/1.1" 304 -)"),
+      stamped("10.0.0.1", R"("GET / HTTP/1.1" 200 512 "-" "agent")"),
+      stamped("10.0.0.1", R"("GET / HTTP/1.1" 200 512 "-" "agent" 0.003 "extra")"),
+      stamped("10.0.0.1", R"("GET /\"x\" HTTP/1.1" 200 512 "\"" "ends in a backslash \\")"),
+      stamped("10.0.0.1", R"("-" 408 -)"),
+      stamped("10.0.0.1", R"("" 400 0)"),
+      stamped("10.0.0.1", "\"\x16\x03\xff\" 400 226"),
+      stamped("::1", R"("GET / HTTP/1.1" 200 512)"),
+      stamped("2001:db8:85a3:8d3:1319:8a2e:370:7348", R"("GET / HTTP/1.1" 200 512)"),
+      stamped("host.example.org", R"("GET /[x] HTTP/1.1" 200 512)"),
+      R"(10.0.0.1 ident alice smith [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 9223372036854775807)",
+  };
+  for (const std::string& text : readable) {
+    CAPTURE(text);
+    CHECK(fault_of(text) == "");
+  }
+  LogLine line;
+  REQUIRE(parse_log_line(stamped("2001:db8::1", "\"GET / HTTP/1.1\" 200 1"), line) == nullptr);
+}
+
+TEST_CASE("a line of another form is refused with the reason") {
+  const struct {
+    std::string text;
+    const char* reason;
+  } cases[] = {
+      {"", "no second field"},
+      {"garbage", "no second field"},
+      {" - - [17/May/2015:10:05:03 +0000]" + tail, "begins with a space"},
+      {"a b c d", "no [stamp]"},
+      {"a - [17/May/2015:10:05:03 +0000]" + tail, "ident and user"},
+      {"a - - [17/May/2015:10:05:03 +0000", "has no end"},
+      {"a - - [17/May/2015:10:05:03 +0000]x" + tail, "has no end"},
+      {stamped("a", "GET / 200 512"), "not quoted"},
+      {stamped("a", "\"GET / 200 512"), "does not end"},
+      {stamped("a", R"("GET /\" 200 512)"), "does not end"},
+      {stamped("a", "\"GET /\""), "nothing follows the request"},
+      {stamped("a", "\"GET /\" "), "status"},
+      {stamped("a", "\"GET /\" 20 512"), "status"},
+      {stamped("a", "\"GET /\" 2000 512"), "status"},
+      {stamped("a", "\"GET /\" 099 512"), "status"},
+      {stamped("a", "\"GET /\" -20 512"), "status"},
+      {stamped("a", "\"GET /\" 200"), "nothing follows the status"},
+      {stamped("a", "\"GET /\" 200 "), "size"},
+      {stamped("a", "\"GET /\" 200 -1"), "size"},
+      {stamped("a", "\"GET /\" 200 12k"), "size"},
+      {stamped("a", "\"GET /\" 200 12345678901234567890"), "size"},
+      {stamped("a", "\"GET /\" 200 12  x"), "one space"},
+      {stamped("a", "\"GET /\" 200 12 \"x\"y"), "one space"},
+      {stamped("a", "\"GET /\" 200 12 \"x"), "quoted field does not end"},
+      {stamped(std::string(256, 'a'), "\"GET /\" 200 12"), "longer than 255"},
+      {stamped("a\x01"
+               "b",
+               "\"GET /\" 200 12"),
+       "not printable"},
+      {stamped("a\xc3\xa4", "\"GET /\" 200 12"), "not printable"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.text);
+    CHECK_THAT(fault_of(c.text), Catch::Contains(c.reason));
+  }
+}
+
+TEST_CASE("any bytes are either a line or refused") {
+  test::Random random("any bytes are either a line or refused");
+  CAPTURE(random.repeat());
+  const std::string good = stamped("10.0.0.1", R"("GET /\"x HTTP/1.1" 200 512 "-" "agent")");
+  std::size_t readable = 0;
+  const std::size_t rounds = test::scaled(200'000, 5'000);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    std::string text = good.substr(0, random.one_in(2) ? std::string::npos : random.below(95));
+    for (auto n = random.below(3); n > 0 && !text.empty(); --n) {
+      text[random.below(text.size())] = static_cast<char>(random.below(256));
+    }
+    LogLine line;
+    if (parse_log_line(text, line) != nullptr) continue;
+    ++readable;
+    REQUIRE(line.second >= 0);
+    REQUIRE(line.second < 4'481'100'000);
+    REQUIRE(!line.client.empty());
+  }
+  CHECK(readable > rounds / 10);
+  CHECK(readable < rounds);
+}
+
+TEST_CASE("a file is read line by line, whatever ends its lines") {
+  const std::string a = stamped("a", "\"GET /\" 200 1");
+  const std::string b = stamped("b", "\"GET /\" 200 1");
+  for (const std::string& text : {a + "\n" + b + "\n", a + "\r\n" + b + "\r\n", a + "\n\n" + b}) {
+    const AccessLog log = read_text(text);
+    CHECK(log.requests.size() == 2);
+    CHECK(log.clients == std::vector<std::string>{"a", "b"});
+    CHECK(log.lines == 2);
+    CHECK(log.unreadable == 0);
+  }
+  CHECK(read_text("").lines == 0);
+  CHECK(read_text("\n\n\r\n").lines == 0);
+}
+
+TEST_CASE("requests are put in the order of their stamps, equal stamps stay as they stood") {
+  const auto at = [](const char* client, const char* time) {
+    return std::string(client) + " - - [17/May/2015:10:05:" + time + " +0000]" + tail + "\n";
+  };
+  const AccessLog log =
+      read_text(at("a", "03") + at("b", "01") + at("c", "03") + at("d", "02") + at("e", "01"));
+  std::string order;
+  for (const LogRequest& request : log.requests) order += log.clients[request.client];
+  CHECK(order == "bedac");
+  CHECK(log.out_of_order == 3);
+}
+
+TEST_CASE("unreadable lines are counted, and the first is shown with its number") {
+  const AccessLog log =
+      read_text(std::string("\n") + stamped("a", "\"GET /\" 200 1") + "\nb\x1b[31mad\nworse\n");
+  CHECK(log.requests.size() == 1);
+  CHECK(log.lines == 3);
+  CHECK(log.unreadable == 2);
+  CHECK(log.first_unreadable == 3);
+  CHECK(log.reason == "there is no second field");
+  CHECK(log.excerpt == "b\\x1b[31mad");
+}
+
+TEST_CASE("a line of 64 KiB is read and one byte more is not, nor does it disturb the next") {
+  const std::string head = stamped("a", "\"GET /");
+  const std::string end = "\" 200 1";
+  const std::string exact = head + std::string(longest_line - head.size() - end.size(), 'x') + end;
+  const std::string longer =
+      head + std::string(longest_line - head.size() - end.size() + 1, 'x') + end;
+  const AccessLog log = read_text(exact + "\n" + longer + "\n" + std::string(3'000'000, 'y') +
+                                  "\n" + stamped("b", "\"GET /\" 200 1"));
+  CHECK(log.requests.size() == 2);
+  CHECK(log.unreadable == 2);
+  CHECK(log.first_unreadable == 2);
+  CHECK_THAT(log.reason, Catch::Contains("longer than 65,536"));
+}
+
+TEST_CASE("the log's UTC offset is kept if all stamps share it") {
+  const auto at = [](const char* zone) {
+    return std::string("a - - [17/May/2015:10:05:00 ") + zone + "]" + tail + "\n";
+  };
+  CHECK(read_text(at("+0200") + at("+0200")).utc_offset == 7'200);
+  CHECK(read_text(at("-0330")).utc_offset == -12'600);
+  const AccessLog mixed = read_text(at("+0200") + at("+0100"));
+  CHECK_FALSE(mixed.one_offset);
+  CHECK(mixed.utc_offset == 0);
+}

@@ -1,0 +1,74 @@
+# The tools as a user runs them: exit codes and messages.
+
+# sluice_tool_test(<name> CODE <code> [OUT <regex>] [ERR <regex>] [INPUT <file>] COMMAND <program> <arg>...)
+function(sluice_tool_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CODE;OUT;ERR;INPUT" "COMMAND")
+  add_test(NAME tool_${name}
+    COMMAND "${CMAKE_COMMAND}" "-DCODE=${arg_CODE}" "-DOUT=${arg_OUT}" "-DERR=${arg_ERR}"
+      "-DINPUT=${arg_INPUT}" -P "${CMAKE_CURRENT_SOURCE_DIR}/expect.cmake" -- ${arg_COMMAND}
+  )
+  set_tests_properties(tool_${name} PROPERTIES TIMEOUT 120)
+endfunction()
+
+set(log $<TARGET_FILE:sluice-sim> log)
+set(demo $<TARGET_FILE:sluice-demo>)
+set(small "${CMAKE_CURRENT_SOURCE_DIR}/small.log")
+set(scratch "${CMAKE_CURRENT_BINARY_DIR}")
+file(WRITE "${scratch}/empty.log" "")
+file(WRITE "${scratch}/nonsense.log" "no\nline\nof this is a log\n")
+
+sluice_tool_test(log_one_quota CODE 0
+  OUT "6 requests of 2 clients.*8 read, 2 unreadable.*line 5: there is no \\[stamp\\].*1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests.*1/min +2 +4  66.6 % +2  33.3 % +1 .*192.0.2.7 +4 +2  50.0 %"
+  COMMAND ${log} ${small} --quota 1/min --burst 2)
+sluice_tool_test(log_several_quotas CODE 0 OUT "1/min +2 +4 .*1/s +1 +5 .*60/h +60 +6 .*1/min:2 .*1/s:1 "
+  COMMAND ${log} --quota 1/min:2,1/s --quota 60/h ${small})
+sluice_tool_test(log_default_quotas CODE 0 OUT "No client was refused anything" COMMAND ${log} ${small})
+sluice_tool_test(log_standard_input CODE 0 OUT "standard input: 6 requests" INPUT ${small}
+  COMMAND ${log} -)
+sluice_tool_test(log_missing_file CODE 1 ERR "absent.log: .*No such file" COMMAND ${log} ${scratch}/absent.log)
+sluice_tool_test(log_folder CODE 1 ERR "Is a directory" COMMAND ${log} ${scratch})
+sluice_tool_test(log_empty CODE 1 ERR "there is nothing in it" COMMAND ${log} ${scratch}/empty.log)
+sluice_tool_test(log_nonsense CODE 1 ERR "no line of 3 is.*line 1: there is no second field"
+  COMMAND ${log} ${scratch}/nonsense.log)
+sluice_tool_test(log_binary CODE 1 ERR "no line of .* is in the Common" COMMAND ${log} ${demo})
+sluice_tool_test(log_no_file CODE 2 ERR "FILE is required" COMMAND ${log})
+sluice_tool_test(log_bad_quota CODE 2 ERR "--quota 30/fortnight: .*COUNT/PERIOD"
+  COMMAND ${log} ${small} --quota 30/fortnight)
+sluice_tool_test(log_zero_quota CODE 2 ERR "--quota 0/min: count must be 1 or more, got 0"
+  COMMAND ${log} ${small} --quota 0/min)
+sluice_tool_test(log_bad_burst CODE 2 ERR "--burst" COMMAND ${log} ${small} --quota 1/min --burst 0)
+sluice_tool_test(log_too_many_quotas CODE 2 ERR "at most 16 quotas"
+  COMMAND ${log} ${small} --quota 1/s,2/s,3/s,4/s,5/s,6/s,7/s,8/s,9/s,10/s,11/s,12/s,13/s,14/s,15/s,16/s,17/s)
+sluice_tool_test(log_full_disk CODE 1 ERR "could not be written"
+  COMMAND sh -c "exec \"$1\" log \"$2\" >/dev/full" sh $<TARGET_FILE:sluice-sim> ${small})
+sluice_tool_test(sim_without_command CODE 2 ERR "subcommand is required" COMMAND $<TARGET_FILE:sluice-sim>)
+sluice_tool_test(sim_help CODE 0 OUT "access log" COMMAND $<TARGET_FILE:sluice-sim> --help)
+
+# A real log, if the surroundings of the source tree have one.
+set(real "${PROJECT_SOURCE_DIR}/../shared/data/apache_access.log")
+if(EXISTS "${real}")
+  sluice_tool_test(log_real CODE 0
+    OUT "9,999 requests of 1,753 clients.*10,000 read, 1 unreadable.*30/min +10 +9,740  97.4 % +259 "
+    COMMAND ${log} ${real} --quota 30/min --burst 10)
+endif()
+
+sluice_tool_test(demo_fleet_and_threads CODE 0
+  OUT "no limiter .*one limiter per process .*one shared limiter +[0-9,]+ +0 .*trace hash.*seed 3;.*real threads.*The quota was kept"
+  COMMAND ${demo} --seed 3 --minutes 4)
+sluice_tool_test(demo_file CODE 0 OUT "6 requests of 2 clients.*10/min.*120/min" COMMAND ${demo} ${small})
+sluice_tool_test(demo_no_minutes CODE 2 ERR "--minutes: Value 0 not in range 1 to 1440"
+  COMMAND ${demo} --minutes 0)
+sluice_tool_test(demo_too_many_workers CODE 2 ERR "--workers: Value 2001 not in range 1 to 2000"
+  COMMAND ${demo} --workers 2001)
+sluice_tool_test(demo_bad_seed CODE 2 ERR "--seed" COMMAND ${demo} --seed minus)
+sluice_tool_test(demo_redis_and_file CODE 2 ERR "excludes" COMMAND ${demo} --redis ${small})
+if(SLUICE_REDIS)
+  sluice_tool_test(demo_redis CODE 0 OUT "4 real processes.*admitted.*The quota was kept" COMMAND ${demo} --redis)
+  set_tests_properties(tool_demo_redis PROPERTIES LABELS redis)
+  sluice_tool_test(demo_redis_without_server CODE 1 ERR "needs redis-server or valkey-server in PATH"
+    COMMAND "${CMAKE_COMMAND}" -E env --unset=SLUICE_REDIS_SERVER PATH=/nonexistent ${demo} --redis)
+  sluice_tool_test(demo_redis_broken_server CODE 1 ERR "ended at once"
+    COMMAND "${CMAKE_COMMAND}" -E env SLUICE_REDIS_SERVER=/bin/false ${demo} --redis)
+else()
+  sluice_tool_test(demo_redis_left_out CODE 2 ERR "without the Redis store" COMMAND ${demo} --redis)
+endif()
