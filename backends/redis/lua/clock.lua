@@ -1,5 +1,4 @@
--- The server's clock, in microseconds. Called once per script: every step sees one instant.
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
-end
+-- The server's clock, in microseconds. Read once per script: every step sees one instant.
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
