@@ -115,7 +115,7 @@ TEST_CASE("a plan's steps and keys are copied, so that the caller's may go") {
   REQUIRE(seen.steps.size() == 2);
   CHECK(seen.steps[0].remaining == 2);
   CHECK(seen.steps[1].remaining == 1);
-  // What was charged stands under the key as it was, after 998 ms all back again but for the name.
+  // It was charged under the key as it was when it was sent.
   const TokenBucket direct(*w.inner, "api", Quota::per_second(10).burst(3));
   w.clock.set(w.start + 1ms);
   CHECK(direct.peek(Key{"some tag that is longer than a small string can hold inside", "b"}, 1)

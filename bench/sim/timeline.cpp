@@ -1,0 +1,109 @@
+// Events a second of the timeline and of the fleet, beside bare heaps that do nothing but order.
+// The hold model: N events are pending; each one that runs schedules the next of its own after an
+// exponential time. items_per_second is events a second. Threading: single-threaded.
+#include <benchmark/benchmark.h>
+
+#include <queue>
+#include <vector>
+
+#include "sluice/sim/fleet.hpp"
+#include "sluice/sim/timeline.hpp"
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::sim;
+
+constexpr std::size_t increments = 1 << 16;  // drawn beforehand: what is measured is the order
+
+std::vector<Word> draw_increments() {
+  SeededRng rng = stream(1, 2, 3);
+  const Delay delay = Delay::exponential(std::chrono::seconds{1});
+  std::vector<Word> values(increments);
+  for (Word& value : values) value = delay.sample(rng).count();
+  return values;
+}
+
+void count_events(benchmark::State& state) {
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+}
+
+/// The floor for a binary heap: times and sequence numbers, no actions, no clock.
+void bare_binary_heap(benchmark::State& state) {
+  using Entry = std::pair<Word, std::uint64_t>;
+  const auto steps = draw_increments();
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap;
+  std::uint64_t sequence = 0;
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    heap.emplace(steps[sequence % increments], sequence);
+    ++sequence;
+  }
+  for (auto _ : state) {
+    const Word now = heap.top().first;
+    heap.pop();
+    heap.emplace(now + steps[sequence % increments], sequence);
+    ++sequence;
+  }
+  benchmark::DoNotOptimize(heap.top());
+  count_events(state);
+}
+
+struct Holder {
+  Timeline& timeline;
+  const std::vector<Word>& steps;
+  std::uint64_t next = 0;
+
+  void run(std::uint64_t value) {
+    timeline.after<&Holder::run>(Span{steps[next++ % increments]}, *this, value);
+  }
+};
+
+void timeline_hold(benchmark::State& state) {
+  const auto steps = draw_increments();
+  VirtualClock clock(to_time(0));
+  Timeline timeline(clock);
+  Holder holder{timeline, steps};
+  for (std::int64_t i = 0; i < state.range(0); ++i) holder.run(static_cast<std::uint64_t>(i));
+  for (auto _ : state) timeline.step();
+  count_events(state);
+}
+
+/// Each event sets a time-out that is cancelled before it runs, 1 s of virtual time later.
+void timeline_with_cancelled_timers(benchmark::State& state) {
+  const auto steps = draw_increments();
+  VirtualClock clock(to_time(0));
+  Timeline timeline(clock);
+  Holder holder{timeline, steps};
+  for (std::int64_t i = 0; i < state.range(0); ++i) holder.run(static_cast<std::uint64_t>(i));
+  std::vector<Timeline::Timer> timeouts(static_cast<std::size_t>(state.range(0)));
+  std::size_t place = 0;
+  for (auto _ : state) {
+    timeline.step();
+    timeline.cancel(timeouts[place]);
+    timeouts[place] = timeline.after(
+        std::chrono::seconds{3}, [](void*, std::uint64_t) {}, nullptr);
+    place = place + 1 == timeouts.size() ? 0 : place + 1;
+  }
+  count_events(state);
+}
+
+/// The demo's fleet, a minute of virtual time an iteration.
+void fleet(benchmark::State& state) {
+  FleetOptions options;
+  options.limiting = static_cast<Limiting>(state.range(0));
+  Fleet simulated(options);
+  for (auto _ : state) simulated.run_for(std::chrono::minutes{1});
+  state.SetItemsProcessed(static_cast<std::int64_t>(simulated.events()));
+}
+
+BENCHMARK(bare_binary_heap)->Arg(2'000)->Arg(100'000);
+BENCHMARK(timeline_hold)->Arg(2'000)->Arg(100'000);
+BENCHMARK(timeline_with_cancelled_timers)->Arg(2'000);
+BENCHMARK(fleet)
+    ->ArgName("none/per_process/shared")
+    ->Arg(static_cast<int>(Limiting::none))
+    ->Arg(static_cast<int>(Limiting::per_process))
+    ->Arg(static_cast<int>(Limiting::shared))
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
