@@ -108,6 +108,7 @@ void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> r
 
 void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision> results,
                   std::span<std::error_code> errors) noexcept {
+  if (store.decide_batch_now(plans, results, errors)) return;
   if (!store.may_block()) {
     std::ranges::fill(errors, make_error_code(Errc::would_deadlock));
     return;

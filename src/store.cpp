@@ -42,6 +42,11 @@ bool Store::decide_now(const Plan& /*plan*/, Decision& /*decision*/,
   return false;
 }
 
+bool Store::decide_batch_now(std::span<const Plan> /*plans*/, std::span<Decision> /*decisions*/,
+                             std::span<std::error_code> /*errors*/) noexcept {
+  return false;
+}
+
 void Store::bind(const Key& /*key*/, Binding& /*binding*/) noexcept {}
 
 PlanFault find_fault(const Plan& plan) noexcept {

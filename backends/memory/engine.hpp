@@ -29,6 +29,8 @@ class Engine final : public MemoryStore {
   void execute(const Plan& plan, Completion done) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   bool decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept override;
+  bool decide_batch_now(std::span<const Plan> plans, std::span<Decision> decisions,
+                        std::span<std::error_code> errors) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
   void bind(const Key& key, Binding& binding) noexcept override;
   [[nodiscard]] MemoryStats stats() const noexcept override;
@@ -66,7 +68,11 @@ class Engine final : public MemoryStore {
   [[nodiscard]] bool is_bound(const Step& step) const noexcept {
     return step.binding != nullptr && step.binding->owner == this;
   }
-  void execute_one(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept;
+  void decide_bound(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept;
+  static constexpr std::size_t ahead = 32;  // decisions whose memory is asked for at once
+  template <class AnswerOf, class Done, class Rest>
+  void decide_run(std::span<const Plan> plans, const AnswerOf& answer_of, const Done& done,
+                  const Rest& rest) noexcept;
   [[nodiscard]] std::error_code error_of(const Answer& answer) const noexcept {
     return answer.status >= 0 ? no_error_ : make_error_code(static_cast<Errc>(-answer.status));
   }
@@ -106,6 +112,10 @@ class Engine final : public MemoryStore {
   [[nodiscard]] std::int64_t quarter(Word now) const noexcept {
     const Word since = now - start_;
     return since >= 0 ? since / quarter_us : -((quarter_us - 1 - since) / quarter_us);
+  }
+  /// The last instant of a quarter; past all instants for "never".
+  [[nodiscard]] Word instant(Quarter quarter) const noexcept {
+    return quarter == never ? 2 * word_limit : start_ + Word{quarter} * quarter_us;
   }
   [[nodiscard]] Quarter quarter_after(Word instant) const noexcept {
     const Word since = instant - start_;

@@ -50,7 +50,8 @@ Engine::Engine(const MemoryOptions& options)
       overflow_(shared_for(options.max_keys)),
       clock_(options.clock),
       own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
-      coarse_(options.coarse_clock),
+      // A virtual clock has no cheaper reading.
+      coarse_(options.coarse_clock && dynamic_cast<VirtualClock*>(options.clock) == nullptr),
       secret_(draw_secret(options.rng)) {
   if (clock_ == nullptr) clock_ = own_clock_.get();
   start_ = to_word(clock_->now());
@@ -74,6 +75,61 @@ void Engine::bind(const Key& key, Binding& binding) noexcept {
   binding.slot.store(nullptr, std::memory_order_relaxed);  // see above
 }
 
+/// Waits for a plan that holds the slot. The result is special if the owner has changed.
+Pair Engine::await(const Slot& slot, std::uint64_t generation) noexcept {
+  Pause pause;
+  for (;;) {
+    const Pair seen = slot.snapshot().state;
+    if (state::generation(seen) != generation || state::level(seen) == state::dead) {
+      return state::make(state::dead, 0, generation);
+    }
+    if (!state::is_special(seen)) return seen;
+    pause();
+  }
+}
+
+/// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
+bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
+                       Answer& answer) noexcept {
+  const Operation& operation = *step.operation;
+  auto [identity, seen] = slot.snapshot();
+  if (!mark.matches(identity.low, identity.high)) return false;
+  if (Slot::kind(identity.high) != mark.kind) {
+    answer.status = operation.check(step.args);
+    if (answer.status >= 0) answer.fail(Errc::wrong_kind);
+    return true;
+  }
+  const std::uint64_t generation = state::generation(seen);
+  std::uint64_t conflicts = 0;
+  for (;;) {
+    if (state::is_special(seen)) [[unlikely]] {
+      seen = await(slot, generation);
+      if (state::is_special(seen)) return false;
+    }
+    StateWords words = state::words(seen);
+    const Word now = reading.at(operation, words, step.args);
+    const Verdict verdict = operation.apply(words, step.args, now);
+    const Pair next = state::make(words, generation);
+    if (next != seen) {
+      const Word until = now + verdict.reset_after;
+      if (until > instant(Slot::idle_at(identity.high))) {
+        slot.keep_until(mark, quarter_after(until));
+      }
+    }
+    if (next == seen || slot.state.exchange(seen, next)) {
+      answer.put(step, verdict, now);
+      break;
+    }
+    ++conflicts;
+    if (state::generation(seen) != generation) return false;
+  }
+  if (conflicts != 0) [[unlikely]] {
+    count(&Counters::conflicts, conflicts);
+  }
+  if (is_bound(step)) remember(*step.binding, slot);
+  return true;
+}
+
 void Engine::execute(const Plan& plan, Completion done) noexcept {
   if (!is_one(plan)) return execute_plan(plan, done);
   Outcome outcome{no_error_, {}, {}};
@@ -85,21 +141,28 @@ void Engine::execute(const Plan& plan, Completion done) noexcept {
 bool Engine::decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept {
   if (!is_one(plan)) return false;
   const Step& step = plan.steps().front();
-  Reading reading(*clock_, *step.operation, coarse_);
   Answer answer{decision};
-  execute_one(step, mark_of(step), reading, answer);
+  if (is_bound(step)) {
+    __builtin_prefetch(step.binding->slot.load(std::memory_order_relaxed), 1);  // see bind()
+    Reading reading(*clock_, *step.operation, coarse_);
+    decide_bound(step, {step.binding->hash, step.operation->kind}, reading, answer);
+  } else if (!is_valid(step.key)) {
+    answer.fail(Errc::invalid_key);
+  } else {
+    const Mark mark{hash(step.key), step.operation->kind};
+    table_.prefetch(mark.hash);  // comes while the clock is read
+    Reading reading(*clock_, *step.operation, coarse_);
+    decide(step, mark, reading, answer);
+  }
   error = error_of(answer);
   return true;
 }
 
-void Engine::execute_one(const Step& step, const Mark& mark, Reading& reading,
-                         Answer& answer) noexcept {
-  if (!is_bound(step)) {
-    if (!is_valid(step.key)) return answer.fail(Errc::invalid_key);
-  } else if (auto* const slot = static_cast<Slot*>(
-                 step.binding->slot.load(std::memory_order_relaxed))) {  // a guess: see bind()
-    if (decide_in(*slot, step, mark, reading, answer)) return;
-  }
+void Engine::decide_bound(const Step& step, const Mark& mark, Reading& reading,
+                          Answer& answer) noexcept {
+  auto* const slot = static_cast<Slot*>(
+      step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
+  if (slot != nullptr && decide_in(*slot, step, mark, reading, answer)) return;
   decide(step, mark, reading, answer);
 }
 
@@ -126,87 +189,88 @@ void Engine::decide_absent(const Step& step, const StateWords& state, Reading& r
   answer.put(step, step.operation->apply(words, step.args, now), now);
 }
 
-/// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
-bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
-                       Answer& answer) noexcept {
-  const Operation& operation = *step.operation;
-  auto [identity, seen] = slot.snapshot();
-  if (!mark.matches(identity.low, identity.high)) return false;
-  if (Slot::kind(identity.high) != mark.kind) {
-    answer.status = operation.check(step.args);
-    if (answer.status >= 0) answer.fail(Errc::wrong_kind);
-    return true;
+/// Decides up to `ahead` plans: asks for the memory of all, reads the clock once, then decides.
+/// `answer_of(i)` is where the i-th answer goes, `done(i, answer)` takes it, and `rest(i)` decides
+/// a plan of several steps.
+template <class AnswerOf, class Done, class Rest>
+void Engine::decide_run(std::span<const Plan> plans, const AnswerOf& answer_of, const Done& done,
+                        const Rest& rest) noexcept {
+  std::array<Mark, ahead> marks;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!is_one(plans[i])) continue;
+    const Step& step = plans[i].steps().front();
+    marks[i] = mark_of(step);
+    const void* const slot =
+        is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a guess: see bind()
+                       : nullptr;
+    if (slot != nullptr) {
+      __builtin_prefetch(slot, 1);
+    } else {
+      table_.prefetch(marks[i].hash);
+    }
   }
-  const std::uint64_t generation = state::generation(seen);
-  std::uint64_t conflicts = 0;
-  for (;;) {
-    if (state::is_special(seen)) [[unlikely]] {
-      seen = await(slot, generation);
-      if (state::is_special(seen)) return false;
+  Reading reading(*clock_);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!is_one(plans[i])) {
+      rest(i);
+      continue;
     }
-    StateWords words = state::words(seen);
-    const Word now = reading.at(operation, words, step.args);
-    const Verdict verdict = operation.apply(words, step.args, now);
-    const Pair next = state::make(words, generation);
-    if (next != seen) {
-      const Quarter until = quarter_after(now + verdict.reset_after);
-      if (until > Slot::idle_at(identity.high)) slot.keep_until(mark, until);
+    const Step& step = plans[i].steps().front();
+    Answer answer = answer_of(i);
+    if (is_bound(step)) {
+      decide_bound(step, marks[i], reading, answer);
+    } else if (is_valid(step.key)) {
+      decide(step, marks[i], reading, answer);
+    } else {
+      answer.fail(Errc::invalid_key);
     }
-    if (next == seen || slot.state.exchange(seen, next)) {
-      answer.put(step, verdict, now);
-      break;
-    }
-    ++conflicts;
-    if (state::generation(seen) != generation) return false;
-  }
-  if (conflicts != 0) [[unlikely]] {
-    count(&Counters::conflicts, conflicts);
-  }
-  if (is_bound(step)) remember(*step.binding, slot);
-  return true;
-}
-
-/// Waits for a plan that holds the slot. The result is special if the owner has changed.
-Pair Engine::await(const Slot& slot, std::uint64_t generation) noexcept {
-  Pause pause;
-  for (;;) {
-    const Pair seen = slot.snapshot().state;
-    if (state::generation(seen) != generation || state::level(seen) == state::dead) {
-      return state::make(state::dead, 0, generation);
-    }
-    if (!state::is_special(seen)) return seen;
-    pause();
+    done(i, answer);
   }
 }
 
 void Engine::execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept {
-  constexpr std::size_t ahead = 32;
-  std::array<Mark, ahead> marks;
   while (!plans.empty()) {
     const std::size_t run = std::min(plans.size(), ahead);
-    for (std::size_t i = 0; i < run; ++i) {
-      if (!is_one(plans[i])) continue;
-      const Step& step = plans[i].steps().front();
-      marks[i] = mark_of(step);
-      table_.prefetch(marks[i].hash);
-    }
-    Reading reading(*clock_);
-    for (std::size_t i = 0; i < run; ++i) {
-      if (!is_one(plans[i])) {
-        execute_plan(plans[i], done[i]);
-        continue;
-      }
-      const Step& step = plans[i].steps().front();
-      Outcome outcome{no_error_, {}, {}};
-      Answer answer{outcome.decision};
-      execute_one(step, marks[i], reading, answer);
-      outcome.error = error_of(answer);
-      if (!outcome.error) outcome.steps = {&outcome.decision, 1};
-      done[i](outcome);
-    }
+    Outcome outcome{no_error_, {}, {}};
+    decide_run(
+        plans.first(run), [&](std::size_t) { return Answer{outcome.decision}; },
+        [&](std::size_t i, const Answer& answer) {
+          outcome.error = error_of(answer);
+          outcome.steps = {&outcome.decision, outcome.error ? 0U : 1U};
+          done[i](outcome);
+        },
+        [&](std::size_t i) { execute_plan(plans[i], done[i]); });
     plans = plans.subspan(run);
     done = done.subspan(run);
   }
+}
+
+bool Engine::decide_batch_now(std::span<const Plan> plans, std::span<Decision> decisions,
+                              std::span<std::error_code> errors) noexcept {
+  while (!plans.empty()) {
+    const std::size_t run = std::min(plans.size(), ahead);
+    decide_run(
+        plans.first(run), [&](std::size_t i) { return Answer{decisions[i]}; },
+        [&](std::size_t i, const Answer& answer) { errors[i] = error_of(answer); },
+        [&](std::size_t i) {
+          struct Place {
+            Decision& decision;
+            std::error_code& error;
+          } place{decisions[i], errors[i]};
+          Completion done(
+              [](void* context, const Outcome& outcome) noexcept {
+                auto& to = *static_cast<Place*>(context);
+                to.decision = outcome.decision;
+                to.error = outcome.error;
+              },
+              &place);
+          execute_plan(plans[i], done);
+        });
+    plans = plans.subspan(run);
+    decisions = decisions.subspan(run);
+    errors = errors.subspan(run);
+  }
+  return true;
 }
 
 Counters& Engine::counters() const noexcept {

@@ -24,7 +24,8 @@ class Reading {
                         const Arguments& args) noexcept {
     if (!is_fine_ &&
         !operation.settled(state, args, latest_, latest_ + Clock::coarse_lag.count())) {
-      refine();
+      latest_ = to_word(clock_.now());
+      is_fine_ = true;
     }
     return latest_;
   }
@@ -33,11 +34,6 @@ class Reading {
   [[nodiscard]] Word latest() const noexcept { return latest_; }
 
  private:
-  void refine() noexcept {
-    latest_ = to_word(clock_.now());
-    is_fine_ = true;
-  }
-
   const Clock& clock_;
   Word latest_;
   bool is_fine_;

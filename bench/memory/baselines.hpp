@@ -2,12 +2,16 @@
 // the shape that most libraries have. They are measured in the same run as the store.
 #pragma once
 
+#include <benchmark/benchmark.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -80,18 +84,22 @@ class MapLimiter {
 
 constexpr std::size_t many = std::size_t{1} << 20;
 
-/// A million keys of 20 bytes, made once.
-inline const std::vector<std::string>& many_keys() {
-  static const std::vector<std::string> keys = [] {
-    std::vector<std::string> made(many);
-    for (std::size_t i = 0; i < many; ++i) {
-      std::string digits = std::to_string(i * 2654435761 % 10'000'000'000);
-      made[i] = "customer-" + std::string(11 - digits.size(), '0') + digits;
+/// A key of 20 bytes in a buffer that is warm, as it is in a server that has just read a request.
+/// The digits are a permutation of the number, so that neighbours have nothing in common.
+class KeyText {
+ public:
+  std::string_view operator()(std::size_t number) {
+    std::uint64_t bits = (number + 1) * 0x9e3779b97f4a7c15;
+    for (std::size_t i = 4; i < text_.size(); ++i, bits >>= 4) {
+      text_[i] = "0123456789abcdef"[bits & 15];
     }
-    return made;
-  }();
-  return keys;
-}
+    return text_;
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string text_ = "user0000000000000000";
+};
 
 /// Uniform draws, cheap enough not to be measured.
 class Draw {
@@ -106,6 +114,19 @@ class Draw {
 
  private:
   std::uint64_t state_;
+};
+
+/// While it lives, a thread of a benchmark with several stays on a processor of its own: the
+/// scheduler may leave threads that start together on one, where they take turns and never meet.
+class Pinned {
+ public:
+  explicit Pinned(const benchmark::State& state);
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+  ~Pinned();
+
+ private:
+  cpu_set_t before_;
 };
 
 }  // namespace sluice::bench

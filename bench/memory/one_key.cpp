@@ -1,6 +1,7 @@
 // One key, through the public limiter class and the abstract Store.
 #include <benchmark/benchmark.h>
 
+#include "bench/memory/baselines.hpp"
 #include "sluice/sluice.hpp"
 
 namespace sluice::bench {
@@ -19,11 +20,12 @@ struct Bound {
 };
 
 /// So much capacity that a benchmark never spends it, and a bucket that is never empty of spending.
-const Quota busy = Quota::per_second(1000).burst(4'000'000'000'000);
+const Quota busy = Quota::per_second(1000).burst(2'000'000'000);
 /// So fast a rate that whatever was spent has drained by the next call.
 const Quota idle = Quota::per_second(1'000'000'000).burst(1'000'000);
 
 void acquire(benchmark::State& state, Bound& one) {
+  const Pinned pinned(state);
   std::error_code error;
   bool allowed = true;
   for (auto _ : state) allowed &= one.bound.try_acquire(error).allowed;

@@ -17,7 +17,7 @@ struct Target {
   double aim;
 };
 
-constexpr std::array<Target, 14> targets{{
+constexpr std::array<Target, 18> targets{{
     {"one key, system clock", "allow", "mutex_bucket", false, 0.65, 0.35},
     {"one key, drained each time", "allow_drained", "mutex_bucket", false, 0.65, 0.35},
     {"one key, fine clock only", "allow_fine_clock", "mutex_bucket", false, 0, 0},
@@ -27,11 +27,15 @@ constexpr std::array<Target, 14> targets{{
     {"refusal for hours", "refuse_for_long", "clock_read", false, 1.2, 0.4},
     {"refusal for 60 ms", "refuse_for_short", "clock_read", false, 0, 0},
     {"1M keys, by name", "keys_by_name", "map_uniform", true, 3, 5},
-    {"1M keys, bound", "keys_bound", "map_uniform", true, 6, 6},
+    {"1M keys, pre-hashed", "keys_hashed", "map_uniform", true, 6, 6},
+    {"1M keys, bound limiters", "keys_bound", "map_uniform", true, 0, 0},
     {"1M keys, batches of 16, by name", "batch_by_name", "map_uniform", true, 0, 0},
-    {"1M keys, batches of 16, bound", "batch_bound", "map_uniform", true, 12, 12},
+    {"1M keys, batches of 16, hashed", "batch_hashed", "map_uniform", true, 12, 12},
     {"coarse clock's gain", "allow", "allow_fine_clock", false, 0, 0},
     {"mutex bucket", "mutex_bucket", "clock_read", false, 0, 0},
+    {"map of buckets", "map_uniform", "memory_miss", false, 0, 0},
+    {"1M keys, by name", "keys_by_name", "memory_miss", false, 0, 0},
+    {"1M keys, batches of 16, hashed", "batch_hashed", "memory_miss", false, 0, 0},
 }};
 
 std::string base_name(const std::string& name) { return name.substr(0, name.find('/')); }

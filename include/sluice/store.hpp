@@ -79,6 +79,11 @@ class Store {
   /// would rather execute(), a store returns false and has done nothing.
   virtual bool decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept;
 
+  /// The same for plans that do not depend on each other, all of them or none.
+  /// REQUIRES: three spans of the same size.
+  virtual bool decide_batch_now(std::span<const Plan> plans, std::span<Decision> decisions,
+                                std::span<std::error_code> errors) noexcept;
+
   /// The clock that decisions are made on, and waiting is to be measured on.
   [[nodiscard]] virtual Clock& clock() noexcept = 0;
 
