@@ -1,5 +1,6 @@
 // The kernel of the token bucket. Its twins are backends/redis/lua/token_bucket_take.lua and
-// token_bucket_peek.lua: same names, same order. All values stay within 2^52 for a Quota's arguments, and sums within 2^53.
+// token_bucket_peek.lua: same names, same order. All values stay within 2^52 for a Quota's
+// arguments, and sums within 2^53.
 #include "sluice/algorithms/token_bucket.hpp"
 
 #include <algorithm>
