@@ -1,6 +1,7 @@
 // Quotas: exact fractions, and messages that say what is allowed. Threading: single-threaded.
 #include "sluice/quota.hpp"
 
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -12,7 +13,6 @@
 
 using namespace sluice;
 using namespace std::chrono_literals;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -54,6 +54,14 @@ std::string message_of(Make make) {
   return "nothing was thrown";
 }
 
+/// What of `parts` does not stand in `text`, with the text.
+std::string lacks(const std::string& text, std::initializer_list<std::string> parts) {
+  for (const std::string& part : parts) {
+    if (text.find(part) == std::string::npos) return '"' + part + "\" does not stand in " + text;
+  }
+  return {};
+}
+
 }  // namespace
 
 TEST_CASE("a quota is a reduced fraction of units per microsecond", "[core][quota][C-021]") {
@@ -88,31 +96,30 @@ TEST_CASE("what cannot be a quota is refused with the value and the allowed rang
           "[core][quota][C-007][C-026][C-078]") {
   CHECK(message_of([] { (void)Quota::per_second(0); }) == "per_second must be 1 or more, got 0");
   CHECK(message_of([] { (void)Quota::per_minute(-7); }) == "per_minute must be 1 or more, got -7");
-  CHECK_THAT(message_of([] { (void)Quota::per_hour(-1); }), Contains("per_hour must be 1 or more"));
-  CHECK_THAT(message_of([] { (void)Quota::per_day(std::numeric_limits<std::uint64_t>::max()); }),
-             Contains("per_day") && Contains("at most 2^52") && Contains("4503599627370496"));
-  CHECK_THAT(message_of([] { (void)Quota::per_second(word_limit + 1); }),
-             Contains("at most 2^52") && Contains("4503599627370497"));
-  CHECK_THAT(message_of([] { (void)Quota::per(1, 0us); }),
-             Contains("the period must be 1 us to 2^52 us") && Contains("got 0 us"));
-  CHECK_THAT(message_of([] { (void)Quota::per(1, -5s); }), Contains("got -5000000 us"));
-  CHECK_THAT(message_of([] { (void)Quota::per(1, Span::max()); }), Contains("the period must be"));
-  CHECK_THAT(message_of([] { (void)Quota::per(word_limit, Span{1}); }),
-             Contains("not exact within 2^52") && Contains("no room for a burst of 1"));
-  CHECK_THAT(message_of([] { (void)Quota::per(1, Span{word_limit}); }), Contains("not exact"));
-  CHECK_THAT(message_of([] { (void)Quota::per(word_limit - 2, Span{3}); }), Contains("not exact"));
+  CHECK(lacks(message_of([] { (void)Quota::per_hour(-1); }), {"per_hour must be 1 or more"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per_day(std::numeric_limits<std::uint64_t>::max()); }),
+              {"per_day", "at most 2^52", "4503599627370496"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per_second(word_limit + 1); }),
+              {"at most 2^52", "4503599627370497"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per(1, 0us); }),
+              {"the period must be 1 us to 2^52 us", "got 0 us"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per(1, -5s); }), {"got -5000000 us"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per(1, Span::max()); }), {"the period must be"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per(word_limit, Span{1}); }),
+              {"not exact within 2^52", "no room for a burst of 1"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per(1, Span{word_limit}); }), {"not exact"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::per(word_limit - 2, Span{3}); }), {"not exact"}) == "");
 }
 
 TEST_CASE("a burst beyond what stays exact is refused, and the largest one is named",
           "[core][quota]") {
   const Quota quota = Quota::per_second(10);
-  CHECK_THAT(message_of([&] { (void)quota.burst(0); }),
-             Contains("burst must be 1 to ") && Contains("got 0"));
-  CHECK_THAT(message_of([&] { (void)quota.burst(-3); }), Contains("got -3"));
+  CHECK(lacks(message_of([&] { (void)quota.burst(0); }), {"burst must be 1 to ", "got 0"}) == "");
+  CHECK(lacks(message_of([&] { (void)quota.burst(-3); }), {"got -3"}) == "");
   const Word largest = (word_limit - quota.refill()) / quota.period();
   CHECK(quota.burst(largest).capacity() == largest);
-  CHECK_THAT(message_of([&] { (void)quota.burst(largest + 1); }),
-             Contains("burst must be 1 to " + std::to_string(largest)));
+  CHECK(lacks(message_of([&] { (void)quota.burst(largest + 1); }),
+              {"burst must be 1 to " + std::to_string(largest)}) == "");
   CHECK_THROWS_AS(quota.burst(std::numeric_limits<std::uint64_t>::max()), std::invalid_argument);
   CHECK_THROWS_AS(quota.burst(word_limit), std::invalid_argument);
 }
@@ -169,11 +176,11 @@ TEST_CASE("what does not read as a quota is refused, and shown", "[core][quota]"
                            "30//min",
                            "30/5 s"}) {
     INFO('"' << text << '"');
-    CHECK_THAT(message_of([&] { (void)Quota::parse(text); }),
-               Contains("got \"" + std::string(text) + "\""));
+    CHECK(lacks(message_of([&] { (void)Quota::parse(text); }),
+                {"got \"" + std::string(text) + "\""}) == "");
   }
-  CHECK_THAT(message_of([] { (void)Quota::parse("0/s"); }), Contains("1 or more, got 0"));
-  CHECK_THAT(message_of([] { (void)Quota::parse("-5/s"); }), Contains("got -5"));
+  CHECK(lacks(message_of([] { (void)Quota::parse("0/s"); }), {"1 or more, got 0"}) == "");
+  CHECK(lacks(message_of([] { (void)Quota::parse("-5/s"); }), {"got -5"}) == "");
   CHECK_THROWS_AS(Quota::parse(std::string_view("30/min\0", 7)), std::invalid_argument);
 }
 
