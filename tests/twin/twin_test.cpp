@@ -60,7 +60,7 @@ TEST_CASE("every row of the table has its script and its row in the plan's scrip
   const auto scripts = join(read_fragments());
   const std::string plan = read_fragments().at("plan.lua");
   std::size_t rows_in_plan = 0;
-  const std::regex row_pattern("\\[([0-9]+)\\] = \\{([0-9]+), ([a-z_]+)\\}");
+  const std::regex row_pattern("id == ([0-9]+) then\\s+KIND, decide = ([0-9]+), ([a-z_]+)");
   for (std::sregex_iterator it(plan.begin(), plan.end(), row_pattern), end; it != end; ++it) {
     const auto id = static_cast<std::size_t>(std::stoi((*it)[1].str()));
     REQUIRE(id < operations().size());

@@ -4,20 +4,18 @@
 -- is kept, in ms.
 -- Replies with the nonce, now, and for each step status, remaining, retry_after, reset_after.
 
--- The rows of the table of operations: id = {kind of state, rule}.
-local OPERATIONS = {
-  [0] = {1, token_bucket_take},
-  [1] = {1, token_bucket_peek},
-}
-
 local raws = redis.call('MGET', unpack(KEYS))
-local reply = {struct.pack('<c8i8', ARGV[1], now)}
+local reply = struct.pack('<c8i8', ARGV[1], now)
 local writes = {}
 local all = true
 
 for i = 1, #KEYS do
   local id, a, b, c, d, e, f = struct.unpack('<Bi8i8i8i8i8i8', ARGV[2 * i])
-  local KIND, decide = OPERATIONS[id][1], OPERATIONS[id][2]
+  -- The rows of the table of operations: id, kind of state, rule.
+  local KIND, decide
+  if id == 0 then KIND, decide = 1, token_bucket_take
+  elseif id == 1 then KIND, decide = 1, token_bucket_peek
+  end
   -- MGET shows a key of another type as absent: GET tells which it is.
   local raw = raws[i] or redis.pcall('GET', KEYS[i])
 

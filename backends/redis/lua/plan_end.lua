@@ -6,7 +6,7 @@
     if new_first then writes[i] = struct.pack(STATE, KIND, new_first, new_second) end
   end
   all = all and status == 1
-  reply[i + 1] = struct.pack('<i8i8i8i8', status, remaining, retry_after, reset_after)
+  reply = reply .. struct.pack('<i8i8i8i8', status, remaining, retry_after, reset_after)
 end
 
 if all then
@@ -14,4 +14,4 @@ if all then
     if writes[i] then redis.call('PSETEX', KEYS[i], ARGV[2 * i + 1], writes[i]) end
   end
 end
-return table.concat(reply)
+return reply
