@@ -35,6 +35,10 @@ struct Run {
 
 std::uint64_t unsigned_of(Word word) { return static_cast<std::uint64_t>(word); }
 
+std::string minutes(Span span) {
+  return plural(static_cast<std::uint64_t>(span / std::chrono::minutes{1}), "minute");
+}
+
 std::string quota_text(const Quota& quota) {
   // The fraction is exact but unreadable; what it comes to in a minute is not.
   return fmt::format("{}.{:02} a minute, burst {}",
@@ -61,12 +65,12 @@ void print_introduction(const DemoOptions& options, const FleetOptions& fleet) {
   FleetOptions each = fleet;
   each.limiting = Limiting::per_process;
   const sim::Fleet per_process(each);
-  const std::string phase = duration(fleet.demand.phase);
+  const std::string phase = minutes(fleet.demand.phase);
   fmt::print(
       "Simulated: {} of {} that call one API, which answers at most {} calls in\n"
-      "any 60 s and the others with 429, while jobs come at {} a minute for {} and at {} for\n"
-      "the next {}, in turn, to the busiest worker {} times as often as to the calmest.\n\n",
-      duration(std::chrono::minutes{options.minutes}), plural(options.workers, "worker process"),
+      "any 60 s and the others with 429; jobs come at {} a minute for {}, then at {} for\n"
+      "{}, and so on, to the busiest worker {} times as often as to the calmest.\n\n",
+      minutes(std::chrono::minutes{options.minutes}), plural(options.workers, "worker"),
       thousands(unsigned_of(fleet.limit)), thousands(unsigned_of(fleet.demand.busy)), phase,
       thousands(unsigned_of(fleet.demand.calm)), phase, (options.workers + 9) / 10);
   fmt::print("  no limiter               calls at once; after a 429, random back-off up to {}\n",
@@ -108,7 +112,8 @@ void print_legend() {
       "wait      from when a job wants to call until the call that succeeds; jobs still waiting "
       "at\n"
       "          the end count with their wait so far\n"
-      "of ideal  successes against a planner that knows every job at once and needs no network\n"
+      "of ideal  successes against a planner that knows every job at once, needs no network and\n"
+      "          serves first come, first served, so that its jobs share the wait alike\n"
       "ops/call  questions to the limiter's store for each call to the API\n");
 }
 

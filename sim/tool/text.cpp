@@ -56,10 +56,10 @@ std::string duration(Span span) {
   if (us < 59'950'000) return three_digits(value / 1e6) + " s";
   const auto seconds = (us + 500'000) / 1'000'000;
   const auto [large, small, large_unit, small_unit] =
-      seconds < 3'600 ? std::tuple(seconds / 60, seconds % 60, "min", "s")
-                      : std::tuple(seconds / 3'600, seconds % 3'600 / 60, "h", "min");
-  return small == 0 ? fmt::format("{} {}", large, large_unit)
-                    : fmt::format("{} {} {} {}", large, large_unit, small, small_unit);
+      seconds < 3'600 ? std::tuple(seconds / 60, seconds % 60, 'm', 's')
+                      : std::tuple(seconds / 3'600, seconds % 3'600 / 60, 'h', 'm');
+  return small == 0 ? fmt::format("{}{}", large, large_unit)
+                    : fmt::format("{}{} {}{}", large, large_unit, small, small_unit);
 }
 
 std::string rate(std::uint64_t count, Span elapsed) {

@@ -21,7 +21,7 @@ namespace sluice::tool {
 /// "1.60": a quotient with two decimals; "-" of nothing.
 [[nodiscard]] std::string ratio(std::uint64_t part, std::uint64_t whole);
 
-/// Three digits and a unit: "250 us", "12.3 ms", "3.28 s", "3 min 40 s", "2 h".
+/// Three digits and a unit: "250 us", "12.3 ms", "3.28 s", "3m 40s", "2h".
 [[nodiscard]] std::string duration(Span span);
 
 /// Events in a time as a rate: "7.75 M/s", "812 k/s", "90 /s".

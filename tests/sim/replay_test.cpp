@@ -84,9 +84,9 @@ TEST_CASE("numbers are printed as people read them") {
   CHECK(duration(999'499us) == "999 ms");
   CHECK(duration(999'500us) == "1.00 s");
   CHECK(duration(59'949ms) == "59.9 s");
-  CHECK(duration(60s) == "1 min");
-  CHECK(duration(220s) == "3 min 40 s");
-  CHECK(duration(2h + 5min) == "2 h 5 min");
+  CHECK(duration(60s) == "1m");
+  CHECK(duration(220s) == "3m 40s");
+  CHECK(duration(2h + 5min) == "2h 5m");
   CHECK(rate(7'750'000, 1s) == "7.75 M/s");
   CHECK(rate(812'000, 1s) == "812 k/s");
   CHECK(plural(1, "process") == "1 process");
