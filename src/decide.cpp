@@ -24,25 +24,30 @@ class Group {
     }
     // The waiter takes the mutex before it goes on, so this object outlives the notification.
     const std::lock_guard lock(mutex_);
-    remote_.store(remote_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    remote_.notify_one();
+    if (++remote_ != awaited_) return;
+    over_.store(true, std::memory_order_release);
+    over_.notify_one();
   }
 
+  /// Sleeps once, however many calls it waits for.
   void wait_for(std::size_t calls) noexcept {
     if (local_ == calls) return;
-    for (;;) {
-      const std::size_t seen = remote_.load(std::memory_order_acquire);
-      if (local_ + seen == calls) break;
-      remote_.wait(seen, std::memory_order_acquire);
+    {
+      const std::lock_guard lock(mutex_);
+      awaited_ = calls - local_;
+      if (remote_ == awaited_) return;
     }
+    over_.wait(false, std::memory_order_acquire);
     const std::lock_guard lock(mutex_);
   }
 
  private:
   const void* owner_ = this_thread();
   std::size_t local_ = 0;
-  std::atomic<std::size_t> remote_{0};
   std::mutex mutex_;
+  std::size_t remote_ = 0;   // guarded by mutex_
+  std::size_t awaited_ = 0;  // guarded by mutex_; of the remote ones, once the owner waits
+  std::atomic<bool> over_{false};
 };
 
 struct Call {
