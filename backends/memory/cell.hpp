@@ -133,6 +133,16 @@ inline constexpr Word dead = word_limit + 2;
 [[nodiscard]] inline Pair make(const StateWords& words, std::uint64_t generation) noexcept {
   return make(words[0], words[1], generation);
 }
+/// The same owner all the time between two readings of one cell.
+[[nodiscard]] constexpr bool same_owner(const Pair& a, const Pair& b) noexcept {
+  return (((a.low ^ b.low) | (a.high ^ b.high)) & generation_mask) == 0;
+}
+/// The state after `before`, with the same owner.
+[[nodiscard]] inline Pair next(const StateWords& words, const Pair& before) noexcept {
+  return {
+      static_cast<std::uint64_t>(words[0]) << generation_bits | (before.low & generation_mask),
+      static_cast<std::uint64_t>(words[1]) << generation_bits | (before.high & generation_mask)};
+}
 static_assert(max_state_words == 2, "a state fills one cell");
 static_assert(word_limit + 2 < Word{1} << 53, "special levels fit their field");
 

@@ -81,7 +81,9 @@ class Engine final : public MemoryStore {
                  Answer& answer) noexcept;
   static void decide_absent(const Step& step, const StateWords& state, Reading& reading,
                             Answer& answer) noexcept;
-  static Pair await(const Slot& slot, std::uint64_t generation) noexcept;
+  static bool decide_strange(const Pair& identity, const Step& step, const Mark& mark,
+                             Answer& answer) noexcept;
+  static Pair await(const Slot& slot, Pair before) noexcept;
   static void remember(Binding& binding, Slot& slot) noexcept {
     if (binding.slot.load(std::memory_order_relaxed) != &slot) {  // a guess: see bind()
       binding.slot.store(&slot, std::memory_order_relaxed);       // a guess: see bind()

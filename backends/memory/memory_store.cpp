@@ -75,59 +75,63 @@ void Engine::bind(const Key& key, Binding& binding) noexcept {
   binding.slot.store(nullptr, std::memory_order_relaxed);  // see above
 }
 
-/// Waits for a plan that holds the slot. The result is special if the owner has changed.
-Pair Engine::await(const Slot& slot, std::uint64_t generation) noexcept {
-  Pause pause;
-  for (;;) {
-    const Pair seen = slot.snapshot().state;
-    if (state::generation(seen) != generation || state::level(seen) == state::dead) {
-      return state::make(state::dead, 0, generation);
-    }
-    if (!state::is_special(seen)) return seen;
-    pause();
-  }
-}
-
 /// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
 bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
                        Answer& answer) noexcept {
   const Operation& operation = *step.operation;
   auto [identity, seen] = slot.snapshot();
-  if (!mark.matches(identity.low, identity.high)) return false;
-  if (Slot::kind(identity.high) != mark.kind) {
-    answer.status = operation.check(step.args);
-    if (answer.status >= 0) answer.fail(Errc::wrong_kind);
-    return true;
+  if (!mark.owns(identity)) [[unlikely]] {
+    return decide_strange(identity, step, mark, answer);
   }
-  const std::uint64_t generation = state::generation(seen);
-  std::uint64_t conflicts = 0;
-  for (;;) {
+  for (std::uint64_t conflicts = 0;;) {
     if (state::is_special(seen)) [[unlikely]] {
-      seen = await(slot, generation);
+      seen = await(slot, seen);
       if (state::is_special(seen)) return false;
     }
     StateWords words = state::words(seen);
     const Word now = reading.at(operation, words, step.args);
     const Verdict verdict = operation.apply(words, step.args, now);
-    const Pair next = state::make(words, generation);
+    const Pair next = state::next(words, seen);
     if (next != seen) {
       const Word until = now + verdict.reset_after;
       if (until > instant(Slot::idle_at(identity.high))) {
         slot.keep_until(mark, quarter_after(until));
       }
+      const Pair before = seen;
+      if (!slot.state.exchange(seen, next)) {
+        ++conflicts;
+        if (!state::same_owner(seen, before)) return false;
+        continue;
+      }
     }
-    if (next == seen || slot.state.exchange(seen, next)) {
-      answer.put(step, verdict, now);
-      break;
+    answer.put(step, verdict, now);
+    if (conflicts != 0) [[unlikely]] {
+      count(&Counters::conflicts, conflicts);
     }
-    ++conflicts;
-    if (state::generation(seen) != generation) return false;
+    if (is_bound(step)) remember(*step.binding, slot);
+    return true;
   }
-  if (conflicts != 0) [[unlikely]] {
-    count(&Counters::conflicts, conflicts);
-  }
-  if (is_bound(step)) remember(*step.binding, slot);
+}
+
+/// A slot that is not this key's with this kind: another key's, or one that the key uses wrongly.
+bool Engine::decide_strange(const Pair& identity, const Step& step, const Mark& mark,
+                            Answer& answer) noexcept {
+  if (!mark.matches(identity.low, identity.high)) return false;
+  answer.status = step.operation->check(step.args);
+  if (answer.status >= 0) answer.fail(Errc::wrong_kind);
   return true;
+}
+
+/// Waits for a plan that holds the slot, and returns what is there then. It is special if the owner
+/// has changed.
+Pair Engine::await(const Slot& slot, Pair before) noexcept {
+  Pause pause;
+  for (; state::level(before) != state::dead; pause()) {
+    const Pair seen = slot.snapshot().state;
+    if (!state::same_owner(seen, before)) break;
+    if (!state::is_special(seen)) return seen;
+  }
+  return state::make(state::dead, 0, 0);
 }
 
 void Engine::execute(const Plan& plan, Completion done) noexcept {
@@ -143,7 +147,6 @@ bool Engine::decide_now(const Plan& plan, Decision& decision, std::error_code& e
   const Step& step = plan.steps().front();
   Answer answer{decision};
   if (is_bound(step)) {
-    __builtin_prefetch(step.binding->slot.load(std::memory_order_relaxed), 1);  // see bind()
     Reading reading(*clock_, *step.operation, coarse_);
     decide_bound(step, {step.binding->hash, step.operation->kind}, reading, answer);
   } else if (!is_valid(step.key)) {

@@ -23,6 +23,10 @@ struct Mark {
   [[nodiscard]] std::uint64_t high(Quarter idle_at) const noexcept {
     return hash[1] >> 40 << 40 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 32 | idle_at;
   }
+  /// The same key and kind.
+  [[nodiscard]] bool owns(const Pair& identity) const noexcept {
+    return ((identity.low ^ low()) | (identity.high ^ high(0)) >> 32) == 0;
+  }
   /// The same key; its kind may differ.
   [[nodiscard]] bool matches(std::uint64_t low_word, std::uint64_t high_word) const noexcept {
     return low_word == hash[0] && high_word != 0 && (high_word ^ hash[1]) >> 40 == 0;
