@@ -99,6 +99,10 @@ std::vector<Claim> register_server_cases(Rig& rig) {
   Cases cases(rig);
   cases.add_script("EVALSHA return 0", "return 0", {}, {});
   cases.add_script("EVALSHA return 0, 1 key 3 args", "return 0", {"{floor}:a"}, {"1", "2", "3"});
+  // What no script that reads one key under the server's clock can undercut.
+  cases.add_script("EVALSHA of GET and TIME",
+                   "redis.call('GET', KEYS[1]) return redis.call('TIME')[1]", {"{floor}:a"},
+                   {"1", "2"});
 
   // A second that stands still refills nothing: the large bucket admits every request of a run,
   // the small one refuses all but the first.
@@ -132,6 +136,7 @@ std::vector<Claim> register_server_cases(Rig& rig) {
           {us, "take allow", "EVALSHA return 0, 1 key 3 args"},
           {us, "take refuse", "EVALSHA return 0, 1 key 3 args"},
           {us, "EVALSHA return 0, 1 key 3 args", "EVALSHA return 0"},
+          {us, "EVALSHA of GET and TIME", "two-key bucket refuse"},
           {Figure::bytes, "token bucket", "two-key bucket"}};
 }
 
