@@ -2,7 +2,10 @@
 // that bench/README.md states targets for. Google Benchmark's flags apply.
 #include <benchmark/benchmark.h>
 
+#include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include "bench/redis/cases.hpp"
 

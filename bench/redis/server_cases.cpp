@@ -2,8 +2,8 @@
 // on hot keys, and the figure is the server's own (INFO commandstats). So the client plays no part.
 #include <benchmark/benchmark.h>
 
-#include <array>
 #include <ctime>
+#include <memory>
 #include <stdexcept>
 
 #include "backends/redis/protocol.hpp"
