@@ -5,7 +5,7 @@
 
 namespace sluice::sim {
 
-RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, SeededRng rng)
+RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng)
     : timeline_(timeline),
       inner_(inner),
       link_(link),

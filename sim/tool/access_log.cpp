@@ -270,7 +270,7 @@ class LineCutter {
 AccessLog read_access_log(std::FILE* file, const LinesRead& progress) {
   Collector collector;
   LineCutter cutter(collector);
-  std::vector<char> buffer(256 * 1024);
+  std::vector<char> buffer(std::size_t{1} << 18);
   for (;;) {
     errno = 0;
     const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file);

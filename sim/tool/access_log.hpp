@@ -25,7 +25,7 @@ struct LogLine {
 [[nodiscard]] const char* parse_log_line(std::string_view text, LogLine& line);
 
 /// A line longer than this is unreadable.
-inline constexpr std::size_t longest_line = 64 * 1024;
+inline constexpr std::size_t longest_line = 65'536;
 
 /// One request of a log.
 struct LogRequest {

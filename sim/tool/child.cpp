@@ -76,6 +76,7 @@ void pause_for(Span span) {
 
 Child::Child(std::vector<std::string> arguments, const std::string& output) {
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
 

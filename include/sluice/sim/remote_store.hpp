@@ -29,7 +29,7 @@ struct Link {
 /// execute() returns, as the virtual store does.
 class RemoteStore final : public Store {
  public:
-  RemoteStore(Timeline& timeline, Store& inner, const Link& link, SeededRng rng);
+  RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng);
   ~RemoteStore() override;
 
   void execute(const Plan& plan, Completion done) noexcept override;
