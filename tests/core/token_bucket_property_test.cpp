@@ -38,6 +38,27 @@ Word draw_gap(Random& random, const Quota& quota) {
   return std::min<Word>(log_uniform(random, 51), full + 2);
 }
 
+/// Watches that no interval admits more than capacity and what comes back in it, in O(1) a request:
+/// keeps the least of (admitted before i) - refill * time over all starts i, in units.
+class AdmissionBound {
+ public:
+  AdmissionBound(const Quota& quota, Word origin) : quota_(quota), origin_(origin) {}
+
+  /// False if some interval that ends with this admission holds too much.
+  bool admit(Word cost, Word at) {
+    const Wide earned = Wide{at - origin_} * quota_.refill();
+    least_ = std::min(least_, admitted_ - earned);
+    admitted_ += Wide{cost} * quota_.period();
+    return admitted_ - earned - least_ <= Wide{quota_.capacity()} * quota_.period();
+  }
+
+ private:
+  Quota quota_;
+  Word origin_;
+  Wide admitted_ = 0;
+  Wide least_ = 0;
+};
+
 /// The token bucket from its definition: a request fits unless some stretch of time that ends with
 /// it, and begins with an admission, would hold more than capacity and what came back meanwhile.
 class Oracle {
@@ -125,27 +146,34 @@ TEST_CASE("no interval admits more than capacity and what comes back in it",
     const Quota quota = random_quota(random);
     State state;
     Word now = random.between(0, 1'000'000);
-    const Word origin = now;
-    // The least of (admitted before i) - refill * time over all starts i, all times `period`.
-    Wide admitted = 0;
-    Wide least = 0;
+    AdmissionBound bound(quota, now);
     for (int i = 0; i < 500; ++i) {
       const Word gap = random.one_in(20) ? draw_gap(random, quota)
                                          : random.between(0, quota.full_after().count() / 50 + 1);
       if (now > word_limit - gap) break;
       now += gap;
       const Word cost = draw_cost(random, quota);
-      const Wide earned = Wide{now - origin} * quota.refill();
       if (take(state, quota, cost, now).status != Verdict::allowed) continue;
       ++admissions;
-      least = std::min(least, admitted - earned);
-      admitted += Wide{cost} * quota.period();
-      if (admitted - earned - least > Wide{quota.capacity()} * quota.period()) {
+      if (!bound.admit(cost, now)) {
         FAIL("quota " << quota.refill() << "/" << quota.period() << " burst " << quota.capacity());
       }
     }
   }
   CHECK(admissions > histories * 10);
+}
+
+TEST_CASE("one admission too many is found by the bound that judges intervals",
+          "[core][property][S1]") {
+  const Quota quota = Quota::per_second(10).burst(5);
+  AdmissionBound bound(quota, 0);
+  for (int i = 0; i < 5; ++i) CHECK(bound.admit(1, 0));
+  for (Word us = 100'000; us <= 10'000'000; us += 100'000) {
+    if (!bound.admit(1, us)) FAIL("what the quota allows is no excess");
+  }
+  AdmissionBound same_until_then = bound;
+  CHECK(bound.admit(1, 10'100'000));
+  CHECK_FALSE(same_until_then.admit(1, 10'099'999));
 }
 
 TEST_CASE("every answer is what the definition says, by a list of admissions and exact fractions",

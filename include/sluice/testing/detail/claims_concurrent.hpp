@@ -54,7 +54,7 @@ Tally run_callers(Context& context, Caller caller) {
   return total;
 }
 
-/// All callers use one key, some of them bound, some in batches.
+/// All callers use one key, half of the calls through its binding, if it has one.
 inline void share_one_key(Context& context, const Operation& row, Subject& subject,
                           std::size_t calls) {
   const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
