@@ -32,6 +32,7 @@ struct Greeting {
 
   [[nodiscard]] bool fails_on(Errc refusal) const noexcept {
     if (refusal == Errc{}) return false;
+    if (refusal == Errc::too_many_clients) return true;  // whatever was asked
     switch (needed) {
       case Needed::fully:
         return true;
@@ -39,7 +40,7 @@ struct Greeting {
         return false;
       // A server that is up but not ready (LOADING, MASTERDOWN) answers each call for itself.
       case Needed::to_be_served:
-        return refusal == Errc::no_auth || refusal == Errc::too_many_clients;
+        return refusal == Errc::no_auth;
     }
     return true;
   }

@@ -236,6 +236,11 @@ bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size
 
 Errc error_of(std::string_view message) noexcept {
   if (message.starts_with("ERR max number of clients")) return Errc::too_many_clients;
+  // A command or a key that the user may not use, met inside of a script: Redis 7.0, and later.
+  if (message.starts_with("ERR The user executing the script can't") ||
+      message.starts_with("ERR ACL failure in script")) {
+    return Errc::no_permission;
+  }
   const std::string_view word = message.substr(0, message.find(' '));
   const auto found = std::ranges::find(error_words, word, &ErrorWord::word);
   return found == error_words.end() ? Errc::server_error : found->code;

@@ -1,0 +1,66 @@
+// A server that behaves as a test wants: each connection is handed to a function.
+// Threading: the behaviour runs on the server's own thread, one connection after the other.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "tests/redis/resp.hpp"
+
+namespace sluice::test {
+
+/// The server's end of one connection.
+class Peer {
+ public:
+  Peer(int fd, const std::atomic<bool>& stopping) : fd_(fd), stopping_(stopping) {}
+
+  /// The next command; none once the client has closed or the server stops.
+  std::optional<Command> read();
+  /// The next EVALSHA or EVAL; the login before it is answered as by a server without a password.
+  std::optional<Command> read_call();
+  /// False if the client has closed.
+  bool send(std::string_view bytes);
+  /// Waits until the client closes, or the server stops.
+  void wait_for_close();
+  /// The connection ends with a RST instead of a FIN.
+  void reset_on_close();
+
+ private:
+  int fd_;
+  const std::atomic<bool>& stopping_;
+  std::string bytes_;
+};
+
+class FakeServer {
+ public:
+  /// `number` counts the connections from 0.
+  using Behaviour = std::function<void(Peer& peer, int number)>;
+
+  /// Listens on a free loopback port.
+  explicit FakeServer(Behaviour behaviour);
+  FakeServer(const FakeServer&) = delete;
+  FakeServer& operator=(const FakeServer&) = delete;
+  ~FakeServer();
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  [[nodiscard]] int connections() const noexcept { return connections_; }
+
+ private:
+  void run();
+
+  Behaviour behaviour_;
+  int listener_ = -1;
+  std::uint16_t port_ = 0;
+  std::atomic<int> connections_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+/// Answers every call as a correct server would, with `at` counting up from `first_at`.
+void serve_well(Peer& peer, Word first_at = 1);
+
+}  // namespace sluice::test

@@ -1,0 +1,179 @@
+// The pipeline against a model of a server, driven at random: calls, partial replies in order, lost
+// scripts, timeouts, cancellations, lost connections. Threading: single-threaded.
+#include <deque>
+#include <set>
+
+#include "tests/redis/pipeline_world.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+/// Executes commands in order; every execution happens at an instant of its own.
+struct ModelServer {
+  explicit ModelServer(Random& draws) : random(draws) {}
+
+  Random& random;
+  std::set<std::string> scripts;
+  std::map<std::uint64_t, Word> executed_at;
+  std::size_t double_executions = 0;
+  Word at = 0;
+
+  struct Said {
+    bool is_error;
+    std::string text;
+  };
+
+  Said run(const Command& command) {
+    if (random.one_in(20)) scripts.clear();
+    if (command[0] == "SCRIPT") {
+      if (random.one_in(10)) return {true, "NOPERM no"};
+      scripts.insert(sha_of(command[2]));
+      return {false, sha_of(command[2])};
+    }
+    if (command[0] == "EVALSHA" && !scripts.contains(command[1])) return {true, "NOSCRIPT lost"};
+    if (random.one_in(30)) return {true, random.one_in(2) ? "LOADING wait" : "READONLY no"};
+    ++at;
+    double_executions += executed_at.emplace(nonce_of(command), at).second ? 0U : 1U;
+    std::string bytes = payload(nonce_of(command), at, {});
+    for (std::size_t i = 0; i < steps_of(command); ++i) {
+      bytes += payload(0, 0, {{Verdict::allowed, 1, 0, 1}}).substr(16);
+    }
+    return {false, bytes};
+  }
+
+  static std::string sha_of(std::string_view text) {
+    for (std::size_t i = 0; i < redis_detail::script_count; ++i) {
+      if (redis_detail::scripts[i].text == text) return std::string(redis_detail::scripts[i].sha1);
+    }
+    throw std::runtime_error("an unknown script");
+  }
+};
+
+class Run {
+ public:
+  explicit Run(Random& random) : random_(random), server_(random), calls_(200) {}
+
+  void step() {
+    switch (random_.below(12)) {
+      case 0:
+      case 1:
+      case 2:
+        if (made_ < calls_.size()) submit();
+        break;
+      case 3:
+      case 4:
+        for (Command& command : world_.flush()) wire_.push_back(std::move(command));
+        break;
+      case 5:
+      case 6:
+      case 7:
+      case 8:
+        for (auto n = random_.below(6); n > 0 && !wire_.empty(); --n) hear_one();
+        break;
+      case 9:
+        world_.now += Span{random_.between(0, 2'000)};
+        world_.pipeline.expire(world_.now, Errc::timed_out);
+        break;
+      case 10:
+        if (!open_.empty() && random_.one_in(2)) cancel_one();
+        break;
+      default:
+        if (random_.one_in(10)) disconnect();
+    }
+    world_.pipeline.ended().clear();
+  }
+
+  void end() {
+    world_.pipeline.abandon(Errc::shut_down);
+    CHECK_FALSE(world_.pipeline.has_sent());
+    CHECK_FALSE(world_.pipeline.has_unsent());
+    CHECK(server_.double_executions == 0);
+    std::size_t wrong = 0;
+    for (std::uint64_t nonce = 0; nonce < made_; ++nonce) wrong += is_right(nonce) ? 0U : 1U;
+    CHECK(wrong == 0);
+  }
+
+  std::map<std::string, std::size_t> ends;
+
+ private:
+  void submit() {
+    const std::size_t steps = random_.one_in(3) ? 2 : 1;
+    const Time deadline =
+        random_.one_in(3) ? Time::max() : world_.now + Span{random_.between(0, 5'000)};
+    CallPtr call = make_call(calls_[made_], made_, deadline, steps);
+    open_[made_] = call.get();
+    world_.pipeline.submit(std::move(call));
+    ++made_;
+  }
+
+  void hear_one() {
+    const auto said = server_.run(wire_.front());
+    wire_.pop_front();
+    const Heard heard = said.is_error ? world_.pipeline.hear_error(said.text)
+                                      : world_.pipeline.hear_string(said.text);
+    REQUIRE(heard != Heard::nonsense);
+  }
+
+  void cancel_one() {
+    auto it = open_.begin();
+    std::advance(it, random_.below(open_.size()));
+    // An ended call is gone; its pointer must not be used.
+    if (calls_[it->first].answers == 0) {
+      it->second->cancelled = true;
+      world_.pipeline.cancel_marked();
+    }
+    open_.erase(it);
+  }
+
+  /// Whatever is on the wire may or may not reach the server.
+  void disconnect() {
+    for (auto n = random_.below(wire_.size() + 1); n > 0; --n) {
+      server_.run(wire_.front());
+      wire_.pop_front();
+    }
+    wire_.clear();
+    world_.pipeline.disconnect(random_.one_in(2) ? Errc::unknown : Errc::protocol_error);
+  }
+
+  bool is_right(std::uint64_t nonce) {
+    const Asked& call = calls_[nonce];
+    const auto executed = server_.executed_at.find(nonce);
+    if (call.answers != 1) return false;
+    ++ends[call.error ? call.error.message() : "decided"];
+    if (call.error == Failure::unknown) return true;
+    if (call.error) return executed == server_.executed_at.end();
+    return executed != server_.executed_at.end() && call.decision.at == to_time(executed->second);
+  }
+
+  Random& random_;
+  World world_;
+  ModelServer server_;
+  Crowd calls_;
+  std::size_t made_ = 0;
+  std::map<std::uint64_t, Call*> open_;
+  std::deque<Command> wire_;
+};
+
+}  // namespace
+
+TEST_CASE("whatever happens, each call ends once, truly, and with its own reply", "[pipeline]") {
+  Random random("whatever happens, each call ends once, truly, and with its own reply");
+  CAPTURE(random.repeat());
+  std::map<std::string, std::size_t> ends;
+  for (std::size_t i = scaled(300, 30); i > 0; --i) {
+    Run run(random);
+    for (int step = 0; step < 1'000; ++step) run.step();
+    run.end();
+    for (const auto& [name, count] : run.ends) ends[name] += count;
+  }
+  // The run means something only if all of this happened.
+  for (const Errc code : {Errc::unknown, Errc::protocol_error, Errc::timed_out, Errc::cancelled,
+                          Errc::loading, Errc::read_only}) {
+    INFO(make_error_code(code).message());
+    CHECK(ends[make_error_code(code).message()] > 0);
+  }
+  CHECK(ends["decided"] > 0);
+}

@@ -1,0 +1,160 @@
+// What lies under our keys: hostile names, other people's values, garbage, and when it expires.
+// Threading: the test's thread.
+#include "tests/catch.hpp"
+#include "tests/redis/real.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+std::string state(char kind, Word first, Word second) {
+  std::string bytes(1, kind);
+  for (const Word word : {first, second}) {
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(word >> (8 * i) & 0xff);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  const auto store = connect_socket(server);
+  const TokenBucket bucket(*store, "api", Quota::per_hour(10));
+  std::string all_bytes;
+  for (int i = 0; i < 256; ++i) all_bytes += static_cast<char>(i);
+  const std::vector<std::string> parts{"a",
+                                       "a:b",
+                                       "{a}",
+                                       "}",
+                                       "{",
+                                       "\r\n",
+                                       "\r\nFLUSHALL\r\n",
+                                       std::string(1, '\0'),
+                                       "%41",
+                                       "A",
+                                       all_bytes,
+                                       "#",
+                                       std::string(128, '{'),
+                                       std::string(129, '{'),
+                                       std::string(1 << 20, 'x'),
+                                       std::string(1 << 20, '\n')};
+  std::size_t wrong = 0;
+  for (const auto& tag : parts) {
+    for (const auto& name : parts)
+      wrong += bucket.try_acquire(Key{tag, name}).remaining == 9 ? 0U : 1U;
+  }
+  CHECK(wrong == 0);
+  RedisClient admin(server.unix_socket());
+  CHECK(admin({"DBSIZE"}).integer == static_cast<std::int64_t>(parts.size() * parts.size()));
+  for (const RedisReply& key : admin({"KEYS", "*"}).elements) {
+    CHECK(key.text.size() <= 2 * 3 * 128 + 3);
+    CHECK(key.text.find_first_of("\r\n") == std::string::npos);
+    CHECK(key.text.find('{', 1) == std::string::npos);
+  }
+  std::error_code error;
+  bucket.try_acquire(Key{std::string((1 << 20) + 1, 'x'), "y"}, error);
+  CHECK(error == Errc::invalid_key);
+}
+
+TEST_CASE("every key expires, within a second of when it means nothing", "[redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const auto store = connect_socket(server);
+  Random random("every key expires, within a second of when it means nothing");
+  CAPTURE(random.repeat());
+  for (int i = 0; i < 200; ++i) {
+    const Quota quota = Quota::per(random.between(1, 1000), Span{random.between(1, 3'600'000'000)})
+                            .burst(random.between(1, 1000));
+    const TokenBucket bucket(*store, "api", quota);
+    const std::string one = "one" + std::to_string(i);
+    const std::string two = "two" + std::to_string(i);
+    REQUIRE(bucket.try_acquire(one));
+    REQUIRE(decide(*store, {bucket.take(one + "x"), bucket.take(two)}));
+    const Step step = bucket.take(one);
+    const Word longest = step.operation->keep(step.args) / 1'000 + 1'001;
+    for (const std::string& tag : {one, one + "x", two}) {
+      const Word ttl = admin({"PTTL", render(Key{tag, "api"})}).integer;
+      CHECK(ttl > 0);
+      CHECK(ttl <= longest);
+    }
+  }
+}
+
+TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const auto store = connect_socket(server);
+  const TokenBucket bucket(*store, "api", Quota::per_hour(1));
+  bucket.peek("a");
+  CHECK(bucket.try_acquire("a", 0));
+  CHECK(admin({"DBSIZE"}).integer == 0);
+  CHECK(bucket.try_acquire("a"));
+  const std::string before = admin({"DUMP", "{a}:api"}).text;
+  const Word ttl = admin({"PEXPIRETIME", "{a}:api"}).integer;
+  CHECK_FALSE(bucket.try_acquire("a"));
+  CHECK_FALSE(decide(*store, {bucket.take("b"), bucket.take("a")}));
+  CHECK(admin({"DUMP", "{a}:api"}).text == before);
+  CHECK(admin({"PEXPIRETIME", "{a}:api"}).integer == ttl);
+  CHECK(admin({"DBSIZE"}).integer == 1);
+}
+
+TEST_CASE("what others left under our key is an error, and stays as it was", "[redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const auto store = connect_socket(server);
+  const TokenBucket bucket(*store, "api", Quota::per_hour(10));
+  const std::string key = "{a}:api";
+  const auto check = [&](std::initializer_list<std::string_view> command, Errc code) {
+    admin({"DEL", key});
+    REQUIRE_FALSE(admin(command).is_error());
+    const std::string before = admin({"DUMP", key}).text;
+    std::error_code error;
+    bucket.try_acquire("a", error);
+    CHECK(error == code);
+    CHECK(error == Failure::not_executed);
+    bucket.peek("a", 1, error);
+    CHECK(error == code);
+    Asked plan;
+    store->execute({bucket.take("other"), bucket.take("a")}, plan.completion());
+    CHECK(plan.wait().error == code);
+    CHECK(plan.decision.step == 1);
+    CHECK(admin({"DUMP", key}).text == before);
+    CHECK(admin({"EXISTS", "{other}:api"}).integer == 0);
+  };
+  check({"LPUSH", key, "x"}, Errc::wrong_type);
+  check({"HSET", key, "x", "y"}, Errc::wrong_type);
+  check({"SET", key, ""}, Errc::wrong_type);
+  check({"SET", key, "17"}, Errc::wrong_type);
+  check({"SET", key, std::string(16, '\1')}, Errc::wrong_type);
+  check({"SET", key, std::string(18, '\1')}, Errc::wrong_type);
+  check({"SET", key, std::string(100'000, '\1')}, Errc::wrong_type);
+  check({"SET", key, state('2', 0, 0)}, Errc::wrong_type);
+  check({"SET", key, state(2, 0, 0)}, Errc::wrong_kind);
+  check({"SET", key, state(31, 0, 0)}, Errc::wrong_kind);
+  check({"SET", key, state(0, 0, 0)}, Errc::wrong_kind);
+  check({"SET", key, state(1, -1, 0)}, Errc::corrupt_state);
+  check({"SET", key, state(1, 0, -1)}, Errc::corrupt_state);
+  check({"SET", key, state(1, word_limit + 1, 0)}, Errc::corrupt_state);
+  check({"SET", key, state(1, 0, INT64_MAX)}, Errc::corrupt_state);
+  check({"SET", key, state(1, INT64_MIN, INT64_MIN)}, Errc::corrupt_state);
+}
+
+TEST_CASE("a state that may be is used, however odd, and gets a time to live", "[redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const auto store = connect_socket(server);
+  const TokenBucket bucket(*store, "api", Quota::per_second(10));
+  for (const auto& odd : {state(1, 0, 0), state(1, word_limit, 0), state(1, word_limit, word_limit),
+                          state(1, 0, word_limit)}) {
+    admin({"SET", "{a}:api", odd});
+    CHECK(bucket.try_acquire("a"));
+    CHECK(admin({"PTTL", "{a}:api"}).integer > 0);
+  }
+}
