@@ -142,16 +142,16 @@ std::future<Decision> future_decide(Store& store, const Plan& plan) {
   return future;
 }
 
-void awaitable_decide::complete(void* self, const Outcome& outcome) noexcept {
-  auto& call = *static_cast<awaitable_decide*>(self);
+void DecideAwaitable::complete(void* self, const Outcome& outcome) noexcept {
+  auto& call = *static_cast<DecideAwaitable*>(self);
   call.answer_ = {outcome.error, outcome.decision};
   // Acquire: `waiter_` was stored before the coroutine arrived. Release: publishes the answer.
   if (call.met_.exchange(true, std::memory_order_acq_rel)) call.waiter_.resume();
 }
 
-bool awaitable_decide::await_suspend(std::coroutine_handle<> waiter) noexcept {
+bool DecideAwaitable::await_suspend(std::coroutine_handle<> waiter) noexcept {
   waiter_ = waiter;
-  store_.execute(plan_, Completion(&awaitable_decide::complete, this));
+  store_.execute(plan_, Completion(&DecideAwaitable::complete, this));
   // If the answer is here already, go on without suspending.
   return !met_.exchange(true, std::memory_order_acq_rel);
 }

@@ -55,13 +55,13 @@ struct Answer {
 /// The keys' bytes, and the steps of a plan, must live until the co_await is over: await it in the
 /// expression that makes it. If the coroutine is destroyed while it waits, the behaviour is
 /// undefined: cancel it and let it end.
-class [[nodiscard]] awaitable_decide {
+class [[nodiscard]] DecideAwaitable {
  public:
-  awaitable_decide(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
+  DecideAwaitable(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
   /// Keeps the step, so that a function may make it and return the awaitable.
-  awaitable_decide(Store& store, const Step& step) : store_(store), step_(step), plan_(*step_) {}
-  awaitable_decide(const awaitable_decide&) = delete;
-  awaitable_decide& operator=(const awaitable_decide&) = delete;
+  DecideAwaitable(Store& store, const Step& step) : store_(store), step_(step), plan_(*step_) {}
+  DecideAwaitable(const DecideAwaitable&) = delete;
+  DecideAwaitable& operator=(const DecideAwaitable&) = delete;
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> waiter) noexcept;
@@ -77,5 +77,13 @@ class [[nodiscard]] awaitable_decide {
   std::coroutine_handle<> waiter_;
   std::atomic<bool> met_{false};  // set by whichever comes first: the answer or the suspension
 };
+
+/// The call as an awaitable; see DecideAwaitable.
+[[nodiscard]] inline DecideAwaitable awaitable_decide(Store& store, const Plan& plan) {
+  return {store, plan};
+}
+[[nodiscard]] inline DecideAwaitable awaitable_decide(Store& store, const Step& step) {
+  return {store, step};
+}
 
 }  // namespace sluice

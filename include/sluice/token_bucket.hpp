@@ -48,8 +48,8 @@ class TokenBucket {
   [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
     return future_decide(*store_, take(key, cost));
   }
-  /// try_acquire() for co_await; see awaitable_decide. The key's bytes must live until then.
-  [[nodiscard]] awaitable_decide awaitable_try_acquire(const Key& key, Cost cost = 1) const {
+  /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until then.
+  [[nodiscard]] DecideAwaitable awaitable_try_acquire(const Key& key, Cost cost = 1) const {
     return {*store_, take(key, cost)};
   }
 
