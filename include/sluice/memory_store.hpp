@@ -19,17 +19,18 @@ namespace sluice {
 
 /// How large a memory store may grow, and what it is driven by.
 struct MemoryOptions {
-  /// Keys whose state is kept at once. 1 to 2^32. The table has half as many slots again, since a
-  /// key may use 32 of them only; so a first key may overflow shortly before there are so many.
+  /// Keys whose state is kept at once. 1 to 2^32. The table has three quarters more slots, since a
+  /// key may use 32 of them only: of a million keys hardly one overflows before there are so many.
   std::size_t max_keys = std::size_t{1} << 20;
   /// Upper bound for all memory of the store; make_memory_store() throws if max_keys needs more.
-  /// A key needs about 49 bytes. Pages of the table take memory when they are first used.
+  /// A key needs about 57 bytes. Pages of the table take memory when they are first used.
   std::size_t max_bytes = std::size_t{1} << 30;
   /// The clock; null means a SystemClock of the store's own. REQUIRES: it outlives the store.
   Clock* clock = nullptr;
   /// Draws the secret of the table's hash; null means SystemRng. Used during construction only.
   Rng* rng = nullptr;
-  /// Decide by Clock::coarse_now() wherever the fine clock could not decide otherwise. Then
+  /// Decide by Clock::coarse_now() wherever the fine clock could not decide otherwise, for limiters
+  /// that are bound to one key (BoundTokenBucket). Then
   /// Decision::at is the coarse instant, a few milliseconds ago; `retry_after` and `reset_after`
   /// count from it, exactly, and `remaining` is what was left at it: a lower bound. Nothing is
   /// admitted or refused that the fine clock would decide otherwise, as long as the coarse clock

@@ -147,13 +147,13 @@ TEST_CASE("the coarse clock decides nothing that the fine clock would not", "[me
   const auto store = make_memory_store({.max_keys = 64, .clock = &lagging, .rng = &rng});
   const auto model = make_virtual_store(exact);
   const Quota quota = Quota::per_second(40).burst(12);
-  const TokenBucket coarse(*store, "q", quota);
+  const BoundTokenBucket coarse = TokenBucket(*store, "q", quota).at("k");
   const TokenBucket fine(*model, "q", quota);
   std::size_t at_coarse = 0;
   for (std::size_t run = 0; run < scaled(40'000, 4'000); ++run) {
     lagging.lag = Span{random.between(0, Clock::coarse_lag.count() - 1)};
     const auto cost = static_cast<Word>(random.below(7));
-    const Decision ours = coarse.try_acquire("k", cost);
+    const Decision ours = coarse.try_acquire(cost);
     const Decision theirs = fine.try_acquire("k", cost);
     REQUIRE(ours.allowed == theirs.allowed);
     REQUIRE(ours.remaining <= theirs.remaining);
