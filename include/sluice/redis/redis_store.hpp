@@ -75,6 +75,12 @@ struct RedisStats {
 /// server's own words, see Errc. After READONLY or MASTERDOWN the store reconnects and resolves the
 /// name anew. Redis cluster, Sentinel and TLS are not supported yet.
 ///
+/// Rights that the user needs on the server, and no others:
+/// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex`. With `+script|load` a lost script is
+/// loaded once instead of sent again with each call that misses it; `+ping` and `+client|setname`
+/// are asked at login and done without; `+select` if `database` is not 0. A command or key that the
+/// user may not use ends the call with Errc::no_permission.
+///
 /// Bounds on what is admitted (capacity C, rate r): C + r * t in t seconds while the server lives;
 /// C more for each crash that loses its data, and for each failover to a replica.
 ///
