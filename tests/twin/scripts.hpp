@@ -27,8 +27,7 @@ struct ScriptRow {
 /// Each script's text by its name, joined as the build does it.
 [[nodiscard]] std::map<std::string, std::string, std::less<>> join(const Fragments& fragments);
 
-/// A clock.lua that takes the time from the last argument, so that a test drives it. A second
-/// reading in one script gives another time: one instant per script is part of the rule.
+/// A clock.lua that takes the time from the last argument, so that a test drives it.
 extern const std::string_view driven_clock;
 
 /// The text of a file below the source tree's root.

@@ -98,14 +98,4 @@ class Twin {
   TwinCounts counts_;
 };
 
-/// Kernel's view of a stored state: its words, or why there are none.
-struct Loaded {
-  Word status = Verdict::allowed;
-  StateWords words{};
-};
-[[nodiscard]] Loaded load(const std::string& raw, bool wrong_type, StateKind kind);
-
-/// The bytes of a state, as the scripts write them.
-[[nodiscard]] std::string encode(StateKind kind, const StateWords& words);
-
 }  // namespace sluice::test
