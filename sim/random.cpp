@@ -16,7 +16,7 @@ constexpr Word longest = Word{30} * 86'400 * 1'000'000;
 constexpr std::uint64_t ln2_q32 = 2'977'044'472;  // round(ln 2 * 2^32)
 // A sum of twelve draws from 0 to 65535: its middle, and how far above it the 99 % quantile lies
 // (2.302228 of the 6 that are the farthest possible).
-constexpr std::int64_t bell_middle = 6 * 65'535;
+constexpr std::int64_t bell_middle = std::int64_t{6} * 65'535;
 constexpr std::int64_t bell_p99 = 150'879;
 
 using Table = std::array<std::uint64_t, 257>;

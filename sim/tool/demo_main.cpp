@@ -1,5 +1,6 @@
 // The program sluice-demo. Threading: one thread, but for the parts that say otherwise.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/demo.hpp"
@@ -21,7 +22,7 @@ int run(const DemoOptions& options, const std::string& file, bool redis,
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app{
       "What Sluice is for, shown: a simulated fleet against an API with a limit, then real "
       "threads\n"
@@ -52,4 +53,7 @@ int main(int argc, char** argv) {
   }
   log->excludes(with_redis);
   return parse_and_run(app, argc, argv, [&] { return run(options, file, redis, worker); });
+} catch (...) {
+  std::fputs("sluice-demo: no memory for the command line\n", stderr);
+  return 1;
 }

@@ -23,6 +23,7 @@ int run_threads() {
 
   std::vector<LoadCounts> counts(count);
   std::vector<std::thread> threads;
+  threads.reserve(count);
   std::atomic<unsigned> ready{0};
   const Time end = store->clock().now() + load_length;
   for (LoadCounts& mine : counts) {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <numeric>
+#include <system_error>
 
 #include "sim/tool/replay.hpp"
 #include "sim/tool/text.hpp"
@@ -187,6 +187,7 @@ int report(const LogOptions& options, const std::vector<NamedQuota>& quotas) {
     return 1;
   }
   std::vector<Run> runs;
+  runs.reserve(quotas.size());
   Progress progress;
   for (const NamedQuota& quota : quotas) {
     runs.push_back({quota, replay(log, quota.quota, [&](std::uint64_t done) {
@@ -210,7 +211,8 @@ std::vector<std::string> default_quotas() {
 
 int finish_output(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "the output could not be written: {}\n", std::strerror(errno));
+  fmt::print(stderr, "the output could not be written: {}\n",
+             std::generic_category().message(errno));
   return 1;
 }
 

@@ -1,10 +1,11 @@
 // The program sluice-sim. Threading: one thread.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/log_command.hpp"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   using namespace sluice::tool;
   CLI::App app{"Sluice's simulator: what would a rate limit have done?"};
   app.name("sluice-sim");
@@ -38,4 +39,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 1000));
 
   return parse_and_run(app, argc, argv, [&] { return run_log(log); });
+} catch (...) {
+  std::fputs("sluice-sim: no memory for the command line\n", stderr);
+  return 1;
 }
