@@ -11,6 +11,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <new>
 
 namespace sluice::redis_detail {
 namespace {
@@ -61,7 +62,7 @@ void Client::start() {
     thread_ = std::thread([self = shared_from_this()] {
       running_here = self.get();
       asio::co_spawn(self->io_, self->serve(), asio::detached);
-      self->io_.run();
+      self->run();
       running_here = nullptr;
     });
   } catch (...) {
@@ -69,6 +70,19 @@ void Client::start() {
     throw;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+/// Without memory the connection cannot be trusted to be in step: it is given up, and what was on
+/// its way ends as unknown.
+void Client::run() {
+  for (;;) {
+    try {
+      io_.run();
+      return;
+    } catch (const std::bad_alloc&) {
+      drop();
+    }
+  }
 }
 
 void Client::stop() {

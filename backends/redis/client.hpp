@@ -35,7 +35,7 @@ class Client : public std::enable_shared_from_this<Client> {
   void stop();
   /// A call whose memory can be used, or null if max_in_flight calls are under way.
   [[nodiscard]] CallPtr new_call();
-  /// Sends the call. It came from new_call().
+  /// Sends the call. It came from new_call(). REQUIRES: the caller keeps the client alive.
   void submit(CallPtr call, const std::stop_token& stop);
   [[nodiscard]] bool on_io_thread() const noexcept;
   [[nodiscard]] RedisStats stats() const noexcept;
@@ -48,6 +48,7 @@ class Client : public std::enable_shared_from_this<Client> {
   using Endpoint = boost::asio::generic::stream_protocol::endpoint;
   // Connecting (client_connect.cpp).
   boost::asio::awaitable<void> serve();
+  boost::asio::awaitable<void> serve_once();
   boost::asio::awaitable<bool> connect();
   void watch_attempt();
   boost::asio::awaitable<std::vector<Endpoint>> find_endpoints();
@@ -58,6 +59,7 @@ class Client : public std::enable_shared_from_this<Client> {
   void set_socket_options(bool tcp);
 
   // Traffic (client.cpp).
+  void run();
   boost::asio::awaitable<void> read_replies();
   [[nodiscard]] bool hear_all();
   [[nodiscard]] CallPtr pooled_call() noexcept;

@@ -10,6 +10,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <new>
 
 #include "client.hpp"
 
@@ -79,18 +80,25 @@ Errc refusal_of(const ServerReply& reply) noexcept {
 
 asio::awaitable<void> Client::serve() {
   while (!closed_) {
-    const bool ready = co_await connect();
-    if (ready) {
-      const Time since = clock_.now();
-      connections_.fetch_add(1, std::memory_order_relaxed);
-      connected_ = true;
-      drain_inbox();
-      flush();
-      co_await read_replies();
-      if (clock_.now() - since >= healthy_after) failures_ = 0;
+    try {
+      co_await serve_once();
+    } catch (const std::bad_alloc&) {
+      drop();
     }
     if (!closed_) co_await pause();
   }
+}
+
+/// One connection, from the attempt to its end.
+asio::awaitable<void> Client::serve_once() {
+  if (!co_await connect()) co_return;
+  const Time since = clock_.now();
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  connected_ = true;
+  drain_inbox();
+  flush();
+  co_await read_replies();
+  if (clock_.now() - since >= healthy_after) failures_ = 0;
 }
 
 void Client::watch_attempt() {

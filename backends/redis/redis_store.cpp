@@ -63,7 +63,9 @@ class RedisStoreImpl final : public RedisStore {
     for (std::size_t i = 0; i < call->steps; ++i) call->limits[i] = plan.steps()[i].args[0];
     redis_detail::encode(call->request, plan.steps(), call->nonce, style_);
     call->done = std::move(done);
-    client_->submit(std::move(call), plan.stop());
+    // The completion may destroy the store before submit() returns.
+    const std::shared_ptr<Client> client = client_;
+    client->submit(std::move(call), plan.stop());
   }
 
   std::shared_ptr<Client> client_;

@@ -107,7 +107,7 @@ TEST_CASE("a server that is busy with another script says so, and recovers", "[r
   CHECK_FALSE(bucket.error("a"));
   RedisClient looping(server.unix_socket());
   looping.append({"EVAL", "while true do end", "0"});
-  std::thread loop([&] { CHECK_NOTHROW(looping.read()); });
+  std::thread loop([&] { looping.read(); });  // answered when it is killed
   RedisClient admin(server.unix_socket());
   REQUIRE(eventually([&] { return admin({"PING"}).text.rfind("BUSY", 0) == 0; }));
   CHECK(bucket.error("a") == Errc::busy);
@@ -119,12 +119,13 @@ TEST_CASE("a server that is busy with another script says so, and recovers", "[r
 
 TEST_CASE("a server that is loading its data says so, and recovers", "[redis]") {
   if (redis_left_out()) return;
-  RedisServer server({"enable-debug-command yes", "key-load-delay 1000",
+  RedisServer server({"enable-debug-command yes", "key-load-delay 1000", "rdbcompression no",
                       "loading-process-events-interval-bytes 1024"});
   const auto store = connect_socket(server);
   const Bucket bucket(*store, quota);
   RedisClient admin(server.unix_socket());
-  admin({"EVAL", "for i = 1, 300 do redis.call('SET', 'k' .. i, i) end", "0"});
+  admin({"EVAL", "for i = 1, 300 do redis.call('SET', 'k' .. i, ARGV[1]) end", "0",
+         std::string(500, 'x')});  // several intervals of events
   std::atomic<bool> over{false};
   std::string reply;
   std::thread reload([&] {
