@@ -85,9 +85,9 @@ struct RedisStats {
 /// C more for each crash that loses its data, and for each failover to a replica.
 ///
 /// Threads: one I/O thread of its own, which completes calls: a completion must not block on this
-/// store (Errc::would_deadlock), but may make calls and may destroy the store. Signals of the program
-/// are never handled there. Usable from any thread; not across fork(): in the child every call ends
-/// in Errc::forked. The clock() is the local one: the server's clock decides, and
+/// store (Errc::would_deadlock), but may make calls and may destroy the store. Signals of the
+/// program are never handled there. Usable from any thread; not across fork(): in the child every
+/// call ends in Errc::forked. The clock() is the local one: the server's clock decides, and
 /// Decision::at is its time.
 class RedisStore : public Store {
  public:
