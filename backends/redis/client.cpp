@@ -11,6 +11,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <iterator>
 #include <new>
 
 namespace sluice::redis_detail {
@@ -131,19 +132,30 @@ void Client::wake_up() {
   if (!woken_.exchange(true)) asio::post(io_, [this] { wake(); });
 }
 
-void Client::submit(CallPtr call, const std::stop_token& stop) {
-  if (stop.stop_possible()) {
-    const auto wake = [](void* self) noexcept {
-      static_cast<Client*>(self)->any_cancelled_.store(true);
-      static_cast<Client*>(self)->wake_up();
-    };
-    call->on_stop.emplace(stop, StopHook{&call->cancelled, wake, this});
-  }
-  {
+void Client::watch(Call& call, const std::stop_token& stop) {
+  if (!stop.stop_possible()) return;
+  const auto wake = [](void* self) noexcept {
+    static_cast<Client*>(self)->any_cancelled_.store(true);
+    static_cast<Client*>(self)->wake_up();
+  };
+  call.on_stop.emplace(stop, StopHook{&call.cancelled, wake, this});
+}
+
+void Client::submit(std::span<CallPtr> calls) {
+  if (calls.empty()) return;
+  Errc refusal = Errc::shut_down;
+  try {
     const std::lock_guard lock(mutex_);
-    if (!closed_inbox_) inbox_.push_back(std::move(call));
+    if (!closed_inbox_) {
+      inbox_.insert(inbox_.end(), std::make_move_iterator(calls.begin()),
+                    std::make_move_iterator(calls.end()));
+    }
+  } catch (const std::bad_alloc&) {
+    refusal = Errc::queue_full;
   }
-  if (call) return call->done.fail(Errc::shut_down);
+  for (CallPtr& refused : calls) {
+    if (refused) refused->done.fail(refusal);
+  }
   wake_up();
 }
 

@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,8 +36,10 @@ class Client : public std::enable_shared_from_this<Client> {
   void stop();
   /// A call whose memory can be used, or null if max_in_flight calls are under way.
   [[nodiscard]] CallPtr new_call();
-  /// Sends the call. It came from new_call(). REQUIRES: the caller keeps the client alive.
-  void submit(CallPtr call, const std::stop_token& stop);
+  /// Ends the call when a stop is requested. It came from new_call() and is to be submitted.
+  void watch(Call& call, const std::stop_token& stop);
+  /// Sends the calls, and moves from them. REQUIRES: the caller keeps the client alive.
+  void submit(std::span<CallPtr> calls);
   [[nodiscard]] bool on_io_thread() const noexcept;
   [[nodiscard]] RedisStats stats() const noexcept;
   [[nodiscard]] std::uint64_t next_nonce() noexcept;

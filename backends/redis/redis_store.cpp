@@ -1,6 +1,8 @@
 // The Redis store: checks a plan, encodes it, and hands it to the client's thread.
 #include "sluice/redis/redis_store.hpp"
 
+#include <algorithm>
+#include <array>
 #include <new>
 #include <stdexcept>
 
@@ -10,6 +12,7 @@
 namespace sluice {
 namespace {
 
+using redis_detail::CallPtr;
 using redis_detail::Client;
 
 class RedisStoreImpl final : public RedisStore {
@@ -29,19 +32,26 @@ class RedisStoreImpl final : public RedisStore {
   }
 
   void execute(const Plan& plan, Completion done) noexcept override {
-    if (const PlanFault fault = find_fault(plan); fault.error) {
-      return done.fail(fault.error, fault.step);
-    }
-    if (redis_detail::fork_count() != forks_) return done.fail(Errc::forked);
-    if (redis_detail::script_for(plan.steps()) == nullptr) {
-      return done.fail(Errc::unsupported_operation);
-    }
-    if (plan.stop().stop_requested()) return done.fail(Errc::cancelled);
-    if (plan.timeout() < Span{0}) return done.fail(Errc::timed_out);
-    try {
-      send(plan, done);
-    } catch (const std::bad_alloc&) {
-      if (done) done.fail(Errc::queue_full);
+    CallPtr call = prepare(plan, done);
+    if (!call) return;
+    // The completion may destroy the store before submit() returns.
+    const std::shared_ptr<Client> client = client_;
+    client->submit({&call, 1});
+  }
+
+  /// Hands the calls over together, so that the I/O thread is woken once.
+  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
+    std::array<CallPtr, 64> calls;
+    const std::shared_ptr<Client> client = client_;
+    while (!plans.empty()) {
+      const std::size_t run = std::min(plans.size(), calls.size());
+      std::size_t ready = 0;
+      for (std::size_t i = 0; i < run; ++i) {
+        if (CallPtr call = prepare(plans[i], done[i])) calls[ready++] = std::move(call);
+      }
+      client->submit({calls.data(), ready});
+      plans = plans.subspan(run);
+      done = done.subspan(run);
     }
   }
 
@@ -50,22 +60,45 @@ class RedisStoreImpl final : public RedisStore {
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
 
  private:
-  void send(const Plan& plan, Completion& done) {
+  /// The call to be submitted; null if it has failed, and `done` knows.
+  CallPtr prepare(const Plan& plan, Completion& done) noexcept {
+    if (const PlanFault fault = find_fault(plan); fault.error) {
+      done.fail(fault.error, fault.step);
+    } else if (redis_detail::fork_count() != forks_) {
+      done.fail(Errc::forked);
+    } else if (redis_detail::script_for(plan.steps()) == nullptr) {
+      done.fail(Errc::unsupported_operation);
+    } else if (plan.stop().stop_requested()) {
+      done.fail(Errc::cancelled);
+    } else if (plan.timeout() < Span{0}) {
+      done.fail(Errc::timed_out);
+    } else {
+      try {
+        return make_call(plan, done);
+      } catch (const std::bad_alloc&) {
+        if (done) done.fail(Errc::queue_full);
+      }
+    }
+    return nullptr;
+  }
+
+  CallPtr make_call(const Plan& plan, Completion& done) {
     const Span timeout =
         plan.timeout() == Span{0} ? client_->options().call_timeout : plan.timeout();
     const Time now = client_->clock().now();
-    const Time deadline = timeout < Time::max() - now ? now + timeout : Time::max();
-    redis_detail::CallPtr call = client_->new_call();
-    if (!call) return done.fail(Errc::queue_full);
+    CallPtr call = client_->new_call();
+    if (!call) {
+      done.fail(Errc::queue_full);
+      return nullptr;
+    }
     call->nonce = client_->next_nonce();
-    call->deadline = deadline;
+    call->deadline = timeout < Time::max() - now ? now + timeout : Time::max();
     call->steps = plan.steps().size();
     for (std::size_t i = 0; i < call->steps; ++i) call->limits[i] = plan.steps()[i].args[0];
     redis_detail::encode(call->request, plan.steps(), call->nonce, style_);
     call->done = std::move(done);
-    // The completion may destroy the store before submit() returns.
-    const std::shared_ptr<Client> client = client_;
-    client->submit(std::move(call), plan.stop());
+    client_->watch(*call, plan.stop());
+    return call;
   }
 
   std::shared_ptr<Client> client_;
