@@ -92,7 +92,7 @@ Decision decide(Store& store, const Plan& plan) {
 namespace {
 
 /// Batches go through in runs of this many, so that nothing is allocated.
-constexpr std::size_t run_length = 32;
+constexpr std::size_t run_length = 128;
 
 void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> results,
                 std::span<std::error_code> errors) noexcept {
