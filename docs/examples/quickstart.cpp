@@ -1,6 +1,7 @@
 #include <sluice/redis/redis_store.hpp>
 #include <sluice/sluice.hpp>
 
+#include <exception>
 #include <iostream>
 
 using namespace sluice;
@@ -14,9 +15,12 @@ void call_api(Store& store) {
   }
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   VirtualClock clock;
   call_api(*make_memory_store());        // one process
   call_api(*make_virtual_store(clock));  // a unit test, in which time stands still
   call_api(*make_redis_store({.unix_socket = argc > 1 ? argv[1] : ""}));  // a whole fleet
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

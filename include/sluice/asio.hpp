@@ -108,8 +108,10 @@ class PendingDecide {
 /// completes with Errc::cancelled, one that was sent with Errc::unknown. A store without I/O has
 /// answered already.
 ///
-/// Lifetimes: the plan and its keys are copied before this returns. The store must live until the
-/// completion. The handler is posted to its associated executor, on which work is tracked.
+/// Lifetimes: the plan and its keys are copied before this returns; on g++ 12, which cannot keep an
+/// initializer list over a co_await, name the steps in an array first. The store and the handler's
+/// execution context must live until the completion. The handler is posted to its associated
+/// executor, on which work is tracked.
 template <class CompletionToken>
 auto async_decide(Store& store, const Plan& plan, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, DecideSignature>(
