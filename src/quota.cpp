@@ -16,52 +16,85 @@ namespace {
 /// The largest burst for which burst * period + refill stays within word_limit.
 Word largest_burst(Word refill, Word period) { return (word_limit - refill) / period; }
 
+std::string text_of(detail::Given given) {
+  return given.negative ? std::to_string(given.word()) : std::to_string(given.bits);
+}
+
 struct Unit {
   std::string_view name;
   Word us;
 };
-constexpr std::array<Unit, 14> units{{{"us", 1},
+constexpr std::array<Unit, 19> units{{{"us", 1},
                                       {"ms", 1'000},
                                       {"s", 1'000'000},
                                       {"sec", 1'000'000},
                                       {"second", 1'000'000},
+                                      {"seconds", 1'000'000},
                                       {"m", 60'000'000},
                                       {"min", 60'000'000},
                                       {"minute", 60'000'000},
+                                      {"minutes", 60'000'000},
                                       {"h", 3'600'000'000},
                                       {"hr", 3'600'000'000},
                                       {"hour", 3'600'000'000},
+                                      {"hours", 3'600'000'000},
                                       {"d", 86'400'000'000},
                                       {"day", 86'400'000'000},
-                                      {"week", 604'800'000'000}}};
+                                      {"days", 86'400'000'000},
+                                      {"week", 604'800'000'000},
+                                      {"weeks", 604'800'000'000}}};
 
-/// Takes the digits at the front of `text`; false if there are none or they overflow.
-bool take_number(std::string_view& text, Word& number) {
+enum class Reading { number, nothing, too_large };
+
+/// Takes the number at the front of `text`, also one that does not fit.
+Reading take_number(std::string_view& text, Word& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return false;
+  if (error == std::errc::invalid_argument) return Reading::nothing;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
+  return error == std::errc{} ? Reading::number : Reading::too_large;
 }
 
-/// "min" or "5s" as microseconds; 0 if it is neither.
-Word parse_period(std::string_view text) {
+/// Reads "min" or "5s" as microseconds.
+Reading parse_period(std::string_view text, Word& us) {
   Word count = 1;
-  if (!text.empty() && text.front() >= '0' && text.front() <= '9' && !take_number(text, count)) {
-    return 0;
+  bool fits = true;
+  if (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    fits = take_number(text, count) == Reading::number;
   }
   const auto unit = std::ranges::find(units, text, &Unit::name);
-  if (unit == units.end() || count < 1 || count > word_limit / unit->us) return 0;
-  return count * unit->us;
+  if (unit == units.end()) return Reading::nothing;
+  if (!fits || count > word_limit / unit->us) return Reading::too_large;
+  us = count * unit->us;
+  return Reading::number;
+}
+
+/// How a message shows what a user wrote.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 64;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string shown = "\"";
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+      shown += c;
+    } else {
+      shown += {'\\', 'x', digits[byte >> 4U], digits[byte & 0xfU]};
+    }
+  }
+  return shown + (text.size() > longest ? "...\"" : "\"");
 }
 
 }  // namespace
 
-Quota::Quota(std::string_view what, Word count, Span period) {
-  if (count < 1 || count > word_limit) {
-    reject(std::string(what) + " must be 1 or more" +
-           (count == -1 || count > word_limit ? ", at most 2^52 (4503599627370496)" : "") +
-           (count == -1 ? ", got -1 or a number beyond that" : ", got " + std::to_string(count)));
+Quota::Quota(std::string_view what, detail::Given given, Span period) {
+  if (!given.within(1, word_limit)) {
+    const std::string most = std::to_string(word_limit);
+    const bool low = given.negative || given.bits == 0;
+    reject(std::string(what) +
+           (low ? " must be 1 or more, got " + text_of(given) + " (at most " + most + ")"
+                : " must be 1 to " + most + " (2^52), got " + text_of(given)));
   }
+  const Word count = given.word();
   if (period.count() < 1 || period.count() > word_limit) {
     reject("the period must be 1 us to 2^52 us (142 years), got " + std::to_string(period.count()) +
            " us");
@@ -78,15 +111,14 @@ Quota::Quota(std::string_view what, Word count, Span period) {
   capacity_ = std::min(count, largest);
 }
 
-Quota Quota::with_burst(Word burst) const {
+Quota Quota::with_burst(detail::Given burst) const {
   const Word largest = largest_burst(refill_, period_);
-  if (burst < 1 || burst > largest) {
+  if (!burst.within(1, largest)) {
     reject("burst must be 1 to " + std::to_string(largest) + " at " + std::to_string(refill_) +
-           " per " + std::to_string(period_) + " us" +
-           (burst == -1 ? ", got -1 or a number beyond 2^63" : ", got " + std::to_string(burst)));
+           " per " + std::to_string(period_) + " us, got " + text_of(burst));
   }
   Quota result = *this;
-  result.capacity_ = burst;
+  result.capacity_ = burst.word();
   return result;
 }
 
@@ -94,10 +126,19 @@ Quota Quota::parse(std::string_view text) {
   std::string_view rest = text;
   Word count = 0;
   Word period = 0;
-  if (take_number(rest, count) && rest.starts_with('/')) period = parse_period(rest.substr(1));
-  if (period == 0) {
-    reject("a quota is COUNT/PERIOD, such as 30/min, 25/5s or 10000/h, got \"" + std::string(text) +
-           "\"");
+  const Reading counted = take_number(rest, count);
+  const Reading timed = counted != Reading::nothing && rest.starts_with('/')
+                            ? parse_period(rest.substr(1), period)
+                            : Reading::nothing;
+  if (timed == Reading::nothing) {
+    reject("a quota is COUNT/PERIOD, such as 30/min, 25/5s or 10000/h, got " + quoted(text));
+  }
+  if (counted == Reading::too_large) {
+    reject("the count of a quota must be 1 to " + std::to_string(word_limit) + " (2^52), got " +
+           quoted(text));
+  }
+  if (timed == Reading::too_large || period == 0) {
+    reject("the period of a quota must be 1 us to 2^52 us (142 years), got " + quoted(text));
   }
   return per(count, Span{period});
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
@@ -9,20 +10,40 @@
 
 namespace sluice {
 
+/// A type that counts: any standard integer type of up to 64 bits, std::int8_t and std::uint8_t
+/// included, but neither bool nor a character type: those mean something else than an amount.
+template <class T>
+concept CountType = std::integral<T> && sizeof(T) <= sizeof(Word) && !std::same_as<T, bool> &&
+                    !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
+                    !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
+                    !std::same_as<T, char32_t>;
+
 namespace detail {
-/// The value as a Word, or -1 where it does not fit: validation then names the allowed range.
-template <std::integral T>
-[[nodiscard]] constexpr Word as_word(T value) noexcept {
-  return std::in_range<Word>(value) ? static_cast<Word>(value) : Word{-1};
-}
+/// A number as the caller gave it, whatever its type: so that a message can show it.
+struct Given {
+  template <CountType T>
+  constexpr explicit Given(T value) noexcept
+      : bits(static_cast<std::uint64_t>(value)), negative(std::cmp_less(value, 0)) {}
+
+  [[nodiscard]] constexpr bool within(Word least, Word most) const noexcept {
+    return std::in_range<Word>(bits) && !negative && word() >= least && word() <= most;
+  }
+  /// REQUIRES: the number fits.
+  [[nodiscard]] constexpr Word word() const noexcept { return static_cast<Word>(bits); }
+
+  std::uint64_t bits;  ///< in two's complement
+  bool negative;
+};
 }  // namespace detail
 
-/// The weight of one request: any integer type; floating point does not compile, since fractions,
-/// infinities and NaN have no meaning here. A value below 0 is answered with Errc::invalid_cost.
+/// The weight of one request, of any CountType; floating point, bool and characters do not compile,
+/// since fractions, infinities and NaN have no meaning here. What is below 0 or beyond a Word is
+/// answered with Errc::invalid_cost, what exceeds the burst with Errc::cost_exceeds_capacity.
 class Cost {
  public:
-  template <std::integral T>
-  constexpr Cost(T value) noexcept : value_(detail::as_word(value)) {}  // NOLINT: converts
+  template <CountType T>
+  constexpr Cost(T value) noexcept  // NOLINT: converts
+      : value_(std::in_range<Word>(value) ? static_cast<Word>(value) : Word{-1}) {}
   template <std::floating_point T>
   Cost(T) = delete;
 
@@ -41,30 +62,31 @@ class Cost {
 /// The rate is kept as a reduced fraction refill()/period(), in units per microsecond. Bounds:
 /// count 1 to 2^52, period 1 us to 2^52 us, burst 1 to 2^52, and burst * period() + refill() at
 /// most 2^52, so that no rule ever leaves the integers that a double holds. Each violation throws
-/// std::invalid_argument with the value and the allowed range.
+/// std::invalid_argument with the value and the allowed range. Counts and bursts are of any
+/// CountType; what is none (floating point, bool, characters) does not compile.
 class Quota {
  public:
   /// `count` units every `period`; the burst is `count` until burst() says otherwise, or the
   /// largest possible one if `count` is too large for a burst at this rate.
-  template <std::integral T>
+  template <CountType T>
   static Quota per(T count, Span period) {
-    return Quota("count", detail::as_word(count), period);
+    return Quota("count", detail::Given(count), period);
   }
-  template <std::integral T>
+  template <CountType T>
   static Quota per_second(T count) {
-    return Quota("per_second", detail::as_word(count), std::chrono::seconds{1});
+    return Quota("per_second", detail::Given(count), std::chrono::seconds{1});
   }
-  template <std::integral T>
+  template <CountType T>
   static Quota per_minute(T count) {
-    return Quota("per_minute", detail::as_word(count), std::chrono::minutes{1});
+    return Quota("per_minute", detail::Given(count), std::chrono::minutes{1});
   }
-  template <std::integral T>
+  template <CountType T>
   static Quota per_hour(T count) {
-    return Quota("per_hour", detail::as_word(count), std::chrono::hours{1});
+    return Quota("per_hour", detail::Given(count), std::chrono::hours{1});
   }
-  template <std::integral T>
+  template <CountType T>
   static Quota per_day(T count) {
-    return Quota("per_day", detail::as_word(count), std::chrono::hours{24});
+    return Quota("per_day", detail::Given(count), std::chrono::hours{24});
   }
   template <std::floating_point T>
   static Quota per(T, Span) = delete;
@@ -77,14 +99,17 @@ class Quota {
   template <std::floating_point T>
   static Quota per_day(T) = delete;
 
-  /// Reads "COUNT/PERIOD", where PERIOD is a unit (us, ms, s, sec, second, min, minute, h, hour,
-  /// d, day) or a whole number and a unit: "30/min", "25/5s". Throws std::invalid_argument.
+  /// Reads "COUNT/PERIOD", where PERIOD is a unit or a whole number and a unit: "30/min", "25/5s".
+  /// The units, in lower case, are us, ms, s, sec, second, seconds, m, min, minute, minutes, h, hr,
+  /// hour, hours, d, day, days (24 h), week and weeks. Nothing else may stand before, between or
+  /// after. Throws std::invalid_argument, whose message shows the first 64 bytes of `text`, with
+  /// everything but printable ASCII as \xNN.
   static Quota parse(std::string_view text);
 
   /// The same rate with another burst.
-  template <std::integral T>
+  template <CountType T>
   Quota burst(T units) const {
-    return with_burst(detail::as_word(units));
+    return with_burst(detail::Given(units));
   }
   template <std::floating_point T>
   Quota burst(T) const = delete;
@@ -103,8 +128,8 @@ class Quota {
   friend bool operator==(const Quota&, const Quota&) = default;
 
  private:
-  Quota(std::string_view what, Word count, Span period);
-  [[nodiscard]] Quota with_burst(Word units) const;
+  Quota(std::string_view what, detail::Given count, Span period);
+  [[nodiscard]] Quota with_burst(detail::Given units) const;
 
   Word capacity_ = 0;
   Word refill_ = 0;

@@ -37,6 +37,19 @@ static_assert(CountsPerSecond<int> && CountsPer<unsigned long> && Bursts<short> 
 static_assert(!CountsPerSecond<double> && !CountsPer<float> && !Bursts<long double> &&
               !Costs<double> && !CountsPerSecond<std::string>);
 
+/// Every place that takes a count takes T.
+template <class T>
+constexpr bool counts = CountsPerSecond<T>&& CountsPer<T>&& Bursts<T>&& Costs<T>;
+/// None does.
+template <class T>
+constexpr bool means_no_count =
+    !CountsPerSecond<T> && !CountsPer<T> && !Bursts<T> && !Costs<T> && !CountType<T>;
+static_assert(counts<std::int8_t> && counts<std::uint8_t> && counts<std::uint64_t> &&
+              counts<long long>);
+static_assert(means_no_count<bool> && means_no_count<char> && means_no_count<wchar_t> &&
+              means_no_count<char8_t> && means_no_count<char16_t> && means_no_count<char32_t> &&
+              means_no_count<float>);
+
 struct Parsed {
   const char* text;
   Word count;
@@ -94,13 +107,19 @@ TEST_CASE("a rate that a whole number of microseconds cannot express stays exact
 
 TEST_CASE("what cannot be a quota is refused with the value and the allowed range",
           "[core][quota][C-007][C-026][C-078]") {
-  CHECK(message_of([] { (void)Quota::per_second(0); }) == "per_second must be 1 or more, got 0");
-  CHECK(message_of([] { (void)Quota::per_minute(-7); }) == "per_minute must be 1 or more, got -7");
-  CHECK(lacks(message_of([] { (void)Quota::per_hour(-1); }), {"per_hour must be 1 or more"}) == "");
-  CHECK(lacks(message_of([] { (void)Quota::per_day(std::numeric_limits<std::uint64_t>::max()); }),
-              {"per_day", "at most 2^52", "4503599627370496"}) == "");
-  CHECK(lacks(message_of([] { (void)Quota::per_second(word_limit + 1); }),
-              {"at most 2^52", "4503599627370497"}) == "");
+  constexpr auto beyond = std::numeric_limits<std::uint64_t>::max();
+  CHECK(message_of([] { (void)Quota::per_second(0); }) ==
+        "per_second must be 1 or more, got 0 (at most 4503599627370496)");
+  CHECK(message_of([] { (void)Quota::per_minute(-7); }) ==
+        "per_minute must be 1 or more, got -7 (at most 4503599627370496)");
+  CHECK(message_of([] { (void)Quota::per_hour(-1); }) ==
+        "per_hour must be 1 or more, got -1 (at most 4503599627370496)");
+  CHECK(message_of([] { (void)Quota::per_second(std::numeric_limits<Word>::min()); }) ==
+        "per_second must be 1 or more, got -9223372036854775808 (at most 4503599627370496)");
+  CHECK(message_of([] { (void)Quota::per_day(beyond); }) ==
+        "per_day must be 1 to 4503599627370496 (2^52), got 18446744073709551615");
+  CHECK(message_of([] { (void)Quota::per_second(word_limit + 1); }) ==
+        "per_second must be 1 to 4503599627370496 (2^52), got 4503599627370497");
   CHECK(lacks(message_of([] { (void)Quota::per(1, 0us); }),
               {"the period must be 1 us to 2^52 us", "got 0 us"}) == "");
   CHECK(lacks(message_of([] { (void)Quota::per(1, -5s); }), {"got -5000000 us"}) == "");
@@ -115,12 +134,14 @@ TEST_CASE("a burst beyond what stays exact is refused, and the largest one is na
           "[core][quota]") {
   const Quota quota = Quota::per_second(10);
   CHECK(lacks(message_of([&] { (void)quota.burst(0); }), {"burst must be 1 to ", "got 0"}) == "");
-  CHECK(lacks(message_of([&] { (void)quota.burst(-3); }), {"got -3"}) == "");
+  CHECK(message_of([&] { (void)quota.burst(-1); }) ==
+        "burst must be 1 to 45035996273 at 1 per 100000 us, got -1");
+  CHECK(message_of([&] { (void)quota.burst(std::numeric_limits<std::uint64_t>::max()); }) ==
+        "burst must be 1 to 45035996273 at 1 per 100000 us, got 18446744073709551615");
   const Word largest = (word_limit - quota.refill()) / quota.period();
   CHECK(quota.burst(largest).capacity() == largest);
   CHECK(lacks(message_of([&] { (void)quota.burst(largest + 1); }),
               {"burst must be 1 to " + std::to_string(largest)}) == "");
-  CHECK_THROWS_AS(quota.burst(std::numeric_limits<std::uint64_t>::max()), std::invalid_argument);
   CHECK_THROWS_AS(quota.burst(word_limit), std::invalid_argument);
 }
 
@@ -138,7 +159,15 @@ TEST_CASE("a quota reads as people write it", "[core][quota]") {
       {"7/hour", 7, 3'600s},
       {"7/d", 7, 86'400s},
       {"7/day", 7, 86'400s},
+      {"7/m", 7, 60s},
+      {"7/hr", 7, 3'600s},
+      {"7/week", 7, 604'800s},
       {"1000/10min", 1'000, 600s},
+      {"90/2seconds", 90, 2s},
+      {"90/2minutes", 90, 120s},
+      {"90/2hours", 90, 7'200s},
+      {"90/2days", 90, 172'800s},
+      {"90/2weeks", 90, 1'209'600s},
       {"0030/min", 30, 60s},
   };
   for (const Parsed& row : table) {
@@ -174,14 +203,48 @@ TEST_CASE("what does not read as a quota is refused, and shown", "[core][quota]"
                            "30/MIN",
                            "30min",
                            "30//min",
-                           "30/5 s"}) {
+                           "30/5 s",
+                           "30/5secs",
+                           "30/month"}) {
     INFO('"' << text << '"');
     CHECK(lacks(message_of([&] { (void)Quota::parse(text); }),
                 {"got \"" + std::string(text) + "\""}) == "");
   }
   CHECK(lacks(message_of([] { (void)Quota::parse("0/s"); }), {"1 or more, got 0"}) == "");
   CHECK(lacks(message_of([] { (void)Quota::parse("-5/s"); }), {"got -5"}) == "");
-  CHECK_THROWS_AS(Quota::parse(std::string_view("30/min\0", 7)), std::invalid_argument);
+}
+
+TEST_CASE("a number in a quota that is too large is told from one that does not read",
+          "[core][quota]") {
+  const auto message = [](const char* text) {
+    return message_of([&] { (void)Quota::parse(text); });
+  };
+  CHECK(message("99999999999999999999/s") ==
+        "the count of a quota must be 1 to 4503599627370496 (2^52), got "
+        "\"99999999999999999999/s\"");
+  CHECK(message("9223372036854775808/2h") ==
+        "the count of a quota must be 1 to 4503599627370496 (2^52), got "
+        "\"9223372036854775808/2h\"");
+  CHECK(message("9223372036854775807/2h") ==
+        "count must be 1 to 4503599627370496 (2^52), got 9223372036854775807");
+  for (const char* text :
+       {"1/99999999999999999999s", "1/9223372036854775807d", "1/7500weeks", "1/0s"}) {
+    CHECK(message(text) == "the period of a quota must be 1 us to 2^52 us (142 years), got \"" +
+                               std::string(text) + "\"");
+  }
+  CHECK(lacks(message("99999999999999999999/fortnight"), {"a quota is COUNT/PERIOD"}) == "");
+}
+
+TEST_CASE("a bad quota is shown on one line, of which no terminal takes orders", "[core][quota]") {
+  const auto shown = [](std::string_view text) {
+    const std::string message = message_of([&] { (void)Quota::parse(text); });
+    return message.substr(message.find(", got ") + 6);
+  };
+  CHECK(shown(std::string_view("30/min\0", 7)) == R"("30/min\x00")");
+  CHECK(shown("\x1b[31m\n\x7f\xc3\xa9~ ") == R"("\x1b[31m\x0a\x7f\xc3\xa9~ ")");
+  CHECK(shown(std::string(64, 'x')) == '"' + std::string(64, 'x') + '"');
+  CHECK(shown(std::string(65, 'x')) == '"' + std::string(64, 'x') + "...\"");
+  CHECK(shown(std::string(1'000'000, 'x')).size() == 69);
 }
 
 TEST_CASE("any quota that is accepted keeps every product of its rule within 2^52",
