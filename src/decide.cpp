@@ -50,34 +50,52 @@ class Group {
   std::atomic<bool> over_{false};
 };
 
-struct Call {
+struct Call : Completion::Blocked {
   Group* group;
-  Decision* result;
-  std::error_code* error;
   std::span<Decision> each;
 
-  static void complete(void* context, const Outcome& outcome) noexcept {
-    const Call& call = *static_cast<Call*>(context);
-    *call.error = outcome.error;
-    *call.result = outcome.decision;
-    if (!call.each.empty()) std::ranges::copy(outcome.steps, call.each.begin());
-    call.group->arrive();
+  static void deliver_each(void* self, const Outcome& outcome) noexcept {
+    const Call& call = *static_cast<Call*>(static_cast<Blocked*>(self));
+    std::ranges::copy(outcome.steps, call.each.begin());
+    deliver(self, outcome);
   }
 };
 
 }  // namespace
 
+void Completion::Blocked::deliver(void* self, const Outcome& outcome) noexcept {
+  const Call& call = *static_cast<Call*>(static_cast<Blocked*>(self));
+  *call.error = outcome.error;
+  *call.decision = outcome.decision;
+  call.group->arrive();
+}
+
+Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept {
+  Decision result;
+  if (!store.may_block()) [[unlikely]] {
+    error = Errc::would_deadlock;
+    return result;
+  }
+  Group group;
+  Call call{{&result, &error}, &group, {}};
+  store.execute(plan, Completion(call));
+  if (!call.answered) [[unlikely]] {
+    group.wait_for(1);
+  }
+  return result;
+}
+
 Decision decide(Store& store, const Plan& plan, std::error_code& error,
                 std::span<Decision> each) noexcept {
+  if (each.empty()) return decide(store, plan, error);
   Decision result;
-  if (each.empty() && store.decide_now(plan, result, error)) return result;
   if (!store.may_block()) {
     error = Errc::would_deadlock;
     return result;
   }
   Group group;
-  Call call{&group, &result, &error, each};
-  store.execute(plan, Completion(&Call::complete, &call));
+  Call call{{&result, &error}, &group, each};
+  store.execute(plan, Completion(&Call::deliver_each, &call));
   group.wait_for(1);
   return result;
 }
@@ -97,23 +115,26 @@ constexpr std::size_t run_length = 128;
 void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> results,
                 std::span<std::error_code> errors) noexcept {
   Group group;
-  std::array<Call, run_length> calls;
+  alignas(Call) std::array<std::byte, sizeof(Call) * run_length> call_storage;
+  auto* calls = reinterpret_cast<Call*>(call_storage.data());
   alignas(Completion) std::array<std::byte, sizeof(Completion) * run_length> storage;
   auto* done = reinterpret_cast<Completion*>(storage.data());
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    calls[i] = Call{&group, &results[i], &errors[i], {}};
-    std::construct_at(done + i, &Call::complete, &calls[i]);
+    results[i] = Decision{};
+    std::construct_at(calls + i, Call{{&results[i], &errors[i]}, &group, {}});
+    std::construct_at(done + i, calls[i]);
   }
   store.execute_batch(plans, {done, plans.size()});
   std::destroy_n(done, plans.size());
-  group.wait_for(plans.size());
+  const auto answered =
+      std::count_if(calls, calls + plans.size(), [](const Call& call) { return call.answered; });
+  group.wait_for(plans.size() - static_cast<std::size_t>(answered));
 }
 
 }  // namespace
 
 void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision> results,
                   std::span<std::error_code> errors) noexcept {
-  if (store.decide_batch_now(plans, results, errors)) return;
   if (!store.may_block()) {
     std::ranges::fill(errors, make_error_code(Errc::would_deadlock));
     return;

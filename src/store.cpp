@@ -37,16 +37,6 @@ void Store::execute_batch(std::span<const Plan> plans, std::span<Completion> don
   for (std::size_t i = 0; i < plans.size(); ++i) execute(plans[i], std::move(done[i]));
 }
 
-bool Store::decide_now(const Plan& /*plan*/, Decision& /*decision*/,
-                       std::error_code& /*error*/) noexcept {
-  return false;
-}
-
-bool Store::decide_batch_now(std::span<const Plan> /*plans*/, std::span<Decision> /*decisions*/,
-                             std::span<std::error_code> /*errors*/) noexcept {
-  return false;
-}
-
 void Store::bind(const Key& /*key*/, Binding& /*binding*/) noexcept {}
 
 PlanFault find_fault(const Plan& plan) noexcept {

@@ -1,6 +1,7 @@
 // Construction of the token bucket limiter.
 #include "sluice/token_bucket.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace sluice {
@@ -22,9 +23,29 @@ BoundTokenBucket TokenBucket::at(const Key& key) const {
 
 BoundTokenBucket::BoundTokenBucket(Store& store, const Key& key, const Arguments& args)
     : store_(&store),
-      bound_(new Bound{std::string(key.tag), std::string(key.name), {}}),
-      args_(args) {
-  store.bind(Key{bound_->tag, bound_->name}, bound_->binding);
+      key_(key),
+      args_(args),
+      bytes_(std::make_unique<char[]>(key.tag.size() + key.name.size())) {
+  char* const name = std::ranges::copy(key.tag, bytes_.get()).out;
+  std::ranges::copy(key.name, name);
+  key_ = Key{{bytes_.get(), key.tag.size()}, {name, key.name.size()}};
+  store.bind(key_, binding_);
+}
+
+BoundTokenBucket::BoundTokenBucket(BoundTokenBucket&& other) noexcept
+    : store_(other.store_),
+      binding_(other.binding_),
+      key_(other.key_),
+      args_(other.args_),
+      bytes_(std::move(other.bytes_)) {}
+
+BoundTokenBucket& BoundTokenBucket::operator=(BoundTokenBucket&& other) noexcept {
+  store_ = other.store_;
+  binding_ = other.binding_;
+  key_ = other.key_;
+  args_ = other.args_;
+  bytes_ = std::move(other.bytes_);
+  return *this;
 }
 
 }  // namespace sluice

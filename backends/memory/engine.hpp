@@ -28,9 +28,6 @@ class Engine final : public MemoryStore {
 
   void execute(const Plan& plan, Completion done) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
-  bool decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept override;
-  bool decide_batch_now(std::span<const Plan> plans, std::span<Decision> decisions,
-                        std::span<std::error_code> errors) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
   void bind(const Key& key, Binding& binding) noexcept override;
   [[nodiscard]] MemoryStats stats() const noexcept override;
@@ -41,6 +38,9 @@ class Engine final : public MemoryStore {
  private:
   using Hash = std::array<std::uint64_t, 2>;
   friend class PlanRun;
+
+  /// How a try to decide by what was seen in a slot ended; unread if nothing fit was seen.
+  enum class Try : std::uint8_t { unread, decided, unsettled, conflict };
 
   /// Where the answer to one step goes: straight into the caller's decision.
   struct Answer {
@@ -68,21 +68,28 @@ class Engine final : public MemoryStore {
   [[nodiscard]] bool is_bound(const Step& step) const noexcept {
     return step.binding != nullptr && step.binding->owner == this;
   }
-  void decide_bound(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept;
+  void execute_elsewhere(const Plan& plan, Completion& done) noexcept;
+  Word decide_one(const Step& step, Decision& decision) noexcept;
+  void hurry(const Step& step, const Decision& decision) const noexcept;
+  Word decide_again(Slot& slot, const Step& step, Reading reading, Try first,
+                    Decision& decision) noexcept;
+  Word decide_named(const Step& step, Decision& decision) noexcept;
+  Word decide_at(const Step& step, const Mark& mark, Reading& reading, Decision& decision) noexcept;
   static constexpr std::size_t ahead = 32;  // decisions whose memory is asked for at once
-  template <class AnswerOf, class Done, class Rest>
-  void decide_run(std::span<const Plan> plans, const AnswerOf& answer_of, const Done& done,
-                  const Rest& rest) noexcept;
-  [[nodiscard]] std::error_code error_of(const Answer& answer) const noexcept {
-    return answer.status >= 0 ? no_error_ : make_error_code(static_cast<Errc>(-answer.status));
+  [[nodiscard]] Mark prefetch(const Step& step) const noexcept;
+  void execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept;
+  [[nodiscard]] std::error_code error_of(Word status) const noexcept {
+    return status >= 0 ? no_error_ : make_error_code(static_cast<Errc>(-status));
   }
   void decide(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept;
   bool decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
                  Answer& answer) noexcept;
-  static void decide_absent(const Step& step, const StateWords& state, Reading& reading,
-                            Answer& answer) noexcept;
+  Try try_in(Slot& slot, Slot::Snapshot& seen, const Step& step, const Mark& mark,
+             const Reading& reading, Answer& answer) noexcept;
   static bool decide_strange(const Pair& identity, const Step& step, const Mark& mark,
                              Answer& answer) noexcept;
+  static void decide_absent(const Step& step, const StateWords& state, const Reading& reading,
+                            Answer& answer) noexcept;
   static Pair await(const Slot& slot, Pair before) noexcept;
   static void remember(Binding& binding, Slot& slot) noexcept {
     if (binding.slot.load(std::memory_order_relaxed) != &slot) {  // a guess: see bind()
@@ -115,9 +122,9 @@ class Engine final : public MemoryStore {
     const Word since = now - start_;
     return since >= 0 ? since / quarter_us : -((quarter_us - 1 - since) / quarter_us);
   }
-  /// The last instant of a quarter; past all instants for "never".
+  /// The last instant of a quarter, also of "never", which is then 34 years ahead.
   [[nodiscard]] Word instant(Quarter quarter) const noexcept {
-    return quarter == never ? 2 * word_limit : start_ + Word{quarter} * quarter_us;
+    return start_ + Word{quarter} * quarter_us;
   }
   [[nodiscard]] Quarter quarter_after(Word instant) const noexcept {
     const Word since = instant - start_;

@@ -75,41 +75,57 @@ void Engine::bind(const Key& key, Binding& binding) noexcept {
   binding.slot.store(nullptr, std::memory_order_relaxed);  // see above
 }
 
+/// Decides by what was `seen` in the slot, unless it takes the fine clock or another thread was
+/// first; `seen` is then what that thread wrote.
+[[gnu::always_inline]] inline Engine::Try Engine::try_in(Slot& slot, Slot::Snapshot& seen,
+                                                         const Step& step, const Mark& mark,
+                                                         const Reading& reading,
+                                                         Answer& answer) noexcept {
+  StateWords words = state::words(seen.state);
+  const Verdict verdict = reading.decide(*step.operation, words, step.args);
+  if (verdict.status == Verdict::unsettled) [[unlikely]] {
+    return Try::unsettled;
+  }
+  if (verdict.status == Verdict::allowed) [[likely]] {  // a refusal has left the state alone
+    const Pair next = state::next(words, seen.state);
+    if (next != seen.state) [[likely]] {
+      const Word until = reading.latest() + verdict.reset_after;
+      if (until > instant(Slot::idle_at(seen.identity.high))) [[unlikely]] {
+        slot.keep_until(mark, quarter_after(until));
+      }
+      if (!slot.state.exchange(seen.state, next)) [[unlikely]] {
+        return Try::conflict;
+      }
+    }
+  }
+  answer.put(step, verdict, reading.latest());
+  return Try::decided;
+}
+
 /// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
 bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
                        Answer& answer) noexcept {
-  const Operation& operation = *step.operation;
-  auto [identity, seen] = slot.snapshot();
-  if (!mark.owns(identity)) [[unlikely]] {
-    return decide_strange(identity, step, mark, answer);
+  Slot::Snapshot seen = slot.snapshot();
+  if (!mark.owns(seen.identity)) [[unlikely]] {
+    return decide_strange(seen.identity, step, mark, answer);
   }
   for (std::uint64_t conflicts = 0;;) {
-    if (state::is_special(seen)) [[unlikely]] {
-      seen = await(slot, seen);
-      if (state::is_special(seen)) return false;
+    if (state::is_special(seen.state)) [[unlikely]] {
+      seen.state = await(slot, seen.state);
+      if (state::is_special(seen.state)) return false;
     }
-    StateWords words = state::words(seen);
-    const Word now = reading.at(operation, words, step.args);
-    const Verdict verdict = operation.apply(words, step.args, now);
-    const Pair next = state::next(words, seen);
-    if (next != seen) {
-      const Word until = now + verdict.reset_after;
-      if (until > instant(Slot::idle_at(identity.high))) {
-        slot.keep_until(mark, quarter_after(until));
-      }
-      const Pair before = seen;
-      if (!slot.state.exchange(seen, next)) {
-        ++conflicts;
-        if (!state::same_owner(seen, before)) return false;
-        continue;
-      }
+    const Pair before = seen.state;
+    const Try result = try_in(slot, seen, step, mark, reading, answer);
+    if (result == Try::decided) {
+      if (conflicts != 0) count(&Counters::conflicts, conflicts);
+      return true;
     }
-    answer.put(step, verdict, now);
-    if (conflicts != 0) [[unlikely]] {
-      count(&Counters::conflicts, conflicts);
+    if (result == Try::unsettled) {
+      reading.refine();
+      continue;
     }
-    if (is_bound(step)) remember(*step.binding, slot);
-    return true;
+    ++conflicts;
+    if (!state::same_owner(seen.state, before)) return false;
   }
 }
 
@@ -135,21 +151,82 @@ Pair Engine::await(const Slot& slot, Pair before) noexcept {
 }
 
 void Engine::execute(const Plan& plan, Completion done) noexcept {
-  if (!is_one(plan)) return execute_plan(plan, done);
-  Outcome outcome{no_error_, {}, {}};
-  decide_now(plan, outcome.decision, outcome.error);
-  if (!outcome.error) outcome.steps = {&outcome.decision, 1};
-  done(outcome);
+  if (!is_one(plan)) [[unlikely]] {
+    return execute_plan(plan, done);
+  }
+  Decision* const place = done.place();
+  if (place == nullptr) [[unlikely]] {
+    return execute_elsewhere(plan, done);
+  }
+  done.placed(error_of(decide_one(plan.steps().front(), *place)));
 }
 
-bool Engine::decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept {
-  if (!is_one(plan)) return false;
-  const Step& step = plan.steps().front();
+/// execute() where the decision has no place yet.
+void Engine::execute_elsewhere(const Plan& plan, Completion& done) noexcept {
+  Decision decision;
+  std::error_code error;
+  Completion::Blocked blocked{&decision, &error};
+  execute(plan, Completion(blocked));
+  done({error, decision, {&decision, error ? 0U : 1U}});
+}
+
+/// Decides a plan of one step and returns its status. Here is the first try for a bound key, in a
+/// straight line; whatever is rare goes the longer ways, so that it costs no register here.
+[[gnu::always_inline]] inline Word Engine::decide_one(const Step& step,
+                                                      Decision& decision) noexcept {
+  if (!is_bound(step)) return decide_named(step, decision);
+  auto* const slot = static_cast<Slot*>(
+      step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
+  if (slot == nullptr) [[unlikely]] {
+    return decide_named(step, decision);
+  }
+  const bool fine =
+      step.binding->fine.load(std::memory_order_relaxed);  // a guess: see decide_again()
+  const Reading reading(*clock_, *step.operation, coarse_ && !fine);
+  const Mark mark{step.binding->hash, step.operation->kind};
+  Slot::Snapshot seen;
   Answer answer{decision};
-  if (is_bound(step) && step.binding->slot.load(std::memory_order_relaxed) != nullptr) {  // a guess
-    Reading reading(*clock_, *step.operation, coarse_);
-    decide_bound(step, {step.binding->hash, step.operation->kind}, reading, answer);
-  } else if (is_bound(step) || is_valid(step.key)) {
+  Try first = Try::unread;
+  if (slot->try_snapshot(seen) && mark.owns(seen.identity) && !state::is_special(seen.state))
+      [[likely]] {
+    first = try_in(*slot, seen, step, mark, reading, answer);
+  }
+  if (first != Try::decided) [[unlikely]] {
+    return decide_again(*slot, step, reading, first, decision);
+  }
+  if (fine) [[unlikely]] {
+    hurry(step, decision);
+  }
+  return answer.status;
+}
+
+/// After a decision by the fine clock: tries the cheap one next time, if now it would have served.
+void Engine::hurry(const Step& step, const Decision& decision) const noexcept {
+  const Span left = decision.allowed ? decision.reset_after : decision.retry_after;
+  if (left > 2 * Clock::coarse_lag) {
+    step.binding->fine.store(false, std::memory_order_relaxed);  // a guess: see decide_again()
+  }
+}
+
+/// Goes on after a first try that has not decided.
+Word Engine::decide_again(Slot& slot, const Step& step, Reading reading, Try first,
+                          Decision& decision) noexcept {
+  if (first == Try::unsettled) {
+    reading.refine();
+    // A guess for the next time, which any thread may make and none needs to see.
+    step.binding->fine.store(true, std::memory_order_relaxed);  // see above
+  }
+  Answer answer{decision};
+  const Mark mark{step.binding->hash, step.operation->kind};
+  const bool decided = decide_in(slot, step, mark, reading, answer);
+  if (first == Try::conflict) count(&Counters::conflicts);
+  return decided ? answer.status : decide_named(step, decision);
+}
+
+/// The way through the table.
+Word Engine::decide_named(const Step& step, Decision& decision) noexcept {
+  Answer answer{decision};
+  if (is_bound(step) || is_valid(step.key)) {
     const Mark mark = mark_of(step);
     table_.prefetch(mark.hash);
     // The fine clock costs nothing here: the slot, which is probably not in the cache, comes
@@ -159,16 +236,7 @@ bool Engine::decide_now(const Plan& plan, Decision& decision, std::error_code& e
   } else {
     answer.fail(Errc::invalid_key);
   }
-  error = error_of(answer);
-  return true;
-}
-
-void Engine::decide_bound(const Step& step, const Mark& mark, Reading& reading,
-                          Answer& answer) noexcept {
-  auto* const slot = static_cast<Slot*>(
-      step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
-  if (slot != nullptr && decide_in(*slot, step, mark, reading, answer)) return;
-  decide(step, mark, reading, answer);
+  return answer.status;
 }
 
 void Engine::decide(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept {
@@ -183,99 +251,82 @@ void Engine::decide(const Step& step, const Mark& mark, Reading& reading, Answer
       slot = table_.find_or_claim(mark, soon(reading.latest()));
       if (slot == nullptr) continue;  // others took what was empty
     }
-    if (decide_in(*slot, step, mark, reading, answer)) return;
+    if (decide_in(*slot, step, mark, reading, answer)) {
+      if (is_bound(step)) remember(*step.binding, *slot);
+      return;
+    }
   }
 }
 
-void Engine::decide_absent(const Step& step, const StateWords& state, Reading& reading,
+void Engine::decide_absent(const Step& step, const StateWords& state, const Reading& reading,
                            Answer& answer) noexcept {
   StateWords words = state;
-  const Word now = reading.at(*step.operation, words, step.args);
-  answer.put(step, step.operation->apply(words, step.args, now), now);
+  answer.put(step, step.operation->apply(words, step.args, reading.latest()), reading.latest());
+}
+
+/// Asks for the memory where `step` will be decided, and returns its mark.
+Mark Engine::prefetch(const Step& step) const noexcept {
+  const Mark mark = mark_of(step);
+  const void* const slot =
+      is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a guess: see bind()
+                     : nullptr;
+  if (slot != nullptr) {
+    __builtin_prefetch(slot, 1);
+  } else {
+    table_.prefetch(mark.hash);
+  }
+  return mark;
+}
+
+/// Decides a step of a batch, at the instant of its `reading`, and returns its status.
+Word Engine::decide_at(const Step& step, const Mark& mark, Reading& reading,
+                       Decision& decision) noexcept {
+  Answer answer{decision};
+  if (is_bound(step)) {
+    auto* const slot = static_cast<Slot*>(
+        step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
+    if (slot == nullptr || !decide_in(*slot, step, mark, reading, answer)) {
+      decide(step, mark, reading, answer);
+    }
+  } else if (is_valid(step.key)) {
+    decide(step, mark, reading, answer);
+  } else {
+    answer.fail(Errc::invalid_key);
+  }
+  return answer.status;
 }
 
 /// Decides up to `ahead` plans: asks for the memory of all, reads the clock once, then decides.
-/// `answer_of(i)` is where the i-th answer goes, `done(i, answer)` takes it, and `rest(i)` decides
-/// a plan of several steps.
-template <class AnswerOf, class Done, class Rest>
-void Engine::decide_run(std::span<const Plan> plans, const AnswerOf& answer_of, const Done& done,
-                        const Rest& rest) noexcept {
+void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept {
   std::array<Mark, ahead> marks;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (!is_one(plans[i])) continue;
-    const Step& step = plans[i].steps().front();
-    marks[i] = mark_of(step);
-    const void* const slot =
-        is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a guess: see bind()
-                       : nullptr;
-    if (slot != nullptr) {
-      __builtin_prefetch(slot, 1);
-    } else {
-      table_.prefetch(marks[i].hash);
-    }
+    if (is_one(plans[i])) marks[i] = prefetch(plans[i].steps().front());
   }
   Reading reading(*clock_);
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (!is_one(plans[i])) {
-      rest(i);
+      execute_plan(plans[i], done[i]);
       continue;
     }
     const Step& step = plans[i].steps().front();
-    Answer answer = answer_of(i);
-    if (is_bound(step)) {
-      decide_bound(step, marks[i], reading, answer);
-    } else if (is_valid(step.key)) {
-      decide(step, marks[i], reading, answer);
-    } else {
-      answer.fail(Errc::invalid_key);
+    if (Decision* const place = done[i].place(); place != nullptr) {
+      done[i].placed(error_of(decide_at(step, marks[i], reading, *place)));
+      continue;
     }
-    done(i, answer);
+    Outcome outcome{no_error_, {}, {}};
+    outcome.error = error_of(decide_at(step, marks[i], reading, outcome.decision));
+    if (!outcome.error) outcome.steps = {&outcome.decision, 1};
+    done[i](outcome);
   }
 }
 
 void Engine::execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept {
   while (!plans.empty()) {
     const std::size_t run = std::min(plans.size(), ahead);
-    Outcome outcome{no_error_, {}, {}};
-    decide_run(
-        plans.first(run), [&](std::size_t) { return Answer{outcome.decision}; },
-        [&](std::size_t i, const Answer& answer) {
-          outcome.error = error_of(answer);
-          outcome.steps = {&outcome.decision, outcome.error ? 0U : 1U};
-          done[i](outcome);
-        },
-        [&](std::size_t i) { execute_plan(plans[i], done[i]); });
+    execute_run(plans.first(run), done.first(run));
     plans = plans.subspan(run);
     done = done.subspan(run);
   }
-}
-
-bool Engine::decide_batch_now(std::span<const Plan> plans, std::span<Decision> decisions,
-                              std::span<std::error_code> errors) noexcept {
-  while (!plans.empty()) {
-    const std::size_t run = std::min(plans.size(), ahead);
-    decide_run(
-        plans.first(run), [&](std::size_t i) { return Answer{decisions[i]}; },
-        [&](std::size_t i, const Answer& answer) { errors[i] = error_of(answer); },
-        [&](std::size_t i) {
-          struct Place {
-            Decision& decision;
-            std::error_code& error;
-          } place{decisions[i], errors[i]};
-          Completion done(
-              [](void* context, const Outcome& outcome) noexcept {
-                auto& to = *static_cast<Place*>(context);
-                to.decision = outcome.decision;
-                to.error = outcome.error;
-              },
-              &place);
-          execute_plan(plans[i], done);
-        });
-    plans = plans.subspan(run);
-    decisions = decisions.subspan(run);
-    errors = errors.subspan(run);
-  }
-  return true;
 }
 
 Counters& Engine::counters() const noexcept {

@@ -1,5 +1,5 @@
-// What time a decision sees. The fine clock costs more than everything else in a decision, so it is
-// read only where the cheap one could decide otherwise. Belongs to one call.
+// What time a decision sees. The fine clock costs as much as all else in a decision, so it is read
+// only where the cheap one could decide otherwise. Belongs to one call.
 #pragma once
 
 #include "sluice/clock.hpp"
@@ -9,25 +9,27 @@ namespace sluice::memory {
 
 class Reading {
  public:
-  /// Reads the cheap clock where `operation` can use it, else the fine one.
+  /// Reads the cheap clock if `coarse` and `operation` can use it, else the fine one.
   Reading(const Clock& clock, const Operation& operation, bool coarse) noexcept
-      : clock_(clock), is_fine_(!coarse || operation.settled == nullptr) {
-    latest_ = to_word(is_fine_ ? clock.now() : clock.coarse_now());
-  }
+      : clock_(clock),
+        lag_(coarse && operation.apply_lagging != nullptr ? Clock::coarse_lag.count() : 0),
+        latest_(to_word(lag_ != 0 ? clock.coarse_now() : clock.now())) {}
   /// Reads the fine clock, once for all.
   explicit Reading(const Clock& clock) noexcept
-      : clock_(clock), latest_(to_word(clock.now())), is_fine_(true) {}
+      : clock_(clock), lag_(0), latest_(to_word(clock.now())) {}
 
-  /// The instant to decide at. The cheap reading c serves if the answer is settled from c to
-  /// c + coarse_lag, before which the fine clock's instant lies; else the fine clock is read.
-  [[nodiscard]] Word at(const Operation& operation, const StateWords& state,
-                        const Arguments& args) noexcept {
-    if (!is_fine_ &&
-        !operation.settled(state, args, latest_, latest_ + Clock::coarse_lag.count())) {
-      latest_ = to_word(clock_.now());
-      is_fine_ = true;
-    }
-    return latest_;
+  /// What `operation` makes of `state` at latest(). Unsettled if it takes the fine clock to tell;
+  /// then refine() and ask again.
+  [[nodiscard]] Verdict decide(const Operation& operation, StateWords& state,
+                               const Arguments& args) const noexcept {
+    return lag_ != 0 ? operation.apply_lagging(state, args, latest_, lag_)
+                     : operation.apply(state, args, latest_);
+  }
+
+  /// Reads the fine clock.
+  void refine() noexcept {
+    lag_ = 0;
+    latest_ = to_word(clock_.now());
   }
 
   /// The last reading, for what an older time only makes more careful.
@@ -35,8 +37,8 @@ class Reading {
 
  private:
   const Clock& clock_;
+  Word lag_;  // how far latest_ may lie behind
   Word latest_;
-  bool is_fine_;
 };
 
 }  // namespace sluice::memory

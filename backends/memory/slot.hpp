@@ -57,25 +57,25 @@ struct alignas(32) Slot {
     Pair identity;
     Pair state;
   };
+  [[nodiscard]] bool try_snapshot(Snapshot& seen) const noexcept {
+    seen.state.high = state.high();
+    seen.state.low = state.low();
+    seen.identity.high = identity.high();
+    seen.identity.low = identity.low();
+    const Pair again{state.low(), state.high()};
+    return again.high == seen.state.high &&
+           ((again.low ^ seen.state.low) & state::generation_mask) == 0;
+  }
   [[nodiscard]] Snapshot snapshot() const noexcept {
     Snapshot seen;
-    seen.state.high = state.high();
-    for (;;) {
-      seen.state.low = state.low();
-      seen.identity.high = identity.high();
-      seen.identity.low = identity.low();
-      const Pair again{state.low(), state.high()};
-      if (again.high == seen.state.high &&
-          ((again.low ^ seen.state.low) & state::generation_mask) == 0) {
-        return seen;
-      }
-      seen.state.high = again.high;
+    while (!try_snapshot(seen)) {
     }
+    return seen;
   }
 
   /// Makes sure that the slot of `mark` counts as in use until `until`. Call it before the exchange
   /// of the state that makes it necessary: whoever sees that state then sees this.
-  void keep_until(const Mark& mark, Quarter until) noexcept {
+  [[gnu::noinline, gnu::cold]] void keep_until(Mark mark, Quarter until) noexcept {
     std::uint64_t seen = identity.high();
     while (idle_at(seen) < until && (seen ^ mark.high(0)) >> 32 == 0) {
       if (identity.exchange_high(seen, mark.high(until))) return;

@@ -20,9 +20,11 @@ namespace sluice {
 Decision decide(Store& store, const Plan& plan);
 
 /// The same without exceptions: on failure `error` is set and the decision is not allowed.
-/// `each`, if not empty, receives the decision of each step. REQUIRES: room for every step.
+Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept;
+
+/// The same; `each`, if not empty, receives the decision of each step. REQUIRES: room for all.
 Decision decide(Store& store, const Plan& plan, std::error_code& error,
-                std::span<Decision> each = {}) noexcept;
+                std::span<Decision> each) noexcept;
 
 /// Decides plans that do not depend on each other, as one batch: results[i] and errors[i] answer
 /// plans[i]. Blocks until all are answered. REQUIRES: three spans of the same size.

@@ -23,6 +23,7 @@ struct Verdict {
 
   static constexpr Word allowed = 1;
   static constexpr Word refused = 0;
+  static constexpr Word unsettled = 2;  ///< from Operation::apply_lagging only
   [[nodiscard]] static constexpr Verdict failed(Errc code) noexcept {
     return {-static_cast<Word>(code), 0, 0, 0};
   }
@@ -57,11 +58,12 @@ struct Operation {
   Word (*check)(const Arguments& args) noexcept;
   /// Microseconds after which a state written now means the same as an absent one.
   Word (*keep)(const Arguments& args) noexcept;
-  /// True if a store may decide by any clock reading in [from, until] and never be told apart by
-  /// what it admits: the request is allowed at each of these instants or refused at each, and if
-  /// allowed, the state written at any of them means the same from `until` on. Null: never true.
-  bool (*settled)(const StateWords& state, const Arguments& args, Word from,
-                  Word until) noexcept = nullptr;
+  /// The kernel by a clock that is up to `lag` microseconds behind. Answers as apply() does if a
+  /// store that decided so cannot be told apart by what it admits: at every instant up to
+  /// `now + lag` the request ends alike, and if allowed, the state written at any of them means the
+  /// same from `now + lag` on. Else answers Verdict::unsettled and changes nothing. Null: always.
+  Verdict (*apply_lagging)(StateWords& state, const Arguments& args, Word now,
+                           Word lag) noexcept = nullptr;
 };
 
 /// Every row, by id: operations()[i]->id == i.

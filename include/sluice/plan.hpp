@@ -20,6 +20,19 @@ struct Binding {
   const Store* owner = nullptr;
   std::array<std::uint64_t, 2> hash{};
   std::atomic<void*> slot{nullptr};
+  std::atomic<bool> fine{false};  ///< the cheap clock did not serve the last time
+
+  Binding() = default;
+  /// REQUIRES, here and below: neither is in use meanwhile.
+  Binding(const Binding& other) noexcept { *this = other; }
+  Binding& operator=(const Binding& other) noexcept {
+    owner = other.owner;
+    hash = other.hash;
+    slot.store(other.slot.load(std::memory_order_relaxed), std::memory_order_relaxed);  // see above
+    fine.store(other.fine.load(std::memory_order_relaxed), std::memory_order_relaxed);  // see above
+    return *this;
+  }
+  ~Binding() = default;
 };
 
 /// One operation on one key. Views: the key's bytes and the binding must live until

@@ -49,6 +49,32 @@ class Completion {
   /// Delivers an error about `step`.
   void fail(std::error_code error, std::uint16_t step = 0) noexcept;
 
+  /// What decide() waits for: the places of a decision and its error.
+  struct Blocked {
+    Decision* decision;
+    std::error_code* error;
+    bool answered = false;  ///< by placed()
+
+    static void deliver(void* self, const Outcome& outcome) noexcept;
+  };
+  explicit Completion(Blocked& blocked) noexcept
+      : Completion(&Blocked::deliver, static_cast<void*>(&blocked)) {}
+
+  /// A short way for stores that answer before execute() returns: if the caller is blocked and
+  /// wants a decision only, its place, else null. The decision there is not allowed yet; fill it
+  /// in and call placed(). It saves copying an outcome.
+  [[nodiscard]] Decision* place() const noexcept {
+    return function_ == &Blocked::deliver ? static_cast<Blocked*>(context_)->decision : nullptr;
+  }
+  /// Delivers what was filled in. REQUIRES: place() is not null, and execute() has been called by
+  /// this thread and has not returned.
+  void placed(const std::error_code& error) noexcept {
+    auto& blocked = *static_cast<Blocked*>(context_);
+    *blocked.error = error;
+    blocked.answered = true;
+    function_ = nullptr;
+  }
+
  private:
   Function function_;
   void* context_;
@@ -73,16 +99,6 @@ class Store {
   /// may share one reading of its clock among them. By default, execute() of each in turn.
   /// REQUIRES: both spans of the same size.
   virtual void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept;
-
-  /// The short way for a blocking caller: a store that can answer this plan at once and without I/O
-  /// fills `decision`, sets or clears `error` and returns true. By default, and for plans that it
-  /// would rather execute(), a store returns false and has done nothing.
-  virtual bool decide_now(const Plan& plan, Decision& decision, std::error_code& error) noexcept;
-
-  /// The same for plans that do not depend on each other, all of them or none.
-  /// REQUIRES: three spans of the same size.
-  virtual bool decide_batch_now(std::span<const Plan> plans, std::span<Decision> decisions,
-                                std::span<std::error_code> errors) noexcept;
 
   /// The clock that decisions are made on, and waiting is to be measured on.
   [[nodiscard]] virtual Clock& clock() noexcept = 0;

@@ -89,9 +89,14 @@ class TokenBucket {
   Arguments args_{};  // cost, the last, is filled in by each call
 };
 
-/// A TokenBucket for one key. Thread-safe; movable. REQUIRES: the store outlives it.
+/// A TokenBucket for one key. Thread-safe; movable while no other thread uses it, and no step of it
+/// is in use. REQUIRES: the store outlives it.
 class BoundTokenBucket {
  public:
+  BoundTokenBucket(BoundTokenBucket&& other) noexcept;
+  BoundTokenBucket& operator=(BoundTokenBucket&& other) noexcept;
+  ~BoundTokenBucket() = default;
+
   Decision try_acquire(Cost cost = 1) const { return decide(*store_, take(cost)); }
   Decision try_acquire(std::error_code& error) const noexcept {
     return decide(*store_, take(), error);
@@ -108,22 +113,20 @@ class BoundTokenBucket {
 
  private:
   friend class TokenBucket;
-  struct Bound {
-    std::string tag;
-    std::string name;
-    Binding binding;
-  };
 
   BoundTokenBucket(Store& store, const Key& key, const Arguments& args);
   [[nodiscard]] Step step(const Operation& operation, Cost cost) const noexcept {
-    Step result{&operation, Key{bound_->tag, bound_->name}, args_, &bound_->binding};
+    Step result{&operation, key_, args_, &binding_};
     result.args[4] = cost.value();
     return result;
   }
 
+  // In one piece, so that a limiter that is cold costs as few misses as can be.
   Store* store_;
-  std::unique_ptr<Bound> bound_;
+  mutable Binding binding_;  // what the store remembers
+  Key key_;                  // its bytes are in bytes_
   Arguments args_;
+  std::unique_ptr<char[]> bytes_;
 };
 
 }  // namespace sluice

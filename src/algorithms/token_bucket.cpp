@@ -48,15 +48,36 @@ Verdict allowed(const Moment& m, const Args& args, Word level, Word now) noexcep
           m.at - now + ceil_div(level, args.refill)};
 }
 
-}  // namespace
+/// True if the answer stays the same until `now + lag`; see TokenBucketRule::take_lagging().
+bool settles(const State& state, const Moment& m, const Args& args, Word want, Word now,
+             Word lag) noexcept {
+  const Word drained = std::min(lag, args.full_after) * args.refill;
+  if (want > m.limit) return want - m.limit > drained;
+  // A stamp that was given up cut the level down to what it is at `now`, not a moment later.
+  return m.level > drained && state.stamp - TokenBucketRule::max_ahead <= now;
+}
 
-Verdict TokenBucketRule::take(State& state, const Args& args, Word now) noexcept {
-  if (const Word status = check(args); status < 0) return {status, 0, 0, 0};
+/// take(), or take_lagging() if there is a lag. Inlined into both: a verdict that is handed on
+/// through memory would cost as much as the rule.
+[[gnu::always_inline]] inline Verdict taken(State& state, const Args& args, Word now,
+                                            Word lag) noexcept {
+  if (const Word status = TokenBucketRule::check(args); status < 0) return {status, 0, 0, 0};
   const Moment m = moment(state, args, now);
   const Word want = m.level + m.charge;
+  if (lag > 0 && !settles(state, m, args, want, now, lag)) return {Verdict::unsettled, 0, 0, 0};
   if (want > m.limit) return refused(m, args, want, now);
   if (args.cost > 0) state = {want, m.at};
   return allowed(m, args, want, now);
+}
+
+}  // namespace
+
+Verdict TokenBucketRule::take(State& state, const Args& args, Word now) noexcept {
+  return taken(state, args, now, 0);
+}
+
+Verdict TokenBucketRule::take_lagging(State& state, const Args& args, Word now, Word lag) noexcept {
+  return taken(state, args, now, lag);
 }
 
 Verdict TokenBucketRule::peek(const State& state, const Args& args, Word now) noexcept {
@@ -73,53 +94,43 @@ Word TokenBucketRule::check(const Args& args) noexcept {
   return Verdict::allowed;
 }
 
-bool TokenBucketRule::settled(const State& state, const Args& args, Word from,
-                              Word until) noexcept {
-  if (check(args) < 0 || state.stamp > from + max_ahead) return false;
-  const Word limit = args.capacity * args.period;
-  const Word charge = args.cost * args.period;
-  const Word elapsed = std::max(until - state.stamp, Word{0});
-  if (elapsed >= args.full_after) return false;
-  const Word level = std::min(state.level, limit);
-  const Word last = level - elapsed * args.refill;
-  if (last <= 0) return false;
-  if (last + charge > limit) return true;  // refused at `until`, so before as well
-  const Word first = level - std::max(from - state.stamp, Word{0}) * args.refill;
-  return first + charge <= limit;  // allowed at `from`, so later as well
-}
-
 namespace {
 
-bool settled_take(const StateWords& words, const Arguments& args, Word from, Word until) noexcept {
-  return TokenBucketRule::settled(detail::unpack<State>(words), detail::unpack<Args>(args), from,
-                                  until);
+// Word by word, so that nothing is copied: the compiler would move two words at once and then wait
+// for the one of them that the caller has just written.
+State state_of(const StateWords& words) noexcept { return {words[0], words[1]}; }
+Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4]}; }
+
+Verdict apply_take_lagging(StateWords& words, const Arguments& args, Word now, Word lag) noexcept {
+  State state = state_of(words);
+  const Verdict verdict = TokenBucketRule::take_lagging(state, args_of(args), now, lag);
+  words = {state.level, state.stamp};
+  return verdict;
 }
 
 Verdict apply_take(StateWords& words, const Arguments& args, Word now) noexcept {
-  auto state = detail::unpack<State>(words);
-  const Verdict verdict = TokenBucketRule::take(state, detail::unpack<Args>(args), now);
-  detail::pack(words, state);
+  State state = state_of(words);
+  const Verdict verdict = TokenBucketRule::take(state, args_of(args), now);
+  words = {state.level, state.stamp};
   return verdict;
 }
 
 Verdict apply_peek(StateWords& words, const Arguments& args, Word now) noexcept {
-  return TokenBucketRule::peek(detail::unpack<State>(words), detail::unpack<Args>(args), now);
+  return TokenBucketRule::peek(state_of(words), args_of(args), now);
 }
 
-Word check_cost(const Arguments& args) noexcept {
-  return TokenBucketRule::check(detail::unpack<Args>(args));
-}
+Word check_cost(const Arguments& args) noexcept { return TokenBucketRule::check(args_of(args)); }
 
 /// The stamp may be ahead of the clock by max_ahead when it is written.
 Word keep(const Arguments& args) noexcept {
-  return detail::unpack<Args>(args).full_after + TokenBucketRule::max_ahead;
+  return args_of(args).full_after + TokenBucketRule::max_ahead;
 }
 
 }  // namespace
 
 constinit const Operation token_bucket_take{
-    "token_bucket.take", 0, StateKind::token_bucket, true, 5, 2, apply_take, check_cost, keep,
-    settled_take};
+    "token_bucket.take", 0,    StateKind::token_bucket, true, 5, 2, apply_take,
+    check_cost,          keep, apply_take_lagging};
 constinit const Operation token_bucket_peek{
     "token_bucket.peek", 1, StateKind::token_bucket, false, 5, 2, apply_peek, check_cost, keep};
 

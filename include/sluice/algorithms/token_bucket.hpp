@@ -50,11 +50,12 @@ struct TokenBucketRule {
   /// allowed (1), or the negative code of a cost that can never be admitted.
   [[nodiscard]] static Word check(const Args& args) noexcept;
 
-  /// True if take() has the same answer at every instant from `from` to `until` and a charge at any
-  /// of them drains along the same line, which is so as long as the bucket does not drain empty in
-  /// between. See Operation::settled. REQUIRES: from <= until.
-  [[nodiscard]] static bool settled(const State& state, const Args& args, Word from,
-                                    Word until) noexcept;
+  /// take() by a clock that is up to `lag` microseconds behind; see Operation::apply_lagging. A
+  /// refusal is settled if retry_after lies beyond the lag. A grant is settled if what was spent
+  /// before it does not drain empty within the lag: then a charge at any instant of it drains along
+  /// the same line.
+  [[nodiscard]] static Verdict take_lagging(State& state, const Args& args, Word now,
+                                            Word lag) noexcept;
 
   /// The arguments for this quota.
   [[nodiscard]] static Args args(const Quota& quota, Cost cost) noexcept {
