@@ -135,16 +135,17 @@ const char* parse_client(Cursor& cursor, LogLine& line) {
   return nullptr;
 }
 
-const char* parse_tail(Cursor& cursor) {
+/// True if what is left are bare and quoted fields, separated by one space each.
+bool take_tail(Cursor& cursor) {
   while (!cursor.at_end()) {
-    if (!cursor.take(" ")) return "fields are not separated by one space";
+    if (!cursor.take(" ")) return false;
     if (cursor.rest().starts_with('"')) {
-      if (!cursor.take_quoted()) return "a quoted field does not end";
+      if (!cursor.take_quoted()) return false;
     } else if (cursor.take_bare().empty() && !cursor.at_end()) {
-      return "fields are not separated by one space";
+      return false;
     }
   }
-  return nullptr;
+  return true;
 }
 
 }  // namespace
@@ -172,7 +173,8 @@ const char* parse_log_line(std::string_view text, LogLine& line) {
                        bytes.find_first_not_of("0123456789") != std::string_view::npos)) {
     return "the size is neither a number nor \"-\"";
   }
-  return parse_tail(cursor);
+  line.damaged_tail = !take_tail(cursor);
+  return nullptr;
 }
 
 namespace {
@@ -191,6 +193,7 @@ class Collector {
     if (fault != nullptr) return refuse(text, fault);
     if (log_.requests.size() == UINT32_MAX) throw std::length_error("more than 2^32 - 1 requests");
     note_offset(line.utc_offset);
+    if (line.damaged_tail) ++log_.damaged_tails;
     if (line.second < latest_) ++log_.out_of_order;
     latest_ = std::max(latest_, line.second);
     log_.requests.push_back({line.second, client_of(line.client)});
@@ -207,10 +210,8 @@ class Collector {
 
  private:
   void refuse(std::string_view text, const char* fault) {
-    if (++log_.unreadable > 1) return;
-    log_.first_unreadable = number_;
-    log_.reason = fault;
-    log_.excerpt = printable(text, 60);
+    if (++log_.unreadable > most_unreadable_shown) return;
+    log_.first_unreadable.push_back({number_, fault, printable(text, 60)});
   }
 
   void note_offset(std::int64_t offset) {

@@ -17,11 +17,14 @@ struct LogLine {
   std::string_view client;      ///< 1 to 255 printable characters
   std::int64_t second = 0;      ///< since 1970-01-01 00:00 UTC, in years 1970 to 2111
   std::int64_t utc_offset = 0;  ///< of the stamp, in seconds
+  bool damaged_tail = false;    ///< what follows the bytes does not read
 };
 
 /// Reads `client ident user [17/May/2015:10:05:03 +0000] "request" status bytes`, and whatever
-/// bare or quoted fields follow (the Combined format has two: referer and user agent). Returns why
-/// the line is not that, or null if `line` was filled. O(bytes), no allocation.
+/// bare or quoted fields follow (the Combined format has two: referer and user agent). A line that
+/// is cut or garbled behind `bytes` was a request all the same, whose client and time are known:
+/// it is read, with damaged_tail. Returns why the line is not that, or null if `line` was filled.
+/// O(bytes), no allocation.
 [[nodiscard]] const char* parse_log_line(std::string_view text, LogLine& line);
 
 /// A line longer than this is unreadable.
@@ -33,18 +36,27 @@ struct LogRequest {
   std::uint32_t client;  ///< place in AccessLog::clients
 };
 
+/// A line that is not a request.
+struct UnreadableLine {
+  std::uint64_t number;  ///< from 1, counting all lines
+  std::string reason;
+  std::string excerpt;  ///< how the line begins, printable
+};
+
+/// So many unreadable lines are kept to be shown.
+inline constexpr std::size_t most_unreadable_shown = 3;
+
 /// A whole log, in memory: 16 bytes a request, and the clients.
 struct AccessLog {
   std::vector<LogRequest> requests;  ///< in the order of their stamps; equal stamps as they stood
   std::vector<std::string> clients;
-  std::uint64_t lines = 0;             ///< not counting blank ones
-  std::uint64_t unreadable = 0;        ///< lines
-  std::uint64_t out_of_order = 0;      ///< requests whose stamp lay before one that stood earlier
-  std::uint64_t first_unreadable = 0;  ///< the line's number, from 1, counting all lines
-  std::string reason;                  ///< why that line is unreadable
-  std::string excerpt;                 ///< how that line begins, printable
-  bool one_offset = true;              ///< every stamp has the same UTC offset
-  std::int64_t utc_offset = 0;         ///< that offset, in seconds; 0 if they differ
+  std::uint64_t lines = 0;          ///< not counting blank ones
+  std::uint64_t unreadable = 0;     ///< lines
+  std::uint64_t damaged_tails = 0;  ///< requests, see parse_log_line()
+  std::uint64_t out_of_order = 0;   ///< requests whose stamp lay before one that stood earlier
+  std::vector<UnreadableLine> first_unreadable;  ///< at most most_unreadable_shown
+  bool one_offset = true;                        ///< every stamp has the same UTC offset
+  std::int64_t utc_offset = 0;                   ///< that offset, in seconds; 0 if they differ
 };
 
 /// Is told how many lines have been read, now and then.

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstdint>
+
 namespace sluice::tool {
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
@@ -17,6 +20,20 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
     return 1;
   }
+}
+
+CLI::Validator whole_number() {
+  return {[](std::string& text) {
+            std::uint64_t value = 0;
+            const char* end = text.data() + text.size();
+            const auto [stopped, error] = std::from_chars(text.data(), end, value);
+            if (error != std::errc{} || stopped != end) {
+              return fmt::format("must be 0 to {}, got {}", UINT64_MAX, text);
+            }
+            text = fmt::format("{}", value);
+            return std::string();
+          },
+          "0 to 2^64 - 1"};
 }
 
 }  // namespace sluice::tool

@@ -11,4 +11,7 @@ namespace sluice::tool {
 [[nodiscard]] int parse_and_run(CLI::App& app, int argc, char** argv,
                                 const std::function<int()>& run);
 
+/// Accepts decimal numbers that fit in 64 bits, which CLI11 would wrap, cut or read as octal.
+[[nodiscard]] CLI::Validator whole_number();
+
 }  // namespace sluice::tool

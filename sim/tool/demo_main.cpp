@@ -35,7 +35,8 @@ int main(int argc, char** argv) try {
   std::string worker;
   bool redis = false;
   auto* seed = app.add_option("--seed", options.seed, "Seed of everything drawn in the simulation")
-                   ->capture_default_str();
+                   ->capture_default_str()
+                   ->transform(whole_number());
   auto* minutes = app.add_option("--minutes", options.minutes, "Simulated time")
                       ->capture_default_str()
                       ->check(CLI::Range(1, 1440));

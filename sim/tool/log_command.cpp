@@ -55,9 +55,13 @@ int complain(const std::string& file, const std::string& what) {
 }
 
 void print_unreadable(const AccessLog& log, std::FILE* out) {
-  if (log.unreadable == 0) return;
-  fmt::print(out, "  first unreadable  line {}: {}\n                    {}\n",
-             thousands(log.first_unreadable), log.reason, log.excerpt);
+  const char* heading =
+      log.unreadable > log.first_unreadable.size() ? "first unreadable" : "unreadable";
+  for (const UnreadableLine& line : log.first_unreadable) {
+    fmt::print(out, "  {:<16}  line {}: {}\n                    {}\n", heading,
+               thousands(line.number), line.reason, line.excerpt);
+    heading = "";
+  }
 }
 
 void print_summary(const LogOptions& options, const AccessLog& log) {
@@ -71,6 +75,10 @@ void print_summary(const LogOptions& options, const AccessLog& log) {
   fmt::print("  lines             {} read, {} unreadable\n", thousands(log.lines),
              thousands(log.unreadable));
   print_unreadable(log, stdout);
+  if (log.damaged_tails > 0) {
+    fmt::print("  damaged tail      {}, counted: only what follows the size is broken\n",
+               plural(log.damaged_tails, "request"));
+  }
   fmt::print("  out of order      {}, put in the order of their stamps\n",
              plural(log.out_of_order, "request"));
   fmt::print("  busiest minute    {}, {}\n\n", moment(start, offset, false),
@@ -160,13 +168,39 @@ AccessLog read(const std::string& name) {
   });
 }
 
+/// Takes the lists apart. Throws std::invalid_argument if one has an empty element.
+std::vector<std::string> split(const std::vector<std::string>& lists) {
+  std::vector<std::string> elements;
+  for (const std::string& list : lists) {
+    for (std::size_t from = 0; from <= list.size();) {
+      const std::size_t to = std::min(list.find(',', from), list.size());
+      if (to == from) {
+        throw std::invalid_argument(
+            fmt::format("--quota {}: {}", printable(list, 60),
+                        list.empty() ? "it is empty"
+                                     : "there is no quota before, between or after the commas"));
+      }
+      elements.push_back(list.substr(from, to - from));
+      from = to + 1;
+    }
+  }
+  return elements;
+}
+
 std::vector<NamedQuota> parse_quotas(const LogOptions& options) {
   std::vector<NamedQuota> quotas;
-  if (options.quotas.size() > most_quotas) {
-    throw std::invalid_argument(fmt::format("at most {} quotas can be compared, got {}",
-                                            most_quotas, options.quotas.size()));
+  const std::vector<std::string> texts = split(options.quotas);
+  if (texts.size() > most_quotas) {
+    throw std::invalid_argument(
+        fmt::format("at most {} quotas can be compared, got {}", most_quotas, texts.size()));
   }
-  for (const std::string& text : options.quotas) {
+  if (options.burst > 0 && std::ranges::all_of(texts, [](const std::string& text) {
+        return text.find(':') != std::string::npos;
+      })) {
+    throw std::invalid_argument(fmt::format(
+        "--burst {}: every --quota names a burst of its own after the colon", options.burst));
+  }
+  for (const std::string& text : texts) {
     try {
       quotas.push_back(parse_named_quota(text, options.burst));
     } catch (const std::invalid_argument& error) {
@@ -205,7 +239,8 @@ int report(const LogOptions& options, const std::vector<NamedQuota>& quotas) {
 
 }  // namespace
 
-std::vector<std::string> default_quotas() {
+std::vector<std::string> default_quotas(bool with_burst) {
+  if (!with_burst) return {"10/min", "30/min", "60/min", "120/min"};
   return {"10/min:10", "30/min:10", "60/min:20", "120/min:30"};
 }
 

@@ -8,16 +8,17 @@ namespace sluice::tool {
 
 /// What the user asked for.
 struct LogOptions {
-  std::string file;  ///< "-" is the standard input
-  std::vector<std::string> quotas;
-  std::int64_t burst = 0;  ///< of quotas that name none; 0: as many as the quota's count
+  std::string file;                 ///< "-" is the standard input
+  std::vector<std::string> quotas;  ///< each may hold several, separated by commas
+  std::int64_t burst = 0;           ///< of quotas that name none; 0: as many as the quota's count
   std::size_t top = 10;
 };
 
 inline constexpr std::size_t most_quotas = 16;
 
-/// The quotas that are compared if the user named none.
-[[nodiscard]] std::vector<std::string> default_quotas();
+/// The quotas that are compared if the user named none: each with its own burst, or without any if
+/// the user asked for one.
+[[nodiscard]] std::vector<std::string> default_quotas(bool with_burst = true);
 
 /// Prints the report on the standard output, or what is wrong on the standard error. Returns the
 /// exit code: 0, 1 if there was nothing to read, 2 if the options make no sense.

@@ -22,23 +22,27 @@ int main(int argc, char** argv) try {
       "  sluice-sim log access.log --quota 30/min --burst 10\n"
       "  sluice-sim log access.log --quota 30/min:10,60/min:20,1000/h");
   command->add_option("FILE", log.file, "The log; - is the standard input")->required();
-  command
-      ->add_option("--quota", log.quotas,
-                   "COUNT/PERIOD or COUNT/PERIOD:BURST, such as 30/min or 25/5s:10;\n"
-                   "several, separated by commas or each with\n"
-                   "its own --quota, are compared in a table")
-      ->default_val(default_quotas())
-      ->allow_extra_args(false)
-      ->delimiter(',');
+  const CLI::Option* quota =
+      command
+          ->add_option("--quota", log.quotas,
+                       "COUNT/PERIOD or COUNT/PERIOD:BURST, such as 30/min or 25/5s:10;\n"
+                       "several, separated by commas or each with\n"
+                       "its own --quota, are compared in a table")
+          ->default_val(default_quotas())
+          ->allow_extra_args(false);
   command
       ->add_option("--burst", log.burst,
-                   "Burst of the quotas that name none (default: their COUNT)")
+                   "Burst of the quotas that name none (default: their COUNT);\n"
+                   "without --quota, of each quota that is compared")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 52));
   command->add_option("--top", log.top, "How many clients to list")
       ->default_val(10)
       ->check(CLI::Range(0, 1000));
 
-  return parse_and_run(app, argc, argv, [&] { return run_log(log); });
+  return parse_and_run(app, argc, argv, [&] {
+    if (quota->count() == 0) log.quotas = default_quotas(log.burst == 0);
+    return run_log(log);
+  });
 } catch (...) {
   std::fputs("sluice-sim: no memory for the command line\n", stderr);
   return 1;

@@ -15,10 +15,11 @@ namespace sluice::tool {
 /// "1,234,567".
 [[nodiscard]] std::string thousands(std::uint64_t number);
 
-/// "12.34 %" with `digits` decimals, rounded down so that only all of it is 100 %; "-" of nothing.
+/// "12.34 %" with `digits` decimals, rounded half up, but so that only all of it is 100.0 % and
+/// only none of it 0.0 %; "-" of nothing.
 [[nodiscard]] std::string percent(std::uint64_t part, std::uint64_t whole, unsigned digits = 1);
 
-/// "1.60": a quotient with two decimals; "-" of nothing.
+/// "1.60": a quotient with two decimals, rounded half up; "-" of nothing.
 [[nodiscard]] std::string ratio(std::uint64_t part, std::uint64_t whole);
 
 /// Three digits and a unit: "250 us", "12.3 ms", "3.28 s", "3m 40s", "2h".

@@ -74,11 +74,10 @@ TEST_CASE("numbers are printed as people read them") {
   CHECK(thousands(999) == "999");
   CHECK(thousands(1'000) == "1,000");
   CHECK(thousands(12'345'678) == "12,345,678");
-  CHECK(percent(999'999, 1'000'000) == "99.9 %");
-  CHECK(percent(1, 1) == "100.0 %");
-  CHECK(percent(1, 3, 2) == "33.33 %");
-  CHECK(percent(1, 0) == "-");
   CHECK(ratio(3, 2) == "1.50");
+  CHECK(ratio(2, 3) == "0.67");
+  CHECK(ratio(0, 3) == "0.00");
+  CHECK(ratio(1, 0) == "-");
   CHECK(duration(999us) == "999 us");
   CHECK(duration(1ms) == "1.00 ms");
   CHECK(duration(999'499us) == "999 ms");
@@ -93,6 +92,23 @@ TEST_CASE("numbers are printed as people read them") {
   CHECK(plural(2'000, "process") == "2,000 processes");
   CHECK(printable("a\x1b\n", 60) == "a\\x1b\\x0a");
   CHECK(printable("abcdef", 3) == "abc...");
+}
+
+TEST_CASE("percentages are rounded half up, but only all is 100 % and only none is 0 %") {
+  CHECK(percent(9'740, 9'999) == "97.4 %");
+  CHECK(percent(259, 9'999) == "2.6 %");
+  CHECK(percent(1, 3, 2) == "33.33 %");
+  CHECK(percent(2, 3) == "66.7 %");
+  CHECK(percent(1, 800) == "0.1 %");    // 0.125
+  CHECK(percent(3, 2'000) == "0.2 %");  // 0.15
+  CHECK(percent(1, 1) == "100.0 %");
+  CHECK(percent(0, 7) == "0.0 %");
+  CHECK(percent(999'999, 1'000'000) == "99.9 %");
+  CHECK(percent(1, 1'000'000) == "0.1 %");
+  CHECK(percent(99'999, 100'000, 2) == "99.99 %");
+  CHECK(percent(1'000'001, 1'000'000) == "100.1 %");
+  CHECK(percent(UINT64_MAX - 1, UINT64_MAX) == "99.9 %");
+  CHECK(percent(1, 0) == "-");
 }
 
 TEST_CASE("a table's columns are as wide as their widest cell") {

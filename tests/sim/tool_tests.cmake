@@ -15,20 +15,31 @@ set(demo $<TARGET_FILE:sluice-demo>)
 set(small "${CMAKE_CURRENT_SOURCE_DIR}/small.log")
 set(scratch "${CMAKE_CURRENT_BINARY_DIR}")
 file(WRITE "${scratch}/empty.log" "")
-file(WRITE "${scratch}/nonsense.log" "no\nline\nof this is a log\n")
+file(WRITE "${scratch}/nonsense.log" "no\nline of it\nis of\na log\n")
+set(head "192.0.2.7 - - [28/Feb/2024:23:59:58 +0100] \"GET / HTTP/1.1\" 200 512")
+file(WRITE "${scratch}/cut.log" "${head} \"-\" \"cut aga\n${head} \"http://cut\n${head}\n")
 
 sluice_tool_test(log_one_quota CODE 0
-  OUT "6 requests of 2 clients.*8 read, 2 unreadable.*line 5: there is no \\[stamp\\].*1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests.*1/min +2 +4  66.6 % +2  33.3 % +1 .*192.0.2.7 +4 +2  50.0 %"
+  OUT "6 requests of 2 clients.*8 read, 2 unreadable\n  unreadable +line 5: there is no \\[stamp\\]\n +this line is not a log line\n +line 7: there is no such day in that month\n +192.0.2.7 - - .30/Feb/2024[^\n]*\n  out of order +1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests.*1/min +2 +4  66.7 % +2  33.3 % +1 .*192.0.2.7 +4 +2  50.0 %"
   COMMAND ${log} ${small} --quota 1/min --burst 2)
 sluice_tool_test(log_several_quotas CODE 0 OUT "1/min +2 +4 .*1/s +1 +5 .*60/h +60 +6 .*1/min:2 .*1/s:1 "
   COMMAND ${log} --quota 1/min:2,1/s --quota 60/h ${small})
 sluice_tool_test(log_default_quotas CODE 0 OUT "No client was refused anything" COMMAND ${log} ${small})
+sluice_tool_test(log_burst_of_default_quotas CODE 0
+  OUT "10/min +1 +2 .*30/min +1 +3 .*60/min +1 +5 .*120/min +1 +5 .*10/min:1 .*120/min:1 "
+  COMMAND ${log} ${small} --burst 1)
+sluice_tool_test(log_burst_of_no_quota CODE 2 ERR "--burst 1: every --quota names a burst of its own"
+  COMMAND ${log} ${small} --burst 1 --quota 30/min:10,60/min:20)
+sluice_tool_test(log_damaged_tails CODE 0
+  OUT "3 requests of 1 client\n.*3 read, 0 unreadable\n  damaged tail +2 requests, counted"
+  COMMAND ${log} ${scratch}/cut.log)
 sluice_tool_test(log_standard_input CODE 0 OUT "standard input: 6 requests" INPUT ${small}
   COMMAND ${log} -)
 sluice_tool_test(log_missing_file CODE 1 ERR "absent.log: .*No such file" COMMAND ${log} ${scratch}/absent.log)
 sluice_tool_test(log_folder CODE 1 ERR "Is a directory" COMMAND ${log} ${scratch})
 sluice_tool_test(log_empty CODE 1 ERR "there is nothing in it" COMMAND ${log} ${scratch}/empty.log)
-sluice_tool_test(log_nonsense CODE 1 ERR "no line of 3 is.*line 1: there is no second field"
+sluice_tool_test(log_nonsense CODE 1 
+  ERR "no line of 4 is.*first unreadable +line 1: there is no second field\n +no\n +line 2: [^\n]*\n +line of it\n +line 3: [^\n]*\n +is of\n$"
   COMMAND ${log} ${scratch}/nonsense.log)
 sluice_tool_test(log_binary CODE 1 ERR "no line of .* is in the Common" COMMAND ${log} ${demo})
 sluice_tool_test(log_no_file CODE 2 ERR "FILE is required" COMMAND ${log})
@@ -36,6 +47,11 @@ sluice_tool_test(log_bad_quota CODE 2 ERR "--quota 30/fortnight: .*COUNT/PERIOD"
   COMMAND ${log} ${small} --quota 30/fortnight)
 sluice_tool_test(log_zero_quota CODE 2 ERR "--quota 0/min: count must be 1 or more, got 0"
   COMMAND ${log} ${small} --quota 0/min)
+foreach(list "30/min," ",30/min" "30/min,,60/min" ",")
+  string(MAKE_C_IDENTIFIER "${list}" name)
+  sluice_tool_test(log_empty_quota_${name} CODE 2 ERR "--quota ${list}: there is no quota before, between or after the commas"
+    COMMAND ${log} ${small} --quota ${list})
+endforeach()
 sluice_tool_test(log_bad_burst CODE 2 ERR "--burst" COMMAND ${log} ${small} --quota 1/min --burst 0)
 sluice_tool_test(log_too_many_quotas CODE 2 ERR "at most 16 quotas"
   COMMAND ${log} ${small} --quota 1/s,2/s,3/s,4/s,5/s,6/s,7/s,8/s,9/s,10/s,11/s,12/s,13/s,14/s,15/s,16/s,17/s)
@@ -48,7 +64,7 @@ sluice_tool_test(sim_help CODE 0 OUT "access log" COMMAND $<TARGET_FILE:sluice-s
 set(real "${PROJECT_SOURCE_DIR}/../shared/data/apache_access.log")
 if(EXISTS "${real}")
   sluice_tool_test(log_real CODE 0
-    OUT "9,999 requests of 1,753 clients.*10,000 read, 1 unreadable.*30/min +10 +9,740  97.4 % +259 "
+    OUT "10,000 requests of 1,753 clients.*10,000 read, 0 unreadable.*damaged tail +1 request, counted.*30/min +10 +9,741  97.4 % +259 +2.6 %"
     COMMAND ${log} ${real} --quota 30/min --burst 10)
 endif()
 
@@ -60,7 +76,11 @@ sluice_tool_test(demo_no_minutes CODE 2 ERR "--minutes: Value 0 not in range 1 t
   COMMAND ${demo} --minutes 0)
 sluice_tool_test(demo_too_many_workers CODE 2 ERR "--workers: Value 2001 not in range 1 to 2000"
   COMMAND ${demo} --workers 2001)
-sluice_tool_test(demo_bad_seed CODE 2 ERR "--seed" COMMAND ${demo} --seed minus)
+foreach(seed minus -1 +1 0x10 1.5 18446744073709551616)
+  sluice_tool_test(demo_bad_seed_${seed} CODE 2
+    ERR "--seed: .*must be 0 to 18446744073709551615, got [${seed}]+\nRun with --help" COMMAND ${demo} --seed ${seed})
+endforeach()
+sluice_tool_test(demo_seed_is_decimal CODE 0 OUT "seed 10;" COMMAND ${demo} --seed 010 --minutes 1)
 sluice_tool_test(demo_redis_and_file CODE 2 ERR "excludes" COMMAND ${demo} --redis ${small})
 if(SLUICE_REDIS)
   sluice_tool_test(demo_redis CODE 0 OUT "4 real processes.*admitted.*The quota was kept" COMMAND ${demo} --redis)
