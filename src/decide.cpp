@@ -7,46 +7,33 @@
 namespace sluice {
 namespace {
 
-/// An address that tells threads apart.
-const void* this_thread() noexcept {
-  static thread_local char mark;
-  return &mark;
-}
-
-/// The calls that one blocked thread waits for. What completes on the waiting thread itself costs
-/// no atomic operation; what completes elsewhere is counted under the mutex.
+/// The calls that one blocked thread waits for and that other threads complete. What completes on
+/// the waiting thread itself needs no atomic operation, and is not counted here.
 class Group {
  public:
   void arrive() noexcept {
-    if (this_thread() == owner_) {
-      ++local_;
-      return;
-    }
     // The waiter takes the mutex before it goes on, so this object outlives the notification.
     const std::lock_guard lock(mutex_);
-    if (++remote_ != awaited_) return;
+    if (++arrived_ != awaited_) return;
     over_.store(true, std::memory_order_release);
     over_.notify_one();
   }
 
   /// Sleeps once, however many calls it waits for.
   void wait_for(std::size_t calls) noexcept {
-    if (local_ == calls) return;
     {
       const std::lock_guard lock(mutex_);
-      awaited_ = calls - local_;
-      if (remote_ == awaited_) return;
+      awaited_ = calls;
+      if (arrived_ == awaited_) return;
     }
     over_.wait(false, std::memory_order_acquire);
     const std::lock_guard lock(mutex_);
   }
 
  private:
-  const void* owner_ = this_thread();
-  std::size_t local_ = 0;
   std::mutex mutex_;
-  std::size_t remote_ = 0;   // guarded by mutex_
-  std::size_t awaited_ = 0;  // guarded by mutex_; of the remote ones, once the owner waits
+  std::size_t arrived_ = 0;  // guarded by mutex_
+  std::size_t awaited_ = 0;  // guarded by mutex_; zero until the owner waits
   std::atomic<bool> over_{false};
 };
 
@@ -63,11 +50,17 @@ struct Call : Completion::Blocked {
 
 }  // namespace
 
+void Completion::Blocked::arrive() noexcept { static_cast<Call*>(this)->group->arrive(); }
+
 void Completion::Blocked::deliver(void* self, const Outcome& outcome) noexcept {
-  const Call& call = *static_cast<Call*>(static_cast<Blocked*>(self));
-  *call.error = outcome.error;
-  *call.decision = outcome.decision;
-  call.group->arrive();
+  auto& blocked = *static_cast<Blocked*>(self);
+  *blocked.error = outcome.error;
+  *blocked.decision = outcome.decision;
+  if (blocked.thread == detail::this_thread()) {
+    blocked.answered = true;
+  } else {
+    blocked.arrive();
+  }
 }
 
 Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept {
@@ -96,7 +89,7 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error,
   Group group;
   Call call{{&result, &error}, &group, each};
   store.execute(plan, Completion(&Call::deliver_each, &call));
-  group.wait_for(1);
+  if (!call.answered) group.wait_for(1);
   return result;
 }
 
@@ -128,7 +121,8 @@ void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> r
   std::destroy_n(done, plans.size());
   const auto answered =
       std::count_if(calls, calls + plans.size(), [](const Call& call) { return call.answered; });
-  group.wait_for(plans.size() - static_cast<std::size_t>(answered));
+  const std::size_t elsewhere = plans.size() - static_cast<std::size_t>(answered);
+  if (elsewhere > 0) group.wait_for(elsewhere);
 }
 
 }  // namespace
@@ -151,15 +145,15 @@ void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision>
 std::future<Decision> future_decide(Store& store, const Plan& plan) {
   std::promise<Decision> promise;
   auto future = promise.get_future();
-  async_decide(store, plan,
-               [promise = std::move(promise)](std::error_code error, Decision decision) mutable {
-                 if (error) {
-                   promise.set_exception(
-                       std::make_exception_ptr(std::system_error(error, "sluice::future_decide")));
-                 } else {
-                   promise.set_value(decision);
-                 }
-               });
+  decide_then(store, plan,
+              [promise = std::move(promise)](std::error_code error, Decision decision) mutable {
+                if (error) {
+                  promise.set_exception(
+                      std::make_exception_ptr(std::system_error(error, "sluice::future_decide")));
+                } else {
+                  promise.set_value(decision);
+                }
+              });
   return future;
 }
 

@@ -6,8 +6,7 @@
 namespace sluice {
 
 OwnedPlan::OwnedPlan(const Plan& plan)
-    : steps_(plan.steps().begin(), plan.steps().end()),
-      plan_(Plan(std::span<const Step>(steps_)).within(plan.timeout()).cancelled_by(plan.stop())) {
+    : steps_(plan.steps().begin(), plan.steps().end()), plan_(plan.with_steps(steps_)) {
   std::size_t size = 0;
   for (const Step& step : steps_) size += step.key.tag.size() + step.key.name.size();
   bytes_ = std::make_unique<char[]>(size);

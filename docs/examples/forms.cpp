@@ -19,7 +19,7 @@ int main() {
   if (bucket.try_acquire("alice", error)) ++admitted;
   if (error == Failure::unknown) std::cerr << "perhaps charged: " << error.message() << '\n';
 
-  bucket.async_try_acquire("alice", 1, [&](std::error_code, Decision d) { admitted += d.allowed; });
+  bucket.try_acquire_then("alice", 1, [&](std::error_code, Decision d) { admitted += d.allowed; });
 
   admitted += bucket.future_try_acquire("alice").get().allowed;
 

@@ -34,7 +34,7 @@ void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision>
 /// Calls `handler(std::error_code, Decision)` once: before this returns, or later on a thread of
 /// the store. The handler must not throw (std::terminate). One allocation.
 template <std::invocable<std::error_code, Decision> Handler>
-void async_decide(Store& store, const Plan& plan, Handler handler) {
+void decide_then(Store& store, const Plan& plan, Handler handler) {
   auto owned = std::make_unique<Handler>(std::move(handler));
   const auto run = [](void* context, const Outcome& outcome) noexcept {
     const std::unique_ptr<Handler> mine(static_cast<Handler*>(context));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <initializer_list>
 #include <span>
 #include <stop_token>
@@ -49,6 +50,7 @@ struct Step {
 ///     decide(store, {per_user.take("alice"), everyone.take("all")})
 ///     decide(store, Plan(steps).within(20ms))
 ///
+/// In a co_await, g++ 12 cannot keep a list in braces: name the steps in a std::array first.
 /// REQUIRES: 1 to max_steps steps, no two with the same key; on a Redis cluster, one tag.
 class Plan {
  public:
@@ -58,13 +60,17 @@ class Plan {
   Plan(const Step& step) noexcept : steps_(&step, 1) {}
   Plan(std::initializer_list<Step> steps) noexcept : steps_(steps.begin(), steps.size()) {}
   Plan(std::span<const Step> steps) noexcept : steps_(steps) {}
+  template <class Steps>
+  requires std::constructible_from < std::span<const Step>,
+  const Steps& > Plan(const Steps& steps) noexcept : steps_(steps) {}
   // NOLINTEND(google-explicit-constructor)
 
-  /// How long the answer may take, counted from execute(); zero means the store's own default.
-  /// Real time, also for a store whose clock is virtual; stores without I/O answer at once.
+  /// How long the answer may take, counted from execute(); with nothing left, the call ends in
+  /// Errc::timed_out. Real time, also for a store whose clock is virtual; stores without I/O answer
+  /// at once.
   [[nodiscard]] Plan within(Span timeout) const {
     Plan plan = *this;
-    plan.timeout_ = timeout;
+    plan.timeout_ = timeout > Span{0} ? timeout : none_left;
     return plan;
   }
 
@@ -76,11 +82,21 @@ class Plan {
     return plan;
   }
 
+  /// Other steps under the same conditions.
+  [[nodiscard]] Plan with_steps(std::span<const Step> steps) const {
+    Plan plan = *this;
+    plan.steps_ = steps;
+    return plan;
+  }
+
   [[nodiscard]] std::span<const Step> steps() const noexcept { return steps_; }
+  /// Zero: the store's own default. Negative: none is left.
   [[nodiscard]] Span timeout() const noexcept { return timeout_; }
   [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
 
  private:
+  static constexpr Span none_left{-1};
+
   std::span<const Step> steps_;
   Span timeout_{0};
   std::stop_token stop_{};

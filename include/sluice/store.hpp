@@ -11,6 +11,14 @@
 
 namespace sluice {
 
+namespace detail {
+/// An address that tells threads apart.
+[[nodiscard]] inline const void* this_thread() noexcept {
+  static thread_local char mark;
+  return &mark;
+}
+}  // namespace detail
+
 /// How a call ended. If `error` is set nothing else counts but `decision.step`, the step at fault.
 struct Outcome {
   std::error_code error;
@@ -53,9 +61,11 @@ class Completion {
   struct Blocked {
     Decision* decision;
     std::error_code* error;
-    bool answered = false;  ///< by placed()
+    const void* thread = detail::this_thread();
+    bool answered = false;  ///< on the blocked thread itself
 
     static void deliver(void* self, const Outcome& outcome) noexcept;
+    void arrive() noexcept;
   };
   explicit Completion(Blocked& blocked) noexcept
       : Completion(&Blocked::deliver, static_cast<void*>(&blocked)) {}
@@ -66,13 +76,16 @@ class Completion {
   [[nodiscard]] Decision* place() const noexcept {
     return function_ == &Blocked::deliver ? static_cast<Blocked*>(context_)->decision : nullptr;
   }
-  /// Delivers what was filled in. REQUIRES: place() is not null, and execute() has been called by
-  /// this thread and has not returned.
+  /// Delivers what was filled in. REQUIRES: place() is not null.
   void placed(const std::error_code& error) noexcept {
     auto& blocked = *static_cast<Blocked*>(context_);
-    *blocked.error = error;
-    blocked.answered = true;
     function_ = nullptr;
+    *blocked.error = error;
+    if (blocked.thread == detail::this_thread()) {
+      blocked.answered = true;
+    } else {
+      blocked.arrive();  // some store in front handed the completion to another thread
+    }
   }
 
  private:

@@ -39,10 +39,10 @@ class TokenBucket {
   }
 
   /// try_acquire() that calls `handler(std::error_code, Decision)` when it is decided; see
-  /// async_decide().
+  /// decide_then().
   template <class Handler>
-  void async_try_acquire(const Key& key, Cost cost, Handler handler) const {
-    async_decide(*store_, take(key, cost), std::move(handler));
+  void try_acquire_then(const Key& key, Cost cost, Handler handler) const {
+    decide_then(*store_, take(key, cost), std::move(handler));
   }
   /// try_acquire() as a future; a failure is a std::system_error in it.
   [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
@@ -55,6 +55,9 @@ class TokenBucket {
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
   Decision peek(const Key& key, Cost cost = 1) const { return decide(*store_, look(key, cost)); }
+  Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return decide(*store_, look(key), error);
+  }
   Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, look(key, cost), error);
   }
@@ -89,8 +92,8 @@ class TokenBucket {
   Arguments args_{};  // cost, the last, is filled in by each call
 };
 
-/// A TokenBucket for one key. Thread-safe; movable while no other thread uses it, and no step of it
-/// is in use. REQUIRES: the store outlives it.
+/// A TokenBucket for one key, with the same calls. Thread-safe; movable while no other thread uses
+/// it, and no step of it is in use. REQUIRES: the store outlives it.
 class BoundTokenBucket {
  public:
   BoundTokenBucket(BoundTokenBucket&& other) noexcept;
@@ -104,7 +107,18 @@ class BoundTokenBucket {
   Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, take(cost), error);
   }
+  template <class Handler>
+  void try_acquire_then(Cost cost, Handler handler) const {
+    decide_then(*store_, take(cost), std::move(handler));
+  }
+  [[nodiscard]] std::future<Decision> future_try_acquire(Cost cost = 1) const {
+    return future_decide(*store_, take(cost));
+  }
+  [[nodiscard]] DecideAwaitable awaitable_try_acquire(Cost cost = 1) const {
+    return {*store_, take(cost)};
+  }
   Decision peek(Cost cost = 1) const { return decide(*store_, look(cost)); }
+  Decision peek(std::error_code& error) const noexcept { return decide(*store_, look(), error); }
   Decision peek(Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, look(cost), error);
   }

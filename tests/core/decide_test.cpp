@@ -2,9 +2,13 @@
 // that answers at once and on one that answers from another thread. Threading: as described.
 #include "sluice/decide.hpp"
 
+#include <array>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include "sluice/memory_store.hpp"
+#include "sluice/owned_plan.hpp"
 #include "sluice/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
@@ -26,6 +30,37 @@ struct Task {
     void unhandled_exception() { over.set_exception(std::current_exception()); }
   };
   std::future<void> over;
+};
+
+Task await_plan(Store& store, const TokenBucket& bucket, Decision& decision) {
+  const std::array steps{bucket.take("x"), bucket.take("y", 2)};
+  const auto [error, answer] = co_await awaitable_decide(store, steps);
+  CHECK_FALSE(error);
+  decision = answer;
+}
+
+/// Hands everything, the completion as well, to another thread that asks the inner store.
+class OnAnotherThread final : public Store {
+ public:
+  explicit OnAnotherThread(Store& inner) : inner_(inner) {}
+  void execute(const Plan& plan, Completion done) noexcept override {
+    later_.emplace_back([this, owned = OwnedPlan(plan), done = std::move(done)]() mutable {
+      inner_.execute(owned.view(), std::move(done));
+    });
+  }
+  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      later_.emplace_back([this, owned = OwnedPlan(plans[i]), one = std::move(done[i])]() mutable {
+        const Plan plan = owned.view();
+        inner_.execute_batch({&plan, 1}, {&one, 1});
+      });
+    }
+  }
+  Clock& clock() noexcept override { return inner_.clock(); }
+
+ private:
+  Store& inner_;
+  std::vector<std::jthread> later_;
 };
 
 Task count_until_refused(const TokenBucket& bucket, int& admitted, std::error_code& error) {
@@ -50,7 +85,7 @@ void check_forms(Store& store) {
 
   std::promise<Word> remaining;
   auto mine = std::make_unique<int>(7);  // a handler that can only be moved
-  bucket.async_try_acquire("alice", 1, [&, mine = std::move(mine)](std::error_code e, Decision d) {
+  bucket.try_acquire_then("alice", 1, [&, mine = std::move(mine)](std::error_code e, Decision d) {
     remaining.set_value(e || *mine != 7 ? -1 : d.remaining);
   });
   CHECK(remaining.get_future().get() == 1);
@@ -78,8 +113,8 @@ void check_errors(Store& store) {
   CHECK(error == Errc::invalid_key);
   CHECK_THROWS_AS(bucket.future_try_acquire("alice", -1).get(), std::system_error);
   std::promise<std::error_code> heard;
-  bucket.async_try_acquire("alice", -1,
-                           [&](std::error_code e, const Decision&) { heard.set_value(e); });
+  bucket.try_acquire_then("alice", -1,
+                          [&](std::error_code e, const Decision&) { heard.set_value(e); });
   CHECK(heard.get_future().get() == Errc::invalid_cost);
   const TokenBucket narrow{store, std::string("narrow"), Quota::per_second(1)};
   int admitted = 0;
@@ -175,7 +210,7 @@ TEST_CASE("no form of a call waits for ever on a store that forgets it", "[core]
   CHECK_THROWS_AS(bucket.try_acquire("a"), std::system_error);
   CHECK_THROWS_AS(bucket.future_try_acquire("a").get(), std::system_error);
   int calls = 0;
-  bucket.async_try_acquire("a", 1, [&](std::error_code e, const Decision&) {
+  bucket.try_acquire_then("a", 1, [&](std::error_code e, const Decision&) {
     ++calls;
     CHECK(e == Errc::shut_down);
   });
@@ -199,7 +234,7 @@ TEST_CASE("a blocking call on the store's own thread is an error instead of a de
   AsyncStore store(*inner);
   const TokenBucket bucket{store, "api", Quota::per_second(1).burst(3)};
   std::promise<std::pair<std::error_code, std::error_code>> heard;
-  bucket.async_try_acquire("a", 1, [&](std::error_code, const Decision&) {
+  bucket.try_acquire_then("a", 1, [&](std::error_code, const Decision&) {
     std::error_code single;
     (void)bucket.try_acquire("a", single);
     const Step step = bucket.take("a");
@@ -213,4 +248,45 @@ TEST_CASE("a blocking call on the store's own thread is an error instead of a de
   CHECK(single == Errc::would_deadlock);
   CHECK(batch == Errc::would_deadlock);
   CHECK(bucket.peek("a").remaining == 2);
+}
+
+TEST_CASE("a store that answers at once may be asked by a thread that another store hands calls to",
+          "[core][decide]") {
+  const auto memory = make_memory_store();
+  OnAnotherThread store(*memory);
+  const TokenBucket bucket{store, "api", Quota::per_hour(3)};
+  CHECK(bucket.try_acquire("alice").remaining == 2);
+  std::array<Decision, 2> each;
+  std::error_code error;
+  CHECK(decide(store, {bucket.take("alice"), bucket.take("bob")}, error, each));
+  CHECK(each[0].remaining == 1);
+  CHECK(each[1].remaining == 2);
+  const std::array steps{bucket.take("alice"), bucket.take("alice")};
+  const std::array<Plan, 2> plans{steps[0], steps[1]};
+  std::array<std::error_code, 2> errors;
+  decide_batch(store, plans, each, errors);
+  CHECK(each[0].allowed + each[1].allowed == 1);
+}
+
+TEST_CASE("a coroutine awaits a plan of several steps", "[core][decide]") {
+  const auto memory = make_memory_store();
+  const TokenBucket bucket{*memory, "api", Quota::per_hour(3)};
+  Decision decision;
+  await_plan(*memory, bucket, decision).over.get();
+  CHECK(decision.allowed);
+  CHECK(decision.step == 1);
+  CHECK(decision.remaining == 1);
+}
+
+TEST_CASE("a bound bucket has every form of a call", "[core][decide]") {
+  const auto memory = make_memory_store();
+  const TokenBucket bucket{*memory, "api", Quota::per_hour(4)};
+  const BoundTokenBucket alice = bucket.at("alice");
+  std::error_code error;
+  CHECK(alice.peek(error).remaining == 4);
+  CHECK(alice.try_acquire().remaining == 3);
+  CHECK(alice.future_try_acquire().get().remaining == 2);
+  Word left = 0;
+  alice.try_acquire_then(1, [&](std::error_code, const Decision& d) { left = d.remaining; });
+  CHECK(left == 1);
 }

@@ -105,7 +105,7 @@ TEST_CASE("a blocking call on the store's own thread fails instead of blocking",
   std::error_code inside;
   std::error_code batch;
   std::atomic<bool> over{false};
-  async_decide(*store, bucket.take("a"), [&](std::error_code, Decision) {
+  decide_then(*store, bucket.take("a"), [&](std::error_code, Decision) {
     bucket.try_acquire("b", inside);
     const Step step = bucket.take("c");
     const Plan plan(step);
@@ -191,7 +191,7 @@ TEST_CASE("the store's thread takes no signals of the program", "[redis]") {
   const auto store = connect_socket(server);
   sigset_t mask;
   std::atomic<bool> over{false};
-  async_decide(*store, TokenBucket(*store, "api", quota).take("a"), [&](std::error_code, Decision) {
+  decide_then(*store, TokenBucket(*store, "api", quota).take("a"), [&](std::error_code, Decision) {
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);
     over = true;
   });

@@ -51,7 +51,7 @@ inline Answer by_callback(Store& store, const Plan& plan) {
     std::atomic<int> calls{0};
   };
   const auto box = std::make_shared<Box>();
-  async_decide(store, plan, [box](std::error_code error, const Decision& decision) {
+  decide_then(store, plan, [box](std::error_code error, const Decision& decision) {
     if (box->calls.fetch_add(1) == 0) box->promise.set_value({error, decision});
   });
   const Answer answer = box->promise.get_future().get();
@@ -81,7 +81,7 @@ struct CallForm {
 
 inline constexpr std::array<CallForm, 5> call_forms{{{"decide", by_exception},
                                                      {"decide with error_code", by_error_code},
-                                                     {"async_decide", by_callback},
+                                                     {"decide_then", by_callback},
                                                      {"future_decide", by_future},
                                                      {"awaitable_decide", by_await}}};
 
