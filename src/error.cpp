@@ -75,7 +75,7 @@ const char* text(Errc code) noexcept {
     case Errc::too_many_clients:
       return "the server has too many clients";
     case Errc::server_error:
-      return "the server answered with an error";
+      return "the server answered with an unknown error: it may have been executed";
     case Errc::unknown:
       return "sent, but no answer came: it may have been executed";
     case Errc::protocol_error:
@@ -85,7 +85,7 @@ const char* text(Errc code) noexcept {
 }
 
 bool is_unknown(Errc code) noexcept {
-  return code == Errc::unknown || code == Errc::protocol_error;
+  return code == Errc::server_error || code == Errc::unknown || code == Errc::protocol_error;
 }
 
 class ErrorCategory final : public std::error_category {

@@ -6,8 +6,9 @@
 
 namespace sluice {
 
-/// What went wrong. The numbers are part of the protocol with the scripts (their `prelude.lua`)
-/// and do not change. Every code belongs to exactly one of the two conditions of `Failure`.
+/// What went wrong. The numbers are part of the protocol with the scripts (`state.lua` and the
+/// twins of the rules) and do not change. Every code belongs to exactly one of the two conditions
+/// of `Failure`.
 enum class Errc {
   // The request itself. Nothing was sent.
   cost_exceeds_capacity = 1,  ///< this cost can never be admitted by this quota
@@ -50,10 +51,10 @@ enum class Errc {
   wrong_password = 32,
   no_permission = 33,
   too_many_clients = 34,
-  server_error = 35,  ///< any other error reply
 
   // Sent, and it is not known whether it was executed.
-  unknown = 36,  ///< no answer came: deadline, cancellation or a lost connection after sending
+  server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
+  unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending
   protocol_error = 37,  ///< the answer made no sense; the connection was dropped
 };
 
