@@ -1,4 +1,6 @@
-// One plan on its way: what was asked, until when, and who waits for the answer.
+// One plan on its way: what was asked, until when, and who waits for the answer. Calls stand in
+// lists that need no memory of their own, so that moving and ending them cannot fail.
+// Not thread-safe but for the mark of a cancelled call.
 #pragma once
 
 #include <array>
@@ -48,6 +50,9 @@ class Place {
   std::atomic<std::size_t>* taken_ = nullptr;
 };
 
+struct Call;
+using CallPtr = std::unique_ptr<Call>;
+
 /// Has one owner at a time: the caller's thread, then the inbox, then the pipeline.
 struct Call {
   Completion done{nullptr, nullptr};
@@ -57,9 +62,11 @@ struct Call {
   std::size_t steps = 0;
   Time deadline{};
   unsigned attempts = 0;  // how often it met NOSCRIPT
+  Errc end{};             // on its last way: what it ends with
   Place place;
   std::atomic<bool> cancelled{false};
   std::optional<std::stop_callback<StopHook>> on_stop;
+  CallPtr next;  // behind it in its list
 
   /// What comes before the completion, which may make the next call at once.
   void leave() noexcept {
@@ -68,6 +75,53 @@ struct Call {
   }
 };
 
-using CallPtr = std::unique_ptr<Call>;
+/// Calls in order, each held by the one before it.
+class CallList {
+ public:
+  CallList() = default;
+  CallList(const CallList&) = delete;
+  CallList& operator=(const CallList&) = delete;
+  ~CallList() { clear(); }
+
+  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] Call& front() noexcept { return *head_; }
+
+  void push_back(CallPtr call) noexcept {
+    Call* const last = call.get();
+    (head_ ? tail_->next : head_) = std::move(call);
+    tail_ = last;
+    ++size_;
+  }
+  void push_front(CallPtr call) noexcept {
+    if (empty()) return push_back(std::move(call));
+    call->next = std::move(head_);
+    head_ = std::move(call);
+    ++size_;
+  }
+  /// REQUIRES: !empty().
+  CallPtr pop_front() noexcept {
+    CallPtr first = std::move(head_);
+    head_ = std::move(first->next);
+    --size_;
+    return first;
+  }
+  void clear() noexcept {
+    while (!empty()) pop_front();
+  }
+  void swap(CallList& other) noexcept {
+    head_.swap(other.head_);
+    std::swap(tail_, other.tail_);
+    std::swap(size_, other.size_);
+  }
+  void for_each(const auto& look) const {
+    for (const Call* call = head_.get(); call != nullptr; call = call->next.get()) look(*call);
+  }
+
+ private:
+  CallPtr head_;
+  Call* tail_ = nullptr;  // the last one, if any
+  std::size_t size_ = 0;
+};
 
 }  // namespace sluice::redis_detail

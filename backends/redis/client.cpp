@@ -4,15 +4,15 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <iterator>
-#include <new>
+#include <exception>
+#include <utility>
 
 namespace sluice::redis_detail {
 namespace {
@@ -27,8 +27,14 @@ constexpr std::size_t read_bytes = 65'536;
 /// Keeps the timer's arithmetic in nanoseconds far from its limits.
 constexpr Span longest_sleep = std::chrono::hours{1};
 
-/// Between two looks at all deadlines: each costs a pass over the calls in flight.
-constexpr Span shortest_sleep = std::chrono::milliseconds{1};
+/// Between two looks at all deadlines: each is a pass over the calls in flight, so that the more
+/// there are the longer it is, and the passes cost a few per cent of a core at most.
+constexpr Span sleep_among(std::size_t calls) noexcept {
+  return std::max(Span{1'000}, Span{static_cast<Word>(calls / 8)});
+}
+
+/// When the system is out of something.
+constexpr Span breather = std::chrono::milliseconds{1};
 
 /// What is kept of the memory of calls that have ended.
 constexpr std::size_t max_pooled = 1024;
@@ -44,8 +50,10 @@ std::uint64_t scramble(std::uint64_t z) noexcept {
 
 }  // namespace
 
-Client::Client(RedisOptions options, std::uint64_t seed)
+Client::Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> endpoints)
     : options_(std::move(options)),
+      key_style_{options_.key_prefix, options_.key_secret},
+      endpoints_(std::move(endpoints)),
       nonce_(seed),
       work_(io_.get_executor()),
       in_(read_bytes),
@@ -62,7 +70,6 @@ void Client::start() {
   try {
     thread_ = std::thread([self = shared_from_this()] {
       running_here = self.get();
-      asio::co_spawn(self->io_, self->serve(), asio::detached);
       self->run();
       running_here = nullptr;
     });
@@ -74,25 +81,40 @@ void Client::start() {
 }
 
 /// Without memory the connection cannot be trusted to be in step: it is given up, and what was on
-/// its way ends as unknown.
+/// its way ends as unknown. What waits goes on waiting, and connecting starts anew.
 void Client::run() {
-  for (;;) {
+  while (!closed_) {
     try {
+      resume();
       io_.run();
-      return;
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
       drop();
+      if (stopping_.load()) close();
+      if (!closed_) std::this_thread::sleep_for(breather);
     }
   }
 }
 
-void Client::stop() {
+/// Starts what must always be under way, and may have been lost to an exception.
+void Client::resume() {
+  if (!serving_) {
+    asio::co_spawn(io_, serve(), [this](std::exception_ptr lost) {
+      serving_ = false;
+      if (lost) std::rethrow_exception(lost);
+    });
+    serving_ = true;
+  }
+  expire();
+}
+
+void Client::stop() noexcept {
   if (on_io_thread()) {  // the store is destroyed by one of its own completions
     close();
     thread_.detach();
     return;
   }
-  asio::post(io_, [this] { close(); });
+  stopping_.store(true);
+  wake_up();
   thread_.join();
 }
 
@@ -122,14 +144,12 @@ CallPtr Client::new_call() {
 
 CallPtr Client::pooled_call() noexcept {
   const std::lock_guard lock(mutex_);
-  if (pool_.empty()) return nullptr;
-  CallPtr call = std::move(pool_.back());
-  pool_.pop_back();
-  return call;
+  return pool_.empty() ? nullptr : pool_.pop_front();
 }
 
-void Client::wake_up() {
-  if (!woken_.exchange(true)) asio::post(io_, [this] { wake(); });
+void Client::wake_up() noexcept {
+  if (woken_.exchange(true)) return;
+  asio::post(io_, asio::bind_allocator(WakeAllocator<char>(wake_memory_), [this] { wake(); }));
 }
 
 void Client::watch(Call& call, const std::stop_token& stop) {
@@ -141,51 +161,53 @@ void Client::watch(Call& call, const std::stop_token& stop) {
   call.on_stop.emplace(stop, StopHook{&call.cancelled, wake, this});
 }
 
-void Client::submit(std::span<CallPtr> calls) {
+void Client::submit(std::span<CallPtr> calls) noexcept {
   if (calls.empty()) return;
-  Errc refusal = Errc::shut_down;
-  try {
+  {
     const std::lock_guard lock(mutex_);
     if (!closed_inbox_) {
-      inbox_.insert(inbox_.end(), std::make_move_iterator(calls.begin()),
-                    std::make_move_iterator(calls.end()));
+      for (CallPtr& call : calls) inbox_.push_back(std::move(call));
     }
-  } catch (const std::bad_alloc&) {
-    refusal = Errc::queue_full;
   }
   for (CallPtr& refused : calls) {
-    if (refused) refused->done.fail(refusal);
+    if (!refused) continue;
+    refused->leave();
+    refused->done.fail(Errc::shut_down);
   }
   wake_up();
 }
 
 void Client::wake() {
   woken_.store(false);  // first: what comes from here on wakes anew
+  if (stopping_.load()) return close();
   drain_inbox();
   if (any_cancelled_.exchange(false)) cancel_marked();
   if (closed_) pipeline_.abandon(Errc::shut_down);
   flush();
 }
 
-void Client::drain_inbox() {
-  std::vector<CallPtr> arrived;
+/// Moves the calls to the pipeline. Returns their earliest deadline.
+Time Client::take_inbox() noexcept {
+  CallList arrived;
   {
     const std::lock_guard lock(mutex_);
     arrived.swap(inbox_);
   }
+  Time earliest = Time::max();
   bool marked = false;
-  for (auto& call : arrived) {
+  while (!arrived.empty()) {
+    CallPtr call = arrived.pop_front();
     marked = marked || call->cancelled.load();  // perhaps before it was in the inbox
-    arm(call->deadline);
+    earliest = std::min(earliest, call->deadline);
     pipeline_.submit(std::move(call));
   }
-  arrived.clear();
   if (marked) cancel_marked();
-  const std::lock_guard lock(mutex_);
-  if (inbox_.empty() && inbox_.capacity() < arrived.capacity()) inbox_.swap(arrived);
+  return earliest;
 }
 
-void Client::cancel_marked() {
+void Client::drain_inbox() { arm(take_inbox()); }
+
+void Client::cancel_marked() noexcept {
   pipeline_.cancel_marked();
   recycle();
 }
@@ -206,17 +228,17 @@ void Client::flush() {
 }
 
 /// Gives the memory of ended calls back to callers, and publishes the counters.
-void Client::recycle() {
-  auto& ended = pipeline_.ended();
+void Client::recycle() noexcept {
+  CallList& ended = pipeline_.ended();
   if (!ended.empty()) {
     const std::lock_guard lock(mutex_);
-    for (auto& call : ended) {
+    while (!ended.empty()) {
+      CallPtr call = ended.pop_front();
       if (pool_.size() >= max_pooled || call->request.tail.capacity() > max_pooled_bytes) continue;
       call->attempts = 0;
       call->cancelled.store(false);
-      pool_.push_back(std::move(call));
+      pool_.push_front(std::move(call));  // the warmest is used next
     }
-    ended.clear();
   }
   const auto& counters = pipeline_.counters();
   unknown_.store(counters.unknown, std::memory_order_relaxed);
@@ -224,7 +246,7 @@ void Client::recycle() {
   scripts_loaded_.store(counters.scripts_loaded, std::memory_order_relaxed);
 }
 
-void Client::drop(Errc oldest) {
+void Client::drop(Errc oldest) noexcept {
   if (!connected_) return;
   connected_ = false;
   writing_ = false;
@@ -292,7 +314,7 @@ void Client::arm_expiry(Span least) {
 
 void Client::expire() {
   const Time now = clock_.now();
-  drain_inbox();
+  static_cast<void>(take_inbox());
   pipeline_.expire(now, connected_ ? Errc::timed_out : last_failure_);
   recycle();
   if (pipeline_.has_sent() && pipeline_.oldest_sent() + options_.stall_timeout <= now) drop();
@@ -300,17 +322,17 @@ void Client::expire() {
   if (pipeline_.has_sent()) {
     armed_until_ = std::min(armed_until_, pipeline_.oldest_sent() + options_.stall_timeout);
   }
-  if (armed_until_ != Time::max()) arm_expiry(shortest_sleep);
+  if (armed_until_ != Time::max()) arm_expiry(sleep_among(in_flight_.load()));
   flush();
 }
 
-void Client::close() {
+void Client::close() noexcept {
   closed_ = true;
   {
     const std::lock_guard lock(mutex_);
     closed_inbox_ = true;
   }
-  drain_inbox();
+  static_cast<void>(take_inbox());
   drop();
   pipeline_.abandon(Errc::shut_down);
   recycle();

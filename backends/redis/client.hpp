@@ -16,9 +16,11 @@
 #include <thread>
 #include <vector>
 
+#include "fork_count.hpp"
 #include "pipeline.hpp"
 #include "reply_reader.hpp"
 #include "sluice/redis/redis_store.hpp"
+#include "wake_memory.hpp"
 
 namespace sluice::redis_detail {
 
@@ -26,34 +28,43 @@ namespace sluice::redis_detail {
 /// "any thread" are thread-safe; all else belongs to the I/O thread.
 class Client : public std::enable_shared_from_this<Client> {
  public:
+  using Endpoint = boost::asio::generic::stream_protocol::endpoint;
+
   Client(RedisOptions options, std::uint64_t seed);
+  /// The same with the addresses to try, in place of those that the options name.
+  Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> endpoints);
   ~Client();
 
   // Any thread.
 
   void start();
-  /// Ends every call and the thread. Afterwards, calls end in Errc::shut_down.
-  void stop();
+  /// Ends every call and the thread. Afterwards, calls end in Errc::shut_down. Needs no memory.
+  void stop() noexcept;
   /// A call whose memory can be used, or null if max_in_flight calls are under way.
   [[nodiscard]] CallPtr new_call();
   /// Ends the call when a stop is requested. It came from new_call() and is to be submitted.
   void watch(Call& call, const std::stop_token& stop);
-  /// Sends the calls, and moves from them. REQUIRES: the caller keeps the client alive.
-  void submit(std::span<CallPtr> calls);
+  /// Sends the calls, and moves from them. Needs no memory. REQUIRES: the caller keeps the client
+  /// alive.
+  void submit(std::span<CallPtr> calls) noexcept;
   [[nodiscard]] bool on_io_thread() const noexcept;
   [[nodiscard]] RedisStats stats() const noexcept;
   [[nodiscard]] std::uint64_t next_nonce() noexcept;
   [[nodiscard]] SystemClock& clock() noexcept { return clock_; }
   [[nodiscard]] const RedisOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const KeyStyle& key_style() const noexcept { return key_style_; }
+  /// True in a child of the process that made the client.
+  [[nodiscard]] bool is_forked() const noexcept { return fork_count() != forks_; }
 
  private:
   using Socket = boost::asio::generic::stream_protocol::socket;
-  using Endpoint = boost::asio::generic::stream_protocol::endpoint;
+
   // Connecting (client_connect.cpp).
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<void> serve_once();
   boost::asio::awaitable<bool> connect();
   void watch_attempt();
+  boost::asio::awaitable<bool> try_address(Endpoint endpoint);
   boost::asio::awaitable<std::vector<Endpoint>> find_endpoints();
   boost::asio::awaitable<bool> open(Endpoint endpoint);
   boost::asio::awaitable<bool> shake_hands();
@@ -63,32 +74,38 @@ class Client : public std::enable_shared_from_this<Client> {
 
   // Traffic (client.cpp).
   void run();
+  void resume();
   boost::asio::awaitable<void> read_replies();
   [[nodiscard]] bool hear_all();
   [[nodiscard]] CallPtr pooled_call() noexcept;
-  void wake_up();
+  void wake_up() noexcept;
   void wake();
+  [[nodiscard]] Time take_inbox() noexcept;
   void drain_inbox();
-  void cancel_marked();
+  void cancel_marked() noexcept;
   void flush();
-  void drop(Errc oldest = Errc::unknown);
+  void drop(Errc oldest = Errc::unknown) noexcept;
   void arm(Time at);
   void arm_expiry(Span least);
   void expire();
-  void close();
-  void recycle();
+  void close() noexcept;
+  void recycle() noexcept;
 
   const RedisOptions options_;
+  const KeyStyle key_style_;
+  const unsigned forks_ = fork_count();
+  const std::vector<Endpoint> endpoints_;  // empty: the name is looked up each time
   SystemClock clock_;
 
   std::atomic<std::size_t> in_flight_{0};
 
   std::mutex mutex_;  // guards inbox_, pool_ and closed_inbox_
-  std::vector<CallPtr> inbox_;
-  std::vector<CallPtr> pool_;
+  CallList inbox_;
+  CallList pool_;
   bool closed_inbox_ = false;
 
   std::atomic<bool> woken_{false};          // wake() is on its way
+  std::atomic<bool> stopping_{false};       // wake() is to close
   std::atomic<bool> any_cancelled_{false};  // a call in the pipeline may be marked
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<std::uint64_t> connections_{0};
@@ -98,6 +115,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::atomic<std::uint64_t> protocol_errors_{0};
   std::atomic<std::uint64_t> nonce_{0};
 
+  WakeMemory wake_memory_;  // outlives io_, which may still hold a wake at its end
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Socket socket_{io_};
@@ -114,9 +132,10 @@ class Client : public std::enable_shared_from_this<Client> {
   Time armed_until_ = Time::max();
   Errc refusal_ = Errc::not_connected;       // of the present attempt to connect
   Errc last_failure_ = Errc::not_connected;  // why there is no connection
-  std::uint64_t epoch_ = 0;    // of the connection: tells late write completions apart
-  unsigned failures_ = 0;      // since a connection held
-  bool attempt_over_ = false;  // the watchdog has ended the attempt to connect
+  std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
+  unsigned failures_ = 0;    // since a connection held
+  unsigned attempt_ = 0;     // to reach one address: tells late watchdogs apart
+  bool serving_ = false;     // serve() is under way
   bool connected_ = false;
   bool writing_ = false;
   bool draining_ = false;  // wrong server: nothing more is sent on this connection

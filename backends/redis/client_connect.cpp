@@ -10,7 +10,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <new>
+#include <exception>
 
 #include "client.hpp"
 
@@ -76,13 +76,27 @@ Errc refusal_of(const ServerReply& reply) noexcept {
   return reply.kind == ServerReply::Kind::error ? error_of(reply.text) : Errc{};
 }
 
+/// The addresses that need no look-up.
+std::vector<Client::Endpoint> known_endpoints(const RedisOptions& options) {
+  if (!options.unix_socket.empty()) {
+    return {asio::local::stream_protocol::endpoint(options.unix_socket)};
+  }
+  error_code error;
+  const auto address = asio::ip::make_address(options.host, error);
+  if (error) return {};
+  return {tcp::endpoint(address, options.port)};
+}
+
 }  // namespace
+
+Client::Client(RedisOptions options, std::uint64_t seed)
+    : Client(options, seed, known_endpoints(options)) {}
 
 asio::awaitable<void> Client::serve() {
   while (!closed_) {
     try {
       co_await serve_once();
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception&) {
       drop();
     }
     if (!closed_) co_await pause();
@@ -101,47 +115,50 @@ asio::awaitable<void> Client::serve_once() {
   if (clock_.now() - since >= healthy_after) failures_ = 0;
 }
 
+/// Gives what follows connect_timeout from now. A watchdog that comes when the next one is set, or
+/// when there is nothing to watch any more, finds another number and does nothing.
 void Client::watch_attempt() {
-  attempt_over_ = false;
   watchdog_.expires_after(options_.connect_timeout);
-  watchdog_.async_wait([this](error_code error) {
-    if (error || connected_) return;
-    attempt_over_ = true;
+  watchdog_.async_wait([this, attempt = ++attempt_](error_code error) {
+    if (error || attempt != attempt_) return;
     error_code ignored;
     resolver_.cancel();
     socket_.close(ignored);
   });
 }
 
+/// Tries one address after the other, each with a time of its own.
 asio::awaitable<bool> Client::connect() {
-  watch_attempt();
   refusal_ = Errc::not_connected;
   bool ready = false;
+  watch_attempt();
   const std::vector<Endpoint> endpoints = co_await find_endpoints();
   for (const Endpoint& endpoint : endpoints) {
-    if (closed_ || attempt_over_) break;
-    if (!co_await open(endpoint)) continue;
+    if (ready || closed_) break;
+    watch_attempt();
+    ready = co_await try_address(endpoint);
+  }
+  ++attempt_;
+  watchdog_.cancel();
+  if (!ready) last_failure_ = refusal_;
+  co_return ready;
+}
+
+asio::awaitable<bool> Client::try_address(Endpoint endpoint) {
+  bool ready = co_await open(endpoint);
+  if (ready) {
     reader_.reset();
     ready = co_await shake_hands();
-    break;
   }
-  watchdog_.cancel();
   ready = ready && !closed_ && socket_.is_open();
-  if (!ready) {
-    last_failure_ = refusal_;
-    error_code ignored;
-    socket_.close(ignored);
-  }
+  error_code ignored;
+  if (!ready) socket_.close(ignored);
   co_return ready;
 }
 
 asio::awaitable<std::vector<Client::Endpoint>> Client::find_endpoints() {
-  if (!options_.unix_socket.empty()) {
-    co_return std::vector<Endpoint>{asio::local::stream_protocol::endpoint(options_.unix_socket)};
-  }
+  if (!endpoints_.empty()) co_return endpoints_;
   error_code error;
-  const auto address = asio::ip::make_address(options_.host, error);
-  if (!error) co_return std::vector<Endpoint>{tcp::endpoint(address, options_.port)};
   const auto found =
       co_await resolver_.async_resolve(options_.host, std::to_string(options_.port),
                                        asio::redirect_error(asio::use_awaitable, error));
@@ -204,7 +221,9 @@ asio::awaitable<bool> Client::shake_hands() {
     const ServerReply reply = co_await ask(std::move(greeting.command));
     if (reply.kind == ServerReply::Kind::broken) co_return false;
     if (const Errc refusal = refusal_of(reply); greeting.fails_on(refusal)) {
-      refusal_ = refusal;
+      // No call was sent: none may end in an error that leaves open whether it was.
+      const bool is_certain = make_error_code(refusal) == Failure::not_executed;
+      if (is_certain) refusal_ = refusal;
       co_return false;
     }
   }

@@ -17,36 +17,48 @@ constexpr unsigned max_attempts = 3;
 }  // namespace
 
 void Pipeline::end(CallPtr call, Errc code) {
-  if (code == Errc::unknown || code == Errc::protocol_error) ++counters_.unknown;
+  if (make_error_code(code) == Failure::unknown) ++counters_.unknown;
   call->leave();
   call->done.fail(code);
   ended_.push_back(std::move(call));
 }
 
-void Pipeline::send(std::string& out, CallPtr call, Time now) {
-  const Script* script = call->request.script;
-  if (call->attempts > attempts_by_hash) {
-    append_eval(out, call->request);
-  } else {
-    if (call->attempts > 0 && !std::ranges::count(loading_, script)) {
-      append_command(out, {"SCRIPT", "LOAD", script->text});
-      loading_.push_back(script);
-      sent_.push_back({nullptr, script, 0, 0, now});
-    }
-    append_evalsha(out, call->request);
+/// The entries of a request, and then its bytes.
+void Pipeline::append(std::string& out, const Call& call, Time now) {
+  const Script* script = call.request.script;
+  const bool by_hash = call.attempts <= attempts_by_hash;
+  if (by_hash && call.attempts > 0 && !std::ranges::count(loading_, script)) {
+    sent_.push_back({nullptr, script, 0, 0, now});
+    loading_.push_back(script);
+    append_command(out, {"SCRIPT", "LOAD", script->text});
   }
-  const std::uint64_t nonce = call->nonce;
-  const std::size_t steps = call->steps;
-  sent_.push_back({std::move(call), nullptr, nonce, steps, now});
+  sent_.push_back({nullptr, nullptr, call.nonce, call.steps, now, call.deadline});
+  if (by_hash) {
+    append_evalsha(out, call.request);
+  } else {
+    append_eval(out, call.request);
+  }
+}
+
+/// Sends the first call of the queue, or leaves everything as it was and throws.
+void Pipeline::send(std::string& out, CallList& queue, Time now) {
+  const std::size_t bytes = out.size();
+  const std::size_t entries = sent_.size();
+  const std::size_t loads = loading_.size();
+  try {
+    append(out, queue.front(), now);
+  } catch (...) {
+    out.resize(bytes);
+    loading_.resize(loads);
+    while (sent_.size() > entries) sent_.pop_back();
+    throw;
+  }
+  sent_.back().call = queue.pop_front();
 }
 
 void Pipeline::flush(std::string& out, Time now) {
-  for (auto* queue : {&again_, &waiting_}) {
-    while (!queue->empty() && out.size() < chunk_bytes) {
-      CallPtr call = std::move(queue->front());
-      queue->pop_front();
-      send(out, std::move(call), now);
-    }
+  for (CallList* queue : {&again_, &waiting_}) {
+    while (!queue->empty() && out.size() < chunk_bytes) send(out, *queue, now);
   }
 }
 
@@ -112,61 +124,72 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message) {
 
 void Pipeline::end_all() {
   while (!ending_.empty()) {
-    Ending next = std::move(ending_.front());
-    ending_.pop_front();
-    end(std::move(next.call), next.code);
+    CallPtr next = ending_.pop_front();
+    const Errc code = next->end;
+    end(std::move(next), code);
   }
 }
 
-/// Moves the calls that match to ending_; those sent leave a tombstone.
-void Pipeline::take_out(const auto& predicate, Errc unsent) {
-  for (auto* queue : {&again_, &waiting_}) {
-    for (CallPtr& call : *queue) {
-      if (predicate(*call)) ending_.push_back({std::move(call), unsent});
+/// Moves the calls that match, of those that wait, to ending_.
+void Pipeline::take_unsent(const auto& predicate, Errc code) {
+  for (CallList* queue : {&again_, &waiting_}) {
+    CallList all;
+    all.swap(*queue);
+    while (!all.empty()) {
+      CallPtr call = all.pop_front();
+      const bool ends = predicate(*call);
+      if (ends) call->end = code;
+      (ends ? ending_ : *queue).push_back(std::move(call));
     }
-    std::erase(*queue, nullptr);
   }
-  for (Sent& sent : sent_) {
-    if (sent.call && predicate(*sent.call)) {
-      ending_.push_back({std::move(sent.call), Errc::unknown});
-    }
-  }
+}
+
+/// Moves the call to ending_ and leaves a tombstone in its place.
+void Pipeline::bury(Sent& sent) {
+  sent.deadline = Time::max();
+  sent.place = std::move(sent.call->place);
+  sent.call->end = Errc::unknown;
+  ending_.push_back(std::move(sent.call));
 }
 
 void Pipeline::disconnect(Errc oldest) {
   loading_.clear();
   for (Sent& sent : sent_) {
-    if (sent.call) ending_.push_back({std::move(sent.call), std::exchange(oldest, Errc::unknown)});
+    if (!sent.call) continue;
+    sent.call->end = std::exchange(oldest, Errc::unknown);
+    ending_.push_back(std::move(sent.call));
   }
   sent_.clear();
   end_all();
 }
 
 void Pipeline::expire(Time now, Errc unsent) {
-  take_out([now](const Call& call) { return call.deadline <= now; }, unsent);
+  take_unsent([now](const Call& call) { return call.deadline <= now; }, unsent);
+  for (Sent& sent : sent_) {
+    if (sent.call && sent.deadline <= now) bury(sent);
+  }
   end_all();
 }
 
 void Pipeline::cancel_marked() {
-  take_out([](const Call& call) { return call.cancelled.load(); }, Errc::cancelled);
+  take_unsent([](const Call& call) { return call.cancelled.load(); }, Errc::cancelled);
+  for (Sent& sent : sent_) {
+    if (sent.call && sent.call->cancelled.load()) bury(sent);
+  }
   end_all();
 }
 
 void Pipeline::abandon(Errc unsent) {
-  take_out([](const Call&) { return true; }, unsent);
-  sent_.clear();
-  loading_.clear();
-  end_all();
+  take_unsent([](const Call&) { return true; }, unsent);
+  disconnect();
 }
 
 Time Pipeline::next_deadline() const noexcept {
   Time earliest = Time::max();
-  const auto look = [&](const CallPtr& call) {
-    if (call) earliest = std::min(earliest, call->deadline);
-  };
-  std::ranges::for_each(waiting_, look);
-  std::ranges::for_each(again_, look);
-  for (const Sent& sent : sent_) look(sent.call);
+  const auto look = [&](const auto& entry) { earliest = std::min(earliest, entry.deadline); };
+  waiting_.for_each(look);
+  again_.for_each(look);
+  std::ranges::for_each(sent_, look);
   return earliest;
 }
 

@@ -1,6 +1,7 @@
 // The protocol of the Redis store without I/O: which requests are waiting, which are sent, and
 // what each reply means. Every reply belongs to the oldest entry sent; an entry whose caller has
-// gone stays as a tombstone, so that the pairing never shifts. Not thread-safe: it lives on the
+// gone stays as a tombstone, so that the pairing never shifts, and keeps the call's place, so that
+// entries are as bounded as calls. Only flush() needs memory. Not thread-safe: it lives on the
 // store's I/O thread, or in a test.
 #pragma once
 
@@ -28,11 +29,14 @@ class Pipeline {
     std::uint64_t scripts_loaded = 0;
   };
 
+  Pipeline() { loading_.reserve(script_count); }
+
   /// Takes a call that is to be sent.
-  void submit(CallPtr call) { waiting_.push_back(std::move(call)); }
+  void submit(CallPtr call) noexcept { waiting_.push_back(std::move(call)); }
 
   /// Appends requests to `out`, oldest first, until it holds chunk_bytes; they count as sent at
-  /// `now`. What a slow server does not take goes on waiting, and is certainly not executed.
+  /// `now`. Throws std::bad_alloc; then, too, what counts as sent is in `out`, and all else waits.
+  /// What a slow server does not take goes on waiting, and is certainly not executed.
   void flush(std::string& out, Time now);
 
   /// A reply that is a string.
@@ -55,6 +59,8 @@ class Pipeline {
   void abandon(Errc unsent);
 
   [[nodiscard]] bool has_unsent() const noexcept { return !waiting_.empty() || !again_.empty(); }
+  /// How many replies are still to come.
+  [[nodiscard]] std::size_t sent_count() const noexcept { return sent_.size(); }
   [[nodiscard]] bool has_sent() const noexcept { return !sent_.empty(); }
   /// When the oldest unanswered request was sent. REQUIRES: has_sent().
   [[nodiscard]] Time oldest_sent() const noexcept { return sent_.front().at; }
@@ -62,7 +68,7 @@ class Pipeline {
   [[nodiscard]] Time next_deadline() const noexcept;
 
   /// Calls that have ended since the last time: their memory can be used again.
-  [[nodiscard]] std::vector<CallPtr>& ended() noexcept { return ended_; }
+  [[nodiscard]] CallList& ended() noexcept { return ended_; }
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
   static constexpr std::size_t chunk_bytes = 65'536;
@@ -75,28 +81,26 @@ class Pipeline {
     std::uint64_t nonce = 0;
     std::size_t steps = 0;
     Time at{};
+    Time deadline = Time::max();  // of the call
+    Place place{};                // of a call that has gone
   };
 
-  /// A call on its last way.
-  struct Ending {
-    CallPtr call;
-    Errc code;
-  };
-
-  void send(std::string& out, CallPtr call, Time now);
+  void append(std::string& out, const Call& call, Time now);
+  void send(std::string& out, CallList& queue, Time now);
   void end(CallPtr call, Errc code);
-  void take_out(const auto& predicate, Errc unsent);
+  void take_unsent(const auto& predicate, Errc code);
+  void bury(Sent& sent);
   void end_all();
   void conclude_call(CallPtr call, const Reply& reply);
   Heard ask_again(CallPtr call);
   Sent take_front();
 
-  std::deque<CallPtr> waiting_;
-  std::deque<CallPtr> again_;  // met NOSCRIPT; go before those that wait
+  CallList waiting_;
+  CallList again_;  // met NOSCRIPT; go before those that wait
   std::deque<Sent> sent_;
-  std::deque<Ending> ending_;
+  CallList ending_;
   std::vector<const Script*> loading_;  // SCRIPT LOAD is on the wire
-  std::vector<CallPtr> ended_;
+  CallList ended_;
   Counters counters_;
 };
 

@@ -77,12 +77,18 @@ const Script* find_script(std::string_view stem) noexcept {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Scripts by the operation's id, the plan's own at the end.
-const auto& script_table() {
-  static const auto table = [] {
-    std::vector<const Script*> result;
-    for (const Operation* operation : operations()) result.push_back(find_script(operation->name));
-    result.push_back(find_script("plan"));
+/// Scripts by the operation's id, the plan's own at the end. Needs no memory: it is made by the
+/// first call, which must not fail.
+constexpr std::size_t operation_ids = 256;
+using ScriptTable = std::array<const Script*, operation_ids + 1>;
+
+const ScriptTable& script_table() noexcept {
+  static const ScriptTable table = []() noexcept {
+    ScriptTable result{};
+    for (const Operation* operation : operations()) {
+      result[operation->id] = find_script(operation->name);
+    }
+    result.back() = find_script("plan");
     return result;
   }();
   return table;

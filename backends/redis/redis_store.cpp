@@ -1,13 +1,12 @@
 // The Redis store: checks a plan, encodes it, and hands it to the client's thread.
 #include "sluice/redis/redis_store.hpp"
 
-#include <algorithm>
 #include <array>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "client.hpp"
-#include "fork_count.hpp"
 
 namespace sluice {
 namespace {
@@ -17,42 +16,45 @@ using redis_detail::Client;
 
 class RedisStoreImpl final : public RedisStore {
  public:
-  explicit RedisStoreImpl(std::shared_ptr<Client> client)
-      : client_(std::move(client)),
-        style_{client_->options().key_prefix, client_->options().key_secret} {
+  explicit RedisStoreImpl(std::shared_ptr<Client> client) : client_(std::move(client)) {
     client_->start();
   }
   ~RedisStoreImpl() override {
     // In a forked child there is no thread to stop, and its memory must be left alone.
-    if (redis_detail::fork_count() == forks_) {
+    if (!client_->is_forked()) {
       client_->stop();
     } else {
       new std::shared_ptr<Client>(std::move(client_));
     }
   }
 
+  // Any completion may destroy the store: from the first one on, only the client is used.
+
   void execute(const Plan& plan, Completion done) noexcept override {
-    CallPtr call = prepare(plan, done);
-    if (!call) return;
-    // The completion may destroy the store before submit() returns.
     const std::shared_ptr<Client> client = client_;
+    PlanFault fault;
+    CallPtr call = prepare(*client, plan, done, fault);
+    if (!call) return done.fail(fault.error, fault.step);
     client->submit({&call, 1});
   }
 
   /// Hands the calls over together, so that the I/O thread is woken once.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
-    std::array<CallPtr, 64> calls;
     const std::shared_ptr<Client> client = client_;
-    while (!plans.empty()) {
-      const std::size_t run = std::min(plans.size(), calls.size());
-      std::size_t ready = 0;
-      for (std::size_t i = 0; i < run; ++i) {
-        if (CallPtr call = prepare(plans[i], done[i])) calls[ready++] = std::move(call);
+    std::array<CallPtr, 64> calls;
+    std::size_t ready = 0;
+    const auto submit = [&] { client->submit({calls.data(), std::exchange(ready, 0)}); };
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      PlanFault fault;
+      calls[ready] = prepare(*client, plans[i], done[i], fault);
+      if (calls[ready]) {
+        if (++ready == calls.size()) submit();
+      } else {
+        submit();  // first: a store that is destroyed ends what it was given
+        done[i].fail(fault.error, fault.step);
       }
-      client->submit({calls.data(), ready});
-      plans = plans.subspan(run);
-      done = done.subspan(run);
     }
+    submit();
   }
 
   [[nodiscard]] Clock& clock() noexcept override { return client_->clock(); }
@@ -60,50 +62,46 @@ class RedisStoreImpl final : public RedisStore {
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
 
  private:
-  /// The call to be submitted; null if it has failed, and `done` knows.
-  CallPtr prepare(const Plan& plan, Completion& done) noexcept {
-    if (const PlanFault fault = find_fault(plan); fault.error) {
-      done.fail(fault.error, fault.step);
-    } else if (redis_detail::fork_count() != forks_) {
-      done.fail(Errc::forked);
-    } else if (redis_detail::script_for(plan.steps()) == nullptr) {
-      done.fail(Errc::unsupported_operation);
-    } else if (plan.stop().stop_requested()) {
-      done.fail(Errc::cancelled);
-    } else if (plan.timeout() < Span{0}) {
-      done.fail(Errc::timed_out);
-    } else {
-      try {
-        return make_call(plan, done);
-      } catch (const std::bad_alloc&) {
-        if (done) done.fail(Errc::queue_full);
-      }
+  /// The call to be submitted, which answers `done`; or null, and why.
+  static CallPtr prepare(Client& client, const Plan& plan, Completion& done,
+                         PlanFault& fault) noexcept {
+    fault = find_fault(plan);
+    if (fault.error) return nullptr;
+    fault.error = find_refusal(client, plan);
+    if (fault.error) return nullptr;
+    try {
+      if (CallPtr call = make_call(client, plan, done)) return call;
+    } catch (const std::bad_alloc&) {
     }
+    fault.error = Errc::queue_full;
     return nullptr;
   }
 
-  CallPtr make_call(const Plan& plan, Completion& done) {
-    const Span timeout =
-        plan.timeout() == Span{0} ? client_->options().call_timeout : plan.timeout();
-    const Time now = client_->clock().now();
-    CallPtr call = client_->new_call();
-    if (!call) {
-      done.fail(Errc::queue_full);
-      return nullptr;
-    }
-    call->nonce = client_->next_nonce();
+  static std::error_code find_refusal(const Client& client, const Plan& plan) noexcept {
+    if (client.is_forked()) return Errc::forked;
+    if (redis_detail::script_for(plan.steps()) == nullptr) return Errc::unsupported_operation;
+    if (plan.stop().stop_requested()) return Errc::cancelled;
+    if (plan.timeout() < Span{0}) return Errc::timed_out;
+    return {};
+  }
+
+  /// Null if the client has no place.
+  static CallPtr make_call(Client& client, const Plan& plan, Completion& done) {
+    const Span timeout = plan.timeout() == Span{0} ? client.options().call_timeout : plan.timeout();
+    const Time now = client.clock().now();
+    CallPtr call = client.new_call();
+    if (!call) return nullptr;
+    call->nonce = client.next_nonce();
     call->deadline = timeout < Time::max() - now ? now + timeout : Time::max();
     call->steps = plan.steps().size();
     for (std::size_t i = 0; i < call->steps; ++i) call->limits[i] = plan.steps()[i].args[0];
-    redis_detail::encode(call->request, plan.steps(), call->nonce, style_);
+    redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style());
     call->done = std::move(done);
-    client_->watch(*call, plan.stop());
+    client.watch(*call, plan.stop());
     return call;
   }
 
   std::shared_ptr<Client> client_;
-  redis_detail::KeyStyle style_;
-  unsigned forks_ = redis_detail::fork_count();
 };
 
 void require(bool ok, const std::string& message) {

@@ -86,10 +86,11 @@ class Bucket {
  public:
   Bucket(Store& store, Quota quota) : bucket_(store, "api", quota) {}
 
+  /// Zero: as long as the store gives a call by default.
   void ask(Asked& asked, const Key& key, Span within = Span{0}, std::stop_token stop = {}) const {
     const Step step = bucket_.take(key);
-    bucket_.store().execute(Plan(step).within(within).cancelled_by(std::move(stop)),
-                            asked.completion());
+    const Plan plan = within == Span{0} ? Plan(step) : Plan(step).within(within);
+    bucket_.store().execute(plan.cancelled_by(std::move(stop)), asked.completion());
   }
 
   /// Asks and waits for the answer.

@@ -35,12 +35,14 @@ struct ModelServer {
     }
     if (command[0] == "EVALSHA" && !scripts.contains(command[1])) return {true, "NOSCRIPT lost"};
     if (random.one_in(30)) return {true, random.one_in(2) ? "LOADING wait" : "READONLY no"};
+    const bool breaks_off = random.one_in(50);
     ++at;
     double_executions += executed_at.emplace(nonce_of(command), at).second ? 0U : 1U;
     std::string bytes = payload(nonce_of(command), at, {});
     for (std::size_t i = 0; i < steps_of(command); ++i) {
       bytes += payload(0, 0, {{Verdict::allowed, 1, 0, 1}}).substr(16);
     }
+    if (breaks_off) return {true, "ERR after it was executed"};
     return {false, bytes};
   }
 
@@ -171,7 +173,7 @@ TEST_CASE("whatever happens, each call ends once, truly, and with its own reply"
   }
   // The run means something only if all of this happened.
   for (const Errc code : {Errc::unknown, Errc::protocol_error, Errc::timed_out, Errc::cancelled,
-                          Errc::loading, Errc::read_only}) {
+                          Errc::loading, Errc::read_only, Errc::server_error}) {
     INFO(make_error_code(code).message());
     CHECK(ends[make_error_code(code).message()] > 0);
   }

@@ -293,3 +293,41 @@ TEST_CASE("a completion that abandons everything finds every other call once", "
     CHECK_FALSE(world.pipeline.has_unsent());
   }
 }
+
+TEST_CASE("a call that timed out keeps its place until its reply comes or the connection ends",
+          "[pipeline]") {
+  World world;
+  std::atomic<std::size_t> taken{0};
+  const auto submit = [&](Asked& asked, std::uint64_t nonce, Time deadline) {
+    CallPtr call = make_call(asked, nonce, deadline);
+    ++taken;
+    call->place = redis_detail::Place(taken);
+    world.pipeline.submit(std::move(call));
+  };
+  Asked late[3];
+  Asked waiting;
+  for (std::uint64_t i = 0; i < 3; ++i) submit(late[i], i, world.now);
+  world.flush();
+  submit(waiting, 3, world.now);
+  world.pipeline.expire(world.now, Errc::timed_out);
+  for (const Asked& asked : late) CHECK(has_ended(asked, Errc::unknown));
+  CHECK(has_ended(waiting, Errc::timed_out));
+  CHECK(taken == 3);
+  CHECK(world.answer(0, 100) == Heard::ok);
+  CHECK(taken == 2);
+  CHECK(world.pipeline.hear_error("LOADING") == Heard::ok);
+  CHECK(taken == 1);
+  world.pipeline.disconnect();
+  CHECK(taken == 0);
+}
+
+TEST_CASE("an error word that is not known leaves the call unknown", "[pipeline]") {
+  World world;
+  Asked asked;
+  world.pipeline.submit(make_call(asked, 1));
+  world.flush();
+  CHECK(world.pipeline.hear_error("ERR upstream failure") == Heard::ok);
+  CHECK(has_ended(asked, Errc::server_error));
+  CHECK(asked.error == Failure::unknown);
+  CHECK(world.pipeline.counters().unknown == 1);
+}

@@ -27,7 +27,8 @@ struct RedisOptions {
   /// How long a call may take that does not say Plan::within(), counted from the call.
   /// 1 us to 24 h, as every length of time here.
   Span call_timeout = std::chrono::milliseconds{500};
-  /// How long one attempt to connect, to log in and to be answered a PING may take.
+  /// How long one attempt to connect to one address, to log in and to be answered a PING may take;
+  /// then the next address of the name is tried.
   Span connect_timeout = std::chrono::milliseconds{500};
   /// A connection whose oldest request has waited this long for its reply is given up.
   Span stall_timeout = std::chrono::seconds{2};
@@ -36,8 +37,9 @@ struct RedisOptions {
   Span reconnect_min = std::chrono::milliseconds{10};
   Span reconnect_max = std::chrono::seconds{1};
 
-  /// Calls waiting or in flight at once; one more ends in Errc::queue_full. A call takes at most
-  /// 16 KiB. 1 to 2^20.
+  /// Calls waiting or in flight at once; one more ends in Errc::queue_full. A call that was sent
+  /// and has timed out counts until its reply comes or the connection is given up. A call takes at
+  /// most 16 KiB. 1 to 2^20.
   std::size_t max_in_flight = 10'000;
 
   /// Put in front of every key, outside of its hash tag: "app1:". No `{`, `}`; at most 64 bytes.
@@ -67,7 +69,8 @@ struct RedisStats {
 /// - an error that equals Failure::not_executed: it was never sent, or the server refused to run
 /// it;
 /// - an error that equals Failure::unknown: it was sent, and the deadline passed or the connection
-///   broke before its reply. It is not asked again, since it may have been charged.
+///   broke before its reply, or the server answered with an error word that is not known. It is not
+///   asked again, since it may have been charged.
 /// A script that the server has lost is loaded and the call repeated, which is safe: it did not
 /// run.
 ///

@@ -1,0 +1,42 @@
+// Memory for the one wake that is on its way to the I/O thread, so that waking it cannot fail: it
+// happens in execute() and in stop hooks, which cannot report anything.
+// Threading: used by whoever may wake; that there is one wake at most is the user's business.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace sluice::redis_detail {
+
+struct WakeMemory {
+  static constexpr std::size_t size = 256;
+  alignas(std::max_align_t) std::array<std::byte, size> bytes;
+};
+
+/// Hands out a WakeMemory. Asio returns it before it runs the handler.
+template <class T>
+class WakeAllocator {
+ public:
+  using value_type = T;
+
+  explicit WakeAllocator(WakeMemory& memory) noexcept : memory_(&memory) {}
+  template <class U>
+  WakeAllocator(const WakeAllocator<U>& other) noexcept  // NOLINT(google-explicit-constructor)
+      : memory_(other.memory()) {}
+
+  /// REQUIRES: count == 1, and nothing is handed out.
+  [[nodiscard]] T* allocate(std::size_t count) noexcept {
+    static_assert(sizeof(T) <= WakeMemory::size && alignof(T) <= alignof(std::max_align_t));
+    static_cast<void>(count);
+    return reinterpret_cast<T*>(memory_->bytes.data());
+  }
+  void deallocate(T*, std::size_t) noexcept {}
+
+  [[nodiscard]] WakeMemory* memory() const noexcept { return memory_; }
+  friend bool operator==(const WakeAllocator&, const WakeAllocator&) = default;
+
+ private:
+  WakeMemory* memory_;
+};
+
+}  // namespace sluice::redis_detail
