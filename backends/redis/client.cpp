@@ -336,7 +336,6 @@ void Client::close() noexcept {
   drop();
   pipeline_.abandon(Errc::shut_down);
   recycle();
-  resolver_.cancel();
   error_code ignored;
   socket_.close(ignored);  // of an attempt to connect
   work_.reset();

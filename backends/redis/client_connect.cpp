@@ -122,8 +122,8 @@ void Client::watch_attempt() {
   watchdog_.async_wait([this, attempt = ++attempt_](error_code error) {
     if (error || attempt != attempt_) return;
     error_code ignored;
-    resolver_.cancel();
     socket_.close(ignored);
+    resolver_.cancel();  // last: it may throw
   });
 }
 

@@ -94,7 +94,7 @@ TEST_CASE("the completion of an invalid plan in a batch may destroy the store", 
     std::unique_ptr<RedisStore> store;
     Crowd others{100};
     std::size_t ended = 0;
-    std::error_code error;
+    std::error_code error{};
   };
   for (const std::size_t at : {0U, 1U, 63U, 64U, 70U, 99U}) {
     CAPTURE(at);

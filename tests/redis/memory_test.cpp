@@ -25,7 +25,7 @@ const Quota quota = Quota::per_second(10);
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+[[gnu::noinline]] void* operator new(std::size_t size) {
   if (out_of_memory) {
     ++refused;
     throw std::bad_alloc();
@@ -33,8 +33,8 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("a call without memory is refused, and the first one too", "[fake]") {
   FakeServer server([](Peer& peer, int) { serve_well(peer); });
