@@ -7,6 +7,7 @@
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -98,10 +99,7 @@ void Client::run() {
 /// Starts what must always be under way, and may have been lost to an exception.
 void Client::resume() {
   if (!serving_) {
-    asio::co_spawn(io_, serve(), [this](std::exception_ptr lost) {
-      serving_ = false;
-      if (lost) std::rethrow_exception(lost);
-    });
+    asio::co_spawn(io_, serve(), asio::detached);
     serving_ = true;
   }
   expire();
@@ -180,6 +178,7 @@ void Client::submit(std::span<CallPtr> calls) noexcept {
 void Client::wake() {
   woken_.store(false);  // first: what comes from here on wakes anew
   if (stopping_.load()) return close();
+  if (!serving_ && !closed_) resume();
   drain_inbox();
   if (any_cancelled_.exchange(false)) cancel_marked();
   if (closed_) pipeline_.abandon(Errc::shut_down);

@@ -73,6 +73,7 @@ class Client : public std::enable_shared_from_this<Client> {
   void set_socket_options(bool tcp);
 
   // Traffic (client.cpp).
+  struct Serving;
   void run();
   void resume();
   boost::asio::awaitable<void> read_replies();
@@ -115,6 +116,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::atomic<std::uint64_t> protocol_errors_{0};
   std::atomic<std::uint64_t> nonce_{0};
 
+  bool serving_ = false;    // serve() is under way; io_ may hold it to the end
   WakeMemory wake_memory_;  // outlives io_, which may still hold a wake at its end
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
@@ -135,7 +137,6 @@ class Client : public std::enable_shared_from_this<Client> {
   std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
   unsigned failures_ = 0;    // since a connection held
   unsigned attempt_ = 0;     // to reach one address: tells late watchdogs apart
-  bool serving_ = false;     // serve() is under way
   bool connected_ = false;
   bool writing_ = false;
   bool draining_ = false;  // wrong server: nothing more is sent on this connection

@@ -92,7 +92,20 @@ std::vector<Client::Endpoint> known_endpoints(const RedisOptions& options) {
 Client::Client(RedisOptions options, std::uint64_t seed)
     : Client(options, seed, known_endpoints(options)) {}
 
+/// Lives in the coroutine: however that is lost, it is started anew.
+struct Client::Serving {
+  explicit Serving(Client& owner) noexcept : client(owner) {}
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+  ~Serving() {
+    client.serving_ = false;
+    if (!client.closed_) client.wake_up();
+  }
+  Client& client;
+};
+
 asio::awaitable<void> Client::serve() {
+  const Serving serving(*this);
   while (!closed_) {
     try {
       co_await serve_once();

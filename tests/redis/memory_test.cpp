@@ -1,5 +1,6 @@
 // The store without memory: what cannot report a failure must not need any.
-// Threading: the test's thread runs out of memory, the others do not.
+// Threading: the test's thread runs out of memory, or the store's.
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -15,6 +16,11 @@ namespace {
 thread_local bool out_of_memory = false;
 thread_local std::size_t refused = 0;
 
+/// Threads that are poor get no memory during a general drought.
+thread_local bool is_poor = false;
+std::atomic<bool> general_drought{false};
+std::atomic<std::size_t> refused_to_poor{0};
+
 /// While it lives, this thread gets no memory.
 struct Drought {
   Drought() { out_of_memory = true; }
@@ -28,6 +34,10 @@ const Quota quota = Quota::per_second(10);
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (out_of_memory) {
     ++refused;
+    throw std::bad_alloc();
+  }
+  if (is_poor && general_drought) {
+    ++refused_to_poor;
     throw std::bad_alloc();
   }
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
@@ -92,4 +102,48 @@ TEST_CASE("a stop request, a call in used memory and the end of the store need n
   CHECK(ended.answers == 1);
   CHECK((ended.error == Errc::shut_down || ended.error == Errc::unknown));
   CHECK(refused == 0);
+}
+
+TEST_CASE("a store whose thread ran out of memory serves again once there is some, and can end",
+          "[fake]") {
+  FakeServer server([](Peer& peer, int number) {
+    if (number > 0) return serve_well(peer, 500);
+    const auto first = peer.read_call();
+    if (!first || !peer.send(allowing(*first, 1))) return;
+    eventually([] { return general_drought.load(); });
+  });
+  RedisOptions options;
+  options.port = server.port();
+  options.reconnect_max = 10ms;
+  auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  const Step step = (*bucket).take("a");
+  std::atomic<bool> over{false};
+  store->execute(Plan(step).within(20s), Completion(
+                                             [](void* self, const Outcome&) noexcept {
+                                               is_poor = true;
+                                               *static_cast<std::atomic<bool>*>(self) = true;
+                                             },
+                                             &over));
+  REQUIRE(eventually([&] { return over.load(); }));
+  const auto wait_for_refusals = [] {
+    const std::size_t before = refused_to_poor;
+    general_drought = true;
+    return eventually([&] { return refused_to_poor >= before + 5; });
+  };
+  Crowd crowd(100);
+  CHECK(wait_for_refusals());
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 60s);
+  CHECK(wait_for_refusals());
+  general_drought = false;
+  CHECK(crowd.wait());
+  CHECK(crowd.count([](const Asked& c) { return !c.error || c.error == Failure::unknown; }) ==
+        crowd.size());
+  CHECK(eventually([&] { return !bucket.error("a", 1s); }));
+  Asked last;
+  bucket.ask(last, "a", 20s);
+  general_drought = true;
+  store.reset();
+  general_drought = false;
+  CHECK(last.answers == 1);
 }
