@@ -171,6 +171,9 @@ TEST_CASE("a plan keeps its deadline and its stop token", "[core][plan]") {
   stop.request_stop();
   CHECK(plan.stop().stop_requested());
   CHECK(Plan(step).timeout() == 0us);
+  for (const Span none : {Span{0}, Span{-1}, Span::min()}) {
+    CHECK(Plan(step).within(none).timeout() < 0us);
+  }
   CHECK_FALSE(Plan(step).stop().stop_possible());
 }
 
