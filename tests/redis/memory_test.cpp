@@ -84,7 +84,8 @@ TEST_CASE("a stop request, a call in used memory and the end of the store need n
   REQUIRE(used.wait());
   REQUIRE_FALSE(bucket.error(key));
   std::stop_source stop;
-  const Plan plan = Plan((*bucket).take(key)).within(20s).cancelled_by(stop.get_token());
+  const Step step = (*bucket).take(key);
+  const Plan plan = Plan(step).within(20s).cancelled_by(stop.get_token());
   Asked stopped, ended;
   refused = 0;
   {
