@@ -103,7 +103,7 @@ class Quota {
   /// The units, in lower case, are us, ms, s, sec, second, seconds, m, min, minute, minutes, h, hr,
   /// hour, hours, d, day, days (24 h), week and weeks. Nothing else may stand before, between or
   /// after. Throws std::invalid_argument, whose message shows the first 64 bytes of `text`, with
-  /// everything but printable ASCII as \xNN.
+  /// everything but printable ASCII as `\\xNN`.
   static Quota parse(std::string_view text);
 
   /// The same rate with another burst.
