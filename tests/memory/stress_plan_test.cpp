@@ -6,7 +6,7 @@ namespace sluice::test {
 
 TEST_CASE("keys that are always charged together stay equal", "[memory][stress]") {
   const Word capacity = static_cast<Word>(scaled(20'000, 2'000));
-  Memory memory(64);
+  Memory memory(1024);  // two keys a round, each with a slot of its own
   const TokenBucket wide(*memory.store, "wide", Quota::per_hour(3 * capacity));
   const TokenBucket tight(*memory.store, "tight", Quota::per_hour(capacity));
   for (int round = 0; round < 200; ++round) {
