@@ -48,8 +48,8 @@ struct Operation {
   std::uint8_t id;        ///< the row's number, the first byte of a step towards the plan script
   StateKind kind;
   bool writes;  ///< false: never changes the state (a peek)
+  /// Words of `args` in use. The last is the cost; those before it are the quota.
   std::uint8_t argument_count;
-  std::uint8_t state_words;
   /// The kernel. Pure: it may run again, and sees nothing but its arguments. It changes the state
   /// only when it allows. Argument 0 is the limit that a Decision reports.
   Verdict (*apply)(StateWords& state, const Arguments& args, Word now) noexcept;

@@ -129,9 +129,9 @@ Word keep(const Arguments& args) noexcept {
 }  // namespace
 
 constinit const Operation token_bucket_take{
-    "token_bucket.take", 0,    StateKind::token_bucket, true, 5, 2, apply_take,
+    "token_bucket.take", 0,    StateKind::token_bucket, true, 5, apply_take,
     check_cost,          keep, apply_take_lagging};
 constinit const Operation token_bucket_peek{
-    "token_bucket.peek", 1, StateKind::token_bucket, false, 5, 2, apply_peek, check_cost, keep};
+    "token_bucket.peek", 1, StateKind::token_bucket, false, 5, apply_peek, check_cost, keep};
 
 }  // namespace sluice

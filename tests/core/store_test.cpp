@@ -186,7 +186,6 @@ TEST_CASE("the table of operations is numbered by its rows", "[core][operation]"
     CHECK(row.check != nullptr);
     CHECK(row.keep != nullptr);
     CHECK(row.argument_count <= max_arguments);
-    CHECK(row.state_words <= max_state_words);
   }
 }
 
