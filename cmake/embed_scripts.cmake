@@ -1,30 +1,49 @@
 # Lua scripts become C++ data: each script is a list of fragments joined in order, kept with its SHA1.
 #
-# Included, it defines sluice_embed_scripts(<target> "<name>: <fragment>..."...), which adds
-# redis_scripts.cpp and the folder of redis_scripts.hpp to the target and runs this file again as a
-# script whenever a fragment changes.
+# Included, it defines sluice_embed_scripts(<target> FORMS "<form>: <fragment>..."...
+# RULES "<name> <id> <form>"...), which adds redis_scripts.cpp and the folder of redis_scripts.hpp to
+# the target and runs this file again as a script whenever a fragment changes.
+#
+# A rule is the file <name>.lua, which ends in the line that names KIND, ARGUMENTS and so on. It
+# becomes the script <name>: the fragments of its form, with the file in the place of RULE, and, in
+# the form quick, its short cut <name>_quick.lua in the place of QUICK. A form
+# that holds RULES becomes one script of the form's name, with a function rule(id) in that place: it
+# answers KIND, ARGUMENTS, DETAILS, HEAD and decide of the rule, whose functions are made by that call only.
+# CELL_RULES leaves out the wide ones.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(SLUICE_EMBED_SCRIPTS_FILE "${CMAKE_CURRENT_LIST_FILE}")
 
   function(sluice_embed_scripts target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FORMS;RULES")
     set(fragments "")
-    foreach(row IN LISTS ARGN)
-      if(NOT row MATCHES "^([a-z0-9_]+):([ \n]+[a-z0-9_/.]+)+$")
-        message(FATAL_ERROR "expected \"name: fragment.lua...\", got \"${row}\"")
+    foreach(row IN LISTS arg_FORMS)
+      if(NOT row MATCHES "^[a-z]+:( [a-z_]+[.]lua| QUICK| RULE| (CELL_)?RULES)+$")
+        message(FATAL_ERROR "expected \"form: fragment.lua...\", got \"${row}\"")
       endif()
-      string(REGEX MATCHALL "[a-z0-9_/]+[.]lua" names "${row}")
-      list(TRANSFORM names PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/lua/")
+      string(REGEX MATCHALL "[a-z_]+[.]lua" names "${row}")
       list(APPEND fragments ${names})
     endforeach()
+    foreach(row IN LISTS arg_RULES)
+      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|wide|quick)$")
+        message(FATAL_ERROR "expected \"name id form\", got \"${row}\"")
+      endif()
+      list(APPEND fragments "${CMAKE_MATCH_1}.lua")
+      if(CMAKE_MATCH_2 STREQUAL "quick")
+        list(APPEND fragments "${CMAKE_MATCH_1}_quick.lua")
+      endif()
+    endforeach()
     list(REMOVE_DUPLICATES fragments)
+    list(TRANSFORM fragments PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/lua/")
 
-    string(JOIN "|" table ${ARGN})
+    string(JOIN "|" forms ${arg_FORMS})
+    string(JOIN "|" rules ${arg_RULES})
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/scripts")
     add_custom_command(
       OUTPUT "${folder}/redis_scripts.cpp" "${folder}/redis_scripts.hpp"
-      COMMAND "${CMAKE_COMMAND}" "-DTABLE=${table}" "-DLUA=${CMAKE_CURRENT_SOURCE_DIR}/lua"
-        "-DOUTPUT=${folder}" -P "${SLUICE_EMBED_SCRIPTS_FILE}"
+      COMMAND "${CMAKE_COMMAND}" "-DFORMS=${forms}" "-DRULES=${rules}"
+        "-DLUA=${CMAKE_CURRENT_SOURCE_DIR}/lua" "-DOUTPUT=${folder}"
+        -P "${SLUICE_EMBED_SCRIPTS_FILE}"
       DEPENDS ${fragments} "${SLUICE_EMBED_SCRIPTS_FILE}"
       COMMENT "Embedding the Lua scripts"
       VERBATIM
@@ -37,27 +56,80 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 
-string(REPLACE "|" ";" TABLE "${TABLE}")
+cmake_minimum_required(VERSION 3.20)
+
 set(texts "")
 set(rows "")
 set(count 0)
-foreach(row IN LISTS TABLE)
-  string(REGEX MATCH "^[a-z0-9_]+" name "${row}")
-  string(REGEX MATCHALL "[a-z0-9_/]+[.]lua" fragments "${row}")
+string(REPLACE "|" ";" FORMS "${FORMS}")
+string(REPLACE "|" ";" RULES "${RULES}")
+
+# What the branch of a rule in rule(id) answers.
+set(answer_of_lean "return KIND, ARGUMENTS, 0, nil, decide")
+set(answer_of_cell "return KIND, ARGUMENTS, DETAILS, nil, decide")
+set(answer_of_wide "return KIND, ARGUMENTS, DETAILS, HEAD, decide")
+set(answer_of_quick "${answer_of_wide}")
+
+function(append_rules file forms)
+  file(APPEND "${file}" "local function rule(id)\n")
+  set(word "if")
+  foreach(row IN LISTS RULES)
+    string(REGEX MATCH "^([a-z_]+) ([0-9]+) ([a-z]+)$" row "${row}")
+    set(name "${CMAKE_MATCH_1}")
+    set(id "${CMAKE_MATCH_2}")
+    set(form "${CMAKE_MATCH_3}")
+    if(NOT form IN_LIST forms)
+      continue()
+    endif()
+    file(READ "${LUA}/${name}.lua" text)
+    file(APPEND "${file}" "${word} id == ${id} then\n" "${text}" "${answer_of_${form}}\n")
+    set(word "elseif")
+  endforeach()
+  file(APPEND "${file}" "end\nend\n\n")
+endfunction()
+
+# Joins the fragments of `row`, the row of a form, to the script `name`.
+function(add_script name row)
+  string(REGEX REPLACE "^[a-z]+: " "" fragments "${row}")
+  string(REPLACE " " ";" fragments "${fragments}")
   set(assembled "${OUTPUT}/${name}.lua")
   file(WRITE "${assembled}" "")
   foreach(fragment IN LISTS fragments)
+    if(fragment STREQUAL "RULES")
+      append_rules("${assembled}" "lean;cell;wide;quick")
+      continue()
+    elseif(fragment STREQUAL "CELL_RULES")
+      append_rules("${assembled}" "lean;cell")
+      continue()
+    elseif(fragment STREQUAL "RULE")
+      set(fragment "${name}.lua")
+    elseif(fragment STREQUAL "QUICK")
+      set(fragment "${name}_quick.lua")
+    endif()
     file(READ "${LUA}/${fragment}" text)
     file(APPEND "${assembled}" "${text}")
   endforeach()
   file(SHA1 "${assembled}" sha1)
   file(SIZE "${assembled}" size)
-  file(READ "${assembled}" bytes HEX)
-  # An array of characters has no limit of length and nothing to escape.
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
-  string(APPEND texts "constexpr char text_of_${name}[] = {${bytes}};\n")
+  file(READ "${assembled}" text)
+  string(APPEND texts "constexpr char text_of_${name}[] = R\"lua(${text})lua\";\n")
   string(APPEND rows "    {\"${name}\", {text_of_${name}, ${size}}, \"${sha1}\"},\n")
   math(EXPR count "${count} + 1")
+  set(texts "${texts}" PARENT_SCOPE)
+  set(rows "${rows}" PARENT_SCOPE)
+  set(count "${count}" PARENT_SCOPE)
+endfunction()
+
+foreach(form IN LISTS FORMS)
+  string(REGEX MATCH "^[a-z]+" name "${form}")
+  set(form_${name} "${form}")
+  if(form MATCHES "RULES( |$)")
+    add_script("${name}" "${form}")
+  endif()
+endforeach()
+foreach(rule IN LISTS RULES)
+  string(REGEX MATCH "^([a-z_]+) [0-9]+ ([a-z]+)$" rule "${rule}")
+  add_script("${CMAKE_MATCH_1}" "${form_${CMAKE_MATCH_2}}")
 endforeach()
 
 file(WRITE "${OUTPUT}/redis_scripts.hpp" "// Generated from backends/redis/lua: the scripts that the Redis store sends.

@@ -31,7 +31,15 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
   Message& message = messages_[free_.back()];
   const auto steps = plan.steps();
   std::size_t length = 0;
-  for (const Step& step : steps) length += step.key.tag.size() + step.key.name.size();
+  std::size_t words = 0;
+  std::size_t details = 0;
+  for (const Step& step : steps) {
+    length += step.key.tag.size() + step.key.name.size();
+    words += step.table.size();
+    details += detail_count(*step.operation, step.table.size());
+  }
+  message.words.clear();
+  message.words.reserve(words);
   message.bytes.clear();
   message.bytes.reserve(length);  // so that the views stay valid
   message.steps.assign(steps.begin(), steps.end());
@@ -44,11 +52,17 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
     step.key.tag = keep(step.key.tag);
     step.key.name = keep(step.key.name);
     step.binding = nullptr;  // lives only until execute() returns
+    const std::size_t at = message.words.size();
+    message.words.insert(message.words.end(), step.table.begin(), step.table.end());
+    step.table = std::span<const Word>(message.words).subspan(at);
   }
+  message.id = plan.id();
   message.arrived = false;
   message.error = {};
   message.each.clear();
+  message.details.clear();
   message.each.reserve(steps.size());  // so that decided() never allocates
+  message.details.reserve(details);
   return message;
 }
 
@@ -77,8 +91,9 @@ void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
 void RemoteStore::arrive(std::uint64_t index) {
   Message& message = messages_[index];
   message.arrived = true;
-  inner_.execute(Plan(std::span<const Step>(message.steps)),
-                 Completion(&RemoteStore::decided, &message));
+  Plan plan{std::span<const Step>(message.steps)};
+  if (message.id) plan = plan.once(*message.id);
+  inner_.execute(plan, Completion(&RemoteStore::decided, &message));
 }
 
 void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
@@ -87,6 +102,7 @@ void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
   message.error = outcome.error;
   message.decision = outcome.decision;
   message.each.assign(outcome.steps.begin(), outcome.steps.end());
+  message.details.assign(outcome.details.begin(), outcome.details.end());
   try {
     const Time delivery = std::max(self.timeline_.now() + self.link_.from_store.sample(self.rng_),
                                    self.last_delivery_);
@@ -103,7 +119,7 @@ void RemoteStore::deliver(std::uint64_t index) {
   Message& message = messages_[index];
   Completion done = std::move(message.done);
   // The message is free only afterwards: the outcome's steps lie in it, and the receiver may send.
-  done(Outcome{message.error, message.decision, message.each});
+  done(Outcome{message.error, message.decision, message.each, message.details});
   release(message);
 }
 

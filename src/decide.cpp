@@ -40,10 +40,12 @@ class Group {
 struct Call : Completion::Blocked {
   Group* group;
   std::span<Decision> each;
+  std::span<Word> details;
 
   static void deliver_each(void* self, const Outcome& outcome) noexcept {
     const Call& call = *static_cast<Call*>(static_cast<Blocked*>(self));
-    std::ranges::copy(outcome.steps, call.each.begin());
+    if (!call.each.empty()) std::ranges::copy(outcome.steps, call.each.begin());
+    if (!call.details.empty()) std::ranges::copy(outcome.details, call.details.begin());
     deliver(self, outcome);
   }
 };
@@ -70,7 +72,7 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept
     return result;
   }
   Group group;
-  Call call{{&result, &error}, &group, {}};
+  Call call{{&result, &error}, &group, {}, {}};
   store.execute(plan, Completion(call));
   if (!call.answered) [[unlikely]] {
     group.wait_for(1);
@@ -78,16 +80,16 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept
   return result;
 }
 
-Decision decide(Store& store, const Plan& plan, std::error_code& error,
-                std::span<Decision> each) noexcept {
-  if (each.empty()) return decide(store, plan, error);
+Decision decide(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
+                std::span<Word> details) noexcept {
+  if (each.empty() && details.empty()) return decide(store, plan, error);
   Decision result;
   if (!store.may_block()) {
     error = Errc::would_deadlock;
     return result;
   }
   Group group;
-  Call call{{&result, &error}, &group, each};
+  Call call{{&result, &error}, &group, each, details};
   store.execute(plan, Completion(&Call::deliver_each, &call));
   if (!call.answered) group.wait_for(1);
   return result;
@@ -114,7 +116,7 @@ void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> r
   auto* done = reinterpret_cast<Completion*>(storage.data());
   for (std::size_t i = 0; i < plans.size(); ++i) {
     results[i] = Decision{};
-    std::construct_at(calls + i, Call{{&results[i], &errors[i]}, &group, {}});
+    std::construct_at(calls + i, Call{{&results[i], &errors[i]}, &group, {}, {}});
     std::construct_at(done + i, calls[i]);
   }
   store.execute_batch(plans, {done, plans.size()});

@@ -74,6 +74,14 @@ const char* text(Errc code) noexcept {
       return "the server's ACL forbids this (NOPERM)";
     case Errc::too_many_clients:
       return "the server has too many clients";
+    case Errc::invalid_argument:
+      return "an argument of the request is out of its range";
+    case Errc::not_configured:
+      return "the limit has not been set in the store, or it has expired";
+    case Errc::config_changed:
+      return "the limit in the store was changed meanwhile";
+    case Errc::outside_calendar:
+      return "the store's clock lies outside the calendar of the request";
     case Errc::server_error:
       return "the server answered with an unknown error: it may have been executed";
     case Errc::unknown:

@@ -1,6 +1,8 @@
 // The rendering of keys. Escaping makes it injective; hashing keeps it short.
 #include "sluice/key.hpp"
 
+#include <stdexcept>
+
 #include "siphash.hpp"
 
 namespace sluice {
@@ -47,6 +49,14 @@ std::string render(const Key& key, const HashKey& secret) {
   std::string out;
   append_rendered(out, key, secret);
   return out;
+}
+
+std::string detail::valid_name(std::string name) {
+  if (name.empty() || name.size() > Key::max_part_bytes) {
+    throw std::invalid_argument("a limiter's name must have 1 byte to 1 MiB, got " +
+                                std::to_string(name.size()) + " bytes");
+  }
+  return name;
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Copying a plan: one block holds the bytes of all its keys.
+// Copying a plan: one block holds the bytes of all its keys, one the tables of its steps.
 #include "sluice/owned_plan.hpp"
 
 #include <algorithm>
@@ -8,9 +8,15 @@ namespace sluice {
 OwnedPlan::OwnedPlan(const Plan& plan)
     : steps_(plan.steps().begin(), plan.steps().end()), plan_(plan.with_steps(steps_)) {
   std::size_t size = 0;
-  for (const Step& step : steps_) size += step.key.tag.size() + step.key.name.size();
+  std::size_t words = 0;
+  for (const Step& step : steps_) {
+    size += step.key.tag.size() + step.key.name.size();
+    words += step.table.size();
+  }
+  if (words != 0) words_ = std::make_unique<Word[]>(words);
   bytes_ = std::make_unique<char[]>(size);
   char* to = bytes_.get();
+  Word* to_word = words_.get();
   const auto keep = [&to](std::string_view& part) {
     char* const end = std::ranges::copy(part, to).out;
     part = {to, part.size()};
@@ -20,6 +26,9 @@ OwnedPlan::OwnedPlan(const Plan& plan)
     keep(step.key.tag);
     keep(step.key.name);
     step.binding = nullptr;
+    Word* const end = std::ranges::copy(step.table, to_word).out;
+    step.table = {to_word, step.table.size()};
+    to_word = end;
   }
 }
 

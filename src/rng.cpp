@@ -4,6 +4,8 @@
 #include <bit>
 #include <random>
 
+#include "src/fork_count.hpp"
+
 namespace sluice {
 
 std::uint64_t Rng::below(std::uint64_t bound) {
@@ -42,6 +44,29 @@ std::uint64_t SeededRng::next() noexcept {
 std::uint64_t SystemRng::next() {
   std::random_device device;
   return std::uint64_t{device()} << 32 | device();
+}
+
+namespace {
+
+/// Seeded anew in a forked child, which must not draw what its parent draws.
+class ThreadRng final : public Rng {
+ public:
+  std::uint64_t next() override {
+    static thread_local SeededRng rng(SystemRng().next());
+    static thread_local unsigned forks = detail::fork_count();
+    if (const unsigned now = detail::fork_count(); now != forks) {
+      rng = SeededRng(SystemRng().next());
+      forks = now;
+    }
+    return rng.next();
+  }
+};
+
+}  // namespace
+
+Rng& thread_rng() noexcept {
+  static ThreadRng rng;
+  return rng;
 }
 
 }  // namespace sluice

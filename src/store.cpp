@@ -1,16 +1,19 @@
 // What every store shares: checking a plan and concluding its outcome.
 #include "sluice/store.hpp"
 
+#include <algorithm>
+
 namespace sluice {
 namespace {
 
-Decision to_decision(Word limit, const Verdict& verdict, std::size_t index, Time at,
-                     Source source) noexcept {
+Decision to_decision(const AskedStep& asked, const Verdict& verdict, std::span<const Word> details,
+                     std::size_t index, Time at, Source source) noexcept {
   Decision decision;
   decision.allowed = verdict.status == Verdict::allowed;
   decision.source = source;
   decision.step = static_cast<std::uint16_t>(index);
-  decision.limit = limit;
+  if (asked.operation->names_part) decision.part = static_cast<std::uint16_t>(details[0]);
+  decision.limit = asked.limit;
   decision.remaining = verdict.remaining;
   decision.retry_after = Span{verdict.retry_after};
   decision.reset_after = Span{verdict.reset_after};
@@ -39,6 +42,20 @@ void Store::execute_batch(std::span<const Plan> plans, std::span<Completion> don
 
 void Store::bind(const Key& /*key*/, Binding& /*binding*/) noexcept {}
 
+RequestId RequestId::draw(Rng& rng) {
+  const std::uint64_t high = rng.next();
+  return {high, rng.next()};
+}
+
+std::array<char, 37> receipt_name(const RequestId& id) noexcept {
+  std::array<char, 37> name{'o', 'n', 'c', 'e', ':'};
+  for (std::size_t i = 0; i < 32; ++i) {
+    const std::uint64_t word = i < 16 ? id.high : id.low;
+    name[5 + i] = "0123456789abcdef"[word >> (60 - 4 * (i % 16)) & 15];
+  }
+  return name;
+}
+
 PlanFault find_fault(const Plan& plan) noexcept {
   const auto steps = plan.steps();
   if (steps.empty() || steps.size() > Plan::max_steps) return {Errc::invalid_plan, 0};
@@ -46,6 +63,7 @@ PlanFault find_fault(const Plan& plan) noexcept {
     const Step& step = steps[i];
     const auto at = static_cast<std::uint16_t>(i);
     if (!is_valid(step.key)) return {Errc::invalid_key, at};
+    if (step.table.size() > max_table_words) return {Errc::invalid_argument, at};
     if (const Word status = step.operation->check(step.args); status < 0) {
       return {static_cast<Errc>(-status), at};
     }
@@ -56,29 +74,36 @@ PlanFault find_fault(const Plan& plan) noexcept {
   return {};
 }
 
-void conclude(std::span<const Word> limits, std::span<const Verdict> verdicts, Time at,
-              Source source, Completion& done) noexcept {
-  if (limits.size() == 1 && verdicts[0].status >= 0) {
-    const Decision only = to_decision(limits[0], verdicts[0], 0, at, source);
-    return done(Outcome{{}, only, {&only, 1}});
+void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdicts,
+              std::span<const Word> details, Time at, Source source, Completion& done) noexcept {
+  if (asked.size() == 1 && verdicts[0].status >= 0) {
+    const Decision only = to_decision(asked[0], verdicts[0], details, 0, at, source);
+    return done(Outcome{{}, only, {&only, 1}, details});
   }
   std::array<Decision, Plan::max_steps> each;
   std::size_t decisive = 0;
-  for (std::size_t i = 0; i < limits.size(); ++i) {
+  std::size_t told = 0;
+  Span wait{0};
+  for (std::size_t i = 0; i < asked.size(); ++i) {
     if (verdicts[i].status < 0) {
       return done.fail(static_cast<Errc>(-verdicts[i].status), static_cast<std::uint16_t>(i));
     }
-    each[i] = to_decision(limits[i], verdicts[i], i, at, source);
+    each[i] =
+        to_decision(asked[i], verdicts[i], details.subspan(told, asked[i].details), i, at, source);
+    told += asked[i].details;
     if (decides_over(each[i], each[decisive])) decisive = i;
+    wait = std::max(wait, each[i].retry_after);
   }
-  done(Outcome{{}, each[decisive], {each.data(), limits.size()}});
+  Decision decision = each[decisive];
+  if (decision.allowed) decision.retry_after = wait;  // until the last reservation's time
+  done(Outcome{{}, decision, {each.data(), asked.size()}, details});
 }
 
-void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts, Time at,
-              Source source, Completion& done) noexcept {
-  std::array<Word, Plan::max_steps> limits;
-  for (std::size_t i = 0; i < steps.size(); ++i) limits[i] = steps[i].args[0];
-  conclude({limits.data(), steps.size()}, verdicts, at, source, done);
+void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts,
+              std::span<const Word> details, Time at, Source source, Completion& done) noexcept {
+  std::array<AskedStep, Plan::max_steps> asked;
+  for (std::size_t i = 0; i < steps.size(); ++i) asked[i] = AskedStep(steps[i]);
+  conclude({asked.data(), steps.size()}, verdicts, details, at, source, done);
 }
 
 }  // namespace sluice

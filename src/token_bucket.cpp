@@ -1,40 +1,192 @@
-// Construction of the token bucket limiter.
+// Construction of the token bucket limiter, and the calls that end in more than a decision.
 #include "sluice/token_bucket.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
 namespace sluice {
+namespace {
+
+[[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
+
+/// The longest that fits beside this quota: limit + (longest + interval) * refill within 2^52.
+Word room(const Quota& quota, Word interval) {
+  return (word_limit - quota.capacity() * quota.period()) / quota.refill() - interval;
+}
+
+Word valid_interval(const Quota& quota, const BucketOptions& options) {
+  const Word interval = options.refill.interval().count();
+  const Word most = std::min(TokenBucketSpend::max_interval, room(quota, 0));
+  if (interval < 1 || interval > most) {
+    reject("the interval of a refill must be 1 us to " + std::to_string(most) +
+           " us with this quota, got " + std::to_string(interval) + " us");
+  }
+  return interval;
+}
+
+Word valid_longest(const Quota& quota, const BucketOptions& options, Word interval) {
+  const Word most = std::min(TokenBucketSpend::max_longest, room(quota, interval));
+  if (!options.longest) return std::min(most, TokenBucketRule::max_ahead);
+  const Word longest = options.longest->count();
+  if (longest < TokenBucketRule::max_ahead || longest > most) {
+    reject("longest must be " + std::to_string(TokenBucketRule::max_ahead) + " to " +
+           std::to_string(most) + " us with this quota, got " + std::to_string(longest) + " us");
+  }
+  return longest;
+}
+
+/// When a bucket is full that has its first tokens now.
+Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& options) {
+  if (!options.initial) return 0;
+  if (*options.initial < 0 || *options.initial > quota.capacity()) {
+    reject("initial must be 0 to the burst of " + std::to_string(quota.capacity()) + ", got " +
+           std::to_string(*options.initial));
+  }
+  const Word missing = (quota.capacity() - *options.initial) * quota.period();
+  const Word full_at = to_word(store.clock().now()) + missing / quota.refill() +
+                       (missing % quota.refill() != 0 ? 1 : 0);
+  return std::clamp(full_at, Word{0}, word_limit);
+}
+
+Decision or_throw(const Decision& decision, const std::error_code& error, const char* call) {
+  if (error) throw std::system_error(error, call);
+  return decision;
+}
+
+}  // namespace
 
 TokenBucket::TokenBucket(Store& store, std::string name, Quota quota)
-    : store_(&store), name_(std::move(name)), quota_(quota) {
-  if (name_.empty() || name_.size() > Key::max_part_bytes) {
-    throw std::invalid_argument("a limiter's name must have 1 byte to 1 MiB, got " +
-                                std::to_string(name_.size()) + " bytes");
-  }
+    : TokenBucket(store, std::move(name), quota, BucketOptions{}) {}
+
+TokenBucket::TokenBucket(Store& store, std::string name, Quota quota, const BucketOptions& options)
+    : KeyedLimiter(store, std::move(name)),
+      quota_(quota),
+      plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
   detail::pack(args_, TokenBucketRule::args(quota_, 1));
+  const Word interval = valid_interval(quota, options);
+  const Word longest = valid_longest(quota, options, interval);
+  shape_ = {quota.capacity(),
+            quota.refill(),
+            quota.period(),
+            interval,
+            valid_full_at(store, quota, options),
+            longest};
+}
+
+Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
+                                 std::error_code& error) const noexcept {
+  std::array<Word, 3> details{};
+  const Decision decision = decide(store(), reserve_step(key, cost, max_wait), error, {}, details);
+  return {decision, details};
+}
+
+Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
+  std::error_code error;
+  Reservation result = reserve(key, cost, max_wait, error);
+  or_throw(result.decision, error, "TokenBucket::reserve");
+  return result;
+}
+
+Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least,
+                                           std::error_code& error) const noexcept {
+  std::array<Word, 3> details{};
+  const Decision decision = decide(store(), up_to_step(key, most, least), error, {}, details);
+  return {decision, details};
+}
+
+Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least) const {
+  std::error_code error;
+  Reservation result = try_acquire_up_to(key, most, least, error);
+  or_throw(result.decision, error, "TokenBucket::try_acquire_up_to");
+  return result;
+}
+
+Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
+                              Cost amount) const noexcept {
+  return {&token_bucket_give_back,
+          named(key),
+          {shape_[0], shape_[1], shape_[2], shape_[3], reservation.granted, amount.value(),
+           reservation.level, reservation.stamp}};
+}
+
+Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
+                         std::error_code& error) const noexcept {
+  std::array<Word, 4> details{};
+  const Decision decision =
+      decide(store(), refund_step(key, reservation, amount), error, {}, details);
+  if (error) return 0;
+  reservation.granted -= amount.value();
+  if (details[1] != 0) {  // nobody asked since: what is left of it comes earlier
+    reservation.level = details[2];
+    reservation.stamp = details[3];
+    const Time due = std::max(decision.at, to_time(reservation.stamp));
+    const Span wait = std::min(reservation.at(), due) - reservation.decision.at;
+    reservation.decision.retry_after = std::max(wait, Span{0});
+  }
+  return details[0];
+}
+
+Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
+  std::error_code error;
+  const Word given = refund(key, reservation, amount, error);
+  or_throw(reservation.decision, error, "TokenBucket::refund");
+  return given;
+}
+
+Word TokenBucket::cancel(const Key& key, Reservation& reservation,
+                         std::error_code& error) const noexcept {
+  return refund(key, reservation, reservation.granted, error);
+}
+
+Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
+  return refund(key, reservation, reservation.granted);
+}
+
+Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
+                               std::error_code& error) const noexcept {
+  if (true_cost.value() < 0) {
+    error = Errc::invalid_cost;
+    return {};
+  }
+  const Word more = true_cost.value() - reservation.granted - reservation.settled;
+  if (more <= 0) {
+    return {refund(key, reservation, std::min(-more, reservation.granted), error), 0};
+  }
+  penalize(key, more, error);
+  if (error) return {};
+  reservation.settled += more;
+  return {0, more};
+}
+
+Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {
+  std::error_code error;
+  const Settlement result = settle(key, reservation, true_cost, error);
+  or_throw(reservation.decision, error, "TokenBucket::settle");
+  return result;
 }
 
 BoundTokenBucket TokenBucket::at(const Key& key) const {
   const Step bound = take(key);
   if (!is_valid(bound.key)) throw std::system_error(Errc::invalid_key, "TokenBucket::at");
-  return {*store_, bound.key, args_};
+  return {store(), bound};
 }
 
-BoundTokenBucket::BoundTokenBucket(Store& store, const Key& key, const Arguments& args)
+BoundTokenBucket::BoundTokenBucket(Store& store, const Step& step)
     : store_(&store),
-      key_(key),
-      args_(args),
-      bytes_(std::make_unique<char[]>(key.tag.size() + key.name.size())) {
-  char* const name = std::ranges::copy(key.tag, bytes_.get()).out;
-  std::ranges::copy(key.name, name);
-  key_ = Key{{bytes_.get(), key.tag.size()}, {name, key.name.size()}};
+      plain_(step.operation == &token_bucket_take),
+      key_(step.key),
+      args_(step.args),
+      bytes_(std::make_unique<char[]>(key_.tag.size() + key_.name.size())) {
+  char* const name = std::ranges::copy(key_.tag, bytes_.get()).out;
+  std::ranges::copy(key_.name, name);
+  key_ = Key{{bytes_.get(), key_.tag.size()}, {name, key_.name.size()}};
   store.bind(key_, binding_);
 }
 
 BoundTokenBucket::BoundTokenBucket(BoundTokenBucket&& other) noexcept
     : store_(other.store_),
       binding_(other.binding_),
+      plain_(other.plain_),
       key_(other.key_),
       args_(other.args_),
       bytes_(std::move(other.bytes_)) {}
@@ -42,6 +194,7 @@ BoundTokenBucket::BoundTokenBucket(BoundTokenBucket&& other) noexcept
 BoundTokenBucket& BoundTokenBucket::operator=(BoundTokenBucket&& other) noexcept {
   store_ = other.store_;
   binding_ = other.binding_;
+  plain_ = other.plain_;
   key_ = other.key_;
   args_ = other.args_;
   bytes_ = std::move(other.bytes_);

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "backends/memory/atoms.hpp"
 #include "sluice/operation.hpp"
 
 namespace sluice::memory {
@@ -56,20 +57,24 @@ class alignas(16) Cell {
   }
 
  private:
-  std::atomic<std::uint64_t> low_{0};
-  std::atomic<std::uint64_t> high_{0};
+  Atomic<std::uint64_t> low_{0};
+  Atomic<std::uint64_t> high_{0};
 };
 static_assert(sizeof(Cell) == 16 && alignof(Cell) == 16, "exchanged as one aligned operand");
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(Atomic<std::uint64_t>::is_always_lock_free);
 
 #if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16)
 inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
+  interleave();
   const auto wide = [](const Pair& pair) { return Wide{pair.high} << 64 | pair.low; };
   const Wide want = wide(expected);
   // The __sync builtin is used since it is compiled to the instruction itself; std::atomic of 16
   // bytes calls a library, which may lock. It is sequentially consistent.
   const Wide seen = __sync_val_compare_and_swap(reinterpret_cast<Wide*>(this), want, wide(desired));
-  if (seen == want) return true;
+  if (seen == want) {
+    changed();
+    return true;
+  }
   expected = {static_cast<std::uint64_t>(seen), static_cast<std::uint64_t>(seen >> 64)};
   return false;
 }
@@ -143,7 +148,7 @@ inline constexpr Word dead = word_limit + 2;
       static_cast<std::uint64_t>(words[0]) << generation_bits | (before.low & generation_mask),
       static_cast<std::uint64_t>(words[1]) << generation_bits | (before.high & generation_mask)};
 }
-static_assert(max_state_words == 2, "a state fills one cell");
+static_assert(cell_words == 2, "a state fills one cell");
 static_assert(word_limit + 2 < Word{1} << 53, "special levels fit their field");
 
 }  // namespace state

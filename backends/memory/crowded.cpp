@@ -3,6 +3,8 @@
 //
 // All of this happens under the key's stripe: so that a key is never in two slots, and so that what
 // it spends from a shared bucket is in the state that it later takes into a slot of its own.
+#include <algorithm>
+
 #include "backends/memory/engine.hpp"
 #include "src/siphash.hpp"
 
@@ -12,32 +14,45 @@ namespace {
 /// Buckets that keys of one quota share when the table is full.
 constexpr std::uint64_t shared_buckets = 64;
 
+/// How many arguments name the quota by which a row's keys share: all of a fast row's but the cost.
+/// Other rows for the same states begin with the same ones. None if such states are not shared.
+std::size_t quota_arguments(const Operation& operation) noexcept {
+  if (operation.apply != nullptr) return operation.argument_count - std::size_t{1};
+  const auto rows = operations();
+  const auto fast = std::ranges::find_if(rows, [&](const Operation* row) {
+    return row->kind == operation.kind && row->apply != nullptr;
+  });
+  return fast == rows.end() ? 0 : (*fast)->argument_count - std::size_t{1};
+}
+
 }  // namespace
 
 void Engine::decide_crowded(const Step& step, const Mark& mark, Reading& reading,
                             Answer& answer) noexcept {
   const std::lock_guard lock(stripes_[stripe_of(mark)]);
   const Mark shared = shared_mark(step, mark);
-  for (;;) {
+  Pause pause;
+  for (;; pause()) {
     Slot* slot = table_.find(mark).slot;
     if (slot == nullptr && !step.operation->writes &&
         table_.has_idle(mark, quarter(reading.latest()))) {
       return decide_absent(step, seed(shared, reading.latest()).state, reading, answer);
     }
     if (slot == nullptr && step.operation->writes) {
-      slot = take_over(mark, shared, reading.latest());
+      slot = take_over(mark, seed(shared, reading.latest()), reading.latest());
     }
     if (slot == nullptr) return decide_shared(step, shared, reading, answer);
     if (decide_in(*slot, step, mark, reading, answer)) return;
   }
 }
 
-/// An idle slot for a key that has none; it starts with what its shared bucket has spent.
-Slot* Engine::take_over(const Mark& mark, const Mark& shared, Word now) noexcept {
-  const Seed first = seed(shared, now);
-  Slot* const slot =
+/// An idle slot for a key that has none; its state starts with `first`: what its shared bucket has
+/// spent. REQUIRES: the key's stripe is held.
+Slot* Engine::take_over(const Mark& mark, const Seed& first, Word now) noexcept {
+  const auto [slot, block] =
       table_.take_over(mark, first.state, std::max(first.idle_at, soon(now)), quarter(now));
   if (slot != nullptr) count(&Counters::evicted_idle);
+  blocks_.give_back(block);
   return slot;
 }
 
@@ -46,7 +61,8 @@ void Engine::decide_shared(const Step& step, const Mark& shared, Reading& readin
                            Answer& answer) noexcept {
   Step unbound = step;
   unbound.binding = nullptr;  // the shared slot is not the key's
-  for (;;) {
+  Pause pause;
+  for (;; pause()) {
     Slot* const slot = step.operation->writes ? find_shared(shared, reading.latest())
                                               : overflow_.find(shared).slot;
     if (slot == nullptr && !step.operation->writes) {
@@ -67,17 +83,22 @@ Slot* Engine::find_shared(const Mark& shared, Word now) noexcept {
   if (Slot* const slot = overflow_.find_or_claim(shared, soon(now))) return slot;
   const std::lock_guard lock(overflow_lock_);
   if (Slot* const slot = overflow_.find(shared).slot) return slot;
-  return overflow_.take_over(shared, {}, soon(now), quarter(now));
+  return overflow_.take_over(shared, {}, soon(now), quarter(now)).slot;
+}
+
+/// What a key without a slot starts with when no slot is empty. REQUIRES: its stripe is held.
+Engine::Seed Engine::first_state(const Step& step, const Mark& mark, Word now) const noexcept {
+  if (overflow_.used() == 0 || quota_arguments(*step.operation) == 0) return {};
+  return seed(shared_mark(step, mark), now);
 }
 
 /// Which bucket a key shares: one of 64 for each quota, by the key's hash.
 Mark Engine::shared_mark(const Step& step, const Mark& mark) const noexcept {
-  const Operation& operation = *step.operation;
-  std::array<Word, max_arguments + 1> quota{};  // the last argument is the cost
-  for (std::size_t i = 0; i + 1 < operation.argument_count; ++i) quota[i] = step.args[i];
+  std::array<Word, max_arguments + 1> quota{};
+  std::copy_n(step.args.begin(), quota_arguments(*step.operation), quota.begin());
   quota.back() = static_cast<Word>(mark.hash[1] % shared_buckets);
   const std::string_view bytes(reinterpret_cast<const char*>(quota.data()), sizeof(quota));
-  return {detail::SipHash13(secret_)("", bytes), operation.kind};
+  return {detail::SipHash13(secret_)("", bytes), step.operation->kind};
 }
 
 /// What a key that may have spent from a shared bucket must start with: that bucket's state, which

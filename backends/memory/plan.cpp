@@ -1,197 +1,133 @@
-// Plans of several steps: all or nothing. The cells are held, in the order of their addresses so
-// that two plans never wait for each other in a circle; then every step is decided at one instant;
-// then all states are written, or all put back as they were.
+// Plans of several steps, or with an id: finding and holding their slots.
 #include <algorithm>
 
-#include "backends/memory/engine.hpp"
+#include "backends/memory/plan_run.hpp"
 
 namespace sluice::memory {
 
-/// One plan's way. Lives on the stack of the call.
-class PlanRun {
- public:
-  PlanRun(Engine& engine, std::span<const Step> steps) noexcept : engine_(engine), steps_(steps) {
-    for (std::size_t i = 0; i < steps.size(); ++i) marks_[i] = engine.mark_of(steps[i]);
+PlanRun::PlanRun(Engine& engine, const Plan& plan) noexcept
+    : engine_(engine), steps_(plan.steps()), once_(plan.id().has_value()) {
+  for (std::size_t i = 0; i < steps_.size(); ++i) marks_[i] = engine.mark_of(steps_[i]);
+  if (once_) {
+    const auto name = receipt_name(*plan.id());
+    const Key key{steps_[0].key.tag, {name.data(), name.size()}};
+    marks_[steps_.size()] = {engine.hash(key), StateKind::receipt};
   }
+}
 
-  /// Decides the plan. False if no room could be found for the step `fault()`.
-  bool run() noexcept {
-    if (find_cells() && hold()) {
-      decide();
-      return true;
-    }
-    return run_crowded();
-  }
+bool PlanRun::run() noexcept {
+  if (find_slots() && hold()) return decide();
+  return run_crowded();
+}
 
-  [[nodiscard]] std::span<const Verdict> verdicts() const noexcept {
-    return {verdicts_.data(), steps_.size()};
-  }
-  [[nodiscard]] Word at() const noexcept { return at_; }
-  [[nodiscard]] std::size_t fault() const noexcept { return fault_; }
-
- private:
-  /// A cell that some steps use. Two keys of a plan may share a bucket, and so a cell.
-  struct Held {
-    Slot* slot = nullptr;
-    Mark mark;
-    Pair before{};
-    StateWords words{};
-    StateKind kind{};
-    Quarter until = 0;
-  };
-
-  bool find_cells() noexcept;
-  bool run_crowded() noexcept;
-  bool find_cells_crowded() noexcept;
-  void use(std::size_t step, Slot* slot, const Mark& mark) noexcept;
-  bool hold() noexcept;
-  bool hold(Held& held) noexcept;
-  void decide() noexcept;
-  void apply(std::size_t step) noexcept;
-  void let_go(std::size_t count, bool write) noexcept;
-
-  Engine& engine_;
-  std::span<const Step> steps_;
-  std::array<Mark, Plan::max_steps> marks_;
-  std::array<Held, Plan::max_steps> held_;
-  std::size_t cells_ = 0;
-  std::array<const Slot*, Plan::max_steps> slot_of_{};
-  std::array<bool, Plan::max_steps> shared_{};
-  std::array<Verdict, Plan::max_steps> verdicts_;
-  Word at_ = 0;
-  std::size_t fault_ = 0;
-};
-
-/// Finds or claims a slot for each step, without a lock. False if a key has none and cannot.
-bool PlanRun::find_cells() noexcept {
-  const Quarter soon = engine_.soon(to_word(engine_.clock_->now()));
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    Slot* const slot = engine_.table_.find_or_claim(marks_[i], soon);
+/// Finds or claims a slot for each key, without a lock. False if one has none and cannot.
+bool PlanRun::find_slots() noexcept {
+  const Word now = to_word(engine_.clock_->now());
+  for (std::size_t i = 0; i < keys(); ++i) {
+    Slot* const slot = engine_.table_.find_or_claim(marks_[i], engine_.soon(now));
     if (slot == nullptr) return false;
+    fit(*slot, marks_[i], now);
     use(i, slot, marks_[i]);
   }
   return true;
 }
 
+/// A key whose state is absent may have had another kind of state before.
+void PlanRun::fit(Slot& slot, const Mark& mark, Word now) noexcept {
+  if (Slot::kind(slot.identity.high()) != mark.kind) engine_.change_kind(slot, mark, now);
+}
+
 /// The same under the stripes of all keys, taken in their order.
 bool PlanRun::run_crowded() noexcept {
   std::array<bool, std::tuple_size_v<decltype(engine_.stripes_)>> wanted{};
-  for (std::size_t i = 0; i < steps_.size(); ++i) wanted[engine_.stripe_of(marks_[i])] = true;
+  for (std::size_t i = 0; i < keys(); ++i) wanted[engine_.stripe_of(marks_[i])] = true;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) engine_.stripes_[i].lock();
   }
-  bool found = false;
-  do {
-    found = find_cells_crowded();
-  } while (found && !hold());
-  if (found) decide();
+  bool found = find_slots_crowded();
+  for (Pause pause; found && !hold(); found = find_slots_crowded()) pause();
+  if (found) found = decide();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) engine_.stripes_[i].unlock();
   }
   return found;
 }
 
-bool PlanRun::find_cells_crowded() noexcept {
-  cells_ = 0;
+bool PlanRun::find_slots_crowded() noexcept {
+  slots_ = 0;
   const Word now = to_word(engine_.clock_->now());
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = 0; i < keys(); ++i) {
     Mark mark = marks_[i];
-    const Mark shared = engine_.shared_mark(steps_[i], mark);
-    Slot* slot = engine_.table_.find_or_claim(mark, engine_.soon(now));
-    if (slot == nullptr) slot = engine_.take_over(mark, shared, now);
-    shared_[i] = slot == nullptr;
-    if (slot == nullptr) {
-      mark = shared;
-      slot = engine_.find_shared(shared, now);
-    }
-    if (slot == nullptr) {
-      fault_ = i;
+    Slot* const slot = find_crowded(i, mark, now);
+    if (slot != nullptr) {
+      // Kept for a moment, so that no other step or thread takes it before it is held.
+      fit(*slot, mark, now);
+      slot->keep_until(mark, engine_.soon(now));
+    } else if (i == steps_.size() || steps_[i].operation->apply != nullptr) {
+      fault_ = i % steps_.size();
       return false;
     }
-    // Kept for a moment, so that no other step or thread takes it before it is held.
-    slot->keep_until(mark, engine_.soon(now));
     use(i, slot, mark);
   }
   return true;
 }
 
-void PlanRun::use(std::size_t step, Slot* slot, const Mark& mark) noexcept {
-  slot_of_[step] = slot;
-  for (std::size_t i = 0; i < cells_; ++i) {
-    if (held_[i].slot == slot) return;
+/// A slot of the key's own, or else the slot of the bucket that it shares, and that bucket's mark.
+/// None for a rule whose states are not shared: the key's state is then absent, and stays so as
+/// long as the key's stripe is held.
+Slot* PlanRun::find_crowded(std::size_t key, Mark& mark, Word now) noexcept {
+  const bool shares = key < steps_.size() && steps_[key].operation->apply != nullptr;
+  Slot* slot = engine_.table_.find_or_claim(mark, engine_.soon(now));
+  if (slot == nullptr) {
+    const bool once = key == steps_.size();
+    const auto first = once ? Engine::Seed{} : engine_.first_state(steps_[key], mark, now);
+    slot = engine_.take_over(mark, first, now);
   }
-  held_[cells_++] = Held{slot, mark, {}, {}, {}, 0};
+  if (!shares) return slot;
+  shared_[key] = slot == nullptr;
+  if (slot != nullptr) return slot;
+  mark = engine_.shared_mark(steps_[key], mark);
+  return engine_.find_shared(mark, now);
 }
 
-/// Holds every cell. False, with none held, if one of them has lost its owner.
-bool PlanRun::hold() noexcept {
-  std::sort(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(cells_),
-            [](const Held& a, const Held& b) { return std::less<>()(a.slot, b.slot); });
-  for (std::size_t i = 0; i < cells_; ++i) {
-    if (!hold(held_[i])) {
-      let_go(i, false);
-      return false;
-    }
+/// Two keys of a plan may share a bucket, and so a slot.
+void PlanRun::use(std::size_t key, Slot* slot, const Mark& mark) noexcept {
+  slot_of_[key] = slot;
+  if (slot == nullptr) return;
+  for (std::size_t i = 0; i < slots_; ++i) {
+    if (held_[i].slot == slot) return;
   }
+  held_[slots_++] = Held{slot, mark};
+}
+
+/// Holds every slot. False, with none held, if one of them has lost its owner.
+bool PlanRun::hold() noexcept {
+  std::sort(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(slots_),
+            [](const Held& a, const Held& b) { return std::less<>()(a.slot, b.slot); });
+  Meetings meetings;
+  for (std::size_t i = 0; i < slots_; ++i) {
+    if (held_[i].hold(meetings)) continue;
+    let_go(i, false);
+    engine_.count(meetings);
+    return false;
+  }
+  engine_.count(meetings);
   return true;
 }
 
-bool PlanRun::hold(Held& held) noexcept {
-  Pause pause;
-  for (;;) {
-    auto [identity, seen] = held.slot->snapshot();
-    if (!held.mark.matches(identity.low, identity.high)) return false;
-    if (state::level(seen) == state::dead) return false;
-    if (state::level(seen) == state::locked) {
-      pause();
-      continue;
-    }
-    held.before = seen;
-    if (held.slot->state.exchange(seen, state::make(state::locked, 0, state::generation(seen)))) {
-      held.words = state::words(held.before);
-      held.kind = Slot::kind(identity.high);
-      held.until = Slot::idle_at(identity.high);
-      return true;
-    }
-    engine_.count(&Counters::conflicts);
-  }
+Held& PlanRun::held(std::size_t key) noexcept {
+  return *std::find_if(held_.begin(), held_.end(),
+                       [&](const Held& h) { return h.slot == slot_of_[key]; });
 }
 
-/// Decides every step and writes if all are allowed. REQUIRES: all cells are held.
-void PlanRun::decide() noexcept {
-  at_ = to_word(engine_.clock_->now());
-  for (std::size_t i = 0; i < steps_.size(); ++i) apply(i);
-  let_go(cells_, std::all_of(verdicts_.begin(),
-                             verdicts_.begin() + static_cast<std::ptrdiff_t>(steps_.size()),
-                             [](const Verdict& v) { return v.status == Verdict::allowed; }));
-  const auto shared = std::count(shared_.begin(), shared_.end(), true);
-  if (shared != 0) engine_.count(&Counters::overflowed, static_cast<std::uint64_t>(shared));
-}
-
-void PlanRun::apply(std::size_t step) noexcept {
-  Held& held = *std::find_if(held_.begin(), held_.end(),
-                             [&](const Held& h) { return h.slot == slot_of_[step]; });
-  const Step& asked = steps_[step];
-  if (held.kind != asked.operation->kind) {
-    verdicts_[step] = Verdict::failed(Errc::wrong_kind);
-    return;
-  }
-  verdicts_[step] = asked.operation->apply(held.words, asked.args, at_);
-  held.until = std::max(held.until, engine_.quarter_after(at_ + verdicts_[step].reset_after));
-}
-
-/// Lets the first `count` cells go, with their new states or with those from before.
-void PlanRun::let_go(std::size_t count, bool write) noexcept {
+void PlanRun::let_go(std::size_t count, bool changed) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
-    Held& held = held_[i];
-    const std::uint64_t generation = state::generation(held.before);
-    Pair locked = state::make(state::locked, 0, generation);
-    if (write && held.words != state::words(held.before)) {
-      held.slot->keep_until(held.mark, held.until);
-      held.slot->state.exchange(locked, state::make(held.words, generation));
+    if (changed) {
+      held_[i].let_go_changed();
     } else {
-      held.slot->state.exchange(locked, held.before);
+      held_[i].let_go();
     }
+    engine_.blocks_.give_back(held_[i].larger);
   }
 }
 
@@ -199,12 +135,12 @@ void Engine::execute_plan(const Plan& plan, Completion& done) noexcept {
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return done.fail(fault.error, fault.step);
   }
-  PlanRun run(*this, plan.steps());
+  PlanRun run(*this, plan);
   if (!run.run()) {
     count(&Counters::rejected);
     return done.fail(Errc::store_full, static_cast<std::uint16_t>(run.fault()));
   }
-  conclude(plan.steps(), run.verdicts(), to_time(run.at()), Source::memory, done);
+  conclude(plan.steps(), run.verdicts(), run.details(), to_time(run.at()), Source::memory, done);
 }
 
 }  // namespace sluice::memory

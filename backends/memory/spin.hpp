@@ -2,9 +2,7 @@
 // waiting for a plan that is being written.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <thread>
+#include "backends/memory/atoms.hpp"
 
 namespace sluice::memory {
 
@@ -13,12 +11,10 @@ class Pause {
  public:
   void operator()() noexcept {
     if (++turns_ > 64) {
-      std::this_thread::yield();
-      return;
+      pause_long();
+    } else {
+      pause_briefly();
     }
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
   }
 
  private:
@@ -39,7 +35,7 @@ class SpinLock {
   }
 
  private:
-  std::atomic<bool> held_{false};
+  Atomic<bool> held_{false};
 };
 
 }  // namespace sluice::memory

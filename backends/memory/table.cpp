@@ -2,20 +2,8 @@
 #include "backends/memory/table.hpp"
 
 #include <algorithm>
-#include <new>
-
-#if __has_include(<sys/mman.h>)
-#include <sys/mman.h>
-#include <unistd.h>
-#define SLUICE_HAS_MMAP 1
-#endif
 
 namespace sluice::memory {
-namespace {
-
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-}  // namespace
 
 #if !defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16)
 std::atomic<bool>& spin_of(const void* cell) noexcept {
@@ -35,77 +23,82 @@ std::size_t Table::slots_for(std::size_t keys) noexcept {
 Table::Table(std::size_t keys)
     : slots_(slots_for(keys)),
       homes_((slots_ - run_slots) / 2 + 1),
-      memory_(allocate(slots_ * sizeof(Slot))) {}
+      pages_(slots_ * sizeof(Slot)) {}
 
-#if defined(SLUICE_HAS_MMAP)
+namespace {
 
-std::unique_ptr<Slot[], Table::Unmap> Table::allocate(std::size_t bytes) {
-  // Pages of zeros that take memory only when they are touched: an empty slot is all zeros. A large
-  // table starts at a huge page's boundary, which saves most misses of the address cache.
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t kept = (bytes + page - 1) / page * page;
-  const std::size_t slack = bytes >= huge_page ? huge_page : 0;
-  void* const start =
-      mmap(nullptr, kept + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED) throw std::bad_alloc();
-  auto* first = static_cast<std::byte*>(start);
-  if (slack != 0) {
-    const std::size_t skip = -reinterpret_cast<std::uintptr_t>(first) % huge_page;
-    if (skip != 0) munmap(first, skip);
-    first += skip;
-    if (skip != slack) munmap(first + kept, slack - skip);
-#if defined(MADV_HUGEPAGE)
-    madvise(first, kept, MADV_HUGEPAGE);  // advice: the table works without
-#endif
-  }
-  return {reinterpret_cast<Slot*>(first), Unmap{kept}};
+bool is_idle(const Slot::Snapshot& seen, std::int64_t now) noexcept {
+  const Quarter until = Slot::idle_at(seen.identity.high);
+  return !state::is_special(seen.state) && until != never && until <= now;
 }
 
-void Table::Unmap::operator()(Slot* memory) const noexcept { munmap(memory, bytes); }
-
-#else
-
-std::unique_ptr<Slot[], Table::Unmap> Table::allocate(std::size_t bytes) {
-  return {new (std::align_val_t{64}) Slot[bytes / sizeof(Slot)](), Unmap{bytes}};
+BlockId block_of(const Slot::Snapshot& seen) noexcept {
+  return is_cell(Slot::kind(seen.identity.high)) ? 0 : Extent(state::words(seen.state)).block;
 }
 
-void Table::Unmap::operator()(Slot* memory) const noexcept {
-  ::operator delete[](memory, std::align_val_t{64});
+bool is_absent(const Slot::Snapshot& seen) noexcept {
+  const StateWords words = state::words(seen.state);
+  return is_cell(Slot::kind(seen.identity.high)) ? words == StateWords{} : words[0] == 0;
 }
 
-#endif
+/// Makes the slot that was `seen` the one of `mark`. None if another thread was first.
+Table::Taken hand_over(Slot& slot, Slot::Snapshot seen, const Mark& mark, const StateWords& initial,
+                       Quarter idle_at) noexcept {
+  const BlockId block = block_of(seen);
+  const std::uint64_t next = state::generation(seen.state) + 1;
+  Pair dead = state::make(state::dead, 0, next);
+  if (!slot.state.exchange(seen.state, dead)) return {};
+  // Dead: the slot is this thread's. Others see a state that is nobody's, or the new owner's.
+  slot.identity.publish({mark.low(), mark.high(idle_at)});
+  slot.state.exchange(dead, state::make(initial, next + 1));
+  return {&slot, block};
+}
+
+}  // namespace
 
 bool Table::has_idle(const Mark& mark, std::int64_t now) const noexcept {
   bool idle = false;
   walk(mark, [&](const Slot& slot) noexcept {
-    const Slot::Snapshot seen = slot.snapshot();
-    const Quarter until = Slot::idle_at(seen.identity.high);
-    idle = !state::is_special(seen.state) && until != never && until <= now;
+    idle = is_idle(slot.snapshot(), now);
     return idle;
   });
   return idle;
 }
 
-Slot* Table::take_over(const Mark& mark, const StateWords& initial, Quarter idle_at,
-                       std::int64_t now) noexcept {
-  Slot* won = nullptr;
+Table::Taken Table::take_over(const Mark& mark, const StateWords& initial, Quarter idle_at,
+                              std::int64_t now) noexcept {
+  Taken taken;
   walk(mark, [&](Slot& slot) noexcept {
     // The state is read before idle-at, which is raised before a state that needs it is written:
     // so if the exchange finds this state still there, idle-at was judged rightly.
-    Slot::Snapshot seen = slot.snapshot();
-    if (state::is_special(seen.state)) return false;
-    const Quarter until = Slot::idle_at(seen.identity.high);
-    if (until == never || until > now) return false;
-    const std::uint64_t next = state::generation(seen.state) + 1;
-    Pair dead = state::make(state::dead, 0, next);
-    if (!slot.state.exchange(seen.state, dead)) return false;
-    // Dead: the slot is this thread's. Others see a state that is nobody's, or the new owner's.
-    slot.identity.publish({mark.low(), mark.high(idle_at)});
-    slot.state.exchange(dead, state::make(initial, next + 1));
-    won = &slot;
-    return true;
+    const Slot::Snapshot seen = slot.snapshot();
+    if (is_idle(seen, now)) taken = hand_over(slot, seen, mark, initial, idle_at);
+    return taken.slot != nullptr;
   });
-  return won;
+  return taken;
+}
+
+Table::Taken Table::change_kind(Slot& slot, const Mark& mark, Quarter idle_at,
+                                std::int64_t now) noexcept {
+  const Slot::Snapshot seen = slot.snapshot();
+  if (!mark.matches(seen.identity.low, seen.identity.high) || state::is_special(seen.state)) {
+    return {};
+  }
+  if (!is_idle(seen, now) && !is_absent(seen)) return {};
+  return hand_over(slot, seen, mark, {}, idle_at);
+}
+
+BlockId Table::take_block(std::size_t index, std::int64_t now) noexcept {
+  Slot& slot = slots()[index];
+  if (slot.identity.high() == 0) return 0;
+  // As in take_over(), but that the owner stays.
+  Slot::Snapshot seen = slot.snapshot();
+  const BlockId block = is_idle(seen, now) ? block_of(seen) : 0;
+  if (block == 0) return 0;
+  Extent none;
+  none.changes = Extent(state::words(seen.state)).changes + 1;
+  const Pair absent = state::next(none.cell(), seen.state);
+  return slot.state.exchange(seen.state, absent) ? block : 0;
 }
 
 }  // namespace sluice::memory

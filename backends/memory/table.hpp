@@ -7,8 +7,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 
+#include "backends/memory/held.hpp"
+#include "backends/memory/pages.hpp"
 #include "backends/memory/slot.hpp"
 
 namespace sluice::memory {
@@ -31,7 +32,7 @@ class Table {
 
   /// Asks the processor for the lines where most look-ups of `hash` end: the first two.
   void prefetch(const std::array<std::uint64_t, 2>& hash) const noexcept {
-    const Slot* const first = memory_.get() + home(hash, 0);
+    const Slot* const first = slots() + home(hash, 0);
     __builtin_prefetch(first, 1);
     __builtin_prefetch(first + 2, 1);
   }
@@ -47,11 +48,25 @@ class Table {
   /// no slot is empty.
   [[nodiscard]] Slot* find_or_claim(const Mark& mark, Quarter idle_at) noexcept;
 
+  /// A slot that changed hands, and the block of its last owner's state, which is to be given back.
+  struct Taken {
+    Slot* slot = nullptr;
+    BlockId block = 0;
+  };
   /// A slot whose state means nothing any more at `now`, for a key that has none: it gets `initial`
   /// as its state. None if every slot is in use.
   /// REQUIRES: find() saw no room, and no other thread runs take_over() for this key.
-  [[nodiscard]] Slot* take_over(const Mark& mark, const StateWords& initial, Quarter idle_at,
+  [[nodiscard]] Taken take_over(const Mark& mark, const StateWords& initial, Quarter idle_at,
                                 std::int64_t now) noexcept;
+
+  /// Makes a key's own slot one of another kind, with an absent state. None if the state that is
+  /// there means something at `now`, or is in use by another thread.
+  [[nodiscard]] Taken change_kind(Slot& slot, const Mark& mark, Quarter idle_at,
+                                  std::int64_t now) noexcept;
+
+  [[nodiscard]] std::size_t size() const noexcept { return slots_; }
+  /// The block of a slot's state that means nothing any more at `now`; the state is absent then.
+  [[nodiscard]] BlockId take_block(std::size_t slot, std::int64_t now) noexcept;
 
   /// True if take_over() would find a slot now.
   [[nodiscard]] bool has_idle(const Mark& mark, std::int64_t now) const noexcept;
@@ -61,13 +76,10 @@ class Table {
   static constexpr std::size_t run_slots = 8;
 
  private:
-  struct Unmap {
-    std::size_t bytes = 0;
-    void operator()(Slot* memory) const noexcept;
-  };
-
   static std::size_t slots_for(std::size_t keys) noexcept;
-  static std::unique_ptr<Slot[], Unmap> allocate(std::size_t bytes);
+
+  /// An empty slot is all zeros.
+  [[nodiscard]] Slot* slots() const noexcept { return reinterpret_cast<Slot*>(pages_.data()); }
 
   /// The first slot of a run, at the start of a cache line.
   [[nodiscard]] std::size_t home(const std::array<std::uint64_t, 2>& hash,
@@ -82,7 +94,7 @@ class Table {
   template <class Visit>
   void walk(const Mark& mark, const Visit& visit) const noexcept {
     for (std::size_t run = 0; run < runs; ++run) {
-      Slot* slot = memory_.get() + home(mark.hash, run);
+      Slot* slot = slots() + home(mark.hash, run);
       for (Slot* const end = slot + run_slots; slot != end; ++slot) {
         if (visit(*slot)) return;
       }
@@ -91,7 +103,7 @@ class Table {
 
   std::size_t slots_;
   std::size_t homes_;  // lines where a run can start
-  std::unique_ptr<Slot[], Unmap> memory_;
+  Pages pages_;
   alignas(64) std::atomic<std::size_t> used_{0};
 };
 

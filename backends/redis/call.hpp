@@ -58,8 +58,9 @@ struct Call {
   Completion done{nullptr, nullptr};
   Request request;
   std::uint64_t nonce = 0;
-  std::array<Word, Plan::max_steps> limits{};
+  std::array<AskedStep, Plan::max_steps> asked{};
   std::size_t steps = 0;
+  std::size_t details = 0;  // in the answer, of all steps
   Time deadline{};
   unsigned attempts = 0;  // how often it met NOSCRIPT
   Errc end{};             // on its last way: what it ends with

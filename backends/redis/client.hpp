@@ -16,10 +16,10 @@
 #include <thread>
 #include <vector>
 
-#include "fork_count.hpp"
 #include "pipeline.hpp"
 #include "reply_reader.hpp"
 #include "sluice/redis/redis_store.hpp"
+#include "src/fork_count.hpp"
 #include "wake_memory.hpp"
 
 namespace sluice::redis_detail {
@@ -54,7 +54,7 @@ class Client : public std::enable_shared_from_this<Client> {
   [[nodiscard]] const RedisOptions& options() const noexcept { return options_; }
   [[nodiscard]] const KeyStyle& key_style() const noexcept { return key_style_; }
   /// True in a child of the process that made the client.
-  [[nodiscard]] bool is_forked() const noexcept { return fork_count() != forks_; }
+  [[nodiscard]] bool is_forked() const noexcept { return detail::fork_count() != forks_; }
 
  private:
   using Socket = boost::asio::generic::stream_protocol::socket;
@@ -94,7 +94,7 @@ class Client : public std::enable_shared_from_this<Client> {
 
   const RedisOptions options_;
   const KeyStyle key_style_;
-  const unsigned forks_ = fork_count();
+  const unsigned forks_ = detail::fork_count();
   const std::vector<Endpoint> endpoints_;  // empty: the name is looked up each time
   SystemClock clock_;
 

@@ -28,11 +28,11 @@ void Pipeline::append(std::string& out, const Call& call, Time now) {
   const Script* script = call.request.script;
   const bool by_hash = call.attempts <= attempts_by_hash;
   if (by_hash && call.attempts > 0 && !std::ranges::count(loading_, script)) {
-    sent_.push_back({nullptr, script, 0, 0, now});
+    sent_.push_back({nullptr, script, 0, 0, 0, now});
     loading_.push_back(script);
     append_command(out, {"SCRIPT", "LOAD", script->text});
   }
-  sent_.push_back({nullptr, nullptr, call.nonce, call.steps, now, call.deadline});
+  sent_.push_back({nullptr, nullptr, call.nonce, call.steps, call.details, now, call.deadline});
   if (by_hash) {
     append_evalsha(out, call.request);
   } else {
@@ -71,8 +71,8 @@ Pipeline::Sent Pipeline::take_front() {
 
 void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
   call->leave();
-  conclude({call->limits.data(), call->steps}, {reply.verdicts.data(), call->steps}, reply.at,
-           Source::redis, call->done);
+  conclude({call->asked.data(), call->steps}, {reply.verdicts.data(), call->steps},
+           {reply.details.data(), reply.detail_count}, reply.at, Source::redis, call->done);
   ended_.push_back(std::move(call));
 }
 
@@ -84,7 +84,7 @@ Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
     return bytes == front.loads->sha1 ? Heard::ok : Heard::nonsense;
   }
   Reply reply;
-  if (!decode(reply, bytes, front.nonce, front.steps)) {
+  if (!decode(reply, bytes, front.nonce, front.steps, front.details)) {
     if (front.call) end(std::move(front.call), Errc::protocol_error);
     return Heard::nonsense;
   }

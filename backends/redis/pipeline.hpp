@@ -80,6 +80,7 @@ class Pipeline {
     const Script* loads = nullptr;
     std::uint64_t nonce = 0;
     std::size_t steps = 0;
+    std::size_t details = 0;
     Time at{};
     Time deadline = Time::max();  // of the call
     Place place{};                // of a call that has gone

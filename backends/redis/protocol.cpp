@@ -1,4 +1,4 @@
-// Encoding and decoding. The layout is that of lua/step.lua and lua/plan.lua.
+// Encoding and decoding. The layout is that of lua/step.lua, lua/wide_step.lua and lua/plan.lua.
 #include "protocol.hpp"
 
 #include <hiredis/hiredis.h>
@@ -48,11 +48,15 @@ std::uint64_t read_word(const char* bytes) noexcept {
   return word;
 }
 
-void append_arguments(std::string& out, const Arguments& args) {
-  append_words(out, args.data(), args.size());
+/// What a script reads of a step: its arguments in use, and its table.
+void append_arguments(std::string& out, const Step& step) {
+  append_words(out, step.args.data(), step.operation->argument_count);
+  append_words(out, step.table.data(), step.table.size());
 }
 
-constexpr std::size_t arguments_bytes = sizeof(Arguments);
+std::size_t arguments_bytes(const Step& step) noexcept {
+  return (step.operation->argument_count + step.table.size()) * sizeof(Word);
+}
 
 /// How long the server keeps the state: until it means nothing, rounded up to milliseconds, and a
 /// second for a clock that is adjusted meanwhile.
@@ -77,20 +81,27 @@ const Script* find_script(std::string_view stem) noexcept {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Scripts by the operation's id, the plan's own at the end. Needs no memory: it is made by the
-/// first call, which must not fail.
-constexpr std::size_t operation_ids = 256;
-using ScriptTable = std::array<const Script*, operation_ids + 1>;
+/// Scripts by the operation's id. Needs no memory: it is made by the first call, which must not
+/// fail.
+struct ScriptTable {
+  struct Row {
+    const Operation* operation = nullptr;
+    const Script* script = nullptr;
+  };
+  std::array<Row, 256> rows;
+  const Script* plan = find_script("plan");
+  const Script* mixed = find_script("mixed");
+  const Script* once = find_script("once");
+
+  ScriptTable() noexcept {
+    for (const Operation* operation : operations()) {
+      rows[operation->id] = {operation, find_script(operation->name)};
+    }
+  }
+};
 
 const ScriptTable& script_table() noexcept {
-  static const ScriptTable table = []() noexcept {
-    ScriptTable result{};
-    for (const Operation* operation : operations()) {
-      result[operation->id] = find_script(operation->name);
-    }
-    result.back() = find_script("plan");
-    return result;
-  }();
+  static const ScriptTable table;
   return table;
 }
 
@@ -118,46 +129,74 @@ constexpr std::array error_words{ErrorWord{"NOSCRIPT", Errc::no_script},
 
 }  // namespace
 
-const Script* script_for(std::span<const Step> steps) noexcept {
+const Script* script_for(std::span<const Step> steps, bool once) noexcept {
   const auto& table = script_table();
+  bool all_cells = true;
   for (const Step& step : steps) {
-    const std::size_t id = step.operation->id;
-    if (id >= operations().size() || operations()[id] != step.operation) return nullptr;
+    const auto& row = table.rows[step.operation->id];
+    if (row.operation != step.operation || row.script == nullptr) return nullptr;
+    all_cells = all_cells && is_cell(step.operation->kind);
   }
-  return steps.size() == 1 ? table[steps[0].operation->id] : table.back();
+  if (once) return table.once;
+  if (steps.size() == 1) return table.rows[steps[0].operation->id].script;
+  return all_cells ? table.plan : table.mixed;
 }
 
-void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
-            const KeyStyle& style) {
-  request.script = script_for(steps);
-  std::string& out = request.tail;
-  out.clear();
-  std::array<char, 4> digits;
-  const auto [end, error] =
-      std::to_chars(digits.data(), digits.data() + digits.size(), steps.size());
-  append_bulk(out, {digits.data(), end});
-  static thread_local std::string scratch;
-  for (const Step& step : steps) append_key(out, step.key, style, scratch);
-  if (steps.size() == 1) {
-    append_header(out, '$', sizeof nonce + arguments_bytes);
-    append_word(out, nonce);
-    append_arguments(out, steps[0].args);
-    out += "\r\n";
-    append_keep(out, steps[0]);
-    request.words = 6;
-    return;
-  }
-  append_header(out, '$', sizeof nonce);
+namespace {
+
+/// The arguments of the script of one step.
+void append_step(std::string& out, const Step& step, std::uint64_t nonce) {
+  append_header(out, '$', sizeof nonce + arguments_bytes(step));
   append_word(out, nonce);
+  append_arguments(out, step);
+  out += "\r\n";
+  append_keep(out, step);
+}
+
+/// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
+/// detail, two bytes.
+void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t nonce, bool once) {
+  append_header(out, '$', sizeof nonce + (once ? 2 : 0));
+  append_word(out, nonce);
+  if (once) {
+    std::size_t details = 0;
+    for (const Step& step : steps) details += detail_count(*step.operation, step.table.size());
+    out += {static_cast<char>(details & 255), static_cast<char>(details >> 8)};
+  }
   out += "\r\n";
   for (const Step& step : steps) {
-    append_header(out, '$', 1 + arguments_bytes);
+    append_header(out, '$', 1 + arguments_bytes(step));
     out += static_cast<char>(step.operation->id);
-    append_arguments(out, step.args);
+    append_arguments(out, step);
     out += "\r\n";
     append_keep(out, step);
   }
-  request.words = 4 + 3 * steps.size();
+}
+
+}  // namespace
+
+void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
+            const KeyStyle& style, const std::optional<RequestId>& id) {
+  request.script = script_for(steps, id.has_value());
+  std::string& out = request.tail;
+  out.clear();
+  const std::size_t keys = steps.size() + (id ? 1 : 0);
+  std::array<char, 4> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), keys);
+  append_bulk(out, {digits.data(), end});
+  static thread_local std::string scratch;
+  for (const Step& step : steps) append_key(out, step.key, style, scratch);
+  if (id) {
+    const auto name = receipt_name(*id);
+    append_key(out, {steps[0].key.tag, {name.data(), name.size()}}, style, scratch);
+  }
+  if (steps.size() == 1 && !id) {
+    append_step(out, steps[0], nonce);
+    request.words = 3 + keys + 2;
+  } else {
+    append_plan(out, steps, nonce, id.has_value());
+    request.words = 3 + keys + 1 + 2 * steps.size();
+  }
 }
 
 void append_evalsha(std::string& out, const Request& request) {
@@ -193,21 +232,27 @@ void append_command(std::string& out, std::initializer_list<std::string_view> wo
 
 namespace {
 
+bool is_word(Word word) noexcept { return word >= 0 && word <= word_limit; }
+
+/// A hint may be the sum of two words: the wait, and how far a stamp is ahead of the clock.
+bool is_hint(Word word) noexcept { return word >= 0 && word <= 2 * word_limit; }
+
 /// True if a script can have answered this.
 bool is_possible(const Verdict& verdict) noexcept {
-  const auto in_range = [](Word word) { return word >= 0 && word <= word_limit; };
   switch (verdict.status) {
-    case Verdict::allowed:
-      return in_range(verdict.remaining) && verdict.retry_after == 0 &&
-             in_range(verdict.reset_after);
+    case Verdict::allowed:  // retry_after: of a reservation
     case Verdict::refused:
-      return in_range(verdict.remaining) && in_range(verdict.retry_after) &&
-             in_range(verdict.reset_after);
+      return is_word(verdict.remaining) && is_hint(verdict.retry_after) &&
+             is_hint(verdict.reset_after);
     case -static_cast<Word>(Errc::cost_exceeds_capacity):
     case -static_cast<Word>(Errc::invalid_cost):
     case -static_cast<Word>(Errc::wrong_type):
     case -static_cast<Word>(Errc::wrong_kind):
     case -static_cast<Word>(Errc::corrupt_state):
+    case -static_cast<Word>(Errc::invalid_argument):
+    case -static_cast<Word>(Errc::not_configured):
+    case -static_cast<Word>(Errc::config_changed):
+    case -static_cast<Word>(Errc::outside_calendar):
       return verdict.remaining == 0 && verdict.retry_after == 0 && verdict.reset_after == 0;
     default:
       return false;
@@ -216,9 +261,9 @@ bool is_possible(const Verdict& verdict) noexcept {
 
 }  // namespace
 
-bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size_t steps) noexcept {
-  constexpr std::size_t verdict_bytes = 4 * sizeof(Word);
-  if (bytes.size() != 2 * sizeof(Word) + steps * verdict_bytes) return false;
+bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size_t steps,
+            std::size_t details) noexcept {
+  if (bytes.size() != (2 + 4 * steps + details) * sizeof(Word)) return false;
   const char* p = bytes.data();
   const auto next = [&p] {
     const std::uint64_t word = read_word(p);
@@ -227,7 +272,7 @@ bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size
   };
   if (next() != nonce) return false;
   const auto at = static_cast<Word>(next());
-  if (at < 0 || at > word_limit) return false;
+  if (!is_word(at)) return false;
   reply.at = to_time(at);
   for (std::size_t i = 0; i < steps; ++i) {
     Verdict& verdict = reply.verdicts[i];
@@ -236,6 +281,11 @@ bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size
       *word = static_cast<Word>(next());
     }
     if (!is_possible(verdict)) return false;
+  }
+  reply.detail_count = details;
+  for (std::size_t i = 0; i < details; ++i) {
+    reply.details[i] = static_cast<Word>(next());
+    if (!is_word(reply.details[i])) return false;
   }
   return true;
 }

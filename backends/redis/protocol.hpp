@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,9 +15,10 @@
 
 namespace sluice::redis_detail {
 
-/// The script that decides these steps: the operation's own for one step, else the plan's.
-/// Null if the store has no script for the operation.
-[[nodiscard]] const Script* script_for(std::span<const Step> steps) noexcept;
+/// The script that decides these steps: the operation's own for one step, that of plans on cells or
+/// that of any plans for more, and that of plans with an id if there is one. Null if the store has
+/// no script for an operation.
+[[nodiscard]] const Script* script_for(std::span<const Step> steps, bool once = false) noexcept;
 
 /// How keys are written.
 struct KeyStyle {
@@ -34,7 +36,7 @@ struct Request {
 
 /// Encodes `steps` into `request`, whose memory is used again.
 void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
-            const KeyStyle& style);
+            const KeyStyle& style, const std::optional<RequestId>& id = {});
 
 /// Appends the request as EVALSHA, or with the script's text as EVAL.
 void append_evalsha(std::string& out, const Request& request);
@@ -47,12 +49,14 @@ void append_command(std::string& out, std::initializer_list<std::string_view> wo
 struct Reply {
   Time at{};
   std::array<Verdict, Plan::max_steps> verdicts;
+  std::array<Word, Plan::max_steps * max_details> details;
+  std::size_t detail_count = 0;
 };
 
-/// False if the bytes are not the reply to `steps` steps with this nonce, or hold values that no
-/// rule gives.
+/// False if the bytes are not the reply to `steps` steps with this nonce and so many words of
+/// detail in all, or hold values that no rule gives.
 [[nodiscard]] bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce,
-                          std::size_t steps) noexcept;
+                          std::size_t steps, std::size_t details = 0) noexcept;
 
 /// The typed error of an error reply, by its first word.
 [[nodiscard]] Errc error_of(std::string_view message) noexcept;

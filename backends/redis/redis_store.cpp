@@ -79,7 +79,8 @@ class RedisStoreImpl final : public RedisStore {
 
   static std::error_code find_refusal(const Client& client, const Plan& plan) noexcept {
     if (client.is_forked()) return Errc::forked;
-    if (redis_detail::script_for(plan.steps()) == nullptr) return Errc::unsupported_operation;
+    if (redis_detail::script_for(plan.steps(), plan.id().has_value()) == nullptr)
+      return Errc::unsupported_operation;
     if (plan.stop().stop_requested()) return Errc::cancelled;
     if (plan.timeout() < Span{0}) return Errc::timed_out;
     return {};
@@ -94,8 +95,12 @@ class RedisStoreImpl final : public RedisStore {
     call->nonce = client.next_nonce();
     call->deadline = timeout < Time::max() - now ? now + timeout : Time::max();
     call->steps = plan.steps().size();
-    for (std::size_t i = 0; i < call->steps; ++i) call->limits[i] = plan.steps()[i].args[0];
-    redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style());
+    call->details = 0;
+    for (std::size_t i = 0; i < call->steps; ++i) {
+      call->asked[i] = AskedStep(plan.steps()[i]);
+      call->details += call->asked[i].details;
+    }
+    redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style(), plan.id());
     call->done = std::move(done);
     client.watch(*call, plan.stop());
     return call;

@@ -6,13 +6,16 @@
 #include <new>
 #include <string>
 #include <unordered_map>
+#include <vector>
+
+#include "sluice/receipt.hpp"
 
 namespace sluice {
 namespace {
 
 struct Entry {
   StateKind kind{};
-  StateWords state{};
+  std::vector<Word> state;
   Word idle_at = 0;  // from this instant the state means the same as none
 };
 
@@ -24,60 +27,120 @@ class VirtualStore final : public Store {
     if (const PlanFault fault = find_fault(plan); fault.error) {
       return done.fail(fault.error, fault.step);
     }
-    std::array<Verdict, Plan::max_steps> verdicts;
-    Time now;
+    Answer answer;
     try {
       const std::lock_guard lock(mutex_);
-      now = clock_.now();
-      run(plan.steps(), verdicts, to_word(now));
+      answer.at = to_word(clock_.now());
+      if (plan.id()) {
+        run_once(plan, answer);
+      } else {
+        run(plan.steps(), answer);
+      }
     } catch (const std::bad_alloc&) {
       return done.fail(Errc::store_full);
     }
-    conclude(plan.steps(), {verdicts.data(), plan.steps().size()}, now, Source::virtual_store,
-             done);
+    conclude(plan.steps(), {answer.verdicts.data(), plan.steps().size()},
+             {answer.details.data(), answer.detail_count}, to_time(answer.at),
+             Source::virtual_store, done);
   }
 
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
 
  private:
+  struct Answer {
+    Word at = 0;
+    std::array<Verdict, Plan::max_steps> verdicts;
+    std::array<Word, Plan::max_steps * max_details> details;
+    std::size_t detail_count = 0;
+  };
   struct Slot {
     std::string key;
-    Entry next;
-    bool write = false;
+    Effects effects;
+    Word idle_at = 0;
   };
 
-  /// Decides every step first, and writes only if none of them refused.
-  void run(std::span<const Step> steps, std::span<Verdict> verdicts, Word now) {
+  /// Decides every step first, and writes only if none of them refused. True if it wrote.
+  bool run(std::span<const Step> steps, Answer& answer) {
     bool all = true;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      verdicts[i] = decide_step(steps[i], slots_[i], now);
-      all = all && verdicts[i].status == Verdict::allowed;
+      answer.verdicts[i] = decide_step(steps[i], slots_[i], answer.at);
+      for (const Word word : slots_[i].effects.details()) {
+        answer.details[answer.detail_count++] = word;
+      }
+      all = all && answer.verdicts[i].status == Verdict::allowed;
     }
-    if (!all) return;
-    if (entries_.size() + steps.size() > sweep_at_) sweep(now);
-    // Room for every step first: once the first is written, nothing may fail.
-    std::array<Entry*, Plan::max_steps> places{};
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (slots_[i].write)
-        places[i] =
-            &entries_.try_emplace(slots_[i].key, Entry{slots_[i].next.kind, {}, 0}).first->second;
+    if (all) write(steps, answer.at);
+    return all;
+  }
+
+  /// The answer that is remembered under the plan's id, or else a new one, to be remembered.
+  void run_once(const Plan& plan, Answer& answer) {
+    const auto name = receipt_name(*plan.id());
+    const Key key{plan.steps()[0].key.tag, {name.data(), name.size()}};
+    const std::string rendered = render(key);
+    const auto found = entries_.find(rendered);
+    if (found != entries_.end() && found->second.idle_at > answer.at) {
+      if (const Receipt receipt{found->second.state, plan.steps()}) {
+        return recall(receipt, plan.steps().size(), answer);
+      }
+      answer.verdicts.fill(Verdict::failed(Errc::wrong_kind));
+      return;
     }
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (places[i] != nullptr) *places[i] = slots_[i].next;
+    // The memory first: once the plan is written, nothing may fail.
+    Entry kept{StateKind::receipt, {}, answer.at + id_kept_for.count()};
+    kept.state.reserve(Receipt::max_words);
+    Entry& place = entries_.insert_or_assign(rendered, std::move(kept)).first->second;
+    if (!run(plan.steps(), answer)) {
+      entries_.erase(rendered);
+      return;
     }
+    const Receipt receipt(answer.at, {answer.verdicts.data(), plan.steps().size()},
+                          {answer.details.data(), answer.detail_count});
+    place.state.assign(receipt.words().begin(), receipt.words().end());
+  }
+
+  static void recall(const Receipt& receipt, std::size_t steps, Answer& answer) {
+    answer.at = receipt.at();
+    for (std::size_t i = 0; i < steps; ++i) answer.verdicts[i] = receipt.verdict(i);
+    std::ranges::copy(receipt.details(), answer.details.begin());
+    answer.detail_count = receipt.details().size();
   }
 
   Verdict decide_step(const Step& step, Slot& slot, Word now) {
     slot.key.clear();
     append_rendered(slot.key, step.key);
+    slot.effects.clear();
+    slot.idle_at = now + step.operation->keep(step.args);
     const auto found = entries_.find(slot.key);
-    slot.next = found != entries_.end() ? found->second : Entry{step.operation->kind, {}, 0};
-    if (slot.next.kind != step.operation->kind) return Verdict::failed(Errc::wrong_kind);
-    const StateWords before = slot.next.state;
-    const Verdict verdict = step.operation->apply(slot.next.state, step.args, now);
-    slot.write = slot.next.state != before;
-    slot.next.idle_at = now + step.operation->keep(step.args);
-    return verdict;
+    const bool known = found != entries_.end();
+    if (known && found->second.kind != step.operation->kind) {
+      for (auto i = detail_count(*step.operation, step.table.size()); i > 0; --i) {
+        slot.effects.tell(0);
+      }
+      return Verdict::failed(Errc::wrong_kind);
+    }
+    static constexpr StateWords absent{};
+    const std::span<const Word> words = known ? found->second.state : std::span<const Word>(absent);
+    return sluice::run(*step.operation, words, {step.args, step.table}, now, slot.effects);
+  }
+
+  void write(std::span<const Step> steps, Word now) {
+    if (entries_.size() + steps.size() > sweep_at_) sweep(now);
+    // Room for every step first: once the first is written, nothing may fail.
+    std::array<Entry*, Plan::max_steps> places{};
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Slot& slot = slots_[i];
+      if (!slot.effects.changes()) continue;
+      places[i] = &entries_.try_emplace(slot.key).first->second;
+      places[i]->kind = steps[i].operation->kind;
+      const std::size_t extent = std::max(slot.effects.extent(), cell_words);
+      if (places[i]->state.size() < extent) places[i]->state.resize(extent);
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (places[i] == nullptr) continue;
+      slots_[i].effects.make(places[i]->state);
+      places[i]->idle_at = std::max(places[i]->idle_at, slots_[i].idle_at);
+    }
   }
 
   /// Drops what means nothing any more. Doubling the threshold keeps the cost per write constant.

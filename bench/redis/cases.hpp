@@ -9,6 +9,8 @@ namespace sluice::bench {
 
 /// Each returns its claims. REQUIRES: the rig outlives the benchmarks.
 std::vector<Claim> register_server_cases(Rig& rig);
+std::vector<Claim> register_lease_cases(Rig& rig);
 std::vector<Claim> register_client_cases(Rig& rig);
+std::vector<Claim> register_window_cases(Rig& rig);
 
 }  // namespace sluice::bench

@@ -41,7 +41,9 @@ int run(int argc, char** argv) {
 
   Rig rig;
   std::vector<Claim> claims = register_server_cases(rig);
+  for (const Claim& claim : register_lease_cases(rig)) claims.push_back(claim);
   for (const Claim& claim : register_client_cases(rig)) claims.push_back(claim);
+  for (const Claim& claim : register_window_cases(rig)) claims.push_back(claim);
   Brief reporter;
   if (benchmark::RunSpecifiedBenchmarks(&reporter) > 0) rig.ledger().print(stdout, claims);
   return 0;

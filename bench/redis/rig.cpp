@@ -69,13 +69,33 @@ std::string RawConnection::pipeline(const Command& command, std::size_t depth) {
   for (std::size_t i = 0; i < depth; ++i) {
     redisAppendCommandArgv(context_.get(), command.count(), command.starts(), command.sizes());
   }
+  return read(depth);
+}
+
+std::string RawConnection::pipeline(std::span<const Command> commands) {
+  for (const Command& command : commands) {
+    redisAppendCommandArgv(context_.get(), command.count(), command.starts(), command.sizes());
+  }
+  return read(commands.size());
+}
+
+void RawConnection::cycle(std::span<const Command> commands, std::size_t times) {
+  for (std::size_t i = 0; i < times; ++i) {
+    for (const Command& command : commands) {
+      redisAppendCommandArgv(context_.get(), command.count(), command.starts(), command.sizes());
+    }
+  }
+  read(times * commands.size());
+}
+
+std::string RawConnection::read(std::size_t replies) {
   std::string last;
-  for (std::size_t i = 0; i < depth; ++i) {
+  for (std::size_t i = 0; i < replies; ++i) {
     void* raw = nullptr;
     if (redisGetReply(context_.get(), &raw) != REDIS_OK) throw std::runtime_error("no reply");
     auto* reply = static_cast<redisReply*>(raw);
     const bool failed = reply->type == REDIS_REPLY_ERROR;
-    if (failed || (i + 1 == depth && reply->type == REDIS_REPLY_STRING)) {
+    if (failed || (i + 1 == replies && reply->type == REDIS_REPLY_STRING)) {
       last.assign(reply->str, reply->len);
     }
     freeReplyObject(reply);
@@ -114,15 +134,37 @@ Command Rig::request(std::span<const Step> steps) {
 
 void Rig::reset_statistics() { control_({"CONFIG", "RESETSTAT"}); }
 
-double Rig::server_us() {
-  const std::string text = control_({"INFO", "commandstats"}).text;
-  const std::string_view row = "cmdstat_evalsha:";
-  const std::size_t at = text.find(row);
-  if (at == std::string::npos) return 0;
+namespace {
+
+struct Usage {
+  double us = 0;
+  double calls = 0;
+};
+
+/// Of one command, from INFO commandstats.
+Usage usage_of(const std::string& statistics, const std::string& command) {
+  const std::size_t at = statistics.find("cmdstat_" + command + ":");
+  if (at == std::string::npos) return {};
   const auto field = [&](std::string_view name) {
-    return std::stod(text.substr(text.find(name, at) + name.size()));
+    return std::stod(statistics.substr(statistics.find(name, at) + name.size()));
   };
-  return field("usec=") / field("calls=");
+  return {field("usec="), field("calls=")};
+}
+
+}  // namespace
+
+double Rig::server_us() {
+  const Usage usage = usage_of(control_({"INFO", "commandstats"}).text, "evalsha");
+  return usage.calls > 0 ? usage.us / usage.calls : 0;
+}
+
+double Rig::spent_us() {
+  const std::string statistics = control_({"INFO", "commandstats"}).text;
+  double us = 0;
+  for (const char* command : {"evalsha", "zrem", "zremrangebyscore"}) {
+    us += usage_of(statistics, command).us;
+  }
+  return us;
 }
 
 double Rig::memory_usage(std::string_view key) {
@@ -137,10 +179,18 @@ Round::Round(Rig& rig) : rig_(rig) {
 }
 
 Sample Round::finish(const std::string& name, std::size_t decisions) {
+  return note(name, decisions, rig_.server_us());
+}
+
+Sample Round::finish_cycles(const std::string& name, std::size_t decisions) {
+  return note(name, decisions, rig_.spent_us() / static_cast<double>(decisions));
+}
+
+Sample Round::note(const std::string& name, std::size_t decisions, double server_us) {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start_;
   const auto count = static_cast<double>(decisions);
   const double cpu_us = process_cpu_us() - cpu_us_;
-  const Sample sample{rig_.server_us(), cpu_us / count, count / wall.count()};
+  const Sample sample{server_us, cpu_us / count, count / wall.count()};
   rig_.ledger().add(name, sample);
   return sample;
 }

@@ -28,6 +28,7 @@ class Command {
   Command(const Command&) = delete;
 
   [[nodiscard]] int count() const noexcept { return static_cast<int>(words_.size()); }
+  [[nodiscard]] const std::vector<std::string>& words() const noexcept { return words_; }
   [[nodiscard]] const char** starts() const noexcept { return starts_.data(); }
   [[nodiscard]] const std::size_t* sizes() const noexcept { return sizes_.data(); }
 
@@ -45,8 +46,14 @@ class RawConnection {
   /// Sends `depth` times the command, then reads the replies; returns the last one if it is a
   /// string. Throws std::runtime_error on an error reply.
   std::string pipeline(const Command& command, std::size_t depth);
+  /// The same for commands that differ, each sent once.
+  std::string pipeline(std::span<const Command> commands);
+  /// Sends the commands in turn, `times` over, then reads the replies.
+  void cycle(std::span<const Command> commands, std::size_t times);
 
  private:
+  std::string read(std::size_t replies);
+
   struct Close {
     void operator()(redisContext* context) const noexcept;
   };
@@ -70,8 +77,14 @@ class Rig {
   /// Loads the store's script for the steps and returns the request that the store would send.
   Command request(std::span<const Step> steps);
 
+  /// Sends one command apart from what is measured.
+  void command(std::initializer_list<std::string_view> words) { control_(words); }
+
   /// Microseconds of one EVALSHA since reset_statistics(), by the server's own count.
   [[nodiscard]] double server_us();
+  /// Microseconds of all commands that a client sent since then: scripts, and those on sorted sets
+  /// that no script sends.
+  [[nodiscard]] double spent_us();
   void reset_statistics();
   [[nodiscard]] double memory_usage(std::string_view key);
 
@@ -91,8 +104,12 @@ class Round {
   explicit Round(Rig& rig);
   /// Notes the round in the ledger and returns it.
   Sample finish(const std::string& name, std::size_t decisions);
+  /// The same, where one decision takes several commands.
+  Sample finish_cycles(const std::string& name, std::size_t decisions);
 
  private:
+  Sample note(const std::string& name, std::size_t decisions, double server_us);
+
   Rig& rig_;
   double cpu_us_;
   std::chrono::steady_clock::time_point start_;

@@ -8,6 +8,9 @@
 
 #include "backends/redis/protocol.hpp"
 #include "bench/redis/cases.hpp"
+#include "sluice/fixed_window.hpp"
+#include "sluice/gate.hpp"
+#include "sluice/slot_lock.hpp"
 #include "sluice/token_bucket.hpp"
 
 namespace sluice::bench {
@@ -37,6 +40,21 @@ if enough then left = there - wanted end
 redis.call('SETEX', bucket_key, keep, left)
 redis.call('SETEX', clock_key, keep, second)
 return {enough, left}
+)lua";
+
+// The slot lock of most projects, in a script so that the server counts it alike: a key that
+// expires, and how long it still lives.
+constexpr std::string_view expiring_key = R"lua(
+if redis.call('SET', KEYS[1], 'locked', 'PX', ARGV[1], 'NX') then return -1 end
+return redis.call('PTTL', KEYS[1])
+)lua";
+
+// The fixed window of most projects: a counter that the first request gives a life time.
+constexpr std::string_view expiring_counter = R"lua(
+local count = redis.call('INCR', KEYS[1])
+if count == 1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+if count > tonumber(ARGV[1]) then return 0 end
+return 1
 )lua";
 
 /// The status of every step of the last reply must be `status`, so that a case measures what its
@@ -93,6 +111,43 @@ void spend_all(const TokenBucket& bucket, const Key& key) {
   bucket.try_acquire(key, bucket.quota().capacity());
 }
 
+/// Slot locks, gates and fixed windows, beside what they are usually made of.
+void add_pacing_cases(Rig& rig, Cases& cases) {
+  cases.add_script("SET NX PX refused, PTTL", expiring_key, {"{slot}:key"}, {"86400000"});
+  const SlotLock quick(rig.store(), "quick", Span{1});
+  const SlotLock slow(rig.store(), "slow", std::chrono::hours{24});
+  (void)slow.try_acquire("alice");
+  cases.add_plan("slot lock reserve", {quick.take("alice", SlotLock::max_horizon)},
+                 Verdict::allowed);
+  cases.add_plan("slot lock refuse", {slow.take("alice")}, Verdict::refused);
+
+  const Gates gates(rig.store(), "gates", {"account", "token"});
+  const Scope open = gates.scope("account", "open");
+  const Scope shut = gates.scope("account", "shut");
+  gates.close(shut, std::chrono::hours{24});
+  cases.add_plan("gate open", {gates.take(open)}, Verdict::allowed);
+  cases.add_plan("gate shut", {gates.take(shut)}, Verdict::refused);
+  cases.add_plan("two gates open", {gates.take(open), gates.take(gates.scope("token", "open"))},
+                 Verdict::allowed);
+
+  cases.add_script("expiring counter allow", expiring_counter, {"{counter}:plenty"},
+                   {"1000000000", "86400"});
+  cases.add_script("expiring counter refuse", expiring_counter, {"{counter}:spent"},
+                   {"1", "86400"});
+  const Calendar age = Calendar::every(Calendar::max_width);
+  const FixedWindow plenty(rig.store(), "plenty", 1'000'000'000, age);
+  const FixedWindow spent(rig.store(), "spent", 1, age);
+  const FixedWindow daily(rig.store(), "daily", 1'000'000'000, Calendar::daily());
+  (void)spent.try_acquire("window");
+  cases.add_plan("fixed window allow", {plenty.take("window")}, Verdict::allowed);
+  cases.add_plan("fixed window refuse", {spent.take("window")}, Verdict::refused);
+  cases.add_plan("calendar window allow", {daily.take("window")}, Verdict::allowed);
+
+  rig.ledger().set_bytes("slot lock", rig.memory_usage("{alice}:slow"));
+  rig.ledger().set_bytes("gate", rig.memory_usage(render(shut.key())));
+  rig.ledger().set_bytes("fixed window", rig.memory_usage("{window}:daily"));
+}
+
 }  // namespace
 
 std::vector<Claim> register_server_cases(Rig& rig) {
@@ -124,6 +179,8 @@ std::vector<Claim> register_server_cases(Rig& rig) {
                   plenty.take(Key{"alice", "everyone"})},
                  Verdict::allowed);
 
+  add_pacing_cases(rig, cases);
+
   rig.ledger().set_bytes("two-key bucket",
                          rig.memory_usage("{a}.tokens") + rig.memory_usage("{a}.timestamp"));
   rig.ledger().set_bytes("token bucket", rig.memory_usage("{alice}:plenty"));
@@ -137,6 +194,11 @@ std::vector<Claim> register_server_cases(Rig& rig) {
           {us, "take refuse", "EVALSHA return 0, 1 key 3 args"},
           {us, "EVALSHA return 0, 1 key 3 args", "EVALSHA return 0"},
           {us, "EVALSHA of GET and TIME", "two-key bucket refuse"},
+          {us, "slot lock reserve", "SET NX PX refused, PTTL"},
+          {us, "slot lock refuse", "SET NX PX refused, PTTL", 2.0, 1.5},
+          {us, "gate open", "EVALSHA of GET and TIME"},
+          {us, "fixed window allow", "expiring counter allow"},
+          {us, "fixed window refuse", "expiring counter refuse"},
           {Figure::bytes, "token bucket", "two-key bucket"}};
 }
 

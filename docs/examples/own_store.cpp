@@ -1,4 +1,5 @@
 // A store of one's own, and the line that checks that it keeps every promise of a Store.
+#include <sluice/receipt.hpp>
 #include <sluice/sluice.hpp>
 #include <sluice/testing/conformance.hpp>
 
@@ -6,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 using namespace sluice;
 
@@ -18,48 +20,86 @@ class MapStore final : public Store {
     if (const PlanFault fault = find_fault(plan); fault.error) {
       return done.fail(fault.error, fault.step);
     }
-    const auto steps = plan.steps();
-    std::array<Verdict, Plan::max_steps> verdicts;
-    Time now;
+    Answer answer;
     try {
       const std::lock_guard lock(mutex_);
-      now = clock_.now();
-      decide_all(steps, verdicts, to_word(now));
+      const Word now = to_word(clock_.now());
+      answer = plan.id() ? decide_once(plan, now) : decide_steps(plan.steps(), now);
     } catch (const std::bad_alloc&) {
       return done.fail(Errc::store_full);
     }
-    conclude(steps, {verdicts.data(), steps.size()}, now, Source::other, done);
+    conclude(plan.steps(), answer.verdicts, answer.details, to_time(answer.at), Source::other,
+             done);
   }
 
   Clock& clock() noexcept override { return clock_; }
 
  private:
   struct Entry {
-    StateKind kind{};
-    StateWords state{};
+    StateKind kind{};  // none until something is written
+    std::vector<Word> words = std::vector<Word>(cell_words);
+  };
+  struct Answer {
+    Word at = 0;
+    std::vector<Verdict> verdicts;
+    std::vector<Word> details;
+    bool allowed = true;
   };
 
-  /// Decides on copies of the states, and writes them back only if every step is allowed.
-  void decide_all(std::span<const Step> steps, std::span<Verdict> verdicts, Word now) {
-    std::array<Entry*, Plan::max_steps> entries{};
-    std::array<StateWords, Plan::max_steps> next{};
-    bool all = true;
+  /// Decides every step first, and changes the states only if every step is allowed.
+  Answer decide_steps(std::span<const Step> steps, Word now) {
+    Answer answer{now, {}, {}};
+    std::vector<Entry*> entries;
+    std::vector<Effects> effects(steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Operation& operation = *steps[i].operation;
-      entries[i] =
-          &states_.try_emplace(render(steps[i].key), Entry{operation.kind, {}}).first->second;
-      next[i] = entries[i]->state;
-      verdicts[i] = entries[i]->kind == operation.kind
-                        ? operation.apply(next[i], steps[i].args, now)
-                        : Verdict::failed(Errc::wrong_kind);
-      all = all && verdicts[i].status == Verdict::allowed;
+      Entry& entry = states_[render(steps[i].key)];
+      const bool fits = entry.kind == StateKind{} || entry.kind == operation.kind;
+      answer.verdicts.push_back(
+          fits ? run(operation, entry.words, {steps[i].args, steps[i].table}, now, effects[i])
+               : Verdict::failed(Errc::wrong_kind));
+      answer.allowed = answer.allowed && answer.verdicts[i].status == Verdict::allowed;
+      for (const Word word : effects[i].details()) answer.details.push_back(word);
+      entries.push_back(&entry);
     }
-    for (std::size_t i = 0; all && i < steps.size(); ++i) entries[i]->state = next[i];
+    if (!answer.allowed) return answer;
+    // Room for all first: once the first is changed, nothing may fail.
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      entries[i]->words.resize(std::max(entries[i]->words.size(), effects[i].extent()));
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!effects[i].changes()) continue;
+      entries[i]->kind = steps[i].operation->kind;
+      effects[i].make(entries[i]->words);
+    }
+    return answer;
+  }
+
+  /// The answer that was given under the plan's id, or a new one, to be remembered if it admits.
+  Answer decide_once(const Plan& plan, Word now) {
+    const auto name = receipt_name(*plan.id());
+    std::vector<Word>& kept =
+        receipts_[render({plan.steps()[0].key.tag, {name.data(), name.size()}})];
+    kept.reserve(Receipt::max_words);
+    const Receipt receipt(kept, plan.steps());
+    if (!receipt || now >= receipt.at() + id_kept_for.count()) {
+      Answer answer = decide_steps(plan.steps(), now);
+      const Receipt given(now, answer.verdicts, answer.details);
+      if (answer.allowed) kept.assign(given.words().begin(), given.words().end());
+      return answer;
+    }
+    Answer answer{receipt.at(), {}, {}};
+    for (std::size_t i = 0; i < plan.steps().size(); ++i) {
+      answer.verdicts.push_back(receipt.verdict(i));
+    }
+    for (const Word word : receipt.details()) answer.details.push_back(word);
+    return answer;
   }
 
   Clock& clock_;
   std::mutex mutex_;
   std::map<std::string, Entry> states_;
+  std::map<std::string, std::vector<Word>> receipts_;
 };
 
 int main() {

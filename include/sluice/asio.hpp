@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "sluice/owned_plan.hpp"
+#include "sluice/quota.hpp"
 #include "sluice/store.hpp"
-#include "sluice/token_bucket.hpp"
 
 namespace sluice::asio {
 
@@ -122,11 +122,10 @@ auto async_decide(Store& store, const Plan& plan, CompletionToken&& token) {
       token, OwnedPlan(plan));
 }
 
-/// TokenBucket::try_acquire() under the rules of async_decide().
-template <class CompletionToken>
-auto async_try_acquire(const TokenBucket& bucket, const Key& key, Cost cost,
-                       CompletionToken&& token) {
-  return asio::async_decide(bucket.store(), bucket.take(key, cost),
+/// `limiter.try_acquire(key, cost)` under the rules of async_decide().
+template <class Limiter, class CompletionToken>
+auto async_try_acquire(const Limiter& limiter, const Key& key, Cost cost, CompletionToken&& token) {
+  return asio::async_decide(limiter.store(), limiter.take(key, cost),
                             std::forward<CompletionToken>(token));
 }
 

@@ -22,23 +22,31 @@ Decision decide(Store& store, const Plan& plan);
 /// The same without exceptions: on failure `error` is set and the decision is not allowed.
 Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept;
 
-/// The same; `each`, if not empty, receives the decision of each step. REQUIRES: room for all.
-Decision decide(Store& store, const Plan& plan, std::error_code& error,
-                std::span<Decision> each) noexcept;
+/// The same; `each` receives the decision of each step, and `details` what the operations tell
+/// beyond a decision (Outcome::details); either may be empty. REQUIRES: room for all, or none.
+Decision decide(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
+                std::span<Word> details = {}) noexcept;
 
 /// Decides plans that do not depend on each other, as one batch: results[i] and errors[i] answer
 /// plans[i]. Blocks until all are answered. REQUIRES: three spans of the same size.
 void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision> results,
                   std::span<std::error_code> errors) noexcept;
 
-/// Calls `handler(std::error_code, Decision)` once: before this returns, or later on a thread of
-/// the store. The handler must not throw (std::terminate). One allocation.
-template <std::invocable<std::error_code, Decision> Handler>
+/// Calls `handler(std::error_code, Decision)`, or `handler(const Outcome&)`, once: before this
+/// returns, or later on a thread of the store. The handler must not throw (std::terminate). One
+/// allocation.
+template <class Handler>
+requires std::invocable<Handler, std::error_code, Decision> ||
+    std::invocable<Handler, const Outcome&>
 void decide_then(Store& store, const Plan& plan, Handler handler) {
   auto owned = std::make_unique<Handler>(std::move(handler));
   const auto run = [](void* context, const Outcome& outcome) noexcept {
     const std::unique_ptr<Handler> mine(static_cast<Handler*>(context));
-    (*mine)(outcome.error, outcome.decision);
+    if constexpr (std::invocable<Handler, const Outcome&>) {
+      (*mine)(outcome);
+    } else {
+      (*mine)(outcome.error, outcome.decision);
+    }
   };
   store.execute(plan, Completion(run, owned.release()));
 }

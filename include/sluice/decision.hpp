@@ -19,12 +19,16 @@ struct Decision {
   /// Which step of the plan this answer is about, counted from 0. Refused: the step that must be
   /// waited for longest. Allowed: the step with the least remaining. Failed: the step at fault.
   std::uint16_t step = 0;
+  /// Which part of that step decided, counted from 0, where an algorithm has parts: a window, a
+  /// tier. Else 0.
+  std::uint16_t part = 0;
   /// The most that can be spent at once, in units of cost.
   Word limit = 0;
   /// What could still be spent at once after this answer, in whole units of cost, 0 to limit.
   Word remaining = 0;
   /// Exact: asked again alone, the same request is refused 1 us before `at + retry_after` and
-  /// allowed at it. Zero when allowed.
+  /// allowed at it. Zero when allowed, but for a reservation: then it is how long to wait until
+  /// the grant's time.
   Span retry_after{0};
   /// From `at` until nothing is spent any more, if nothing else is asked.
   Span reset_after{0};

@@ -52,6 +52,12 @@ enum class Errc {
   no_permission = 33,
   too_many_clients = 34,
 
+  // More about the request itself. Nothing was changed.
+  invalid_argument = 38,  ///< an argument of the request is out of its range
+  not_configured = 39,    ///< a limit that lives in the store has not been set, or has expired
+  config_changed = 40,    ///< it was changed since the caller last read it
+  outside_calendar = 41,  ///< the store's clock lies outside the calendar that the request knows
+
   // Sent, and it is not known whether it was executed.
   server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
   unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending

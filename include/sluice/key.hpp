@@ -51,6 +51,12 @@ using HashKey = std::array<std::uint64_t, 2>;
 /// parts: but for a collision of 128 bits). O(bytes).
 void append_rendered(std::string& out, const Key& key, const HashKey& secret = {});
 
+namespace detail {
+/// A limiter's name as it was given. Throws std::invalid_argument if it is empty or longer than
+/// 1 MiB.
+[[nodiscard]] std::string valid_name(std::string name);
+}  // namespace detail
+
 /// append_rendered() as a string of its own.
 [[nodiscard]] std::string render(const Key& key, const HashKey& secret = {});
 

@@ -30,17 +30,125 @@ struct Verdict {
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
-inline constexpr std::size_t max_arguments = 6;
-inline constexpr std::size_t max_state_words = 2;
+inline constexpr std::size_t max_arguments = 8;
+inline constexpr std::size_t cell_words = 2;
+inline constexpr std::size_t max_table_words = 16;
+inline constexpr std::size_t max_details = 12;
+/// The most words of one state.
+inline constexpr std::size_t max_state_words = std::size_t{1} << 18;
 
 /// The arguments of one operation, in the order of its Args struct; unused words are zero.
 using Arguments = std::array<Word, max_arguments>;
-/// The state under one key, in the order of its State struct. All zero means absent.
-using StateWords = std::array<Word, max_state_words>;
+/// A state of two words, in the order of its State struct. All zero means absent.
+using StateWords = std::array<Word, cell_words>;
 
 /// What kind of state a key holds. It is the first byte of the state in Redis; a change of layout
 /// is a new kind.
-enum class StateKind : std::uint8_t { token_bucket = 1 };
+enum class StateKind : std::uint8_t {
+  token_bucket = 1,
+  sliding_windows = 2,
+  sliding_counter = 3,
+  fixed_window = 4,
+  shared_rate = 5,
+  shared_bucket = 6,
+  leases = 7,
+  slot_lock = 8,
+  utilization = 9,
+  gate = 10,
+  receipt = 11,
+};
+
+/// True if states of this kind have two words, which a store may keep and swap as one cell; else
+/// they have any number of words.
+[[nodiscard]] constexpr bool is_cell(StateKind kind) noexcept {
+  return kind == StateKind::token_bucket || kind == StateKind::fixed_window ||
+         kind == StateKind::slot_lock || kind == StateKind::utilization || kind == StateKind::gate;
+}
+
+/// A state as a kernel reads it. Words that were never written are zero.
+class StateView {
+ public:
+  explicit StateView(std::span<const Word> words) noexcept : words_(words) {}
+
+  /// A word that no rule can have written counts as zero, and the state as corrupt.
+  [[nodiscard]] Word operator[](std::size_t index) const noexcept {
+    const Word word = index < words_.size() ? words_[index] : 0;
+    if (word >= 0 && word <= word_limit) [[likely]] {
+      return word;
+    }
+    corrupt_ = true;
+    return 0;
+  }
+  /// What a kernel says of words that contradict each other.
+  void call_corrupt() const noexcept { corrupt_ = true; }
+  [[nodiscard]] bool is_corrupt() const noexcept { return corrupt_; }
+
+ private:
+  std::span<const Word> words_;
+  mutable bool corrupt_ = false;
+};
+
+/// What a kernel leaves: changes, made only if every step of the plan allows, and details.
+/// Bounded: a rule makes few changes, whatever the size of its state.
+class Effects {
+ public:
+  /// `count` words from `index` become `value`.
+  struct Fill {
+    std::size_t index;
+    std::size_t count;
+    Word value;
+  };
+  /// As std::rotate; made before any fill.
+  struct Rotation {
+    std::size_t first = 0;
+    std::size_t middle = 0;
+    std::size_t last = 0;
+  };
+
+  void put(std::size_t index, Word value) noexcept { fill(index, 1, value); }
+  void fill(std::size_t index, std::size_t count, Word value) noexcept {
+    if (count != 0) fills_[fill_count_++] = {index, count, value};
+  }
+  void rotate(std::size_t first, std::size_t middle, std::size_t last) noexcept {
+    rotation_ = {first, middle, last};
+  }
+  /// Adds a word to the answer; a row always tells as many as it has.
+  void tell(Word detail) noexcept { details_[detail_count_++] = detail; }
+
+  [[nodiscard]] bool changes() const noexcept { return fill_count_ != 0; }
+  [[nodiscard]] std::span<const Fill> fills() const noexcept {
+    return {fills_.data(), fill_count_};
+  }
+  [[nodiscard]] const Rotation& rotation() const noexcept { return rotation_; }
+  [[nodiscard]] std::span<const Word> details() const noexcept {
+    return {details_.data(), detail_count_};
+  }
+  /// How many words a state needs to take the changes.
+  [[nodiscard]] std::size_t extent() const noexcept;
+  /// Makes the changes. REQUIRES: words.size() >= extent().
+  void make(std::span<Word> words) const noexcept;
+
+  void clear() noexcept {
+    rotation_ = {};
+    fill_count_ = 0;
+    detail_count_ = 0;
+  }
+
+  static constexpr std::size_t max_fills = 40;
+
+ private:
+  std::array<Fill, max_fills> fills_;
+  std::array<Word, max_details> details_;
+  Rotation rotation_;
+  std::size_t fill_count_ = 0;
+  std::size_t detail_count_ = 0;
+};
+
+/// What one step asks: its own arguments, and the words that its limiter keeps for all calls.
+struct RuleRequest {
+  const Arguments& args;
+  std::span<const Word> table;
+};
 
 /// One row of the table.
 struct Operation {
@@ -48,10 +156,12 @@ struct Operation {
   std::uint8_t id;        ///< the row's number, the first byte of a step towards the plan script
   StateKind kind;
   bool writes;  ///< false: never changes the state (a peek)
-  /// Words of `args` in use. The last is the cost; those before it are the quota.
+  /// Words of `args` in use. Argument 0 is the limit that a Decision reports.
   std::uint8_t argument_count;
-  /// The kernel. Pure: it may run again, and sees nothing but its arguments. It changes the state
-  /// only when it allows. Argument 0 is the limit that a Decision reports.
+  /// The kernel of a row whose state is a cell, in its fastest form; null in rows with decide().
+  /// Pure: it may run again, and sees nothing but its arguments. It changes the state only when it
+  /// allows. Stores that can share one state among keys do so for these rows, by all arguments but
+  /// the last, which is the cost.
   Verdict (*apply)(StateWords& state, const Arguments& args, Word now) noexcept;
   /// Why these arguments can never be admitted, or allowed (1): what the kernel would answer
   /// without looking at the state.
@@ -64,9 +174,32 @@ struct Operation {
   /// same from `now + lag` on. Else answers Verdict::unsettled and changes nothing. Null: always.
   Verdict (*apply_lagging)(StateWords& state, const Arguments& args, Word now,
                            Word lag) noexcept = nullptr;
+  /// The kernel of all other rows. As pure as apply(); it reads before it leaves effects, and
+  /// leaves changes only when it allows. Word 0 is among them.
+  Verdict (*decide)(const StateView& state, const RuleRequest& request, Word now,
+                    Effects& effects) noexcept = nullptr;
+  /// Words of detail in each answer; detail_per_window: one, and one for each pair of the table.
+  std::uint8_t details = 0;
+  /// The first detail is Decision::part.
+  bool names_part = false;
+
+  static constexpr std::uint8_t detail_per_window = 255;
 };
 
-/// Every row, by id: operations()[i]->id == i.
+/// Words of detail that this row tells under a table of so many words.
+[[nodiscard]] constexpr std::size_t detail_count(const Operation& row,
+                                                 std::size_t table_words) noexcept {
+  return row.details == Operation::detail_per_window ? 1 + table_words / 2 : row.details;
+}
+
+/// Runs a row's kernel on a copy of its state, whichever form it has: what stores call where speed
+/// does not ask for a way of their own. After it, `effects` holds detail_count() details (zeros if
+/// the status is an error) and, if allowed, the changes. A corrupt state is an error.
+/// REQUIRES: `effects` is new; `words` has cell_words words if the kind is a cell.
+Verdict run(const Operation& row, std::span<const Word> words, const RuleRequest& request, Word now,
+            Effects& effects) noexcept;
+
+/// Every row, in the order of their ids, which are unique but have gaps.
 [[nodiscard]] std::span<const Operation* const> operations() noexcept;
 
 namespace detail {

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-/// Copies a plan with the bytes of its keys. Movable. Bindings are left behind: they may be gone
-/// by the time the plan is decided. One or two allocations.
+/// Copies a plan with the bytes of its keys and its steps' tables. Movable. Bindings are left
+/// behind: they may be gone by the time the plan is decided. Up to three allocations.
 class OwnedPlan {
  public:
   explicit OwnedPlan(const Plan& plan);
@@ -22,6 +22,7 @@ class OwnedPlan {
 
  private:
   std::unique_ptr<char[]> bytes_;
+  std::unique_ptr<Word[]> words_;
   std::vector<Step> steps_;
   Plan plan_;
 };

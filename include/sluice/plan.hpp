@@ -5,11 +5,13 @@
 #include <atomic>
 #include <concepts>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <stop_token>
 
 #include "sluice/key.hpp"
 #include "sluice/operation.hpp"
+#include "sluice/rng.hpp"
 
 namespace sluice {
 
@@ -43,7 +45,20 @@ struct Step {
   Key key;
   Arguments args;
   Binding* binding = nullptr;  ///< of the same key, or null
+  /// More words of the limiter's own, for operations that take them; lives as long as the limiter.
+  std::span<const Word> table{};
 };
+
+/// 128 bits that name one request, so that asking again after a lost answer charges once.
+struct RequestId {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  [[nodiscard]] static RequestId draw(Rng& rng);
+  friend bool operator==(const RequestId&, const RequestId&) = default;
+};
+
+/// How long a store remembers the ids of the plans that it admitted, by its own clock.
+inline constexpr Span id_kept_for = std::chrono::minutes{10};
 
 /// Steps that are decided at one instant, all or nothing. A view, to be passed on at once:
 ///
@@ -82,6 +97,19 @@ class Plan {
     return plan;
   }
 
+  /// Charges at most once, however often it is asked under this id: once a plan with it was
+  /// admitted, the store gives the same answer again, without a look at the steps, and changes
+  /// nothing, for id_kept_for. Refusals are not remembered. The id belongs to the tag of the first
+  /// step. So an id names one request of one plan: draw another for every other limiter, or it
+  /// would go ahead uncharged. A plan with another number of steps or details is
+  /// Errc::wrong_kind.
+  /// In Redis it is one more key, and a plan of one step costs about as much as one of two.
+  [[nodiscard]] Plan once(const RequestId& id) const {
+    Plan plan = *this;
+    plan.id_ = id;
+    return plan;
+  }
+
   /// Other steps under the same conditions.
   [[nodiscard]] Plan with_steps(std::span<const Step> steps) const {
     Plan plan = *this;
@@ -93,6 +121,7 @@ class Plan {
   /// Zero: the store's own default. Negative: none is left.
   [[nodiscard]] Span timeout() const noexcept { return timeout_; }
   [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+  [[nodiscard]] const std::optional<RequestId>& id() const noexcept { return id_; }
 
  private:
   static constexpr Span none_left{-1};
@@ -100,7 +129,11 @@ class Plan {
   std::span<const Step> steps_;
   Span timeout_{0};
   std::stop_token stop_{};
+  std::optional<RequestId> id_{};
 };
+
+/// The name, under the tag of a plan's first step, of the key that remembers an id.
+[[nodiscard]] std::array<char, 37> receipt_name(const RequestId& id) noexcept;
 
 /// What is wrong with a plan before any state is looked at: its size, its keys, two steps on one
 /// key, a cost that can never be admitted. `step` is the step at fault.

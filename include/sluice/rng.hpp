@@ -32,6 +32,11 @@ class SeededRng final : public Rng {
   std::array<std::uint64_t, 4> state_;
 };
 
+/// Draws from a SeededRng of the calling thread, which SystemRng seeds at its first draw: fast and
+/// thread-safe; a forked child is seeded anew. Throws what SystemRng throws when it is seeded. Not
+/// for secrets.
+[[nodiscard]] Rng& thread_rng() noexcept;
+
 /// The operating system's generator. Thread-safe. Throws std::system_error if it has none.
 class SystemRng final : public Rng {
  public:

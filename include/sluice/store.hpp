@@ -26,6 +26,9 @@ struct Outcome {
   /// Of each step, in the order of the plan; lives only while the completion runs. In a refused
   /// plan a step that would have admitted reports what would have remained. Empty on error.
   std::span<const Decision> steps;
+  /// What the steps' operations tell beyond a decision (Operation::details), one step after the
+  /// other; see details_of(). Lives as long as `steps`.
+  std::span<const Word> details;
 };
 
 /// Receives the outcome of one call, exactly once. Two words, no allocation. Destroyed unused, it
@@ -123,15 +126,42 @@ class Store {
   [[nodiscard]] virtual bool may_block() const noexcept { return true; }
 };
 
+/// What conclude() must know of a step.
+struct AskedStep {
+  const Operation* operation = nullptr;
+  Word limit = 0;
+  std::size_t details = 0;
+
+  AskedStep() = default;
+  explicit AskedStep(const Step& step) noexcept
+      : operation(step.operation),
+        limit(step.args[0]),
+        details(detail_count(*step.operation, step.table.size())) {}
+};
+
+/// Of the details of a whole plan, those that the step at `index` tells. REQUIRES: the details of
+/// an outcome of these steps that is no error.
+[[nodiscard]] inline std::span<const Word> details_of(std::span<const Word> details,
+                                                      std::span<const Step> steps,
+                                                      std::size_t index) noexcept {
+  const auto count = [](const Step& step) {
+    return detail_count(*step.operation, step.table.size());
+  };
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < index; ++i) first += count(steps[i]);
+  return details.subspan(first, count(steps[index]));
+}
+
 /// Delivers the outcome of a plan from the verdicts of its steps, all made at `at`: the first
 /// failed step, else the refused step that must be waited for longest, else the step with the
-/// least remaining. `limits[i]` is argument 0 of step i. For those who write stores.
-/// REQUIRES: as many limits as verdicts, 1 to Plan::max_steps.
-void conclude(std::span<const Word> limits, std::span<const Verdict> verdicts, Time at,
-              Source source, Completion& done) noexcept;
+/// least remaining, with the longest wait of all steps (which is zero but for reservations).
+/// `details` holds those of each step, one after the other. For those who write
+/// stores. REQUIRES: as many asked as verdicts, 1 to Plan::max_steps, and all their details.
+void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdicts,
+              std::span<const Word> details, Time at, Source source, Completion& done) noexcept;
 
-/// The same, with the limits taken from the steps.
-void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts, Time at,
-              Source source, Completion& done) noexcept;
+/// The same for steps that are at hand.
+void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts,
+              std::span<const Word> details, Time at, Source source, Completion& done) noexcept;
 
 }  // namespace sluice

@@ -1,16 +1,47 @@
-// The token bucket limiter, on any store. See sluice/algorithms/token_bucket.hpp for the rule.
+// The token bucket limiter, on any store. See sluice/algorithms/token_bucket.hpp for the rule, and
+// sluice/algorithms/token_bucket_spend.hpp for its full form.
 #pragma once
 
-#include <future>
-#include <memory>
+#include <optional>
 #include <string>
 
-#include "sluice/algorithms/token_bucket.hpp"
-#include "sluice/decide.hpp"
+#include "sluice/algorithms/token_bucket_spend.hpp"
+#include "sluice/bound_token_bucket.hpp"
+#include "sluice/keyed_limiter.hpp"
+#include "sluice/reservation.hpp"
 
 namespace sluice {
 
-class BoundTokenBucket;
+/// How tokens come back.
+class Refill {
+ public:
+  /// One by one, as time passes.
+  static Refill greedy() noexcept { return Refill{Span{1}}; }
+  /// All that an interval brings at once, at the multiples of `interval` since 1970. 1 us to 407
+  /// days.
+  static Refill per_interval(Span interval) noexcept { return Refill{interval}; }
+
+  [[nodiscard]] Span interval() const noexcept { return interval_; }
+
+ private:
+  explicit Refill(Span interval) noexcept : interval_(interval) {}
+
+  Span interval_;
+};
+
+/// What a token bucket may be beyond its quota. Limiters that share buckets have the same options.
+struct BucketOptions {
+  Refill refill = Refill::greedy();
+  /// Tokens that a bucket has when the limiter is made, if the store knows nothing of it; it fills
+  /// from then on. 0 to the burst; unset: full. So a restart need not begin with a burst on every
+  /// key. It is counted from store.clock().
+  std::optional<Word> initial{};
+  /// How far ahead of its clock a bucket may be taken: the longest reservation, debt or block. A
+  /// minute to an hour; unset: a minute, or what the quota leaves room for. If the clock is set
+  /// back by more, a bucket starts anew, with one request at once; if by less, it waits until the
+  /// clock has caught up.
+  std::optional<Span> longest{};
+};
 
 /// Limits each key to a quota. Immutable: one object serves any number of threads.
 ///
@@ -18,57 +49,118 @@ class BoundTokenBucket;
 ///     if (const Decision d = bucket.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
 /// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their buckets; give them the same quota.
-/// REQUIRES: the store outlives the limiter.
-class TokenBucket {
+/// their buckets; give them the same quota and options. try_acquire() and peek(), in every form,
+/// are those of KeyedLimiter. What can be given back is a Reservation:
+///
+///     if (Reservation r = bucket.reserve("alice", 10, 2s)) {
+///       sleep_until(r.at());                      // or bucket.cancel("alice", r)
+///       bucket.settle("alice", r, tokens_used);   // the true cost
+///     }
+///
+/// Every call has a form that throws std::system_error and one that fills an error_code; the steps
+/// at the end serve plans and the asynchronous forms. REQUIRES: the store outlives the limiter.
+class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
-  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB.
+  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
+  /// of its range.
   TokenBucket(Store& store, std::string name, Quota quota);
+  TokenBucket(Store& store, std::string name, Quota quota, const BucketOptions& options);
 
-  /// Spends `cost` tokens of `key` if they are there; never waits for tokens. A refusal is a
-  /// decision that is not allowed, and spends nothing. Throws std::system_error if the store could
-  /// not decide, or if the cost can never be admitted (Errc::cost_exceeds_capacity).
-  Decision try_acquire(const Key& key, Cost cost = 1) const {
-    return decide(*store_, take(key, cost));
-  }
-  Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
-    return decide(*store_, take(key), error);
-  }
-  Decision try_acquire(const Key& key, Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, take(key, cost), error);
-  }
+  /// A grant for which to wait `max_wait` at most, in order of arrival at the store. It never waits
+  /// itself. Errc::invalid_argument if `max_wait` is negative or more than longest().
+  Reservation reserve(const Key& key, Cost cost, Span max_wait) const;
+  Reservation reserve(const Key& key, Cost cost, Span max_wait,
+                      std::error_code& error) const noexcept;
 
-  /// try_acquire() that calls `handler(std::error_code, Decision)` when it is decided; see
-  /// decide_then().
-  template <class Handler>
-  void try_acquire_then(const Key& key, Cost cost, Handler handler) const {
-    decide_then(*store_, take(key, cost), std::move(handler));
+  /// Spends now what will be there within `max_debt` and pays it off later: others wait for it. The
+  /// same as reserve() of a caller who does not wait, so that up to max_debt * rate units more than
+  /// the burst may go out at once.
+  Reservation borrow(const Key& key, Cost cost, Span max_debt) const {
+    return reserve(key, cost, max_debt);
   }
-  /// try_acquire() as a future; a failure is a std::system_error in it.
-  [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
-    return future_decide(*store_, take(key, cost));
-  }
-  /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until then.
-  [[nodiscard]] DecideAwaitable awaitable_try_acquire(const Key& key, Cost cost = 1) const {
-    return {*store_, take(key, cost)};
+  Reservation borrow(const Key& key, Cost cost, Span max_debt,
+                     std::error_code& error) const noexcept {
+    return reserve(key, cost, max_debt, error);
   }
 
-  /// What try_acquire() would answer, with what remains now; changes nothing.
-  Decision peek(const Key& key, Cost cost = 1) const { return decide(*store_, look(key, cost)); }
-  Decision peek(const Key& key, std::error_code& error) const noexcept {
-    return decide(*store_, look(key), error);
+  /// Spends as much as is there, from `least` to `most`; Reservation::granted says how much.
+  Reservation try_acquire_up_to(const Key& key, Cost most, Cost least = 1) const;
+  Reservation try_acquire_up_to(const Key& key, Cost most, Cost least,
+                                std::error_code& error) const noexcept;
+
+  /// Gives back what a reservation charged, as far as that leaves the limit standing: all that has
+  /// not drained yet if nobody asked since; part of it or nothing if others did. Answers how many
+  /// whole units came back; the reservation is then over. See docs/token_bucket.md.
+  Word cancel(const Key& key, Reservation& reservation) const;
+  Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
+
+  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted.
+  Word refund(const Key& key, Reservation& reservation, Cost amount) const;
+  Word refund(const Key& key, Reservation& reservation, Cost amount,
+              std::error_code& error) const noexcept;
+
+  /// After an estimate the true cost: refunds the difference, or charges it whatever is there, up
+  /// to a debt of longest(), beyond which nothing more is owed.
+  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost) const;
+  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost,
+                    std::error_code& error) const noexcept;
+
+  /// Makes the bucket full, whatever was spent. Reservations from before it must not be given back.
+  void reset(const Key& key) const { (void)decide(store(), clear(key)); }
+  void reset(const Key& key, std::error_code& error) const noexcept {
+    (void)decide(store(), clear(key), error);
   }
-  Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, look(key, cost), error);
+  /// No token for `span` from now; then one, and more as the quota says. Errc::invalid_argument if
+  /// `span` is negative or more than longest().
+  Decision block(const Key& key, Span span) const { return decide(store(), block_step(key, span)); }
+  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+    return decide(store(), block_step(key, span), error);
+  }
+  /// Gives `amount` units, up to a full bucket.
+  Decision reward(const Key& key, Cost amount) const {
+    return decide(store(), reward_step(key, amount));
+  }
+  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+    return decide(store(), reward_step(key, amount), error);
+  }
+  /// Takes `amount` units, whatever is there, up to a debt of longest().
+  Decision penalize(const Key& key, Cost amount) const {
+    return decide(store(), penalize_step(key, amount));
+  }
+  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+    return decide(store(), penalize_step(key, amount), error);
   }
 
   /// The step that try_acquire() asks, for a plan of several steps.
   [[nodiscard]] Step take(const Key& key, Cost cost = 1) const noexcept {
-    return step(token_bucket_take, key, cost);
+    return plain_ ? simple(token_bucket_take, key, cost)
+                  : shaped(token_bucket_spend, key, 0, cost.value());
   }
   /// The step that peek() asks: in a plan, a condition that charges nothing.
   [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept {
-    return step(token_bucket_peek, key, cost);
+    return plain_ ? simple(token_bucket_peek, key, cost)
+                  : shaped(token_bucket_look, key, 0, cost.value());
+  }
+  /// The steps of the calls above. A Reservation is made of the answer to the first two.
+  [[nodiscard]] Step reserve_step(const Key& key, Cost cost, Span max_wait) const noexcept {
+    return shaped(token_bucket_spend, key, max_wait.count(), cost.value());
+  }
+  [[nodiscard]] Step up_to_step(const Key& key, Cost most, Cost least) const noexcept {
+    return shaped(token_bucket_spend_some, key, least.value(), most.value());
+  }
+  [[nodiscard]] Step refund_step(const Key& key, const Reservation& reservation,
+                                 Cost amount) const noexcept;
+  [[nodiscard]] Step clear(const Key& key) const noexcept {
+    return set(key, TokenBucketSpend::Change::reset, 0);
+  }
+  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+    return set(key, TokenBucketSpend::Change::block, span.count());
+  }
+  [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
+    return set(key, TokenBucketSpend::Change::reward, amount.value());
+  }
+  [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
+    return set(key, TokenBucketSpend::Change::charge, amount.value());
   }
 
   /// This limiter for one key that is used often: skips the look-up where the store can.
@@ -76,71 +168,31 @@ class TokenBucket {
   [[nodiscard]] BoundTokenBucket at(const Key& key) const;
 
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
-  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  /// The longest reservation, debt or block.
+  [[nodiscard]] Span longest() const noexcept { return Span{shape_[5]}; }
 
  private:
-  [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept {
-    Step result{&operation, key, args_};
+  [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {
+    Step result{&operation, named(key), args_};
     result.args[4] = cost.value();
-    if (key.name.empty()) result.key.name = name_;
     return result;
   }
+  [[nodiscard]] Step shaped(const Operation& operation, const Key& key, Word first,
+                            Word second) const noexcept {
+    Step result{&operation, named(key), shape_};
+    result.args[6] = first;
+    result.args[7] = second;
+    return result;
+  }
+  [[nodiscard]] Step set(const Key& key, TokenBucketSpend::Change change,
+                         Word amount) const noexcept {
+    return shaped(token_bucket_set, key, static_cast<Word>(change), amount);
+  }
 
-  Store* store_;
-  std::string name_;
   Quota quota_;
-  Arguments args_{};  // cost, the last, is filled in by each call
-};
-
-/// A TokenBucket for one key, with the same calls. Thread-safe; movable while no other thread uses
-/// it, and no step of it is in use. REQUIRES: the store outlives it.
-class BoundTokenBucket {
- public:
-  BoundTokenBucket(BoundTokenBucket&& other) noexcept;
-  BoundTokenBucket& operator=(BoundTokenBucket&& other) noexcept;
-  ~BoundTokenBucket() = default;
-
-  Decision try_acquire(Cost cost = 1) const { return decide(*store_, take(cost)); }
-  Decision try_acquire(std::error_code& error) const noexcept {
-    return decide(*store_, take(), error);
-  }
-  Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, take(cost), error);
-  }
-  template <class Handler>
-  void try_acquire_then(Cost cost, Handler handler) const {
-    decide_then(*store_, take(cost), std::move(handler));
-  }
-  [[nodiscard]] std::future<Decision> future_try_acquire(Cost cost = 1) const {
-    return future_decide(*store_, take(cost));
-  }
-  [[nodiscard]] DecideAwaitable awaitable_try_acquire(Cost cost = 1) const {
-    return {*store_, take(cost)};
-  }
-  Decision peek(Cost cost = 1) const { return decide(*store_, look(cost)); }
-  Decision peek(std::error_code& error) const noexcept { return decide(*store_, look(), error); }
-  Decision peek(Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, look(cost), error);
-  }
-  [[nodiscard]] Step take(Cost cost = 1) const noexcept { return step(token_bucket_take, cost); }
-  [[nodiscard]] Step look(Cost cost = 1) const noexcept { return step(token_bucket_peek, cost); }
-
- private:
-  friend class TokenBucket;
-
-  BoundTokenBucket(Store& store, const Key& key, const Arguments& args);
-  [[nodiscard]] Step step(const Operation& operation, Cost cost) const noexcept {
-    Step result{&operation, key_, args_, &binding_};
-    result.args[4] = cost.value();
-    return result;
-  }
-
-  // In one piece, so that a limiter that is cold costs as few misses as can be.
-  Store* store_;
-  mutable Binding binding_;  // what the store remembers
-  Key key_;                  // its bytes are in bytes_
-  Arguments args_;
-  std::unique_ptr<char[]> bytes_;
+  bool plain_ = true;  // take() and look() are those of the plain form
+  Arguments args_{};   // of the plain form; cost, the last, is filled in by each call
+  Arguments shape_{};  // of the full form; the last two are filled in by each call
 };
 
 }  // namespace sluice

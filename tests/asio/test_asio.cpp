@@ -35,7 +35,7 @@ class HeldStore final : public Store {
   void answer() {
     on_stop_.reset();
     const Decision allowed{.allowed = true};
-    (*done_)(Outcome{{}, allowed, {&allowed, 1}});
+    (*done_)(Outcome{{}, allowed, {&allowed, 1}, {}});
   }
   [[nodiscard]] const std::string& key() const { return key_; }
 

@@ -10,11 +10,12 @@
 
 namespace sluice::test {
 
-/// Every claim is an assertion; the test's seed and scale are the suite's.
-inline void check_store(Store& store, VirtualClock* clock = nullptr) {
+/// Every claim is an assertion; the test's seed and scale are the suite's. `share`: of the usual
+/// length, for stores that are slow.
+inline void check_store(Store& store, VirtualClock* clock = nullptr, double share = 1) {
   testing::ConformanceOptions options;
   options.seed = seed();
-  options.scale = static_cast<double>(scaled(1000)) / 1000;
+  options.scale = share * static_cast<double>(scaled(1000)) / 1000;
   options.clock = clock;
   const testing::Report report = testing::check_conformance(store, options);
   for (const testing::Claim& claim : report.claims) {

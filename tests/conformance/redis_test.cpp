@@ -4,6 +4,7 @@
 #include "tests/conformance/check.hpp"
 #include "tests/support/redis_client.hpp"
 #include "tests/support/redis_server.hpp"
+#include "tests/support/stores.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -35,6 +36,12 @@ TEST_CASE("the Redis store keeps every promise of a store over TCP",
   if (redis_left_out()) return;
   const RedisServer server;
   check_server(server, {.key_prefix = "app:"});
+}
+
+TEST_CASE("the Redis store keeps every promise of a store while its server's clock is moved",
+          "[conformance][redis][C-001][C-003][C-005][C-020][C-021][C-022][C-024][C-025][C-027]") {
+  for_each_store([](Store& store, VirtualClock& clock) { check_store(store, &clock, 0.2); },
+                 Stores::redis);
 }
 
 TEST_CASE("every key that the Redis store wrote has a time to live",

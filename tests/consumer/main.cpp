@@ -9,6 +9,9 @@
 #ifdef WITH_TESTING
 #include "sluice/testing/conformance.hpp"
 #endif
+#ifdef WITH_TIMEZONE
+#include "sluice/timezone/time_zone.hpp"
+#endif
 #ifdef WITH_REDIS
 #include "sluice/redis/redis_store.hpp"
 #endif
@@ -34,6 +37,13 @@ int main() {
   if (!admits_its_burst("virtual", *virtual_store)) return 1;
   const auto memory_store = sluice::make_memory_store();
   if (!admits_its_burst("memory", *memory_store)) return 1;
+
+#ifdef WITH_TIMEZONE
+  const auto berlin = sluice::Calendar::daily(sluice::load_time_zone("Europe/Berlin"));
+  const sluice::FixedWindow window{*virtual_store, "days", 1, berlin};
+  if (!window.try_acquire("alice") || window.try_acquire("alice")) return 1;
+  std::printf("timezone: one a day in Berlin\n");
+#endif
 
 #ifdef WITH_REDIS
   // No server is there: the call must end in an error, never in a decision.

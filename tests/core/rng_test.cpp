@@ -2,8 +2,12 @@
 // single-threaded.
 #include "sluice/rng.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <set>
+#include <thread>
 
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -67,4 +71,29 @@ TEST_CASE("the system's generator does not repeat itself", "[core][rng]") {
   std::set<std::uint64_t> seen;
   for (int i = 0; i < 1'000; ++i) seen.insert(rng.next());
   CHECK(seen.size() == 1'000);
+}
+
+TEST_CASE("every thread, and a forked child, draws what no other draws", "[core][rng]") {
+  std::set<std::uint64_t> seen;
+  const auto draw = [&] { return thread_rng().next(); };
+  for (int i = 0; i < 100; ++i) seen.insert(draw());
+  std::thread([&] {
+    for (int i = 0; i < 100; ++i) seen.insert(draw());
+  }).join();
+  CHECK(seen.size() == 200);
+
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const std::uint64_t drawn = draw();
+    ::_exit(::write(ends[1], &drawn, sizeof(drawn)) == sizeof(drawn) ? 0 : 1);
+  }
+  std::uint64_t of_child = 0;
+  CHECK(::read(ends[0], &of_child, sizeof(of_child)) == sizeof(of_child));
+  ::waitpid(child, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  CHECK(of_child != draw());
 }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tests/memory/fixture.hpp"
+#include "tests/memory/rules.hpp"
 
 namespace {
 std::atomic<std::size_t> allocations{0};
@@ -51,6 +52,37 @@ TEST_CASE("a decision of any kind allocates nothing", "[memory]") {
   CHECK(refused);
   CHECK(memory.stats().overflowed > 0);  // each way was gone
   CHECK(memory.stats().evicted_idle > 0);
+}
+
+TEST_CASE("states in blocks, plans over them and request ids allocate nothing", "[memory]") {
+  VirtualClock clock;
+  SeededRng rng(1);
+  const auto store =
+      make_memory_store({.max_keys = 16, .max_bytes = 64'000, .clock = &clock, .rng = &rng});
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 16; ++i) keys.push_back(name("k", i));
+  std::array<Word, 4> told{};
+  std::array<Decision, 2> each;
+  std::array<std::size_t, 3> ends{};  // refused, allowed, full
+
+  const std::size_t before = allocations.load();
+  std::error_code error;
+  for (std::size_t i = 0; i < 2'000; ++i) {
+    const std::string& key = keys[i * 7 % keys.size()];
+    const Step push = asks(log_push, {key, "l"}, static_cast<Word>(i % 90), 200);
+    const Step add = asks(counter_add, {key, "c"});
+    decide(*store, push, error, each, told);
+    ++ends[error ? 2 : each[0].allowed ? 1 : 0];
+    decide(*store, add, error);
+    decide(*store, {push, add}, error, each, told);
+    decide(*store, Plan(push).once({i / 2, 1}), error);
+    if (i % 50 == 0) clock.advance(2min);
+  }
+  const std::size_t after = allocations.load();
+  CHECK(after == before);
+  for (const std::size_t end : ends) CHECK(end > 0);
+  CHECK(store->stats().evicted_idle > 0);
+  CHECK(store->stats().block_bytes > 0);
 }
 
 TEST_CASE("the count of allocations counts", "[memory]") {

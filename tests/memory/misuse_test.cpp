@@ -1,5 +1,6 @@
 // Wrong use is answered with an error that says what was wrong, and changes nothing.
 #include "tests/memory/fixture.hpp"
+#include "tests/memory/rules.hpp"
 
 namespace sluice::test {
 namespace {
@@ -39,6 +40,31 @@ TEST_CASE("a key with the state of another kind is refused as wrong", "[memory]"
   CHECK(error_of(*memory.store, step) == Errc::cost_exceeds_capacity);
   CHECK(bucket.peek("k").remaining == 3);
   CHECK(bucket.peek("fresh").remaining == 4);
+}
+
+TEST_CASE("a key whose state is absent may take a state of another kind", "[memory]") {
+  Memory memory(64);
+  Store& store = *memory.store;
+  const TokenBucket bucket(store, "k", Quota::per_second(1).burst(4));
+  const Key key{"tag", "k"};
+  // A refused plan leaves a slot without a state behind.
+  REQUIRE_FALSE(decide(store, {asks(log_pop, key), bucket.take("other")}).allowed);
+  CHECK(bucket.try_acquire("tag", 4).allowed);
+  CHECK(error_of(store, asks(log_push, key)) == Errc::wrong_kind);
+  CHECK(error_of(store, {asks(log_push, key), bucket.take("other")}) == Errc::wrong_kind);
+  memory.clock.advance(5s);  // what was spent has drained
+  CHECK(decide(store, {asks(log_push, key), bucket.take("other")}).allowed);
+  CHECK(memory.stats().block_bytes != 0);
+  CHECK(error_of(store, asks(counter_add, key)) == Errc::wrong_kind);
+  CHECK(error_of(store, bucket.take("tag")) == Errc::wrong_kind);
+  memory.clock.advance(2min);
+  CHECK(decide(store, asks(counter_add, key)).remaining == 4);
+  CHECK(memory.stats().block_bytes == 0);
+  CHECK(error_of(store, asks(log_push, key)) == Errc::wrong_kind);
+  memory.clock.advance(2min);
+  CHECK(decide(store, asks(log_push, key)).remaining == 4);
+  memory.clock.advance(2min);
+  CHECK(bucket.try_acquire("tag").remaining == 3);
 }
 
 TEST_CASE("bad keys, costs and plans end in their own errors", "[memory]") {

@@ -21,7 +21,7 @@ TEST_CASE("a state that was read before the slot changed hands cannot be exchang
   }
   CHECK(table.find_or_claim(mark_of(100), 1) == nullptr);
   Slot::Snapshot slow = slots[0]->snapshot();
-  Slot* const taken = table.take_over(mark_of(100), {}, 5, 1);
+  Slot* const taken = table.take_over(mark_of(100), {}, 5, 1).slot;
   REQUIRE(taken == slots[0]);
   // Both owners' states are absent, word for word; the generation tells them apart.
   CHECK(state::words(slow.state) == state::words(taken->snapshot().state));
@@ -40,15 +40,15 @@ TEST_CASE("a slot in use, held or never idle is not taken over", "[memory]") {
   for (std::uint64_t i = 0; i < 8; ++i) {
     REQUIRE(table.find_or_claim(mark_of(i), i == 0 ? never : 10) != nullptr);
   }
-  CHECK(table.take_over(mark_of(100), {}, 20, 9) == nullptr);
+  CHECK(table.take_over(mark_of(100), {}, 20, 9).slot == nullptr);
   CHECK_FALSE(table.has_idle(mark_of(100), 9));
   Slot& held = *table.find(mark_of(1)).slot;
   Pair before = held.snapshot().state;
   REQUIRE(held.state.exchange(before, state::make(state::locked, 0, 0)));
   for (std::uint64_t i = 0; i < 6; ++i) {
-    REQUIRE(table.take_over(mark_of(200 + i), {1, 2}, 1'000, 10) != nullptr);
+    REQUIRE(table.take_over(mark_of(200 + i), {1, 2}, 1'000, 10).slot != nullptr);
   }
-  CHECK(table.take_over(mark_of(300), {}, 20, std::int64_t{1} << 40) != nullptr);
+  CHECK(table.take_over(mark_of(300), {}, 20, std::int64_t{1} << 40).slot != nullptr);
   CHECK(table.find(mark_of(0)).slot != nullptr);
   CHECK(table.find(mark_of(1)).slot == &held);
 }

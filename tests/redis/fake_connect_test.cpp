@@ -69,7 +69,8 @@ TEST_CASE("a server that is loading is connected to, and answers for itself", "[
         }) == Errc::loading);
 }
 
-TEST_CASE("reconnecting to a server that closes at once is bounded by the back-off", "[fake]") {
+TEST_CASE("reconnecting to a server that closes at once is bounded by the back-off",
+          "[fake][C-036]") {
   const bool logs_in = GENERATE(false, true);
   FakeServer server([=](Peer& peer, int) {
     for (int i = 0; logs_in && i < 2; ++i) {

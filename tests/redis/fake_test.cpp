@@ -74,7 +74,7 @@ TEST_CASE("a server that sends too much is left before it is buffered", "[fake]"
 
 TEST_CASE("a reply with another nonce, or values that cannot be, admits nobody", "[fake]") {
   check_nonsense(bulk(payload(0, 1, {{1, 1, 0, 1}})));
-  const std::vector<Verdict> verdicts{{2, 0, 0, 0}, {1, -1, 0, 0}, {1, 0, 5, 0}, {-10, 0, 0, 0}};
+  const std::vector<Verdict> verdicts{{2, 0, 0, 0}, {1, -1, 0, 0}, {1, 0, -5, 0}, {-10, 0, 0, 0}};
   for (const Verdict& verdict : verdicts) {
     FakeServer server([&](Peer& peer, int) {
       const auto call = peer.read_call();

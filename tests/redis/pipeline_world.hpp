@@ -31,11 +31,11 @@ inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time
   call->nonce = nonce;
   call->deadline = deadline;
   call->steps = steps;
-  call->limits.fill(10);
   std::vector<std::string> tags;
   for (std::size_t i = 0; i < steps; ++i) tags.push_back("tag" + std::to_string(i));
   std::vector<Step> plan;
   for (const std::string& tag : tags) plan.push_back(bucket_step(tag));
+  for (std::size_t i = 0; i < steps; ++i) call->asked[i] = AskedStep(plan[i]);
   redis_detail::encode(call->request, plan, nonce, {});
   call->done = asked.completion();
   return call;

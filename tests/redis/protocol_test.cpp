@@ -70,15 +70,24 @@ TEST_CASE("a reply with values that no rule gives is no reply", "[protocol]") {
   CHECK_FALSE(is_good(INT64_MIN, {1, 0, 0, 0}));
   CHECK_FALSE(is_good(1, {1, -1, 0, 0}));
   CHECK_FALSE(is_good(1, {1, word_limit + 1, 0, 0}));
-  CHECK_FALSE(is_good(1, {1, 0, 1, 0}));
+  CHECK_FALSE(is_good(1, {1, 0, -1, 0}));
   CHECK_FALSE(is_good(1, {1, 0, 0, INT64_MAX}));
   CHECK_FALSE(is_good(1, {0, 0, -1, 0}));
   CHECK_FALSE(is_good(1, {0, 0, INT64_MIN, 0}));
   CHECK_FALSE(is_good(1, {2, 0, 0, 0}));
   CHECK_FALSE(is_good(1, {INT64_MIN, 0, 0, 0}));
   CHECK_FALSE(is_good(1, {INT64_MAX, 0, 0, 0}));
-  for (Word code = 1; code <= 40; ++code) {
-    const bool from_script = code == 1 || code == 2 || (code >= 15 && code <= 17);
+  const std::array from_scripts{Errc::cost_exceeds_capacity,
+                                Errc::invalid_cost,
+                                Errc::invalid_argument,
+                                Errc::wrong_type,
+                                Errc::wrong_kind,
+                                Errc::corrupt_state,
+                                Errc::not_configured,
+                                Errc::config_changed,
+                                Errc::outside_calendar};
+  for (Word code = 1; code <= 60; ++code) {
+    const bool from_script = std::ranges::count(from_scripts, static_cast<Errc>(code)) != 0;
     CAPTURE(code);
     CHECK(is_good(1, {-code, 0, 0, 0}) == from_script);
     CHECK_FALSE(is_good(1, {-code, 1, 0, 0}));

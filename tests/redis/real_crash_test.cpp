@@ -100,7 +100,7 @@ TEST_CASE("after a pause that timed calls out, each reply still belongs to its c
   CHECK(store->stats().connections == 1);
 }
 
-TEST_CASE("a deadline counts from the call, also behind a server that hangs", "[redis]") {
+TEST_CASE("a deadline counts from the call, also behind a server that hangs", "[redis][C-036]") {
   if (redis_left_out()) return;
   RedisServer server;
   const auto store = GENERATE(true, false) ? connect_socket(server) : connect_tcp(server);
@@ -124,7 +124,8 @@ TEST_CASE("a deadline counts from the call, also behind a server that hangs", "[
   CHECK((*bucket).peek("a").remaining == 1'000'000 - 6);
 }
 
-TEST_CASE("a server that hangs longer than the stall timeout is left, and found again", "[redis]") {
+TEST_CASE("a server that hangs longer than the stall timeout is left, and found again",
+          "[redis][C-036]") {
   if (redis_left_out()) return;
   RedisServer server;
   RedisOptions options = tcp_options(server);

@@ -18,7 +18,7 @@ std::string state(char kind, Word first, Word second) {
 
 }  // namespace
 
-TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis]") {
+TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis][C-086]") {
   if (redis_left_out()) return;
   const RedisServer server;
   const auto store = connect_socket(server);
@@ -59,7 +59,7 @@ TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis]"
   CHECK(error == Errc::invalid_key);
 }
 
-TEST_CASE("every key expires, within a second of when it means nothing", "[redis]") {
+TEST_CASE("every key expires, within a second of when it means nothing", "[redis][C-032]") {
   if (redis_left_out()) return;
   const RedisServer server;
   RedisClient admin(server.unix_socket());
@@ -84,7 +84,7 @@ TEST_CASE("every key expires, within a second of when it means nothing", "[redis
   }
 }
 
-TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis]") {
+TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis][C-016]") {
   if (redis_left_out()) return;
   const RedisServer server;
   RedisClient admin(server.unix_socket());
@@ -103,7 +103,8 @@ TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis]") {
   CHECK(admin({"DBSIZE"}).integer == 1);
 }
 
-TEST_CASE("what others left under our key is an error, and stays as it was", "[redis]") {
+TEST_CASE("what others left under our key is an error, and stays as it was",
+          "[redis][C-014][C-028]") {
   if (redis_left_out()) return;
   const RedisServer server;
   RedisClient admin(server.unix_socket());

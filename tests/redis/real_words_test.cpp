@@ -28,7 +28,7 @@ void check_word(RedisServer& server, Errc code, const auto& provoke, const auto&
 
 }  // namespace
 
-TEST_CASE("a server without memory refuses before it charges", "[redis]") {
+TEST_CASE("a server without memory refuses before it charges", "[redis][C-087]") {
   if (redis_left_out()) return;
   RedisServer server;
   check_word(
@@ -54,7 +54,7 @@ TEST_CASE("a master without enough replicas refuses before it charges", "[redis]
       });
 }
 
-TEST_CASE("a server that became a replica is left for one that is none", "[redis]") {
+TEST_CASE("a server that became a replica is left for one that is none", "[redis][C-087]") {
   if (redis_left_out()) return;
   RedisServer server;
   check_word(
@@ -146,7 +146,7 @@ TEST_CASE("a server that is loading its data says so, and recovers", "[redis]") 
   CHECK_FALSE(bucket.error("b"));
 }
 
-TEST_CASE("a cluster's redirections are typed errors", "[redis]") {
+TEST_CASE("a cluster's redirections are typed errors", "[redis][C-013]") {
   if (redis_left_out()) return;
   RedisServer server({"cluster-enabled yes", "cluster-config-file nodes.conf",
                       "cluster-require-full-coverage no"});

@@ -87,8 +87,11 @@ bool redis_left_out() {
   return left_out;
 }
 
-RedisServer::RedisServer(std::vector<std::string> config)
-    : config_(std::move(config)), binary_(find_binary()), folder_(make_folder()) {
+RedisServer::RedisServer(std::vector<std::string> config, std::vector<std::string> environment)
+    : config_(std::move(config)),
+      environment_(std::move(environment)),
+      binary_(find_binary()),
+      folder_(make_folder()) {
   socket_ = folder_ + "/socket";
   constexpr int attempts = 5;
   for (int i = 0; i < attempts; ++i) {
@@ -146,6 +149,10 @@ void RedisServer::spawn() {
        << "\nlogfile " << folder_ << "/log\nsave \"\"\nappendonly no\ndaemonize no\n";
   for (const std::string& line : config_) conf << line << '\n';
   conf.close();
+  std::vector<char*> variables;  // made before the fork, after which nothing may be allocated
+  for (std::string& variable : environment_) variables.push_back(variable.data());
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  variables.push_back(nullptr);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("cannot fork");
@@ -154,7 +161,8 @@ void RedisServer::spawn() {
     if (::getppid() != parent) ::_exit(1);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
-    ::execl(binary_.c_str(), binary_.c_str(), path.c_str(), static_cast<char*>(nullptr));
+    ::execle(binary_.c_str(), binary_.c_str(), path.c_str(), static_cast<char*>(nullptr),
+             variables.data());
     ::_exit(127);
   }
 }

@@ -20,8 +20,10 @@ class RedisServer {
  public:
   /// Starts a server and waits until it answers PING. Each item of `config` is one line of
   /// redis.conf, and stands after the fixture's own: "maxmemory 1mb". No persistence by default.
+  /// `environment` is added to the server's: "LD_PRELOAD=/a/b.so".
   /// Throws std::runtime_error with the end of the server's log if it does not come up.
-  explicit RedisServer(std::vector<std::string> config = {});
+  explicit RedisServer(std::vector<std::string> config = {},
+                       std::vector<std::string> environment = {});
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
   /// Kills the server and removes its folder.
@@ -53,6 +55,7 @@ class RedisServer {
   void end(int signal);
 
   std::vector<std::string> config_;
+  std::vector<std::string> environment_;
   std::string binary_;
   std::string folder_;
   std::string socket_;

@@ -1,6 +1,7 @@
 // Reads and joins the Lua fragments.
 #include "tests/twin/scripts.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -35,24 +36,80 @@ Fragments read_fragments() {
   return fragments;
 }
 
-std::vector<ScriptRow> read_script_table() {
-  std::vector<ScriptRow> table;
+ScriptTables read_script_tables() {
+  ScriptTables tables;
   const std::string text = read_source("backends/redis/CMakeLists.txt");
-  const std::regex row("\"([a-z0-9_]+):((?:[ \n]+[a-z0-9_/.]+[.]lua)+)\"");
-  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
+  const std::regex form("\"([a-z]+):((?: [a-z_]+[.]lua| QUICK| RULE| (?:CELL_)?RULES)+)\"");
+  const std::sregex_iterator end;
+  for (std::sregex_iterator it(text.begin(), text.end(), form); it != end; ++it) {
     std::istringstream names((*it)[2].str());
-    table.push_back({(*it)[1].str(), {std::istream_iterator<std::string>(names), {}}});
+    tables.forms.push_back({(*it)[1].str(), {std::istream_iterator<std::string>(names), {}}});
   }
-  if (table.empty()) throw std::runtime_error("no table of scripts found");
-  return table;
+  const std::regex rule("\"([a-z_]+) ([0-9]+) ([a-z]+)\"");
+  for (std::sregex_iterator it(text.begin(), text.end(), rule); it != end; ++it) {
+    tables.rules.push_back({(*it)[1].str(), std::stoi((*it)[2].str()), (*it)[3].str()});
+  }
+  if (tables.forms.empty() || tables.rules.empty()) throw std::runtime_error("no table of scripts");
+  return tables;
 }
 
-std::map<std::string, std::string, std::less<>> join(const Fragments& fragments) {
-  std::map<std::string, std::string, std::less<>> scripts;
-  for (const ScriptRow& row : read_script_table()) {
-    for (const std::string& name : row.fragments) scripts[row.name] += fragments.at(name);
+namespace {
+
+/// The function rule(id) of the scripts for plans.
+std::string join_rules(const Fragments& fragments, const ScriptTables& tables, bool all) {
+  static const std::map<std::string, std::string> answers{
+      {"lean", "return KIND, ARGUMENTS, 0, nil, decide\n"},
+      {"cell", "return KIND, ARGUMENTS, DETAILS, nil, decide\n"},
+      {"quick", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"},
+      {"wide", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"}};
+  std::string text = "local function rule(id)\n";
+  std::string word = "if";
+  for (const auto& rule : tables.rules) {
+    if (!all && (rule.form == "wide" || rule.form == "quick")) continue;
+    text += word + " id == " + std::to_string(rule.id) + " then\n" +
+            fragments.at(rule.name + ".lua") + answers.at(rule.form);
+    word = "elseif";
+  }
+  return text + "end\nend\n\n";
+}
+
+}  // namespace
+
+Scripts join(const Fragments& fragments, const std::vector<ScriptTables::Rule>& more) {
+  Scripts scripts;
+  ScriptTables tables = read_script_tables();
+  tables.rules.insert(tables.rules.end(), more.begin(), more.end());
+  for (const auto& form : tables.forms) {
+    const bool for_plans = std::ranges::any_of(
+        form.fragments, [](const std::string& name) { return name.ends_with("RULES"); });
+    const auto add = [&](const std::string& name) {
+      for (const std::string& fragment : form.fragments) {
+        scripts[name] += fragment.ends_with("RULES")
+                             ? join_rules(fragments, tables, fragment == "RULES")
+                         : fragment == "RULE"  ? fragments.at(name + ".lua")
+                         : fragment == "QUICK" ? fragments.at(name + "_quick.lua")
+                                               : fragments.at(fragment);
+      }
+    };
+    if (for_plans) add(form.name);
+    for (const auto& rule : tables.rules) {
+      if (rule.form == form.name) add(rule.name);
+    }
   }
   return scripts;
+}
+
+std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts) {
+  std::map<std::string, std::size_t, std::less<>> heads;
+  const std::regex naming(
+      "local KIND, ARGUMENTS, HEAD, DETAILS, decide = [0-9]+, '[<i8]*', ([0-9]+)");
+  for (const auto& [name, text] : scripts) {
+    std::smatch found;
+    if (name != "mixed" && name != "once" && std::regex_search(text, found, naming)) {
+      heads[name] = std::stoul(found[1].str());
+    }
+  }
+  return heads;
 }
 
 std::string replace_once(const std::string& text, std::string_view from, std::string_view to) {

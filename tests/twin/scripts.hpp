@@ -15,17 +15,30 @@ using Fragments = std::map<std::string, std::string, std::less<>>;
 /// Reads them all. Throws std::runtime_error if a file cannot be read.
 [[nodiscard]] Fragments read_fragments();
 
-/// One row of the table in backends/redis/CMakeLists.txt.
-struct ScriptRow {
-  std::string name;
-  std::vector<std::string> fragments;
+/// The tables in backends/redis/CMakeLists.txt, as the build reads them.
+struct ScriptTables {
+  struct Form {
+    std::string name;
+    std::vector<std::string> fragments;  // RULE and RULES among them
+  };
+  struct Rule {
+    std::string name;
+    int id;
+    std::string form;
+  };
+  std::vector<Form> forms;
+  std::vector<Rule> rules;
 };
+[[nodiscard]] ScriptTables read_script_tables();
 
-/// The table, as the build reads it.
-[[nodiscard]] std::vector<ScriptRow> read_script_table();
+using Scripts = std::map<std::string, std::string, std::less<>>;
 
-/// Each script's text by its name, joined as the build does it.
-[[nodiscard]] std::map<std::string, std::string, std::less<>> join(const Fragments& fragments);
+/// Each script's text by its name, joined as the build does it, with more rules if a test has some.
+[[nodiscard]] Scripts join(const Fragments& fragments,
+                           const std::vector<ScriptTables::Rule>& more = {});
+
+/// How many words of a wide state the driver looks at before the rule, by the script's name.
+[[nodiscard]] std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts);
 
 /// A clock.lua that takes the time from the last argument, so that a test drives it.
 extern const std::string_view driven_clock;

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sluice/algorithms/token_bucket.hpp"
-#include "sluice/testing/detail/generators.hpp"
-#include "tests/twin/wire.hpp"
+#include "sluice/plan.hpp"
+#include "tests/twin/reply.hpp"
+#include "tests/twin/scripts.hpp"
 
 namespace sluice::test {
 namespace {
@@ -17,130 +17,98 @@ using testing::detail::log_uniform;
 
 constexpr std::size_t slot_count = 24;
 constexpr std::size_t chunk = 200;
+constexpr Word max_ahead = 60'000'000;  // of most rules' stamps
 
-std::string describe(const Verdict& v) {
-  return "{status " + std::to_string(v.status) + ", remaining " + std::to_string(v.remaining) +
-         ", retry_after " + std::to_string(v.retry_after) + ", reset_after " +
-         std::to_string(v.reset_after) + "}";
+bool is_sound(const Verdict& v) {
+  const auto is_word = [](Word word) { return word >= 0 && word <= word_limit; };
+  const auto is_hint = [](Word word) { return word >= 0 && word <= 2 * word_limit; };
+  if (v.status < 0) return v == Verdict{v.status, 0, 0, 0};
+  return v.status <= Verdict::allowed && is_word(v.remaining) && is_hint(v.retry_after) &&
+         is_hint(v.reset_after);
 }
 
-std::map<std::string, std::string, std::less<>> load_scripts(RedisClient& client,
-                                                             const Twin::Scripts& scripts) {
-  std::map<std::string, std::string, std::less<>> shas;
-  for (const auto& [name, text] : scripts) {
-    const RedisReply reply = client({"SCRIPT", "LOAD", text});
-    if (reply.is_error()) throw std::runtime_error(name + ".lua: " + reply.text);
-    shas[name] = reply.text;
+/// What a kernel must never do, whatever it was asked.
+std::string find_fault(const Operation& row, const Verdict& verdict, const Effects& effects,
+                       std::size_t table_words) {
+  if (!is_sound(verdict)) {
+    return "the kernel's verdict is none: " + hex(pack_verdicts({&verdict, 1}));
   }
-  return shas;
+  if (effects.details().size() != detail_count(row, table_words)) {
+    return "the kernel tells " + std::to_string(effects.details().size()) + " details";
+  }
+  if (!effects.changes()) return "";
+  if (verdict.status != Verdict::allowed) return "the kernel changes a state that it refuses";
+  if (!row.writes) return "the kernel changes a state that it only reads";
+  const auto has_front = [](const Effects::Fill& fill) { return fill.index == 0; };
+  if (std::ranges::none_of(effects.fills(), has_front)) return "the kernel leaves out word 0";
+  return "";
 }
 
-/// Any configuration, often at a corner of what a Quota may hold.
-Arguments draw_config(Random& random, StateKind kind) {
-  if (kind == StateKind::token_bucket && random.one_in(6)) {
-    static const std::array<Quota, 5> corners{
-        Quota::per(word_limit - 1, Span{1}), Quota::per(1, Span{1}).burst(word_limit - 1),
-        Quota::per(1, Span{word_limit - 1}), Quota::per(word_limit - 2, Span{2}).burst(1),
-        Quota::per(67'108'859, Span{67'108'864}).burst(67'108'862)};
-    return testing::detail::token_bucket::pack(corners[random.below(corners.size())]);
-  }
-  return testing::detail::find_generator(kind)->any(random);
-}
-
-/// The reply of a script: the nonce, the instant, and four words a step.
-std::optional<std::string> differs(const std::string& nonce, Word now,
-                                   std::span<const Verdict> verdicts, const RedisReply& reply) {
-  if (reply.type != RedisReply::Type::string) return "the script answered: " + reply.text;
-  if (reply.text.size() != 16 + 32 * verdicts.size()) {
-    return "a reply of " + std::to_string(reply.text.size()) + " bytes";
-  }
-  if (reply.text.substr(0, 8) != nonce) return "another nonce";
-  if (read_le64(reply.text, 8) != now) {
-    return "decided at " + std::to_string(read_le64(reply.text, 8));
-  }
-  for (std::size_t i = 0; i < verdicts.size(); ++i) {
-    const std::size_t at = 16 + 32 * i;
-    const Verdict twin{read_le64(reply.text, at), read_le64(reply.text, at + 8),
-                       read_le64(reply.text, at + 16), read_le64(reply.text, at + 24)};
-    if (twin != verdicts[i]) {
-      return "step " + std::to_string(i) + ": kernel " + describe(verdicts[i]) + ", twin " +
-             describe(twin);
-    }
-  }
-  return std::nullopt;
+/// Whether a short cut may leave the time to live as it is: the last to renew it was in the same
+/// half second, by the word of the state that tells how long it is needed.
+bool may_keep_ttl(StateKind kind, const std::string& before, const std::string& after) {
+  if (kind != StateKind::sliding_windows && kind != StateKind::leases) return false;
+  const std::size_t word = kind == StateKind::leases ? 10 : 0;  // latest, stamp
+  const auto half_second = [&](const std::string& raw) {
+    return read_le64(raw, 1 + 8 * word) / 500'000;
+  };
+  return half_second(before) >= half_second(after);
 }
 
 }  // namespace
 
-Twin::Twin(RedisClient& client, const Scripts& scripts, Rows rows, Random& random)
+Twin::Twin(RedisClient& client, const Scripts& scripts, std::span<const Subject> subjects,
+           Random& random)
     : client_(client),
       shas_(load_scripts(client, scripts)),
-      rows_(rows),
+      heads_(read_heads(scripts)),
       random_(random),
       now_(random.between(0, word_limit)) {
   const std::string run = std::to_string(random.next());
   for (std::size_t i = 0; i < slot_count; ++i) {
-    slots_.push_back({"{" + run + "}:" + std::to_string(i), {}, false, {}});
-    slots_.back().config = draw_config(random_, rows_[0]->kind);
+    slots_.push_back({&subjects[i % subjects.size()], "{" + run + "}:" + std::to_string(i)});
+    slots_.back().config = draw_config(random_, *slots_.back().subject);
   }
-}
-
-void Twin::write_raw(Slot& slot, const std::string& raw) {
-  slot.raw = raw;
-  slot.wrong_type = false;
-  client_.append({"SET", slot.key, raw, "PX", "1000000000"});
-  ++preparations_;
 }
 
 /// Puts a state of extreme values under the key, or garbage, or nothing.
 void Twin::tamper(Slot& slot) {
-  const StateKind kind = rows_[0]->kind;
-  const auto extreme = [&]() -> Word {
-    const std::array<Word, 6> edges{0, 1, word_limit - 1, word_limit, now_, slot.config[0]};
-    if (random_.one_in(2)) return now_ - random_.between(0, std::min<Word>(now_, 1'000'000));
-    return random_.one_in(2) ? edges[random_.below(edges.size())] : log_uniform(random_, 52);
-  };
-  switch (random_.below(10)) {
-    case 0: {
-      const std::array<Word, 6> wrong{-1,        INT64_MIN,   word_limit + 1,
-                                      INT64_MAX, -word_limit, word_limit * 2 + 1};
-      StateWords words{extreme(), extreme()};
-      words[random_.below(words.size())] = wrong[random_.below(wrong.size())];
-      return write_raw(slot, encode(kind, words));
-    }
-    case 1: {
-      std::string raw = encode(kind, {extreme(), extreme()});
-      const std::array<int, 6> edges{0, 2, 31, 32, 128, 255};
-      raw[0] = static_cast<char>(edges[random_.below(edges.size())]);
-      return write_raw(slot, raw);
-    }
-    case 2:
-      return write_raw(slot, std::string(1 + random_.below(40), static_cast<char>(kind)));
-    case 3:
-      client_.append({"DEL", slot.key});
-      client_.append({"LPUSH", slot.key, "not a state"});
-      client_.append({"PEXPIRE", slot.key, "1000000000"});
-      preparations_ += 3;
-      slot.raw.clear();
-      slot.wrong_type = true;
-      return;
-    case 4:
-      client_.append({"DEL", slot.key});
-      ++preparations_;
-      slot.raw.clear();
-      slot.wrong_type = false;
-      return;
-    case 5: {  // a stamp around the bound of how far it may lie ahead
-      const Word stamp = now_ + TokenBucketRule::max_ahead + random_.between(-1, 1);
-      return write_raw(slot, encode(kind, {extreme(), std::min(stamp, word_limit)}));
-    }
-    default:
-      return write_raw(slot, encode(kind, {extreme(), extreme()}));
+  constexpr std::string_view ttl = "1000000000";
+  slot.wrong_type = random_.one_in(12);
+  const StateKind kind = slot.subject->kind();
+  const auto head = heads_.find(script_name(*slot.subject->rows[0]));
+  const std::string raw = draw_state(random_, kind, head == heads_.end() ? 0 : head->second,
+                                     slot.raw, slot.config, now_);
+  client_.append({"DEL", slot.key});
+  if (slot.wrong_type) {
+    client_.append({"LPUSH", slot.key, "not a state"});
+  } else if (!raw.empty()) {
+    client_.append({"SET", slot.key, raw});
+  } else {
+    client_.append({"PING"});
   }
+  client_.append({"PEXPIRE", slot.key, ttl});
+  preparations_ += 3;
+  slot.raw = slot.wrong_type ? "" : raw;
+  slot.ttl_ms = slot.least_ttl_ms = std::stoll(std::string(ttl));
+}
+
+/// For a while, only some of the keys are asked, and perhaps time runs on and nobody meddles: else
+/// states that need many requests would never come about.
+void Twin::draw_mood() {
+  for (std::size_t i = 0; i + 1 < slots_.size(); ++i) {
+    std::swap(slots_[i], slots_[i + random_.below(slots_.size() - i)]);
+  }
+  hot_ = 1 + random_.below(random_.one_in(2) ? 4 : slots_.size());
+  calm_ = random_.one_in(2);
 }
 
 void Twin::move_time() {
   Word to = now_;
+  if (calm_ && !random_.one_in(40)) {
+    now_ = std::min(now_ + random_.between(0, random_.one_in(8) ? 100'000 : 10), word_limit);
+    return;
+  }
   switch (random_.below(24)) {
     case 1:
       to += 1;
@@ -152,10 +120,10 @@ void Twin::move_time() {
       to += last_.reset_after + random_.between(-1, 1);
       break;
     case 4:
-      to -= TokenBucketRule::max_ahead + random_.between(-1, 1);
+      to -= max_ahead + random_.between(-1, 1);
       break;
     case 5:
-      to += random_.between(-2 * TokenBucketRule::max_ahead, 0);
+      to += random_.between(-2 * max_ahead, 0);
       break;
     case 6:
       to += log_uniform(random_, random_.one_in(4) ? 45 : 25);
@@ -176,135 +144,228 @@ void Twin::move_time() {
   now_ = std::clamp<Word>(to, 0, word_limit);
 }
 
+/// Callers ask by what an earlier answer has told them (a version, a time, a level), which lies in
+/// the state. What a configuration holds stays as it is.
+void Twin::echo(Request& request) {
+  const std::string& raw = request.slot->raw;
+  const std::size_t words = raw.empty() ? 0 : std::min<std::size_t>(raw.size() / 8, 8);
+  const std::size_t count = request.row->argument_count;
+  if (words == 0 || raw.size() % 8 != 1 || count < 2) return;
+  std::size_t at = 1 + random_.below(count - 1);
+  std::size_t word = random_.below(words);
+  // Often two that stand side by side, as a level and its time.
+  for (auto left = 1 + random_.below(2); left > 0 && at < count && word < words; --left) {
+    const Word told = std::clamp<Word>(read_le64(raw, 1 + 8 * word++), 0, word_limit);
+    if (request.args[at] != request.slot->config.args[at]) request.args[at] = told;
+    ++at;
+  }
+}
+
 Twin::Request Twin::draw_request(Slot& slot) {
-  const Operation* row = rows_[random_.below(rows_.size())];
-  if (random_.one_in(12)) slot.config = draw_config(random_, row->kind);
-  const bool readable = load(slot.raw, slot.wrong_type, row->kind).status > 0;
-  if (random_.one_in(readable ? 24 : 2)) tamper(slot);
-  Request request{row, &slot, slot.config};
-  const auto* generator = testing::detail::find_generator(row->kind);
-  generator->draw(random_, request.args);
-  if (random_.one_in(40)) generator->impossible(request.args, random_.below(6));
+  const bool cell = is_cell(slot.subject->kind());
+  const auto rarely = [&](std::uint64_t n) { return random_.one_in(calm_ ? 10 * n : n); };
+  if (rarely(cell ? 12 : 60)) slot.config = draw_config(random_, *slot.subject);
+  if (slot.unusable ? random_.one_in(2) : rarely(cell ? 24 : 40)) tamper(slot);
+  const auto& rows = slot.subject->rows;
+  // Often the first row, which takes: else the states of kinds with many rows stay empty.
+  const Operation* row = rows[random_.one_in(3) ? 0 : random_.below(rows.size())];
+  // While nobody meddles a reset is rare: it ends what takes many requests to build.
+  if (calm_ && row->name.ends_with(".reset") && !random_.one_in(8)) row = rows[0];
+  Request request{row, &slot, slot.config.args, 1'000'000'000 * random_.between(1, 1'000)};
+  draw_call(random_, *slot.subject, *row, request.args);
+  if (row != rows[0] && random_.one_in(3)) echo(request);
+  if (random_.one_in(40)) draw_impossible(random_, *slot.subject, *row, request.args);
   return request;
 }
 
 std::string Twin::foresee(const Request& request, Pending& pending) {
-  const Slot& slot = *request.slot;
-  Loaded loaded = load(slot.raw, slot.wrong_type, request.row->kind);
-  const StateWords before = loaded.words;
-  if (loaded.status > 0 && before[1] > now_) {
-    const bool far = before[1] > now_ + TokenBucketRule::max_ahead;
-    ++(far ? counts_.stamp_far_ahead : counts_.stamp_ahead);
+  const Operation& row = *request.row;
+  Slot& slot = *request.slot;
+  const auto& table = slot.config.table;
+  const auto head = heads_.find(script_name(row));
+  const Loaded loaded =
+      load(slot.raw, slot.wrong_type, row.kind, head == heads_.end() ? 0 : head->second);
+  for (std::size_t i = 0; i < std::min<std::size_t>(loaded.words.size(), 6); ++i) {
+    const Word ahead = loaded.words[i] - now_;
+    if (ahead > 0) ++(ahead > max_ahead ? counts_.stamp_far_ahead : counts_.stamp_ahead);
   }
-  last_ = loaded.status < 0 ? Verdict{loaded.status, 0, 0, 0}
-                            : request.row->apply(loaded.words, request.args, now_);
-  const bool allowed = last_.status == Verdict::allowed;
-  const bool changed = loaded.words != before;
-  ++(allowed ? counts_.allowed : last_.status < 0 ? counts_.failed : counts_.refused);
-  pending.changed_unallowed = pending.changed_unallowed || (changed && !allowed);
-  pending.wrote.push_back(changed);
+  Effects effects;
+  if (loaded.status < 0) {
+    last_ = {loaded.status, 0, 0, 0};
+    for (auto i = detail_count(row, table.size()); i > 0; --i) effects.tell(0);
+  } else {
+    last_ = sluice::run(row, loaded.words, {request.args, table}, now_, effects);
+  }
+  if (const auto fault = find_fault(row, last_, effects, table.size()); !fault.empty()) {
+    pending.fault = std::string(row.name) + ": " + fault;
+  }
+  const Word corrupt = -static_cast<Word>(Errc::corrupt_state);
+  slot.unusable = loaded.status < 0 || last_.status == corrupt;
+  ++(last_.status == Verdict::allowed ? counts_.allowed
+     : last_.status < 0               ? counts_.failed
+                                      : counts_.refused);
+  if (last_.status == corrupt) ++counts_.corrupt;
   pending.verdicts.push_back(last_);
-  pending.what += std::string(request.row->name) + "(";
+  pending.details += pack_words(effects.details());
+  pending.what += std::string(row.name) + "(";
   for (const Word word : request.args) pending.what += std::to_string(word) + " ";
+  pending.what += "; table ";
+  for (const Word word : table) pending.what += std::to_string(word) + " ";
   pending.what += ") with state " + hex(slot.raw) + "; ";
-  return changed ? encode(request.row->kind, loaded.words) : slot.raw;
+  return effects.changes() ? after(slot.raw, row.kind, effects) : std::string();
+}
+
+/// Makes the change that a plan which allows has made; empty: none.
+void Twin::settle(const Request& request, const std::string& next) {
+  if (next.empty()) return;
+  ++counts_.writes;
+  Slot& slot = *request.slot;
+  // The times to live of wide states never shrink: some other step may count on the longer one.
+  const bool longest = !is_cell(request.row->kind) && !slot.raw.empty();
+  const Word ttl = request.keep_ms;
+  slot.least_ttl_ms = !longest ? ttl
+                      : may_keep_ttl(request.row->kind, slot.raw, next)
+                          ? slot.least_ttl_ms
+                          : std::max(slot.least_ttl_ms, ttl);
+  slot.ttl_ms = longest ? std::max(slot.ttl_ms, ttl) : ttl;
+  slot.raw = next;
 }
 
 void Twin::decide() {
+  if (counts_.decisions % chunk == 0) draw_mood();
   move_time();
   const std::size_t steps = random_.one_in(3) ? 1 + random_.below(random_.one_in(8) ? 16 : 4) : 1;
   for (std::size_t i = 0; i < steps; ++i) {
-    std::swap(slots_[i], slots_[i + random_.below(slots_.size() - i)]);
+    std::swap(slots_[i], slots_[i + random_.below(std::max(hot_, steps) - i)]);
   }
   std::vector<Request> requests;
   for (std::size_t i = 0; i < steps; ++i) requests.push_back(draw_request(slots_[i]));
 
-  Pending pending;
-  pending.nonce = le64(static_cast<Word>(random_.next()));
-  pending.now = now_;
-  pending.preparations = std::exchange(preparations_, 0);
+  Pending pending{.what = ""};
   std::vector<std::string> next;
-  bool all = true;
-  for (const Request& request : requests) {
-    next.push_back(foresee(request, pending));
-    all = all && pending.verdicts.back().status == Verdict::allowed;
-  }
-  for (std::size_t i = 0; i < steps; ++i) {
-    Slot& slot = *requests[i].slot;
-    if (all) slot.raw = next[i];
-    pending.wrote[i] = pending.wrote[i] && all;
-    pending.keys.push_back(slot.key);
-    pending.raw.push_back(slot.raw);
-    pending.wrong_type.push_back(slot.wrong_type);
-    pending.keep_ms.push_back(1'000'000'000 * random_.between(1, 1'000));
-  }
-  ++counts_.decisions;
+  for (const Request& request : requests) next.push_back(foresee(request, pending));
+  const bool all = std::ranges::all_of(
+      pending.verdicts, [](const Verdict& v) { return v.status == Verdict::allowed; });
+  for (std::size_t i = 0; all && i < steps; ++i) settle(requests[i], next[i]);
+  pending.number = ++counts_.decisions;
   counts_.steps += steps;
   if (steps > 1) ++counts_.plans;
   pending.what += "at " + std::to_string(now_);
-  send(requests, pending);
+  const bool once = random_.one_in(8);
+  const std::string receipt =
+      once ? requests[0].slot->key + ":" + std::to_string(random_.next()) : "";
+  send(requests, pending, once || steps > 1 || random_.one_in(4), receipt);
+  look(pending, requests);
+  if (once) {
+    std::string kept;
+    if (all) {
+      kept = encode(StateKind::receipt, std::array{now_, static_cast<Word>(steps)}) +
+             pack_verdicts(pending.verdicts) + pending.details;
+    }
+    client_.append({"GET", receipt});
+    client_.append({"PTTL", receipt});
+    pending.states.push_back({receipt, StateKind::receipt, kept, false, 601'000, 601'000});
+  }
+  const Pending first = pending;
   pending_.push_back(std::move(pending));
+  if (once && all) ask_again(requests, first, receipt);
 }
 
-void Twin::send(const std::vector<Request>& requests, const Pending& pending) {
-  const bool as_plan = requests.size() > 1 || random_.one_in(4);
-  std::vector<std::string> parts{"EVALSHA",
-                                 shas_.at(as_plan ? "plan" : script_name(*requests[0].row)),
-                                 std::to_string(requests.size())};
-  for (const std::string& key : pending.keys) parts.push_back(key);
-  if (as_plan) parts.push_back(pending.nonce);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    const std::string front =
-        as_plan ? std::string(1, static_cast<char>(requests[i].row->id)) : pending.nonce;
-    parts.push_back(front + pack_args(requests[i].args));
-    parts.push_back(std::to_string(pending.keep_ms[i]));
+/// Under its id, the plan's answer is the first one, and nothing else is changed.
+void Twin::ask_again(const std::vector<Request>& requests, const Pending& first,
+                     const std::string& receipt) {
+  ++counts_.once;
+  Pending again{.what = "asked again: " + first.what, .number = first.number};
+  again.verdicts = first.verdicts;
+  again.details = first.details;
+  const Word now = now_;
+  now_ = std::clamp<Word>(now + random_.between(-max_ahead, 599'999'999), 0, word_limit);
+  send(requests, again, true, receipt);
+  again.at = first.at;
+  now_ = now;
+  look(again, requests);
+  pending_.push_back(std::move(again));
+}
+
+void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_plan,
+                const std::string& receipt) {
+  pending.nonce = le64(static_cast<Word>(random_.next()));
+  pending.at = now_;
+  pending.preparations = std::exchange(preparations_, 0);
+  const bool cells =
+      std::ranges::all_of(requests, [](const Request& r) { return is_cell(r.row->kind); });
+  const std::string script = !receipt.empty()              ? "once"
+                             : !as_plan                    ? script_name(*requests[0].row)
+                             : cells && !random_.one_in(3) ? "plan"
+                                                           : "mixed";
+  std::vector<std::string> parts{"EVALSHA", shas_.at(script),
+                                 std::to_string(requests.size() + (receipt.empty() ? 0 : 1))};
+  for (const Request& request : requests) parts.push_back(request.slot->key);
+  if (!receipt.empty()) parts.push_back(receipt);
+  if (as_plan) {
+    const auto details = static_cast<Word>(pending.details.size() / 8);
+    parts.push_back(pending.nonce + (receipt.empty() ? "" : le64(details).substr(0, 2)));
+  }
+  for (const Request& request : requests) {
+    parts.push_back((as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) +
+                    pack_step(*request.row, request.args, request.slot->config.table));
+    parts.push_back(std::to_string(request.keep_ms));
   }
   parts.push_back(std::to_string(now_));
   client_.append(std::vector<std::string_view>(parts.begin(), parts.end()));
-  for (const std::string& key : pending.keys) {
-    client_.append({"GET", key});
-    client_.append({"PTTL", key});
+}
+
+/// Asks for the states as they must be now.
+void Twin::look(Pending& pending, std::span<const Request> requests) {
+  for (const Request& request : requests) {
+    const Slot& slot = *request.slot;
+    client_.append({"GET", slot.key});
+    client_.append({"PTTL", slot.key});
+    pending.states.push_back(
+        {slot.key, request.row->kind, slot.raw, slot.wrong_type, slot.least_ttl_ms, slot.ttl_ms});
   }
 }
 
-std::optional<std::string> Twin::read_state(const Pending& pending, std::size_t index) {
-  const RedisReply state = client_.read();
-  const Word ttl = client_.read().integer;
-  const std::string which = "key " + std::to_string(index) + ": ";
-  const bool absent = pending.raw[index].empty() && !pending.wrong_type[index];
-  if (state.is_error() != pending.wrong_type[index]) return which + "its type changed";
-  if (!state.is_error() && state.text != pending.raw[index]) {
-    return which + "kernel leaves " + hex(pending.raw[index]) + ", twin " + hex(state.text);
+namespace {
+
+/// `state`: the reply to GET; `ttl`: to PTTL.
+std::string find_difference(const auto& expected, const RedisReply& state, Word ttl) {
+  if (state.is_error() != expected.wrong_type) return "its type changed";
+  if (!state.is_error() && !same_state(state.text, expected.raw, expected.kind)) {
+    return "kernel leaves " + hex(expected.raw) + ", twin " + hex(state.text);
   }
-  constexpr Word slack_ms = 600'000;  // far more than this run takes
-  const Word keep = pending.keep_ms[index];
-  if (absent ? ttl != -2 : ttl <= 0) return which + "a time to live of " + std::to_string(ttl);
-  if (pending.wrote[index] && (ttl > keep || ttl < keep - slack_ms)) {
-    return which + "a time to live of " + std::to_string(ttl) + " ms instead of " +
-           std::to_string(keep);
+  constexpr Word slack_ms = 400'000;  // far more than a run takes
+  const bool absent = expected.raw.empty() && !expected.wrong_type;
+  if (absent ? ttl == -2 : ttl <= expected.ttl_ms && ttl > expected.least_ttl_ms - slack_ms) {
+    return "";
   }
-  return std::nullopt;
+  return "a time to live of " + std::to_string(ttl) + " ms instead of " +
+         std::to_string(absent ? -2 : expected.least_ttl_ms) + " to " +
+         std::to_string(absent ? -2 : expected.ttl_ms);
 }
+
+}  // namespace
 
 std::optional<std::string> Twin::read_all() {
   std::optional<std::string> difference;
-  std::size_t index = 0;
   for (const Pending& pending : pending_) {
     for (std::size_t i = 0; i < pending.preparations; ++i) {
       const RedisReply reply = client_.read();
       if (reply.is_error()) throw std::runtime_error("a preparation failed: " + reply.text);
     }
-    auto found = differs(pending.nonce, pending.now, pending.verdicts, client_.read());
-    if (pending.changed_unallowed) found = "the kernel changed a state that it did not allow";
-    for (std::size_t i = 0; i < pending.keys.size(); ++i) {
-      const auto in_state = read_state(pending, i);
-      if (!found) found = in_state;
+    auto found =
+        differs(pending.nonce, pending.at, pending.verdicts, pending.details, client_.read());
+    if (!pending.fault.empty()) found = pending.fault;
+    for (const Expected& expected : pending.states) {
+      const RedisReply state = client_.read();
+      const Word ttl = client_.read().integer;
+      const std::string in_state = find_difference(expected, state, ttl);
+      if (!found && !in_state.empty()) found = expected.key + ": " + in_state;
     }
     if (found && !difference) {
       difference = pending.what + ": " + *found;
-      counts_.to_difference = counts_.decisions - pending_.size() + index + 1;
+      counts_.to_difference = pending.number;
     }
-    ++index;
   }
   pending_.clear();
   return difference;
@@ -315,42 +376,6 @@ std::optional<std::string> Twin::run(std::size_t decisions) {
     decide();
     if (i % chunk != 0 && i != decisions) continue;
     if (auto difference = read_all()) return difference;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Twin::check_server_time(RedisClient& client, const Scripts& scripts,
-                                                   Rows rows, Random& random) {
-  const auto shas = load_scripts(client, scripts);
-  for (int i = 0; i < 200; ++i) {
-    const Operation& row = *rows[random.below(rows.size())];
-    const bool as_plan = random.one_in(2);
-    Arguments args = testing::detail::find_generator(row.kind)->any(random);
-    testing::detail::find_generator(row.kind)->draw(random, args);
-    const std::string key = "{time}:" + std::to_string(random.next());
-    const std::string nonce = le64(static_cast<Word>(random.next()));
-    std::vector<std::string> parts{"EVALSHA", shas.at(as_plan ? "plan" : script_name(row)), "1",
-                                   key};
-    if (as_plan) parts.push_back(nonce);
-    parts.push_back((as_plan ? std::string(1, static_cast<char>(row.id)) : nonce) +
-                    pack_args(args));
-    parts.push_back("1000");
-    // A client's idea of the time, which must not count.
-    parts.push_back(std::to_string(random.between(0, word_limit)));
-    const Word before = client.time_us();
-    const RedisReply reply =
-        client.command(std::vector<std::string_view>(parts.begin(), parts.end()));
-    const Word after = client.time_us();
-    const Word at = read_le64(reply.text, 8);
-    const std::string what = std::string(row.name) + (as_plan ? " in a plan" : "") + ": ";
-    if (reply.is_error()) return what + reply.text;
-    if (at < before || at > after) {
-      return what + "decided at " + std::to_string(at) + ", the server's time was " +
-             std::to_string(before) + " to " + std::to_string(after);
-    }
-    StateWords state{};
-    const Verdict verdict = row.apply(state, args, at);
-    if (auto difference = differs(nonce, at, {&verdict, 1}, reply)) return what + *difference;
   }
   return std::nullopt;
 }

@@ -1,9 +1,8 @@
 // Drives kernels in C++ and scripts in a real server with the same requests, at times of the
-// test's choosing, and compares everything: statuses, what remains, hints and the bytes of state.
-// Threading: one thread.
+// test's choosing, and compares everything: statuses, what remains, hints, details, the bytes of
+// state and how long they live. Threading: one thread.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -13,7 +12,8 @@
 
 #include "sluice/operation.hpp"
 #include "tests/support/redis_client.hpp"
-#include "tests/support/seed.hpp"
+#include "tests/twin/tamper.hpp"
+#include "tests/twin/wire.hpp"
 
 namespace sluice::test {
 
@@ -23,79 +23,111 @@ struct TwinCounts {
   std::size_t to_difference = 0;  // the first decision that differed, counted from 1
   std::size_t steps = 0;
   std::size_t plans = 0;  // of two steps or more
+  std::size_t once = 0;   // with an id, and asked again
   std::size_t allowed = 0;
   std::size_t refused = 0;
   std::size_t failed = 0;
-  std::size_t stamp_ahead = 0;      // a stamp ahead of the clock, within the bound
+  std::size_t corrupt = 0;  // of the failed
+  std::size_t writes = 0;
+  std::size_t stamp_ahead = 0;      // a word ahead of the clock, within the bound of stamps
   std::size_t stamp_far_ahead = 0;  // and beyond it
 };
 
 class Twin {
  public:
   using Scripts = std::map<std::string, std::string, std::less<>>;
-  using Rows = std::span<const Operation* const>;
 
-  /// `scripts` take the time from their last argument; `rows` are the kernels.
-  Twin(RedisClient& client, const Scripts& scripts, Rows rows, Random& random);
+  /// `scripts` take the time from their last argument; the subjects' rows are the kernels.
+  Twin(RedisClient& client, const Scripts& scripts, std::span<const Subject> subjects,
+       Random& random);
 
   /// Makes `decisions` random requests. Returns the first difference.
   std::optional<std::string> run(std::size_t decisions);
   [[nodiscard]] const TwinCounts& counts() const noexcept { return counts_; }
 
-  /// Runs scripts with the server's own clock: each must decide at an instant between two readings
-  /// of TIME, whatever the last argument says, and as the kernel does. Returns the first
-  /// difference.
-  static std::optional<std::string> check_server_time(RedisClient& client, const Scripts& scripts,
-                                                      Rows rows, Random& random);
-
  private:
   /// What lies under one key, as the test knows it.
   struct Slot {
+    const Subject* subject;
     std::string key;
-    std::string raw;          // empty: absent
+    std::string raw{};        // empty: absent
     bool wrong_type = false;  // a list lies there
-    Arguments config{};
+    Word ttl_ms = 0;          // when it was last set, at most
+    Word least_ttl_ms = 0;    // and at least
+    bool unusable = false;    // the last request could do nothing with the state
+    testing::detail::Configuration config{};
   };
   struct Request {
     const Operation* row;
     Slot* slot;
     Arguments args;
+    Word keep_ms;
   };
+  /// What must be found under one key.
+  struct Expected {
+    std::string key;
+    StateKind kind{};
+    std::string raw;
+    bool wrong_type = false;
+    Word least_ttl_ms = 0;
+    Word ttl_ms = 0;
+  };
+  /// What must come back for one message.
   struct Pending {
     std::string what;
-    std::string nonce;
-    Word now;
-    std::vector<Verdict> verdicts;
-    std::vector<std::string> keys;
-    std::vector<std::string> raw;
-    std::vector<bool> wrong_type;
-    std::vector<bool> wrote;
-    std::vector<Word> keep_ms;
+    std::size_t number = 0;  // of the decision, counted from 1
+    std::string fault{};     // of the kernel alone
+    std::string nonce{};
+    Word at = 0;
+    std::vector<Verdict> verdicts{};
+    std::string details{};  // packed
+    std::vector<Expected> states{};
     std::size_t preparations = 0;  // replies to read before this one
-    bool changed_unallowed = false;
   };
 
+  void draw_mood();
   void tamper(Slot& slot);
-  void write_raw(Slot& slot, const std::string& raw);
   void move_time();
+  void echo(Request& request);
   Request draw_request(Slot& slot);
   void decide();
-  /// Works out what the request at `index` does; returns the state's bytes after it.
+  /// Works out what a request does; returns the state's bytes after it.
   std::string foresee(const Request& request, Pending& pending);
-  void send(const std::vector<Request>& requests, const Pending& pending);
+  void settle(const Request& request, const std::string& next);
+  void send(const std::vector<Request>& requests, Pending& pending, bool as_plan,
+            const std::string& receipt);
+  void ask_again(const std::vector<Request>& requests, const Pending& first,
+                 const std::string& receipt);
+  void look(Pending& pending, std::span<const Request> requests);
   std::optional<std::string> read_all();
-  std::optional<std::string> read_state(const Pending& pending, std::size_t index);
 
   RedisClient& client_;
   std::map<std::string, std::string, std::less<>> shas_;
-  Rows rows_;
+  std::map<std::string, std::size_t, std::less<>> heads_;
   Random& random_;
   std::vector<Slot> slots_;
   std::vector<Pending> pending_;
   std::size_t preparations_ = 0;  // commands sent that only prepare the next request
+  std::size_t hot_ = 1;           // so many of the slots are asked at present
+  bool calm_ = false;
   Word now_;
   Verdict last_{};
   TwinCounts counts_;
 };
+
+/// Asks about states with words, behind those that the driver looks at, that no rule has written:
+/// whoever meets one calls the state corrupt and leaves it as it is. A twin that reads more at a
+/// time than its kernel may meet one where the kernel does not. Returns the first difference.
+[[nodiscard]] std::optional<std::string> check_spoilt(RedisClient& client,
+                                                      const Twin::Scripts& scripts,
+                                                      std::span<const Subject> subjects,
+                                                      std::size_t decisions, Random& random);
+
+/// Runs scripts with the server's own clock: each must decide at an instant between two readings
+/// of TIME, whatever the last argument says, and as the kernel does. Returns the first difference.
+[[nodiscard]] std::optional<std::string> check_server_time(RedisClient& client,
+                                                           const Twin::Scripts& scripts,
+                                                           std::span<const Subject> subjects,
+                                                           Random& random);
 
 }  // namespace sluice::test

@@ -1,8 +1,11 @@
-// The bytes that go to the scripts and come back, written down a second time, apart from the
-// library's own: the test must not share its mistakes. Threading: pure functions.
+// The bytes that go to the scripts and come back, and lie in the server, written down a second
+// time, apart from the library's own: the test must not share its mistakes. Threading: pure
+// functions.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "sluice/operation.hpp"
 
@@ -11,23 +14,34 @@ namespace sluice::test {
 /// A word as eight little-endian bytes, and back; zero where the bytes end too early.
 [[nodiscard]] std::string le64(Word value);
 [[nodiscard]] Word read_le64(const std::string& bytes, std::size_t at);
+[[nodiscard]] std::string pack_words(std::span<const Word> words);
 
 [[nodiscard]] std::string hex(const std::string& bytes);
-
-/// The arguments of one step.
-[[nodiscard]] std::string pack_args(const Arguments& args);
 
 /// The name of the script of one step.
 [[nodiscard]] std::string script_name(const Operation& row);
 
-/// Kernel's view of a stored state: its words, or why there are none.
+/// What a script reads of one step: the arguments in use, and the table.
+[[nodiscard]] std::string pack_step(const Operation& row, const Arguments& args,
+                                    std::span<const Word> table);
+
+/// Kernel's view of a stored state: its words, or why there are none. Words that no rule can have
+/// written stand among them where the driver leaves it to the rule to meet them.
 struct Loaded {
   Word status = Verdict::allowed;
-  StateWords words{};
+  std::vector<Word> words;
 };
-[[nodiscard]] Loaded load(const std::string& raw, bool wrong_type, StateKind kind);
+/// `head`: how many words the driver of a wide state looks at before the rule.
+[[nodiscard]] Loaded load(const std::string& raw, bool wrong_type, StateKind kind,
+                          std::size_t head);
 
-/// The bytes of a state, as the scripts write them.
-[[nodiscard]] std::string encode(StateKind kind, const StateWords& words);
+/// The bytes of a state.
+[[nodiscard]] std::string encode(StateKind kind, std::span<const Word> words);
+
+/// The bytes of a state after a rule's effects on it.
+[[nodiscard]] std::string after(const std::string& raw, StateKind kind, const Effects& effects);
+
+/// True if both mean the same state: words that were never written are zeros.
+[[nodiscard]] bool same_state(std::string one, std::string other, StateKind kind);
 
 }  // namespace sluice::test

@@ -1,4 +1,5 @@
--- The end of the driver of one step: decides, writes if that changes the state, and replies.
+-- The end of the driver of one step on a cell, for a rule without details: decides, writes if that changes
+-- the state, and replies.
 local remaining, retry_after, reset_after, new_first, new_second
 if not status then
   status, remaining, retry_after, reset_after, new_first, new_second =

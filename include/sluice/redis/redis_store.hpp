@@ -79,10 +79,14 @@ struct RedisStats {
 /// name anew. Redis cluster, Sentinel and TLS are not supported yet.
 ///
 /// Rights that the user needs on the server, and no others:
-/// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex`. With `+script|load` a lost script is
-/// loaded once instead of sent again with each call that misses it; `+ping` and `+client|setname`
-/// are asked at login and done without; `+select` if `database` is not 0. A command or key that the
-/// user may not use ends the call with Errc::no_permission.
+/// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex +getrange +setrange +pexpire` (PEXPIRE
+/// with GT: Redis 7 or Valkey). With `+script|load` a lost script is loaded once instead of sent
+/// again with each call that misses it; `+ping` and `+client|setname` are asked at login and done
+/// without; `+select` if `database` is not 0. A command or key that the user may not use ends the
+/// call with Errc::no_permission.
+///
+/// A plan with an id (Plan::once) that ended in Failure::unknown may be asked again under it, here
+/// or on another store of the same server: it is charged once. The store itself asks nothing twice.
 ///
 /// Bounds on what is admitted (capacity C, rate r): C + r * t in t seconds while the server lives;
 /// C more for each crash that loses its data, and for each failover to a replica.

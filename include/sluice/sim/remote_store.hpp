@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,9 +51,12 @@ class RemoteStore final : public Store {
     Completion done{nullptr, nullptr};
     std::vector<Step> steps;
     std::string bytes;
+    std::vector<Word> words;  // the steps' tables
+    std::optional<RequestId> id;
     std::error_code error;
     Decision decision;
     std::vector<Decision> each;
+    std::vector<Word> details;
     Timeline::Timer timer;
     bool arrived = false;
     bool under_way = false;

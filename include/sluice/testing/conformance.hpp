@@ -20,7 +20,9 @@
 #include "sluice/testing/detail/claims_concurrent.hpp"
 #include "sluice/testing/detail/claims_faults.hpp"
 #include "sluice/testing/detail/claims_history.hpp"
+#include "sluice/testing/detail/claims_once.hpp"
 #include "sluice/testing/detail/claims_plan.hpp"
+#include "sluice/testing/detail/claims_rules.hpp"
 #include "sluice/testing/detail/claims_time.hpp"
 #include "sluice/testing/options.hpp"
 
@@ -80,6 +82,8 @@ inline constexpr Check checks[] = {
     {"every decision of a long history is the kernel's", history_of_single_steps},
     {"every plan of a long history is decided like its steps together", history_of_plans},
     {"a key that was bound is the same key", history_of_bound_keys},
+    {"details are what the kernel tells", details_are_told},
+    {"a state of any size survives", states_grow},
     {"keys that look alike are different keys", similar_keys_are_apart},
     {"a question changes nothing", questions_change_nothing},
     {"a refusal changes nothing", refusals_change_nothing},
@@ -89,14 +93,18 @@ inline constexpr Check checks[] = {
     {"a key that cannot be is an error", invalid_keys_are_errors},
     {"a plan without steps, or with too many, is an error", invalid_sizes_are_errors},
     {"what can never be admitted is an error, not a hint", impossible_requests_are_errors},
+    {"a key of another kind of rule is an error", other_kinds_are_errors},
+    {"an id charges once, however often it is asked", ids_charge_once},
     {"every form of a call gives its answer once", every_form_answers_once},
     {"a batch answers each plan in its place", batches_answer_in_place},
     {"concurrent callers get no more than the quota, and no less", concurrent_callers_share},
     {"concurrent plans are all or nothing", concurrent_plans_are_atomic},
+    {"concurrent callers' own keys are as if each were alone", concurrent_callers_are_apart},
     {"the hint is exact to the microsecond", hints_are_exact, true},
     {"decisions follow the clock when it moves", history_of_moves, true},
     {"a clock that is set back mints nothing and locks nobody out", clock_set_back, true},
     {"a state counts until it means nothing", states_are_kept, true},
+    {"an id is remembered for its time", ids_are_forgotten, true},
 };
 
 inline std::string run_check(const Check& check, Store& store, const ConformanceOptions& options,

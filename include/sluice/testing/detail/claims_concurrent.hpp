@@ -35,11 +35,13 @@ template <class Caller>
 Tally run_callers(Context& context, Caller caller) {
   Tally total;
   std::mutex mutex;
+  std::atomic<bool> started{false};  // all begin together, or the first may be done before the last
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < context.threads(); ++i) {
     threads.emplace_back([&, seed = context.rng().next()] {
       SeededRng rng(seed);
       Tally own;
+      started.wait(false);
       try {
         caller(rng, own);
       } catch (const Mismatch& mismatch) {
@@ -49,82 +51,115 @@ Tally run_callers(Context& context, Caller caller) {
       total.add(own);
     });
   }
+  started = true;
+  started.notify_all();
   for (std::thread& thread : threads) thread.join();
   require(total.failure.empty(), total.failure);
   return total;
 }
 
-/// All callers use one key, half of the calls through its binding, if it has one.
-inline void share_one_key(Context& context, const Operation& row, Subject& subject,
-                          std::size_t calls) {
+/// All callers use one key, half of the calls through its binding, if it has one. `least`: how
+/// many of the calls must be admitted at any rate.
+inline void share_one_key(Context& context, Subject& subject, std::size_t calls, Wide least) {
   const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
     for (std::size_t i = 0; i < calls; ++i) {
-      Step step = subject.step(row, 1);
+      Step step = subject.take(1);
       if (rng.below(2) == 0) step.binding = nullptr;
       own.count(ask_one(context.store(), step), 1);
     }
   });
   const Word us = (tally.last - tally.first).count();
-  const Wide most = subject.generator->most(subject.config, us);
-  const Wide asked = static_cast<Wide>(calls) * context.threads();
+  const Wide most = subject.generator->spender->most(subject.config, us);
   const auto number = [](Wide value) { return std::to_string(static_cast<Word>(value)); };
-  require(tally.admitted <= most, number(tally.admitted) + " admitted in " + std::to_string(us) +
-                                      " us, at most " + number(most) + " fit the quota");
-  const Wide least = std::min<Wide>(asked, subject.config[0]);
-  require(tally.admitted >= least, "only " + number(tally.admitted) + " admitted of " +
-                                       number(asked) + " asked, " + number(least) + " were there");
+  const std::string what = std::string(subject.generator->spender->take->name) + ": ";
+  require(tally.admitted <= most, what + number(tally.admitted) + " admitted in " +
+                                      std::to_string(us) + " us, at most " + number(most) +
+                                      " fit the quota");
+  require(tally.admitted >= least,
+          what + "only " + number(tally.admitted) + " admitted, " + number(least) + " were there");
 }
 
 inline void concurrent_callers_share(Context& context) {
-  for_each_writer([&](const Operation& row, const Generator& generator) {
+  for_each_spender([&](const Generator& generator, const Spender& spender) {
     const std::size_t calls = context.scaled(500);
+    const Wide asked = static_cast<Wide>(calls) * context.threads();
     for (int round = 0; round < 4; ++round) {
       const Word limit = round % 2 == 0 ? 1 + Word(context.rng().below(3)) : 600;
-      Subject subject(context.fresh_tag(), "k", generator, generator.frozen(limit));
+      Subject subject(context.fresh_tag(), "k", generator, spender.frozen(limit));
       if (round >= 2) bind(context.store(), subject);
-      share_one_key(context, row, subject, calls);
+      share_one_key(context, subject, calls, std::min<Wide>(asked, limit));
     }
     for (int round = 0; round < 4; ++round) {
       Subject subject(context.fresh_tag(), "k", generator, generator.any(context.rng()));
       if (round >= 2) bind(context.store(), subject);
-      share_one_key(context, row, subject, calls);
+      share_one_key(context, subject, calls, 1);
     }
   });
 }
 
 inline std::string units(Wide count) { return std::to_string(static_cast<Word>(count)); }
 
-/// Plans over a shared key with plenty and a scarce one, in both orders. What is gone from the
-/// plentiful key at the end must be what the admitted plans asked for: a refused plan that took
-/// something, or an admitted one that did not, shows.
+/// Plans over a shared key with plenty and a scarce one of another kind, in both orders. What is
+/// gone from the plentiful key at the end must be what the admitted plans asked for: a refused plan
+/// that took something, or an admitted one that did not, shows.
+inline void share_plans(Context& context, const Generator& of_plenty, const Generator& of_scarce) {
+  const std::string tag = context.fresh_tag();
+  const std::size_t calls = context.scaled(200);
+  Subject plenty(tag, "plenty", of_plenty, of_plenty.spender->frozen(2000));
+  Subjects scarce;
+  for (int i = 0; i < 3; ++i) {
+    scarce.emplace_back(tag, "scarce" + std::to_string(i), of_scarce,
+                        of_scarce.spender->frozen(40));
+  }
+  const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
+    for (std::size_t i = 0; i < calls; ++i) {
+      Subject& other = scarce[rng.below(scarce.size())];
+      std::array<Step, 2> steps{plenty.take(1), other.take(1)};
+      if (rng.below(2) == 0) std::swap(steps[0], steps[1]);
+      const Answered answered = ask(context.store(), steps);
+      require(!answered.error, describe(answered.error));
+      own.count(answered.decision, 1);
+    }
+  });
+  Word taken = 0;
+  for (Subject& subject : scarce) {
+    taken += 40 - ask_one(context.store(), subject.look(0)).remaining;
+  }
+  const Word left = ask_one(context.store(), plenty.look(0)).remaining;
+  require(tally.admitted == taken, units(tally.admitted) + " plans were admitted, " + units(taken) +
+                                       " units left the scarce keys");
+  require(tally.admitted == 2000 - left, units(tally.admitted) + " plans were admitted, " +
+                                             units(2000 - left) + " units left the shared key");
+}
+
+/// Each kind beside itself and beside the next.
 inline void concurrent_plans_are_atomic(Context& context) {
-  for_each_writer([&](const Operation& row, const Generator& generator) {
-    const std::string tag = context.fresh_tag();
-    const std::size_t calls = context.scaled(200);
-    Subject plenty(tag, "plenty", generator, generator.frozen(2000));
-    Subjects scarce;
-    for (int i = 0; i < 3; ++i) {
-      scarce.emplace_back(tag, "scarce" + std::to_string(i), generator, generator.frozen(40));
+  std::vector<const Generator*> spenders;
+  for_each_spender([&](const Generator& g, const Spender& /*s*/) { spenders.push_back(&g); });
+  for (std::size_t i = 0; i < spenders.size(); ++i) {
+    share_plans(context, *spenders[i], *spenders[i]);
+    if (spenders.size() > 1) {
+      share_plans(context, *spenders[i], *spenders[(i + 1) % spenders.size()]);
     }
-    const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
-      for (std::size_t i = 0; i < calls; ++i) {
-        Subject& other = scarce[rng.below(scarce.size())];
-        std::array<Step, 2> steps{plenty.step(row, 1), other.step(row, 1)};
-        if (rng.below(2) == 0) std::swap(steps[0], steps[1]);
-        const Answered answered = ask(context.store(), steps);
-        require(!answered.error, "error \"" + answered.error.message() + "\"");
-        own.count(answered.decision, 1);
-      }
-    });
-    Word taken = 0;
-    for (Subject& subject : scarce) {
-      taken += 40 - ask_one(context.store(), subject.step(row, 0)).remaining;
+  }
+}
+
+/// Every caller has keys of its own, of every kind, and is answered as if it were alone.
+inline void concurrent_callers_are_apart(Context& context) {
+  const std::size_t calls = context.scaled(400);
+  std::atomic<unsigned> serial{0};
+  const std::string tag = context.fresh_tag();
+  run_callers(context, [&](Rng& rng, Tally& /*own*/) {
+    const std::string caller = std::to_string(serial.fetch_add(1)) + "-";
+    Subjects subjects;
+    for (const Generator& generator : generators()) {
+      subjects.emplace_back(tag, caller + std::to_string(subjects.size()), generator,
+                            generator.any(rng));
     }
-    const Word left = ask_one(context.store(), plenty.step(row, 0)).remaining;
-    require(tally.admitted == taken, units(tally.admitted) + " plans were admitted, " +
-                                         units(taken) + " units left the scarce keys");
-    require(tally.admitted == 2000 - left, units(tally.admitted) + " plans were admitted, " +
-                                               units(2000 - left) + " units left the shared key");
+    for (std::size_t i = 0; i < calls; ++i) {
+      Subject& subject = subjects[rng.below(subjects.size())];
+      step_once(context.store(), subject, subject.draw(rng));
+    }
   });
 }
 

@@ -7,51 +7,55 @@
 namespace sluice::testing::detail {
 
 inline void duplicate_keys_are_errors(Context& context) {
-  for_each_writer([&](const Operation& row, const Generator& generator) {
+  for_each_kind([&](const Generator& generator) {
     const std::string tag = context.fresh_tag();
-    Subject one(tag, "one", generator, generator.frozen(3));
-    Subject two(tag, "two", generator, generator.frozen(3));
+    const Configuration config = plain_configuration(context, generator, 3);
+    Subject one(tag, "one", generator, config);
+    Subject two(tag, "two", generator, config);
     const std::string copy_of_tag = tag;  // the same bytes at another address
-    Subject again(copy_of_tag, "one", generator, generator.frozen(3));
-    const std::array<Step, 2> pair{one.step(row, 1), again.step(row, 1)};
+    Subject again(copy_of_tag, "one", generator, config);
+    const auto step = [&](Subject& subject) { return plain_step(context, subject); };
+    const std::array<Step, 2> pair{step(one), step(again)};
     require_error(context.store(), pair, Errc::duplicate_key, 1);
-    const std::array<Step, 3> apart{one.step(row, 1), two.step(row, 1), again.step(row, 1)};
+    const std::array<Step, 3> apart{step(one), step(two), step(again)};
     require_error(context.store(), apart, Errc::duplicate_key, 2);
-    exhaust(context, one, row, 3);
-    exhaust(context, two, row, 3);
+    require_untouched(context, one, 3);
+    require_untouched(context, two, 3);
   });
 }
 
 inline void invalid_keys_are_errors(Context& context) {
-  for_each_writer([&](const Operation& row, const Generator& generator) {
+  for_each_kind([&](const Generator& generator) {
     const std::string tag = context.fresh_tag();
+    const Configuration config = plain_configuration(context, generator, 2);
     const std::string too_long(Key::max_part_bytes + 1, 'x');
-    Subject good(tag, "good", generator, generator.frozen(2));
+    Subject good(tag, "good", generator, config);
     for (const auto& [bad_tag, bad_name] : std::vector<std::pair<std::string, std::string>>{
              {"", "name"}, {tag, ""}, {"", ""}, {too_long, "name"}, {tag, too_long}}) {
-      Subject bad(bad_tag, bad_name, generator, generator.frozen(2));
-      const std::array<Step, 2> steps{good.step(row, 1), bad.step(row, 1)};
+      Subject bad(bad_tag, bad_name, generator, config);
+      const std::array<Step, 2> steps{plain_step(context, good), plain_step(context, bad)};
       require_error(context.store(), std::span(steps).last(1), Errc::invalid_key, 0);
       require_error(context.store(), steps, Errc::invalid_key, 1);
     }
-    exhaust(context, good, row, 2);
+    require_untouched(context, good, 2);
   });
 }
 
 inline void invalid_sizes_are_errors(Context& context) {
   require_error(context.store(), {}, Errc::invalid_plan, 0);
-  for_each_writer([&](const Operation& row, const Generator& generator) {
+  for_each_kind([&](const Generator& generator) {
     const std::string tag = context.fresh_tag();
     Subjects subjects;
     std::vector<Step> steps;
     for (std::size_t i = 0; i < Plan::max_steps * 4; ++i) {
-      subjects.emplace_back(tag, std::to_string(i), generator, generator.frozen(1));
-      steps.push_back(subjects.back().step(row, 1));
+      subjects.emplace_back(tag, std::to_string(i), generator,
+                            plain_configuration(context, generator, 1));
+      steps.push_back(plain_step(context, subjects.back()));
     }
     require_error(context.store(), steps, Errc::invalid_plan, 0);
     require_error(context.store(), std::span(steps).first(Plan::max_steps + 1), Errc::invalid_plan,
                   0);
-    for (Subject& subject : subjects) exhaust(context, subject, row, 1);
+    for (Subject& subject : subjects) require_untouched(context, subject, 1);
   });
 }
 
@@ -60,25 +64,53 @@ inline void impossible_requests_are_errors(Context& context) {
     const Generator* generator = find_generator(row->kind);
     if (generator == nullptr) continue;
     const std::string tag = context.fresh_tag();
-    Subject good(tag, "good", *generator, generator->frozen(3));
-    Subject bad(tag, "bad", *generator, generator->frozen(3));
+    const Configuration config = plain_configuration(context, *generator, 3);
+    Subject good(tag, "good", *generator, config);
+    Subject bad(tag, "bad", *generator, config);
     for (std::size_t trial = 0;; ++trial) {
-      Step step = bad.step(*row, 1);
-      if (!generator->impossible(step.args, trial)) break;
-      const auto code = static_cast<Errc>(-row->check(step.args));
+      Arguments args = config.args;
+      if (!generator->impossible(*row, args, trial)) break;
+      const Step step = bad.step(*row, args);
+      const auto code = static_cast<Errc>(-row->check(args));
       require_error(context.store(), {&step, 1}, code, 0);
-      const std::array<Step, 2> steps{good.step(*row, 1), step};
+      const std::array<Step, 2> steps{plain_step(context, good), step};
       require_error(context.store(), steps, code, 1);
     }
-    for_each_writer([&](const Operation& writer, const Generator& of_writer) {
-      if (of_writer.kind != generator->kind) return;
-      exhaust(context, good, writer, 3);
-      exhaust(context, bad, writer, 3);
-      good.state = bad.state = {};
-      good.name += '+';
-      bad.name += '+';
-    });
+    require_untouched(context, good, 3);
+    require_untouched(context, bad, 3);
   }
+}
+
+/// A key belongs to the kind of rule that wrote it; every other kind is an error there, alone and
+/// in a plan, and changes nothing.
+inline void other_kinds_are_errors(Context& context) {
+  for_each_spender([&](const Generator& owner, const Spender& spender) {
+    for (const Generator& other : generators()) {
+      if (other.kind == owner.kind) continue;
+      const std::string tag = context.fresh_tag();
+      Subject owned(tag, "k", owner, spender.frozen(2));
+      step_once(context.store(), owned, owned.take(1));
+      Subject good(tag, "good", owner, spender.frozen(1));
+      Subject stranger(tag, "k", other, other.any(context.rng()));
+      for (const Operation* row : rows_of(other.kind)) {
+        const std::array<Step, 2> steps{good.take(1), stranger.draw(context.rng(), *row)};
+        require_error(context.store(), std::span(steps).last(1), Errc::wrong_kind, 0);
+        require_error(context.store(), steps, Errc::wrong_kind, 1);
+      }
+      exhaust(context, owned, 1);
+      exhaust(context, good, 1);
+      // What was asked or refused on a fresh key does not make it anybody's.
+      Subject fresh(tag, "fresh", other, other.any(context.rng()));
+      const std::array<Step, 2> refused{good.take(1), plain_step(context, fresh)};
+      require(!ask(context.store(), refused).decision.allowed, "spent, and not refused");
+      Subject free(tag, "fresh", owner, spender.frozen(1));
+      step_once(context.store(), free, free.look(1));
+      Subject taker(tag, "fresh", other, other.any(context.rng()));
+      for (int i = 0; i < 4; ++i) {
+        step_once(context.store(), taker, taker.draw(context.rng()));
+      }
+    }
+  });
 }
 
 }  // namespace sluice::testing::detail

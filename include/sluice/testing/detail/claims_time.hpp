@@ -10,18 +10,14 @@ inline void go(Context& context, Time time) { context.clock().set(time); }
 
 /// Alone, a refused request is refused 1 us before `at + retry_after` and admitted at it.
 inline void hints_are_exact(Context& context) {
-  const std::size_t rounds = context.scaled(500);
+  const std::size_t rounds = context.scaled(std::max<std::size_t>(100, 500 / generators().size()));
   const Time start = context.clock().now();
-  for_each_writer([&](const Operation& row, const Generator& generator) {
+  for_each_kind([&](const Generator& generator) {
     for (std::size_t round = 0; round < rounds; ++round) {
       go(context, start);
       Subject subject(context.fresh_tag(), "k", generator, generator.any(context.rng()));
-      Step step = subject.step(row, 1);
-      Decision last{.allowed = true};
-      for (int i = 0; i < 64 && last.allowed; ++i) {
-        generator.draw(context.rng(), step.args);
-        last = step_once(context.store(), subject, step);
-      }
+      Step step = subject.draw(context.rng());
+      const Decision last = draw_refusal(context, subject, step);
       if (last.allowed || last.at + last.retry_after > to_time(word_limit)) continue;
       const Time due = last.at + last.retry_after;
       go(context, due - Span{1});
@@ -41,13 +37,12 @@ inline void hints_are_exact(Context& context) {
 inline void clock_set_back(Context& context) {
   const std::size_t rounds = context.scaled(60);
   const Time start = context.clock().now() + std::chrono::hours{1};
-  for (std::size_t round = 0; round < rounds; ++round) {
+  const auto walk = [&](const Generator& generator, const Spender& spender) {
     go(context, start);
-    const Generator& generator = generators()[context.rng().below(generators().size())];
-    Subject subject(context.fresh_tag(), "k", generator, generator.slow(context.rng()));
+    Subject subject(context.fresh_tag(), "k", generator, spender.slow(context.rng()));
     for (int i = 0; i < 60; ++i) {
       step_once(context.store(), subject, subject.draw(context.rng()));
-      constexpr Word ahead = TokenBucketRule::max_ahead;
+      constexpr Word ahead = 60'000'000;  // how far a rule follows a stamp ahead of the clock
       const std::array<Word, 6> moves{1'000, -1'000, -ahead, -ahead - 1, ahead, ahead + 1};
       Span move{moves[context.rng().below(moves.size())]};
       if (context.one_in(2)) move = Span{context.between(-90'000'000, 90'000'000)};
@@ -55,34 +50,46 @@ inline void clock_set_back(Context& context) {
       const Span far = std::chrono::minutes{14};
       if (to > start - far && to < start + far) go(context, to);
     }
-  }
+  };
+  for_each_spender([&](const Generator& generator, const Spender& spender) {
+    for (std::size_t round = 0; round < rounds; ++round) walk(generator, spender);
+  });
   go(context, start);
+}
+
+/// A key in use, and how long its state counts.
+inline Word put_in_use(Context& context, Subject& subject) {
+  const Step step = subject.generator->spender != nullptr ? subject.take(subject.config.args[0])
+                                                          : plain_step(context, subject);
+  step_once(context.store(), subject, step);
+  return step.operation->keep(step.args);
 }
 
 /// To either side of the instant from which a state means the same as an absent one.
 inline void states_are_kept(Context& context) {
-  const std::size_t rounds = context.scaled(100);
+  const std::size_t rounds = context.scaled(std::max<std::size_t>(20, 100 / generators().size()));
   const Time start = context.clock().now();
-  for_each_writer([&](const Operation& row, const Generator& generator) {
-    for (std::size_t round = 0; round < rounds; ++round) {
-      go(context, start);
-      Subjects subjects;
-      for (int i = 0; i < 20; ++i) {  // enough for a store to collect what it may
-        subjects.emplace_back(context.fresh_tag(), "k", generator, generator.any(context.rng()));
-        Subject& subject = subjects.back();
-        step_once(context.store(), subject, subject.step(row, subject.config[0]));
-      }
-      Subject& watched = subjects[context.rng().below(subjects.size())];
-      const Word keep = row.keep(watched.config);
-      for (const Word after : {keep / 4, keep / 2, keep - 60'000'001, keep - 1, keep, keep + 1}) {
-        if (after < 0 || start + Span{after} > to_time(word_limit)) continue;
-        if (start + Span{after} < context.clock().now()) continue;
-        go(context, start + Span{after});
-        for (Subject& subject : subjects) {
-          step_once(context.store(), subject, subject.step(row, 0));
-        }
+  const auto live = [&](const Generator& generator) {
+    go(context, start);
+    Subjects subjects;
+    std::vector<Word> keeps;
+    for (int i = 0; i < 20; ++i) {  // enough for a store to collect what it may
+      subjects.emplace_back(context.fresh_tag(), "k", generator, generator.any(context.rng()));
+      keeps.push_back(put_in_use(context, subjects.back()));
+    }
+    const Word keep = keeps[context.rng().below(keeps.size())];
+    for (const Word after : {keep / 4, keep / 2, keep - 60'000'001, keep - 1, keep, keep + 1}) {
+      if (after < 0 || start + Span{after} > to_time(word_limit)) continue;
+      if (start + Span{after} < context.clock().now()) continue;
+      go(context, start + Span{after});
+      for (Subject& subject : subjects) {
+        const bool spends = generator.spender != nullptr;
+        step_once(context.store(), subject, spends ? subject.look(0) : subject.draw(context.rng()));
       }
     }
+  };
+  for_each_kind([&](const Generator& generator) {
+    for (std::size_t round = 0; round < rounds; ++round) live(generator);
   });
   go(context, start);
 }

@@ -1,12 +1,12 @@
 // The counter is raised by a hook that the system runs in each forked child.
-#include "fork_count.hpp"
+#include "src/fork_count.hpp"
 
 #include <pthread.h>
 
 #include <atomic>
 #include <new>
 
-namespace sluice::redis_detail {
+namespace sluice::detail {
 namespace {
 
 std::atomic<unsigned> forks{0};
@@ -23,4 +23,4 @@ unsigned fork_count() {
   return forks.load();
 }
 
-}  // namespace sluice::redis_detail
+}  // namespace sluice::detail

@@ -1,0 +1,32 @@
+// The atomics that the store's protocol is made of: the halves of a cell, the byte of a spin lock.
+// A test that runs threads in every order puts its own in their place, by naming another header.
+#pragma once
+
+#if defined(SLUICE_MEMORY_ATOMS)
+#include SLUICE_MEMORY_ATOMS
+#else
+
+#include <atomic>
+#include <thread>
+
+namespace sluice::memory {
+
+template <class T>
+using Atomic = std::atomic<T>;
+
+/// Around an exchange of 16 bytes, which no Atomic makes: before it another thread may come in
+/// between, and after it a value may have changed.
+inline void interleave() noexcept {}
+inline void changed() noexcept {}
+
+/// Lets another thread go first: for a moment, or for longer.
+inline void pause_briefly() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+inline void pause_long() noexcept { std::this_thread::yield(); }
+
+}  // namespace sluice::memory
+
+#endif

@@ -1,0 +1,73 @@
+// Batches: the memory of many decisions is asked for at once, and the clock is read once for them.
+#include <algorithm>
+
+#include "backends/memory/engine.hpp"
+
+namespace sluice::memory {
+
+/// Asks for the memory where `step` will be decided, and returns its mark.
+Mark Engine::prefetch(const Step& step) const noexcept {
+  const Mark mark = mark_of(step);
+  const void* const slot =
+      is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a guess: see bind()
+                     : nullptr;
+  if (slot != nullptr) {
+    __builtin_prefetch(slot, 1);
+  } else {
+    table_.prefetch(mark.hash);
+  }
+  return mark;
+}
+
+/// Decides a step of a batch, at the instant of its `reading`, and returns its status.
+Word Engine::decide_at(const Step& step, const Mark& mark, Reading& reading,
+                       Decision& decision) noexcept {
+  Answer answer{decision};
+  if (is_bound(step)) {
+    auto* const slot = static_cast<Slot*>(
+        step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
+    if (slot == nullptr || !decide_in(*slot, step, mark, reading, answer)) {
+      decide(step, mark, reading, answer);
+    }
+  } else if (is_valid(step.key)) {
+    decide(step, mark, reading, answer);
+  } else {
+    answer.fail(Errc::invalid_key);
+  }
+  return answer.status;
+}
+
+/// Decides up to `ahead` plans: asks for the memory of all, reads the clock once, then decides.
+void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept {
+  std::array<Mark, ahead> marks;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (is_fast(plans[i])) marks[i] = prefetch(plans[i].steps().front());
+  }
+  Reading reading(*clock_);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (!is_fast(plans[i])) {
+      execute_other(plans[i], done[i]);
+      continue;
+    }
+    const Step& step = plans[i].steps().front();
+    if (Decision* const place = done[i].place(); place != nullptr) {
+      done[i].placed(error_of(decide_at(step, marks[i], reading, *place)));
+      continue;
+    }
+    Outcome outcome{no_error_, {}, {}, {}};
+    outcome.error = error_of(decide_at(step, marks[i], reading, outcome.decision));
+    if (!outcome.error) outcome.steps = {&outcome.decision, 1};
+    done[i](outcome);
+  }
+}
+
+void Engine::execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept {
+  while (!plans.empty()) {
+    const std::size_t run = std::min(plans.size(), ahead);
+    execute_run(plans.first(run), done.first(run));
+    plans = plans.subspan(run);
+    done = done.subspan(run);
+  }
+}
+
+}  // namespace sluice::memory

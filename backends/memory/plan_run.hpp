@@ -1,0 +1,85 @@
+// One plan's way through the memory store: all or nothing. The slots are held, in the order of
+// their addresses so that two plans never wait for each other in a circle; then every step is
+// decided at one instant; then the blocks of states that grow are secured; then all states are
+// written, or all put back as they were. The receipt of a plan with an id is one slot more.
+// Threading: lives on the stack of one call.
+#pragma once
+
+#include "backends/memory/engine.hpp"
+#include "sluice/receipt.hpp"
+
+namespace sluice::memory {
+
+class PlanRun {
+ public:
+  PlanRun(Engine& engine, const Plan& plan) noexcept;
+
+  /// Decides the plan. False if no room could be found for the step `fault()`: nothing was changed.
+  bool run() noexcept;
+
+  [[nodiscard]] std::span<const Verdict> verdicts() const noexcept {
+    return {verdicts_.data(), steps_.size()};
+  }
+  /// Of all steps, one after the other.
+  [[nodiscard]] std::span<const Word> details() const noexcept { return {details_.data(), told_}; }
+  [[nodiscard]] Word at() const noexcept { return at_; }
+  [[nodiscard]] std::size_t fault() const noexcept { return fault_; }
+
+ private:
+  static constexpr std::size_t most_slots = Plan::max_steps + 1;
+
+  // Finding and holding.
+  bool find_slots() noexcept;
+  void fit(Slot& slot, const Mark& mark, Word now) noexcept;
+  bool run_crowded() noexcept;
+  bool find_slots_crowded() noexcept;
+  [[nodiscard]] Slot* find_crowded(std::size_t key, Mark& mark, Word now) noexcept;
+  void use(std::size_t key, Slot* slot, const Mark& mark) noexcept;
+  bool hold() noexcept;
+  [[nodiscard]] Held& held(std::size_t key) noexcept;
+
+  // Deciding and writing.
+  bool decide() noexcept;
+  void decide_step(std::size_t step) noexcept;
+  void decide_by_rule(std::size_t step) noexcept;
+  void tell(std::span<const Word> details) noexcept;
+  void fail(std::size_t step, Errc code) noexcept;
+  [[nodiscard]] bool all_allowed() const noexcept;
+  bool secure() noexcept;
+  bool secure(std::size_t key, std::size_t words) noexcept;
+  void write() noexcept;
+  void let_go(std::size_t count, bool changed) noexcept;
+
+  // The plan's id.
+  [[nodiscard]] std::size_t keys() const noexcept { return steps_.size() + (once_ ? 1 : 0); }
+  bool recall() noexcept;
+  void note() noexcept;
+  [[nodiscard]] std::size_t receipt_words() const noexcept {
+    return Receipt::words_for(steps_.size(), told_);
+  }
+
+  /// The effects of a step whose state lies in a block; made when they are needed, since they are a
+  /// kilobyte each.
+  [[nodiscard]] Effects& effects(std::size_t step) noexcept {
+    return reinterpret_cast<Effects*>(effects_.data())[step];
+  }
+
+  Engine& engine_;
+  std::span<const Step> steps_;
+  bool once_;
+  std::array<Mark, most_slots> marks_;  // of the steps, and of the receipt
+  std::array<Held, most_slots> held_;
+  std::size_t slots_ = 0;
+  std::array<const Slot*, most_slots> slot_of_{};  // null: none, and the state is absent
+  std::array<bool, Plan::max_steps> shared_{};
+  std::array<Verdict, Plan::max_steps> verdicts_;
+  std::array<std::size_t, Plan::max_steps>
+      grows_{};  // to so many words; 0: its block is not changed
+  std::array<Word, Plan::max_steps * max_details> details_;
+  std::size_t told_ = 0;
+  Word at_ = 0;
+  std::size_t fault_ = 0;
+  alignas(Effects) std::array<std::byte, Plan::max_steps * sizeof(Effects)> effects_;
+};
+
+}  // namespace sluice::memory

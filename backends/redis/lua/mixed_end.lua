@@ -1,0 +1,27 @@
+  -- The end of the driver of a plan: notes the answer of this step, and after the last writes all or
+  -- nothing.
+  all = all and status == 1
+  verdicts = verdicts .. struct.pack('<i8i8i8i8', status, remaining, retry_after, reset_after)
+  if details then
+    told = told .. details
+  elseif DETAILS ~= 0 then
+    local count = DETAILS
+    if count < 0 then count = 1 + table_words / 2 end
+    told = told .. string.rep('\0', 8 * count)
+  end
+end
+
+if all then
+  for i = 1, steps do
+    local pieces = rests[i]
+    if writes[i] and (not pieces or fresh_keys[i]) then
+      redis.call('PSETEX', KEYS[i], ARGV[2 * i + 1], writes[i])
+    elseif pieces then
+      redis.call('PEXPIRE', KEYS[i], ARGV[2 * i + 1], 'GT')
+      redis.call('SETRANGE', KEYS[i], '1', writes[i])
+    end
+    for j = 1, pieces and #pieces or 0, 2 do
+      redis.call('SETRANGE', KEYS[i], pieces[j], pieces[j + 1])
+    end
+  end
+end

@@ -1,0 +1,40 @@
+-- The driver of a plan with an id, which goes on in mixed.lua. The last key is that of its receipt:
+-- one byte, its kind, and little-endian 64-bit words: the instant, the number of steps, their
+-- verdicts and details. Behind the nonce stand the answer's words of detail (2 bytes). While it is kept, the answer is what it says, and nothing else is done.
+local steps = #KEYS - 1
+local receipt = redis.pcall('GET', KEYS[#KEYS])
+if type(receipt) == 'table' and string.sub(receipt.err, 1, 9) ~= 'WRONGTYPE' then return receipt end
+if receipt then
+  local words = 4 * steps + struct.unpack('<I2', ARGV[1], 9)
+  local status
+  if type(receipt) == 'table' or #receipt % 8 ~= 1 or string.byte(receipt) >= 32 then
+    status = -15 -- Errc::wrong_type
+  elseif string.byte(receipt) ~= 11 then -- StateKind::receipt
+    status = -16 -- Errc::wrong_kind
+  elseif #receipt < 17 + 8 * words or struct.unpack('<i8', receipt, 10) ~= steps then
+    status = -16 -- Errc::wrong_kind
+  end
+  if not status then
+    for j = 0, words + 1 do
+      local value = struct.unpack('<i8', receipt, 2 + 8 * j)
+      local limit = 4503599627370496 -- word_limit
+      if j > 1 and j < 2 + 4 * steps then
+        if j % 4 == 2 then limit = 1 elseif j % 4 < 2 then limit = 2 * limit end -- status, hints
+      end
+      if value < 0 or value > limit or limit == 1 and value ~= 1 then
+        status = -17 -- Errc::corrupt_state
+      end
+    end
+  end
+  if status then
+    return struct.pack('<c8i8', ARGV[1], now) ..
+      string.rep(struct.pack('<i8i8i8i8', status, 0, 0, 0), steps) ..
+      string.rep('\0', 8 * (words - 4 * steps))
+  end
+  local at = struct.unpack('<i8', receipt, 2)
+  if at + 600000000 > now then -- id_kept_for
+    return struct.pack('<c8', ARGV[1]) .. string.sub(receipt, 2, 9) ..
+      string.sub(receipt, 18, 17 + 8 * words)
+  end
+end
+

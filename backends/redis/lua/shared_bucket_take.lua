@@ -1,0 +1,55 @@
+-- The twin of the kernel of shared_bucket.take in src/algorithms/shared_bucket.cpp: same names, same
+-- order, with moment() in its place.
+-- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
+local function shared_bucket_take(head, _, now, reported, cost, keep_alive)
+  if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
+  if cost > 4503599627370496 then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+  if reported < 0 or reported > 4503599627370496 or keep_alive < 1 or
+    keep_alive > 2251799813685248 then
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  local version, capacity, refill, period, level, spent, stamp =
+    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
+  local at = now
+  if version == 0 or now >= stamp + keep_alive then
+    version = 0
+  elseif capacity < 1 or refill < 1 or refill >= 4503599627370496 or period < 1 or
+    capacity * period > 4503599627370496 - refill then
+    corrupt()
+    version = 0
+  elseif stamp <= now + 60000000 then -- max_ahead, us
+    if stamp > at then at = stamp end
+    local drained = (at - stamp) * refill
+    level = level - drained
+    if level < 0 then level = 0 end
+    if spent < 4503599627370496 then -- more than can be counted does not drain
+      spent = spent - drained
+      if spent < 0 then spent = 0 end
+    end
+  end
+  if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
+  if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+
+  local limit, charge = capacity * period, cost * period
+  if stamp > now + 60000000 and level > limit - charge then level = limit - charge end
+  local details = struct.pack('<i8i8i8i8', version, capacity, refill, period)
+  local want = level + charge
+  if want > limit then
+    local free, over = limit - level, want - limit
+    if free < 0 then free = 0 end
+    return 0, (free - free % period) / period, at - now + (over + -over % refill) / refill,
+      at - now + (level + -level % refill) / refill, details
+  end
+  if cost > 0 then
+    spent = spent + charge
+    if spent > 4503599627370496 then spent = 4503599627370496 end
+    put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, want, spent, at))
+  end
+  level = want
+  local free = limit - level
+  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
+    details
+end
+
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 6, '<i8i8i8', 7, 4, shared_bucket_take
+

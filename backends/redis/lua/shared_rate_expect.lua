@@ -1,0 +1,31 @@
+-- The twin of the kernel of shared_rate.expect in src/algorithms/shared_rate.cpp: same names, same
+-- order, with setting() in its place.
+local function shared_rate_expect(head, _, now, reported, expected, permits, keep_alive)
+  if permits < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
+  if permits > 65536 then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+  if reported < 0 or reported > 4503599627370496 or expected < 0 or
+    expected > 4503599627370496 or keep_alive < 1 or keep_alive > 2251799813685248 then
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  local version, generation, rate, interval, per_client, touched, kept =
+    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
+  if version == 0 or now >= touched + kept then
+    version = 0
+  elseif rate < 1 or rate > 65536 or interval < 1 or interval > 31622400000000 or
+    per_client > 1 or generation > version or kept > 2251799813685248 then
+    corrupt()
+    version = 0
+  end
+  if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
+  if version ~= expected then return -40, 0, 0, 0 end -- Errc::config_changed
+  if permits > rate then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+  if now < touched or now - touched >= (kept - kept % 4) / 4 or
+    kept - (now - touched) < interval then
+    put(0, struct.pack('<i8i8i8i8i8i8i8', version, generation, rate, interval, per_client, now,
+      keep_alive))
+  end
+  return 1, rate, 0, 0
+end
+
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 5, '<i8i8i8i8', 7, 0, shared_rate_expect
+

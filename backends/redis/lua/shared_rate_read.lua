@@ -1,0 +1,22 @@
+-- The twin of the kernel of shared_rate.read in src/algorithms/shared_rate.cpp: same names, same order,
+-- with setting() in its place. Writes nothing.
+local function shared_rate_read(head, _, now, reported, keep_alive)
+  if reported < 0 or reported > 4503599627370496 or keep_alive < 1 or
+    keep_alive > 2251799813685248 then
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  local version, generation, rate, interval, per_client, touched, kept =
+    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
+  if version == 0 or now >= touched + kept then
+    version = 0
+  elseif rate < 1 or rate > 65536 or interval < 1 or interval > 31622400000000 or
+    per_client > 1 or generation > version or kept > 2251799813685248 then
+    corrupt()
+    version = 0
+  end
+  if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
+  return 1, rate, 0, 0, struct.pack('<i8i8i8i8i8', version, generation, rate, interval, per_client)
+end
+
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 5, '<i8i8', 7, 5, shared_rate_read
+

@@ -1,0 +1,181 @@
+-- The twin of SlidingWindowsRule::give_back in src/algorithms/sliding_windows_give_back.cpp and of the Log of
+-- sliding_windows_log.hpp: same names, same order, with find(), returned() and withdraw() in their
+-- place. Windows count from 1 here. Returns status, remaining, retry_after, reset_after and the
+-- details.
+local function sliding_windows_give_back(head, table, now, limit, units, time, keep)
+  if units < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
+  if units > limit then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+  if time < 0 or time > 4503599627370496 or keep < 0 or keep > 4503599627370496 then
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  local least, most, longest = 4503599627370496, 0, 0
+  for i = 1, #table, 2 do
+    local window, span = table[i], table[i + 1] or 0
+    if window < 1 or window > 65536 or span < 1 or span > 31622400000000 then
+      return -38, 0, 0, 0 -- Errc::invalid_argument
+    end
+    if window < least then least = window end
+    if window > most then most = window end
+    if span > longest then longest = span end
+  end
+  if most == 0 or #table > 16 then return -38, 0, 0, 0 end -- Errc::invalid_argument
+
+  -- Log: what it has dropped, and the capacity that is asked for would have held, is there as
+  -- assumed units.
+  local stamp, newest, capacity, next, size, dropped, kept_span, places = unpack(head, 1, 8)
+  local fresh = capacity == 0
+  if fresh then
+    stamp, newest, capacity, next, size, dropped, kept_span, places =
+      0, 0, most, 0, 0, 0, 0, #table / 2
+  elseif capacity > 65536 or next >= capacity or size > capacity or places < 1 or places > 8 or
+      kept_span > 31622400000000 or dropped > 0 and size < capacity then
+    corrupt()
+    return -17, 0, 0, 0 -- Errc::corrupt_state
+  end
+  local base = 8 + 3 * places
+  local ring, total, oldest = capacity, size, 0
+  if most > ring then ring = most end
+
+  local function unit(age)
+    if age < size then
+      local at = next - 1 - age
+      if at < 0 then at = at + capacity end
+      return word(base + at)
+    end
+    local interval = (age - size - (age - size) % capacity) / capacity
+    if interval > 23 then interval = 23 end -- max_assumed - 1
+    local time, other = oldest - interval * kept_span, newest - (interval + 1) * kept_span
+    if other < time then time = other end
+    if time < 0 then time = 0 end
+    return time
+  end
+
+  if ring > capacity and dropped > 0 then
+    total = size + dropped
+    if total > ring then total = ring end
+    oldest = unit(size - 1)
+  end
+
+  -- The units later than `edge`, from a place that is right or has count > total.
+  local function locate(count, before, first, edge)
+    if count > total then
+      count, before, first = 0, 0, 0
+      if total > 0 then before = newest end
+    end
+    local low, high = 0, 0
+    local slot = next - count + 1
+    if slot < 0 then slot = slot + capacity end
+    if count >= 3 and count - 1 <= size and first <= edge and capacity - slot >= 2 then
+      local older, newer = words(base + slot, 2)
+      if older > edge then return count - 1, first, older end
+      if newer > edge then return count - 2, older, newer end
+      count, before, first = count - 2, older, newer
+    end
+    if count > 0 and first <= edge then
+      high, before = count - 1, first
+      if high > 0 and high <= size then
+        local at = next - high
+        if at < 0 then at = at + capacity end
+        local run = 8
+        if high < run then run = high end
+        if capacity - at < run then run = capacity - at end
+        local times = {words(base + at, run)}
+        for i = 1, run do
+          if times[i] > edge then return high, before, times[i] end
+          before = times[i]
+          high = high - 1
+        end
+      end
+    elseif before > edge and count < total then
+      low = count
+      local step = 1
+      while low + step <= total and unit(low + step - 1) > edge do
+        low = low + step
+        step = step * 2
+      end
+      high = low + step - 1
+      if high > total then high = total end
+    else
+      return count, before, first
+    end
+    while low < high do
+      local middle = (low + high - (low + high) % 2) / 2
+      if unit(middle) > edge then low = middle + 1 else high = middle end
+    end
+    before, first = 0, 0
+    if low < total then before = unit(low) end
+    if low > 0 then first = unit(low - 1) end
+    return low, before, first
+  end
+
+  local at = now
+  if stamp > at then at = stamp end
+  local counts, lefts = {}, {}
+  for k = 1, #table / 2 do
+    local count, before, first = 4503599627370496, 0, 0 -- unknown
+    if k <= places and not fresh and total == size then
+      if k <= 2 then
+        count, before, first = head[6 + 3 * k], head[7 + 3 * k], head[8 + 3 * k]
+      else
+        count, before, first = words(5 + 3 * k, 3)
+      end
+    end
+    counts[k] = locate(count, before, first, at - table[2 * k])
+    lefts[k] = table[2 * k - 1] - counts[k]
+    if lefts[k] < 0 then lefts[k] = 0 end
+  end
+
+  local given = 0
+  if units > 0 and newest == time then
+    given = locate(4503599627370496, 0, 0, time - 1)
+    if units < given then given = units end
+    if size < given then given = size end
+  end
+  if given > 0 then
+    -- withdraw(), with returned() first.
+    local back, old = dropped, time
+    if given < back then back = given end
+    if given < size then old = unit(size - 1) end
+    if time - kept_span < old then old = time - kept_span end
+    if old < 0 then old = 0 end
+    local new_size, after = size - given + back, next - given
+    if after < 0 then after = after + capacity end
+    newest = 0
+    if new_size > 0 then newest = old end
+    if given < size then newest = unit(given) end
+    put(0, struct.pack('<i8i8i8i8i8i8i8i8', stamp, newest, capacity, after, new_size,
+      dropped - back, kept_span, places) ..
+      string.rep(struct.pack('<i8', 4503599627370496), 3 * places)) -- unknown
+    if back > 0 then
+      local slot, packed = after - new_size, struct.pack('<i8', old)
+      if slot < 0 then slot = slot + capacity end
+      local some = capacity - slot
+      if some > back then some = back end
+      put(base + slot, string.rep(packed, some))
+      if back > some then put(base, string.rep(packed, back - some)) end
+    end
+    local held_all = new_size + dropped - back
+    if held_all > ring then held_all = ring end
+    for k = 1, #table / 2 do
+      local within = counts[k] - given
+      if within < 0 then within = 0 end
+      if old > at - table[2 * k] then within = within + back end
+      if within > held_all then within = held_all end
+      lefts[k] = table[2 * k - 1] - within
+      if lefts[k] < 0 then lefts[k] = 0 end
+    end
+  end
+
+  local remaining, details = lefts[1], struct.pack('<i8', given)
+  for k = 1, #table / 2 do
+    if lefts[k] < remaining then remaining = lefts[k] end
+    details = details .. struct.pack('<i8', lefts[k])
+  end
+  if newest > at then remaining = 0 end
+  local clear = newest + longest - now
+  if total == 0 or clear < 0 then clear = 0 end
+  if clear > 4503599627370496 then clear = 4503599627370496 end
+  return 1, remaining, 0, clear, details
+end
+
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 2, '<i8i8i8i8', 14, -1, sliding_windows_give_back

@@ -1,0 +1,22 @@
+// The data of the pictures: each function runs a limiter on the virtual store and prints what it
+// did, as gnuplot reads it: blocks of columns, two empty lines between them.
+// Threading: single-threaded.
+#pragma once
+
+#include <ostream>
+
+namespace sluice::pictures {
+
+void token_bucket(std::ostream& out);
+void sliding_windows(std::ostream& out);
+void sliding_counter(std::ostream& out);
+void fixed_window(std::ostream& out);
+void shared_bucket(std::ostream& out);
+void shared_rate(std::ostream& out);
+void leases(std::ostream& out);
+void fleet_shedder(std::ostream& out);
+void slot_lock(std::ostream& out);
+void gates(std::ostream& out);
+void utilization(std::ostream& out);
+
+}  // namespace sluice::pictures

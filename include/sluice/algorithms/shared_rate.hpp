@@ -1,0 +1,50 @@
+// Shared rate: the setting of a rate limit that lives in the store: so many permits in any interval
+// of so long, for all clients together or for each. What is spent is a sliding window's log under
+// another key of the same tag; a request is one plan of two steps, `expect` here and the log's own.
+//
+//     expect  allowed  iff  a rate is set, its version is the caller's, and permits <= rate
+//
+// Whoever finds another version reads the setting again. A setting that starts afresh names a new
+// log (by its generation), so that no log of any client has to be found and emptied.
+#pragma once
+
+#include "sluice/operation.hpp"
+
+namespace sluice {
+
+struct SharedRateRule {
+  /// Absent means that no rate was set.
+  struct State {
+    Word version;     ///< never the same twice: rises with each change, and with time
+    Word generation;  ///< the version that started the log
+    Word rate;        ///< permits in any interval
+    Word interval;    ///< microseconds
+    Word per_client;  ///< 0: all clients share one log; 1: each has its own
+    Word touched;     ///< when it was last known to be in use, microseconds since the epoch
+    Word keep_alive;  ///< for how long after that it is kept, microseconds
+  };
+  static constexpr std::size_t state_words = 7;
+
+  /// What set does with a rate that is there.
+  enum class Mode : Word {
+    if_absent = 0,  ///< leaves it alone
+    reset = 1,      ///< a new log: nothing is spent
+    update = 2,     ///< the same log: what is spent stays spent
+  };
+
+  static constexpr Word max_rate = 65'536;                                 ///< as a window's limit
+  static constexpr Word max_interval = Word{366} * 24 * 3600 * 1'000'000;  ///< as a window's span
+  static constexpr Word max_keep_alive = word_limit / 2;
+};
+
+/// Arguments: rate, interval, per_client, Mode, and for how long after its last use the setting is
+/// kept, at least as long as the interval. Details: version, and 1 if it is new.
+extern const Operation shared_rate_set;
+/// Arguments: the limit to report, the version, permits, keep_alive. Errors: not_configured,
+/// config_changed, cost_exceeds_capacity. It notes that the setting is in use, now and then.
+extern const Operation shared_rate_expect;
+/// Arguments: the limit to report, and a keep_alive that must be in range. Details: version,
+/// generation, rate, interval, per_client. Errc::not_configured without a rate.
+extern const Operation shared_rate_read;
+
+}  // namespace sluice

@@ -1,0 +1,69 @@
+// A token bucket of one key that is used often; made by TokenBucket::at().
+#pragma once
+
+#include <memory>
+
+#include "sluice/algorithms/token_bucket_spend.hpp"
+#include "sluice/decide.hpp"
+
+namespace sluice {
+
+class TokenBucket;
+
+/// A TokenBucket for one key, with the same calls. Thread-safe; movable while no other thread uses
+/// it, and no step of it is in use. REQUIRES: the store outlives it.
+class BoundTokenBucket {
+ public:
+  BoundTokenBucket(BoundTokenBucket&& other) noexcept;
+  BoundTokenBucket& operator=(BoundTokenBucket&& other) noexcept;
+  ~BoundTokenBucket() = default;
+
+  Decision try_acquire(Cost cost = 1) const { return decide(*store_, take(cost)); }
+  Decision try_acquire(std::error_code& error) const noexcept {
+    return decide(*store_, take(), error);
+  }
+  Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
+    return decide(*store_, take(cost), error);
+  }
+  template <class Handler>
+  void try_acquire_then(Cost cost, Handler handler) const {
+    decide_then(*store_, take(cost), std::move(handler));
+  }
+  [[nodiscard]] std::future<Decision> future_try_acquire(Cost cost = 1) const {
+    return future_decide(*store_, take(cost));
+  }
+  [[nodiscard]] DecideAwaitable awaitable_try_acquire(Cost cost = 1) const {
+    return {*store_, take(cost)};
+  }
+  Decision peek(Cost cost = 1) const { return decide(*store_, look(cost)); }
+  Decision peek(std::error_code& error) const noexcept { return decide(*store_, look(), error); }
+  Decision peek(Cost cost, std::error_code& error) const noexcept {
+    return decide(*store_, look(cost), error);
+  }
+  [[nodiscard]] Step take(Cost cost = 1) const noexcept {
+    return step(plain_ ? token_bucket_take : token_bucket_spend, cost);
+  }
+  [[nodiscard]] Step look(Cost cost = 1) const noexcept {
+    return step(plain_ ? token_bucket_peek : token_bucket_look, cost);
+  }
+
+ private:
+  friend class TokenBucket;
+
+  BoundTokenBucket(Store& store, const Step& step);
+  [[nodiscard]] Step step(const Operation& operation, Cost cost) const noexcept {
+    Step result{&operation, key_, args_, &binding_};
+    result.args[plain_ ? 4 : 7] = cost.value();
+    return result;
+  }
+
+  // In one piece, so that a limiter that is cold costs as few misses as can be.
+  Store* store_;
+  mutable Binding binding_;  // what the store remembers
+  bool plain_;               // the rule's plain form
+  Key key_;                  // its bytes are in bytes_
+  Arguments args_;
+  std::unique_ptr<char[]> bytes_;
+};
+
+}  // namespace sluice

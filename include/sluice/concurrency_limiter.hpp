@@ -1,0 +1,105 @@
+// At most so many at once, on any store. See sluice/algorithms/leases.hpp for the rule.
+#pragma once
+
+#include "sluice/lease_desk.hpp"
+
+namespace sluice {
+
+/// Limits what each key holds at once. What is granted is a Lease: it gives the place back when it
+/// ends, and if its holder dies, the place comes back within the TTL.
+///
+///     ConcurrencyLimiter jobs{*store, "jobs", 20, {.ttl = 30s}};
+///     if (Lease lease = jobs.try_acquire("alice")) run(); else
+///     retry_later(lease.decision().retry_after);
+///
+/// A key without a name takes the limiter's. Limiters of the same name on the same store share
+/// their leases, also under different limits: each grants up to its own. Give them the same TTL;
+/// leases that expire out of turn cost a walk past those that expire later.
+/// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
+class ConcurrencyLimiter {
+ public:
+  /// `limit`: 1 to 2^52. Of one key no more than LeasesRule::max_holders leases are held at once,
+  /// whatever their weights. Throws std::invalid_argument if it, `name` (1 byte to 1 MiB) or an
+  /// option is out of range.
+  ConcurrencyLimiter(Store& store, std::string name, Word limit, const LeaseOptions& options = {});
+
+  /// A lease of `weight` places, 1 to limit(), if they are free; never waits. A refusal is a lease
+  /// that is false. Throws std::system_error if the store could not decide, or if the weight can
+  /// never be granted (Errc::invalid_cost, Errc::cost_exceeds_capacity).
+  Lease try_acquire(const Key& key, Cost weight = 1) const;
+  Lease try_acquire(const Key& key, std::error_code& error) const noexcept;
+  Lease try_acquire(const Key& key, Cost weight, std::error_code& error) const noexcept;
+  /// Under an id of the caller's, so that asking again after a lost answer takes no second place:
+  /// if the id is live, this is that lease as it is, not renewed. O(leases of the key).
+  Lease try_acquire(const Key& key, Cost weight, const LeaseId& id) const;
+  Lease try_acquire(const Key& key, Cost weight, const LeaseId& id,
+                    std::error_code& error) const noexcept;
+
+  /// What try_acquire() would answer, with what remains now; changes nothing.
+  Decision peek(const Key& key, Cost weight = 1) const {
+    return decide(store(), look(key, weight));
+  }
+  Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return decide(store(), look(key), error);
+  }
+  Decision peek(const Key& key, Cost weight, std::error_code& error) const noexcept {
+    return decide(store(), look(key, weight), error);
+  }
+
+  /// Gives back a lease of which only the id is left. False: it is not live under this key.
+  /// O(leases of the key).
+  bool release(const Key& key, const LeaseId& id) const;
+  bool release(const Key& key, const LeaseId& id, std::error_code& error) const noexcept;
+
+  /// Takes all leases of the key from their holders.
+  void reset(const Key& key) const;
+  void reset(const Key& key, std::error_code& error) const noexcept;
+
+  /// The step that grants a lease under `id`, for a plan of several steps. If the plan was allowed,
+  /// adopt() makes a Lease of its outcome:
+  ///
+  ///     const LeaseId id = LeaseId::draw(rng);
+  ///     const std::array steps{bucket.take("alice"), jobs.take(Key{"alice", "jobs"}, id)};
+  ///     std::array<Decision, 2> each;
+  ///     std::array<Word, ConcurrencyLimiter::details> told;
+  ///     const Time asked_at = store.clock().now();
+  ///     if (decide(store, steps, error, each, told))
+  ///       lease = jobs.adopt(key, id, 1, each[1], told, asked_at);
+  [[nodiscard]] Step take(const Key& key, const LeaseId& id, Cost weight = 1) const noexcept {
+    return desk_.take(key, {limit_, 0}, weight, id);
+  }
+  /// The step that peek() asks: in a plan, a condition that takes nothing.
+  [[nodiscard]] Step look(const Key& key, Cost weight = 1) const noexcept {
+    return desk_.look(key, {limit_, 0}, weight);
+  }
+  /// The step that release() asks. It always allows; its one detail is 1 if the lease was live.
+  [[nodiscard]] Step give_back(const Key& key, const LeaseId& id) const noexcept {
+    return desk_.give_back(key, limit_, id);
+  }
+  /// The step that renews: it refuses, with nothing to wait for, if the lease is not live.
+  [[nodiscard]] Step extend(const Key& key, const LeaseId& id) const noexcept {
+    return desk_.extend(key, limit_, id);
+  }
+
+  /// How many details the step of take() has.
+  static constexpr std::size_t details = 4;
+  /// The lease that a plan's step take() was granted; false if the step was refused. `asked_at` is
+  /// what store().clock() showed before the plan was asked: from then on the holder counts the TTL.
+  /// Throws std::invalid_argument if `told` is not `details` words. REQUIRES: the plan as a whole
+  /// was allowed.
+  Lease adopt(const Key& key, const LeaseId& id, Cost weight, const Decision& decision,
+              std::span<const Word> told, Time asked_at) const {
+    return desk_.adopt(key, {limit_, 0}, weight, id, decision, told, asked_at);
+  }
+
+  [[nodiscard]] Word limit() const noexcept { return limit_; }
+  [[nodiscard]] const LeaseOptions& options() const noexcept { return desk_.options(); }
+  [[nodiscard]] const std::string& name() const noexcept { return desk_.name(); }
+  [[nodiscard]] Store& store() const noexcept { return desk_.store(); }
+
+ private:
+  detail::LeaseDesk desk_;
+  Word limit_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,105 @@
+// The fixed window limiter, on any store: so many units a minute, a day or a month. See
+// sluice/algorithms/fixed_window.hpp for the rule.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "sluice/algorithms/fixed_window.hpp"
+#include "sluice/calendar.hpp"
+#include "sluice/keyed_limiter.hpp"
+
+namespace sluice {
+
+/// Limits each key to so many units in each window of a calendar.
+///
+///     FixedWindow operations{*store, "operations", 10'000, Calendar::daily()};
+///     if (const Decision d = operations.try_acquire(account); !d) resume_at(d.at + d.retry_after);
+///
+/// A key without a name takes the limiter's. Limiters of the same name on the same store share
+/// their windows; give them the same limit and calendar. Every form of the call is in KeyedLimiter.
+///
+/// The windows of a calendar are counted by the store's clock, and the limiter sends those around
+/// its own clock's time. If the two are further apart than a window, the calls here find out how
+/// far and ask again; the callback, future and co_await forms end in Errc::outside_calendar until
+/// one of the calls here has, or synchronize() was called.
+/// Thread-safe. REQUIRES: the store outlives the limiter.
+class FixedWindow : public KeyedLimiter<FixedWindow> {
+ public:
+  /// Throws std::invalid_argument if `limit` is not in [1, 2^52], or `name` is empty or longer than
+  /// 1 MiB.
+  template <CountType T>
+  FixedWindow(Store& store, std::string name, T limit, Calendar calendar)
+      : FixedWindow(store, std::move(name), detail::Given(limit), std::move(calendar)) {}
+  template <std::floating_point T>
+  FixedWindow(Store&, std::string, T, Calendar) = delete;
+
+  /// As in KeyedLimiter. `retry_after` is exactly the time until the next window.
+  Decision try_acquire(const Key& key, Cost cost = 1) const;
+  Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+    return try_acquire(key, 1, error);
+  }
+  Decision try_acquire(const Key& key, Cost cost, std::error_code& error) const noexcept;
+  Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
+  Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+                       std::error_code& error) const noexcept;
+  Decision peek(const Key& key, Cost cost = 1) const;
+  Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return peek(key, 1, error);
+  }
+  Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept;
+
+  /// Gives back units that `taken` was granted and that were not needed, if its window is still the
+  /// present one. Not allowed, and nothing changes, if it is over or nothing of it is used. Give
+  /// back what was taken, once: the store does not know whose units they are.
+  Decision refund(const Key& key, Cost cost, const Decision& taken) const {
+    return decide(store(), give_back(key, cost, taken.at));
+  }
+  Decision refund(const Key& key, Cost cost, const Decision& taken,
+                  std::error_code& error) const noexcept {
+    return decide(store(), give_back(key, cost, taken.at), error);
+  }
+
+  /// Forgets what was used.
+  void reset(const Key& key) const { (void)decide(store(), clear(key)); }
+  void reset(const Key& key, std::error_code& error) const noexcept {
+    (void)decide(store(), clear(key), error);
+  }
+
+  /// The steps of these calls, for plans and for the forms of decide.hpp.
+  [[nodiscard]] Step take(const Key& key, Cost cost = 1) const noexcept {
+    return step(fixed_window_take, key, cost);
+  }
+  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept {
+    return step(fixed_window_peek, key, cost);
+  }
+  [[nodiscard]] Step give_back(const Key& key, Cost cost, Time taken_at) const noexcept;
+  [[nodiscard]] Step clear(const Key& key) const noexcept {
+    return {&fixed_window_reset, named(key), {limit_}};
+  }
+
+  /// Finds out how far the store's clock is from Store::clock(), by one question about `key`. For
+  /// calendars only, and only if a form that does not do so by itself ended in
+  /// Errc::outside_calendar. Throws std::system_error if the store could not decide.
+  void synchronize(const Key& key) const;
+  void synchronize(const Key& key, std::error_code& error) const noexcept;
+
+  [[nodiscard]] Word limit() const noexcept { return limit_; }
+  [[nodiscard]] const Calendar& calendar() const noexcept { return calendar_; }
+
+ private:
+  FixedWindow(Store& store, std::string name, detail::Given limit, Calendar calendar);
+
+  [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
+  /// Asks, and if the windows were not those around the store's clock, asks again.
+  template <class Ask>
+  Decision ask(const Key& key, Ask plan, std::error_code& error) const noexcept;
+
+  Word limit_;
+  Calendar calendar_;
+  /// How far the store's clock is ahead of Store::clock(), as far as it matters. Shared by copies.
+  std::shared_ptr<std::atomic<Word>> ahead_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,91 @@
+// What limiters over keys share: a store, a name, and every form of one call.
+#pragma once
+
+#include <future>
+#include <string>
+
+#include "sluice/decide.hpp"
+#include "sluice/quota.hpp"
+
+namespace sluice {
+
+/// Base of the limiters that answer "may `key` spend `cost`?". `Limiter` has two functions that
+/// build steps: `take(key, cost)`, which spends, and `look(key, cost)`, which only asks.
+/// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
+template <class Limiter>
+class KeyedLimiter {
+ public:
+  /// Spends `cost` of `key` if it is there; never waits. A refusal is a decision that is not
+  /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
+  /// cost can never be admitted (Errc::cost_exceeds_capacity).
+  Decision try_acquire(const Key& key, Cost cost = 1) const {
+    return decide(*store_, self().take(key, cost));
+  }
+  Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+    return decide(*store_, self().take(key), error);
+  }
+  Decision try_acquire(const Key& key, Cost cost, std::error_code& error) const noexcept {
+    return decide(*store_, self().take(key, cost), error);
+  }
+  /// Charges once, however often it is asked under this id; see Plan::once(). An id is for one
+  /// request to one limiter: another limiter asked about the key under it would not be charged.
+  Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+    return decide(*store_, Plan(self().take(key, cost)).once(id));
+  }
+  Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+                       std::error_code& error) const noexcept {
+    return decide(*store_, Plan(self().take(key, cost)).once(id), error);
+  }
+
+  /// try_acquire() that calls `handler(std::error_code, Decision)` or `handler(const Outcome&)`
+  /// when it is decided; see decide_then().
+  template <class Handler>
+  void try_acquire_then(const Key& key, Cost cost, Handler handler) const {
+    decide_then(*store_, self().take(key, cost), std::move(handler));
+  }
+  /// try_acquire() as a future; a failure is a std::system_error in it.
+  [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
+    return future_decide(*store_, self().take(key, cost));
+  }
+  /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until then.
+  [[nodiscard]] DecideAwaitable awaitable_try_acquire(const Key& key, Cost cost = 1) const {
+    return {*store_, self().take(key, cost)};
+  }
+
+  /// What try_acquire() would answer, with what remains now; changes nothing.
+  Decision peek(const Key& key, Cost cost = 1) const {
+    return decide(*store_, self().look(key, cost));
+  }
+  Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return decide(*store_, self().look(key), error);
+  }
+  Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+    return decide(*store_, self().look(key, cost), error);
+  }
+
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ protected:
+  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB.
+  KeyedLimiter(Store& store, std::string name)
+      : store_(&store), name_(detail::valid_name(std::move(name))) {}
+  KeyedLimiter(const KeyedLimiter&) = default;
+  KeyedLimiter(KeyedLimiter&&) noexcept = default;
+  KeyedLimiter& operator=(const KeyedLimiter&) = default;
+  KeyedLimiter& operator=(KeyedLimiter&&) noexcept = default;
+  ~KeyedLimiter() = default;
+
+  /// The key, with the limiter's name if it has none of its own.
+  [[nodiscard]] Key named(const Key& key) const noexcept {
+    return key.name.empty() ? Key{key.tag, name_} : key;
+  }
+
+ private:
+  [[nodiscard]] const Limiter& self() const noexcept { return static_cast<const Limiter&>(*this); }
+
+  Store* store_;
+  std::string name_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,67 @@
+// What the limiters that grant leases share: how one is asked for. Use ConcurrencyLimiter or
+// FleetShedder. Threading: immutable.
+#pragma once
+
+#include <string>
+
+#include "sluice/lease.hpp"
+
+namespace sluice::detail {
+
+class LeaseDesk {
+ public:
+  /// How much may be held in all for this request to be granted, and what it is called.
+  struct Share {
+    Word limit;
+    Word tier;
+  };
+
+  /// Throws std::invalid_argument if the name or an option is out of range.
+  LeaseDesk(Store& store, std::string name, const LeaseOptions& options);
+
+  /// Under an id of its own, drawn for it.
+  Lease grant(const Key& key, Share share, Cost weight, std::error_code& error) const noexcept;
+  /// Under this id: if it is live already, that lease.
+  Lease grant(const Key& key, Share share, Cost weight, const LeaseId& id,
+              std::error_code& error) const noexcept;
+  /// A lease that take() was granted in a plan. `details` are those of its step.
+  Lease adopt(const Key& key, Share share, Cost weight, const LeaseId& id, const Decision& decision,
+              std::span<const Word> details, Time asked_at) const;
+
+  [[nodiscard]] Step take(const Key& key, Share share, Cost weight,
+                          const LeaseId& id) const noexcept;
+  [[nodiscard]] Step look(const Key& key, Share share, Cost weight) const noexcept;
+  [[nodiscard]] Step give_back(const Key& key, Word limit, const LeaseId& id) const noexcept;
+  [[nodiscard]] Step extend(const Key& key, Word limit, const LeaseId& id) const noexcept;
+  [[nodiscard]] Step reset(const Key& key, Word limit) const noexcept;
+
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const LeaseOptions& options() const noexcept { return options_; }
+
+ private:
+  enum Seek : Word { fresh_id, known_id };
+
+  [[nodiscard]] Key named(const Key& key) const noexcept {
+    return key.name.empty() ? Key{key.tag, name_} : key;
+  }
+  [[nodiscard]] std::shared_ptr<HeldLease> hold(const Key& key, Share share, Cost weight,
+                                                const LeaseId& id) const;
+  Lease ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
+            std::error_code& error) const;
+
+  Store* store_;
+  std::string name_;
+  LeaseOptions options_;
+};
+
+/// Does `call(error)`, and throws what it leaves in `error`.
+template <class Call>
+auto or_throw(const char* what, Call call) {
+  std::error_code error;
+  auto result = call(error);
+  if (error) throw std::system_error(error, what);
+  return result;
+}
+
+}  // namespace sluice::detail

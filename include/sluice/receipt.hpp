@@ -1,0 +1,47 @@
+// What a store remembers of a plan that carries an id: the answer. For those who write stores.
+// Threading: plain values.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "sluice/plan.hpp"
+
+namespace sluice {
+
+/// The answer to a whole plan in words: the instant, the number of steps, four words of verdict a
+/// step, then the details of all steps.
+class Receipt {
+ public:
+  static constexpr std::size_t max_words = 2 + Plan::max_steps * 4 + Plan::max_steps * max_details;
+
+  /// The words of an answer to so many steps that tell so many details.
+  [[nodiscard]] static constexpr std::size_t words_for(std::size_t steps,
+                                                       std::size_t details) noexcept {
+    return 2 + 4 * steps + details;
+  }
+
+  Receipt() = default;
+  /// Notes an answer.
+  Receipt(Word at, std::span<const Verdict> verdicts, std::span<const Word> details) noexcept;
+  /// Reads one back. Empty if the words are no answer to a plan of these steps.
+  Receipt(std::span<const Word> words, std::span<const Step> steps) noexcept;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return size_ != 0; }
+  [[nodiscard]] std::span<const Word> words() const noexcept { return {words_.data(), size_}; }
+
+  [[nodiscard]] Word at() const noexcept { return words_[0]; }
+  [[nodiscard]] Verdict verdict(std::size_t step) const noexcept {
+    const Word* const first = &words_[2 + 4 * step];
+    return {first[0], first[1], first[2], first[3]};
+  }
+  [[nodiscard]] std::span<const Word> details() const noexcept {
+    return words().subspan(2 + 4 * static_cast<std::size_t>(words_[1]));
+  }
+
+ private:
+  std::array<Word, max_words> words_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace sluice

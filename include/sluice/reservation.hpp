@@ -1,0 +1,45 @@
+// What a limiter granted, in a form that can be given back. A plain value.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "sluice/decision.hpp"
+
+namespace sluice {
+
+/// A grant: now, or at a time ahead. Worked example, 10 a second with burst 5, all spent:
+/// reserve(key, 2, 1s) answers `wait() == 200 ms`; nobody who asks later has an earlier time.
+struct Reservation {
+  Decision decision{};
+  /// Units that are charged; less after some were given back. Zero when refused.
+  Word granted = 0;
+  /// Units that settle() charged beyond it.
+  Word settled = 0;
+  // Where the charge lies, for the limiter that gives it back.
+  Word level = 0;
+  Word stamp = 0;
+
+  Reservation() = default;
+  /// From the answer to a step that reserves: its decision and its own details.
+  Reservation(const Decision& answer, std::span<const Word> details) noexcept : decision(answer) {
+    if (!answer.allowed || details.size() < 3) return;
+    granted = details[0];
+    level = details[1];
+    stamp = details[2];
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return decision.allowed; }
+  /// How long to wait, from decision.at, until the grant's time.
+  [[nodiscard]] Span wait() const noexcept { return decision.retry_after; }
+  /// The grant's time, by the store's clock.
+  [[nodiscard]] Time at() const noexcept { return decision.at + decision.retry_after; }
+};
+
+/// What settle() changed, in whole units.
+struct Settlement {
+  Word given_back = 0;
+  Word charged = 0;  ///< asked for; a debt ends at TokenBucket::longest()
+};
+
+}  // namespace sluice

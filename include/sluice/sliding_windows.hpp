@@ -1,0 +1,124 @@
+// The sliding windows limiter, on any store. See sluice/algorithms/sliding_windows.hpp for the
+// rule.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "sluice/algorithms/sliding_windows.hpp"
+#include "sluice/keyed_limiter.hpp"
+#include "sluice/window_limit.hpp"
+
+namespace sluice {
+
+/// A decision with what remains of each window after it. Decision::part is the window that makes a
+/// refused request wait longest, or of an admitted one that with the least remaining.
+struct WindowsDecision : Decision {
+  std::array<Word, SlidingWindowsRule::max_windows> left{};
+  std::size_t count = 0;
+
+  /// Units, in the order in which the windows were given.
+  [[nodiscard]] std::span<const Word> windows() const noexcept { return {left.data(), count}; }
+};
+
+/// A grant that may lie ahead: if allowed, the request may go at `time`, which is retry_after later
+/// than it was decided.
+struct WindowsReservation : WindowsDecision {
+  Word units = 0;
+  [[nodiscard]] Time time() const noexcept { return at + retry_after; }
+};
+
+/// Limits each key by any number of windows at once, exactly. Immutable: one object serves any
+/// number of threads.
+///
+///     SlidingWindows limit{*store, "partner", {{25, 5s}, {400, 2min}}};
+///     if (const auto d = limit.try_acquire("shop-7"); !d) retry_later(d.retry_after);
+///
+/// A key without a name takes the limiter's. Limiters of the same name on the same store share
+/// their logs. Every form of the call is in KeyedLimiter; those here tell all windows.
+/// REQUIRES: the store outlives the limiter, and the limiter every step it has made.
+class SlidingWindows : public KeyedLimiter<SlidingWindows> {
+ public:
+  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if there are no windows
+  /// or more than SlidingWindowsRule::max_windows, if two have the same span, or if one has a limit
+  /// or a span out of the rule's range; the message names the value and what is allowed.
+  SlidingWindows(Store& store, std::string name, std::vector<WindowLimit> windows);
+  /// The same, for windows in braces.
+  SlidingWindows(Store& store, std::string name, std::initializer_list<WindowLimit> windows)
+      : SlidingWindows(store, std::move(name), std::vector<WindowLimit>(windows)) {}
+
+  using KeyedLimiter::peek;
+  using KeyedLimiter::try_acquire;
+
+  /// As in KeyedLimiter, with every window.
+  WindowsDecision try_acquire(const Key& key, Cost cost = 1) const;
+  WindowsDecision try_acquire(const Key& key, std::error_code& error) const noexcept {
+    return try_acquire(key, 1, error);
+  }
+  WindowsDecision try_acquire(const Key& key, Cost cost, std::error_code& error) const noexcept {
+    return decide_all(take(key, cost), error);
+  }
+  WindowsDecision peek(const Key& key, Cost cost = 1) const;
+  WindowsDecision peek(const Key& key, std::error_code& error) const noexcept {
+    return peek(key, 1, error);
+  }
+  WindowsDecision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+    return decide_all(look(key, cost), error);
+  }
+
+  /// Spends `cost` at the first instant at which all windows admit it, if that is at most
+  /// `max_wait` ahead: then it is allowed, and retry_after says how long to wait. In order of
+  /// arrival: nothing overtakes a reservation, and what remains meanwhile is 0.
+  /// Throws std::system_error; Errc::invalid_argument if max_wait is below zero or above 366 days.
+  WindowsReservation reserve(const Key& key, Cost cost, Span max_wait) const;
+  WindowsReservation reserve(const Key& key, Cost cost, Span max_wait,
+                             std::error_code& error) const noexcept;
+
+  /// Gives a reservation back, once, and says how many units came back: all of them as long as
+  /// they are the newest of the key's log, else none. Later ones were placed behind it, and only
+  /// the end of a log can be taken off without moving the rest.
+  Word cancel(const Key& key, const WindowsReservation& reservation) const;
+  Word cancel(const Key& key, const WindowsReservation& reservation,
+              std::error_code& error) const noexcept;
+
+  /// Gives up to `unused` units of an allowed decision back, as far as they are still the newest
+  /// of the key's log; says how many came back.
+  Word refund(const Key& key, const Decision& grant, Cost unused) const;
+  Word refund(const Key& key, const Decision& grant, Cost unused,
+              std::error_code& error) const noexcept;
+
+  /// Forgets all that the key has spent.
+  void reset(const Key& key) const;
+  void reset(const Key& key, std::error_code& error) const noexcept;
+
+  /// The step that try_acquire() asks, for a plan of several steps; with max_wait, reserve().
+  [[nodiscard]] Step take(const Key& key, Cost cost = 1, Span max_wait = Span{0}) const noexcept;
+  /// The step that peek() asks: in a plan, a condition that charges nothing.
+  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept;
+  /// The step that refund() asks. Its first detail is how many units come back.
+  [[nodiscard]] Step give_back(const Key& key, const Decision& grant, Cost units) const noexcept;
+  /// The step that reset() asks.
+  [[nodiscard]] Step clear(const Key& key) const noexcept;
+
+  [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
+
+  /// What a person would want to know of these windows, one text each: those that can never bind,
+  /// because others always refuse first. Empty if there is nothing.
+  [[nodiscard]] static std::vector<std::string> lint(std::span<const WindowLimit> windows);
+  [[nodiscard]] std::vector<std::string> lint() const { return lint(windows_); }
+
+ private:
+  WindowsDecision decide_all(const Step& step, std::error_code& error) const noexcept;
+  [[nodiscard]] Step step(const Operation& operation, const Key& key,
+                          Arguments args) const noexcept {
+    return {&operation, named(key), args, nullptr, table_};
+  }
+
+  std::vector<WindowLimit> windows_;
+  std::vector<Word> table_;
+  Word least_ = 0;
+  Word longest_ = 0;
+};
+
+}  // namespace sluice

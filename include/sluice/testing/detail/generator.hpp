@@ -1,0 +1,59 @@
+// What the test kit must know of an algorithm to ask its rows anything: how a configuration is
+// drawn, how a call under it, and what can never be admitted. Threading: pure functions.
+#pragma once
+
+#include <vector>
+
+#include "sluice/operation.hpp"
+#include "sluice/rng.hpp"
+
+namespace sluice::testing::detail {
+
+__extension__ typedef __int128 Wide;  // products of words
+
+/// From [1, 2^bits), each length in bits as likely as any other.
+inline Word log_uniform(Rng& rng, unsigned bits) {
+  const auto length = 1 + rng.below(bits);
+  const auto top = std::uint64_t{1} << (length - 1);
+  return static_cast<Word>(top + rng.below(top));
+}
+
+/// A uniform draw from [low, high]. REQUIRES: low <= high, less than 2^63 apart.
+inline Word uniform(Rng& rng, Word low, Word high) {
+  return low + static_cast<Word>(rng.below(static_cast<std::uint64_t>(high - low) + 1));
+}
+
+/// What a limiter keeps for all its calls: all arguments but those of one call, and its table.
+struct Configuration {
+  Arguments args{};
+  std::vector<Word> table{};
+};
+
+/// For rules that spend units which come back with time.
+struct Spender {
+  const Operation* take;  ///< spends; asked for nothing, it admits
+  const Operation* look;  ///< answers the same and changes nothing
+  /// `limit` units, all there for a fresh key; less than one comes back in a day.
+  /// REQUIRES: limit in [1, 2000].
+  Configuration (*frozen)(Word limit);
+  /// Takes an hour or more to recover, and refuses soon.
+  Configuration (*slow)(Rng&);
+  /// Sets the arguments of one call of `take` or `look`: this many units, at once.
+  void (*ask)(Arguments&, Word units);
+  /// The most units that `take` may admit within any `us` microseconds.
+  Wide (*most)(const Configuration&, Word us);
+};
+
+/// How the requests of one kind of rule are drawn.
+struct Generator {
+  StateKind kind;
+  /// Any configuration that the rule accepts, extreme ones as likely as everyday ones.
+  Configuration (*any)(Rng&);
+  /// Makes a configuration's arguments those of one call of `row`, as check() accepts them.
+  void (*draw)(Rng&, const Operation& row, Arguments&);
+  /// Makes them what `row` can never admit, for trial 0, 1, 2...; false past the end.
+  bool (*impossible)(const Operation& row, Arguments&, std::size_t trial);
+  const Spender* spender;  ///< null if the rule spends nothing that comes back with time
+};
+
+}  // namespace sluice::testing::detail

@@ -1,0 +1,123 @@
+// Random requests for fixed windows. Threading: pure functions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "sluice/algorithms/fixed_window.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/testing/detail/generator.hpp"
+
+namespace sluice::testing::detail::fixed_window {
+
+inline constexpr std::size_t cost_at = 7;
+
+inline Configuration even(Word limit, Word width, Word origin) {
+  return {{limit, width, origin}, {}};
+}
+inline Configuration between(Word limit, std::array<Word, FixedWindowRule::boundaries> b) {
+  std::ranges::sort(b);
+  return {{limit, 0, b[0], b[1], b[2], b[3], b[4]}, {}};
+}
+
+/// The calendars begin before the present and go on beyond it, but may have a boundary at hand.
+inline Configuration any(Rng& rng) {
+  const Word limit = rng.below(8) == 0 ? word_limit : log_uniform(rng, 1 + unsigned(rng.below(52)));
+  if (rng.below(3) != 0) {
+    const Word width = rng.below(8) == 0 ? FixedWindowRule::max_width : log_uniform(rng, 50);
+    return even(limit, width, uniform(rng, 0, width - 1));
+  }
+  const Word start = to_word(VirtualClock::default_start);
+  return between(limit,
+                 {log_uniform(rng, 49), start - log_uniform(rng, 45), start + log_uniform(rng, 45),
+                  word_limit - log_uniform(rng, 40), word_limit});
+}
+/// One window for all of time.
+inline Configuration frozen(Word limit) {
+  return between(limit, {0, word_limit, word_limit, word_limit, word_limit});
+}
+inline Configuration slow(Rng& rng) {
+  const Word width = uniform(rng, 3'600'000'000, 3 * Word{3'600'000'000});
+  return even(1 + Word(rng.below(20)), width, uniform(rng, 0, width - 1));
+}
+inline void ask(Arguments& args, Word units) { args[cost_at] = units; }
+
+inline Word draw_cost(Rng& rng, Word limit) {
+  switch (rng.below(6)) {
+    case 0:
+      return 0;
+    case 1:
+      return limit;
+    case 2:
+      return std::min(limit, log_uniform(rng, 52));
+    default:
+      return uniform(rng, 1, std::min<Word>(limit, 3));
+  }
+}
+/// A window of the configuration's, often the one that clocks of tests start in.
+inline void draw_window(Rng& rng, const Arguments& config, Arguments& args) {
+  const Word start = to_word(VirtualClock::default_start);
+  if (config[1] == 0) {
+    const std::size_t i = 2 + rng.below(FixedWindowRule::boundaries - 1);
+    args[1] = config[i];
+    args[2] = config[i + 1];
+  } else {
+    args[1] = std::max<Word>(0, start - (start - config[2]) % config[1]);
+    args[2] = std::min(word_limit, args[1] + config[1]);
+  }
+}
+inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+  const Arguments config = args;
+  const Word limit = config[0];
+  if (&row == &fixed_window_reset) {
+    args = {limit};
+  } else if (&row == &fixed_window_give_back) {
+    args = {limit};
+    draw_window(rng, config, args);
+    args[3] = draw_cost(rng, limit);
+  } else {
+    if (rng.below(16) == 0) args = {limit};  // a calendar that ended in 1970
+    ask(args, draw_cost(rng, limit));
+  }
+}
+inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+  if (trial >= 7) return false;
+  const Word limit = args[0];
+  if (&row == &fixed_window_reset) {
+    constexpr std::array<Word, 7> limits{-1, INT64_MIN,      word_limit + 1, INT64_MAX,
+                                         -7, word_limit * 2, -word_limit};
+    args = {limits[trial]};
+    return true;
+  }
+  const std::array<Word, 3> costs{-1, INT64_MIN, limit + 1};
+  const std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
+  if (&row == &fixed_window_give_back) {
+    args = {limit, 0, 1};
+    if (trial < 3) {
+      args[3] = costs[trial];
+    } else {
+      args[trial % 2 == 0 ? 1 : 2] = wrong[trial - 3];
+      if (args[1] <= args[2] && args[1] >= 0 && args[2] <= word_limit) args[1] = args[2] + 1;
+    }
+    return true;
+  }
+  if (trial < 3) {
+    ask(args, costs[trial]);
+  } else {
+    args[1] = wrong[trial - 3];
+  }
+  return true;
+}
+/// An interval touches one window more than fit into it, and not more than there are.
+inline Wide most(const Configuration& config, Word us) {
+  const Arguments& a = config.args;
+  if (a[1] > 0) return Wide{a[0]} * (us / a[1] + 2);
+  Wide windows = 0;
+  for (std::size_t i = 2; i + 2 < a.size(); ++i) windows += a[i] < a[i + 1] ? 1 : 0;
+  return windows * a[0];
+}
+
+inline constexpr Spender spender{&fixed_window_take, &fixed_window_peek, frozen, slow, ask, most};
+inline constexpr Generator generator{StateKind::fixed_window, any, draw, impossible, &spender};
+
+}  // namespace sluice::testing::detail::fixed_window

@@ -1,0 +1,51 @@
+// Random requests for the shared bucket. Threading: pure functions.
+#pragma once
+
+#include "sluice/algorithms/shared_bucket.hpp"
+#include "sluice/testing/detail/generators/token_bucket.hpp"
+
+namespace sluice::testing::detail::shared_bucket {
+
+/// Nothing is common to all calls but how long a quota is kept: mostly as long as any quota needs.
+inline Configuration any(Rng& rng) {
+  Configuration config;
+  config.args[0] = log_uniform(rng, 52);
+  config.args[3] = SharedBucketRule::max_keep_alive;
+  return config;
+}
+inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+  const Word keep_alive = SharedBucketRule::max_keep_alive;
+  if (row.id != shared_bucket_set.id) {
+    args = {log_uniform(rng, 20),
+            rng.below(3) == 0 ? 0 : log_uniform(rng, rng.below(2) == 0 ? 6 : 30), keep_alive};
+    return;
+  }
+  for (;;) {
+    const Quota quota = random_quota(rng);
+    if (quota.full_after().count() > keep_alive) continue;
+    args = {quota.capacity(), quota.refill(),     quota.period(),
+            keep_alive,       uniform(rng, 0, 3), uniform(rng, 0, 1)};
+    return;
+  }
+}
+inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+  const Word keep_alive = SharedBucketRule::max_keep_alive;
+  if (row.id == shared_bucket_set.id) {
+    args = {10, 1, 100'000, keep_alive, 0, 0};
+    const std::array<std::size_t, 9> places{0, 0, 1, 2, 3, 3, 4, 4, 5};
+    const std::array<Word, 9> values{0, word_limit, 0, -1, 0, 999'999, -1, 4, 2};
+    if (trial >= places.size()) return false;
+    args[places[trial]] = values[trial];
+    return true;
+  }
+  args = {1, 1, keep_alive};
+  const std::array<std::size_t, 6> places{1, 1, 1, 2, 2, 0};
+  const std::array<Word, 6> values{-1, INT64_MIN, word_limit + 1, 0, keep_alive + 1, -1};
+  if (trial >= places.size()) return false;
+  args[places[trial]] = values[trial];
+  return true;
+}
+
+inline constexpr Generator generator{StateKind::shared_bucket, any, draw, impossible, nullptr};
+
+}  // namespace sluice::testing::detail::shared_bucket

@@ -1,0 +1,144 @@
+// Random requests for the token bucket. Threading: pure functions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "sluice/algorithms/token_bucket_spend.hpp"
+#include "sluice/clock.hpp"
+#include "sluice/testing/detail/generator.hpp"
+
+namespace sluice::testing::detail {
+
+/// Any quota that can be built, extreme ones as likely as everyday ones.
+inline Quota random_quota(Rng& rng) {
+  if (rng.below(2) == 0) {
+    const Word rate = log_uniform(rng, 20);
+    return Quota::per_second(rate).burst(log_uniform(rng, 10));
+  }
+  for (;;) {
+    const Word count = log_uniform(rng, 52);
+    const Word period = log_uniform(rng, 52);
+    const Word common = std::gcd(count, period);
+    const Word largest = (word_limit - count / common) / (period / common);
+    if (largest < 1) continue;
+    const auto bits = static_cast<unsigned>(64 - __builtin_clzll(std::uint64_t(largest)));
+    const Word burst = rng.below(4) == 0 ? largest : std::min(largest, log_uniform(rng, bits));
+    return Quota::per(count, Span{period}).burst(burst);
+  }
+}
+
+namespace token_bucket {
+
+inline Configuration pack(const Quota& quota) {
+  Configuration config;
+  sluice::detail::pack(config.args, TokenBucketRule::args(quota, 1));
+  return config;
+}
+/// How tokens come back and since when belongs to a configuration: a key's limiters agree on it.
+/// Words 5 and 6 hold it, in place of which a call has its own; 0 and 0: the plain form.
+inline Configuration any(Rng& rng) {
+  Configuration config = pack(random_quota(rng));
+  Arguments& args = config.args;
+  const Word room = (word_limit - args[0] * args[2]) / args[1];
+  if (rng.below(4) == 0) {
+    args[5] = std::min({room, TokenBucketSpend::max_interval, log_uniform(rng, 40)});
+  }
+  if (rng.below(6) == 0) args[6] = to_word(VirtualClock::default_start) + log_uniform(rng, 38);
+  return config;
+}
+inline Configuration frozen(Word limit) {
+  return pack(Quota::per(1, std::chrono::days{2}).burst(limit));
+}
+inline Configuration slow(Rng& rng) {
+  const auto period = static_cast<Word>(1'000'000 + rng.below(1'000'000'000));
+  const auto burst = static_cast<Word>(3'600'000'000 / period + 1 + Word(rng.below(20)));
+  return pack(Quota::per(1, Span{period}).burst(burst));
+}
+inline void ask(Arguments& args, Word units) { args = {args[0], args[1], args[2], args[3], units}; }
+inline Word draw_cost(Rng& rng, Word capacity) {
+  const auto bits = static_cast<unsigned>(64 - __builtin_clzll(std::uint64_t(capacity)));
+  switch (rng.below(8)) {
+    case 0:
+      return 0;
+    case 1:
+      return capacity;
+    case 2:
+    case 3:
+      return std::min(capacity, log_uniform(rng, bits));
+    default:
+      return uniform(rng, 1, std::min<Word>(capacity, 3));
+  }
+}
+/// The arguments that the rows of the full form share, in place of the plain form's.
+inline void draw_shape(Rng& rng, Arguments& args) {
+  const Word room = (word_limit - args[0] * args[2]) / args[1];
+  const Word interval = std::max<Word>(args[5], 1);
+  const Word longest =
+      std::min({room - interval, TokenBucketSpend::max_longest, log_uniform(rng, 32)});
+  args = {args[0], args[1], args[2], interval, args[6], longest};
+}
+inline void draw_return(Rng& rng, Arguments& args) {
+  const Word cost = draw_cost(rng, args[0]);
+  const Word start = to_word(VirtualClock::default_start);
+  const Word level = rng.below(2) == 0 ? 0 : uniform(rng, 0, args[0] * args[2]);
+  const Word stamp = rng.below(2) == 0 ? 0 : start + log_uniform(rng, 34);
+  args = {args[0], args[1], args[2], args[3], cost, uniform(rng, 0, cost), level, stamp};
+}
+inline void draw(Rng& rng, const Operation& row, Arguments& args) {
+  const Word cost = draw_cost(rng, args[0]);
+  if (row.id <= token_bucket_peek.id) {
+    // Where tokens come otherwise than the plain form knows, it only asks.
+    const bool plain = args[5] <= 1 && args[6] == 0;
+    return ask(args, plain ? cost : 0);
+  }
+  draw_shape(rng, args);
+  if (row.id == token_bucket_give_back.id) return draw_return(rng, args);
+  args[7] = cost;
+  if (row.id == token_bucket_spend_some.id) {
+    args[6] = uniform(rng, 0, cost);
+  } else if (row.id == token_bucket_set.id) {
+    args[6] = uniform(rng, 0, 2);
+    if (rng.below(4) == 0 && args[5] >= args[3] - 1) {
+      args[6] = 3;
+      args[7] = uniform(rng, 0, args[5] - args[3] + 1);
+    }
+  } else {
+    args[6] = uniform(rng, 0, args[5]);
+  }
+}
+inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
+  const Word capacity = args[0];
+  const std::array<Word, 6> costs{-1,         INT64_MIN,      capacity + 1,
+                                  word_limit, word_limit + 1, INT64_MAX};
+  const bool plain = row.id <= token_bucket_peek.id;
+  if (plain) {
+    ask(args, 1);
+  } else {
+    args = {capacity, args[1], args[2], 1};
+  }
+  if (trial < costs.size()) {
+    const Word cost = costs[trial] >= 0 && costs[trial] <= capacity ? capacity + 1 : costs[trial];
+    if (row.id == token_bucket_set.id) {
+      args[6] = cost < 0 ? cost : std::max<Word>(4, cost);
+    } else {
+      args[plain || row.id == token_bucket_give_back.id ? 4 : 7] = cost;
+    }
+    return true;
+  }
+  if (plain || trial > costs.size() + 3) return false;
+  const std::array<std::size_t, 4> places{3, 5, 6, 6};  // interval; the others as the row has them
+  const std::array<Word, 4> values{0, -1, -1, word_limit + 1};
+  args[places[trial - costs.size()]] = values[trial - costs.size()];
+  return true;
+}
+inline Wide most(const Configuration& config, Word us) {
+  return config.args[0] + static_cast<Wide>(us) * config.args[1] / config.args[2];
+}
+
+inline constexpr Spender spender{&token_bucket_take, &token_bucket_peek, frozen, slow, ask, most};
+inline constexpr Generator generator{StateKind::token_bucket, any, draw, impossible, &spender};
+
+}  // namespace token_bucket
+}  // namespace sluice::testing::detail

@@ -1,0 +1,107 @@
+// Checkers of what must come about: hints that hold, and no idling while somebody waits.
+// Threading: pure.
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "sluice/testing/detail/invariants_grants.hpp"
+
+namespace sluice::testing::detail {
+
+/// When a request of this cost was promised to pass, as long as nothing is allowed before.
+using Promises = std::map<Word, Time>;
+
+inline Checked find_broken_promise(const Event& event, Time due) {
+  const std::string who = "a request for " + text(event.cost) + " at " + text(event.at);
+  if (event.allowed && event.at < due) {
+    return Breach{who + " passed, the hint was " + text(due), (due - event.at).count()};
+  }
+  if (!event.allowed && event.at >= due) {
+    return Breach{who + " was refused, the hint was " + text(due),
+                  (event.at + event.retry_after - due).count()};
+  }
+  if (!event.allowed && event.at + event.retry_after != due) {
+    const Span moved = event.at + event.retry_after - due;
+    return Breach{
+        who + " was told " + text(event.at + event.retry_after) + ", the hint was " + text(due),
+        std::abs(moved.count())};
+  }
+  return {};
+}
+
+inline Checked find_hint_breach(std::span<const Event> history, std::size_t* proven) {
+  Promises promises;
+  for (const Event& event : history) {
+    if (const auto found = promises.find(event.cost); found != promises.end()) {
+      const Time due = found->second;
+      if (const Checked broken = find_broken_promise(event, due)) return broken;
+      const bool at_edge = event.at == due || event.at == due - Span{1};
+      if (proven != nullptr && at_edge) ++*proven;
+    }
+    if (event.allowed) {
+      promises.clear();
+      continue;
+    }
+    if (event.retry_after <= Span{0}) {
+      return Breach{"a request for " + text(event.cost) + " was refused at " + text(event.at) +
+                    " without a hint"};
+    }
+    promises.insert_or_assign(event.cost, event.at + event.retry_after);
+  }
+  return {};
+}
+
+/// While callers wait, with G(t) the units granted before t:
+/// for s <= t it must hold that G(t) - G(s) >= rate * (t - s) - burst; all times the period.
+inline Checked find_idle_breach(std::span<const Event> history, Word burst, Word units,
+                                Word period) {
+  std::map<std::size_t, Time> waiting;  // the callers, and since when
+  Exact granted = 0;
+  Exact most = 0;  // of granted * period - units * s, for s since somebody waits
+  Time from{};
+  for (const Event& event : history) {
+    const auto balance = [&] {
+      return granted * period - static_cast<Exact>(units) * to_word(event.at);
+    };
+    if (!waiting.empty()) {
+      const Exact idle = most - balance() - static_cast<Exact>(burst) * period;
+      if (idle >= period) {  // a whole unit, since fractions of one cannot be granted
+        return Breach{"callers waited from " + text(from) + " to " + text(event.at) + ", and " +
+                          text(idle / period) + " units fewer were granted than there were",
+                      static_cast<Word>(idle / period)};
+      }
+    }
+    if (event.allowed) {
+      granted += event.cost;
+      waiting.erase(event.caller);
+    } else {
+      if (waiting.empty()) most = balance();
+      waiting.try_emplace(event.caller, event.at);
+    }
+    if (!waiting.empty() && balance() >= most) {
+      most = balance();
+      from = event.at;
+    }
+  }
+  return {};
+}
+
+inline Checked find_difference(std::span<const Event> a, std::span<const Event> b) {
+  const History left = grants_of(a);
+  const History right = grants_of(b);
+  for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) {
+    const auto tell = [i](const History& grants) {
+      return i < grants.size() ? text(grants[i].cost) + " units at " + text(grants[i].effective)
+                               : std::string("nothing");
+    };
+    const bool same = i < left.size() && i < right.size() && left[i].cost == right[i].cost &&
+                      left[i].effective == right[i].effective;
+    if (same) continue;
+    return Breach{"grant " + std::to_string(i) + " is " + tell(left) + " in one history and " +
+                  tell(right) + " in the other"};
+  }
+  return {};
+}
+
+}  // namespace sluice::testing::detail

@@ -1,0 +1,22 @@
+// Time zones of the IANA database, for calendars. Target sluice::timezone: it needs a standard
+// library that has the database, or else Howard Hinnant's date library, which has the same
+// functions under another name.
+#pragma once
+
+#include <string_view>
+
+#include "sluice/time_zone.hpp"
+
+namespace sluice {
+
+/// A zone by its name in the system's tz database, with every change of its offset from 1970 on
+/// that the database lists: "Europe/Berlin", "UTC". Most systems list changes up to 2037; from
+/// there on the last offset is in force. Takes about a millisecond and reads files: load a zone
+/// once, when the limiter is made. A long-lived process learns of new rules when it loads again.
+/// Thread-safe.
+///
+/// Throws std::invalid_argument, naming the zone, if there is none of that name, and
+/// std::runtime_error if the system has no database.
+[[nodiscard]] TimeZone load_time_zone(std::string_view name);
+
+}  // namespace sluice

@@ -1,0 +1,16 @@
+// How much in how long: what the limiters over windows are built of. A plain value.
+#pragma once
+
+#include "sluice/time.hpp"
+
+namespace sluice {
+
+/// At most `limit` units in any window of `span`. `WindowLimit{300, 60s}`
+struct WindowLimit {
+  Word limit;
+  Span span;
+
+  friend bool operator==(const WindowLimit&, const WindowLimit&) = default;
+};
+
+}  // namespace sluice

@@ -1,0 +1,207 @@
+// The kernel of the leases. Its twins are backends/redis/lua/leases_*.lua: same names, same order,
+// with the members of LeaseBook in their places.
+#include "sluice/algorithms/leases.hpp"
+
+#include "leases_book.hpp"
+
+namespace sluice {
+namespace {
+
+using Rule = LeasesRule;
+
+constexpr Word invalid_argument = -static_cast<Word>(Errc::invalid_argument);
+
+bool valid_limit(Word limit) noexcept { return limit >= 1 && limit <= word_limit; }
+bool valid_ttl(Word ttl) noexcept { return ttl >= Rule::min_ttl && ttl <= Rule::max_ttl; }
+bool valid_tier(Word tier) noexcept { return tier >= 0 && tier <= Rule::max_tier; }
+bool valid_slot(Word slot) noexcept { return slot >= 0 && slot <= Rule::max_holders; }
+bool valid_id(const Word (&id)[3]) noexcept {
+  return id[0] >= 0 && id[0] < word_limit && id[1] >= 0 && id[1] < word_limit && id[2] >= 0 &&
+         id[2] < (Word{1} << 24);
+}
+
+Word check_weight(Word limit, Word weight) noexcept {
+  if (!valid_limit(limit)) return invalid_argument;
+  if (weight < 1) return -static_cast<Word>(Errc::invalid_cost);
+  if (weight > limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
+  return Verdict::allowed;
+}
+
+Word check(const Rule::AcquireArgs& a) noexcept {
+  if (const Word status = check_weight(a.limit, a.weight); status < 0) return status;
+  const bool valid = valid_ttl(a.ttl) && valid_tier(a.tier) && (a.seek == 0 || a.seek == 1);
+  return valid && valid_id(a.id) ? Verdict::allowed : invalid_argument;
+}
+Word check(const Rule::ReleaseArgs& a) noexcept {
+  const bool valid = valid_limit(a.limit) && valid_slot(a.slot);
+  return valid && valid_id(a.id) ? Verdict::allowed : invalid_argument;
+}
+Word check(const Rule::RenewArgs& a) noexcept {
+  const bool valid = valid_limit(a.limit) && valid_ttl(a.ttl) && valid_slot(a.slot);
+  return valid && valid_id(a.id) ? Verdict::allowed : invalid_argument;
+}
+Word check(const Rule::PeekArgs& a) noexcept {
+  if (const Word status = check_weight(a.limit, a.weight); status < 0) return status;
+  return valid_tier(a.tier) ? Verdict::allowed : invalid_argument;
+}
+
+template <class Args>
+Word check_args(const Arguments& args) noexcept {
+  return check(detail::unpack<Args>(args));
+}
+Word check_limit(const Arguments& args) noexcept {
+  return valid_limit(args[0]) ? Verdict::allowed : invalid_argument;
+}
+
+Verdict grant(LeaseBook& book, Lapse lapse, const Rule::AcquireArgs& a, Word now,
+              Effects& effects) noexcept {
+  book.reclaim(lapse);
+  const Word slot = book.pop();
+  const Word expiry = std::min(book.at + a.ttl, word_limit);
+  const LeasePlace place = book.place(expiry, 0);
+  book.head.fence = std::max(book.head.fence + 1, now);
+  if (book.head.fence > word_limit || book.head.used > word_limit - a.weight) book.call_corrupt();
+  const Word words[Rule::record_words]{a.weight, place.before, expiry,  place.after,
+                                       a.id[0],  a.id[1],      a.id[2], book.head.fence};
+  for (Word i = 0; i < Rule::record_words; ++i) book.put(slot, i, words[i]);
+  book.join(slot, place, expiry);
+  book.head.used += a.weight;
+  book.write();
+  for (const Word told : {a.tier, slot, book.head.fence, expiry - book.head.ahead}) {
+    effects.tell(told);
+  }
+  return {Verdict::allowed, book.remaining(lapse, a.limit), 0, book.head.latest - book.base};
+}
+
+}  // namespace
+
+Verdict LeasesRule::acquire(const StateView& state, const RuleRequest& request, Word now,
+                            Effects& effects) noexcept {
+  const auto a = detail::unpack<AcquireArgs>(request.args);
+  if (const Word status = check(a); status < 0) return {status, 0, 0, 0};
+  LeaseBook book(state, now, effects);
+  if (a.seek == 1) {
+    if (const Word slot = book.find(0, a.id); slot != 0) {
+      const LeaseBook::Record known = book.record(slot);
+      for (const Word told : {a.tier, slot, known.fence, known.node.expiry - book.head.ahead}) {
+        effects.tell(told);
+      }
+      return book.granted(book.lapsed(a.limit, 0), a.limit);
+    }
+  }
+  const Lapse lapse = book.lapsed(a.limit, a.weight);
+  if (book.fits(lapse, a.limit, a.weight)) return grant(book, lapse, a, now, effects);
+  for (const Word told : {a.tier, Word{0}, Word{0}, Word{0}}) effects.tell(told);
+  return book.refused(lapse, a.limit, a.weight);
+}
+
+Verdict LeasesRule::release(const StateView& state, const RuleRequest& request, Word now,
+                            Effects& effects) noexcept {
+  const auto a = detail::unpack<ReleaseArgs>(request.args);
+  if (const Word status = check(a); status < 0) return {status, 0, 0, 0};
+  LeaseBook book(state, now, effects);
+  const Lapse lapse = book.lapsed(a.limit, 0);
+  const Word slot = book.find(a.slot, a.id);
+  effects.tell(slot == 0 ? 0 : 1);
+  if (slot == 0) return book.granted(lapse, a.limit);
+  const LeaseBook::Record record = book.record(slot);
+  if (record.node.weight > book.head.used - lapse.weight) book.call_corrupt();
+  if (book.head.first == book.head.tail) {
+    book.clear();
+  } else {
+    book.unlink(slot, record);
+    book.push(slot);
+    book.head.used -= record.node.weight;
+  }
+  book.write();
+  return {Verdict::allowed, book.remaining(lapse, a.limit), 0,
+          std::max(Word{0}, book.head.latest - book.base)};
+}
+
+Verdict LeasesRule::renew(const StateView& state, const RuleRequest& request, Word now,
+                          Effects& effects) noexcept {
+  const auto a = detail::unpack<RenewArgs>(request.args);
+  if (const Word status = check(a); status < 0) return {status, 0, 0, 0};
+  LeaseBook book(state, now, effects);
+  const Lapse lapse = book.lapsed(a.limit, 0);
+  const Word slot = book.find(a.slot, a.id);
+  if (slot == 0) {
+    effects.tell(0);
+    effects.tell(0);
+    return {Verdict::refused, book.remaining(lapse, a.limit), 0, book.reset_after(lapse)};
+  }
+  const LeaseBook::Record record = book.record(slot);
+  const Word expiry = std::max(record.node.expiry, std::min(book.at + a.ttl, word_limit));
+  effects.tell(record.fence);
+  effects.tell(expiry - book.head.ahead);
+  if (expiry == record.node.expiry) return book.granted(lapse, a.limit);
+  const LeasePlace place = book.place(expiry, slot);
+  if (place.after == slot) {
+    book.put(slot, Rule::expiry, expiry);
+  } else {
+    book.unlink(slot, record);
+    book.join(slot, place, expiry);
+    book.put(slot, Rule::next, place.before);
+    book.put(slot, Rule::expiry, expiry);
+    book.put(slot, Rule::prev, place.after);
+  }
+  book.write();
+  return {Verdict::allowed, book.remaining(lapse, a.limit), 0, book.head.latest - book.base};
+}
+
+Verdict LeasesRule::peek(const StateView& state, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept {
+  const auto a = detail::unpack<PeekArgs>(request.args);
+  if (const Word status = check(a); status < 0) return {status, 0, 0, 0};
+  const LeaseBook book(state, now, effects);
+  effects.tell(a.tier);
+  const Lapse lapse = book.lapsed(a.limit, a.weight);
+  return book.fits(lapse, a.limit, a.weight) ? book.granted(lapse, a.limit)
+                                             : book.refused(lapse, a.limit, a.weight);
+}
+
+Verdict LeasesRule::reset(const StateView& state, const RuleRequest& request, Word now,
+                          Effects& effects) noexcept {
+  const Word limit = request.args[0];
+  if (const Word status = check_limit(request.args); status < 0) return {status, 0, 0, 0};
+  LeaseBook book(state, now, effects);
+  if (book.head.slots != 0) {
+    book.clear();
+    book.at = state[1];  // nothing is left that time could pass for
+    book.head.ahead = state[2];
+    book.write();
+  }
+  return {Verdict::allowed, limit, 0, 0};
+}
+
+namespace {
+
+/// The stamp may be ahead of the clock by max_ahead when an expiry is counted from it.
+Word keep_acquired(const Arguments& args) noexcept { return args[2] + Rule::max_ahead; }
+Word keep_renewed(const Arguments& args) noexcept { return args[1] + Rule::max_ahead; }
+/// Nothing is held longer for it.
+Word keep_no_longer(const Arguments& /*args*/) noexcept { return 0; }
+
+constexpr Operation row(std::string_view name, std::uint8_t id, bool writes, std::uint8_t arguments,
+                        decltype(Operation::check) check, decltype(Operation::keep) keep,
+                        decltype(Operation::decide) decide, std::uint8_t details, bool names_part) {
+  return {name,  id,   StateKind::leases, writes, arguments, nullptr,
+          check, keep, nullptr,           decide, details,   names_part};
+}
+
+}  // namespace
+
+constinit const Operation leases_acquire =
+    row("leases.acquire", 32, true, 8, check_args<Rule::AcquireArgs>, keep_acquired, Rule::acquire,
+        4, true);
+constinit const Operation leases_release =
+    row("leases.release", 33, true, 5, check_args<Rule::ReleaseArgs>, keep_no_longer, Rule::release,
+        1, false);
+constinit const Operation leases_renew = row(
+    "leases.renew", 34, true, 6, check_args<Rule::RenewArgs>, keep_renewed, Rule::renew, 2, false);
+constinit const Operation leases_peek = row("leases.peek", 35, false, 3, check_args<Rule::PeekArgs>,
+                                            keep_no_longer, Rule::peek, 1, true);
+constinit const Operation leases_reset =
+    row("leases.reset", 36, true, 1, check_limit, keep_no_longer, Rule::reset, 0, false);
+
+}  // namespace sluice

@@ -1,0 +1,164 @@
+// The kernels of the sliding windows that ask. Their twins are
+// backends/redis/lua/sliding_windows_{take,peek}.lua: same names, same order. Times stay within
+// 2^52 and sums of a time and a span within 2^53.
+#include "sluice/algorithms/sliding_windows.hpp"
+
+#include <algorithm>
+
+#include "src/algorithms/sliding_windows_find.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace sliding_windows;
+using Args = Rule::Args;
+
+/// Makes room at `next`, where the ring is oldest, and lets the assumed units fill it.
+void grow(Effects& effects, const Log& log) noexcept {
+  const Rule::State& head = log.head();
+  if (head.size > head.next) {
+    const auto base = static_cast<std::size_t>(log.base());
+    effects.rotate(base + static_cast<std::size_t>(head.next),
+                   base + static_cast<std::size_t>(head.capacity),
+                   base + static_cast<std::size_t>(log.capacity()));
+  }
+  Word interval = 0;
+  for (Word age = head.size; age < log.total(); ++interval) {
+    const bool last = interval == Rule::max_assumed - 1;
+    const Word end = last ? log.total() : std::min(log.total(), age + head.capacity);
+    write(effects, log, head.next - end, end - age, log.assumed(interval));
+    age = end;
+  }
+}
+
+/// Where the k-th window's edge is after `cost` units more.
+Place moved(const Log& log, const Place& place, Word cost, Word grant) noexcept {
+  const Word count = place.count + cost;
+  if (count <= log.capacity()) return {count, place.before, place.count > 0 ? place.first : grant};
+  const Word kept = log.capacity() - cost;
+  return {log.capacity(), 0, kept > 0 ? log.unit(kept - 1) : grant};
+}
+
+/// Logs `cost` units of the time found.
+void admit(Effects& effects, const Log& log, const Windows& windows, const Finding& found,
+           Word cost, Word at, bool given_up) noexcept {
+  const Rule::State& head = log.head();
+  const bool grows = log.grows();
+  if (grows) grow(effects, log);
+  if (given_up) {
+    const Word later = log.locate({unknown, 0, 0}, at).count;
+    write(effects, log, head.next - later, later, at);
+  }
+  const Word over = std::max(Word{0}, log.total() + cost - log.capacity());
+  const Word assumed = log.total() - head.size;
+  const Word next = head.next + cost;
+  put_head(effects,
+           {at, found.grant, log.capacity(), next < log.capacity() ? next : next - log.capacity(),
+            log.total() + cost - over, std::min(head.dropped - assumed + over, word_limit / 2),
+            log.is_fresh() ? windows.longest : std::min(head.span, windows.longest), head.places});
+  Word known = 0;
+  if (!grows && !given_up) {
+    known = std::min(windows.count, head.places);
+    for (Word k = 0; k < known; ++k) {
+      const Place place = moved(log, found.places[static_cast<std::size_t>(k)], cost, found.grant);
+      const auto index = static_cast<std::size_t>(head_words + place_words * k);
+      effects.put(index, place.count);
+      effects.put(index + 1, place.before);
+      effects.put(index + 2, place.first);
+    }
+  }
+  forget_places(effects, log, known);
+  write(effects, log, head.next, cost, found.grant);
+}
+
+Verdict decide(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
+               bool spends) noexcept {
+  const Args args = args_of<Args>(request.args);
+  if (const Word status = Rule::check(args); status < 0) return failed(status);
+  const Windows windows(request.table);
+  if (!windows.good) return Verdict::failed(Errc::invalid_argument);
+  if (args.cost > windows.least) return Verdict::failed(Errc::cost_exceeds_capacity);
+
+  const Log log(state, windows.most, windows.count);
+  const bool given_up = log.head().stamp > now + Rule::max_ahead;
+  const Word at = given_up ? now : std::max(now, log.head().stamp);
+  Finding found = find(log, windows, args.cost, at, given_up);
+  const Word wait = found.grant == at ? 0 : found.grant - now;
+  const bool allowed = wait <= args.max_wait && found.grant <= word_limit;
+  const Word taken = allowed && spends ? args.cost : 0;
+  if (taken > 0) admit(effects, log, windows, found, taken, at, given_up);
+
+  const Word part = subtract(found, windows, taken);
+  effects.tell(allowed || found.culprit < 0 ? part : found.culprit);
+  tell_left(effects, windows, found);
+  Word newest = given_up ? std::min(log.head().newest, at) : log.head().newest;
+  if (taken > 0) newest = found.grant;
+  const bool queue = newest > at;  // nothing overtakes what is reserved
+  const bool empty = log.total() == 0 && taken == 0;
+  const Word retry = allowed ? wait : std::clamp(wait - args.max_wait, Word{1}, word_limit);
+  return {allowed ? Verdict::allowed : Verdict::refused,
+          queue ? 0 : found.left[static_cast<std::size_t>(part)], retry,
+          empty ? 0 : clear_after(windows, newest, now)};
+}
+
+}  // namespace
+
+Verdict SlidingWindowsRule::take(const StateView& state, const RuleRequest& request, Word now,
+                                 Effects& effects) noexcept {
+  return decide(state, request, now, effects, true);
+}
+
+Verdict SlidingWindowsRule::peek(const StateView& state, const RuleRequest& request, Word now,
+                                 Effects& effects) noexcept {
+  return decide(state, request, now, effects, false);
+}
+
+Word SlidingWindowsRule::check(const Args& args) noexcept {
+  if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
+  if (args.cost > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
+  if (args.max_wait < 0 || args.max_wait > max_ahead_of_time || args.longest < 1 ||
+      args.longest > max_span) {
+    return -static_cast<Word>(Errc::invalid_argument);
+  }
+  return Verdict::allowed;
+}
+
+namespace {
+
+Word check_take(const Arguments& args) noexcept { return Rule::check(args_of<Args>(args)); }
+
+/// The newest unit may lie ahead of the stamp by the wait, and the stamp ahead of the clock.
+Word keep_take(const Arguments& args) noexcept {
+  const auto a = args_of<Args>(args);
+  return a.longest + a.max_wait + Rule::max_ahead;
+}
+
+constexpr auto per_window = Operation::detail_per_window;
+
+}  // namespace
+
+constinit const Operation sliding_windows_take{"sliding_windows.take",
+                                               8,
+                                               StateKind::sliding_windows,
+                                               true,
+                                               4,
+                                               nullptr,
+                                               check_take,
+                                               keep_take,
+                                               nullptr,
+                                               Rule::take,
+                                               per_window,
+                                               true};
+constinit const Operation sliding_windows_peek{"sliding_windows.peek",
+                                               9,
+                                               StateKind::sliding_windows,
+                                               false,
+                                               4,
+                                               nullptr,
+                                               check_take,
+                                               keep_take,
+                                               nullptr,
+                                               Rule::peek,
+                                               per_window,
+                                               true};
+}  // namespace sluice

@@ -1,0 +1,132 @@
+// What the kernels of the sliding windows have in common: the windows of a request, what it finds
+// in each, and the words before the log. Threading: plain values.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "src/algorithms/sliding_windows_log.hpp"
+
+namespace sluice::sliding_windows {
+
+using Window = Rule::Window;
+
+/// The windows of a request.
+struct Windows {
+  std::array<Window, Rule::max_windows> all;
+  Word count = 0;
+  Word least = word_limit;  // the smallest limit
+  Word most = 0;            // the largest
+  Word longest = 0;         // span
+  bool good = true;
+
+  explicit Windows(std::span<const Word> table) noexcept {
+    good = !table.empty() && table.size() % 2 == 0 && table.size() <= 2 * Rule::max_windows;
+    for (std::size_t i = 0; good && i < table.size(); i += 2) {
+      const Window window{table[i], table[i + 1]};
+      good = window.limit >= 1 && window.limit <= Rule::max_limit && window.span >= 1 &&
+             window.span <= Rule::max_span;
+      all[static_cast<std::size_t>(count++)] = window;
+      least = std::min(least, window.limit);
+      most = std::max(most, window.limit);
+      longest = std::max(longest, window.span);
+    }
+  }
+  [[nodiscard]] const Window& operator[](Word k) const noexcept {
+    return all[static_cast<std::size_t>(k)];
+  }
+};
+
+/// What a request finds, window by window.
+struct Finding {
+  std::array<Place, Rule::max_windows> places;
+  std::array<Word, Rule::max_windows> left;  // what remains, before the request
+  Word grant = 0;
+  Word culprit = -1;  // the window that makes it wait longest
+};
+
+/// `at`: the instant that the rule sees. `given_up`: the log lies too far ahead of the clock.
+inline Finding find(const Log& log, const Windows& windows, Word cost, Word at,
+                    bool given_up) noexcept {
+  Finding found;
+  found.grant = given_up || cost == 0 ? at : std::max(at, log.head().newest);
+  Word latest = 0;
+  for (Word k = 0; k < windows.count; ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    const Window& window = windows[k];
+    const Place place = log.locate(log.remembered(k), at - window.span);
+    found.places[i] = place;
+    found.left[i] = std::max(Word{0}, window.limit - place.count);
+    if (given_up) {
+      found.left[i] = std::max(found.left[i], cost);
+    } else if (cost > 0 && place.count + cost > window.limit) {
+      const Word age = window.limit - cost;
+      const Word room = (age == place.count - 1 ? place.first : log.unit(age)) + window.span;
+      if (room > latest) {
+        latest = room;
+        found.culprit = k;
+      }
+    }
+  }
+  found.grant = std::max(found.grant, latest);
+  return found;
+}
+
+/// `count` words of a ring become `value`, from `slot`, which may be below 0, towards newer units.
+inline void write(Effects& effects, Word base, Word capacity, Word slot, Word count,
+                  Word value) noexcept {
+  if (slot < 0) slot += capacity;
+  const Word first = std::min(count, capacity - slot);
+  effects.fill(static_cast<std::size_t>(base + slot), static_cast<std::size_t>(first), value);
+  effects.fill(static_cast<std::size_t>(base), static_cast<std::size_t>(count - first), value);
+}
+inline void write(Effects& effects, const Log& log, Word slot, Word count, Word value) noexcept {
+  write(effects, log.base(), log.capacity(), slot, count, value);
+}
+
+inline void put_head(Effects& effects, const Rule::State& head) noexcept {
+  effects.put(0, head.stamp);
+  effects.put(1, head.newest);
+  effects.put(2, head.capacity);
+  effects.put(3, head.next);
+  effects.put(4, head.size);
+  effects.put(5, head.dropped);
+  effects.put(6, head.span);
+  effects.put(7, head.places);
+}
+
+/// Nothing is known of the places from the k-th.
+inline void forget_places(Effects& effects, const Log& log, Word k) noexcept {
+  if (k >= log.head().places) return;
+  effects.fill(static_cast<std::size_t>(head_words + place_words * k),
+               static_cast<std::size_t>(place_words * (log.head().places - k)), unknown);
+}
+
+/// What remains of each window, once `taken` is taken; the index of the one with the least.
+inline Word subtract(Finding& found, const Windows& windows, Word taken) noexcept {
+  Word part = 0;
+  for (Word k = 0; k < windows.count; ++k) {
+    Word& left = found.left[static_cast<std::size_t>(k)];
+    left = std::max(Word{0}, left - taken);
+    if (left < found.left[static_cast<std::size_t>(part)]) part = k;
+  }
+  return part;
+}
+
+inline void tell_left(Effects& effects, const Windows& windows, const Finding& found) noexcept {
+  for (Word k = 0; k < windows.count; ++k) effects.tell(found.left[static_cast<std::size_t>(k)]);
+}
+
+/// Microseconds from `now` until units up to `newest` have left all windows.
+inline Word clear_after(const Windows& windows, Word newest, Word now) noexcept {
+  return std::clamp(newest + windows.longest - now, Word{0}, word_limit);
+}
+
+template <class T>
+T args_of(const Arguments& a) noexcept {
+  return {a[0], a[1], a[2], a[3]};
+}
+
+constexpr Verdict failed(Word status) noexcept { return {status, 0, 0, 0}; }
+
+}  // namespace sluice::sliding_windows

@@ -1,0 +1,54 @@
+// The calls of the concurrency limiter.
+#include "sluice/concurrency_limiter.hpp"
+
+#include <array>
+#include <stdexcept>
+
+namespace sluice {
+
+ConcurrencyLimiter::ConcurrencyLimiter(Store& store, std::string name, Word limit,
+                                       const LeaseOptions& options)
+    : desk_(store, std::move(name), options), limit_(limit) {
+  if (limit < 1 || limit > word_limit) {
+    throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
+                                std::to_string(limit));
+  }
+}
+
+Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight) const {
+  return detail::or_throw("ConcurrencyLimiter::try_acquire",
+                          [&](auto& error) { return try_acquire(key, weight, error); });
+}
+Lease ConcurrencyLimiter::try_acquire(const Key& key, std::error_code& error) const noexcept {
+  return try_acquire(key, 1, error);
+}
+Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight,
+                                      std::error_code& error) const noexcept {
+  return desk_.grant(key, {limit_, 0}, weight, error);
+}
+Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id) const {
+  return detail::or_throw("ConcurrencyLimiter::try_acquire",
+                          [&](auto& error) { return try_acquire(key, weight, id, error); });
+}
+Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id,
+                                      std::error_code& error) const noexcept {
+  return desk_.grant(key, {limit_, 0}, weight, id, error);
+}
+
+bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
+  return detail::or_throw("ConcurrencyLimiter::release",
+                          [&](auto& error) { return release(key, id, error); });
+}
+bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
+                                 std::error_code& error) const noexcept {
+  std::array<Word, 1> was_live{};
+  decide(store(), give_back(key, id), error, {}, was_live);
+  return !error && was_live[0] == 1;
+}
+
+void ConcurrencyLimiter::reset(const Key& key) const { decide(store(), desk_.reset(key, limit_)); }
+void ConcurrencyLimiter::reset(const Key& key, std::error_code& error) const noexcept {
+  decide(store(), desk_.reset(key, limit_), error);
+}
+
+}  // namespace sluice

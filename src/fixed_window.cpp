@@ -1,0 +1,112 @@
+// The fixed window limiter: sends the windows around the store's time.
+#include "sluice/fixed_window.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace sluice {
+namespace {
+
+constexpr int max_asked = 3;
+
+Decision thrown(const Decision& decision, const std::error_code& error, const char* what) {
+  if (error) throw std::system_error(error, what);
+  return decision;
+}
+
+}  // namespace
+
+FixedWindow::FixedWindow(Store& store, std::string name, detail::Given limit, Calendar calendar)
+    : KeyedLimiter(store, std::move(name)),
+      limit_(0),
+      calendar_(std::move(calendar)),
+      ahead_(std::make_shared<std::atomic<Word>>(0)) {
+  if (!limit.within(1, word_limit)) {
+    const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
+                                             : std::to_string(limit.bits);
+    throw std::invalid_argument("the limit of a window must be 1 to 2^52, got " + shown);
+  }
+  limit_ = limit.word();
+}
+
+Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) const noexcept {
+  Step result{&operation, named(key), {limit_}};
+  Time now{};
+  if (!calendar_.is_even()) {
+    now = std::clamp(store().clock().now() + Span{*ahead_}, Time{}, to_time(word_limit));
+  }
+  std::ranges::copy(calendar_.words(now), result.args.begin() + 1);
+  result.args[7] = cost.value();
+  return result;
+}
+
+Step FixedWindow::give_back(const Key& key, Cost cost, Time taken_at) const noexcept {
+  const Calendar::Window window = calendar_.window(taken_at);
+  return {&fixed_window_give_back,
+          named(key),
+          {limit_, to_word(window.begin), to_word(window.end), cost.value()}};
+}
+
+void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
+  // A question that any clock answers: about windows of one width.
+  const Step question{&fixed_window_peek,
+                      named(key),
+                      {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
+  const Decision answer = decide(store(), question, error);
+  if (!error) *ahead_ = (answer.at - store().clock().now()).count();
+}
+
+void FixedWindow::synchronize(const Key& key) const {
+  std::error_code error;
+  synchronize(key, error);
+  if (error) throw std::system_error(error, "FixedWindow::synchronize");
+}
+
+template <class Ask>
+Decision FixedWindow::ask(const Key& key, Ask plan, std::error_code& error) const noexcept {
+  for (int asked = 1;; ++asked) {
+    const Decision decision = plan(error);
+    if (error != Errc::outside_calendar || asked == max_asked) return decision;
+    std::error_code unknown;
+    synchronize(key, unknown);
+    if (unknown) {
+      error = unknown;
+      return decision;
+    }
+  }
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost,
+                                  std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), take(key, cost), e); }, error);
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
+  std::error_code error;
+  return thrown(try_acquire(key, cost, error), error, "FixedWindow::try_acquire");
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
+                                  std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), Plan(take(key, cost)).once(id), e); },
+      error);
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+  std::error_code error;
+  return thrown(try_acquire(key, cost, id, error), error, "FixedWindow::try_acquire");
+}
+
+Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), look(key, cost), e); }, error);
+}
+
+Decision FixedWindow::peek(const Key& key, Cost cost) const {
+  std::error_code error;
+  return thrown(peek(key, cost, error), error, "FixedWindow::peek");
+}
+
+}  // namespace sluice

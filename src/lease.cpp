@@ -1,0 +1,235 @@
+// Leases in the hands of their holders.
+#include "sluice/lease.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <stdexcept>
+
+#include "sluice/lease_desk.hpp"
+#include "sluice/lease_renewer.hpp"
+
+namespace sluice {
+namespace {
+
+void put_id(Word* words, const LeaseId& id) noexcept {
+  constexpr std::uint64_t low_40 = (std::uint64_t{1} << 40) - 1;
+  words[0] = static_cast<Word>(id.high >> 12);
+  words[1] = static_cast<Word>((id.high << 40 | id.low >> 24) & (low_40 << 12 | 0xfff));
+  words[2] = static_cast<Word>(id.low & 0xffffff);
+}
+
+constexpr std::size_t told_words = 4;
+
+}  // namespace
+
+LeaseId LeaseId::draw(Rng& rng) {
+  const std::uint64_t high = rng.next();
+  return {high, rng.next()};
+}
+
+namespace detail {
+
+HeldLease::HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms)
+    : store_(store), tag_(key.tag), name_(key.name), id_(id), terms_(terms) {}
+
+void HeldLease::granted(const Decision& decision, std::span<const Word> told,
+                        Time asked_at) noexcept {
+  slot_ = told[1];
+  fence_ = told[2];
+  expires_at_ = told[3];
+  safe_until_ = to_word(asked_at) + std::max(Word{0}, told[3] - to_word(decision.at));
+}
+
+Step HeldLease::renewal() const noexcept {
+  Step step{&leases_renew, key(), {terms_.limit, terms_.ttl, slot_}};
+  put_id(&step.args[3], id_);
+  return step;
+}
+
+Step HeldLease::return_step() const noexcept {
+  Step step{&leases_release, key(), {terms_.limit, slot_}};
+  put_id(&step.args[2], id_);
+  return step;
+}
+
+bool HeldLease::renewed(const Decision& decision, Time asked_at) noexcept {
+  if (!decision.allowed) {
+    lose();
+    return false;
+  }
+  expires_at_ = std::max(expires_at_.load(), to_word(decision.at) + terms_.ttl);
+  safe_until_ = std::max(safe_until_.load(), to_word(asked_at) + terms_.ttl);
+  return is_held();
+}
+
+bool HeldLease::release(Span within, std::error_code& error) noexcept {
+  error.clear();
+  const State was = state_.exchange(State::returned);
+  if (was == State::returned) return false;
+  Word told = 0;
+  const Step step = return_step();
+  decide(store_, within > Span{0} ? Plan(step).within(within) : Plan(step), error, {}, {&told, 1});
+  if (error) state_ = was;
+  return !error && told == 1;
+}
+
+void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
+  if (held->state_.exchange(State::returned) == State::returned) return;
+  try {
+    const Step step = held->return_step();
+    decide_then(held->store_, Plan(step).within(held->terms_.release_within),
+                [held](const std::error_code&, const Decision&) noexcept {});
+  } catch (const std::bad_alloc&) {
+    return;  // the place comes back by the TTL
+  }
+}
+
+bool HeldLease::lost() const noexcept {
+  const State state = state_.load();
+  return state == State::lost || (state == State::held && store_.clock().now() >= safe_until());
+}
+
+bool HeldLease::lose() noexcept {
+  State held = State::held;
+  return state_.compare_exchange_strong(held, State::lost);
+}
+
+LeaseDesk::LeaseDesk(Store& store, std::string name, const LeaseOptions& options)
+    : store_(&store), name_(valid_name(std::move(name))), options_(options) {
+  const Word ttl = options_.ttl.count();
+  if (ttl < LeasesRule::min_ttl || ttl > LeasesRule::max_ttl) {
+    throw std::invalid_argument("LeaseOptions::ttl must be 1000 us to 1099511627776 us, got " +
+                                std::to_string(ttl) + " us");
+  }
+  if (options_.release_within <= Span{0}) {
+    throw std::invalid_argument("LeaseOptions::release_within must be 1 us or more, got " +
+                                std::to_string(options_.release_within.count()) + " us");
+  }
+}
+
+std::shared_ptr<HeldLease> LeaseDesk::hold(const Key& key, Share share, Cost weight,
+                                           const LeaseId& id) const {
+  return std::make_shared<HeldLease>(
+      *store_, named(key), id,
+      HeldLease::Terms{share.limit, weight.value(), options_.ttl.count(), options_.release_within});
+}
+
+Lease LeaseDesk::ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
+                     std::error_code& error) const {
+  auto held = hold(key, share, weight, id);  // the memory first: afterwards nothing may fail
+  Step step = take(held->key(), share, weight, id);
+  step.args[4] = seek;
+  std::array<Word, told_words> told{};
+  const Time asked_at = store_->clock().now();
+  const Decision decision = decide(*store_, step, error, {}, told);
+  if (error || !decision.allowed) return {decision, nullptr};
+  held->granted(decision, told, asked_at);
+  Lease lease(decision, std::move(held));
+  if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
+  return lease;
+}
+
+Lease LeaseDesk::grant(const Key& key, Share share, Cost weight,
+                       std::error_code& error) const noexcept try {
+  Rng& rng = options_.rng != nullptr ? *options_.rng : thread_rng();
+  return ask(key, share, weight, LeaseId::draw(rng), fresh_id, error);
+} catch (const std::system_error& failure) {
+  error = failure.code();
+  return {};
+} catch (...) {  // no memory, or whatever the caller's generator throws
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
+Lease LeaseDesk::grant(const Key& key, Share share, Cost weight, const LeaseId& id,
+                       std::error_code& error) const noexcept try {
+  return ask(key, share, weight, id, known_id, error);
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
+Lease LeaseDesk::adopt(const Key& key, Share share, Cost weight, const LeaseId& id,
+                       const Decision& decision, std::span<const Word> details,
+                       Time asked_at) const {
+  if (details.size() != told_words) {
+    throw std::invalid_argument("adopt: a granted lease has 4 details, got " +
+                                std::to_string(details.size()));
+  }
+  if (!decision.allowed) return {decision, nullptr};
+  auto held = hold(key, share, weight, id);
+  held->granted(decision, details, asked_at);
+  Lease lease(decision, std::move(held));
+  if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
+  return lease;
+}
+
+Step LeaseDesk::take(const Key& key, Share share, Cost weight, const LeaseId& id) const noexcept {
+  Step step{&leases_acquire,
+            named(key),
+            {share.limit, weight.value(), options_.ttl.count(), share.tier, known_id}};
+  put_id(&step.args[5], id);
+  return step;
+}
+Step LeaseDesk::look(const Key& key, Share share, Cost weight) const noexcept {
+  return {&leases_peek, named(key), {share.limit, weight.value(), share.tier}};
+}
+Step LeaseDesk::give_back(const Key& key, Word limit, const LeaseId& id) const noexcept {
+  Step step{&leases_release, named(key), {limit, 0}};
+  put_id(&step.args[2], id);
+  return step;
+}
+Step LeaseDesk::extend(const Key& key, Word limit, const LeaseId& id) const noexcept {
+  Step step{&leases_renew, named(key), {limit, options_.ttl.count(), 0}};
+  put_id(&step.args[3], id);
+  return step;
+}
+Step LeaseDesk::reset(const Key& key, Word limit) const noexcept {
+  return {&leases_reset, named(key), {limit}};
+}
+
+}  // namespace detail
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this != &other) {
+    end();
+    decision_ = other.decision_;
+    held_ = std::move(other.held_);
+  }
+  return *this;
+}
+
+Lease::~Lease() { end(); }
+
+void Lease::end() noexcept {
+  if (!*this) return;
+  if (!held_->store().may_block()) return detail::HeldLease::release_later(held_);
+  std::error_code ignored;  // the place comes back by the TTL
+  held_->release(held_->terms().release_within, ignored);
+}
+
+bool Lease::renew() {
+  return detail::or_throw("Lease::renew", [&](auto& error) { return renew(error); });
+}
+bool Lease::renew(std::error_code& error) noexcept {
+  error.clear();
+  if (!held_ || !held_->is_held()) return false;
+  const Time asked_at = held_->store().clock().now();
+  const Decision decision = decide(held_->store(), held_->renewal(), error);
+  return !error && held_->renewed(decision, asked_at);
+}
+
+bool Lease::release() {
+  return detail::or_throw("Lease::release", [&](auto& error) { return release(error); });
+}
+bool Lease::release(std::error_code& error) noexcept {
+  error.clear();
+  return held_ && held_->release(Span{0}, error);
+}
+
+void Lease::keep_alive(LeaseRenewer& renewer, OnLost on_lost) {
+  if (held_) renewer.keep(held_, std::move(on_lost));
+}
+
+}  // namespace sluice

@@ -1,0 +1,185 @@
+// The sliding windows limiter: checking its windows, and its calls.
+#include "sluice/sliding_windows.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+
+namespace sluice {
+namespace {
+
+using Rule = SlidingWindowsRule;
+
+[[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
+
+/// "5 s", "1500 us"
+std::string text_of(Span span) {
+  const Word us = span.count();
+  if (us % 1'000'000 == 0) return std::to_string(us / 1'000'000) + " s";
+  if (us % 1'000 == 0) return std::to_string(us / 1'000) + " ms";
+  return std::to_string(us) + " us";
+}
+
+void require(const std::vector<WindowLimit>& windows) {
+  if (windows.empty() || windows.size() > Rule::max_windows) {
+    reject("sliding windows: 1 to " + std::to_string(Rule::max_windows) + " windows, got " +
+           std::to_string(windows.size()));
+  }
+  for (std::size_t k = 0; k < windows.size(); ++k) {
+    const auto& [limit, span] = windows[k];
+    const std::string which = "sliding windows: window " + std::to_string(k) + ": ";
+    if (limit < 1 || limit > Rule::max_limit) {
+      reject(which + "the limit must be 1 to " + std::to_string(Rule::max_limit) + ", got " +
+             std::to_string(limit) + (limit > 0 ? "; SlidingCounter takes larger ones" : ""));
+    }
+    if (span.count() < 1 || span.count() > Rule::max_span) {
+      reject(which + "the span must be 1 us to 366 days (" + std::to_string(Rule::max_span) +
+             " us), got " + std::to_string(span.count()) + " us");
+    }
+    const auto twin = std::ranges::find(windows, span, &WindowLimit::span) - windows.begin();
+    if (static_cast<std::size_t>(twin) != k) {
+      reject(which + "the span " + text_of(span) + " is that of window " + std::to_string(twin) +
+             "; each span may stand once");
+    }
+  }
+}
+
+/// An upper bound of what the windows but the k-th admit in its span, by cutting that into windows
+/// of the j-th and a rest.
+std::optional<Word> most_beside(std::span<const WindowLimit> windows, std::size_t k,
+                                std::size_t j) {
+  const Word whole = windows[k].span / windows[j].span;
+  const Span rest = windows[k].span % windows[j].span;
+  Word last = rest.count() > 0 ? windows[j].limit : 0;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    if (i != k && windows[i].span >= rest) last = std::min(last, windows[i].limit);
+  }
+  if (whole > (word_limit - last) / windows[j].limit) return std::nullopt;
+  return whole * windows[j].limit + last;
+}
+
+std::error_code thrown(std::error_code error, const char* where) {
+  if (error) throw std::system_error(error, where);
+  return error;
+}
+
+}  // namespace
+
+SlidingWindows::SlidingWindows(Store& store, std::string name, std::vector<WindowLimit> windows)
+    : KeyedLimiter(store, std::move(name)), windows_(std::move(windows)) {
+  require(windows_);
+  least_ = std::ranges::min(windows_, {}, &WindowLimit::limit).limit;
+  longest_ = std::ranges::max(windows_, {}, &WindowLimit::span).span.count();
+  for (const auto& [limit, span] : windows_) {
+    table_.push_back(limit);
+    table_.push_back(span.count());
+  }
+}
+
+Step SlidingWindows::take(const Key& key, Cost cost, Span max_wait) const noexcept {
+  return step(sliding_windows_take, key, {least_, cost.value(), max_wait.count(), longest_});
+}
+
+Step SlidingWindows::look(const Key& key, Cost cost) const noexcept {
+  return step(sliding_windows_peek, key, {least_, cost.value(), 0, longest_});
+}
+
+Step SlidingWindows::give_back(const Key& key, const Decision& grant, Cost units) const noexcept {
+  const Word time = to_word(grant.at) + grant.retry_after.count();
+  const Word keep = longest_ + Rule::max_ahead + grant.retry_after.count();
+  return step(sliding_windows_give_back, key, {least_, units.value(), time, keep});
+}
+
+Step SlidingWindows::clear(const Key& key) const noexcept {
+  return step(sliding_windows_reset, key, {least_});
+}
+
+WindowsDecision SlidingWindows::decide_all(const Step& step,
+                                           std::error_code& error) const noexcept {
+  std::array<Word, max_details> details{};
+  const std::size_t told = 1 + windows_.size();
+  WindowsDecision result{
+      decide(store(), step, error, {}, std::span(details).first(told)), {}, windows_.size()};
+  if (error) result.count = 0;
+  std::copy_n(details.begin() + 1, result.count, result.left.begin());
+  return result;
+}
+
+WindowsDecision SlidingWindows::try_acquire(const Key& key, Cost cost) const {
+  std::error_code error;
+  const WindowsDecision result = try_acquire(key, cost, error);
+  thrown(error, "SlidingWindows::try_acquire");
+  return result;
+}
+
+WindowsDecision SlidingWindows::peek(const Key& key, Cost cost) const {
+  std::error_code error;
+  const WindowsDecision result = peek(key, cost, error);
+  thrown(error, "SlidingWindows::peek");
+  return result;
+}
+
+WindowsReservation SlidingWindows::reserve(const Key& key, Cost cost, Span max_wait,
+                                           std::error_code& error) const noexcept {
+  const WindowsDecision decision = decide_all(take(key, cost, max_wait), error);
+  return {decision, decision.allowed ? cost.value() : 0};
+}
+
+WindowsReservation SlidingWindows::reserve(const Key& key, Cost cost, Span max_wait) const {
+  std::error_code error;
+  const WindowsReservation result = reserve(key, cost, max_wait, error);
+  thrown(error, "SlidingWindows::reserve");
+  return result;
+}
+
+Word SlidingWindows::refund(const Key& key, const Decision& grant, Cost unused,
+                            std::error_code& error) const noexcept {
+  error.clear();
+  if (!grant.allowed) return 0;
+  std::array<Word, max_details> details{};
+  const std::size_t told = 1 + windows_.size();
+  decide(store(), give_back(key, grant, unused), error, {}, std::span(details).first(told));
+  return error ? 0 : details[0];
+}
+
+Word SlidingWindows::refund(const Key& key, const Decision& grant, Cost unused) const {
+  std::error_code error;
+  const Word units = refund(key, grant, unused, error);
+  thrown(error, "SlidingWindows::refund");
+  return units;
+}
+
+Word SlidingWindows::cancel(const Key& key, const WindowsReservation& reservation,
+                            std::error_code& error) const noexcept {
+  return refund(key, reservation, reservation.units, error);
+}
+
+Word SlidingWindows::cancel(const Key& key, const WindowsReservation& reservation) const {
+  return refund(key, reservation, reservation.units);
+}
+
+void SlidingWindows::reset(const Key& key, std::error_code& error) const noexcept {
+  decide(store(), clear(key), error);
+}
+
+void SlidingWindows::reset(const Key& key) const { decide(store(), clear(key)); }
+
+std::vector<std::string> SlidingWindows::lint(std::span<const WindowLimit> windows) {
+  std::vector<std::string> texts;
+  for (std::size_t k = 0; k < windows.size(); ++k) {
+    for (std::size_t j = 0; j < windows.size(); ++j) {
+      if (j == k) continue;
+      const auto most = most_beside(windows, k, j);
+      if (!most || *most > windows[k].limit) continue;
+      texts.push_back("window " + std::to_string(k) + " (" + std::to_string(windows[k].limit) +
+                      " in " + text_of(windows[k].span) + ") can never bind: window " +
+                      std::to_string(j) + " (" + std::to_string(windows[j].limit) + " in " +
+                      text_of(windows[j].span) + ") admits at most " + std::to_string(*most) +
+                      " in " + text_of(windows[k].span));
+      break;
+    }
+  }
+  return texts;
+}
+
+}  // namespace sluice

@@ -1,0 +1,171 @@
+// One plan over limits of different kinds, and one charge for a request that is asked again: on
+// every store, in virtual time. Threading: single-threaded.
+#include <array>
+
+#include "sluice/receipt.hpp"
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Limits {
+  explicit Limits(Store& store)
+      : user{store, "user", Quota::per_second(1).burst(3)},
+        account{store, "account", {{4, 5s}, {100, 10min}}},
+        jobs{store, "jobs", 2, {.ttl = 30s}},
+        gates{store, "api", {"account"}},
+        scope(gates.scope("account", "acme")) {}
+
+  [[nodiscard]] std::array<Step, 4> steps(const LeaseId& id, Cost cost = 1) const {
+    return {user.take("alice", cost), account.take("acme", cost), jobs.take("acme", id),
+            gates.take(scope)};
+  }
+
+  TokenBucket user;
+  SlidingWindows account;
+  ConcurrencyLimiter jobs;
+  Gates gates;
+  Scope scope;
+};
+
+constexpr std::size_t of_user = 0;
+constexpr std::size_t of_account = 1;
+constexpr std::size_t of_jobs = 2;
+constexpr std::size_t of_gate = 3;
+
+}  // namespace
+
+TEST_CASE("limits of four kinds are one decision: the culprit is named and nobody else is charged",
+          "[composing]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Limits limits(store);
+    const auto ask = [&](std::uint64_t id) { return decide(store, limits.steps({0, id})); };
+    CHECK(ask(1).allowed);
+    CHECK(ask(2).allowed);
+
+    const Decision full = ask(3);  // two jobs run
+    CHECK_FALSE(full.allowed);
+    CHECK(full.step == of_jobs);
+    CHECK(full.retry_after == 30s);
+    CHECK(limits.user.peek("alice").remaining == 1);
+    CHECK(limits.account.peek("acme").remaining == 2);
+
+    CHECK(limits.jobs.release("acme", {0, 1}));
+    CHECK(ask(3).allowed);
+    CHECK(limits.jobs.release("acme", {0, 2}));
+    const Decision spent = ask(4);  // the user's three are gone
+    CHECK(spent.step == of_user);
+    CHECK(spent.retry_after == 1s);
+
+    limits.gates.close(limits.scope, 7s);
+    const Decision closed = ask(4);  // the latest of the hints
+    CHECK(closed.step == of_gate);
+    CHECK(closed.retry_after == 7s);
+    clock.advance(7s - 1us);
+    CHECK(ask(4).step == of_gate);
+    clock.advance(1us);
+    CHECK(ask(4).allowed);
+    CHECK(limits.user.peek("alice").remaining == 2);
+    CHECK(limits.account.peek("acme").remaining == 3);
+    CHECK(limits.jobs.peek("acme").remaining == 0);
+  });
+}
+
+TEST_CASE("a plan's hint is the latest of its hints, and exact", "[composing]") {
+  Random random("a plan's hint is the latest of its hints, and exact");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    const Limits limits(store);
+    std::uint64_t id = 0;
+    std::size_t refused = 0;
+    for (std::size_t i = scaled(300); i > 0; --i) {
+      const auto steps = limits.steps({1, ++id}, 1 + random.below(3));
+      std::array<Decision, 4> each;
+      std::error_code error;
+      const Decision first = decide(store, steps, error, each);
+      REQUIRE_FALSE(error);
+      if (first.allowed) {
+        clock.advance(Span{random.between(0, 2'000'000)});
+        if (random.one_in(3)) limits.jobs.release("acme", {1, id});
+        if (random.one_in(20)) limits.gates.close(limits.scope, Span{random.between(1, 9'000'000)});
+        continue;
+      }
+      ++refused;
+      Span latest{0};
+      for (const Decision& decision : each) {
+        if (!decision.allowed) latest = std::max(latest, decision.retry_after);
+      }
+      CHECK(first.retry_after == latest);
+      clock.advance(first.retry_after - 1us);
+      CHECK_FALSE(decide(store, steps).allowed);
+      clock.advance(1us);
+      // Exact by iteration: a gate that has just opened paces, a lease that expired may be one of
+      // two that are needed.
+      Decision again = decide(store, steps);
+      for (int turn = 0; !again.allowed && turn < 3; ++turn) {
+        clock.advance(again.retry_after);
+        again = decide(store, steps);
+      }
+      CHECK(again.allowed);
+    }
+    CHECK(refused > 10);
+  });
+}
+
+TEST_CASE("a request that is asked again under its id is charged once, in every limit of its plan",
+          "[composing]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Limits limits(store);
+    const RequestId id{7, 9};
+    const auto ask = [&] { return decide(store, Plan(limits.steps({0, 1})).once(id)); };
+    const Decision first = ask();
+    CHECK(first.allowed);
+    clock.advance(300ms);
+    CHECK(ask() == first);
+    CHECK(ask() == first);
+    CHECK(limits.account.peek("acme").remaining == 3);
+    CHECK(limits.jobs.peek("acme").remaining == 1);
+    CHECK(limits.user.peek("alice").remaining == 2);
+    CHECK(decide(store, Plan(limits.steps({0, 2})).once({7, 10})).allowed);
+    CHECK(limits.account.peek("acme").remaining == 2);
+    clock.advance(id_kept_for - 300ms - 1us);
+    CHECK(ask() == first);
+    clock.advance(1us);
+    CHECK(ask().at != first.at);
+  });
+}
+
+TEST_CASE("a refusal is not remembered under an id", "[composing]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket bucket{store, "api", Quota::per_second(1)};
+    CHECK(bucket.try_acquire("alice"));
+    const RequestId id{1, 1};
+    const Decision refused = bucket.try_acquire("alice", 1, id);
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.retry_after == 1s);
+    clock.advance(1s);
+    CHECK(bucket.try_acquire("alice", 1, id).allowed);
+    CHECK(bucket.try_acquire("alice", 1, id).allowed);
+    CHECK_FALSE(bucket.try_acquire("alice").allowed);
+  });
+}
+
+TEST_CASE("a plan of reservations waits for the last of them", "[composing]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlotLock pace{store, "pace", 2s};
+    const SlotLock other{store, "other", 5s};
+    const auto ask = [&] {
+      return decide(store, {pace.take("acme", 1min), other.take("acme", 1min)});
+    };
+    CHECK(ask().retry_after == 0us);
+    CHECK(ask().retry_after == 5s);
+    CHECK(ask().retry_after == 10s);
+    CHECK(ask().allowed);
+  });
+}

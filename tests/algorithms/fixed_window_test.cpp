@@ -1,0 +1,248 @@
+// How fixed and calendar windows behave, in exact integers, on every store.
+// Threading: single-threaded.
+#include "sluice/fixed_window.hpp"
+
+#include <stdexcept>
+
+#include "sluice/virtual_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// 2000-01-01 00:00 UTC, where the clocks of these tests start.
+constexpr Time start = VirtualClock::default_start;
+
+/// UTC+2 in summer; clocks change on 2000-03-26 and 2000-10-29, at 01:00 UTC.
+TimeZone summer_time() {
+  return TimeZone("Summer",
+                  {{Time{}, 1h}, {start + 85 * 24h + 1h, 2h}, {start + 302 * 24h + 1h, 1h}});
+}
+
+/// A store whose clock in this process differs from the one it decides by.
+class Apart final : public Store {
+ public:
+  Apart(Store& store, Span apart) : store_(store), clock_(store.clock().now() + apart) {}
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++asked;
+    store_.execute(plan, std::move(done));
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+  int asked = 0;
+
+ private:
+  Store& store_;
+  VirtualClock clock_;
+};
+
+}  // namespace
+
+TEST_CASE("ten thousand operations a day are spent, and come back at midnight", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const FixedWindow operations(store, "operations", 10'000, Calendar::daily());
+    clock.advance(18h);
+    CHECK(operations.try_acquire("account", 9'999).remaining == 1);
+    CHECK(operations.try_acquire("account").remaining == 0);
+    const Decision refused = operations.try_acquire("account");
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.limit == 10'000);
+    CHECK(refused.retry_after == 6h);
+    CHECK(refused.reset_after == 6h);
+    CHECK(operations.try_acquire("another").remaining == 9'999);
+    clock.advance(6h - 1us);
+    CHECK(operations.try_acquire("account").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(operations.try_acquire("account").remaining == 9'999);
+  });
+}
+
+TEST_CASE("a hint is exact in every kind of window", "[fixed_window][L1]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    int name = 0;
+    for (const Calendar& calendar :
+         {Calendar::every(1s), Calendar::every(1min), Calendar::every(1h),
+          Calendar::every(7us, Time{3us}), Calendar::daily(), Calendar::weekly(),
+          Calendar::monthly(), Calendar::daily(summer_time()), Calendar::monthly(summer_time())}) {
+      clock.set(start + 84 * 24h + 12h + 34min);
+      const FixedWindow window(store, "w" + std::to_string(name++), 3, calendar);
+      REQUIRE(window.try_acquire("k", 2).allowed);
+      const Decision refused = window.try_acquire("k", 2);
+      REQUIRE_FALSE(refused.allowed);
+      CHECK(refused.remaining == 1);
+      CHECK(refused.at + refused.retry_after == calendar.window(refused.at).end);
+      clock.advance(refused.retry_after - 1us);
+      CHECK(window.try_acquire("k", 2).retry_after == 1us);
+      CHECK(window.peek("k", 2).retry_after == 1us);
+      clock.advance(1us);
+      CHECK(window.peek("k", 2).remaining == 3);
+      CHECK(window.try_acquire("k", 2).remaining == 1);
+    }
+  });
+}
+
+TEST_CASE("days of a time zone have 23 and 25 hours", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const FixedWindow window(store, "w", 1, Calendar::daily(summer_time()));
+    const auto day_of = [&](Time midnight) {
+      clock.set(midnight);
+      CHECK(window.try_acquire("k").allowed);
+      return window.try_acquire("k").retry_after;
+    };
+    CHECK(day_of(start + 84 * 24h - 1h) == 24h);
+    CHECK(day_of(start + 85 * 24h - 1h) == 23h);
+    CHECK(day_of(start + 86 * 24h - 2h) == 24h);
+    CHECK(day_of(start + 302 * 24h - 2h) == 25h);
+    CHECK(day_of(start + 303 * 24h - 1h) == 24h);
+  });
+}
+
+TEST_CASE("units that were not needed are given back to their window", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily()}) {
+      const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
+      const Span width = calendar.is_even() ? Span{1min} : Span{24h};
+      const Decision taken = window.try_acquire("k", 8);
+      REQUIRE(taken.allowed);
+      CHECK(window.refund("k", 5, taken).remaining == 7);
+      CHECK(window.peek("k").remaining == 7);
+      std::error_code error;
+      CHECK(window.refund("k", 10, taken, error).remaining == 10);  // no more than is used
+      CHECK_FALSE(window.refund("k", 1, taken, error).allowed);
+      CHECK_FALSE(error);
+      REQUIRE(window.try_acquire("k", 8).allowed);
+      clock.advance(width);
+      CHECK_FALSE(window.refund("k", 5, taken).allowed);  // its window is over
+      REQUIRE(window.try_acquire("k", 8).allowed);
+      CHECK_FALSE(window.refund("k", 5, taken).allowed);
+      CHECK(window.peek("k").remaining == 2);
+      window.refund("k", -1, taken, error);
+      CHECK(error == Errc::invalid_cost);
+      window.refund("k", 11, taken, error);
+      CHECK(error == Errc::cost_exceeds_capacity);
+      CHECK(window.peek("k").remaining == 2);
+    }
+  });
+}
+
+TEST_CASE("a window is reset, and lives as long as it counts", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const FixedWindow window(store, "w", 2, Calendar::every(1min));
+    CHECK(window.try_acquire("k", 2).allowed);
+    window.reset("k");
+    CHECK(window.try_acquire("k", 2).allowed);
+    std::error_code error;
+    window.reset("k", error);
+    CHECK_FALSE(error);
+    CHECK(window.peek("k").remaining == 2);
+    CHECK(window.try_acquire("k", 2).allowed);
+    clock.advance(24h);  // whether or not the state was collected
+    CHECK(window.try_acquire("k", 2).allowed);
+  });
+}
+
+TEST_CASE("a clock that is set back opens no window twice", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const FixedWindow window(store, "w", 3, Calendar::every(1min));
+    clock.set(start + 60s);
+    CHECK(window.try_acquire("k", 3).allowed);
+    clock.set(start + 1s);  // a correction: the stored window goes on
+    CHECK(window.try_acquire("k").retry_after == 119s);
+    clock.set(start - 1h);  // set back: one request, and no more
+    CHECK(window.try_acquire("k").allowed);
+    CHECK(window.try_acquire("k").retry_after == 1min);
+    for (int i = 0; i < 20; ++i) {  // a clock that swings mints nothing
+      clock.set(start - 1h + 1min + (i % 2 == 0 ? 0s : -10s));
+      CHECK(window.try_acquire("k", 3).allowed == (i == 0));
+    }
+  });
+}
+
+TEST_CASE("a limiter whose clock is far from the store's finds the windows by itself",
+          "[fixed_window]") {
+  for_each_store([](Store& direct, VirtualClock& clock) {
+    for (const Span apart : {Span{400 * 24h}, Span{-400 * 24h}}) {
+      Apart store(direct, apart);
+      const FixedWindow days(store, apart > 0s ? "ahead" : "behind", 2, Calendar::daily());
+      std::error_code error;
+      CHECK_FALSE(decide(store, days.take("k"), error).allowed);
+      CHECK(error == Errc::outside_calendar);
+      CHECK(days.try_acquire("k", 2).allowed);
+      CHECK(days.try_acquire("k").retry_after == 24h);
+      CHECK(decide(store, days.take("k"), error).retry_after ==
+            24h);  // and so do steps from now on
+      CHECK_FALSE(error);
+      const int before = store.asked;
+      CHECK(days.peek("k").retry_after == 24h);
+      CHECK(store.asked == before + 1);
+
+      const FixedWindow other(store, "other", 1, Calendar::monthly());
+      other.synchronize("k");
+      CHECK(decide(store, other.look("k"), error).allowed);
+      CHECK(days.try_acquire("new", 1, RequestId{1, 2}).allowed);
+      CHECK(days.try_acquire("new", 1, RequestId{1, 2}).remaining == 1);
+      days.reset("new");
+    }
+    clock.advance(1s);
+  });
+}
+
+TEST_CASE("a cost that can never be admitted is an error and spends nothing", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily()}) {
+      const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 5, calendar);
+      std::error_code error;
+      CHECK_FALSE(window.try_acquire("k", 6, error).allowed);
+      CHECK(error == Errc::cost_exceeds_capacity);
+      CHECK_FALSE(window.try_acquire("k", -1, error).allowed);
+      CHECK(error == Errc::invalid_cost);
+      CHECK_THROWS_AS(window.try_acquire("k", 6), std::system_error);
+      CHECK_THROWS_AS(window.peek("k", -1), std::system_error);
+      CHECK(window.try_acquire("k", 0).remaining == 5);
+      CHECK_FALSE(window.try_acquire("", error).allowed);
+      CHECK(error == Errc::invalid_key);
+      CHECK(window.peek("k", error).remaining == 5);
+    }
+  });
+}
+
+TEST_CASE("a limit that cannot be is refused with the value", "[fixed_window]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const auto refusal = [&](auto limit) {
+    try {
+      (void)FixedWindow(*store, "w", limit, Calendar::daily());
+    } catch (const std::invalid_argument& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing was thrown");
+  };
+  CHECK(refusal(0) == "the limit of a window must be 1 to 2^52, got 0");
+  CHECK(refusal(-3) == "the limit of a window must be 1 to 2^52, got -3");
+  CHECK(refusal(UINT64_MAX) == "the limit of a window must be 1 to 2^52, got 18446744073709551615");
+  CHECK(refusal(word_limit + 1) == "the limit of a window must be 1 to 2^52, got 4503599627370497");
+  CHECK(refusal(word_limit) == "nothing was thrown");
+  static_assert(!std::is_constructible_v<FixedWindow, Store&, std::string, double, Calendar>);
+}
+
+TEST_CASE("a plan over a day and a minute spends of both or of neither", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const FixedWindow minute(store, "minute", 2, Calendar::every(1min));
+    const FixedWindow day(store, "day", 3, Calendar::daily());
+    const auto both = [&] { return decide(store, {minute.take("k"), day.take("k")}); };
+    CHECK(both().allowed);
+    CHECK(both().allowed);
+    const Decision refused = both();
+    CHECK(refused.step == 0);
+    CHECK(refused.retry_after == 1min);
+    CHECK(day.peek("k").remaining == 1);
+    clock.advance(1min);
+    CHECK(both().allowed);
+    CHECK(both().step == 1);
+    CHECK(both().retry_after == 24h - 1min);
+    CHECK(minute.peek("k").remaining == 1);
+  });
+}

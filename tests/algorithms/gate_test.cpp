@@ -1,0 +1,308 @@
+// How gates behave, in exact integers, on every store. Threading: single-threaded.
+#include "sluice/gate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "sluice/token_bucket.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::vector<std::string> kinds{"account", "developer"};
+const GateOptions paced{.cap = 1h, .ramp = 1s, .spacing = 100ms};
+const GateOptions unpaced{.cap = 1h, .ramp = 0s, .spacing = 0s};
+
+std::string refusal(const std::function<void()>& make) {
+  try {
+    make();
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+bool names(const std::string& message, std::string_view part) {
+  INFO(message);
+  CHECK(message.find(part) != std::string::npos);
+  return message.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a shorter closure never shortens a longer one", "[gate][C-080]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const Scope account = gates.scope("account", "1");
+    CHECK(gates.close(account, 30s).allowed);
+    CHECK(gates.close(account, 1s).reset_after == 31s);
+    CHECK(gates.pass(account).retry_after == 30s);
+    clock.advance(29s);
+    CHECK(gates.close(account, 5s).reset_after == 6s);
+    CHECK(gates.pass(account).retry_after == 5s);
+  });
+}
+
+TEST_CASE("a closure of thirty seconds keeps everybody waiting for thirty seconds",
+          "[gate][C-081]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, unpaced);
+    const Gates other_process(store, "adwords", kinds, unpaced);
+    gates.close(gates.scope("account", "1"), 30s);
+    const Scope account = other_process.scope("account", "1");
+    CHECK(other_process.pass(account).retry_after == 30s);
+    clock.advance(30s - 1us);
+    CHECK(other_process.pass(account).retry_after == 1us);
+    clock.advance(1us);
+    CHECK(other_process.pass(account).allowed);
+  });
+}
+
+TEST_CASE("gates are closed and opened by the store's clock alone", "[gate][C-082]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const Scope account = gates.scope("account", "1");
+    const Time now = clock.now();
+    const Decision closed = gates.close(account, 30s);
+    CHECK(closed.at == now);
+    CHECK(gates.pass(account).at == now);
+    // A caller's clock has no way into the step: it says how long, never until when.
+    const Step step = gates.shut(account, 30s);
+    CHECK(std::ranges::all_of(step.args, [](Word word) { return word <= Span{1h}.count(); }));
+    clock.advance(-2h);  // set back: one passes, and the closure counts from the new time
+    CHECK(gates.pass(account).allowed);
+    CHECK(gates.pass(account).retry_after == 30s);
+    clock.advance(30s);
+    CHECK(gates.pass(account).allowed);
+  });
+}
+
+TEST_CASE("a gate closed anew while somebody waits is closed when asked again", "[gate][C-083]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
+    gates.close(scopes[0], 10s);
+    int waits = 0;
+    for (;; ++waits) {
+      const Decision d = gates.pass(scopes);
+      if (d.allowed) break;
+      if (waits == 0) gates.close(scopes[1], 25s);  // another worker is limited meanwhile
+      clock.advance(d.retry_after);
+    }
+    CHECK(waits == 2);
+    CHECK(clock.now() == VirtualClock::default_start + 25s);
+  });
+}
+
+TEST_CASE("a herd that waits for a gate does not pass it at once", "[gate][C-084]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const Scope account = gates.scope("account", "1");
+    gates.close(account, 30s);
+    clock.advance(30s);
+    std::vector<Span> passed;
+    const Time opened = clock.now();
+    while (clock.now() < opened + 1s) {
+      Span next{1s};
+      for (int worker = 0; worker < 20; ++worker) {
+        const Decision d = gates.pass(account);
+        if (d.allowed) {
+          passed.push_back(clock.now() - opened);
+        } else {
+          next = std::min(next, d.retry_after);
+        }
+      }
+      clock.advance(next);
+    }
+    CHECK(passed ==
+          std::vector<Span>{0ms, 100ms, 200ms, 300ms, 400ms, 500ms, 600ms, 700ms, 800ms, 900ms});
+    CHECK(gates.pass(account).remaining == 1);  // the ramp is over
+    CHECK(gates.pass(account).remaining == 1);
+  });
+}
+
+TEST_CASE("no wait is negative, and none means for ever", "[gate][C-085]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const Scope account = gates.scope("account", "1");
+    for (const Span none : {Span{0}, Span{-1}, Span{-1000}, Span::min()}) {
+      CHECK(gates.close(account, none).reset_after == 0s);
+      CHECK(gates.pass(account).allowed);
+    }
+    CHECK(gates.close(account, Span::max()).allowed);  // 292,000 years
+    CHECK(gates.pass(account).retry_after == 1h);
+    for (int i = 0; i < 40; ++i) {
+      const Decision d = gates.pass(account);
+      CHECK(d.retry_after >= 0us);
+      CHECK(d.retry_after <= 1h);
+      CHECK(d.allowed == (d.retry_after == 0us));
+      clock.advance(97s);
+    }
+  });
+}
+
+TEST_CASE("a scope is a kind that is known and an id that is there", "[gate][C-086]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const Gates gates(store, "adwords", kinds, unpaced);
+    CHECK(names(refusal([&] { (void)gates.scope("", "1"); }), "unknown kind of scope \"\""));
+    CHECK(names(refusal([&] { (void)gates.scope("Account", "1"); }),
+                "\"Account\"; there are \"account\", \"developer\""));
+    CHECK(names(refusal([&] { (void)gates.scope("account", ""); }), "got 0 bytes"));
+    CHECK(
+        names(refusal([&] { (void)gates.scope("account", std::string(1 << 20, 'x')); }), "1 MiB"));
+
+    // An account that looks like a token, or like another scope, is none.
+    gates.close(gates.scope("account", "1"), 30s);
+    CHECK_FALSE(gates.pass(gates.scope("account", "1")).allowed);
+    CHECK(gates.pass(gates.scope("developer", "1")).allowed);
+    gates.close(gates.scope("account", "1:developer=2"), 30s);
+    CHECK(gates.pass(gates.scope("developer", "2")).allowed);
+    CHECK(gates.scope("developer", "1").kind() == "developer");
+  });
+}
+
+TEST_CASE("an id that is a secret is stored as a keyed hash", "[gate][C-086]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const GateOptions hashed{
+        .ramp = 0s, .spacing = 0s, .hashed_kinds = {"developer"}, .secret = {1, 2}};
+    const Gates gates(store, "adwords", kinds, hashed);
+    const Scope token = gates.scope("developer", "s3cr3t-t0ken");
+    CHECK(render(token.key()).find("s3cr3t") == std::string::npos);
+    CHECK(render(gates.scope("account", "123").key()) == "{adwords}:account=123");
+    gates.close(token, 30s);
+    CHECK_FALSE(gates.pass(gates.scope("developer", "s3cr3t-t0ken")).allowed);
+    CHECK(gates.pass(gates.scope("developer", "another")).allowed);
+    GateOptions other = hashed;
+    other.secret = {3, 4};
+    CHECK(Gates(store, "adwords", kinds, other).scope("developer", "s3cr3t-t0ken").key() !=
+          token.key());
+  });
+}
+
+TEST_CASE("what becomes of a closure is always told", "[gate][C-087]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const Scope account = gates.scope("account", "1");
+    // What lies under the key is a bucket: neither a closed gate nor silence.
+    const TokenBucket bucket(store, "b", Quota::per_second(1));
+    REQUIRE(bucket.try_acquire(account.key()).allowed);
+    std::error_code error;
+    CHECK_FALSE(gates.close(account, 30s, error).allowed);
+    CHECK(error == Errc::wrong_kind);
+    CHECK(error == Failure::not_executed);
+    CHECK_THROWS_AS(gates.close(account, 30s), std::system_error);
+    CHECK_FALSE(gates.pass(account, error).allowed);
+    CHECK(error == Errc::wrong_kind);
+  });
+}
+
+TEST_CASE("every scope that an upstream limits is closed, whatever else went wrong",
+          "[gate][C-088]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
+    // A list of errors of which two are about rates: each is an own call, whoever asks next waits,
+    // and no wait is longer than the cap.
+    const std::array<std::pair<const Scope*, Span>, 2> errors{
+        {{&scopes[0], 12s}, {&scopes[1], 40 * 24h}}};
+    for (const auto& [scope, span] : errors) CHECK(gates.close(*scope, span).allowed);
+    const Decision d = gates.pass(scopes);
+    CHECK(d.step == 1);
+    CHECK(d.retry_after == 1h);
+    CHECK(gates.pass(scopes[0]).retry_after == 12s);
+  });
+}
+
+TEST_CASE("scopes are read together, and the one that closes longest is named", "[gate][C-089]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const Scope account = gates.scope("account", "1");
+    const Scope developer = gates.scope("developer", "token");
+    gates.close(account, 30s);
+    gates.close(developer, 10s);
+    for (const bool swapped : {false, true}) {
+      const std::array scopes{swapped ? developer : account, swapped ? account : developer};
+      const Decision d = gates.pass(scopes);
+      CHECK_FALSE(d.allowed);
+      CHECK(scopes[d.step].kind() == "account");  // by its wait, not by its name or place
+      CHECK(d.retry_after == 30s);
+    }
+    clock.advance(10s);
+    const std::array scopes{developer, account};
+    CHECK_FALSE(gates.pass(scopes).allowed);
+    CHECK(gates.peek(developer).allowed);  // the refused plan did not use its turn
+    clock.advance(20s - 1us);
+    CHECK(gates.pass(scopes).retry_after == 1us);
+    clock.advance(1us);
+    CHECK(gates.pass(scopes).allowed);
+  });
+}
+
+TEST_CASE("a gate is opened, peeked at and asked for without exceptions", "[gate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, paced);
+    const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
+    std::error_code error;
+    gates.close(scopes[0], 30s, error);
+    CHECK(gates.peek(scopes).retry_after == 30s);
+    CHECK(gates.peek(scopes, error).retry_after == 30s);
+    CHECK(gates.peek(scopes[1], error).allowed);
+    gates.open(scopes[0]);
+    CHECK(gates.pass(scopes, error).remaining == 1);
+    gates.close(scopes[0], 30s);
+    gates.open(scopes[0], error);
+    CHECK(gates.pass(scopes[0], error).remaining == 1);
+    CHECK_FALSE(error);
+    gates.close(scopes[0], 30s);
+    clock.advance(48h);  // whether or not the state was collected
+    CHECK(gates.pass(scopes[0]).remaining == 1);
+  });
+}
+
+TEST_CASE("gates without scopes, with one twice or too many are errors", "[gate]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const Gates gates(store, "adwords", kinds, paced);
+    std::error_code error;
+    CHECK_FALSE(gates.pass(std::span<const Scope>(), error).allowed);
+    CHECK(error == Errc::invalid_plan);
+    const std::vector twice(2, gates.scope("account", "1"));
+    CHECK_FALSE(gates.pass(twice, error).allowed);
+    CHECK(error == Errc::duplicate_key);
+    std::vector<Scope> many;
+    for (int i = 0; i < 17; ++i) many.push_back(gates.scope("account", std::to_string(i)));
+    CHECK_FALSE(gates.pass(many, error).allowed);
+    CHECK(error == Errc::invalid_plan);
+    CHECK_THROWS_AS(gates.peek(many), std::system_error);
+    many.pop_back();
+    CHECK(gates.pass(many, error).allowed);
+  });
+}
+
+TEST_CASE("gates that cannot be are refused with the value", "[gate]") {
+  VirtualClock clock;
+  for_each_store(
+      [](Store& store, VirtualClock& /*clock*/) {
+        const auto make = [&](std::vector<std::string> some, GateOptions options = {}) {
+          return refusal([&] { (void)Gates(store, "g", some, options); });
+        };
+        CHECK(names(make({}), "at least one kind"));
+        CHECK(names(make({"account", ""}), "got \"\""));
+        CHECK(names(make({"a=b"}), "got \"a=b\""));
+        CHECK(names(make({"a", "a"}), "\"a\" occurs twice"));
+        CHECK(names(make({std::string(65, 'k')}), "1 to 64 bytes"));
+        CHECK(names(make({"a"}, {.hashed_kinds = {"b"}}), "hashed kind \"b\""));
+        CHECK(names(make({"a"}, {.cap = 0s}), "cap must be 1 to"));
+        CHECK(names(make({"a"}, {.cap = 366 * 24h}), "cap must be"));
+        CHECK(names(make({"a"}, {.ramp = -1us}), "got -1 us"));
+        CHECK(names(make({"a"}, {.ramp = 25h}), "ramp must be"));
+        CHECK(names(make({"a"}, {.ramp = 1s, .spacing = 2s}), "spacing must be 0 to 1000000 us"));
+        CHECK(names(refusal([&] { (void)Gates(store, "", {"a"}); }), "name"));
+      },
+      Stores::virtual_time);
+}

@@ -1,0 +1,396 @@
+// Leases as their holders see them, on every store in virtual time.
+// Threading: single-threaded but where threads are the subject.
+#include <array>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using sluice::test::for_each_store;
+using sluice::test::Random;
+using sluice::test::Stores;
+
+TEST_CASE("a lease gives its place back however its scope is left", "[leases][C-033]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const ConcurrencyLimiter jobs(store, "jobs", 1);
+    {
+      const Lease lease = jobs.try_acquire("alice");
+      CHECK(lease);
+      CHECK(lease.decision().remaining == 0);
+      CHECK_FALSE(jobs.try_acquire("alice"));
+      CHECK(jobs.try_acquire("bob"));
+    }
+    const auto fail = [&] {
+      const Lease lease = jobs.try_acquire("alice");
+      throw std::runtime_error("the work failed");
+    };
+    CHECK_THROWS_AS(fail(), std::runtime_error);
+    Lease lease = jobs.try_acquire("alice");
+    Lease moved = std::move(lease);
+    CHECK_FALSE(lease);  // NOLINT: what it is after a move is the claim
+    lease = std::move(moved);
+    CHECK(lease);
+    CHECK(lease.release());
+    CHECK_FALSE(lease);
+    CHECK(jobs.peek("alice").remaining == 1);
+  });
+}
+
+TEST_CASE("double, late and foreign returns change nothing", "[leases][C-033]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 10s});
+    const ConcurrencyLimiter others(store, "others", 2, {.ttl = 10s});
+    Lease first = jobs.try_acquire("alice");
+    Lease second = jobs.try_acquire("alice");
+    const LeaseId id = first.id();
+    CHECK_FALSE(jobs.release("bob", id));
+    CHECK_FALSE(others.release("alice", id));
+    CHECK_FALSE(jobs.release("alice", LeaseId{1, 2}));
+    CHECK(jobs.peek("alice").remaining == 0);
+    CHECK(first.release());
+    CHECK_FALSE(first.release());
+    CHECK_FALSE(jobs.release("alice", id));
+    CHECK(jobs.peek("alice").remaining == 1);
+    clock.advance(10s);
+    CHECK(second.lost());
+    const Lease next = jobs.try_acquire("alice", 2);
+    CHECK(next);
+    CHECK_FALSE(second.release());
+    CHECK(jobs.peek("alice").remaining == 0);
+    CHECK(jobs.release("alice", next.id()));
+  });
+}
+
+TEST_CASE("those around a returned lease still lapse in their order", "[leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 10s});
+    Lease first = jobs.try_acquire("alice");
+    clock.advance(1s);
+    Lease middle = jobs.try_acquire("alice");
+    clock.advance(1s);
+    Lease last = jobs.try_acquire("alice");
+    CHECK(middle.release());
+    CHECK(jobs.peek("alice").remaining == 1);
+    clock.advance(9'500ms);
+    CHECK(jobs.peek("alice").remaining == 2);
+    Lease next = jobs.try_acquire("alice");
+    CHECK(last.release());
+    CHECK(next.release());
+    CHECK(jobs.peek("alice").remaining == 3);
+  });
+}
+
+TEST_CASE("an id that is asked for again is one lease, not two", "[leases][C-030]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    Random random("an id that is asked for again is one lease, not two");
+    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 10s, .rng = &random});
+    const LeaseId id = LeaseId::draw(random);
+    Lease lease = jobs.try_acquire("alice", 1, id);
+    std::vector<Lease> silent;
+    for (int i = 0; i < 5; ++i) {
+      clock.advance(1s);
+      Lease again = jobs.try_acquire("alice", 1, id);
+      CHECK(again);
+      CHECK(again.fence() == lease.fence());
+      CHECK(again.expires_at() == lease.expires_at());
+      CHECK(again.decision().remaining == 1);
+      if (i < 4) {
+        silent.push_back(std::move(again));
+      } else {
+        CHECK(again.release());
+      }
+    }
+    CHECK(jobs.peek("alice").remaining == 2);
+    CHECK_FALSE(lease.release());
+  });
+}
+
+TEST_CASE("ids use all of their 128 bits", "[leases][C-030]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const ConcurrencyLimiter jobs(store, "jobs", 200);
+    std::vector<Lease> leases;
+    leases.push_back(jobs.try_acquire("alice", 1, LeaseId{}));
+    for (unsigned bit = 0; bit < 128; ++bit) {
+      const std::uint64_t one = std::uint64_t{1} << bit % 64;
+      leases.push_back(jobs.try_acquire("alice", 1, bit < 64 ? LeaseId{one, 0} : LeaseId{0, one}));
+    }
+    CHECK(jobs.peek("alice").remaining == 200 - 129);
+  });
+}
+
+TEST_CASE("leases live and expire by the store's clock, wherever a client's stands",
+          "[leases][C-031][C-035]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 60s});
+    Lease first = jobs.try_acquire("alice");
+    Lease second = jobs.try_acquire("alice");
+    CHECK(first.expires_at() == clock.now() + 60s);
+    // A holder that was held up for long before it asked has a whole TTL from the grant on.
+    clock.advance(59s);
+    CHECK(first.renew());
+    CHECK(first.expires_at() == clock.now() + 60s);
+    clock.advance(1s);
+    const Lease third = jobs.try_acquire("alice");
+    CHECK(third);
+    CHECK(third.expires_at() == clock.now() + 60s);
+    CHECK_FALSE(jobs.try_acquire("alice"));
+    CHECK_FALSE(first.lost());
+    CHECK(second.lost());
+  });
+}
+
+TEST_CASE("places of the dead are back within the TTL, and a key that nobody uses is gone",
+          "[leases][C-032]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 20, {.ttl = 10s});
+    std::vector<Lease> living;
+    std::vector<std::unique_ptr<Lease>> dead;
+    for (int i = 0; i < 20; ++i) living.push_back(jobs.try_acquire("alice"));
+    for (int second = 0; second < 20; ++second) {
+      // One dies each second; the others renew each second.
+      dead.push_back(std::make_unique<Lease>(std::move(living.back())));
+      living.pop_back();
+      for (Lease& lease : living) REQUIRE(lease.renew());
+      clock.advance(1s);
+      // The first two were last heard of at 0 s, the others a second apart.
+      const Word back = second + 1 < 10 ? 0 : second + 1 - 8;
+      CHECK(jobs.peek("alice").remaining == back);
+    }
+    clock.advance(10s);
+    CHECK(jobs.peek("alice").remaining == 20);
+    CHECK(jobs.peek("alice").reset_after == 0us);
+    for (auto& lease : dead) CHECK_FALSE(lease->release());
+  });
+}
+
+TEST_CASE("a holder that stood still is told, and its fence is refused downstream",
+          "[leases][C-034]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 10s});
+    Word highest = 0;  // what the thing that is protected has seen
+    const auto write = [&](const Lease& lease) {
+      if (lease.fence() < highest) return false;
+      highest = lease.fence();
+      return true;
+    };
+    LeaseRenewer renewer(clock);
+    Lease first = jobs.try_acquire("alice");
+    std::optional<LeaseId> told;
+    first.keep_alive(renewer, [&](const LeaseId& id) { told = id; });
+    CHECK(write(first));
+    clock.advance(11s);  // the whole process was stopped: nobody renewed
+    Lease second = jobs.try_acquire("alice");
+    REQUIRE(second);
+    CHECK(second.fence() > first.fence());
+    CHECK(write(second));
+    CHECK(first.lost());
+    CHECK_FALSE(write(first));
+    renewer.renew_due();
+    CHECK(told == first.id());
+    CHECK(renewer.size() == 0);
+    CHECK_FALSE(first.release());
+    CHECK_FALSE(jobs.try_acquire("alice"));
+    CHECK(second.renew());
+  });
+}
+
+TEST_CASE("fences rise over all holders, also after the key was forgotten", "[leases][C-034]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 1s});
+    Word last = 0;
+    for (int i = 0; i < 20; ++i) {
+      Lease lease = jobs.try_acquire("alice");
+      CHECK(lease.fence() > last);
+      last = lease.fence();
+      if (i % 5 == 4) clock.advance(1h);
+      if (i == 12) jobs.reset("alice");
+    }
+  });
+}
+
+TEST_CASE("a renewer keeps leases alive at a third of their TTL", "[leases][C-034]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    LeaseRenewer renewer(clock);
+    int lost = 0;
+    const ConcurrencyLimiter jobs(
+        store, "jobs", 2,
+        {.ttl = 9s, .renewer = &renewer, .on_lost = [&](const LeaseId&) { ++lost; }});
+    CHECK(renewer.renew_due() == Time::max());
+    Lease first = jobs.try_acquire("alice");
+    Lease second = jobs.try_acquire("alice");
+    for (int i = 0; i < 20; ++i) {
+      const Time due = renewer.renew_due();
+      CHECK(due == clock.now() + 3s);
+      clock.set(due);
+    }
+    CHECK_FALSE(jobs.try_acquire("alice"));
+    CHECK_FALSE(first.lost());
+    CHECK(second.release());
+    renewer.renew_due();
+    CHECK(renewer.size() == 1);
+    jobs.reset("alice");
+    clock.advance(3s);
+    CHECK(renewer.renew_due() == Time::max());
+    CHECK(lost == 1);
+    CHECK(first.lost());
+  });
+}
+
+TEST_CASE("a renewer renews on a thread of its own", "[leases]") {
+  const auto store = make_memory_store();
+  LeaseRenewer renewer(store->clock());
+  renewer.start();
+  std::atomic<bool> lost{false};
+  const ConcurrencyLimiter jobs(*store, "jobs", 1,
+                                {.ttl = 30ms, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
+                                   lost = true;
+                                   lost.notify_all();
+                                 }});
+  Lease lease = jobs.try_acquire("alice");
+  const Time first_expiry = lease.expires_at();
+  while (lease.expires_at() == first_expiry) std::this_thread::yield();
+  CHECK_FALSE(lost);
+  jobs.reset("alice");
+  lost.wait(false);
+  CHECK(lease.lost());
+  renewer.stop();
+}
+
+TEST_CASE("a lease that was adopted late is lost when its place is", "[leases][C-034]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 10s});
+    const LeaseId id{0, 1};
+    const Time asked_at = clock.now();
+    std::array<Word, ConcurrencyLimiter::details> told{};
+    std::error_code error;
+    const Decision granted = decide(store, jobs.take("a", id), error, {}, told);
+    clock.advance(8s);
+    const Lease lease = jobs.adopt("a", id, 1, granted, told, asked_at);
+    CHECK_FALSE(lease.lost());
+    clock.advance(2s);
+    CHECK(lease.lost());
+    CHECK(jobs.try_acquire("a"));
+  });
+}
+
+TEST_CASE("a lease is granted in one plan with other limits, and adopted from it", "[leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    Random random("a lease is granted in one plan with other limits, and adopted from it");
+    const TokenBucket bucket(store, "bucket", Quota::per_hour(1));
+    const ConcurrencyLimiter everyone(store, "everyone", 2, {.ttl = 10s});
+    const Key key{"alice", "everyone"};
+    std::array<Decision, 2> each;
+    std::array<Word, ConcurrencyLimiter::details> told{};
+    const auto ask = [&](const LeaseId& id) {
+      const std::array steps{bucket.take("alice"), everyone.take(key, id)};
+      std::error_code error;
+      const Decision decision = decide(store, steps, error, each, told);
+      CHECK_FALSE(error);
+      return decision;
+    };
+    const LeaseId id = LeaseId::draw(random);
+    REQUIRE(ask(id));
+    Lease lease = everyone.adopt(key, id, 1, each[1], told, clock.now());
+    CHECK(lease);
+    CHECK(lease.expires_at() == clock.now() + 10s);
+    const Decision refused = ask(LeaseId::draw(random));
+    CHECK_FALSE(refused);
+    CHECK(refused.step == 0);
+    CHECK(everyone.peek(key).remaining == 1);
+    CHECK(lease.renew());
+    CHECK(lease.release());
+    CHECK(everyone.peek(key).remaining == 2);
+    CHECK_THROWS_AS(everyone.adopt(key, id, 1, each[1], std::span(told).first(2), clock.now()),
+                    std::invalid_argument);
+  });
+}
+
+TEST_CASE("weights count, and a changed limit grants nothing until there is room", "[leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter wide(store, "jobs", 10, {.ttl = 10s});
+    const ConcurrencyLimiter narrow(store, "jobs", 4, {.ttl = 10s});
+    Lease heavy = wide.try_acquire("alice", 7);
+    clock.advance(1s);
+    Lease light = wide.try_acquire("alice", 3);
+    CHECK_FALSE(wide.try_acquire("alice"));
+    CHECK(narrow.peek("alice").retry_after == 9s);
+    CHECK(narrow.peek("alice", 2).retry_after == 10s);
+    CHECK(narrow.peek("alice").remaining == 0);
+    CHECK(light.release());
+    CHECK_FALSE(narrow.try_acquire("alice"));
+    CHECK(heavy.release());
+    CHECK(narrow.try_acquire("alice", 4));
+  });
+}
+
+TEST_CASE("what can never be granted is an error, and options out of range do not construct",
+          "[leases]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const ConcurrencyLimiter jobs(store, "jobs", 3);
+    std::error_code error;
+    CHECK_FALSE(jobs.try_acquire("alice", 4, error));
+    CHECK(error == Errc::cost_exceeds_capacity);
+    CHECK_FALSE(jobs.try_acquire("alice", 0, error));
+    CHECK(error == Errc::invalid_cost);
+    CHECK_FALSE(jobs.try_acquire("alice", -1, error));
+    CHECK(error == Errc::invalid_cost);
+    CHECK_FALSE(jobs.try_acquire("", error));
+    CHECK(error == Errc::invalid_key);
+    CHECK_THROWS_AS(jobs.try_acquire("alice", 4), std::system_error);
+    const TokenBucket bucket(store, "jobs", Quota::per_hour(1));
+    REQUIRE(bucket.try_acquire("bob"));
+    CHECK_FALSE(jobs.try_acquire("bob", error));
+    CHECK(error == Errc::wrong_kind);
+    CHECK(jobs.peek("alice").remaining == 3);
+
+    const auto make = [&](Word limit, const LeaseOptions& options) {
+      return ConcurrencyLimiter(store, "jobs", limit, options);
+    };
+    CHECK_THROWS_AS(make(0, {}), std::invalid_argument);
+    CHECK_THROWS_AS(make(-1, {}), std::invalid_argument);
+    CHECK_THROWS_AS(make(word_limit + 1, {}), std::invalid_argument);
+    CHECK_THROWS_AS(make(1, {.ttl = 999us}), std::invalid_argument);
+    CHECK_THROWS_AS(make(1, {.ttl = Span{LeasesRule::max_ttl + 1}}), std::invalid_argument);
+    CHECK_THROWS_AS(make(1, {.release_within = 0us}), std::invalid_argument);
+    CHECK_NOTHROW(make(word_limit, {.ttl = Span{LeasesRule::max_ttl}}));
+    CHECK_THROWS_AS(ConcurrencyLimiter(store, "", 1), std::invalid_argument);
+  });
+}
+
+TEST_CASE("threads never hold more than the limit at once", "[leases]") {
+  const auto store = make_memory_store();
+  const ConcurrencyLimiter jobs(*store, "jobs", 3);
+  std::atomic<int> inside{0};
+  std::atomic<int> grants{0};
+  std::atomic<int> refusals{0};
+  std::atomic<bool> broken{false};
+  const int rounds = static_cast<int>(sluice::test::scaled(20'000, 2'000));
+  const auto work = [&] {
+    for (int i = 0; i < rounds; ++i) {
+      const Lease one = jobs.try_acquire("alice");
+      const Lease two = jobs.try_acquire("alice");
+      const int mine = (one ? 1 : 0) + (two ? 1 : 0);
+      if ((inside += mine) > 3) broken = true;
+      inside -= mine;
+      grants += mine;
+      refusals += 2 - mine;
+      if (i % 64 == 0) std::this_thread::yield();
+    }
+  };
+  {
+    const Lease held = jobs.try_acquire("alice", 1);
+    inside = 1;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back(work);
+  }
+  CHECK_FALSE(broken);
+  CHECK(grants > 0);
+  CHECK(grants + refusals == 6 * rounds);
+  CHECK(jobs.peek("alice").remaining == 3);
+}

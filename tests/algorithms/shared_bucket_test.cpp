@@ -1,0 +1,157 @@
+// The shared bucket's behaviour, in exact integers, on every store.
+// Threading: single-threaded.
+#include "sluice/shared_bucket.hpp"
+
+#include <stdexcept>
+
+#include "sluice/token_bucket.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::error_code error_of(const auto& call) {
+  std::error_code error;
+  call(error);
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("without a quota a key is not configured, and the first quota wins", "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedBucket bucket(store, "b");
+    CHECK(error_of([&](auto& e) { bucket.try_acquire("a", 1, e); }) == Errc::not_configured);
+    CHECK(error_of([&](auto& e) { bucket.peek("a", 0, e); }) == Errc::not_configured);
+    CHECK_FALSE(bucket.read("a").has_value());
+    CHECK(bucket.try_set("a", Quota::per_second(10).burst(5)).changed);
+    const auto second = bucket.try_set("a", Quota::per_second(99));
+    CHECK_FALSE(second.changed);
+    CHECK(second.version == 1);
+    const auto setting = bucket.read("a");
+    REQUIRE(setting.has_value());
+    CHECK(setting->quota == Quota::per_second(10).burst(5));
+    CHECK(setting->version == 1);
+    CHECK(setting->decision.remaining == 5);
+    const Decision d = bucket.try_acquire("a", 2);
+    CHECK(d.remaining == 3);
+    CHECK(d.limit == 5);
+  });
+}
+
+TEST_CASE("it decides as a token bucket of the same quota does", "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Quota quota = Quota::per(7, 3s).burst(5);
+    const SharedBucket shared(store, "shared");
+    const TokenBucket own(store, "own", quota);
+    shared.set("a", quota);
+    for (int i = 0; i < 60; ++i) {
+      const Word cost = 1 + i % 3;
+      Decision a = shared.try_acquire("a", cost);
+      CHECK(a == own.try_acquire("a", cost));
+      CHECK(shared.peek("a", cost) == own.peek("a", cost));
+      clock.advance(i == 40 ? Span{-20s} : i == 50 ? Span{-2h} : Span{123'457 * (i % 5)});
+    }
+  });
+}
+
+TEST_CASE("a new quota counts at once for everybody", "[shared_bucket][C-056]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket here(store, "b");
+    const SharedBucket there(store, "b");
+    here.set("a", Quota::per_second(3));
+    CHECK(there.try_acquire("a", 3).allowed);
+    CHECK(here.set("a", Quota::per_second(10), Inheritance::additive).version == 2);
+    CHECK(there.try_acquire("a").remaining == 6);
+    CHECK(there.try_acquire("a", 6).allowed);
+    here.set("a", Quota::per_second(3), Inheritance::as_is);
+    CHECK_FALSE(there.try_acquire("a").allowed);  // and not three more
+    clock.advance(334ms);
+    CHECK(there.try_acquire("a").allowed);
+  });
+}
+
+TEST_CASE("what is taken over from the old quota is as stated", "[shared_bucket]") {
+  struct Case {
+    Word burst, spent, next_burst;
+    Inheritance how;
+    Word free;  // negative: so many tokens must come back before the first is there
+  };
+  const std::vector<Case> cases{
+      {10, 4, 20, Inheritance::as_is, 6},         {10, 4, 5, Inheritance::as_is, 5},
+      {10, 4, 20, Inheritance::proportional, 12}, {10, 4, 5, Inheritance::proportional, 3},
+      {10, 4, 7, Inheritance::proportional, 4},   {10, 4, 20, Inheritance::additive, 16},
+      {10, 4, 5, Inheritance::additive, 1},       {10, 8, 5, Inheritance::additive, -3},
+      {10, 4, 20, Inheritance::reset, 16},        {10, 4, 5, Inheritance::reset, 5},
+      {10, 8, 5, Inheritance::reset, 2},          {10, 4, 10, Inheritance::reset, 6},
+  };
+  for_each_store([&](Store& store, VirtualClock&) {
+    const SharedBucket bucket(store, "b");
+    int number = 0;
+    for (const Case& c : cases) {
+      const std::string tag = "key " + std::to_string(number++);
+      INFO(tag);
+      bucket.set(tag, Quota::per_second(10).burst(c.burst));
+      CHECK(bucket.try_acquire(tag, c.spent).allowed);
+      bucket.set(tag, Quota::per_second(10).burst(c.next_burst), c.how);
+      const Decision d = bucket.peek(tag);
+      CHECK(d.remaining == std::max<Word>(0, c.free));
+      if (c.free <= 0) CHECK(d.retry_after == 100ms * (1 - c.free));
+    }
+  });
+}
+
+TEST_CASE("a quota that went down and up again does not bring back what was spent",
+          "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b");
+    bucket.set("a", Quota::per_second(1).burst(10));
+    CHECK(bucket.try_acquire("a", 10).allowed);
+    bucket.set("a", Quota::per_second(1).burst(1), Inheritance::as_is);
+    clock.advance(1s);
+    CHECK(bucket.peek("a").remaining == 1);
+    bucket.set("a", Quota::per_second(1).burst(10), Inheritance::reset);
+    CHECK(bucket.peek("a").remaining == 1);
+    clock.advance(9s);
+    CHECK(bucket.peek("a").remaining == 10);
+  });
+}
+
+TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before",
+          "[shared_bucket][C-051]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b", 1h);
+    bucket.set("a", Quota::per_second(1));
+    clock.advance(50min);
+    CHECK(bucket.try_acquire("a").allowed);
+    clock.advance(1h - 1us);
+    CHECK(bucket.peek("a").allowed);
+    clock.advance(1us);
+    CHECK(error_of([&](auto& e) { bucket.peek("a", 1, e); }) == Errc::not_configured);
+    CHECK(bucket.try_set("a", Quota::per_second(2)).version == 1);
+  });
+}
+
+TEST_CASE("what can never be is a typed error", "[shared_bucket][C-024][C-025]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedBucket bucket(store, "b", 10s);
+    CHECK_THROWS_AS(SharedBucket(store, "b", 0s), std::invalid_argument);
+    CHECK_THROWS_AS(SharedBucket(store, "", 1s), std::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.set("a", Quota::per(1, 11s), Inheritance::as_is, e); }) ==
+          Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) {
+            bucket.set("a", Quota::per_second(1), static_cast<Inheritance>(4), e);
+          }) == Errc::invalid_argument);
+    CHECK_THROWS_AS(bucket.try_acquire("a"), std::system_error);
+    bucket.set("a", Quota::per_second(5));
+    CHECK(error_of([&](auto& e) { bucket.try_acquire("a", 6, e); }) == Errc::cost_exceeds_capacity);
+    CHECK(error_of([&](auto& e) { bucket.try_acquire("a", -1, e); }) == Errc::invalid_cost);
+    CHECK(bucket.try_acquire("a", 0).remaining == 5);
+    const TokenBucket other(store, "b", Quota::per_second(5));
+    CHECK(error_of([&](auto& e) { other.try_acquire("a", e); }) == Errc::wrong_kind);
+  });
+}

@@ -1,0 +1,217 @@
+// The shared rate limiter's behaviour, in exact integers, on every store.
+// Threading: single-threaded.
+#include "sluice/shared_rate.hpp"
+
+#include <limits>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::error_code error_of(const auto& call) {
+  std::error_code error;
+  call(error);
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("permits that were taken at one instant all come back, window after window",
+          "[shared_rate][C-050][C-052]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 3, 1min);
+    for (int window = 0; window < 20; ++window) {
+      for (Word left = 2; left >= 0; --left) {
+        CHECK(limiter.try_acquire().remaining == left);
+        CHECK(limiter.available_permits() == left);  // spent and available make the rate
+      }
+      CHECK_FALSE(limiter.try_acquire().allowed);
+      clock.advance(1min);
+      CHECK(limiter.available_permits() == 3);
+    }
+  });
+}
+
+TEST_CASE("a setting that is not used is forgotten, and one in use is not",
+          "[shared_rate][C-051][C-053]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate", {.keep_alive = 1h});
+    limiter.set_rate(RateType::overall, 3, 1min);
+    for (int i = 0; i < 20; ++i) {
+      clock.advance(20min);
+      CHECK(limiter.try_acquire().allowed);
+    }
+    clock.advance(1h);
+    CHECK(error_of([&](auto& e) { limiter.try_acquire(1, e); }) == Errc::not_configured);
+    CHECK_FALSE(limiter.rate().has_value());
+    CHECK(limiter.try_set_rate(RateType::overall, 2, 1min).changed);  // and it is usable again
+    CHECK(limiter.try_acquire(2).allowed);
+    CHECK_FALSE(limiter.try_acquire().allowed);
+  });
+}
+
+TEST_CASE("the store's clock decides, and a hint is never longer than the interval",
+          "[shared_rate][C-054]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter one(store, "api", "rate");
+    const SharedRateLimiter other(store, "api", "rate");
+    one.set_rate(RateType::overall, 5, 1min);
+    CHECK(one.try_acquire(5).allowed);
+    CHECK(other.try_acquire().retry_after == 1min);
+    clock.advance(59s);
+    CHECK(one.try_acquire().retry_after == 1s);
+    clock.advance(-2min);  // too far back for the log: it starts anew with one request
+    CHECK(other.try_acquire(5).retry_after <= 1min);
+  });
+}
+
+TEST_CASE("the hint is until enough permits are back, not until the first",
+          "[shared_rate][C-055][C-061]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 5, 1s);
+    for (int i = 0; i < 5; ++i, clock.advance(100ms)) CHECK(limiter.try_acquire().allowed);
+    CHECK(limiter.try_acquire(3).retry_after == 700ms);
+    clock.advance(700ms - 1us);
+    CHECK(limiter.try_acquire(3).retry_after == 1us);  // no digit is lost
+    clock.advance(1us);
+    CHECK(limiter.try_acquire(3).allowed);
+  });
+}
+
+TEST_CASE("the first rate wins, a set one starts afresh, an updated one keeps what is spent",
+          "[shared_rate][C-056]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter here(store, "api", "rate");
+    const SharedRateLimiter there(store, "api", "rate");
+    CHECK(here.try_set_rate(RateType::overall, 3, 1min).changed);
+    CHECK_FALSE(there.try_set_rate(RateType::overall, 10, 1min).changed);
+    CHECK(there.try_acquire(3).allowed);
+    CHECK_FALSE(here.try_acquire().allowed);
+    const Word before = here.rate()->version;
+    CHECK(here.update_rate(RateType::overall, 10, 1min).version > before);
+    CHECK(there.available_permits() == 7);  // it has not been told, and knows
+    CHECK(there.try_acquire(7).allowed);
+    here.update_rate(RateType::overall, 3, 1min);
+    CHECK_FALSE(there.try_acquire().allowed);  // and not nine more
+    CHECK(there.available_permits() == 0);
+    clock.advance(1min);
+    CHECK(there.available_permits() == 3);
+    CHECK(there.try_acquire(3).allowed);
+    here.set_rate(RateType::overall, 4, 1min);
+    CHECK(there.available_permits() == 4);
+    CHECK(there.try_acquire(4).allowed);  // more than the rate that it remembered
+    CHECK(there.rate()->rate == 4);
+    CHECK(there.rate()->interval == 1min);
+  });
+}
+
+TEST_CASE("no rate and more permits than the rate are typed errors", "[shared_rate][C-057]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    CHECK(error_of([&](auto& e) { limiter.try_acquire(1, e); }) == Errc::not_configured);
+    CHECK(error_of([&](auto& e) { limiter.available_permits(e); }) == Errc::not_configured);
+    CHECK_THROWS_AS(limiter.try_acquire(), std::system_error);
+    limiter.set_rate(RateType::overall, 3, 1min);
+    CHECK(error_of([&](auto& e) { limiter.try_acquire(4, e); }) == Errc::cost_exceeds_capacity);
+    // In the script as well, for a client that has read nothing.
+    const Word version = limiter.rate()->version;
+    const Step step{&shared_rate_expect, {"api", "rate"}, {3, version, 4, 1'000'000'000}};
+    CHECK(error_of([&](auto& e) { decide(store, step, e); }) == Errc::cost_exceeds_capacity);
+    CHECK(limiter.available_permits() == 3);
+  });
+}
+
+TEST_CASE("permits below zero or beyond what counts are refused, and change nothing",
+          "[shared_rate][C-058][C-059][C-060]") {
+  static_assert(!std::is_constructible_v<Cost, double>);  // no permit and a half
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 3, 1min);
+    CHECK(error_of([&](auto& e) { limiter.try_acquire(-5, e); }) == Errc::invalid_cost);
+    for (const Word permits : {(Word{1} << 32) + 1, std::numeric_limits<Word>::max()}) {
+      CHECK(error_of([&](auto& e) { limiter.try_acquire(permits, e); }) ==
+            Errc::cost_exceeds_capacity);
+    }
+    CHECK(limiter.available_permits() == 3);
+    clock.advance(1min);
+    CHECK(limiter.available_permits() == 3);
+  });
+}
+
+TEST_CASE("a rate of ten thousand single permits goes round more than once",
+          "[shared_rate][C-062]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 10'000, 1min);
+    for (int round = 0; round < 2; ++round) {
+      int admitted = 0;
+      for (int i = 0; i < 10'001; ++i) admitted += limiter.try_acquire().allowed ? 1 : 0;
+      CHECK(admitted == 10'000);
+      clock.advance(1min);
+    }
+    CHECK(limiter.try_acquire(10'000).allowed);
+  });
+}
+
+TEST_CASE("from the first request on, no interval holds more than the rate, to its edges",
+          "[shared_rate][C-063]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 2, 10s);
+    int admitted = 0;
+    for (int i = 0; i < 10; ++i) admitted += limiter.try_acquire().allowed ? 1 : 0;
+    CHECK(admitted == 2);
+    clock.advance(10s - 1us);
+    CHECK_FALSE(limiter.try_acquire().allowed);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire(2).allowed);
+    CHECK_FALSE(limiter.try_acquire().allowed);
+  });
+}
+
+TEST_CASE("each client has its own permits, if the rate is per client", "[shared_rate]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedRateLimiter a(store, "api", "rate", {.client = "a"});
+    const SharedRateLimiter b(store, "api", "rate", {.client = "b"});
+    const SharedRateLimiter again(store, "api", "rate", {.client = "a"});
+    a.set_rate(RateType::per_client, 2, 1min);
+    CHECK(a.try_acquire(2).allowed);
+    CHECK(b.try_acquire(2).allowed);
+    CHECK_FALSE(again.try_acquire().allowed);
+    CHECK(a.rate()->type == RateType::per_client);
+    a.update_rate(RateType::overall, 3, 1min);  // another type: a log of its own
+    CHECK(b.try_acquire(3).allowed);
+    CHECK_FALSE(a.try_acquire().allowed);
+    CHECK(SharedRateLimiter(store, "api", "rate").client() !=
+          SharedRateLimiter(store, "api", "rate").client());
+  });
+}
+
+TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_rate]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedRateLimiter limiter(store, "api", "rate", {.keep_alive = 1h});
+    const auto refused = [&](Word rate, Span interval) {
+      return error_of([&](auto& e) { limiter.set_rate(RateType::overall, rate, interval, e); }) ==
+             Errc::invalid_argument;
+    };
+    CHECK(refused(0, 1s));
+    CHECK(refused(-1, 1s));
+    CHECK(refused(65'537, 1s));
+    CHECK(refused(1, 0s));
+    CHECK(refused(1, -1s));
+    CHECK(refused(1, 1h + 1us));
+    CHECK_FALSE(limiter.rate().has_value());
+    CHECK_THROWS_AS(SharedRateLimiter(store, "", "rate"), std::invalid_argument);
+    CHECK_THROWS_AS(SharedRateLimiter(store, "api", ""), std::invalid_argument);
+    CHECK_THROWS_AS(SharedRateLimiter(store, "api", "rate", {.keep_alive = 0s}),
+                    std::invalid_argument);
+  });
+}

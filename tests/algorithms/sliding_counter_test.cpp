@@ -1,0 +1,124 @@
+// How the sliding window counter behaves, in exact integers, on every store.
+// Threading: single-threaded.
+#include "sluice/sliding_counter.hpp"
+
+#include <stdexcept>
+
+#include "sluice/virtual_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using test::for_each_store;
+
+namespace {
+
+std::string why(WindowLimit window) {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  try {
+    const SlidingCounter limiter(*store, "c", window);
+    return "accepted";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the window before counts by the part of it that is still covered, rounded up",
+          "[sliding_counter][C-003][C-005]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingCounter limiter(store, "c", {10, 60s});
+    clock.advance(59s);
+    for (Word remaining = 9; remaining >= 0; --remaining) {
+      CHECK(limiter.try_acquire("k").remaining == remaining);
+    }
+    CHECK(limiter.try_acquire("k").retry_after == 7s);
+    clock.advance(1s);
+    CHECK(limiter.try_acquire("k").retry_after == 6s);
+    CHECK(limiter.try_acquire("k", 10).retry_after == 60s);
+    clock.advance(6s - 1us);
+    CHECK_FALSE(limiter.try_acquire("k").allowed);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire("k").allowed);
+    CHECK(limiter.peek("k").retry_after == 6s);
+    clock.advance(54s);
+    CHECK(limiter.peek("k", 0).remaining == 9);
+  });
+}
+
+TEST_CASE("limits of 2^40 and spans of 50 days count exactly", "[sliding_counter]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Word limit = SlidingCounterRule::max_limit;
+    const Span span{SlidingCounterRule::max_span};
+    const SlidingCounter limiter(store, "c", {limit, span});
+    clock.set(to_time(200 * span.count() + 12'345));
+    CHECK(limiter.try_acquire("k", limit).remaining == 0);
+    clock.set(to_time(201 * span.count() + 12'345));
+    CHECK(limiter.peek("k", 0).remaining == 3086);  // floor(12345 / 4)
+    CHECK(limiter.try_acquire("k", 3087).retry_after == 3us);
+    clock.advance(3us);
+    CHECK(limiter.try_acquire("k", 3087).remaining == 0);
+    CHECK(limiter.worst_case() == 2 * limit - 1);
+  });
+}
+
+TEST_CASE("a counter refuses what cannot be where it is built", "[sliding_counter][C-007]") {
+  CHECK(why({0, 1s}) == "sliding counter: the limit must be 1 to 1099511627776, got 0");
+  CHECK(why({(Word{1} << 40) + 1, 1s}).ends_with("got 1099511627777"));
+  CHECK(why({5, 0us}) == "sliding counter: the span must be 1 us to 4398046511104 us, got 0 us");
+  CHECK(why({5, -1us}).ends_with("got -1 us"));
+  CHECK(why({Word{1} << 40, Span{Word{1} << 42}}) == "accepted");
+}
+
+TEST_CASE("a lowered limit refuses, and a longer span takes what it cannot know as used up",
+          "[sliding_counter][C-004]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    CHECK(SlidingCounter(store, "c", {25, 60s}).try_acquire("k", 20).allowed);
+    const SlidingCounter lower(store, "c", {10, 60s});
+    const Decision refused = lower.try_acquire("k");
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.remaining == 0);
+    clock.advance(refused.retry_after - 1us);
+    CHECK_FALSE(lower.try_acquire("k").allowed);
+    clock.advance(1us);
+    CHECK(lower.try_acquire("k").allowed);
+
+    CHECK(lower.try_acquire("m", 4).allowed);
+    const SlidingCounter longer(store, "c", {10, 3600s});
+    CHECK(longer.peek("m", 0).remaining == 0);
+    const SlidingCounter shorter(store, "c", {10, 1s});
+    CHECK(shorter.peek("m", 0).remaining == 6);
+  });
+}
+
+TEST_CASE("a counter's clock that was set back stands still, or restarts after one request",
+          "[sliding_counter][C-008][C-009]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingCounter limiter(store, "c", {2, 10s});
+    CHECK(limiter.try_acquire("k", 2).allowed);
+    clock.advance(-60s);
+    CHECK(limiter.try_acquire("k").retry_after == 75s);  // half of the next window
+    clock.advance(-1us);
+    CHECK(limiter.try_acquire("k").allowed);
+    CHECK_FALSE(limiter.try_acquire("k").allowed);
+  });
+}
+
+TEST_CASE("a counter that was reset knows nothing, and an impossible cost is an error",
+          "[sliding_counter]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlidingCounter limiter(store, "c", {5, 10s});
+    std::error_code error;
+    limiter.try_acquire("k", 6, error);
+    CHECK(error == Errc::cost_exceeds_capacity);
+    limiter.try_acquire("k", -1, error);
+    CHECK(error == Errc::invalid_cost);
+    CHECK(limiter.try_acquire("k", 5).allowed);
+    CHECK_FALSE(limiter.try_acquire("k").allowed);
+    limiter.reset("k");
+    CHECK(limiter.try_acquire("k", 5).reset_after == 20s);
+  });
+}

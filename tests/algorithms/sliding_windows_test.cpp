@@ -1,0 +1,411 @@
+// How sliding windows behave, in exact integers, on every store. Threading: single-threaded.
+#include "sluice/sliding_windows.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "sluice/token_bucket.hpp"
+#include "sluice/virtual_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using test::for_each_store;
+
+namespace {
+
+std::vector<Word> left(const WindowsDecision& decision) {
+  return {decision.windows().begin(), decision.windows().end()};
+}
+
+std::string why(const std::vector<WindowLimit>& windows) {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  try {
+    const SlidingWindows limiter(*store, "w", windows);
+    return "accepted";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
+
+std::error_code error_of(const SlidingWindows& limiter, Cost cost) {
+  std::error_code error;
+  limiter.try_acquire("k", cost, error);
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("a window is charged only if every window admits", "[sliding_windows][C-001]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{5, 5s}, {2, 60s}});
+    CHECK(left(limiter.try_acquire("k")) == std::vector<Word>{4, 1});
+    CHECK(left(limiter.try_acquire("k")) == std::vector<Word>{3, 0});
+    for (int i = 0; i < 3; ++i) {
+      const auto refused = limiter.try_acquire("k");
+      CHECK_FALSE(refused.allowed);
+      CHECK(refused.part == 1);
+      CHECK(refused.retry_after == 60s);
+      CHECK(refused.remaining == 0);
+      CHECK(left(refused) == std::vector<Word>{3, 0});
+    }
+    clock.advance(5s);
+    CHECK(left(limiter.peek("k")) == std::vector<Word>{5, 0});
+  });
+}
+
+TEST_CASE("polling at the short window does not starve the long one", "[sliding_windows][C-002]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{1, 5s}, {10, 60s}});
+    CHECK(limiter.try_acquire("k").allowed);
+    for (int i = 0; i < 5; ++i) {
+      const auto refused = limiter.try_acquire("k");
+      CHECK(refused.part == 0);
+      CHECK(left(refused) == std::vector<Word>{0, 9});
+    }
+    int admitted = 1;
+    for (int second = 0; second < 55; ++second) {
+      clock.advance(1s);
+      admitted += limiter.try_acquire("k").allowed ? 1 : 0;
+    }
+    CHECK(admitted == 10);
+  });
+}
+
+TEST_CASE("calls in one tick get the limit and no more", "[sliding_windows][C-003][C-012]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{3, 1s}});
+    int admitted = 0;
+    for (int i = 0; i < 50; ++i) admitted += limiter.try_acquire("k").allowed ? 1 : 0;
+    CHECK(admitted == 3);
+    clock.advance(1s - 1us);
+    CHECK(limiter.try_acquire("k").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire("k", 3).allowed);
+  });
+}
+
+TEST_CASE("a limit lowered under live state refuses until the window has room",
+          "[sliding_windows][C-004]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows before(store, "w", {{25, 5s}});
+    for (int i = 0; i < 20; ++i) {
+      CHECK(before.try_acquire("k").allowed);
+      clock.advance(100ms);
+    }
+    const SlidingWindows after(store, "w", {{10, 5s}});
+    const auto refused = after.try_acquire("k");
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.remaining == 0);
+    CHECK(refused.retry_after == 5s - 2s + 1s);  // when the eleventh newest, of 1.0 s, has left
+    clock.advance(refused.retry_after - 1us);
+    CHECK_FALSE(after.try_acquire("k").allowed);
+    clock.advance(1us);
+    CHECK(after.try_acquire("k").allowed);
+  });
+}
+
+TEST_CASE("a limit raised under live state admits the difference at once", "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows before(store, "w", {{3, 5s}});
+    CHECK(before.try_acquire("k", 2).allowed);
+    clock.advance(1s);
+    CHECK(before.try_acquire("k", 1).allowed);
+    const SlidingWindows after(store, "w", {{5, 5s}, {8, 60s}});
+    CHECK(left(after.peek("k")) == std::vector<Word>{2, 5});
+    CHECK(after.try_acquire("k", 2).allowed);
+    CHECK(after.try_acquire("k", 1).retry_after == 4s);
+    clock.advance(4s);
+    CHECK(left(after.try_acquire("k", 2)) == std::vector<Word>{0, 1});
+    CHECK(left(before.peek("k")) == std::vector<Word>{0});
+  });
+}
+
+TEST_CASE("a longer window takes what it cannot know as if the old quota had been used up",
+          "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows before(store, "w", {{2, 5s}});
+    for (int i = 0; i < 12; ++i) {
+      CHECK(before.try_acquire("k", 2).allowed);
+      clock.advance(5s);
+    }
+    // 24 units in the last minute, of which the log has the newest two, five seconds old.
+    const SlidingWindows after(store, "w", {{24, 60s}});
+    CHECK(after.peek("k").remaining == 2);  // those sixty seconds old count no more
+    CHECK(after.try_acquire("k", 2).allowed);
+    CHECK(after.try_acquire("k", 1).retry_after == 5s);
+    clock.advance(5s);
+    CHECK(after.try_acquire("k", 2).allowed);
+    CHECK(after.try_acquire("k", 1).retry_after == 5s);
+  });
+}
+
+TEST_CASE("what remains is told after the grant", "[sliding_windows][C-005]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlidingWindows limiter(store, "w", {{3, 1s}});
+    for (const Word remaining : {2, 1, 0}) CHECK(limiter.try_acquire("k").remaining == remaining);
+  });
+}
+
+TEST_CASE("a window may have any length down to a microsecond", "[sliding_windows][C-006]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{1, 500ms}, {2, 1500001us}});
+    CHECK(limiter.try_acquire("k").allowed);
+    clock.advance(500ms);
+    CHECK(limiter.try_acquire("k").allowed);
+    CHECK(limiter.try_acquire("k").retry_after == 1000001us);
+    const SlidingWindows tick(store, "tick", {{1, 1us}});
+    CHECK(tick.try_acquire("k").allowed);
+    CHECK(tick.try_acquire("k").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(tick.try_acquire("k").allowed);
+  });
+}
+
+TEST_CASE("windows that cannot be are refused where they are built",
+          "[sliding_windows][C-007][C-010]") {
+  CHECK(
+      why({{5, 0s}}) ==
+      "sliding windows: window 0: the span must be 1 us to 366 days (31622400000000 us), got 0 us");
+  CHECK(why({{5, 1s}, {7, -2us}})
+            .ends_with("window 1: the span must be 1 us to 366 days "
+                       "(31622400000000 us), got -2 us"));
+  CHECK(why({{5, 367 * 24h}}).ends_with("got 31708800000000 us"));
+  CHECK(why({{0, 1s}}) == "sliding windows: window 0: the limit must be 1 to 65536, got 0");
+  CHECK(why({{-1, 1s}}) == "sliding windows: window 0: the limit must be 1 to 65536, got -1");
+  CHECK(why({{65537, 1s}}).ends_with("got 65537; SlidingCounter takes larger ones"));
+  CHECK(why({}) == "sliding windows: 1 to 8 windows, got 0");
+  CHECK(why(std::vector<WindowLimit>(9, {1, 1s})) == "sliding windows: 1 to 8 windows, got 9");
+  CHECK(why({{5, 1s}, {6, 2s}, {7, 1s}}) ==
+        "sliding windows: window 2: the span 1 s is that of window 0; each span may stand once");
+  CHECK(why({{65536, 366 * 24h}}) == "accepted");
+}
+
+TEST_CASE("a cost that can never be admitted is an error, and changes nothing",
+          "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlidingWindows limiter(store, "w", {{5, 1s}, {3, 10s}});
+    CHECK(error_of(limiter, 4) == Errc::cost_exceeds_capacity);
+    CHECK(error_of(limiter, -1) == Errc::invalid_cost);
+    std::error_code error;
+    limiter.reserve("k", 1, -1us, error);
+    CHECK(error == Errc::invalid_argument);
+    limiter.reserve("k", 1, 367 * 24h, error);
+    CHECK(error == Errc::invalid_argument);
+    CHECK(limiter.try_acquire("k", 0).allowed);
+    CHECK(left(limiter.try_acquire("k", 3)) == std::vector<Word>{2, 0});
+    CHECK(limiter.try_acquire("k", 0).allowed);
+  });
+}
+
+TEST_CASE("a clock that was set back a little stands still for a key, and mints nothing",
+          "[sliding_windows][C-008][C-009]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{2, 10s}});
+    CHECK(limiter.try_acquire("k").allowed);
+    clock.advance(-60s);
+    CHECK(limiter.try_acquire("k").allowed);
+    CHECK(limiter.try_acquire("k").retry_after == 70s);
+    clock.advance(70s - 1us);
+    CHECK_FALSE(limiter.try_acquire("k").allowed);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire("k", 2).allowed);
+  });
+}
+
+TEST_CASE("a clock that was set back far gives one request, and then counts all as admitted now",
+          "[sliding_windows][C-009][C-011]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{2, 10s}, {3, 50s}});
+    const Time start = clock.now();
+    CHECK(limiter.try_acquire("k").allowed);
+    clock.advance(20s);
+    CHECK(limiter.try_acquire("k").allowed);
+    clock.advance(3900s);
+    CHECK(limiter.try_acquire("k", 2).allowed);
+    clock.set(start + 15s);
+    CHECK(limiter.peek("k", 2).allowed);
+    const auto free = limiter.try_acquire("k");
+    CHECK(free.allowed);
+    CHECK(left(free) == std::vector<Word>{0, 0});
+    const auto refused = limiter.try_acquire("k");
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.retry_after == 50s);
+    clock.advance(50s - 1us);
+    CHECK_FALSE(limiter.try_acquire("k").allowed);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire("k", 2).allowed);
+  });
+}
+
+TEST_CASE(
+    "all keys of a limiter and a tag are one slot, and another kind of state is a typed error",
+    "[sliding_windows][C-013][C-014]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlidingWindows limiter(store, "w", {{2, 1s}, {5, 60s}});
+    const TokenBucket other(store, "w", Quota::per_second(1));
+    CHECK(render(limiter.take("k").key) == "{k}:w");
+    CHECK(other.try_acquire("k").allowed);
+    CHECK(error_of(limiter, 1) == Errc::wrong_kind);
+    CHECK(other.peek("k", 0).remaining == 0);
+  });
+}
+
+TEST_CASE("windows that can never bind are told", "[sliding_windows][C-015]") {
+  using Texts = std::vector<std::string>;
+  const auto lint = [](std::vector<WindowLimit> windows) { return SlidingWindows::lint(windows); };
+  CHECK(lint({{25, 5s}, {300, 60s}}) ==
+        Texts{"window 1 (300 in 60 s) can never bind: window 0 (25 in 5 s) admits at most 300 in "
+              "60 s"});
+  CHECK(lint({{25, 5s}, {299, 60s}}).empty());
+  CHECK(lint({{25, 5s}, {300, 300s}}).empty());
+  CHECK(lint({{300, 60s}, {301, 1500ms}}) ==
+        Texts{"window 1 (301 in 1500 ms) can never bind: window 0 (300 in 60 s) admits at most 300 "
+              "in 1500 ms"});
+  CHECK(lint({{10, 2s}, {15, 3s}, {24, 5s}}).empty());
+  CHECK(lint({{10, 2s}, {15, 3s}, {30, 5s}}).size() == 1);
+  CHECK(lint({{7, 1s}}).empty());
+}
+
+TEST_CASE("a refusal says exactly when all windows admit the cost, and writes nothing",
+          "[sliding_windows][C-016]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{4, 5s}, {6, 60s}});
+    CHECK(limiter.try_acquire("k", 2).allowed);
+    clock.advance(3s);
+    CHECK(limiter.try_acquire("k", 2).allowed);
+    clock.advance(1s);
+    for (int i = 0; i < 20; ++i) CHECK(limiter.try_acquire("k", 1).retry_after == 1s);
+    CHECK(limiter.try_acquire("k", 3).retry_after == 56s);
+    CHECK(limiter.try_acquire("k", 3).part == 1);
+    CHECK(limiter.try_acquire("k", 3).reset_after == 59s);
+    clock.advance(1s);
+    CHECK(limiter.try_acquire("k", 2).allowed);
+    CHECK(limiter.try_acquire("k", 2).retry_after == 55s);
+    clock.advance(55s - 1us);
+    CHECK_FALSE(limiter.try_acquire("k", 2).allowed);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire("k", 2).allowed);
+  });
+}
+
+TEST_CASE("reservations are granted in order of arrival, up to max_wait ahead",
+          "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{2, 10s}});
+    CHECK(limiter.reserve("k", 2, 0s).retry_after == 0s);
+    CHECK(limiter.reserve("k", 1, 10s).retry_after == 10s);
+    CHECK(limiter.reserve("k", 2, 20s).retry_after == 20s);
+    const auto refused = limiter.reserve("k", 1, 20s);
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.retry_after == 10s);  // then it would have to wait no more than 20 s
+    clock.advance(15s);
+    CHECK(limiter.try_acquire("k").retry_after ==
+          15s);  // one is free, but reserved ones come first
+    CHECK(limiter.peek("k").remaining == 0);
+    clock.advance(15s - 1us);
+    CHECK_FALSE(limiter.try_acquire("k").allowed);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire("k", 2).allowed);
+  });
+}
+
+TEST_CASE("the newest reservation can be cancelled, and an older one cannot", "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{2, 10s}, {5, 60s}});
+    CHECK(limiter.try_acquire("k", 2).allowed);
+    const auto first = limiter.reserve("k", 1, 30s);
+    const auto second = limiter.reserve("k", 2, 30s);
+    CHECK(first.time() == clock.now() + 10s);
+    CHECK(second.time() == clock.now() + 20s);
+    CHECK(limiter.cancel("k", first) == 0);
+    CHECK(limiter.cancel("k", second) == 2);
+    CHECK(limiter.cancel("k", second) == 0);
+    CHECK(limiter.reserve("k", 1, 30s).retry_after == 10s);
+    clock.advance(10s);
+    CHECK(left(limiter.peek("k")) == std::vector<Word>{0, 1});
+  });
+}
+
+TEST_CASE("a cancelled wait leaves the window as full as it was", "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{3, 10s}});
+    for (int i = 0; i < 3; ++i) {
+      CHECK(limiter.try_acquire("k").allowed);
+      clock.advance(1s);
+    }
+    CHECK(limiter.cancel("k", limiter.reserve("k", 1, 60s)) == 1);
+    CHECK(limiter.try_acquire("k").retry_after == 7s);
+    clock.advance(7s);
+    CHECK(limiter.try_acquire("k").remaining == 0);
+    CHECK(limiter.try_acquire("k").retry_after == 1s);
+  });
+}
+
+TEST_CASE("units that were not used come back while they are the newest", "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{5, 10s}, {8, 60s}});
+    const auto grant = limiter.try_acquire("k", 5);
+    clock.advance(1s);
+    CHECK(limiter.refund("k", grant, 3) == 3);
+    CHECK(left(limiter.peek("k")) == std::vector<Word>{3, 6});
+    const auto later = limiter.try_acquire("k", 1);
+    CHECK(limiter.refund("k", grant, 1) == 0);
+    CHECK(limiter.refund("k", later, 5) == 1);
+    CHECK(limiter.refund("k", limiter.try_acquire("k", 5), 1) == 0);  // refused: nothing to return
+    CHECK(left(limiter.peek("k")) == std::vector<Word>{3, 6});
+    limiter.reset("k");
+    CHECK(left(limiter.try_acquire("k", 5)) == std::vector<Word>{0, 3});
+  });
+}
+
+TEST_CASE("every store gives the same answers, refunds and changed windows included",
+          "[sliding_windows]") {
+  test::Random seeds("every store gives the same answers, refunds and changed windows included");
+  CAPTURE(seeds.repeat());
+  const std::uint64_t seed = seeds.next();
+  std::vector<std::vector<Word>> expected;
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    SeededRng rng(seed);
+    const auto below = [&](Word bound) {
+      return static_cast<Word>(rng.below(static_cast<std::uint64_t>(bound)));
+    };
+    const bool records = expected.empty();
+    const std::size_t calls = test::scaled(4'000, 200);
+    std::vector<WindowLimit> windows{{3, 20us}};
+    WindowsReservation held;
+    for (std::size_t i = 0; i < calls; ++i) {
+      if (below(100) == 0) {
+        windows.clear();
+        for (Word k = 0, count = 1 + below(5); k < count; ++k) {
+          windows.push_back({1 + below(30), Span{1 + k + 8 * below(40)}});
+        }
+      }
+      const SlidingWindows limiter(store, "w", windows);
+      const Word least = std::ranges::min(windows, {}, &WindowLimit::limit).limit;
+      std::vector<Word> answer;
+      if (below(6) == 0) {
+        answer = {limiter.refund("k", held, below(least + 1))};
+      } else {
+        const Span wait{below(3) == 0 ? below(300) : 0};
+        const auto d = limiter.reserve("k", below(least + 1), wait);
+        answer = left(d);
+        answer.insert(answer.end(), {d.allowed, d.part, d.remaining, d.retry_after.count(),
+                                     d.reset_after.count()});
+        if (d.allowed) held = d;
+      }
+      if (records) {
+        expected.push_back(answer);
+      } else {
+        INFO("call " << i);
+        REQUIRE(answer == expected[i]);
+      }
+      if (below(2) == 0) clock.advance(Span{below(below(20) == 0 ? 400 : 12)});
+      if (below(400) == 0) clock.advance(-Span{below(120'000'000)});
+    }
+  });
+}

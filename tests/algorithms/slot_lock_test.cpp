@@ -1,0 +1,360 @@
+// How the slot lock behaves, in exact integers, on every store. Threading: single-threaded, but for
+// the tests that say so.
+#include "sluice/slot_lock.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <type_traits>
+#include <vector>
+
+#include "sluice/concurrency_limiter.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A store in front of another that counts what is asked of it, and takes `stall` to answer.
+class Relay final : public Store {
+ public:
+  Relay(Store& store, VirtualClock& clock) : store_(store), clock_(clock) {}
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++asked;
+    Decision decision;
+    std::error_code error;
+    clock_.advance(way_there);
+    decision = decide(store_, plan, error);
+    clock_.advance(way_back);
+    if (error) return done.fail(error);
+    done({{}, decision, {&decision, 1}, {}});
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return store_.clock(); }
+
+  int asked = 0;
+  Span way_there{0};
+  Span way_back{0};
+
+ private:
+  Store& store_;
+  VirtualClock& clock_;
+};
+
+std::string refusal(Store& store, const std::string& name, Span interval,
+                    SlotLockOptions options = {}) {
+  try {
+    (void)SlotLock(store, name, interval, options);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("a permit tells when the call may begin, and a late one is told so",
+          "[slot_lock][C-070]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s, {.slack = 100ms});
+    const SlotPermit first = lock.try_acquire("token");
+    const SlotPermit second = lock.reserve("token", 5s);
+    REQUIRE(first);
+    REQUIRE(second);
+    const Time now = clock.now();
+    CHECK(second.slot() == first.slot() + 1s);
+    CHECK(first.valid_at(now));
+    CHECK(first.valid_at(now + 100ms));
+    CHECK_FALSE(first.valid_at(now + 100ms + 1us));  // stalled: 900 ms to the next are not kept
+    CHECK_FALSE(second.valid_at(now + 1s - 1us));
+    CHECK(second.valid_at(now + 1s));
+    CHECK_FALSE(second.valid_at(now + 1100ms + 1us));
+    CHECK_FALSE(lock.try_acquire("token").valid_at(now));  // a refusal is no permit
+  });
+}
+
+TEST_CASE("calls that begin while their permits are valid are an interval less slack apart",
+          "[slot_lock][C-070][S4]") {
+  Random random("calls that begin while their permits are valid are an interval less slack apart");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& direct, VirtualClock& clock) {
+    Relay store(direct, clock);
+    const SlotLock lock(store, "toggl", 1s, {.slack = 300ms});
+    std::vector<Time> calls;
+    int stalled = 0;
+    for (int i = 0; i < 150; ++i) {
+      store.way_there = Span{random.between(0, 100'000)};
+      store.way_back = Span{random.between(0, 100'000)};
+      const SlotPermit permit = lock.reserve("token", 24h);
+      clock.advance(permit.wait());
+      if (random.one_in(3)) clock.advance(Span{random.between(0, 900'000)});
+      if (!permit.valid_at(clock.now())) {
+        ++stalled;
+        continue;
+      }
+      calls.push_back(clock.now());
+    }
+    CHECK(stalled > 0);
+    REQUIRE(calls.size() > 20);
+    for (std::size_t i = 1; i < calls.size(); ++i) REQUIRE(calls[i] - calls[i - 1] >= 700ms);
+  });
+}
+
+TEST_CASE("a permit starts late rather than early when the answer was slow", "[slot_lock]") {
+  for_each_store([](Store& direct, VirtualClock& clock) {
+    Relay store(direct, clock);
+    store.way_there = 30ms;
+    store.way_back = 20ms;
+    const SlotLock lock(store, "toggl", 1s, {.slack = 200ms});
+    const Time asked = clock.now();
+    const SlotPermit permit = lock.try_acquire("token");
+    CHECK(permit.slot() == asked + 30ms);
+    CHECK(permit.not_before == asked + 50ms);  // the slot began at most so late
+    CHECK(permit.not_after == asked + 200ms);  // and at least so early
+  });
+}
+
+TEST_CASE("a plan of a slot and a place keeps calls apart and bounds how many are under way",
+          "[slot_lock][leases][C-071]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s);
+    const ConcurrencyLimiter calls(store, "calls", 2, {.ttl = 1min});
+    // Each call takes 5 s: the slots alone would have five under way.
+    SeededRng rng(7);
+    std::vector<LeaseId> under_way;
+    int begun = 0;
+    for (int second = 0; second < 5; ++second, clock.advance(1s)) {
+      const LeaseId id = LeaseId::draw(rng);
+      const Decision d = decide(store, {lock.take("token"), calls.take("token", id)});
+      if (second < 2) {
+        CHECK(d.allowed);
+        ++begun;
+        under_way.push_back(id);
+      } else {
+        CHECK_FALSE(d.allowed);
+        CHECK(d.step == 1);                        // the place is what is missing
+        CHECK(lock.peek("token").remaining == 1);  // and no slot was taken in vain
+      }
+    }
+    CHECK(begun == 2);
+    CHECK(calls.release("token", under_way[0]));
+    const LeaseId id = LeaseId::draw(rng);
+    CHECK(decide(store, {lock.take("token"), calls.take("token", id)}).allowed);
+  });
+}
+
+TEST_CASE("no state is left that lacks a time to live, and the wait comes with the answer",
+          "[slot_lock][C-072]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s);
+    CHECK(lock.try_acquire("token").wait() == 0s);
+    // One question gives the slot or the exact wait: there is nothing to expire in between.
+    for (const Span left : {1'000'000us, 500'000us, 1us}) {
+      const SlotPermit refused = lock.try_acquire("token");
+      CHECK_FALSE(refused);
+      CHECK(refused.decision.retry_after == left);
+      clock.advance(left == 1'000'000us ? 500'000us : left == 500'000us ? 499'999us : 1us);
+    }
+    CHECK(lock.try_acquire("token"));
+    clock.advance(24h);  // whether or not the state was collected
+    CHECK(lock.try_acquire("token"));
+    CHECK(lock.try_acquire("token").decision.retry_after == 1s);
+  });
+}
+
+TEST_CASE("waiting callers use every slot and lose no time between them", "[slot_lock][C-073]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s);
+    const Time start = clock.now();
+    for (int i = 0; i < 200; ++i) {
+      const SlotPermit permit = lock.reserve("token", 10s);
+      REQUIRE(permit);
+      if (i % 7 == 6) clock.advance(permit.wait());  // one of seven waits, the others will
+    }
+    CHECK(lock.reserve("token", 24h).slot() == start + 200s);
+  });
+}
+
+TEST_CASE("two hundred waiters cost one command each, in the order of their arrival",
+          "[slot_lock][C-074][C-075]") {
+  for_each_store([](Store& direct, VirtualClock& clock) {
+    Relay store(direct, clock);
+    const SlotLock lock(store, "toggl", 1s);
+    for (int i = 0; i < 200; ++i) {
+      const SlotPermit permit = lock.reserve("token", 1h);
+      REQUIRE(permit);
+      REQUIRE(permit.wait() == i * 1s);
+    }
+    CHECK(store.asked == 200);
+  });
+}
+
+TEST_CASE("who cannot be served before the deadline learns so at once", "[slot_lock][C-076]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s);
+    const Time start = clock.now();
+    int granted = 0;
+    for (int i = 0; i < 30; ++i) {
+      const SlotPermit permit = lock.reserve("token", 15s);
+      if (permit) {
+        ++granted;
+        CHECK(permit.wait() <= 15s);
+      } else {
+        CHECK(permit.decision.retry_after == 1s);  // then there is a slot 15 s ahead
+      }
+    }
+    CHECK(granted == 16);
+    CHECK(clock.now() == start);
+    clock.advance(1s);
+    CHECK(lock.reserve("token", 15s).wait() == 15s);
+  });
+}
+
+TEST_CASE("a refusal is exact to the microsecond, however far one would wait", "[slot_lock][L1]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Span max_wait : {0us, 1us, 700'000us, 2'500'000us}) {
+      const SlotLock lock(store, "lock" + std::to_string(max_wait.count()), 1s);
+      for (int i = 0; i < 5; ++i) REQUIRE(lock.reserve("k", 1h));
+      const SlotPermit refused = lock.reserve("k", max_wait);
+      REQUIRE_FALSE(refused);
+      clock.advance(refused.decision.retry_after - 1us);
+      CHECK(lock.reserve("k", max_wait).decision.retry_after == 1us);
+      CHECK(lock.peek("k", max_wait).retry_after == 1us);
+      clock.advance(1us);
+      CHECK(lock.peek("k", max_wait).allowed);
+      CHECK(lock.reserve("k", max_wait).wait() == max_wait);
+    }
+  });
+}
+
+TEST_CASE("a clock that is set neither times anybody out nor breaks the spacing for long",
+          "[slot_lock][C-077]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s);
+    REQUIRE(lock.try_acquire("token"));
+    clock.advance(-30s);  // a correction: what is reserved stays, waits grow by the step
+    CHECK(lock.try_acquire("token").decision.retry_after == 31s);
+    CHECK(lock.reserve("token", 1min).wait() == 31s);
+    clock.advance(-3h);  // set back: the queue counts from the new time
+    CHECK(lock.reserve("token", 1min).wait() == 32s);
+    CHECK(lock.reserve("token", 1min).wait() == 33s);
+    clock.advance(-3h);  // and who would not wait for it passes once
+    CHECK(lock.try_acquire("token"));
+    CHECK(lock.try_acquire("token").decision.retry_after == 1s);
+    clock.advance(1s);
+    CHECK(lock.try_acquire("token"));
+  });
+}
+
+TEST_CASE("intervals count in microseconds, and none at all is refused", "[slot_lock][C-078]") {
+  static_assert(!std::is_constructible_v<SlotLock, Store&, std::string, std::chrono::nanoseconds>);
+  static_assert(!std::is_constructible_v<SlotLock, Store&, std::string, double>);
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock fast(store, "fast", 1us);
+    for (int i = 0; i < 5; ++i) {
+      CHECK(fast.try_acquire("k"));
+      CHECK(fast.try_acquire("k").decision.retry_after == 1us);
+      clock.advance(1us);
+    }
+    CHECK(refusal(store, "none", 0us) ==
+          "the interval between slots must be 1 to 31536000000000 us, got 0 us");
+    CHECK(refusal(store, "less", -1us).find("got -1 us") != std::string::npos);
+    CHECK(refusal(store, "long", SlotLock::max_interval + 1us).find("got 3153600000") !=
+          std::string::npos);
+    CHECK(refusal(store, "", 1s).find("name") != std::string::npos);
+    CHECK(refusal(store, "slack", 1s, {.slack = 1s + 1us}).find("slack") != std::string::npos);
+    CHECK(refusal(store, "slack", 1s, {.slack = -1us}).find("got -1 us") != std::string::npos);
+    CHECK(SlotLock(store, "l", SlotLock::max_interval).try_acquire("k"));
+  });
+}
+
+TEST_CASE("each resource has slots of its own", "[slot_lock][C-079]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const SlotLock lock(store, "toggl", 1s);
+    CHECK(lock.try_acquire("token of team a"));
+    CHECK(lock.try_acquire("token of team b"));
+    CHECK_FALSE(lock.try_acquire("token of team a"));
+    CHECK(lock.try_acquire(Key{"token of team a", "reports"}));
+    CHECK_FALSE(lock.try_acquire(Key{"token of team a", "toggl"}));
+    CHECK_FALSE(SlotLock(store, "toggl", 2s).try_acquire("token of team a"));
+  });
+}
+
+TEST_CASE("a slot that is given back is as if never reserved", "[slot_lock]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s);
+    const SlotPermit first = lock.try_acquire("k");
+    const SlotPermit second = lock.reserve("k", 5s);
+    const SlotPermit third = lock.reserve("k", 5s);
+    CHECK_FALSE(lock.cancel("k", second));  // the third is behind it
+    CHECK(lock.cancel("k", third));
+    CHECK_FALSE(lock.cancel("k", third));  // once
+    CHECK(lock.reserve("k", 5s).slot() == third.slot());
+    clock.advance(2s);
+    CHECK_FALSE(lock.cancel("k", first));
+    clock.advance(1h);
+    CHECK_FALSE(lock.cancel("k", third));
+    CHECK_FALSE(lock.cancel("other", third));
+    CHECK_FALSE(lock.cancel("k", SlotPermit{}));
+    std::error_code error = make_error_code(Errc::unknown);
+    CHECK_FALSE(lock.cancel("k", third, error));
+    CHECK_FALSE(error);
+  });
+}
+
+TEST_CASE("a slot is reset, peeked at and asked for without exceptions", "[slot_lock]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const SlotLock lock(store, "toggl", 1s);
+    std::error_code error;
+    CHECK(lock.peek("k").remaining == 1);
+    CHECK(lock.reserve("k", 1h, error));
+    CHECK(lock.peek("k").remaining == 0);
+    CHECK(lock.peek("k", 2s, error).retry_after == 1s);
+    CHECK_FALSE(lock.try_acquire("k", error));
+    CHECK_FALSE(error);
+    lock.reset("k");
+    CHECK(lock.try_acquire("k", error));
+    lock.reset("k", error);
+    CHECK(lock.peek("k").remaining == 1);
+
+    CHECK_FALSE(lock.reserve("k", -1us, error));
+    CHECK(error == Errc::invalid_argument);
+    CHECK_FALSE(lock.reserve("k", 24h + 1us, error));
+    CHECK(error == Errc::invalid_argument);
+    CHECK_THROWS_AS(lock.reserve("k", -1us), std::system_error);
+    CHECK_FALSE(lock.reserve("", 1s, error));
+    CHECK(error == Errc::invalid_key);
+    CHECK(lock.peek("k").remaining == 1);
+  });
+}
+
+TEST_CASE("a plan reserves two slots or none, and waits for the later", "[slot_lock]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const SlotLock token(store, "token", 1s);
+    const SlotLock account(store, "account", 3s);
+    const auto both = [&](Span max_wait) {
+      return decide(store, {token.take("k", max_wait), account.take("k", max_wait)});
+    };
+    CHECK(both(0s).allowed);
+    CHECK(both(4s).retry_after == 3s);
+    const Decision refused = both(4s);
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.step == 1);
+    CHECK(refused.retry_after == 2s);
+    CHECK(token.peek("k", 4s).retry_after == 2s);  // the refused plan took nothing of it
+  });
+}
+
+TEST_CASE("a request that is asked again under its id reserves once", "[slot_lock]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const SlotLock lock(store, "toggl", 1s);
+    const RequestId id{7, 9};
+    const Decision first = decide(store, Plan(lock.take("k", 5s)).once(id));
+    const Decision again = decide(store, Plan(lock.take("k", 5s)).once(id));
+    CHECK(first == again);
+    CHECK(lock.reserve("k", 5s).wait() == 1s);
+  });
+}

@@ -1,0 +1,338 @@
+// The utilization shedder as a user meets it, on every store: thresholds, grace, tiers, keys, bad
+// input, and the defects of the design that it follows.
+// Threading: as each test says; most are single-threaded.
+#include "sluice/utilization.hpp"
+
+#include <limits>
+#include <thread>
+
+#include "sluice/memory_store.hpp"
+#include "sluice/token_bucket.hpp"
+#include "sluice/virtual_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t full_us = 120'000'000;
+
+/// Always the same draw: 0 sheds whatever can be shed, the largest admits whatever can be admitted.
+class FixedRng final : public Rng {
+ public:
+  explicit FixedRng(std::uint64_t value) : value_(1000 * full_us + value) {}
+  std::uint64_t next() override { return value_; }
+
+ private:
+  std::uint64_t value_;
+};
+
+const UtilizationOptions three_tiers{.tiers = {"test", "analytics", "payments"}};
+
+/// Samples `utilization` every 8 s for `span`, and at its end.
+void hold(const UtilizationShedder& shedder, VirtualClock& clock, double utilization, Span span) {
+  const Time end = clock.now() + span;
+  while (end - clock.now() > 8s) {
+    clock.advance(8s);
+    shedder.sample(utilization);
+  }
+  clock.set(end);
+  shedder.sample(utilization);
+}
+
+double probability(const UtilizationShedder& shedder, std::size_t tier = 0) {
+  return shedder.report().probabilities[tier];
+}
+
+}  // namespace
+
+TEST_CASE("overload is borne for 28 s and sheds all but the last tier after 148 s",
+          "[utilization][C-040]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    FixedRng lowest(0);
+    FixedRng highest(full_us - 1);
+    const UtilizationShedder eager(store, "api", three_tiers, lowest);
+    const UtilizationShedder reluctant(store, "api", three_tiers, highest);
+    eager.sample(1.0);
+    hold(eager, clock, 1.0, 28s);
+    CHECK(eager.try_acquire("test"));
+    clock.advance(1us);
+    eager.sample(1.0);
+    CHECK_FALSE(eager.try_acquire("test"));
+    CHECK(eager.try_acquire("analytics"));
+
+    hold(eager, clock, 1.0, 60s);  // half: the first of two tiers is shed, the second begins
+    CHECK_FALSE(reluctant.try_acquire("test"));
+    CHECK(reluctant.try_acquire("analytics"));
+    CHECK_FALSE(eager.try_acquire("analytics"));
+
+    hold(eager, clock, 1.0, 60s - 2us);  // 1 us short of all, twice as much in the second tier
+    CHECK(reluctant.try_acquire("analytics"));
+    clock.advance(1us);
+    eager.sample(1.0);
+    CHECK_FALSE(reluctant.try_acquire("analytics"));
+    hold(eager, clock, 1.0, 10min);
+    CHECK(eager.try_acquire("payments"));
+    CHECK(eager.report().amount == 1.0);
+  });
+}
+
+TEST_CASE("the first sample initialises and sheds nothing", "[utilization][C-041]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    FixedRng lowest(0);
+    const UtilizationShedder shedder(store, "api", {}, lowest);
+    CHECK(shedder.try_acquire("sheddable"));
+    CHECK_FALSE(shedder.report().last_sample);
+    CHECK(shedder.sample(1.0));
+    CHECK(shedder.try_acquire("sheddable"));
+    const UtilizationReport report = shedder.report();
+    CHECK(report.last_sample == clock.now());
+    CHECK(report.amount == Approx(-28.0 / 120));
+    CHECK(report.probabilities == std::vector<double>{0, 0});
+    CHECK(report.rests_after == 0us);
+  });
+}
+
+TEST_CASE("in the dead zone shedding decays to rest within ten minutes", "[utilization][C-042]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const UtilizationShedder shedder(store, "api");
+    shedder.sample(1.0);
+    hold(shedder, clock, 1.0, 148s);
+    CHECK(probability(shedder) == 1.0);
+    hold(shedder, clock, 0.75, 5min);
+    CHECK(probability(shedder) == Approx(1 - 300 * 148.0 / 600 / 120).margin(1e-5));
+    hold(shedder, clock, 0.75, 5min);
+    CHECK(shedder.report().amount == Approx(-28.0 / 120));
+  });
+}
+
+TEST_CASE("a level is moved by samples, each once, and never by calls", "[utilization][C-043]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const UtilizationShedder one(store, "one");
+    const UtilizationShedder many(store, "many");
+    one.sample(0.9);
+    many.sample(0.9);
+    for (int second = 0; second < 60; ++second) {
+      clock.advance(1s);
+      one.sample(0.9);
+      for (int worker = 0; worker < 5; ++worker) many.sample(0.9);
+      for (int call = 0; call < 5; ++call) {
+        (void)many.try_acquire("critical");
+        many.peek("sheddable");
+      }
+    }
+    CHECK(one.report().amount == many.report().amount);
+    CHECK(one.report().amount == Approx((30.0 - 28) / 120));
+    // Nor does one late sample count for all the time before it.
+    clock.advance(100s);
+    one.sample(1.0);
+    const double decayed = 80 * 148.0 / 600;
+    CHECK(one.report().amount == Approx((30 - decayed + 20 - 28) / 120));
+  });
+}
+
+TEST_CASE("samples taken by several threads at once count once", "[utilization][C-043]") {
+  VirtualClock clock;
+  const auto store = make_memory_store({.clock = &clock});
+  const UtilizationShedder shedder(*store, "api");
+  shedder.sample(1.0);
+  for (int round = 0; round < 30; ++round) {
+    clock.advance(1s);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 20; ++n) shedder.sample(1.0);
+      });
+    }
+  }
+  CHECK(shedder.report().amount == Approx(2.0 / 120));
+}
+
+TEST_CASE("the part that is shed is the probability that was drawn for", "[utilization]") {
+  Random random("the part that is shed is the probability that was drawn for");
+  CAPTURE(random.repeat());
+  for_each_store(
+      [&](Store& store, VirtualClock& clock) {
+        const UtilizationShedder shedder(store, "api", {}, random);
+        shedder.sample(1.0);
+        hold(shedder, clock, 1.0, 28s + 36s);  // three tenths
+        int shed = 0;
+        constexpr int calls = 20'000;
+        for (int call = 0; call < calls; ++call) shed += !shedder.try_acquire("sheddable");
+        // Six standard deviations.
+        CHECK(shed == Approx(calls * 0.3).margin(6 * 65));
+      },
+      Stores::virtual_time);
+}
+
+TEST_CASE("a shedder says what it sheds of which tier", "[utilization]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    FixedRng lowest(0);
+    const UtilizationShedder shedder(store, "api", three_tiers, lowest);
+    shedder.sample(1.0);
+    hold(shedder, clock, 1.0, 28s + 90s);
+    const Decision refused = shedder.try_acquire("analytics");
+    CHECK_FALSE(refused);
+    CHECK(refused.part == 1);
+    CHECK(refused.limit == 1'000'000);
+    CHECK(refused.remaining == 500'000);
+    CHECK(refused.retry_after == 0us);
+    CHECK(refused.reset_after > 8min);
+    CHECK(shedder.peek("analytics"));
+    CHECK_FALSE(shedder.peek("test"));
+    const UtilizationReport report = shedder.report();
+    CHECK(report.amount == 0.75);
+    CHECK(report.probabilities == std::vector<double>{1, 0.5, 0});
+    CHECK(report.rests_after == refused.reset_after);
+
+    shedder.reset();
+    CHECK(shedder.try_acquire("test"));
+    CHECK_FALSE(shedder.report().last_sample);
+    shedder.reset();
+  });
+}
+
+TEST_CASE("a plan of a shed call charges nobody, and names the tier", "[utilization]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    FixedRng lowest(0);
+    const UtilizationShedder shedder(store, "api", three_tiers, lowest);
+    const TokenBucket bucket(store, "bucket", Quota::per_second(1).burst(3));
+    shedder.sample({"a"}, 1.0);
+    for (int n = 0; n < 10; ++n) {
+      clock.advance(10s);
+      shedder.sample({"a"}, 1.0);
+    }
+    const Decision refused =
+        decide(store, {bucket.take("a"), shedder.take("a", shedder.tier("test"))});
+    CHECK_FALSE(refused);
+    CHECK(refused.step == 1);
+    CHECK(refused.part == 0);
+    CHECK(bucket.peek("a").remaining == 3);
+    CHECK(decide(store, {bucket.take("a"), shedder.take("a", shedder.tier("payments"))}));
+    CHECK(bucket.peek("a").remaining == 2);
+    // Another key, and the service as a whole, have levels of their own.
+    CHECK(shedder.try_acquire({"b"}, "test"));
+    CHECK(shedder.try_acquire("test"));
+  });
+}
+
+TEST_CASE("shedders of one name on one store share what they sampled", "[utilization]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    FixedRng lowest(0);
+    const UtilizationShedder here(store, "api", {}, lowest);
+    const UtilizationShedder there(store, "api", {}, lowest);
+    here.sample(1.0);
+    for (int n = 0; n < 10; ++n) {
+      clock.advance(2s);
+      here.sample(1.0);
+      clock.advance(2s);
+      there.sample(0.9);
+    }
+    CHECK(there.report().amount == Approx((20 + 10 - 28) / 120.0));
+    CHECK_FALSE(there.try_acquire("sheddable"));
+  });
+}
+
+TEST_CASE("a shedder without samples comes to rest, collected or not", "[utilization]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const UtilizationShedder shedder(store, "api");
+    shedder.sample(1.0);
+    hold(shedder, clock, 1.0, 148s);
+    const Span rests = shedder.report().rests_after;
+    clock.advance(rests - 10s);
+    CHECK(shedder.report().last_sample);
+    clock.advance(10s + 2us);
+    CHECK_FALSE(shedder.report().last_sample);
+    clock.advance(24h);
+    CHECK(shedder.sample(1.0));
+    CHECK(shedder.report().amount == Approx(-28.0 / 120));
+  });
+}
+
+TEST_CASE("a clock set back neither adds to the level nor sheds for long", "[utilization]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const UtilizationShedder shedder(store, "api");
+    shedder.sample(1.0);
+    hold(shedder, clock, 1.0, 58s);
+    const double before = shedder.report().amount;
+    clock.advance(-30s);
+    for (int n = 0; n < 10; ++n) shedder.sample(1.0);
+    CHECK(shedder.report().amount == before);
+    clock.advance(-1h);
+    CHECK(probability(shedder) == 0);
+    shedder.sample(1.0);
+    clock.advance(10s);
+    shedder.sample(1.0);
+    CHECK(shedder.report().amount == Approx(-18.0 / 120));
+  });
+}
+
+TEST_CASE("what is no utilization, and no tier, is an error that changes nothing",
+          "[utilization]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const UtilizationShedder shedder(store, "api", three_tiers);
+    shedder.sample(1.0);
+    clock.advance(10s);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const double infinity = std::numeric_limits<double>::infinity();
+    for (const double wrong : {-0.1, 1.01, 80.0, nan, infinity, -infinity}) {
+      std::error_code error;
+      shedder.sample(wrong, error);
+      CHECK(error == Errc::invalid_argument);
+      CHECK_THROWS_AS(shedder.sample(wrong), std::system_error);
+    }
+    CHECK(shedder.report().last_sample == clock.now() - 10s);
+    std::error_code error;
+    CHECK_FALSE(shedder.try_acquire("Payments", error));
+    CHECK(error == Errc::invalid_argument);
+    CHECK_FALSE(shedder.peek("", error));
+    CHECK(error == Errc::invalid_argument);
+    CHECK_THROWS_WITH(shedder.try_acquire("Payments"),
+                      Catch::Matchers::Contains("no tier \"Payments\"; the tiers are \"test\" "
+                                                "\"analytics\" \"payments\""));
+    CHECK_THROWS_AS(shedder.tier("other"), std::invalid_argument);
+  });
+}
+
+TEST_CASE("a key that holds another algorithm's state is left alone", "[utilization][C-014]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const TokenBucket bucket(store, "same", Quota::per_second(1));
+    const UtilizationShedder shedder(store, "same");
+    REQUIRE(bucket.try_acquire("a"));
+    std::error_code error;
+    shedder.sample({"a"}, 1.0, error);
+    CHECK(error == Errc::wrong_kind);
+    shedder.reset({"a"}, error);
+    CHECK(error == Errc::wrong_kind);
+  });
+}
+
+TEST_CASE("options out of range are refused with the value and what is allowed", "[utilization]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const auto rejects = [&](UtilizationOptions options, const std::string& message) {
+    CHECK_THROWS_AS(UtilizationShedder(*store, "api", options), std::invalid_argument);
+    CHECK_THROWS_WITH(UtilizationShedder(*store, "api", options),
+                      Catch::Matchers::Contains(message));
+  };
+  rejects({.good = 0.0}, "`good` must lie between 0 and 1, got 0.0");
+  rejects({.bad = 1.0}, "`bad` must lie between 0 and 1, got 1.0");
+  rejects({.bad = 80}, "`bad` must lie between 0 and 1, got 80");
+  rejects({.good = 0.9}, "`good` must not exceed `bad`, got 0.9");
+  rejects({.grace = -1us}, "grace must be 0 to 1 h, got -1 us");
+  rejects({.full_after = 0us}, "full_after must be 1 us to 1 h, got 0 us");
+  rejects({.grace = 30min, .full_after = 31min}, "together must be at most 1 h");
+  rejects({.rest_after = 148s - 1us}, "rest_after must be at least grace + full_after (148000000");
+  rejects({.rest_after = 24h * 31}, "at most 30 days");
+  rejects({.max_gap = 0us}, "max_gap must be 1 us to 1 h, got 0 us");
+  rejects({.tiers = {"only"}}, "2 to 16 tiers, the last of which is never shed, got 1");
+  rejects({.tiers = std::vector<std::string>(17, "x")}, "got 17");
+  rejects({.tiers = {"a", "b", "a"}}, "two tiers have the same name, \"a\"");
+  rejects({.tiers = {"a", ""}}, "must not be empty");
+  CHECK_THROWS_AS(UtilizationShedder(*store, ""), std::invalid_argument);
+  CHECK_NOTHROW(UtilizationShedder(*store, "api", {.good = 0.5, .bad = 0.5, .grace = 0us}));
+}

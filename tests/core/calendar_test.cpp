@@ -1,0 +1,178 @@
+// Calendars and time zones: where windows begin. Threading: single-threaded.
+#include "sluice/calendar.hpp"
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// An instant of UTC.
+Time utc(int year, unsigned month, unsigned day, Span of_day = 0s) {
+  const std::chrono::sys_days date =
+      std::chrono::year{year} / std::chrono::month{month} / std::chrono::day{day};
+  return to_time(std::chrono::microseconds{date.time_since_epoch()}.count()) + of_day;
+}
+
+void check_window(const Calendar& calendar, Time begin, Time end) {
+  INFO(to_word(begin) << " to " << to_word(end));
+  const Calendar::Window window{begin, end};
+  CHECK(calendar.window(begin) == window);
+  CHECK(calendar.window(begin + (end - begin) / 2) == window);
+  CHECK(calendar.window(end - 1us) == window);
+  CHECK(calendar.window(end).begin == end);
+  CHECK(calendar.window(begin - 1us).end == begin);
+}
+
+std::string refusal(const std::function<void()>& make) {
+  try {
+    make();
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+bool names(const std::string& message, std::string_view part) {
+  INFO(message);
+  CHECK(message.find(part) != std::string::npos);
+  return message.find(part) != std::string::npos;
+}
+
+/// The days around two changes of central European time.
+const TimeZone berlin("Europe/Berlin", {{utc(2023, 10, 29, 1h), 1h},
+                                        {utc(2024, 3, 31, 1h), 2h},
+                                        {utc(2024, 10, 27, 1h), 1h},
+                                        {utc(2025, 3, 30, 1h), 2h}});
+
+}  // namespace
+
+TEST_CASE("windows of a width are aligned to UTC, or to their origin", "[core][calendar]") {
+  check_window(Calendar::every(1min), utc(2024, 2, 29, 23h), utc(2024, 2, 29, 23h + 1min));
+  check_window(Calendar::every(1h), utc(2024, 2, 29, 23h), utc(2024, 3, 1));
+  check_window(Calendar::every(24h), utc(2024, 12, 31), utc(2025, 1, 1));
+  check_window(Calendar::every(1min, utc(2024, 1, 1, 15s)), utc(2024, 2, 29, 15s),
+               utc(2024, 2, 29, 75s));
+  const auto words = Calendar::every(1min, utc(2024, 1, 1, 15s)).words(utc(2030, 1, 1));
+  CHECK(words == std::array<Word, 6>{60'000'000, 15'000'000});
+  CHECK(Calendar::every(7us, Time{5us}).window(Time{4us}) == Calendar::Window{Time{}, Time{5us}});
+}
+
+TEST_CASE("months have 28 to 31 days, and years end", "[core][calendar]") {
+  const Calendar months = Calendar::monthly();
+  check_window(months, utc(2023, 2, 1), utc(2023, 3, 1));
+  check_window(months, utc(2024, 2, 1), utc(2024, 3, 1));
+  CHECK(utc(2024, 3, 1) - utc(2024, 2, 1) == 29 * 24h);
+  check_window(months, utc(2100, 2, 1), utc(2100, 3, 1));
+  CHECK(utc(2100, 3, 1) - utc(2100, 2, 1) == 28 * 24h);  // no leap year
+  check_window(months, utc(2024, 4, 1), utc(2024, 5, 1));
+  check_window(months, utc(2024, 12, 1), utc(2025, 1, 1));
+  const auto words = months.words(utc(2024, 12, 31, 23h));
+  CHECK(words == std::array<Word, 6>{0, to_word(utc(2024, 11, 1)), to_word(utc(2024, 12, 1)),
+                                     to_word(utc(2025, 1, 1)), to_word(utc(2025, 2, 1)),
+                                     to_word(utc(2025, 3, 1))});
+}
+
+TEST_CASE("weeks begin on Monday, also across years", "[core][calendar]") {
+  check_window(Calendar::weekly(), utc(2024, 12, 30), utc(2025, 1, 6));
+  check_window(Calendar::weekly(), utc(1970, 1, 5), utc(1970, 1, 12));
+  CHECK(Calendar::weekly().window(Time{}) == Calendar::Window{Time{}, utc(1970, 1, 5)});
+}
+
+TEST_CASE("a local day has 23 hours in spring and 25 in autumn", "[core][calendar]") {
+  const Calendar days = Calendar::daily(berlin);
+  check_window(days, utc(2024, 3, 29, 23h), utc(2024, 3, 30, 23h));
+  check_window(days, utc(2024, 3, 30, 23h), utc(2024, 3, 31, 22h));  // 23 hours
+  check_window(days, utc(2024, 3, 31, 22h), utc(2024, 4, 1, 22h));
+  check_window(days, utc(2024, 10, 26, 22h), utc(2024, 10, 27, 23h));  // 25 hours
+  check_window(Calendar::weekly(berlin), utc(2024, 3, 24, 23h), utc(2024, 3, 31, 22h));
+  check_window(Calendar::monthly(berlin), utc(2024, 2, 29, 23h), utc(2024, 3, 31, 22h));
+  const auto words = days.words(utc(2024, 3, 31, 12h));
+  CHECK(words == std::array<Word, 6>{0, to_word(utc(2024, 3, 29, 23h)),
+                                     to_word(utc(2024, 3, 30, 23h)), to_word(utc(2024, 3, 31, 22h)),
+                                     to_word(utc(2024, 4, 1, 22h)), to_word(utc(2024, 4, 2, 22h))});
+}
+
+TEST_CASE("where midnight is skipped, the day begins at the end of the gap", "[core][calendar]") {
+  // America/Sao_Paulo, 2017-10-15: from 00:00 to 01:00.
+  const TimeZone zone("São Paulo", {{utc(2017, 2, 19, 2h), -3h}, {utc(2017, 10, 15, 3h), -2h}});
+  check_window(Calendar::daily(zone), utc(2017, 10, 14, 3h), utc(2017, 10, 15, 3h));
+  check_window(Calendar::daily(zone), utc(2017, 10, 15, 3h), utc(2017, 10, 16, 2h));
+}
+
+TEST_CASE("where midnight comes twice, the day begins at the first", "[core][calendar]") {
+  // America/Havana, 2024-11-03: from 01:00 back to 00:00.
+  const TimeZone once("Havana", {{utc(2024, 3, 10, 5h), -4h}, {utc(2024, 11, 3, 5h), -5h}});
+  check_window(Calendar::daily(once), utc(2024, 11, 3, 4h), utc(2024, 11, 4, 5h));
+  // America/St_Johns, 2010-11-07: from 00:01 back to 23:01 of the day before.
+  const TimeZone again("St. John's", {{utc(2010, 3, 14, 3h + 31min), -2h - 30min},
+                                      {utc(2010, 11, 7, 2h + 31min), -3h - 30min}});
+  check_window(Calendar::daily(again), utc(2010, 11, 7, 2h + 30min), utc(2010, 11, 8, 3h + 30min));
+}
+
+TEST_CASE("a date that is skipped has no window", "[core][calendar]") {
+  // Pacific/Apia had no 2011-12-30.
+  const TimeZone apia("Apia", {{utc(2011, 9, 24, 14h), -10h}, {utc(2011, 12, 30, 10h), 14h}});
+  const Calendar days = Calendar::daily(apia);
+  check_window(days, utc(2011, 12, 29, 10h), utc(2011, 12, 30, 10h));  // the 29th
+  check_window(days, utc(2011, 12, 30, 10h), utc(2011, 12, 31, 10h));  // the 31st
+  const auto words = days.words(utc(2011, 12, 30, 9h));
+  CHECK(words[3] == words[4]);
+  CHECK(fixed_window_take.check({1, words[0], words[1], words[2], words[3], words[4], words[5]}) ==
+        Verdict::allowed);
+}
+
+TEST_CASE("windows follow each other without a gap, and words() hold the present one",
+          "[core][calendar]") {
+  for (const Calendar& calendar :
+       {Calendar::daily(berlin), Calendar::weekly(berlin), Calendar::monthly(berlin),
+        Calendar::monthly(), Calendar::daily(), Calendar::weekly()}) {
+    Time time = utc(2023, 10, 1);
+    for (int i = 0; i < 600; ++i) {
+      const Calendar::Window window = calendar.window(time);
+      REQUIRE(window.begin <= time);
+      REQUIRE(time < window.end);
+      const auto words = calendar.words(time);
+      REQUIRE(words[2] == to_word(window.begin));
+      REQUIRE(words[3] == to_word(window.end));
+      REQUIRE(words[1] == to_word(calendar.window(window.begin - 1us).begin));
+      time = window.end;
+    }
+  }
+}
+
+TEST_CASE("a calendar is cut to the range of time", "[core][calendar]") {
+  const auto first = Calendar::monthly().words(Time{});
+  CHECK(first[1] == 0);
+  CHECK(first[2] == 0);
+  CHECK(first[3] == to_word(utc(1970, 2, 1)));
+  const auto last = Calendar::monthly().words(to_time(word_limit));
+  CHECK(last[3] == word_limit);
+  CHECK(last[5] == word_limit);
+  for (const auto& words : {first, last}) {
+    CHECK(fixed_window_take.check(
+              {1, words[0], words[1], words[2], words[3], words[4], words[5]}) == Verdict::allowed);
+  }
+}
+
+TEST_CASE("a calendar or time zone that cannot be is refused with the value", "[core][calendar]") {
+  CHECK(names(refusal([] { Calendar::every(0us); }), "got 0 us"));
+  CHECK(names(refusal([] { Calendar::every(-1us); }), "got -1 us"));
+  CHECK(names(refusal([] { Calendar::every(Calendar::max_width + 1us); }), "must be 1 to"));
+  CHECK(names(refusal([] { Calendar::every(1s, Time{-1us}); }), "1970"));
+  CHECK(names(refusal([] { TimeZone("Nowhere", {}); }), "\"Nowhere\""));
+  CHECK(names(refusal([] { TimeZone("Far", {{Time{}, 27h}}); }), "26 hours"));
+  CHECK(names(refusal([] { TimeZone("Twice", {{Time{}, 1h}, {Time{}, 2h}}); }), "rise"));
+}
+
+TEST_CASE("an offset is in force from its change on", "[core][calendar]") {
+  CHECK(berlin.offset_at(utc(2024, 3, 31, 1h) - 1us) == 1h);
+  CHECK(berlin.offset_at(utc(2024, 3, 31, 1h)) == 2h);
+  CHECK(berlin.offset_at(Time{}) == 1h);  // the first counts from the beginning
+  CHECK(TimeZone::utc().offset_at(utc(2024, 7, 1)) == 0h);
+}

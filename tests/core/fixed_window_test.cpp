@@ -1,0 +1,185 @@
+// The kernel of the fixed window as tables of moments: at this instant, this request, this answer.
+// Threading: single-threaded.
+#include "sluice/algorithms/fixed_window.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/core/kernel.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Word start = 946'684'800'000'000;  // a midnight
+constexpr Word minute = 60'000'000;
+
+Ask take(Word cost, Word limit = 3, Word width = minute, Word origin = 0) {
+  return {&fixed_window_take, {limit, width, origin, 0, 0, 0, 0, cost}};
+}
+Ask peek(Word cost) { return {&fixed_window_peek, {3, minute, 0, 0, 0, 0, 0, cost}}; }
+Ask give_back(Word cost, Span begin, Span end, Word limit = 3) {
+  return {&fixed_window_give_back, {limit, start + begin.count(), start + end.count(), cost}};
+}
+/// Windows of 10 s, 20 s, 0 s and 70 s.
+Ask take_by_calendar(Word cost, const Operation& row = fixed_window_take) {
+  return {&row,
+          {3, 0, start, start + 10'000'000, start + 30'000'000, start + 30'000'000,
+           start + 100'000'000, cost}};
+}
+const Ask reset{&fixed_window_reset, {3}};
+
+Verdict allowed(Word remaining, Span until_reset) {
+  return {Verdict::allowed, remaining, 0, until_reset.count()};
+}
+Verdict refused(Word remaining, Span retry_after) {
+  return {Verdict::refused, remaining, retry_after.count(), retry_after.count()};
+}
+const Verdict nothing{Verdict::refused, 0, 0, 0};
+
+}  // namespace
+
+TEST_CASE("a window holds its limit, and the next begins with all of it", "[core][fixed_window]") {
+  check_moments(start, {{10s, take(2), allowed(1, 50s)},
+                        {10s, take(2), refused(1, 50s)},
+                        {10s, peek(1), allowed(1, 50s)},
+                        {20s, take(1), allowed(0, 40s)},
+                        {20s, take(1), refused(0, 40s)},
+                        {60s - 1us, take(1), refused(0, 1us)},
+                        {60s - 1us, peek(1), refused(0, 1us)},
+                        {60s, peek(3), allowed(3, 0s)},
+                        {60s, take(3), allowed(0, 60s)},
+                        {200s, take(0), allowed(3, 0s)}});
+}
+
+TEST_CASE("windows of a width are counted from their origin", "[core][fixed_window]") {
+  const Word origin = 17;
+  const auto ask = [&](Word cost) { return take(cost, 1, 1000, origin); };
+  Kernel kernel(0);
+  CHECK(kernel.ask(16us, ask(1)) == allowed(0, 1us));  // before the origin is one window
+  CHECK(kernel.ask(16us, ask(1)) == refused(0, 1us));
+  CHECK(kernel.ask(17us, ask(1)) == allowed(0, 1000us));
+  CHECK(kernel.ask(1016us, ask(1)) == refused(0, 1us));
+  CHECK(kernel.ask(1017us, ask(1)) == allowed(0, 1000us));
+  CHECK(kernel.words() == StateWords{1017, 1});
+  Kernel narrow(start);
+  for (const Span at : {0us, 1us, 2us}) {
+    CHECK(narrow.ask(at, take(1, 1, 1)) == allowed(0, 1us));
+    CHECK(narrow.ask(at, take(1, 1, 1)) == refused(0, 1us));
+  }
+}
+
+TEST_CASE("windows of a calendar are those between its boundaries", "[core][fixed_window]") {
+  const Verdict outside = Verdict::failed(Errc::outside_calendar);
+  check_moments(start, {{-1us, take_by_calendar(1), outside},
+                        {0s, take_by_calendar(3), allowed(0, 10s)},
+                        {10s - 1us, take_by_calendar(1), refused(0, 1us)},
+                        {10s, take_by_calendar(3), allowed(0, 20s)},
+                        {30s - 1us, take_by_calendar(1), refused(0, 1us)},
+                        {30s, take_by_calendar(3), allowed(0, 70s)},
+                        {100s - 1us, take_by_calendar(1, fixed_window_peek), refused(0, 1us)},
+                        {100s, take_by_calendar(1), outside},
+                        {100s, take_by_calendar(1, fixed_window_peek), outside}});
+}
+
+TEST_CASE("what was not used is given back to its own window", "[core][fixed_window]") {
+  check_moments(start, {{10s, take(3), allowed(0, 50s)},
+                        {11s, give_back(2, 0s, 60s), allowed(2, 49s)},
+                        {11s, take(2), allowed(0, 49s)},
+                        {11s, give_back(0, 0s, 60s), allowed(0, 49s)},
+                        {11s, give_back(1, -60s, 0s), nothing},
+                        {11s, give_back(1, 60s, 120s), nothing},
+                        {12s, give_back(3, 0s, 60s), allowed(3, 0s)},
+                        {12s, give_back(1, 0s, 60s), nothing},  // nothing of it is used
+                        {12s, take(1), allowed(2, 48s)},
+                        {12s, give_back(3, 0s, 60s), allowed(3, 0s)},  // never more than is used
+                        {12s, take(3), allowed(0, 48s)},
+                        {60s, give_back(3, 0s, 60s), nothing},  // over
+                        {60s, take(3), allowed(0, 60s)},
+                        {60s, give_back(3, 0s, 60s), nothing}});
+}
+
+TEST_CASE("a reset forgets what was used", "[core][fixed_window]") {
+  check_moments(start, {{10s, take(3), allowed(0, 50s)},
+                        {10s, reset, allowed(3, 0s)},
+                        {10s, take(3), allowed(0, 50s)}});
+}
+
+TEST_CASE("another limit counts at once, and what was used stays used",
+          "[core][fixed_window][C-004]") {
+  check_moments(start, {{0s, take(20, 25), allowed(5, 60s)},
+                        {0s, take(1, 10), refused(0, 60s)},  // never below zero
+                        {0s, give_back(1, 0s, 60s, 10), allowed(0, 60s)},
+                        {0s, take(6, 25), allowed(0, 60s)}});
+}
+
+TEST_CASE("another width takes over what was used of its present window", "[core][fixed_window]") {
+  check_moments(start, {{61s, take(3), allowed(0, 59s)},
+                        {61s, take(1, 3, 3600 * Word{1'000'000}), refused(0, 3600s - 61s)},
+                        {61s, take(1, 3, 1'000'000), allowed(2, 1s)}});
+}
+
+TEST_CASE("a clock set back by up to a minute stays in the stored window", "[core][fixed_window]") {
+  check_moments(start, {{60s, take(3), allowed(0, 60s)},
+                        {60s - 1us, take(1), refused(0, 60s + 1us)},
+                        {0s, take(1), refused(0, 120s)},
+                        {30s, give_back(1, 60s, 120s), allowed(1, 90s)},
+                        {30s, take(1), allowed(0, 90s)},
+                        {120s - 1us, take(1), refused(0, 1us)},
+                        {120s, take(1), allowed(2, 60s)}});
+}
+
+TEST_CASE("beyond a minute the clock's window counts, with one request admitted",
+          "[core][fixed_window]") {
+  check_moments(start, {{60s, take(3), allowed(0, 60s)},
+                        {-1us, peek(1), allowed(1, 1us)},
+                        {-1us, take(1), allowed(0, 1us)},
+                        {-1us, take(1), refused(0, 1us)},
+                        {0s, take(3), allowed(0, 60s)}});
+  check_moments(start, {{60s, take(2), allowed(1, 60s)},
+                        {-10s, take(1), allowed(0, 10s)},  // one was left, and no more is minted
+                        {-10s, take(1), refused(0, 10s)}});
+  check_moments(start, {{60s, take(3), allowed(0, 60s)}, {-10s, give_back(1, 60s, 120s), nothing}});
+}
+
+TEST_CASE("a cost that can never be admitted is an error", "[core][fixed_window]") {
+  const Verdict cost = Verdict::failed(Errc::invalid_cost);
+  const Verdict capacity = Verdict::failed(Errc::cost_exceeds_capacity);
+  check_moments(start, {{0s, take(-1), cost},
+                        {0s, take(INT64_MIN), cost},
+                        {0s, take(4), capacity},
+                        {0s, peek(-1), cost},
+                        {0s, peek(4), capacity},
+                        {0s, give_back(-1, 0s, 60s), cost},
+                        {0s, give_back(4, 0s, 60s), capacity},
+                        {0s, take(3), allowed(0, 60s)}});
+}
+
+TEST_CASE("windows that cannot be are errors", "[core][fixed_window]") {
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  const auto calendar = [](Word a, Word b, Word c, Word d, Word e) {
+    return Ask{&fixed_window_take, {3, 0, a, b, c, d, e, 1}};
+  };
+  check_moments(start, {{0s, take(1, word_limit + 1), wrong},
+                        {0s, take(1, 3, -1), wrong},
+                        {0s, take(1, 3, FixedWindowRule::max_width + 1), wrong},
+                        {0s, take(1, 3, minute, minute), wrong},
+                        {0s, take(1, 3, minute, -1), wrong},
+                        {0s, calendar(-1, 1, 2, 3, 4), wrong},
+                        {0s, calendar(2, 1, 2, 3, 4), wrong},
+                        {0s, calendar(0, 1, 3, 2, 4), wrong},
+                        {0s, calendar(0, 1, 2, 3, word_limit + 1), wrong},
+                        {0s, give_back(1, 60s, 0s), wrong},
+                        {0s, {&fixed_window_reset, {-1}}, wrong}});
+}
+
+TEST_CASE("at the ends of time a fixed window stays within its words", "[core][fixed_window]") {
+  Kernel kernel(word_limit);
+  const Ask widest = take(word_limit, word_limit, FixedWindowRule::max_width);
+  CHECK(kernel.ask(0us, widest) == allowed(0, Span{FixedWindowRule::max_width}));
+  CHECK(kernel.ask(0us, widest) == refused(0, Span{FixedWindowRule::max_width}));
+  Kernel corrupt(start, {word_limit + 1, 0});
+  CHECK(corrupt.ask(0us, take(1)) == Verdict::failed(Errc::corrupt_state));
+  Kernel any(start, {word_limit, word_limit});
+  CHECK(any.ask(0us, take(1)) == allowed(0, 60s));
+}

@@ -1,0 +1,169 @@
+// Leases in the hands of holders whose store fails. Threading: single-threaded.
+#include "sluice/lease.hpp"
+
+#include <vector>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A virtual store that fails, or must not be waited for, when it is told to.
+class FickleStore final : public Store {
+ public:
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++calls;
+    last_timeout = plan.timeout();
+    if (failure) return done.fail(failure);
+    inner_->execute(plan, std::move(done));
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return time; }
+  [[nodiscard]] bool may_block() const noexcept override { return blocks; }
+
+  VirtualClock time;
+  std::error_code failure;
+  bool blocks = true;
+  int calls = 0;
+  Span last_timeout{0};
+
+ private:
+  std::unique_ptr<Store> inner_ = make_virtual_store(time);
+};
+
+class BrokenRng final : public Rng {
+ public:
+  std::uint64_t next() override { throw std::system_error(ENOSYS, std::generic_category()); }
+};
+
+}  // namespace
+
+TEST_CASE("the end of a lease whose store fails throws nothing, and waits within a bound",
+          "[core][leases][C-033]") {
+  FickleStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 10s, .release_within = 70ms});
+  {
+    const Lease lease = jobs.try_acquire("alice");
+    store.failure = Errc::unknown;
+  }
+  CHECK(store.calls == 2);
+  CHECK(store.last_timeout == 70ms);
+  store.failure = {};
+  CHECK_FALSE(jobs.try_acquire("alice"));
+  store.time.advance(10s);
+  CHECK(jobs.try_acquire("alice"));
+}
+
+TEST_CASE("the end of a lease on a thread that must not block gives it back all the same",
+          "[core][leases]") {
+  FickleStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 1);
+  Lease lease = jobs.try_acquire("alice");
+  store.blocks = false;
+  lease = Lease();
+  store.blocks = true;
+  CHECK(jobs.try_acquire("alice"));
+}
+
+TEST_CASE("a return that failed may be asked for again", "[core][leases]") {
+  FickleStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 1);
+  Lease lease = jobs.try_acquire("alice");
+  store.failure = Errc::not_connected;
+  std::error_code error;
+  CHECK_FALSE(lease.release(error));
+  CHECK(error == Errc::not_connected);
+  CHECK(lease);
+  CHECK_THROWS_AS(lease.release(), std::system_error);
+  store.failure = {};
+  CHECK(lease.release(error));
+  CHECK_FALSE(error);
+  CHECK_FALSE(lease);
+  const int calls = store.calls;
+  CHECK_FALSE(lease.release());
+  CHECK_FALSE(lease.renew());
+  CHECK(store.calls == calls);
+}
+
+TEST_CASE("a lease that could not be renewed is held until its TTL is over",
+          "[core][leases][C-034]") {
+  FickleStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 10s});
+  Lease lease = jobs.try_acquire("alice");
+  store.failure = Errc::timed_out;
+  std::error_code error;
+  store.time.advance(9s);
+  CHECK_FALSE(lease.renew(error));
+  CHECK(error == Errc::timed_out);
+  CHECK_THROWS_AS(lease.renew(), std::system_error);
+  CHECK_FALSE(lease.lost());
+  store.time.advance(1s - 1us);
+  CHECK_FALSE(lease.lost());
+  store.time.advance(1us);
+  CHECK(lease.lost());
+  store.failure = {};
+  CHECK_FALSE(lease.renew());
+  CHECK(lease.lost());
+}
+
+TEST_CASE("a renewer tries again after a failure, and tells what it could not keep",
+          "[core][leases][C-034]") {
+  FickleStore store;
+  LeaseRenewer renewer(store.clock());
+  std::vector<LeaseId> lost;
+  const ConcurrencyLimiter jobs(
+      store, "jobs", 2,
+      {.ttl = 12s, .renewer = &renewer, .on_lost = [&](const LeaseId& id) { lost.push_back(id); }});
+  const Lease lease = jobs.try_acquire("alice");
+  CHECK(renewer.renew_due() == store.time.now() + 4s);
+  store.failure = Errc::timed_out;
+  for (const Span ahead : {4s, 1s, 1s}) {
+    store.time.advance(ahead);
+    CHECK(renewer.renew_due() == store.time.now() + 1s);
+    CHECK(store.last_timeout == 4s);
+  }
+  store.failure = {};
+  store.time.advance(1s);
+  CHECK(renewer.renew_due() == store.time.now() + 4s);
+  CHECK(lease.expires_at() == store.time.now() + 12s);
+  store.failure = Errc::timed_out;
+  store.time.advance(12s - 1us);
+  renewer.renew_due();
+  CHECK(lost.empty());
+  store.time.advance(1s);
+  CHECK(renewer.renew_due() == Time::max());
+  CHECK(lost == std::vector{lease.id()});
+  CHECK(lease.lost());
+}
+
+TEST_CASE("what is given back is not renewed, nor kept", "[core][leases]") {
+  FickleStore store;
+  LeaseRenewer renewer(store.clock());
+  const ConcurrencyLimiter jobs(store, "jobs", 1000, {.ttl = 12s, .renewer = &renewer});
+  for (int i = 0; i < 10'000; ++i) static_cast<void>(jobs.try_acquire("alice"));
+  CHECK(renewer.size() == 0);
+  const int calls = store.calls;
+  store.time.advance(4s);
+  CHECK(renewer.renew_due() == Time::max());
+  CHECK(store.calls == calls);
+}
+
+TEST_CASE("a generator of ids that fails is an error of the call", "[core][leases]") {
+  FickleStore store;
+  BrokenRng rng;
+  const ConcurrencyLimiter jobs(store, "jobs", 1, {.rng = &rng});
+  std::error_code error;
+  CHECK_FALSE(jobs.try_acquire("alice", error));
+  CHECK(error == std::error_code(ENOSYS, std::generic_category()));
+  CHECK(store.calls == 0);
+}
+
+TEST_CASE("an empty lease does nothing", "[core][leases]") {
+  Lease lease;
+  CHECK_FALSE(lease);
+  CHECK_FALSE(lease.lost());
+  CHECK_FALSE(lease.release());
+  CHECK_FALSE(lease.renew());
+}

@@ -1,0 +1,144 @@
+// The kernel of the shared bucket as tables of moments: at this instant, this request, this answer.
+// Threading: single-threaded.
+#include "sluice/algorithms/shared_bucket.hpp"
+
+#include "tests/core/long_kernel.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Word start = 946'684'800'000'000;
+constexpr Word token = 100'000;  // units, of which one drains a microsecond: ten tokens a second
+constexpr Span keep_alive = 1h;
+
+Ask set(Word capacity, Inheritance inheritance = Inheritance::reset, Word period = token) {
+  return {&shared_bucket_set,
+          {capacity, 1, period, keep_alive.count(), static_cast<Word>(inheritance), 0}};
+}
+Ask set_first(Word capacity) {
+  return {&shared_bucket_set, {capacity, 1, token, keep_alive.count(), 0, 1}};
+}
+Ask take(Word cost) { return {&shared_bucket_take, {0, cost, keep_alive.count()}}; }
+Ask peek(Word cost) { return {&shared_bucket_peek, {0, cost, keep_alive.count()}}; }
+
+const Verdict none = Verdict::failed(Errc::not_configured);
+
+}  // namespace
+
+TEST_CASE("a shared bucket decides by the quota that it finds, to the microsecond",
+          "[core][shared_bucket]") {
+  check_moments(LongKernel(start),
+                {{0ms, take(1), none},
+                 {0ms, peek(0), none},
+                 {0ms, set_first(5), admitted(5, 0s), {1, 1}},
+                 {0ms, set_first(9), admitted(5, 0s), {1, 0}},
+                 {0ms, take(3), admitted(2, 300ms), {1, 5, 1, token}},
+                 {0ms, take(3), turned_away(100ms, 300ms, 2), {1, 5, 1, token}},
+                 {100ms - 1us, take(3), turned_away(1us, 200ms + 1us, 2)},
+                 {100ms - 1us, peek(3), turned_away(1us, 200ms + 1us, 2)},
+                 {100ms, peek(3), admitted(3, 200ms)},
+                 {100ms, take(3), admitted(0, 500ms)},
+                 {100ms, take(6), Verdict::failed(Errc::cost_exceeds_capacity)}});
+}
+
+TEST_CASE("a quota is kept so long after the last grant, and not a microsecond longer",
+          "[core][shared_bucket]") {
+  const std::vector<LongMoment> used{{0ms, set(5), admitted(5, 0s), {1, 1}},
+                                     {1s, take(1), admitted(4, 100ms)},
+                                     {2s, take(0), admitted(5, 0s)}};
+  LongKernel kernel(start);
+  check_moments(kernel, used);
+  check_moments(kernel, {{1h + 1s - 1us, peek(5), admitted(5, 0s)},
+                         {1h + 1s, peek(5), none},
+                         {1h + 1s, take(1), none},
+                         {1h + 1s, set_first(7), admitted(7, 0s), {1, 1}}});
+}
+
+TEST_CASE("a new quota takes over what the old one leaves, as it was asked to",
+          "[core][shared_bucket]") {
+  struct Case {
+    Word used, capacity;
+    Inheritance inheritance;
+    Word remaining;
+  };
+  using enum Inheritance;
+  for (const Case& c : {Case{4, 20, as_is, 6},
+                        {4, 20, proportional, 12},
+                        {4, 20, additive, 16},
+                        {4, 20, reset, 16},
+                        {4, 5, as_is, 5},
+                        {4, 5, proportional, 3},
+                        {4, 5, additive, 1},
+                        {4, 5, reset, 5},
+                        {10, 5, reset, 0},
+                        {7, 7, proportional, 2},
+                        {0, 20, as_is, 10}}) {
+    INFO(c.used << " used, to " << c.capacity << " by " << static_cast<Word>(c.inheritance));
+    LongKernel kernel(start);
+    kernel.ask(0s, set(10));
+    kernel.ask(0s, take(c.used));
+    CHECK(kernel.ask(0s, set(c.capacity, c.inheritance, token / 2)).remaining == c.remaining);
+    CHECK(kernel.details == Details{2, 1});
+    CHECK(kernel.ask(0s, peek(0)).remaining == c.remaining);
+  }
+}
+
+TEST_CASE("a debt is paid before the new quota admits", "[core][shared_bucket]") {
+  check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
+                                    {0ms, take(8), admitted(2, 800ms)},
+                                    {0ms, set(5, Inheritance::additive), admitted(0, 800ms)},
+                                    {0ms, take(1), turned_away(400ms, 800ms)},
+                                    {400ms - 1us, take(1), turned_away(1us, 400ms + 1us)},
+                                    {400ms, take(1), admitted(0, 500ms)}});
+}
+
+TEST_CASE("setting the quota again mints nothing, to the microsecond", "[core][shared_bucket]") {
+  check_moments(LongKernel(start), {{0ms, set(5), admitted(5, 0s)},
+                                    {0ms, take(5), admitted(0, 500ms)},
+                                    {0ms, set(5), admitted(0, 500ms), {2, 1}},
+                                    {0ms, set(1), admitted(0, 100ms), {3, 1}},
+                                    {0ms, set(5), admitted(0, 500ms), {4, 1}}});
+  const std::vector<LongMoment> spent{{0ms, set(5), admitted(5, 0s)},
+                                      {0ms, take(5), admitted(0, 500ms)}};
+  auto early = spent;
+  early.push_back({100ms - 1us, set(5), admitted(0, 500ms)});
+  check_moments(LongKernel(start), early);
+  auto in_time = spent;
+  in_time.push_back({100ms, set(5), admitted(1, 400ms)});
+  check_moments(LongKernel(start), in_time);
+}
+
+TEST_CASE("beyond a minute back a shared bucket restarts with one request",
+          "[core][shared_bucket]") {
+  LongKernel kernel(start);
+  check_moments(kernel, {{100s, set(5), admitted(5, 0s)},
+                         {100s, take(5), admitted(0, 500ms)},
+                         {40s, take(1), turned_away(60'100ms, 60'500ms)},
+                         {40s - 1us, peek(2), admitted(2, 300ms)},
+                         {40s - 1us, take(2), admitted(0, 500ms)},
+                         {40s - 1us, take(1), turned_away(100ms, 500ms)}});
+}
+
+TEST_CASE("a shared bucket's arguments out of range are errors", "[core][shared_bucket][C-078]") {
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  LongKernel kernel(start);
+  check_moments(kernel,
+                {{0s, set(0), wrong},
+                 {0s, set(5, static_cast<Inheritance>(4)), wrong},
+                 {0s, set(5, Inheritance::reset, 0), wrong},
+                 {0s, {&shared_bucket_set, {5, 1, token, 5 * token - 1, 0, 0}}, wrong},
+                 {0s, take(-1), Verdict::failed(Errc::invalid_cost)},
+                 {0s, take(word_limit + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
+                 {0s, {&shared_bucket_take, {0, 1, 0}}, wrong},
+                 {0s, {&shared_bucket_set, {5, 1, token, 5 * token, 0, 0}}, admitted(5, 0s)}});
+  for (const auto& [index, value] : std::vector<std::pair<std::size_t, Word>>{
+           {1, 0}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}}) {
+    LongKernel spoilt = kernel;
+    spoilt.state[index] = value;
+    CHECK(spoilt.ask(0s, take(1)) == Verdict::failed(Errc::corrupt_state));
+    CHECK(spoilt.ask(0s, set(5)) == Verdict::failed(Errc::corrupt_state));
+  }
+}

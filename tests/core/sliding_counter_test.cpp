@@ -1,0 +1,144 @@
+// The kernel of the sliding window counter as tables of moments: at this instant, this request,
+// this answer. Threading: single-threaded.
+#include "sluice/algorithms/sliding_counter.hpp"
+
+#include "tests/core/long_kernel.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Rule = SlidingCounterRule;
+
+constexpr Word start = 946'684'800'000'000;  // a minute begins
+constexpr Span minute = 60s;
+
+Ask take(Word cost, Word limit = 10, Span span = minute) {
+  return {&sliding_counter_take, {limit, span.count(), cost}};
+}
+Ask peek(Word cost, Word limit = 10, Span span = minute) {
+  return {&sliding_counter_peek, {limit, span.count(), cost}};
+}
+Ask reset(Word limit) { return {&sliding_counter_reset, {limit}}; }
+
+}  // namespace
+
+TEST_CASE("the window before weighs what a sliding window would still cover of it",
+          "[core][sliding_counter]") {
+  check_moments(LongKernel(start), {{59s, take(10), admitted(0, 61s)},
+                                    {60s, take(1), turned_away(6s, 60s)},
+                                    {66s - 1us, take(1), turned_away(1us, 54s + 1us)},
+                                    {66s - 1us, peek(1), turned_away(1us, 54s + 1us)},
+                                    {66s, peek(1), admitted(1, 54s)},
+                                    {66s, take(1), admitted(0, 114s)},
+                                    {66s, take(1), turned_away(6s, 114s)},
+                                    {72s - 1us, take(1), turned_away(1us, 108s + 1us)},
+                                    {72s, take(1), admitted(0, 108s)},
+                                    {120s, take(10), turned_away(60s, 60s, 8)},
+                                    {180s - 1us, take(10), turned_away(1us, 1us, 9)},
+                                    {180s, take(10), admitted(0, 120s)}});
+}
+
+TEST_CASE("what the current window holds must leave in the next one", "[core][sliding_counter]") {
+  const std::vector<LongMoment> full{{0s, take(10), admitted(0, 120s)},
+                                     {0s, take(1), turned_away(66s, 120s)},
+                                     {0s, take(10), turned_away(120s, 120s)}};
+  LongKernel one(start);
+  check_moments(one, full);
+  check_moments(
+      one, {{66s - 1us, take(1), turned_away(1us, 54s + 1us)}, {66s, take(1), admitted(0, 114s)}});
+  LongKernel all(start);
+  check_moments(all, full);
+  check_moments(all, {{120s - 1us, take(10), turned_away(1us, 1us, 9)},
+                      {120s, take(10), admitted(0, 120s)},
+                      {120s, reset(10), admitted(10, 0s)},
+                      {120s, take(10), admitted(0, 120s)}});
+}
+
+TEST_CASE("another limit sees the same counts", "[core][sliding_counter]") {
+  check_moments(LongKernel(start), {{0s, take(10), admitted(0, 120s)},
+                                    {0s, take(1, 5), turned_away(96s, 120s)},
+                                    {96s - 1us, take(1, 5), turned_away(1us, 24s + 1us)},
+                                    {96s, take(1, 5), admitted(0, 84s)}});
+  check_moments(LongKernel(start), {{0s, take(10), admitted(0, 120s)},
+                                    {0s, take(3, 12), turned_away(66s, 120s, 2)},
+                                    {0s, take(2, 12), admitted(0, 120s)}});
+}
+
+TEST_CASE("another span takes what there is for now, and a longer one what may have been",
+          "[core][sliding_counter]") {
+  check_moments(LongKernel(start), {{0s, take(4), admitted(6, 120s)},
+                                    {30s, peek(0, 10, 30s), admitted(6, 60s)},
+                                    {30s, peek(0, 10, 120s), admitted(0, 210s)},
+                                    {30s, take(1, 10, 120s), turned_away(30s, 210s)},
+                                    {60s - 1us, take(1, 10, 120s), turned_away(1us, 180s + 1us)},
+                                    {60s, take(1, 10, 120s), admitted(0, 180s)}});
+}
+
+TEST_CASE("the worst case is met and not passed", "[core][sliding_counter]") {
+  for (const Word limit : {1, 2, 7, 10, 100}) {
+    LongKernel kernel(start);
+    REQUIRE(kernel.ask(minute - 1us, take(limit, limit)).status == Verdict::allowed);
+    Word admitted_units = limit;
+    for (Span at = minute; at <= 2 * minute - 2us;) {
+      const Verdict verdict = kernel.ask(at, take(1, limit));
+      admitted_units += verdict.status;
+      at += Span{verdict.retry_after};
+    }
+    CHECK(admitted_units == Rule::worst_case(limit, minute.count()));
+  }
+  CHECK(Rule::worst_case(10, minute.count()) == 19);
+  CHECK(Rule::worst_case(10, 1) == 10);
+}
+
+TEST_CASE("beyond a minute back the counter restarts with one request", "[core][sliding_counter]") {
+  check_moments(LongKernel(start), {{100s, take(10), admitted(0, 80s)},
+                                    {0s, take(1), turned_away(126s, 180s)},
+                                    {-1us, peek(1), admitted(1, 60s + 1us)},
+                                    {-1us, take(1), admitted(0, 60s + 1us)},
+                                    {-1us, take(1), turned_away(6s + 1us, 60s + 1us)},
+                                    {6s - 1us, take(1), turned_away(1us, 54s + 1us)},
+                                    {6s, take(1), admitted(0, 114s)}});
+}
+
+TEST_CASE("the largest limit and span count to the unit and the microsecond",
+          "[core][sliding_counter]") {
+  const Span span{Rule::max_span};
+  const Word most = Rule::max_limit;
+  check_moments(LongKernel(10 * Rule::max_span),
+                {{0s, take(most, most, span), admitted(0, 2 * span)},
+                 {0s, take(1, most, span), turned_away(span + 4us, 2 * span)},
+                 {span + 3us, take(1, most, span), turned_away(1us, span - 3us)},
+                 {span + 4us, take(1, most, span), admitted(0, 2 * span - 4us)}});
+}
+
+TEST_CASE("a counter's arguments out of range are errors", "[core][sliding_counter][C-078]") {
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  check_moments(LongKernel(start), {{0s, take(1, 0), wrong},
+                                    {0s, take(1, Rule::max_limit + 1), wrong},
+                                    {0s, take(1, 10, 0us), wrong},
+                                    {0s, take(1, 10, Span{Rule::max_span + 1}), wrong},
+                                    {0s, take(-1), Verdict::failed(Errc::invalid_cost)},
+                                    {0s, peek(11), Verdict::failed(Errc::cost_exceeds_capacity)},
+                                    {0s, take(0), admitted(10, 0s)},
+                                    {0s, take(10), admitted(0, 120s)}});
+  CHECK(sliding_counter_reset.check({0}) == wrong.status);
+  CHECK(sliding_counter_reset.check({Rule::max_limit + 1}) == wrong.status);
+}
+
+TEST_CASE("counts that no counter leaves are a corrupt state", "[core][sliding_counter]") {
+  const std::vector<std::pair<std::size_t, Word>> flaws{{0, -1},
+                                                        {0, word_limit + 1},
+                                                        {1, Rule::max_span + 1},
+                                                        {2, Rule::max_limit + 1},
+                                                        {3, Rule::max_limit + 1}};
+  for (const auto& [index, value] : flaws) {
+    LongKernel kernel(start);
+    kernel.ask(0s, take(1));
+    kernel.state[index] = value;
+    CHECK(kernel.ask(0s, take(1)) == Verdict::failed(Errc::corrupt_state));
+    CHECK(kernel.ask(0s, peek(0)) == Verdict::failed(Errc::corrupt_state));
+  }
+}

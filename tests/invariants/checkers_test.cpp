@@ -1,0 +1,246 @@
+// The checkers themselves: each accepts a history that keeps its invariant to the last unit, and
+// finds one planted fault. Threading: single-threaded.
+#include <algorithm>
+
+#include "sluice/clock.hpp"
+#include "sluice/testing/invariants.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace sluice::testing;
+using namespace std::chrono_literals;
+using sluice::test::Random;
+
+namespace {
+
+constexpr Time start = VirtualClock::default_start;
+
+Event granted(Span at, Word cost = 1) {
+  return {.at = start + at, .cost = cost, .allowed = true, .effective = start + at};
+}
+Event refused(Span at, Span retry_after, Word cost = 1, std::size_t caller = 0) {
+  return {.at = start + at,
+          .cost = cost,
+          .effective = start + at,
+          .retry_after = retry_after,
+          .caller = caller};
+}
+
+/// As much as a bucket of `burst` with 3 units in 7 us can give, each unit as early as can be.
+History saturated(Word burst, Word count) {
+  History history;
+  for (Word i = 0; i < count; ++i) {
+    const Word due = i < burst ? 0 : ((i - burst + 1) * 7 + 2) / 3;
+    history.push_back(granted(Span{due}));
+  }
+  return history;
+}
+
+/// One more grant right after a random one.
+History with_extra(History history, Random& random) {
+  const auto at = random.between(0, static_cast<Word>(history.size()) - 1);
+  const Event copy = history[static_cast<std::size_t>(at)];
+  history.insert(history.begin() + at, copy);
+  return history;
+}
+
+}  // namespace
+
+TEST_CASE("the rate checker accepts all that fits, and finds one unit more as one unit",
+          "[invariants][S1]") {
+  Random random("the rate checker accepts all that fits, and finds one unit more as one unit");
+  CAPTURE(random.repeat());
+  const RateBound bound{.burst = 5, .units = 3, .period = 7us};
+  const History full = saturated(5, 1000);
+  CHECK_FALSE(check_rate(full, bound));
+  CHECK_FALSE(check_rate({}, bound));
+  CHECK(check_rate(full, {.burst = 4, .units = 3, .period = 7us})->excess == 1);
+  for (int i = 0; i < 50; ++i) {
+    const Checked checked = check_rate(with_extra(full, random), bound);
+    REQUIRE(checked);
+    INFO(checked->what);
+    CHECK(checked->excess == 1);
+    CHECK(checked->what.find("1 more than fit") != std::string::npos);
+  }
+  // Refusals and requests for nothing do not count; reserved grants count when they take effect.
+  History asked = full;
+  for (std::size_t i = 0; i < asked.size(); i += 3) asked[i].cost = 0;
+  for (std::size_t i = 1; i < asked.size(); i += 3) asked[i].allowed = false;
+  asked.insert(asked.end(), asked.begin(), asked.end());
+  CHECK_FALSE(check_rate(asked, bound));
+  History early = full;
+  for (Event& event : early) event.at = start;
+  std::ranges::reverse(early);
+  CHECK_FALSE(check_rate(early, bound));
+}
+
+TEST_CASE("the rate checker is exact at the ends of the number range", "[invariants][S1]") {
+  const RateBound bound{.burst = word_limit, .units = word_limit, .period = Span{word_limit}};
+  History history{granted(0us, word_limit), granted(1us)};
+  CHECK_FALSE(check_rate(history, bound));
+  history.push_back(granted(1us));
+  CHECK(check_rate(history, bound)->excess == 1);
+}
+
+TEST_CASE("the window checker knows the edge of a half-open window", "[invariants][S2]") {
+  const History history{granted(0us, 2), granted(1us), granted(10us, 2)};
+  CHECK_FALSE(check_window(history, 10us, 3));
+  CHECK(check_window(history, 11us, 3)->excess == 2);
+  CHECK(check_window(history, 10us, 2)->excess == 1);
+  CHECK(check_window(History{granted(0us, 2), granted(9us, 2)}, 10us, 3)->excess == 1);
+}
+
+TEST_CASE("the window checker finds one grant more than the limit", "[invariants][S2]") {
+  Random random("the window checker finds one grant more than the limit");
+  CAPTURE(random.repeat());
+  History history;
+  for (Word window = 0; window < 100; ++window) {
+    const Span at{window * 10};
+    for (int i = 0; i < 3; ++i) history.push_back(granted(at));
+  }
+  CHECK_FALSE(check_window(history, 10us, 3));
+  for (int i = 0; i < 20; ++i) {
+    CHECK(check_window(with_extra(history, random), 10us, 3)->excess == 1);
+  }
+}
+
+TEST_CASE("the checker of aligned windows counts from edge to edge", "[invariants][S2]") {
+  const std::vector<Time> edges{start, start + 10us, start + 25us};
+  History history{granted(0us, 3), granted(9us), granted(10us, 4), granted(24us, 0)};
+  CHECK_FALSE(check_aligned(history, edges, 4));
+  history.push_back(granted(24us));
+  CHECK(check_aligned(history, edges, 4)->excess == 1);
+  history.back().allowed = false;
+  CHECK_FALSE(check_aligned(history, edges, 4));
+  CHECK(check_aligned(History{granted(25us)}, edges, 4));
+  CHECK(check_aligned(History{granted(-1us)}, edges, 4));
+}
+
+TEST_CASE("the lease checker sees weights, ends, renewals and fences", "[invariants][S3]") {
+  using enum LeaseEvent::Act;
+  const auto acquire = [](Span at, std::uint64_t lease, Word weight, Span ttl, Word fence) {
+    return LeaseEvent{start + at, acquired, lease, weight, start + at + ttl, fence};
+  };
+  const std::vector<LeaseEvent> good{
+      acquire(0us, 1, 2, 10us, 1),
+      acquire(0us, 2, 1, 20us, 2),
+      {start + 9us, renewed, 1, 0, start + 30us, 0},
+      acquire(20us, 3, 1, 5us, 5),  // at the end of lease 2, not after it
+      {start + 20us, released, 2},  // late: it has ended by itself
+      {start + 21us, released, 1},
+      acquire(21us, 4, 2, 5us, 6),
+  };
+  CHECK_FALSE(check_leases(good, 3));
+  CHECK(check_leases(good, 2)->excess == 1);
+  const auto with = [&](std::size_t index, const auto& change) {
+    auto bad = good;
+    change(bad[index]);
+    return check_leases(bad, 3);
+  };
+  CHECK_FALSE(with(1, [](LeaseEvent& e) { e.share = 3; }));
+  CHECK(with(1, [](LeaseEvent& e) { e.share = 2; })->excess == 1);
+  CHECK(with(3, [](LeaseEvent& e) { e.at -= 1us; })->excess == 1);
+  CHECK(with(5, [](LeaseEvent& e) { e.lease = 9; })->excess == 2);
+  CHECK(with(3, [](LeaseEvent& e) { e.fence = 2; }));
+  CHECK(with(6, [](LeaseEvent& e) { e.fence = 4; }));
+  CHECK(with(2, [](LeaseEvent& e) { e.at += 1us; })->what.find("after its end") !=
+        std::string::npos);
+}
+
+TEST_CASE("the gap checker accepts the gap and finds a microsecond less", "[invariants][S4]") {
+  History history;
+  for (int i = 0; i < 100; ++i) history.push_back(granted(i * 50us));
+  CHECK_FALSE(check_gaps(history, 50us));
+  CHECK(check_gaps(history, 51us)->excess == 1);
+  history[40].effective += 1us;
+  CHECK(check_gaps(history, 50us)->excess == 1);
+  history[40].allowed = false;
+  CHECK_FALSE(check_gaps(history, 50us));
+}
+
+TEST_CASE("the checker of refusals sees what one of them changed", "[invariants][S5]") {
+  Decision seen;
+  seen.remaining = 4;
+  std::vector<Looked> history(3, {seen, Decision{}, seen});
+  CHECK_FALSE(check_refusals(history));
+  history[1].after.remaining = 3;
+  CHECK(check_refusals(history)->excess == 1);
+  history[1].answer.allowed = true;
+  CHECK_FALSE(check_refusals(history));
+  history[2].after.reset_after = 1us;
+  CHECK(check_refusals(history));
+}
+
+TEST_CASE("the checker of answers sees a swapped and a repeated one", "[invariants][S6]") {
+  CHECK_FALSE(check_answers(std::vector<Matched>{{1, 1}, {3, 3}, {2, 2}}));
+  CHECK(check_answers(std::vector<Matched>{{1, 1}, {3, 2}, {2, 3}})->what ==
+        "request 3 got the answer of 2");
+  CHECK(check_answers(std::vector<Matched>{{1, 1}, {1, 1}}));
+}
+
+TEST_CASE("what remains is within zero and the limit", "[invariants]") {
+  History history{granted(0us), granted(1us)};
+  history[0].remaining = 5;
+  CHECK_FALSE(check_remaining(history, 5));
+  CHECK(check_remaining(history, 4)->excess == 1);
+  history[1].remaining = -2;
+  CHECK(check_remaining(history, 5)->excess == 2);
+}
+
+TEST_CASE("the hint checker accepts exact hints and finds each way to miss one",
+          "[invariants][L1]") {
+  const History good{granted(0us),           refused(1us, 9us),  refused(4us, 6us),
+                     refused(9us, 1us),      granted(10us),      refused(10us, 10us),
+                     refused(11us, 20us, 2), refused(19us, 1us), granted(20us)};
+  std::size_t proven = 0;
+  CHECK_FALSE(check_hints(good, &proven));
+  CHECK(proven == 4);
+  const auto with = [&](std::size_t index, const auto& change) {
+    History bad = good;
+    change(bad[index]);
+    return check_hints(bad);
+  };
+  CHECK(with(3, [](Event& e) { e.allowed = true; })->excess == 1);  // too long a hint
+  CHECK(with(4, [](Event& e) {
+          e.allowed = false;
+          e.retry_after = 1us;
+        })->excess == 1);
+  CHECK(with(2, [](Event& e) { e.retry_after = 7us; })->excess == 1);  // it moved
+  CHECK(with(1, [](Event& e) { e.retry_after = 0us; }));               // none at all
+  // A grant in between ends the promise.
+  CHECK_FALSE(check_hints(History{refused(0us, 5us), granted(1us, 0), refused(5us, 3us)}));
+}
+
+TEST_CASE("the checker of idling accepts a bucket that is drained, and finds a lost unit",
+          "[invariants][L2]") {
+  // One unit in 10 us; caller 0 always waits, caller 1 comes and takes now and then.
+  History history{granted(0us)};
+  for (int i = 1; i <= 50; ++i) {
+    history.push_back(refused(i * 10us - 9us, 9us));
+    history.push_back(refused(i * 10us - 5us, 5us, 1, 1));
+    history.push_back(granted(i * 10us));
+    history.back().caller = i % 3 == 0 ? 1 : 0;
+    history.push_back(refused(i * 10us, 10us, 1, i % 3 == 0 ? 1 : 0));
+  }
+  const RateBound bound{.burst = 1, .units = 1, .period = 10us};
+  CHECK_FALSE(check_work_conserving(history, bound));
+  History bad = history;
+  bad[87].allowed = false;
+  CHECK(check_work_conserving(bad, bound)->excess == 1);
+  // While nobody waits, nothing need be granted.
+  CHECK_FALSE(check_work_conserving(History{granted(0us), granted(1000us)}, bound));
+  CHECK_FALSE(check_work_conserving(
+      History{refused(0us, 10us), granted(10us), refused(1000us, 10us), granted(1010us)}, bound));
+}
+
+TEST_CASE("two histories differ by what was granted, not by what was refused", "[invariants]") {
+  const History a{granted(0us), refused(1us, 9us), granted(10us, 2)};
+  History b{refused(0us, 1us), granted(0us), granted(10us, 2), granted(11us, 0)};
+  CHECK_FALSE(check_same_grants(a, b));
+  b.push_back(granted(12us));
+  CHECK(check_same_grants(a, b)->what.find("grant 2 is nothing in one") == 0);
+  b.pop_back();
+  b[2].effective += 1us;
+  CHECK(check_same_grants(a, b));
+}

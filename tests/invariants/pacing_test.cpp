@@ -1,0 +1,73 @@
+// Histories of the slot lock and of gates that open again. Threading: single-threaded.
+#include <algorithm>
+
+#include "sluice/gate.hpp"
+#include "sluice/slot_lock.hpp"
+#include "tests/catch.hpp"
+#include "tests/invariants/fleet.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace sluice::testing;
+
+TEST_CASE("histories of the slot lock keep its gap, its hints and its pace on every store",
+          "[invariants][slot_lock][S4][S5][L1][L2]") {
+  Random random("histories of the slot lock keep its gap, its hints and its pace on every store");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    std::size_t proven = 0;
+    for (std::size_t i = 0; i < lives(); ++i) {
+      const Span interval{random.between(1, 1'000'000)};
+      const Span max_wait = i % 2 == 0 ? Span{0} : interval * random.between(1, 3);
+      const SlotLock lock(store, "lock" + std::to_string(i), interval);
+      const auto asking = [&](const std::string& key) {
+        return Asking{[&, key](Word) { return lock.take(key, max_wait); },
+                      [&, key](Word) { return lock.look(key, max_wait); }};
+      };
+      Habits habits;
+      habits.most_thought = interval * static_cast<Word>(habits.callers);
+      const Life life = live(store, clock, random, habits, asking("one"));
+      check_kept(check_gaps(life.history, interval));
+      check_kept(check_work_conserving(life.history, {.burst = 1, .units = 1, .period = interval}));
+      check_kept(poll(store, clock, random, habits, asking("two"), asking("three")));
+      proven += check_life(life, 1);
+    }
+    CHECK(proven > 0);
+  });
+}
+
+TEST_CASE(
+    "histories of a gate pass nothing while it is closed, and one by one after, on every store",
+    "[invariants][gate][S4][S5][L1]") {
+  Random random(
+      "histories of a gate pass nothing while it is closed, and one by one after, on every store");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    std::size_t proven = 0;
+    std::size_t paced = 0;
+    for (std::size_t i = 0; i < lives(); ++i) {
+      const Span spacing{random.between(1'000, 100'000)};
+      const Span ramp = spacing * random.between(2, 30);
+      const Gates gates(store, "gates" + std::to_string(i), {"account"},
+                        {.ramp = ramp, .spacing = spacing});
+      const Scope scope = gates.scope("account", "one");
+      const Time until = clock.now() + Span{random.between(1, 1'000'000)};
+      gates.close(scope, until - clock.now());
+      const Asking asking{[&](Word) { return gates.take(scope); },
+                          [&](Word) { return gates.look(scope); }};
+      Habits habits;
+      habits.most_thought = spacing * 2;
+      const Life life = live(store, clock, random, habits, asking);
+      proven += check_life(life, 1);
+      History early;
+      std::ranges::copy_if(life.history, std::back_inserter(early),
+                           [&](const Event& e) { return e.at < until + ramp; });
+      check_kept(check_aligned(early, std::vector<Time>{until, until + ramp}, word_limit));
+      check_kept(check_gaps(early, spacing));
+      paced += static_cast<std::size_t>(std::ranges::count_if(early, &Event::allowed));
+    }
+    CHECK(proven > 0);
+    CHECK(paced > 0);
+  });
+}

@@ -1,0 +1,109 @@
+// States in cells, states in blocks and request ids: the same answers as the virtual store gives on
+// the same clock, details included.
+#include <vector>
+
+#include "tests/memory/fixture.hpp"
+#include "tests/memory/rules.hpp"
+
+namespace sluice::test {
+namespace {
+
+struct Result {
+  std::error_code error;
+  Decision decision;
+  std::array<Decision, 4> each;
+  std::array<Word, 4 * max_details> details{};
+  friend bool operator==(const Result&, const Result&) = default;
+};
+
+Result ask(Store& store, const Plan& plan) {
+  Result result;
+  result.decision = decide(store, plan, result.error,
+                           std::span(result.each).first(plan.steps().size()), result.details);
+  result.decision.source = Source::other;
+  for (Decision& decision : result.each) decision.source = Source::other;
+  return result;
+}
+
+/// A rule for another kind of state than the key has.
+const Step wrong = asks(log_push, {"always", "counter"});
+
+Step any_step(Random& random, const TokenBucket& bucket, const std::string& key) {
+  const Word units = random.one_in(9) ? 0 : static_cast<Word>(1 + random.below(3));
+  switch (random.below(6)) {
+    case 0:
+      return bucket.take(Key(key, "bucket"), units);
+    case 1:
+      return asks(counter_add, {key, "counter"}, units);
+    case 2:
+      return asks(log_pop, {key, "log"}, units, 300);
+    case 3:
+      return asks(log_push, {key, "log"}, units * 40, 300);
+    case 4:
+      return random.one_in(9) ? wrong : bucket.look(Key(key, "bucket"));
+    default:
+      return asks(log_push, {key, "log"}, units, 300);
+  }
+}
+
+Span pause(Random& random) {
+  if (random.one_in(40)) return Span{random.between(0, 900'000'000)};
+  if (random.one_in(10)) return Span{random.between(-2'000'000, 1'000'000)};
+  return Span{random.between(0, 50'000)};
+}
+
+}  // namespace
+
+TEST_CASE("rules with effects decide as on the virtual store, in plans and under ids, too",
+          "[memory][C-001]") {
+  Random random("rules with effects decide as on the virtual store, in plans and under ids, too");
+  CAPTURE(random.repeat());
+  Memory memory(4096);
+  const auto twin = make_virtual_store(memory.clock);
+  const Quota quota = Quota::per_second(3).burst(9);
+  const TokenBucket bucket(*memory.store, "bucket", quota);
+  const Step first = asks(counter_add, wrong.key, 1, 1, word_limit / 2);
+  REQUIRE(ask(*memory.store, first) == ask(*twin, first));
+  std::array<std::uint64_t, 3> ends{};
+  std::uint64_t replays = 0;
+  const std::size_t runs = scaled(60'000, 6'000);
+  for (std::size_t run = 0; run < runs; ++run) {
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < 4; ++i) keys.push_back(name("k", random.below(12)));
+    std::vector<Step> steps;
+    const std::size_t count = random.one_in(3) ? 2 + random.below(3) : 1;
+    for (std::size_t i = 0; i < count; ++i) steps.push_back(any_step(random, bucket, keys[i]));
+    Plan plan(steps);
+    if (random.one_in(4)) plan = plan.once({random.below(40), count});
+    const Result mine = ask(*memory.store, plan);
+    REQUIRE(mine == ask(*twin, plan));
+    ++ends[mine.error ? 0 : mine.decision.allowed ? 1 : 2];
+    if (!mine.error && mine.decision.at != memory.clock.now()) ++replays;
+    memory.clock.advance(pause(random));
+  }
+  for (const std::uint64_t end : ends) CHECK(end > 100);
+  CHECK(replays > 10);
+  CHECK(memory.stats().overflowed == 0);
+  CHECK(memory.stats().rejected == 0);
+  CHECK(memory.stats().block_bytes > 0);
+}
+
+TEST_CASE("a batch runs rules with effects among others", "[memory]") {
+  Memory memory(64);
+  const TokenBucket bucket(*memory.store, "b", Quota::per_second(1).burst(2));
+  const std::array steps{asks(log_push, Key("log", "l"), 3), bucket.take("k"),
+                         asks(counter_add, Key("counter", "c"), 4),
+                         asks(log_push, Key("log", "l"), 3)};
+  const std::vector<Plan> plans(steps.begin(), steps.end());
+  std::array<Decision, 4> results;
+  std::array<std::error_code, 4> errors;
+  decide_batch(*memory.store, plans, results, errors);
+  CHECK(results[0].remaining == 2);
+  CHECK(results[1].remaining == 1);
+  CHECK(results[2].remaining == 1);
+  CHECK(results[2].part == 4);
+  CHECK_FALSE(results[3].allowed);
+  for (const auto& error : errors) CHECK_FALSE(error);
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,174 @@
+// Threads on states in cells and in blocks, alone, in plans and under request ids. Each case fails
+// unless threads really met: the store counts the exchanges that lost and the slots that were held.
+#include "tests/memory/fixture.hpp"
+#include "tests/memory/rules.hpp"
+#include "tests/memory/threads.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr int most_rounds = 2'000;
+constexpr Word day = 86'400'000'000;
+
+/// Asks until it is refused; returns what was admitted.
+Word spend(Store& store, const Step& step) {
+  Word admitted = 0;
+  std::error_code error;
+  while (decide(store, step, error).allowed) ++admitted;
+  return error ? -1'000'000 : admitted;
+}
+
+/// Rounds until threads have met so often; `round(number)` does one.
+template <class Round>
+void until_met(const Memory& memory, std::uint64_t MemoryStats::*met, const Round& round) {
+  std::size_t rounds = 0;
+  for (; rounds < most_rounds && (rounds < 3 || memory.stats().*met < 20); ++rounds) round(rounds);
+  INFO("rounds: " << rounds);
+  CHECK(memory.stats().*met >= 20);
+}
+
+}  // namespace
+
+TEST_CASE("threads on one cell by a rule with effects admit its limit exactly",
+          "[memory][stress]") {
+  const auto limit = static_cast<Word>(scaled(20'000, 2'000));
+  Memory memory(4096);
+  until_met(memory, &MemoryStats::conflicts, [&](std::size_t round) {
+    const std::string key = name("k", round);
+    std::atomic<Word> admitted{0};
+    together(3, [&](std::size_t) {
+      admitted += spend(*memory.store, asks(counter_add, {key, "c"}, 1, limit, day));
+    });
+    REQUIRE(admitted == limit);
+  });
+}
+
+TEST_CASE("threads on one state in a block admit its limit exactly while it grows",
+          "[memory][stress]") {
+  const auto limit = static_cast<Word>(scaled(20'000, 2'000));
+  Memory memory(4096);
+  until_met(memory, &MemoryStats::waits, [&](std::size_t round) {
+    const std::string key = name("k", round);
+    std::atomic<Word> admitted{0};
+    together(3, [&](std::size_t) {
+      admitted += spend(*memory.store, asks(log_push, {key, "l"}, 1, limit, day));
+    });
+    REQUIRE(admitted == limit);
+  });
+}
+
+TEST_CASE("states that are charged by one plan stay equal, whatever they lie in",
+          "[memory][stress]") {
+  const auto limit = static_cast<Word>(scaled(4'000, 500));
+  Memory memory(8192);
+  const TokenBucket bucket(*memory.store, "b", Quota::per_hour(limit));
+  until_met(memory, &MemoryStats::waits, [&](std::size_t round) {
+    const std::string key = name("k", round);
+    const std::array steps{bucket.take(Key(key, "b")),
+                           asks(log_push, {key, "l"}, 1, 3 * limit, day),
+                           asks(counter_add, {key, "c"}, 1, 3 * limit, day)};
+    std::atomic<Word> plans{0};
+    std::atomic<Word> logs{0};
+    std::atomic<Word> counts{0};
+    together(4, [&](std::size_t index) {
+      std::error_code error;
+      if (index < 2) {
+        const std::array turned{steps[index + 1], steps[0], steps[2 - index]};
+        while (decide(*memory.store, turned, error).allowed) ++plans;
+      } else {
+        // Alone on one of them, in between; a plan that is refused shows in none.
+        auto& mine = index == 2 ? logs : counts;
+        for (Word i = 0; i < limit; ++i) {
+          if (decide(*memory.store, steps[index - 1], error).allowed) ++mine;
+          decide(*memory.store, {steps[1], asks(log_pop, {key, "never"})}, error);
+        }
+      }
+    });
+    REQUIRE(plans == limit);
+    std::error_code error;
+    const auto left = [&](const Operation& row, const char* part) {
+      return decide(*memory.store, asks(row, {key, part}, 0, 3 * limit, day), error).remaining;
+    };
+    REQUIRE(left(log_push, "l") == 3 * limit - plans - logs);
+    REQUIRE(left(counter_add, "c") == 3 * limit - plans - counts);
+  });
+}
+
+TEST_CASE("threads that ask under one id are charged once and hear the same answer",
+          "[memory][stress]") {
+  const std::size_t ids = scaled(2'000, 200);
+  Memory memory(std::size_t{1} << 17);
+  until_met(memory, &MemoryStats::waits, [&](std::size_t round) {
+    const std::string key = name("k", round);
+    const auto limit = static_cast<Word>(ids) + 1;
+    const Step step = asks(log_push, {key, "l"}, 1, limit, day);
+    std::vector<std::array<Word, 4>> heard(ids);
+    together(4, [&](std::size_t index) {
+      std::error_code error;
+      for (std::size_t i = 0; i < ids; ++i) {
+        if (index == 0) memory.clock.advance(1us);
+        heard[i][index] = decide(*memory.store, Plan(step).once({round, i}), error).remaining;
+      }
+    });
+    for (const auto& each : heard) {
+      REQUIRE(each == std::array<Word, 4>{each[0], each[0], each[0], each[0]});
+    }
+    REQUIRE(decide(*memory.store, asks(log_push, {key, "l"}, 0, limit, day)).remaining == 1);
+  });
+}
+
+TEST_CASE("states keep their words while slots change hands and blocks are reclaimed",
+          "[memory][stress]") {
+  // More keys than slots, and fewer blocks than the keys would fill. The rule calls a state corrupt
+  // whose words are not what it wrote. Single decisions, plans, cells and blocks, all at once.
+  const std::size_t needed = 8'192 + 150'000;
+  VirtualClock clock;
+  SeededRng rng(1);
+  const auto store =
+      make_memory_store({.max_keys = 4, .max_bytes = needed, .clock = &clock, .rng = &rng});
+  const std::size_t turns = scaled(60'000, 6'000);
+  std::array<std::atomic<std::uint64_t>, 3> ends{};  // refused, allowed, full
+  std::atomic<std::uint64_t> others{0};
+  for (int round = 0; round < 20; ++round) {
+    together(4, [&](std::size_t index) {
+      SeededRng draw(index + 1 + static_cast<std::uint64_t>(round) * 4);
+      std::error_code error;
+      for (std::size_t i = 0; i < turns; ++i) {
+        if (index == 0 && i % 16 == 0) clock.advance(draw.below(20) == 0 ? Span(2min) : Span(1ms));
+        const std::string key = name("k", draw.below(14));
+        const std::string other = name("o", draw.below(14));
+        const auto units = static_cast<Word>(1 + draw.below(draw.below(8) == 0 ? 2'000 : 6));
+        const Step push = asks(log_push, {key, "l"}, units, 3'000, 50'000);
+        Decision decision;
+        switch (draw.below(4)) {
+          case 0:
+            decision = decide(*store, {push, asks(counter_add, {other, "c"}, 1, 9, 1)}, error);
+            break;
+          case 1:
+            decision = decide(*store, asks(counter_add, {other, "c"}, 1, 9, 1), error);
+            break;
+          case 2:
+            decision = decide(*store, asks(log_pop, {key, "l"}, units, 3'000, 50'000), error);
+            break;
+          default:
+            decision = decide(*store, push, error);
+        }
+        if (error && error != Errc::store_full) ++others;
+        ++ends[error ? 2 : decision.allowed ? 1 : 0];
+      }
+    });
+    if (store->stats().waits >= 20 && ends[2] > 20 && round >= 2) break;
+  }
+  CHECK(others == 0);
+  for (const auto& end : ends) CHECK(end > 20);
+  CHECK(store->stats().waits >= 20);
+  CHECK(store->stats().evicted_idle > 20);
+  // No block was lost or given to two.
+  clock.advance(2min);
+  for (std::size_t i = 0; i < 200; ++i) {  // until every slot is another's
+    error_of(*store, asks(counter_add, {name("last", i), "c"}, 1, 9, day));
+  }
+  CHECK(store->stats().block_bytes == 0);
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,174 @@
+// Fixed windows against the list of all that was spent and given back, each with the name of its
+// window: random costs, refunds, limits and corrected clocks. Threading: single-threaded.
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using sluice::test::Random;
+using sluice::test::scaled;
+
+namespace {
+
+__extension__ typedef __int128 Wide;
+
+constexpr Time start = VirtualClock::default_start;  // 2000-01-01 00:00 UTC, a Saturday
+constexpr Word day_us = 86'400'000'000;
+
+/// Which window an instant lies in, by a number that rises from one to the next.
+using Naming = std::function<Word(Time)>;
+
+struct Kind {
+  Calendar calendar;
+  Naming window;
+  Span about;  // the width, roughly
+};
+
+/// The clocks of this place jump from 0:00 to 1:00 on 2000-03-26, and from 1:00 back to 0:00 on
+/// 2000-10-29.
+Span local_offset(Time t) {
+  return t >= start + 85 * 24h && t < start + 302 * 24h ? Span{1h} : Span{0};
+}
+
+Kind draw_kind(Random& random) {
+  switch (random.below(4)) {
+    case 0: {
+      const Word width = random.between(1, random.one_in(2) ? 20 : 200'000'000);
+      const Word origin = random.between(0, 3 * width);
+      return {
+          Calendar::every(Span{width}, Time{Span{origin}}),
+          [=](Time t) {
+            return static_cast<Word>((Wide{to_word(t)} - Wide{origin} + Wide{4} * width) / width);
+          },
+          Span{width}};
+    }
+    case 1: {
+      const TimeZone zone("Place", {{Time{}, 0h}, {start + 85 * 24h, 1h}, {start + 302 * 24h, 0h}});
+      return {Calendar::daily(zone),
+              [](Time t) {
+                // The clock shows the old date again for no moment: it goes back to 0:00.
+                return to_word(t + local_offset(t)) / day_us;
+              },
+              24h};
+    }
+    case 2:
+      return {Calendar::weekly(),
+              [](Time t) { return (to_word(t) / day_us + 3) / 7; },  // 1970 began on a Thursday
+              7 * 24h};
+    default:
+      return {Calendar::monthly(),
+              [](Time t) {
+                // By counting days from the year 2000 on.
+                Word day = (to_word(t) - to_word(start)) / day_us;
+                Word month = 0;
+                for (;; ++month) {
+                  const Word year = 2000 + month / 12;
+                  const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+                  constexpr std::array<Word, 12> days{31, 28, 31, 30, 31, 30,
+                                                      31, 31, 30, 31, 30, 31};
+                  const Word length = days[std::size_t(month % 12)] + (leap && month % 12 == 1);
+                  if (day < length) return month;
+                  day -= length;
+                }
+              },
+              30 * 24h};
+  }
+}
+
+/// The first instant after `from` that lies in a later window: by halving, since names rise.
+Time next_window(const Naming& window, Time from, Span about) {
+  Time low = from;
+  Time high = from + about + about / 2;
+  while (high - low > 1us) {
+    const Time middle = low + (high - low) / 2;
+    (window(middle) > window(from) ? high : low) = middle;
+  }
+  return high;
+}
+
+/// The definition, taken literally.
+struct Oracle {
+  struct Entry {
+    Word window;
+    Word units;
+  };
+  std::vector<Entry> spent;
+  std::optional<Time> latest{};  // in the last window that was spent of
+
+  [[nodiscard]] Word used(Word window) const {
+    Word sum = 0;
+    for (const Entry& entry : spent) sum += entry.window == window ? entry.units : 0;
+    return sum;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every window is what the list of all that was spent says", "[oracle][fixed_window]") {
+  Random random("every window is what the list of all that was spent says");
+  CAPTURE(random.repeat());
+  std::size_t refused = 0;
+  std::size_t refunded = 0;
+  for (std::size_t history = 0; history < scaled(400); ++history) {
+    VirtualClock clock(start + Span{random.between(0, 330 * day_us)});
+    const auto store = make_virtual_store(clock);
+    const Kind kind = draw_kind(random);
+    const Word limit = random.between(1, random.one_in(2) ? 5 : 1000);
+    const FixedWindow limiter(*store, "w", limit, kind.calendar);
+    Oracle oracle;
+    std::vector<std::pair<Decision, Word>> grants;
+    Time high = clock.now();
+    Span hint{0};
+    for (int i = 0; i < 100; ++i) {
+      if (random.one_in(3)) clock.advance(hint - Span{random.between(0, hint > 0us ? 1 : 0)});
+      if (random.one_in(3)) clock.advance(Span{random.between(0, kind.about.count() / 3)});
+      if (random.one_in(12)) {
+        clock.set(std::max(high - 60s, clock.now() - Span{random.between(0, 60'000'000)}));
+      }
+      high = std::max(high, clock.now());
+      const Time now = clock.now();
+      // A window that was spent of stays the present one while a corrected clock lies before it.
+      const bool ahead = oracle.latest && kind.window(*oracle.latest) > kind.window(now);
+      const Time at = ahead ? *oracle.latest : now;
+      const Word window = kind.window(at);
+      const Time end = next_window(kind.window, at, kind.about);
+      const Word used = oracle.used(window);
+      INFO("history " << history << ", call " << i << ", used " << used << " of " << limit);
+      if (!grants.empty() && random.one_in(5)) {
+        const auto& [taken, units] = grants[random.below(grants.size())];
+        const Word back = random.between(0, units);
+        const bool same = kind.window(taken.at) == window && used > 0;
+        const Decision d = limiter.refund("k", back, taken);
+        REQUIRE(d.allowed == same);
+        if (same) {
+          oracle.spent.push_back({window, -std::min(back, used)});
+          REQUIRE(d.remaining == limit - oracle.used(window));
+          ++refunded;
+        }
+        continue;
+      }
+      const Word cost = random.between(0, std::min<Word>(limit, random.one_in(3) ? limit : 3));
+      const bool peeks = random.one_in(5);
+      const Decision d = peeks ? limiter.peek("k", cost) : limiter.try_acquire("k", cost);
+      REQUIRE(d.allowed == (used + cost <= limit));
+      REQUIRE(d.retry_after == (d.allowed ? Span{0} : end - now));
+      const Word after = d.allowed && !peeks ? used + cost : used;
+      REQUIRE(d.remaining == limit - after);
+      REQUIRE(d.reset_after == (after > 0 ? end - now : Span{0}));
+      hint = d.allowed ? d.reset_after : d.retry_after;
+      refused += d.allowed ? 0 : 1;
+      if (!d.allowed || peeks || cost == 0) continue;
+      oracle.spent.push_back({window, cost});
+      oracle.latest = at;
+      if (kind.window(d.at) == window) grants.emplace_back(d, cost);
+    }
+  }
+  CHECK(refused > 1000);
+  CHECK(refunded > 200);
+}

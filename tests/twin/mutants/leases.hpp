@@ -1,0 +1,92 @@
+// Bugs to plant in the leases. Threading: constants.
+#pragma once
+
+#include "tests/twin/mutants.hpp"
+
+namespace sluice::test::leases {
+
+inline constexpr std::string_view acquire = "leases_acquire.lua";
+inline constexpr std::string_view release = "leases_release.lua";
+inline constexpr std::string_view renew = "leases_renew.lua";
+inline constexpr std::string_view peek = "leases_peek.lua";
+inline constexpr std::string_view reset = "leases_reset.lua";
+inline constexpr std::string_view quick = "leases_acquire_quick.lua";
+inline constexpr std::string_view quick_release = "leases_release_quick.lua";
+inline constexpr std::string_view quick_renew = "leases_renew_quick.lua";
+inline constexpr std::string_view kernel = "src/algorithms/leases.cpp";
+
+inline constexpr Mutant mutants[] = {
+    {"a weight of zero accepted", acquire, "if weight < 1 then", "if weight < 0 then"},
+    {"the whole limit refused", acquire, "if weight > limit then", "if weight >= limit then"},
+    {"a TTL that is too short accepted", acquire, "ttl < 1000 or", "ttl < 999 or"},
+    {"the first to expire is never looked at", acquire, "(at >= earliest or stepped)", "false"},
+    {"a lease that lapsed answers to its id", acquire, "held > 0 and ends > at", "held > 0"},
+    {"an id is known by its first word", acquire, "if b == middle and c == low and", "if"},
+    {"the order of expiry is not kept", acquire, "while after ~= 0 and other > ends do",
+     "while false do"},
+    {"equals go before their equals", acquire, "while after ~= 0 and other > ends do",
+     "while after ~= 0 and other >= ends do"},
+    {"the fence stands", acquire, "else fence = fence + 1 end", "end"},
+    {"the fence follows the clock back", acquire, "if now > fence then fence = now else",
+     "if now ~= fence then fence = now else"},
+    {"the clock's time written as stamp", acquire, "used, at, ahead, fence",
+     "used, now, ahead, fence"},
+    {"the first forgets its neighbour", acquire,
+     "if before ~= 0 then put(8 * before + 6, struct.pack('<i8', slot)) else tail = slot end",
+     "if before == 0 then tail = slot end"},
+    {"a free place is lost", acquire, "if under == 4097 then free = word(8 * slot + 4) else",
+     "if under == 4097 then free = 0 else"},
+    {"expiry told by the state's time", acquire, "tier, slot, fence, ends - ahead",
+     "tier, slot, fence, ends"},
+    {"a refusal tells no tier", acquire, "'<i8i8i8i8', tier, 0, 0, 0", "'<i8i8i8i8', 0, 0, 0, 0"},
+    {"a clock set far back locks out", acquire, "stamp > base + 60000000", "false"},
+    {"bound of the stamp >= for >", acquire, "stamp > base + 60000000", "stamp >= base + 60000000"},
+    {"given back when late", release, "held > 0 and ends > at then found = slot end",
+     "held > 0 then found = slot end"},
+    {"given back by a stranger", release, "if a == high and b == middle and c == low and held > 0",
+     "if held > 0"},
+    {"given back twice", release, "struct.pack('<i8i8', 0, free)) -- push()",
+     "struct.pack('<i8i8', held, free)) -- push()"},
+    {"the weight stays in use", release, "used = used - held", "used = used"},
+    {"the neighbours still point at it", release, "put(8 * prev + 4, struct.pack('<i8', next))",
+     ""},
+    {"renewed when late", renew, "held > 0 and ends > at then found = slot end",
+     "held > 0 then found = slot end"},
+    {"a renewal shortens", renew, "is_changed = ends > old", "is_changed = ends ~= old"},
+    {"renewed in its old place", renew, "if after == found then", "if true then"},
+    {"answers as if it had taken", peek, "local remaining = limit - used + lapsed\n  if",
+     "local remaining = limit - used + lapsed - weight\n  if"},
+    {"the hint is that of the first", peek, "till = expiry",
+     "if till == base then till = expiry end"},
+    {"fences start anew", reset, "0, stamp, ahead, fence, 0", "0, stamp, ahead, 0, 0"},
+    {"more than the limit", quick, "used > limit - weight", "used > limit"},
+    {"what has lapsed is still held", quick, "elseif at >= earliest then", "elseif false then"},
+    {"the fence stands", quick, "else fence = fence + 1 end", "end"},
+    {"the last forgets who follows", quick,
+     "    redis.call('SETRANGE', KEYS[1], 64 * after + 33, pack('<i8', slot))\n", ""},
+    {"the time to live is never renewed", quick, "redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')",
+     ""},
+    {"given back by a stranger", quick_release, "a ~= high or ", ""},
+    {"renewed by a stranger", quick_renew, "a ~= high or ", ""},
+    {"fences do not rise", kernel, "std::max(book.head.fence + 1, now)",
+     "std::max(book.head.fence, now)"},
+    {"expiry beyond what a word holds", kernel,
+     "const Word expiry = std::min(book.at + a.ttl, word_limit);",
+     "const Word expiry = book.at + a.ttl;"},
+    {"a TTL that is too short accepted", kernel, "ttl >= Rule::min_ttl", "ttl >= 0"},
+    {"expiry counted from the clock", kernel,
+     "const Word expiry = std::min(book.at + a.ttl, word_limit);",
+     "const Word expiry = std::min(now + a.ttl, word_limit);"},
+    {"the weight is not counted", kernel, "book.head.used += a.weight;", ""},
+    {"a renewal shortens", kernel,
+     "std::max(record.node.expiry, std::min(book.at + a.ttl, word_limit))",
+     "std::min(book.at + a.ttl, word_limit)"},
+    {"the place is not free", kernel, "    book.push(slot);\n", ""},
+    {"the weight stays in use", kernel, "    book.head.used -= record.node.weight;\n", ""},
+    {"a question answers for weight 1", kernel,
+     "return book.fits(lapse, a.limit, a.weight) ? book.granted",
+     "return book.fits(lapse, a.limit, 1) ? book.granted"},
+    {"fences start anew", kernel, "    book.at = state[1];", "    book.head.fence = 0;"},
+};
+
+}  // namespace sluice::test::leases

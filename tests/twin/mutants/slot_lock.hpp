@@ -1,0 +1,42 @@
+// Bugs planted in the slot lock. Threading: constants.
+#pragma once
+
+#include "tests/twin/mutants.hpp"
+
+namespace sluice::test::slot_lock {
+
+inline constexpr std::string_view kernel = "src/algorithms/slot_lock.cpp";
+inline constexpr std::string_view take = "slot_lock_take.lua";
+inline constexpr std::string_view peek = "slot_lock_peek.lua";
+inline constexpr std::string_view cancel = "slot_lock_cancel.lua";
+
+inline constexpr Mutant mutants[] = {
+    {"the hint is the wait for the slot", take, "wait - max_wait, wait end", "wait, wait end"},
+    {"a wait of exactly max_wait refused", take, "if wait > max_wait then return",
+     "if wait >= max_wait then return"},
+    {"the next slot counts from the claim", take, "next = slot + interval",
+     "next = now + interval"},
+    {"beyond the end of time", take,
+     "  if next > 4503599627370496 then next = 4503599627370496 end -- word_limit\n", ""},
+    {"a clock set back locks the key", take, "if stamp > now + 60000000", "if false"},
+    {"a queue is taken for a clock set back", take, "if stamp > now + 60000000",
+     "if next > now + 60000000"},
+    {"after a clock set back the queue is forgotten", take, "slot = now + queue", "slot = now"},
+    {"words that contradict each other accepted", take,
+     "  if next < stamp then return -17, 0, 0, 0 end -- Errc::corrupt_state\n", ""},
+    {"a question refuses at exactly max_wait", peek, "if wait > max_wait then return",
+     "if wait >= max_wait then return"},
+    {"any slot can be given back", cancel, "if not is_last or now", "if now"},
+    {"the hint is the wait for the slot", kernel,
+     "if (wait > args.max_wait) return {Verdict::refused, 0, wait - args.max_wait, wait};\n\n  "
+     "const "
+     "Word next",
+     "if (wait > args.max_wait) return {Verdict::refused, 0, wait, wait};\n\n  const Word next"},
+    {"the next slot counts from the claim", kernel, "slot + args.interval, word_limit",
+     "now + args.interval, word_limit"},
+    {"the slot written as stamp", kernel, "effects.put(1, now);", "effects.put(1, slot);"},
+    {"bound of the stamp >= for >", kernel, "return state.stamp > now",
+     "return state.stamp >= now"},
+};
+
+}  // namespace sluice::test::slot_lock

@@ -1,0 +1,37 @@
+// States and configurations that a limiter may meet: of extreme words, torn, of another kind.
+// Threading: pure functions of their draws.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/testing/detail/generators.hpp"
+#include "tests/support/seed.hpp"
+
+namespace sluice::test {
+
+/// The rows that share a kind of state, and how their requests are drawn.
+struct Subject {
+  const testing::detail::Generator* generator;
+  std::vector<const Operation*> rows;
+  [[nodiscard]] StateKind kind() const { return generator->kind; }
+};
+
+/// Sets what one call of `row`, which may be a copy of the table's, asks.
+void draw_call(Random& random, const Subject& subject, const Operation& row, Arguments& args);
+/// What can never be admitted, at times: some trials are past the end.
+void draw_impossible(Random& random, const Subject& subject, const Operation& row, Arguments& args);
+
+/// One for each kind of the table. Throws std::runtime_error if a kind has no generator.
+[[nodiscard]] std::vector<Subject> subjects();
+
+/// Any configuration, often at a corner of what it may hold.
+[[nodiscard]] testing::detail::Configuration draw_config(Random& random, const Subject& subject);
+
+/// The bytes of some state that no rule need have written, or of none. `raw` is what lies there
+/// now; a wide state's driver looks at `head` words of it.
+[[nodiscard]] std::string draw_state(Random& random, StateKind kind, std::size_t head,
+                                     const std::string& raw,
+                                     const testing::detail::Configuration& config, Word now);
+
+}  // namespace sluice::test
