@@ -46,6 +46,16 @@ std::string program() {
   return path.substr(0, path.find('\0'));
 }
 
+/// As Catch2 takes it on a command line: a comma would end the name.
+std::string escaped(const std::string& test_name) {
+  std::string text;
+  for (const char c : test_name) {
+    if (c == ',') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::uint64_t seed() {
@@ -62,7 +72,7 @@ std::string repeat_line(const std::string& test_name) {
   const char* scale = std::getenv("SLUICE_TEST_SCALE");
   return "SLUICE_SEED=" + std::to_string(seed()) +
          (scale == nullptr ? "" : " SLUICE_TEST_SCALE=" + std::string(scale)) + " " + program() +
-         " \"" + test_name + "\"";
+         " \"" + escaped(test_name) + "\"";
 }
 
 Random::Random(std::string test_name)

@@ -44,4 +44,5 @@ TEST_CASE("a seed repeats its draws and is named in the line to type", "[support
   CHECK(first.between(INT64_MIN, INT64_MAX) == second.between(INT64_MIN, INT64_MAX));
   CHECK(first.repeat().find("SLUICE_SEED=" + std::to_string(seed())) == 0);
   CHECK(first.repeat().find("\"a name\"") != std::string::npos);
+  CHECK(Random("one, two").repeat().find("\"one\\, two\"") != std::string::npos);
 }
