@@ -10,6 +10,7 @@
 #include "sluice/fixed_window.hpp"
 #include "sluice/fleet_shedder.hpp"
 #include "sluice/gate.hpp"
+#include "sluice/http.hpp"
 #include "sluice/key.hpp"
 #include "sluice/keyed_limiter.hpp"
 #include "sluice/lease.hpp"

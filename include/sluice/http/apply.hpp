@@ -1,0 +1,53 @@
+// What a response said, told to gates and limiters. Thread-safe as those are.
+//
+// Every call has a form that throws std::system_error if the store could not decide, and one that
+// fills an error_code. Only spans travel to the store, so that its clock alone counts.
+#pragma once
+
+#include <system_error>
+
+#include "sluice/gate.hpp"
+#include "sluice/http/feedback.hpp"
+#include "sluice/token_bucket.hpp"
+
+namespace sluice::http {
+
+/// Closes the gate of `scope` for Feedback::wait(), at most the gates' cap, for everybody who
+/// shares it; nothing if there is nothing to wait for. What is closed for longer stays so. One
+/// store operation, or none; then the answer is allowed and has no time.
+Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback);
+Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback,
+                    std::error_code& error) noexcept;
+
+/// Blocks the bucket of `key` for Feedback::wait(), at most TokenBucket::longest(); nothing if
+/// there is nothing to wait for. What must be closed for longer is a matter for a gate. One store
+/// operation, or none, as above.
+Decision block(const TokenBucket& bucket, const Key& key, const Feedback& feedback);
+Decision block(const TokenBucket& bucket, const Key& key, const Feedback& feedback,
+               std::error_code& error) noexcept;
+
+/// Takes so much of `key` that no more than `remaining` is left: what the server says is left
+/// counts if it is less than the limiter thinks. Never gives anything, and never makes a debt:
+/// several processes may do it at once. If others took some meanwhile it is refused and takes
+/// nothing; the next response corrects it. For every limiter with peek() and try_acquire() of a key
+/// and a cost. One store operation, or two if there is something to take.
+///
+///     if (const Window* w = feedback.find("requests"); w && w->remaining)
+///       http::lower(bucket, account, *w->remaining);
+template <class Limiter>
+Decision lower(const Limiter& limiter, const Key& key, Word remaining,
+               std::error_code& error) noexcept {
+  const Decision now = limiter.peek(key, 1, error);
+  if (error || now.remaining <= remaining) return now;
+  return limiter.try_acquire(key, now.remaining - std::max(remaining, Word{0}), error);
+}
+
+template <class Limiter>
+Decision lower(const Limiter& limiter, const Key& key, Word remaining) {
+  std::error_code error;
+  const Decision decision = http::lower(limiter, key, remaining, error);
+  if (error) throw std::system_error(error, "lowering " + limiter.name());
+  return decision;
+}
+
+}  // namespace sluice::http

@@ -1,0 +1,142 @@
+// Writes the response headers that tell clients about a limit. Values; no threading rule.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sluice/decision.hpp"
+#include "sluice/http/feedback.hpp"
+#include "sluice/quota.hpp"
+#include "sluice/window_limit.hpp"
+
+namespace sluice::http {
+
+/// A limit as clients are told of it: a name, how much in how long, and of what. Immutable.
+///
+///     const Policy policy("burst", quota);
+///     const Policy daily("daily", WindowLimit{10'000, 24h}, {.partition = account});
+class Policy {
+ public:
+  struct Options {
+    /// Whose share it is: any bytes, up to Text::capacity; empty tells none. Clients see it.
+    std::string_view partition{};
+    /// What is counted, printable ASCII; empty means requests. The draft has "content-bytes" and
+    /// "concurrent-requests" as well.
+    std::string_view unit{};
+  };
+
+  /// The burst in the time that it takes to come back. Throws std::invalid_argument if `name` is
+  /// empty, or if a text is longer than Text::capacity or, but for the partition, not printable
+  /// ASCII.
+  Policy(std::string_view name, const Quota& quota) : Policy(name, quota, Options{}) {}
+  Policy(std::string_view name, const Quota& quota, const Options& options);
+  /// The limit in its span. Throws as above, and if the limit is not in [0, word_limit] or the span
+  /// not in [1 us, word_limit].
+  Policy(std::string_view name, WindowLimit window) : Policy(name, window, Options{}) {}
+  Policy(std::string_view name, WindowLimit window, const Options& options);
+
+  [[nodiscard]] std::string_view name() const noexcept { return name_.view(); }
+  [[nodiscard]] std::string_view partition() const noexcept { return partition_.view(); }
+  [[nodiscard]] std::string_view unit() const noexcept { return unit_.view(); }
+  [[nodiscard]] Word limit() const noexcept { return limit_; }
+  [[nodiscard]] Span length() const noexcept { return length_; }
+
+ private:
+  Text name_;
+  Text partition_;
+  Text unit_;
+  Word limit_;
+  Span length_;
+};
+
+/// A policy and what a limiter answered under it.
+struct Limited {
+  const Policy& policy;
+  const Decision& decision;
+};
+
+/// How X-RateLimit-Reset is written. Clients cannot be told which it is; most guess by its size.
+enum class ResetForm : std::uint8_t {
+  seconds,  ///< from now on: needs no clocks that agree
+  epoch,    ///< seconds since 1970 by the store's clock, as GitHub and X write it
+};
+
+struct EmitOptions {
+  bool rate_limit = true;    ///< RateLimit and RateLimit-Policy, of the IETF draft
+  bool x_rate_limit = true;  ///< X-RateLimit-Limit, -Remaining and -Reset, of the tightest policy
+  ResetForm reset = ResetForm::seconds;
+};
+
+/// Headers in a buffer of their own: they are written without an allocation, and copied whole.
+class LimitHeaders {
+ public:
+  static constexpr std::size_t max_headers = 6;
+  /// Policies that are told; more are left out.
+  static constexpr std::size_t max_policies = 4;
+  /// An item of a list: three texts, escaped or in base64, three numbers, and what is between.
+  static constexpr std::size_t max_item_bytes = 3 * (2 * Text::capacity) + 3 * 20 + 24;
+  static constexpr std::size_t max_bytes = 2 * max_policies * max_item_bytes + 4 * 24;
+
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  /// The i-th header: a view of this object. REQUIRES: i < size().
+  [[nodiscard]] Header operator[](std::size_t i) const noexcept {
+    const Place& place = places_[i];
+    return {place.name, {bytes_.data() + place.begin, place.size}};
+  }
+  /// The value of a header by its exact name, or an empty view.
+  [[nodiscard]] std::string_view operator[](std::string_view name) const noexcept;
+
+  /// Calls `set(name, value)` for each header, both std::string_view.
+  ///
+  ///     headers.for_each([&](auto name, auto value) { response.set(name, value); });
+  template <class Set>
+  void for_each(Set set) const {
+    for (std::size_t i = 0; i < count_; ++i) set((*this)[i].name, (*this)[i].value);
+  }
+  /// As strings of their own.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> strings() const;
+
+  /// For limit_headers(): begins a header, whose value is what is written after it.
+  void begin(std::string_view name) noexcept;
+  void write(std::string_view text) noexcept;
+  void write(Word number) noexcept;
+
+ private:
+  struct Place {
+    std::string_view name{};  // a literal
+    std::uint16_t begin = 0;
+    std::uint16_t size = 0;
+  };
+  std::array<Place, max_headers> places_{};
+  std::array<char, max_bytes> bytes_{};
+  std::size_t count_ = 0;
+  std::size_t used_ = 0;
+};
+
+/// The headers of a response to a request about which `limits` were asked, refused or not. All
+/// times are rounded up to whole seconds, so that a client that waits as told is never early; none
+/// is told as longer than three years (99,999,999 s), beyond which clients take it for an instant.
+///
+/// Worked example: 10 a second with burst 5, refused with retry_after 100 ms, policy "burst":
+///
+///     Retry-After: 1
+///     RateLimit-Policy: "burst";q=5;w=1
+///     RateLimit: "burst";r=0;t=1
+///     X-RateLimit-Limit: 5
+///     X-RateLimit-Remaining: 0
+///     X-RateLimit-Reset: 1
+///
+/// Retry-After stands in refusals only, and is the longest wait of those that refused. In a refusal
+/// `t` and the reset are the wait, else the time until nothing is spent any more. Several limits:
+/// those of a plan, one item each; the X-RateLimit headers are about the one that refused for
+/// longest, else about the one with the least remaining. Empty if there are no limits.
+[[nodiscard]] LimitHeaders limit_headers(std::span<const Limited> limits,
+                                         const EmitOptions& options = {}) noexcept;
+[[nodiscard]] LimitHeaders limit_headers(const Policy& policy, const Decision& decision,
+                                         const EmitOptions& options = {}) noexcept;
+
+}  // namespace sluice::http

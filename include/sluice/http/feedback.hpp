@@ -1,0 +1,155 @@
+// What a server's response headers say about its limits, as gates and limiters take it. Plain
+// values without an allocation; no threading rule.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "sluice/time.hpp"
+
+namespace sluice::http {
+
+/// A header field: views of bytes that belong to the caller.
+struct Header {
+  std::string_view name;
+  std::string_view value;
+};
+
+/// Up to `capacity` bytes, kept by value.
+class Text {
+ public:
+  static constexpr std::size_t capacity = 64;
+
+  constexpr Text() noexcept = default;
+
+  /// False, and nothing changes, if `text` is longer than `capacity`.
+  constexpr bool assign(std::string_view text) noexcept {
+    if (text.size() > capacity) return false;
+    std::ranges::copy(text, bytes_.begin());
+    size_ = static_cast<std::uint8_t>(text.size());
+    return true;
+  }
+  /// False, and nothing changes, if there is no room.
+  constexpr bool push_back(char byte) noexcept {
+    if (size_ == capacity) return false;
+    bytes_[size_++] = byte;
+    return true;
+  }
+
+  [[nodiscard]] constexpr std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+  [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
+  friend constexpr bool operator==(const Text& a, const Text& b) noexcept {
+    return a.view() == b.view();
+  }
+  friend constexpr bool operator==(const Text& a, std::string_view b) noexcept {
+    return a.view() == b;
+  }
+
+ private:
+  std::array<char, capacity> bytes_{};
+  std::uint8_t size_ = 0;
+};
+
+/// What was done with a header, and why.
+enum class Fate : std::uint8_t {
+  used,
+  partly,      ///< some items of its list were used, others were not sound
+  clamped,     ///< used, but for a number beyond the longest wait or the largest count
+  past,        ///< used: its instant lies in the past, so there is nothing to wait for
+  superseded,  ///< another header said the same more precisely, or asked for more caution
+  empty,       ///< ignored, here and below
+  malformed,   ///< not of the header's form: letters, NaN, bytes beyond ASCII
+  negative,
+  too_long,  ///< the value has more than max_value_bytes, or a text in it more than Text::capacity
+  too_many,  ///< beyond the bounds of a Feedback
+  cached,    ///< counts in a response that comes from a cache (`Age` above zero)
+  unknown,   ///< of the name of a limit's header, but not known what it says
+};
+
+/// In plain words, for logs.
+[[nodiscard]] std::string_view text(Fate fate) noexcept;
+
+/// A header that has to do with limits.
+struct Note {
+  std::uint16_t header;  ///< its place among those that were given, counted from 0
+  Fate fate;
+  friend bool operator==(const Note&, const Note&) = default;
+};
+
+/// One limit of the server, as far as it told.
+struct Window {
+  /// Which headers told, in lower case: "ratelimit", "x-ratelimit", "anthropic-ratelimit".
+  Text source{};
+  /// The policy, or the group in the headers' names: "default", "requests", "daily". May be empty.
+  Text name{};
+  /// What it is about: GitHub's resource, Discord's bucket, GitLab's name. May be empty.
+  Text resource{};
+  /// The bytes of the draft's partition key (`pk`).
+  Text partition{};
+  /// The draft's quota unit (`qu`); empty means requests.
+  Text unit{};
+  std::optional<Word> limit{};      ///< units in a window
+  std::optional<Word> remaining{};  ///< units that are left
+  std::optional<Span> reset{};      ///< from Feedback::at until there are more; 0 or longer
+  std::optional<Span> length{};     ///< of the window
+
+  [[nodiscard]] bool exhausted() const noexcept { return remaining && *remaining == 0; }
+};
+
+/// All that a response said. Every span lies in [0, ParseOptions::longest], every count in
+/// [0, word_limit].
+struct Feedback {
+  static constexpr std::size_t max_windows = 16;
+  /// Headers that have to do with limits; more are not looked at.
+  static constexpr std::size_t max_notes = 64;
+  /// Headers of any kind; more are not looked at.
+  static constexpr std::size_t max_headers = 1024;
+  static constexpr std::size_t max_value_bytes = 4096;
+
+  /// When it was parsed: spans count from here.
+  Time at{};
+  /// What the server asked to wait for in so many words.
+  std::optional<Span> retry_after{};
+  /// Whom the limit concerns, if told. Discord: "user", "global" or "shared".
+  Text scope{};
+  /// Which limit was hit, if told. Stripe: "endpoint-rate".
+  Text reason{};
+  /// There were more headers than the bounds above.
+  bool truncated = false;
+
+  [[nodiscard]] std::span<const Window> windows() const noexcept {
+    return std::span(windows_).first(window_count_);
+  }
+  [[nodiscard]] std::span<const Note> notes() const noexcept {
+    return std::span(notes_).first(note_count_);
+  }
+  /// The window of this name whose headers were told first, or null.
+  [[nodiscard]] const Window* find(std::string_view name) const noexcept;
+
+  /// How long no call should be made: `retry_after`; without it, the longest reset of the exhausted
+  /// windows; else zero. So a response of success may ask for a wait as well.
+  [[nodiscard]] Span wait() const noexcept;
+  /// The same as an instant of the clock that `at` was read from.
+  [[nodiscard]] Time retry_at() const noexcept { return at + wait(); }
+
+  /// For the parser. False if there is no room.
+  bool add(const Window& window) noexcept;
+  bool add(Note note) noexcept;
+  [[nodiscard]] std::span<Window> windows() noexcept {
+    return std::span(windows_).first(window_count_);
+  }
+  [[nodiscard]] std::span<Note> notes() noexcept { return std::span(notes_).first(note_count_); }
+  void remove(std::size_t window) noexcept;
+
+ private:
+  std::array<Window, max_windows> windows_{};
+  std::array<Note, max_notes> notes_{};
+  std::uint8_t window_count_ = 0;
+  std::uint8_t note_count_ = 0;
+};
+
+}  // namespace sluice::http

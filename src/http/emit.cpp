@@ -1,0 +1,203 @@
+// Writing what clients are told, in the forms of the draft and of X-RateLimit.
+#include "sluice/http/emit.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+namespace sluice::http {
+namespace {
+
+constexpr Word second = 1'000'000;
+constexpr Word most_seconds = 99'999'999;
+
+/// Rounded up, and never so long that it would be read as an instant.
+Word whole_seconds(Span span) noexcept {
+  const Word us = std::clamp(span.count(), Word{0}, word_limit);
+  return std::min((us + second - 1) / second, most_seconds);
+}
+
+/// How long until a client may count on more.
+Span told_wait(const Decision& decision) noexcept {
+  return decision.allowed ? decision.reset_after : decision.retry_after;
+}
+
+Text checked(const char* what, std::string_view given, bool any_bytes) {
+  Text text;
+  const bool printable =
+      any_bytes || std::ranges::all_of(given, [](char c) { return c >= ' ' && c <= '~'; });
+  if (printable && text.assign(given)) return text;
+  throw std::invalid_argument("the " + std::string(what) + " of a policy must have at most " +
+                              std::to_string(Text::capacity) + " bytes" +
+                              (any_bytes ? "" : " of printable ASCII") + ", got " +
+                              std::to_string(given.size()) + " bytes");
+}
+
+void write_string(LimitHeaders& out, std::string_view text) noexcept {
+  out.write("\"");
+  for (const char& c : text) {
+    if (c == '"' || c == '\\') out.write("\\");
+    out.write(std::string_view(&c, 1));
+  }
+  out.write("\"");
+}
+
+void write_base64(LimitHeaders& out, std::string_view bytes) noexcept {
+  constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t held = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      held = held << 8U | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      out.write(k <= count ? digits.substr(held >> (18 - 6 * k) & 63U, 1) : "=");
+    }
+  }
+}
+
+void write_partition(LimitHeaders& out, const Policy& policy) noexcept {
+  if (policy.partition().empty()) return;
+  out.write(";pk=:");
+  write_base64(out, policy.partition());
+  out.write(":");
+}
+
+void write_policy(LimitHeaders& out, const Policy& policy) noexcept {
+  write_string(out, policy.name());
+  out.write(";q=");
+  out.write(std::min(policy.limit(), Word{999'999'999'999'999}));
+  out.write(";w=");
+  out.write(whole_seconds(policy.length()));
+  if (!policy.unit().empty()) {
+    out.write(";qu=");
+    write_string(out, policy.unit());
+  }
+  write_partition(out, policy);
+}
+
+void write_state(LimitHeaders& out, const Limited& limited) noexcept {
+  write_string(out, limited.policy.name());
+  out.write(";r=");
+  // The largest integer of a structured field has 15 digits.
+  out.write(std::clamp(limited.decision.remaining, Word{0}, Word{999'999'999'999'999}));
+  out.write(";t=");
+  out.write(whole_seconds(told_wait(limited.decision)));
+  write_partition(out, limited.policy);
+}
+
+template <class Write>
+void write_list(LimitHeaders& out, std::string_view name, std::span<const Limited> limits,
+                Write item) noexcept {
+  out.begin(name);
+  for (std::size_t i = 0; i < limits.size(); ++i) {
+    if (i > 0) out.write(", ");
+    item(limits[i]);
+  }
+}
+
+/// The one that a client should mind most. REQUIRES: not empty.
+const Limited& tightest(std::span<const Limited> limits) noexcept {
+  return *std::ranges::min_element(limits, [](const Limited& a, const Limited& b) {
+    if (a.decision.allowed != b.decision.allowed) return b.decision.allowed;
+    if (!a.decision.allowed) return a.decision.retry_after > b.decision.retry_after;
+    return a.decision.remaining < b.decision.remaining;
+  });
+}
+
+void write_triple(LimitHeaders& out, const Limited& limited, ResetForm form) noexcept {
+  const Decision& decision = limited.decision;
+  out.begin("X-RateLimit-Limit");
+  out.write(limited.policy.limit());
+  out.begin("X-RateLimit-Remaining");
+  out.write(std::clamp(decision.remaining, Word{0}, word_limit));
+  out.begin("X-RateLimit-Reset");
+  const Span wait{whole_seconds(told_wait(decision)) * second};
+  if (form == ResetForm::seconds) {
+    out.write(wait.count() / second);
+  } else {
+    const Word at = std::clamp(to_word(decision.at), Word{0}, word_limit);
+    out.write((at + std::clamp(told_wait(decision), Span{0}, wait).count() + second - 1) / second);
+  }
+}
+
+}  // namespace
+
+Policy::Policy(std::string_view name, const Quota& quota, const Options& options)
+    : Policy(name, WindowLimit{quota.capacity(), quota.full_after()}, options) {}
+
+Policy::Policy(std::string_view name, WindowLimit window, const Options& options)
+    : name_(checked("name", name, false)),
+      partition_(checked("partition", options.partition, true)),
+      unit_(checked("unit", options.unit, false)),
+      limit_(window.limit),
+      length_(window.span) {
+  if (name.empty()) throw std::invalid_argument("a policy needs a name");
+  if (limit_ < 0 || limit_ > word_limit) {
+    throw std::invalid_argument("the limit of a policy must be 0 to " + std::to_string(word_limit) +
+                                ", got " + std::to_string(limit_));
+  }
+  if (length_.count() < 1 || length_.count() > word_limit) {
+    throw std::invalid_argument("the window of a policy must be 1 to " +
+                                std::to_string(word_limit) + " us, got " +
+                                std::to_string(length_.count()) + " us");
+  }
+}
+
+std::string_view LimitHeaders::operator[](std::string_view name) const noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (places_[i].name == name) return (*this)[i].value;
+  }
+  return {};
+}
+
+std::vector<std::pair<std::string, std::string>> LimitHeaders::strings() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for_each([&](std::string_view name, std::string_view value) { all.emplace_back(name, value); });
+  return all;
+}
+
+void LimitHeaders::begin(std::string_view name) noexcept {
+  places_[count_++] = {name, static_cast<std::uint16_t>(used_), 0};
+}
+
+void LimitHeaders::write(std::string_view text) noexcept {
+  std::ranges::copy(text, bytes_.begin() + static_cast<std::ptrdiff_t>(used_));
+  used_ += text.size();
+  Place& place = places_[count_ - 1];
+  place.size = static_cast<std::uint16_t>(place.size + text.size());
+}
+
+void LimitHeaders::write(Word number) noexcept {
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  write(std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+}
+
+LimitHeaders limit_headers(std::span<const Limited> limits, const EmitOptions& options) noexcept {
+  LimitHeaders out;
+  if (limits.empty()) return out;
+  const Limited& main = tightest(limits);
+  if (!main.decision.allowed) {
+    out.begin("Retry-After");
+    // A refusal without a hint is asked again in a second, not at once.
+    out.write(std::max(whole_seconds(main.decision.retry_after), Word{1}));
+  }
+  if (options.rate_limit) {
+    const auto told = limits.first(std::min(limits.size(), LimitHeaders::max_policies));
+    write_list(out, "RateLimit-Policy", told,
+               [&](const Limited& l) { write_policy(out, l.policy); });
+    write_list(out, "RateLimit", told, [&](const Limited& l) { write_state(out, l); });
+  }
+  if (options.x_rate_limit) write_triple(out, main, options.reset);
+  return out;
+}
+
+LimitHeaders limit_headers(const Policy& policy, const Decision& decision,
+                           const EmitOptions& options) noexcept {
+  const Limited limited{policy, decision};
+  return limit_headers(std::span(&limited, 1), options);
+}
+
+}  // namespace sluice::http

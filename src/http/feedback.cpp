@@ -1,0 +1,69 @@
+// The questions that a Feedback answers.
+#include "sluice/http/feedback.hpp"
+
+namespace sluice::http {
+
+std::string_view text(Fate fate) noexcept {
+  switch (fate) {
+    case Fate::used:
+      return "used";
+    case Fate::partly:
+      return "used, but for items that are not sound";
+    case Fate::clamped:
+      return "used, at the largest value allowed";
+    case Fate::past:
+      return "used, its instant lies in the past";
+    case Fate::superseded:
+      return "another header said it better";
+    case Fate::empty:
+      return "ignored: empty";
+    case Fate::malformed:
+      return "ignored: malformed";
+    case Fate::negative:
+      return "ignored: negative";
+    case Fate::too_long:
+      return "ignored: too long";
+    case Fate::too_many:
+      return "ignored: too many limits";
+    case Fate::cached:
+      return "ignored: the response comes from a cache";
+    case Fate::unknown:
+      return "ignored: not known";
+  }
+  return "?";
+}
+
+const Window* Feedback::find(std::string_view name) const noexcept {
+  const auto found =
+      std::ranges::find_if(windows(), [&](const Window& w) { return w.name == name; });
+  return found == windows().end() ? nullptr : &*found;
+}
+
+Span Feedback::wait() const noexcept {
+  if (retry_after) return *retry_after;
+  Span longest{0};
+  for (const Window& window : windows()) {
+    if (window.exhausted() && window.reset) longest = std::max(longest, *window.reset);
+  }
+  return longest;
+}
+
+bool Feedback::add(const Window& window) noexcept {
+  if (window_count_ == max_windows) return false;
+  windows_[window_count_++] = window;
+  return true;
+}
+
+bool Feedback::add(Note note) noexcept {
+  if (note_count_ == max_notes) return false;
+  notes_[note_count_++] = note;
+  return true;
+}
+
+void Feedback::remove(std::size_t window) noexcept {
+  std::ranges::move(windows().subspan(window + 1),
+                    windows().begin() + static_cast<std::ptrdiff_t>(window));
+  --window_count_;
+}
+
+}  // namespace sluice::http

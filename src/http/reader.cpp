@@ -1,0 +1,230 @@
+// One header after the other: vendors' spellings, where a header is one number of one limit.
+#include "src/http/reader.hpp"
+
+#include <algorithm>
+
+#include "src/http/ascii.hpp"
+#include "src/http/number.hpp"
+
+namespace sluice::http::detail {
+namespace {
+
+/// What a count is followed by in the earliest drafts: `100, 100;w=60` and, alone, `76;w=21600`.
+struct Count {
+  Fate fate = Fate::used;
+  Word first = 0;
+  Word least = 0;
+  std::optional<Word> length{};  ///< seconds
+};
+
+Count whole_count(const Decimal& number) noexcept {
+  if (number.negative) return {.fate = Fate::negative};
+  const auto limit = static_cast<std::uint64_t>(word_limit);
+  const auto value = static_cast<Word>(std::min(number.whole, limit));
+  return {number.whole > limit ? Fate::clamped : Fate::used, value, value, {}};
+}
+
+/// A list of counts, as proxies make of several headers, with parameters.
+Count count_of_list(std::string_view value) noexcept {
+  if (!MemberReader::sound(value, MemberReader::Shape::list)) return {.fate = Fate::malformed};
+  MemberReader list(value, MemberReader::Shape::list);
+  Count count{.least = word_limit};
+  Member member;
+  for (bool first = true; list.next(member); first = false) {
+    const bool integer = member.item.type == BareItem::Type::integer;
+    if (!integer) return {.fate = Fate::malformed};
+    if (member.item.number < 0) return {.fate = Fate::negative};
+    const auto length = member.parameter("w");
+    if (first) {
+      count.first = member.item.number;
+      if (length && length->type == BareItem::Type::integer) count.length = length->number;
+    }
+    if (first || !length) count.least = std::min(count.least, member.item.number);
+  }
+  return count;
+}
+
+Count parse_count(std::string_view value) noexcept {
+  std::string_view rest = value;
+  const auto number = take_decimal(rest);
+  if (number && rest.empty()) return whole_count(*number);
+  return count_of_list(value);
+}
+
+/// The smaller count stands: of two that differ, the one that asks for more caution.
+Fate set_least(std::optional<Word>& known, Word value, Fate fate) noexcept {
+  if (known && *known < value) return Fate::superseded;
+  known = value;
+  return fate;
+}
+
+bool is_printable(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+}  // namespace
+
+FeedbackReader::FeedbackReader(const Frame& frame, bool cached) noexcept
+    : frame_(frame), cached_(cached) {
+  out_.at = frame.now;
+}
+
+void FeedbackReader::read(const FieldName& name, std::string_view value,
+                          std::uint16_t place) noexcept {
+  value = trimmed(value);
+  const Fate fate = value.size() > Feedback::max_value_bytes ? Fate::too_long
+                    : value.empty()                          ? Fate::empty
+                                                             : read_value(name, value);
+  (void)out_.add(Note{place, fate});
+}
+
+Fate FeedbackReader::read_value(const FieldName& name, std::string_view value) noexcept {
+  using enum Meaning;
+  switch (name.meaning) {
+    case retry_after:
+      return read_retry_after(seconds_, TimeUnit::seconds, value);
+    case retry_after_ms:
+      return read_retry_after(milliseconds_, TimeUnit::milliseconds, value);
+    case scope:
+    case global:
+    case reason:
+      return read_text(name, value);
+    case none:
+    case date:
+    case age:
+      return Fate::used;
+    default:
+      break;
+  }
+  if (cached_) return Fate::cached;
+  switch (name.meaning) {
+    case rate_limit:
+    case policy:
+      return read_list(name.meaning, value);
+    case limit:
+    case remaining:
+    case used:
+      return read_count(name, value);
+    case reset:
+    case reset_ms:
+    case length:
+    case length_ms:
+      return read_wait(name, value);
+    case used_of_limit:
+      return read_used_of_limit(name, value);
+    case resource:
+      return read_text(name, value);
+    default:
+      return Fate::unknown;
+  }
+}
+
+Fate FeedbackReader::read_retry_after(Asked& asked, TimeUnit unit,
+                                      std::string_view value) noexcept {
+  const Wait wait = parse_wait(value, unit, frame_);
+  if (!wait.known()) return wait.fate;
+  if (asked.known && wait.span <= asked.span) return Fate::superseded;
+  if (asked.known) out_.notes()[asked.note].fate = Fate::superseded;
+  asked = {true, wait.span, out_.notes().size()};
+  return wait.fate;
+}
+
+std::size_t FeedbackReader::window(std::string_view source, std::string_view name,
+                                   std::string_view partition) noexcept {
+  const auto all = out_.windows();
+  const auto place_of = [&](auto fits) {
+    const auto found = std::ranges::find_if(all, [&](const Window& w) {
+      return w.source == source && w.name == name && fits(w.partition);
+    });
+    return static_cast<std::size_t>(found - all.begin());
+  };
+  std::size_t place = place_of([&](const Text& other) { return other == partition; });
+  if (place == all.size()) {
+    place = place_of([&](const Text& other) { return other.empty() || partition.empty(); });
+  }
+  if (place == all.size()) {
+    Window fresh;
+    if (!fresh.source.assign(source) || !fresh.name.assign(name) || !out_.add(fresh)) {
+      return Feedback::max_windows;
+    }
+  }
+  if (!partition.empty()) (void)out_.windows()[place].partition.assign(partition);
+  return place;
+}
+
+Fate FeedbackReader::read_count(const FieldName& name, std::string_view value) noexcept {
+  const Count count = parse_count(value);
+  if (count.fate != Fate::used && count.fate != Fate::clamped) return count.fate;
+  const std::size_t place = window(name.source, name.group);
+  if (place == Feedback::max_windows) return Fate::too_many;
+  Window& target = out_.windows()[place];
+  if (name.meaning == Meaning::remaining)
+    return set_least(target.remaining, count.least, count.fate);
+  if (name.meaning == Meaning::used) {
+    drafts_[place].used = std::max(drafts_[place].used.value_or(0), count.first);
+    return count.fate;
+  }
+  if (count.length) target.length = seconds_to_wait(*count.length, frame_).span;
+  return set_least(target.limit, count.first, count.fate);
+}
+
+Fate FeedbackReader::set_reset(std::size_t place, const Wait& wait) noexcept {
+  Window& target = out_.windows()[place];
+  bool& relative = drafts_[place].relative_reset;
+  // A length of time needs no clock, so it is better than an instant; of two alike the longer one
+  // is never early.
+  const bool better = !target.reset || (wait.relative && !relative) ||
+                      (wait.relative == relative && wait.span > *target.reset);
+  if (!better) return wait.span == *target.reset ? wait.fate : Fate::superseded;
+  target.reset = wait.span;
+  relative = wait.relative;
+  return wait.fate;
+}
+
+Fate FeedbackReader::read_wait(const FieldName& name, std::string_view value) noexcept {
+  const bool in_ms = name.meaning == Meaning::reset_ms || name.meaning == Meaning::length_ms;
+  const bool is_reset = name.meaning == Meaning::reset || name.meaning == Meaning::reset_ms;
+  const Wait wait = parse_wait(value, in_ms ? TimeUnit::milliseconds : TimeUnit::seconds, frame_);
+  if (!wait.known()) return wait.fate;
+  if (!is_reset && !wait.relative) return Fate::malformed;
+  const std::size_t place = window(name.source, name.group);
+  if (place == Feedback::max_windows) return Fate::too_many;
+  if (is_reset) return set_reset(place, wait);
+  out_.windows()[place].length = wait.span;
+  return wait.fate;
+}
+
+Fate FeedbackReader::read_used_of_limit(const FieldName& name, std::string_view value) noexcept {
+  std::string_view rest = value;
+  const auto spent = take_decimal(rest);
+  const bool divided = spent && take(rest, "/");
+  const auto most = divided ? take_decimal(rest) : std::nullopt;
+  if (!most || !rest.empty()) return Fate::malformed;
+  if (spent->negative || most->negative) return Fate::negative;
+  const std::size_t place = window(name.source, name.group);
+  if (place == Feedback::max_windows) return Fate::too_many;
+  drafts_[place].used = whole_count(*spent).first;
+  const Count limit = whole_count(*most);
+  return set_least(out_.windows()[place].limit, limit.first, limit.fate);
+}
+
+Fate FeedbackReader::read_text(const FieldName& name, std::string_view value) noexcept {
+  if (value.size() > Text::capacity) return Fate::too_long;
+  if (!is_printable(value)) return Fate::malformed;
+  if (name.meaning == Meaning::global) {
+    const bool yes = equal_ignoring_case(value, "true");
+    if (!yes && !equal_ignoring_case(value, "false")) return Fate::malformed;
+    if (yes && out_.scope.empty()) (void)out_.scope.assign("global");
+    return Fate::used;
+  }
+  Text* target = name.meaning == Meaning::scope ? &out_.scope : &out_.reason;
+  if (name.meaning == Meaning::resource) {
+    const std::size_t place = window(name.source, name.group);
+    if (place == Feedback::max_windows) return Fate::too_many;
+    target = &out_.windows()[place].resource;
+  }
+  (void)target->assign(value);
+  return Fate::used;
+}
+
+}  // namespace sluice::http::detail

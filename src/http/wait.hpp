@@ -1,0 +1,36 @@
+// How long a header's value says to wait, whatever form it has: a number, a duration, a date.
+#pragma once
+
+#include <string_view>
+
+#include "sluice/http/feedback.hpp"
+
+namespace sluice::http::detail {
+
+/// What instants are measured from, and how long a wait may be.
+struct Frame {
+  Time now;      ///< in [0, word_limit], as all times here
+  Time server;   ///< what the server calls now: instants are measured from it
+  Span longest;  ///< in [0, word_limit]
+};
+
+enum class TimeUnit : std::uint8_t { seconds, milliseconds };
+
+struct Wait {
+  Fate fate;             ///< used, clamped or past; else there is no wait
+  Span span{0};          ///< in [0, longest], rounded up
+  bool relative = true;  ///< a length of time, which needs no clock
+
+  [[nodiscard]] bool known() const noexcept {
+    return fate == Fate::used || fate == Fate::clamped || fate == Fate::past;
+  }
+};
+
+/// Reads a number (a length of time or an instant, by its size: see docs/http.md), a duration such
+/// as `6m0s`, an HTTP-date or an RFC 3339 date.
+[[nodiscard]] Wait parse_wait(std::string_view value, TimeUnit unit, const Frame& frame) noexcept;
+
+/// A length of time in whole seconds, of the draft's integers.
+[[nodiscard]] Wait seconds_to_wait(Word seconds, const Frame& frame) noexcept;
+
+}  // namespace sluice::http::detail

@@ -1,0 +1,94 @@
+// What a response said, told to gates and limiters.
+#include <sluice/sluice.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/http/parse.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using http::parse_lines;
+
+namespace {
+
+struct Fixture {
+  VirtualClock clock;
+  std::unique_ptr<Store> store = make_virtual_store(clock);
+  Gates gates{*store, "upstream", {"account"}, {.cap = 1h, .ramp = 0s, .spacing = 0s}};
+  Scope scope = gates.scope("account", "7");
+  TokenBucket bucket{*store, "api", Quota::per_second(1).burst(10)};
+  http::Feedback busy = parse_lines({{"Retry-After", "30"}});
+  http::Feedback fine = parse_lines({{"X-RateLimit-Remaining", "3"}});
+};
+
+/// Answers nothing.
+class DeadStore final : public Store {
+ public:
+  void execute(const Plan& /*plan*/, Completion done) noexcept override {
+    done.fail(Errc::not_connected);
+  }
+  Clock& clock() noexcept override { return clock_; }
+
+ private:
+  VirtualClock clock_;
+};
+
+}  // namespace
+
+TEST_CASE("a gate closes for as long as the response asked, to the microsecond") {
+  Fixture f;
+  CHECK(http::close_gate(f.gates, f.scope, f.fine).allowed);
+  CHECK(f.gates.peek(f.scope).allowed);
+  http::close_gate(f.gates, f.scope, f.busy);
+  f.clock.advance(30s - 1us);
+  CHECK_FALSE(f.gates.peek(f.scope).allowed);
+  f.clock.advance(1us);
+  CHECK(f.gates.peek(f.scope).allowed);
+}
+
+TEST_CASE("a bucket is blocked for as long as the response asked, at most for its longest") {
+  Fixture f;
+  CHECK(http::block(f.bucket, "alice", f.fine).allowed);
+  CHECK(f.bucket.peek("alice").remaining == 10);
+  http::block(f.bucket, "alice", f.busy);
+  CHECK(f.bucket.peek("alice").retry_after == 30s);
+  http::block(f.bucket, "bob", parse_lines({{"Retry-After", "86400"}}));
+  CHECK(f.bucket.peek("bob").retry_after == f.bucket.longest());
+}
+
+TEST_CASE("a limiter is lowered to what the server says is left, and never raised") {
+  Fixture f;
+  const SlidingWindows windows{*f.store, "windows", {{10, 60s}}};
+  const FixedWindow fixed{*f.store, "fixed", 10, Calendar::every(60s)};
+  const auto check = [](const auto& limiter) {
+    CHECK(http::lower(limiter, "alice", 20).remaining == 10);
+    CHECK(http::lower(limiter, "alice", 3).remaining == 3);
+    CHECK(http::lower(limiter, "alice", 8).remaining == 3);
+    CHECK(http::lower(limiter, "alice", -1).remaining == 0);
+    CHECK(limiter.peek("alice").remaining == 0);
+  };
+  check(f.bucket);
+  check(windows);
+  check(fixed);
+  f.clock.advance(1s);
+  CHECK(f.bucket.peek("alice").remaining == 1);  // it made no debt
+}
+
+TEST_CASE("a store that cannot decide is an error in both forms") {
+  Fixture f;
+  DeadStore dead;
+  const Gates gates{dead, "upstream", {"account"}};
+  const TokenBucket bucket{dead, "api", Quota::per_second(1)};
+  const Scope scope = gates.scope("account", "7");
+  std::error_code error;
+  http::close_gate(gates, scope, f.busy, error);
+  CHECK(error == Errc::not_connected);
+  http::close_gate(gates, scope, f.fine, error);
+  CHECK_FALSE(error);
+  http::block(bucket, "alice", f.busy, error);
+  CHECK(error == Errc::not_connected);
+  http::lower(bucket, "alice", 3, error);
+  CHECK(error == Errc::not_connected);
+  CHECK_THROWS_AS(http::close_gate(gates, scope, f.busy), std::system_error);
+  CHECK_THROWS_AS(http::block(bucket, "alice", f.busy), std::system_error);
+  CHECK_THROWS_AS(http::lower(bucket, "alice", 3), std::system_error);
+}

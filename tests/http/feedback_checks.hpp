@@ -1,0 +1,61 @@
+// Headers to try, and what holds of every Feedback, whatever was parsed. For the random test and
+// the fuzzer.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "sluice/http/parse.hpp"
+
+namespace sluice::http {
+
+/// Names of headers of every kind that is read, and of two that are not.
+inline constexpr std::array<std::string_view, 24> known_names{
+    "Retry-After",
+    "retry-after-ms",
+    "RateLimit",
+    "RateLimit-Policy",
+    "RateLimit-Limit",
+    "RateLimit-Remaining",
+    "RateLimit-Reset",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "X-RateLimit-Used",
+    "X-RateLimit-Reset-After",
+    "x-ratelimit-limit-a",
+    "anthropic-ratelimit-a-reset",
+    "X-RateLimit-Global",
+    "X-RateLimit-Scope",
+    "X-RateLimit-Resource",
+    "X-Shopify-Shop-Api-Call-Limit",
+    "Date",
+    "Age",
+    "X-Rate-Limit",
+    "X-HubSpot-RateLimit-Interval-Milliseconds",
+    "X-RateLimit-Weather",
+    "Content-Type"};
+
+inline bool within(const std::optional<Span>& span, Span longest) {
+  return !span || (*span >= Span{0} && *span <= longest);
+}
+
+inline bool within(const std::optional<Word>& count) {
+  return !count || (*count >= 0 && *count <= word_limit);
+}
+
+/// REQUIRES: `longest` in [0, word_limit].
+inline bool is_sound(const Feedback& feedback, std::size_t headers, Span longest) {
+  const auto sound_window = [&](const Window& w) {
+    return within(w.limit) && within(w.remaining) && within(w.reset, longest) &&
+           within(w.length, longest) && (w.limit || w.remaining || w.reset || w.length);
+  };
+  const auto sound_note = [&](const Note& n) { return n.header < headers && text(n.fate) != "?"; };
+  return within(feedback.retry_after, longest) && within(std::optional(feedback.wait()), longest) &&
+         feedback.retry_at() >= feedback.at &&
+         std::ranges::all_of(feedback.windows(), sound_window) &&
+         std::ranges::all_of(feedback.notes(), sound_note);
+}
+
+}  // namespace sluice::http
