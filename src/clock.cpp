@@ -1,9 +1,8 @@
 // The only place in the library that reads a real clock.
 #include "sluice/clock.hpp"
 
+#include <algorithm>
 #include <ctime>
-#include <stdexcept>
-#include <string>
 
 namespace sluice {
 namespace {
@@ -12,8 +11,6 @@ Word monotonic_us() noexcept {
   return std::chrono::duration_cast<Span>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-bool in_range(Word us) noexcept { return us >= 0 && us <= word_limit; }
 
 }  // namespace
 
@@ -34,32 +31,49 @@ Time SystemClock::coarse_now() const noexcept {
   return now();
 }
 
-VirtualClock::VirtualClock(Time start) : now_(to_word(start)) {
-  if (!in_range(to_word(start))) {
-    throw std::invalid_argument("VirtualClock must start between 0 and 2^52 us, got " +
-                                std::to_string(to_word(start)));
-  }
+bool SystemClock::wait_until(Time when, Waker& waker) {
+  return wait_in_steps(when, waker, std::chrono::hours{1});
 }
 
-Time VirtualClock::advance(Span span) {
-  Word from = now_.load(std::memory_order_relaxed);
-  for (;;) {
-    // `from` is in [0, 2^52], so neither bound can overflow.
-    if (span.count() > word_limit - from || span.count() < -from) {
-      throw std::out_of_range("VirtualClock would leave 0 to 2^52 us: " + std::to_string(from) +
-                              " us moved by " + std::to_string(span.count()) + " us");
-    }
-    const Word to = from + span.count();
-    if (now_.compare_exchange_weak(from, to, std::memory_order_acq_rel)) return to_time(to);
-  }
+bool Clock::wait_until(Time when, Waker& waker) {
+  return wait_in_steps(when, waker, std::chrono::milliseconds{10});
 }
 
-void VirtualClock::set(Time time) {
-  if (!in_range(to_word(time))) {
-    throw std::out_of_range("VirtualClock must stay between 0 and 2^52 us, got " +
-                            std::to_string(to_word(time)));
+bool Clock::wait_in_steps(Time when, Waker& waker, Span step) {
+  std::unique_lock lock(waker.mutex_);
+  while (!waker.awake_) {
+    const Time present = now();
+    if (present >= when) return false;
+    waker.changed_.wait_for(lock, std::min(when - present, step));
   }
-  now_.store(to_word(time), std::memory_order_release);
+  return true;
+}
+
+AlarmState Clock::set_alarm(Alarm&, Time when) {
+  return now() >= when ? AlarmState::due : AlarmState::never;
+}
+
+bool Clock::cancel_alarm(Alarm&) noexcept { return false; }
+
+namespace {
+thread_local const KnownThread* innermost = nullptr;
+}
+
+KnownThread::KnownThread(Clock& clock) noexcept : clock_(clock), outer_(innermost) {
+  innermost = this;
+  clock_.thread_begins();
+}
+
+KnownThread::~KnownThread() {
+  innermost = outer_;
+  clock_.thread_ends();
+}
+
+bool KnownThread::is_here(const Clock& clock) noexcept {
+  for (const KnownThread* known = innermost; known != nullptr; known = known->outer_) {
+    if (&known->clock_ == &clock) return true;
+  }
+  return false;
 }
 
 }  // namespace sluice

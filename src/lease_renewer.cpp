@@ -34,13 +34,15 @@ void renew_batch(Nodes nodes, Time now) {
 void LeaseRenewer::keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost on_lost) {
   const Span ttl{held->terms().ttl};
   const Time due = held->safe_until() - ttl + part_of(*held, 3);
-  const std::lock_guard lock(mutex_);
-  if (queue_.size() >= sweep_at_) {
-    std::erase_if(queue_, [](const auto& item) { return !item.second.held->is_open(); });
-    sweep_at_ = std::max(std::size_t{64}, 2 * queue_.size());
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.size() >= sweep_at_) {
+      std::erase_if(queue_, [](const auto& item) { return !item.second.held->is_open(); });
+      sweep_at_ = std::max(std::size_t{64}, 2 * queue_.size());
+    }
+    queue_.emplace(due, Kept{std::move(held), std::move(on_lost)});
   }
-  queue_.emplace(due, Kept{std::move(held), std::move(on_lost)});
-  changed_.notify_all();
+  waker_.wake();
 }
 
 std::size_t LeaseRenewer::size() const {
@@ -96,38 +98,26 @@ Time LeaseRenewer::renew_due() {
 
 void LeaseRenewer::start() {
   if (thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = false;
-  }
-  thread_ = std::thread([this] { run(); });
+  stopping_ = false;
+  std::latch known(1);  // to the clock: what waits on it from here on waits for the thread as well
+  thread_ = std::thread([this, &known] { run(known); });
+  known.wait();
 }
 
 void LeaseRenewer::stop() noexcept {
   if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_all();
+  stopping_ = true;
+  waker_.wake();
   thread_.join();
 }
 
-void LeaseRenewer::run() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    if (queue_.empty()) {
-      changed_.wait(lock);
-      continue;
-    }
-    const Span ahead = queue_.begin()->first - clock_.now();
-    if (ahead > Span{0}) {
-      changed_.wait_for(lock, ahead);
-      continue;
-    }
-    lock.unlock();
-    renew_due();
-    lock.lock();
+void LeaseRenewer::run(std::latch& known) {
+  const KnownThread here(clock_);
+  known.count_down();
+  for (;;) {
+    waker_.reset();
+    if (stopping_) return;
+    clock_.wait_until(renew_due(), waker_);
   }
 }
 

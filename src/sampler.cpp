@@ -81,7 +81,9 @@ std::error_code Sampler::last_error() const {
 
 void Sampler::start() {
   if (thread_.joinable()) return;
-  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  std::latch known(1);  // to the clock: what waits on it from here on waits for the thread as well
+  thread_ = std::jthread([this, &known](const std::stop_token& stop) { run(stop, known); });
+  known.wait();
 }
 
 void Sampler::stop() noexcept {
@@ -90,12 +92,17 @@ void Sampler::stop() noexcept {
   thread_.join();
 }
 
-void Sampler::run(const std::stop_token& stop) {
-  const auto pause = std::max(options_.period / 4, Span{1'000});
+void Sampler::run(const std::stop_token& stop, std::latch& known) {
+  Clock& clock = shedder_.store().clock();
+  const KnownThread here(clock);
+  known.count_down();
+  const std::stop_callback wakes(stop, [this] { waker_.wake(); });
   while (!stop.stop_requested()) {
     poke();
-    std::unique_lock lock(waiting_);
-    wake_.wait_for(lock, stop, pause, [] { return false; });
+    // Never longer than a period: the clock may be set back meanwhile, see is_due().
+    const Time now = clock.now();
+    const Time due = std::clamp(to_time(due_.load()), now + Span{1}, now + options_.period);
+    clock.wait_until(due, waker_);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sluice/virtual_clock.hpp"
+
 namespace sluice::memory {
 namespace {
 

@@ -1,14 +1,21 @@
-// Clocks. A store owns the clock that its rules see; nothing else in the library reads the time.
-// Every clock may be read from any thread.
+// Clocks. A store owns the clock that its rules see; nothing else in the library reads the time,
+// and nothing in it waits but on a clock. Every clock may be used from any thread.
 #pragma once
 
-#include <atomic>
-
+#include "sluice/alarm.hpp"
 #include "sluice/time.hpp"
+#include "sluice/waker.hpp"
 
 namespace sluice {
 
-/// What time it is, for one store.
+/// What became of Clock::set_alarm().
+enum class AlarmState : std::uint8_t {
+  set,    ///< it will ring
+  due,    ///< not set: the time has come already
+  never,  ///< not set: this clock moves by itself and rings nobody; wait for it in real time
+};
+
+/// What time it is, for one store, and how to wait for a time.
 class Clock {
  public:
   Clock() = default;
@@ -26,6 +33,46 @@ class Clock {
   /// How far coarse_now() may lie behind now(). A kernel tick is 1 to 10 ms; the rest is slack for
   /// a machine that is late to tick.
   static constexpr Span coarse_lag{100'000};
+
+  /// Blocks this thread until the clock shows `when`, or until it is woken; at once if either is so
+  /// already. True: it was woken. By default in real time, for clocks that move by themselves: it
+  /// looks again at least every 10 ms, in case they are set.
+  virtual bool wait_until(Time when, Waker& waker);
+
+  /// Has `alarm` rung once, when the clock shows `when` or later. Clocks that are moved by the
+  /// program ring, on the thread that moves them and in the order of the times, then of setting;
+  /// the alarm may set others, and move the clock. Throws std::bad_alloc.
+  /// REQUIRES: the alarm is not set, and nobody else sets or cancels it meanwhile.
+  virtual AlarmState set_alarm(Alarm& alarm, Time when);
+
+  /// True: it was set, and will not ring. False: it was not, or it is ringing; then this returns
+  /// when it has rung, unless it is called by what it rings.
+  virtual bool cancel_alarm(Alarm& alarm) noexcept;
+
+  /// Threads that this clock knows; see KnownThread.
+  virtual void thread_begins() noexcept {}
+  virtual void thread_ends() noexcept {}
+
+ protected:
+  /// wait_until() in real time, looking at the clock at least every `step`.
+  bool wait_in_steps(Time when, Waker& waker, Span step);
+};
+
+/// While it lives, the thread that made it is known to the clock: a VirtualClock that moves by
+/// itself moves only while all such threads wait on it. The library's own threads are known.
+class KnownThread {
+ public:
+  explicit KnownThread(Clock& clock) noexcept;
+  KnownThread(const KnownThread&) = delete;
+  KnownThread& operator=(const KnownThread&) = delete;
+  /// REQUIRES: on the thread that made it, and after all that were made later there.
+  ~KnownThread();
+
+  [[nodiscard]] static bool is_here(const Clock& clock) noexcept;
+
+ private:
+  Clock& clock_;
+  const KnownThread* outer_;
 };
 
 /// The machine's clock: Unix time as it was when this object was made, carried on by the
@@ -37,34 +84,10 @@ class SystemClock final : public Clock {
   SystemClock() noexcept;
   [[nodiscard]] Time now() const noexcept override;
   [[nodiscard]] Time coarse_now() const noexcept override;
+  bool wait_until(Time when, Waker& waker) override;
 
  private:
   Word offset_;  // Unix time minus monotonic time, in microseconds
-};
-
-/// A clock that stands still until it is moved: for unit tests and simulation. Every member may
-/// be called from any thread; a move is seen by the next reading.
-class VirtualClock final : public Clock {
- public:
-  /// 2000-01-01 00:00:00 UTC.
-  static constexpr Time default_start = to_time(946'684'800'000'000);
-
-  /// Throws std::invalid_argument if `start` lies outside [0, word_limit].
-  explicit VirtualClock(Time start = default_start);
-
-  [[nodiscard]] Time now() const noexcept override {
-    return to_time(now_.load(std::memory_order_acquire));
-  }
-
-  /// Moves on by `span`, which may be negative to rehearse a clock that is set back. Returns the
-  /// new time. Throws std::out_of_range, and does not move, if that lies outside [0, word_limit].
-  Time advance(Span span);
-
-  /// Moves to `time`, forwards or backwards. Throws as advance() does.
-  void set(Time time);
-
- private:
-  std::atomic<Word> now_;
 };
 
 }  // namespace sluice

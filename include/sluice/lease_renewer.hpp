@@ -1,7 +1,8 @@
 // Renews leases in the background, and tells their holders when one was lost.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -19,13 +20,13 @@ namespace sluice {
 ///     renewer.start();                                     // one thread
 ///     lease.keep_alive(renewer, [&](const LeaseId&) { stop_working(); });
 ///
-/// Without start() there is no thread: with a virtual clock a test calls renew_due() itself.
+/// Without start() there is no thread, and somebody calls renew_due().
 /// A renewal that fails is tried again after a twelfth of the TTL. It holds a few hundred bytes for
 /// each lease, and for no more given back than there are live. Thread-safe.
 class LeaseRenewer {
  public:
   /// What leases are timed by: the clock of their stores. REQUIRES: it outlives this object.
-  explicit LeaseRenewer(const Clock& clock) : clock_(clock) {}
+  explicit LeaseRenewer(Clock& clock) : clock_(clock) {}
   LeaseRenewer(const LeaseRenewer&) = delete;
   LeaseRenewer& operator=(const LeaseRenewer&) = delete;
   /// Stops the thread. REQUIRES: not on that thread.
@@ -36,8 +37,8 @@ class LeaseRenewer {
   /// O(log n) for each that is due.
   Time renew_due();
 
-  /// Calls renew_due() on a thread of its own whenever something is due; no effect if it does
-  /// already. For clocks that move by themselves. Throws std::system_error.
+  /// Calls renew_due() on a thread of its own whenever something is due by the clock; no effect if
+  /// it does already. Throws std::system_error.
   void start();
   /// Ends that thread, after the batch in hand; leases are not renewed any more. REQUIRES: not on
   /// that thread, and not while another thread starts or stops it.
@@ -58,14 +59,14 @@ class LeaseRenewer {
   void keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost on_lost);
   [[nodiscard]] std::vector<Queue::node_type> take_due(Time now);
   static void renew(std::vector<Queue::node_type>& due, Time now, std::vector<Kept>& lost);
-  void run();
+  void run(std::latch& known);
 
-  const Clock& clock_;
+  Clock& clock_;
+  Waker waker_;  // of the thread
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   Queue queue_;
   std::size_t sweep_at_ = 64;  // when what was given back is next looked for
-  bool stopping_ = false;
+  std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 

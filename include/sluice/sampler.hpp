@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -52,8 +52,8 @@ class Sampler {
   /// store's coarse clock if not. Never throws: a sensor that does counts as failed.
   bool poke() noexcept;
 
-  /// A thread of its own pokes it from now on, four times a period of real time. Once is enough.
-  /// Throws std::system_error if there can be no thread.
+  /// A thread of its own pokes it from now on, whenever it is due by the store's clock. Once is
+  /// enough. Throws std::system_error if there can be no thread.
   void start();
   /// Ends that thread, and waits until it has.
   void stop() noexcept;
@@ -77,7 +77,7 @@ class Sampler {
   void sample();
   [[nodiscard]] bool is_due(Word now) const noexcept;
   [[nodiscard]] Word next_due(Word now);
-  void run(const std::stop_token& stop);
+  void run(const std::stop_token& stop, std::latch& known);
 
   const UtilizationShedder& shedder_;
   Sensor& sensor_;
@@ -88,8 +88,7 @@ class Sampler {
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   std::atomic<Word> due_{0};
   std::mutex sampling_;
-  std::mutex waiting_;
-  std::condition_variable_any wake_;
+  Waker waker_;  // of the thread
   std::jthread thread_;
 };
 

@@ -1,6 +1,7 @@
 // Everything in the core of Sluice: limiters, and the stores that need only the standard library.
 #pragma once
 
+#include "sluice/alarm.hpp"
 #include "sluice/calendar.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/concurrency_limiter.hpp"
@@ -32,4 +33,6 @@
 #include "sluice/time_zone.hpp"
 #include "sluice/token_bucket.hpp"
 #include "sluice/utilization.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "sluice/virtual_store.hpp"
+#include "sluice/waker.hpp"

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sluice/store.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/store.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::test {
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/testing/conformance.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "sluice/store.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::test {
 

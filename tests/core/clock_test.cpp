@@ -1,6 +1,6 @@
 // Clocks: the system's, and the one that tests move. Threading: the virtual clock is moved by
 // several threads at once.
-#include "sluice/clock.hpp"
+#include "sluice/virtual_clock.hpp"
 
 #include <stdexcept>
 #include <thread>

@@ -138,6 +138,22 @@ TEST_CASE("a renewer tries again after a failure, and tells what it could not ke
   CHECK(lease.lost());
 }
 
+TEST_CASE("a renewer's own thread keeps leases through a day of virtual time",
+          "[core][leases][C-034]") {
+  FickleStore store;
+  LeaseRenewer renewer(store.clock());
+  const VirtualClock::AutoAdvance moving(store.time);
+  renewer.start();
+  const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 12s, .renewer = &renewer});
+  const Lease lease = jobs.try_acquire("alice");
+  const int calls = store.calls;
+  Waker waker;
+  store.time.wait_until(store.time.now() + 24h + 1us, waker);
+  CHECK_FALSE(lease.lost());
+  CHECK(store.calls - calls == 24 * 900);
+  renewer.stop();
+}
+
 TEST_CASE("what is given back is not renewed, nor kept", "[core][leases]") {
   FickleStore store;
   LeaseRenewer renewer(store.clock());

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sluice/testing/detail/model.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 

@@ -154,6 +154,17 @@ TEST_CASE("many threads may poke, and one of them samples", "[core][sampler]") {
   }
 }
 
+TEST_CASE("a thread of its own samples in virtual time, as often as it should", "[core][sampler]") {
+  World world;
+  Dial dial(1.0);
+  Sampler sampler(world.shedder, dial, {.period = 1s, .jitter = false});
+  const VirtualClock::AutoAdvance moving(world.clock);
+  sampler.start();
+  Waker waker;
+  world.clock.wait_until(world.clock.now() + 1h + 1us, waker);
+  CHECK(dial.reads == 3601);
+}
+
 TEST_CASE("a thread of its own samples until it is stopped", "[core][sampler]") {
   World world;
   Dial dial(1.0);

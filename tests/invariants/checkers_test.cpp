@@ -2,7 +2,7 @@
 // finds one planted fault. Threading: single-threaded.
 #include <algorithm>
 
-#include "sluice/clock.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "sluice/testing/invariants.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"

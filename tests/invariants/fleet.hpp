@@ -8,6 +8,7 @@
 
 #include "sluice/store.hpp"
 #include "sluice/testing/invariants.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "tests/support/seed.hpp"
 
 namespace sluice::test {

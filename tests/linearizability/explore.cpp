@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "backends/memory/engine.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "tests/linearizability/explorer.hpp"
 #include "tests/linearizability/history.hpp"
 #include "tests/memory/rules.hpp"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "sluice/clock.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "tests/support/redis_client.hpp"
 
 namespace sluice::test {

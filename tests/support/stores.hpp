@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "sluice/store.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::test {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sluice/clock.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::sim {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sluice/clock.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::testing {
 

@@ -10,6 +10,7 @@
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
 #include "sluice/testing/options.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::testing::detail {
 

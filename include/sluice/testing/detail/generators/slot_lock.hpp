@@ -5,7 +5,7 @@
 #include <array>
 
 #include "sluice/algorithms/slot_lock.hpp"
-#include "sluice/clock.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "sluice/testing/detail/generator.hpp"
 
 namespace sluice::testing::detail::slot_lock {

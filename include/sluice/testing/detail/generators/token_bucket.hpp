@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sluice/algorithms/token_bucket_spend.hpp"
-#include "sluice/clock.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "sluice/testing/detail/generator.hpp"
 
 namespace sluice::testing::detail {

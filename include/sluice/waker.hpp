@@ -1,0 +1,42 @@
+// What wakes a thread that is blocked on a clock.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+namespace sluice {
+
+class Clock;
+
+/// Wakes the thread that is, or will be, blocked in Clock::wait_until() with this object: once
+/// woken it stays awake until reset(). One thread waits on it at a time; any thread may wake it.
+class Waker {
+ public:
+  Waker() = default;
+  Waker(const Waker&) = delete;
+  Waker& operator=(const Waker&) = delete;
+
+  void wake() noexcept;
+  /// From now on wait_until() waits again. Called by the thread that waits, before it looks at what
+  /// it waits for: then no change is missed.
+  void reset() noexcept;
+  [[nodiscard]] bool is_awake() const noexcept;
+
+ private:
+  friend class Clock;
+  friend class VirtualClock;
+
+  /// Told when a blocked thread is woken, before it runs.
+  using Leave = void (*)(Clock& clock) noexcept;
+
+  void raise(bool Waker::*flag) noexcept;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool awake_ = false;
+  bool due_ = false;             // the time that is waited for has come
+  Clock* counted_by_ = nullptr;  // counts the thread as waiting, until `leave_` is called
+  Leave leave_ = nullptr;
+};
+
+}  // namespace sluice

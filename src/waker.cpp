@@ -1,0 +1,28 @@
+#include "sluice/waker.hpp"
+
+#include <utility>
+
+namespace sluice {
+
+void Waker::wake() noexcept { raise(&Waker::awake_); }
+
+void Waker::raise(bool Waker::*flag) noexcept {
+  const std::lock_guard lock(mutex_);
+  this->*flag = true;
+  // Now and not when the thread runs: until then the clock must know that it will.
+  if (Clock* const clock = std::exchange(counted_by_, nullptr)) leave_(*clock);
+  // With the lock held: the thread may destroy this object as soon as it is free.
+  changed_.notify_all();
+}
+
+void Waker::reset() noexcept {
+  const std::lock_guard lock(mutex_);
+  awake_ = false;
+}
+
+bool Waker::is_awake() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return awake_;
+}
+
+}  // namespace sluice

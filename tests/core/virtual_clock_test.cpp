@@ -1,0 +1,296 @@
+// Waiting on clocks: alarms, blocked threads, and time that moves by itself. Threading: as the
+// cases say.
+#include "sluice/virtual_clock.hpp"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// An alarm that calls a function.
+class Call {
+ public:
+  explicit Call(std::function<void()> function) : function_(std::move(function)) {}
+  Alarm alarm{[](void* self) noexcept { static_cast<Call*>(self)->function_(); }, this};
+
+ private:
+  std::function<void()> function_;
+};
+
+}  // namespace
+
+TEST_CASE("alarms ring at their own times, in their order, then in that of setting",
+          "[core][clock]") {
+  VirtualClock clock;
+  const Time start = clock.now();
+  std::vector<std::pair<int, Span>> rung;
+  std::vector<std::unique_ptr<Call>> calls;
+  const auto set = [&](int name, Span after) {
+    calls.push_back(
+        std::make_unique<Call>([&, name] { rung.emplace_back(name, clock.now() - start); }));
+    CHECK(clock.set_alarm(calls.back()->alarm, start + after) == AlarmState::set);
+  };
+  set(1, 5s);
+  set(2, 3s);
+  set(3, 5s);
+  set(4, 7s);
+  CHECK(clock.alarms() == 4);
+  CHECK(clock.advance(3s - 1us) == start + 3s - 1us);
+  CHECK(rung.empty());
+  clock.advance(2s + 1us);
+  CHECK(rung == std::vector<std::pair<int, Span>>{{2, 3s}, {1, 5s}, {3, 5s}});
+  clock.set(start + 10s);
+  CHECK(rung.back() == std::pair<int, Span>{4, 7s});
+  CHECK(clock.now() == start + 10s);
+  CHECK_FALSE(clock.advance_to_next());
+}
+
+TEST_CASE("an alarm for a time that has come is not set, and one on the system's clock never is",
+          "[core][clock]") {
+  VirtualClock clock;
+  Call call([] { FAIL("rang"); });
+  CHECK(clock.set_alarm(call.alarm, clock.now()) == AlarmState::due);
+  CHECK(clock.set_alarm(call.alarm, clock.now() - 1us) == AlarmState::due);
+  CHECK_FALSE(clock.cancel_alarm(call.alarm));
+  SystemClock system;
+  CHECK(system.set_alarm(call.alarm, system.now()) == AlarmState::due);
+  CHECK(system.set_alarm(call.alarm, system.now() + 1h) == AlarmState::never);
+  CHECK_FALSE(system.cancel_alarm(call.alarm));
+}
+
+TEST_CASE("an alarm may set others, cancel others and move the clock", "[core][clock]") {
+  VirtualClock clock;
+  const Time start = clock.now();
+  std::vector<Span> rung;
+  Call last([&] { rung.push_back(clock.now() - start); });
+  Call never([] { FAIL("rang"); });
+  Call first([&] {
+    rung.push_back(clock.now() - start);
+    CHECK(clock.cancel_alarm(never.alarm));
+    clock.set_alarm(last.alarm, start + 4s);
+    clock.advance(1s);
+  });
+  clock.set_alarm(first.alarm, start + 1s);
+  clock.set_alarm(never.alarm, start + 2s);
+  clock.advance(1s);
+  CHECK(clock.now() == start + 2s);
+  clock.advance(5s);
+  CHECK(rung == std::vector<Span>{1s, 4s});
+  CHECK(clock.now() == start + 7s);
+}
+
+TEST_CASE("setting the clock back rings nothing, and what waits keeps its time", "[core][clock]") {
+  VirtualClock clock;
+  const Time start = clock.now();
+  bool rung = false;
+  Call call([&] { rung = true; });
+  clock.set_alarm(call.alarm, start + 1s);
+  clock.advance(-24h);
+  CHECK_FALSE(rung);
+  clock.advance(24h);
+  CHECK_FALSE(rung);
+  clock.advance(1s);
+  CHECK(rung);
+}
+
+TEST_CASE("random alarms, set and cancelled, ring as a sorted list says", "[core][clock]") {
+  Random random("random alarms, set and cancelled, ring as a sorted list says");
+  CAPTURE(random.repeat());
+  VirtualClock clock;
+  struct Expected {
+    Time when;
+    std::size_t order;
+    std::size_t name;
+    bool operator<(const Expected& other) const {
+      return std::tie(when, order) < std::tie(other.when, other.order);
+    }
+  };
+  std::vector<std::size_t> rung;
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<Expected> expected;
+  for (std::size_t turn = 0; turn < scaled(20'000, 2'000); ++turn) {
+    const auto choice = random.below(10);
+    if (choice < 6) {
+      const std::size_t name = calls.size();
+      calls.push_back(std::make_unique<Call>([&rung, name] { rung.push_back(name); }));
+      const Time when = clock.now() + Span{random.between(1, 50)};
+      REQUIRE(clock.set_alarm(calls.back()->alarm, when) == AlarmState::set);
+      expected.push_back({when, turn, name});
+    } else if (choice < 8 && !expected.empty()) {
+      const auto victim =
+          expected.begin() + static_cast<std::ptrdiff_t>(random.below(expected.size()));
+      REQUIRE(clock.cancel_alarm(calls[victim->name]->alarm));
+      expected.erase(victim);
+    } else {
+      clock.advance(Span{random.between(0, 20)});
+      std::sort(expected.begin(), expected.end());
+      std::vector<std::size_t> due;
+      while (!expected.empty() && expected.front().when <= clock.now()) {
+        due.push_back(expected.front().name);
+        expected.erase(expected.begin());
+      }
+      REQUIRE(rung == due);
+      rung.clear();
+    }
+    REQUIRE(clock.alarms() == expected.size());
+  }
+  for (const Expected& left : expected) clock.cancel_alarm(calls[left.name]->alarm);
+}
+
+TEST_CASE("a blocked thread goes on when another moves the clock to its time", "[core][clock]") {
+  VirtualClock clock;
+  const Time start = clock.now();
+  Waker waker;
+  bool woken = true;
+  std::thread waiting([&] { woken = clock.wait_until(start + 1h, waker); });
+  while (clock.alarms() == 0) std::this_thread::yield();
+  clock.advance(1h - 1us);
+  CHECK(clock.alarms() == 1);
+  clock.advance(1us);
+  waiting.join();
+  CHECK_FALSE(woken);
+  CHECK_FALSE(waker.is_awake());
+  CHECK_FALSE(clock.wait_until(clock.now(), waker));
+}
+
+TEST_CASE("a waker wakes a thread before its time, also if it was first", "[core][clock]") {
+  VirtualClock virtual_clock;
+  SystemClock system;
+  const std::array<Clock*, 2> clocks{&virtual_clock, &system};
+  for (Clock* const clock : clocks) {
+    Waker waker;
+    waker.wake();
+    CHECK(clock->wait_until(clock->now() + 1h, waker));
+    CHECK(clock->wait_until(Time::max(), waker));
+    waker.reset();
+    std::atomic<bool> woken{false};
+    std::thread waiting([&] { woken = clock->wait_until(Time::max(), waker); });
+    waker.wake();
+    waiting.join();
+    CHECK(woken);
+  }
+  CHECK(virtual_clock.alarms() == 0);
+}
+
+TEST_CASE("the system's clock is waited for in real time, and not too short", "[core][clock]") {
+  SystemClock clock;
+  Waker waker;
+  const Time when = clock.now() + 2ms;
+  CHECK_FALSE(clock.wait_until(when, waker));
+  CHECK(clock.now() >= when);
+}
+
+TEST_CASE("with one thread, time moves by itself when asked to", "[core][clock]") {
+  VirtualClock clock;
+  const Time start = clock.now();
+  const VirtualClock::AutoAdvance moving(clock);
+  Waker waker;
+  int rung = 0;
+  Call call([&] { ++rung; });
+  clock.set_alarm(call.alarm, start + 10min);
+  CHECK_FALSE(clock.wait_until(start + 1h, waker));
+  CHECK(clock.now() == start + 1h);
+  CHECK(rung == 1);
+}
+
+TEST_CASE("with several known threads, time moves only when all of them wait", "[core][clock]") {
+  constexpr int threads = 4;
+  const std::size_t turns = scaled(500, 50);
+  VirtualClock clock;
+  const Time start = clock.now();
+  std::atomic<int> busy{0};
+  std::atomic<bool> moved_while_busy{false};
+  std::array<Time, threads> ends{};
+  {
+    const VirtualClock::AutoAdvance moving(clock);
+    std::vector<std::thread> all;
+    std::atomic<int> ready{0};
+    for (int i = 0; i < threads; ++i) {
+      all.emplace_back([&, i] {
+        const KnownThread known(clock);
+        ++ready;
+        Waker waker;
+        for (std::size_t turn = 0; turn < turns; ++turn) {
+          ++busy;
+          const Time before = clock.now();
+          for (int spin = 0; spin < 100; ++spin) std::this_thread::yield();
+          if (clock.now() != before) moved_while_busy = true;
+          --busy;
+          clock.wait_until(before + Span{(i + 1) * 1'000}, waker);
+        }
+        ends[static_cast<std::size_t>(i)] = clock.now();
+      });
+    }
+    while (ready < threads) std::this_thread::yield();
+    // From here on this thread waits as well, longer than all others.
+    Waker waker;
+    CHECK_FALSE(clock.wait_until(start + 1h, waker));
+    for (std::thread& thread : all) thread.join();
+  }
+  CHECK_FALSE(moved_while_busy);
+  for (int i = 0; i < threads; ++i) {
+    CHECK(ends[static_cast<std::size_t>(i)] - start ==
+          Span{(i + 1) * 1'000 * static_cast<Word>(turns)});
+  }
+  CHECK(clock.now() == start + 1h);
+}
+
+TEST_CASE("a thread that is woken by another counts as running from then on", "[core][clock]") {
+  VirtualClock clock;
+  const Time start = clock.now();
+  const VirtualClock::AutoAdvance moving(clock);
+  for (std::size_t turn = 0; turn < scaled(300, 30); ++turn) {
+    Waker mine;
+    Waker other;
+    const Time begin = clock.now();
+    std::atomic<bool> known{false};
+    Span woken_at{-1};
+    std::thread thread([&] {
+      const KnownThread here(clock);
+      known = true;
+      clock.wait_until(Time::max() - 1h, other);
+      woken_at = clock.now() - begin;
+      mine.wake();
+    });
+    while (!known) std::this_thread::yield();
+    Waker timer;
+    clock.wait_until(begin + 5s, timer);
+    other.wake();
+    clock.wait_until(begin + 1h, mine);
+    thread.join();
+    REQUIRE(woken_at == 5s);
+    REQUIRE(clock.now() == begin + 5s);
+  }
+  CHECK(clock.now() > start);
+}
+
+TEST_CASE("cancelling an alarm that rings on another thread waits until it has rung",
+          "[core][clock]") {
+  VirtualClock clock;
+  for (std::size_t turn = 0; turn < scaled(2'000, 200); ++turn) {
+    int rung = 0;  // not atomic: the sanitizer would see a race
+    bool cancelled = false;
+    {
+      Call call([&] { ++rung; });
+      REQUIRE(clock.set_alarm(call.alarm, clock.now() + 1us) == AlarmState::set);
+      std::thread mover([&] { clock.advance(1us); });
+      cancelled = clock.cancel_alarm(call.alarm);
+      if (!cancelled) REQUIRE(rung == 1);
+      mover.join();
+    }
+    REQUIRE(rung == (cancelled ? 0 : 1));
+  }
+}
+
+}  // namespace sluice::test
