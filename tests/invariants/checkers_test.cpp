@@ -2,8 +2,8 @@
 // finds one planted fault. Threading: single-threaded.
 #include <algorithm>
 
-#include "sluice/virtual_clock.hpp"
 #include "sluice/testing/invariants.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 

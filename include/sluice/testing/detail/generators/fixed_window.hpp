@@ -5,8 +5,8 @@
 #include <array>
 
 #include "sluice/algorithms/fixed_window.hpp"
-#include "sluice/virtual_clock.hpp"
 #include "sluice/testing/detail/generator.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::testing::detail::fixed_window {
 

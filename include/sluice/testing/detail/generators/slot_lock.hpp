@@ -5,8 +5,8 @@
 #include <array>
 
 #include "sluice/algorithms/slot_lock.hpp"
-#include "sluice/virtual_clock.hpp"
 #include "sluice/testing/detail/generator.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::testing::detail::slot_lock {
 

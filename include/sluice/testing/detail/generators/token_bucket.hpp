@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "sluice/algorithms/token_bucket_spend.hpp"
-#include "sluice/virtual_clock.hpp"
 #include "sluice/testing/detail/generator.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::testing::detail {
 
