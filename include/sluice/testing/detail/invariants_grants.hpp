@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "sluice/testing/history.hpp"
+#include "sluice/testing/text.hpp"
 
 namespace sluice::testing::detail {
 
@@ -16,8 +17,8 @@ __extension__ typedef __int128 Exact;  // products of units and microseconds
 
 inline std::string text(Word number) { return std::to_string(number); }
 inline std::string text(Exact number) { return std::to_string(static_cast<Word>(number)); }
-inline std::string text(Time time) { return std::to_string(to_word(time)) + " us"; }
-inline std::string text(Span span) { return std::to_string(span.count()) + " us"; }
+inline std::string text(Time time) { return to_text(time); }
+inline std::string text(Span span) { return to_text(span); }
 
 /// The grants that cost something, in the order in which they take effect.
 inline History grants_of(std::span<const Event> history) {
