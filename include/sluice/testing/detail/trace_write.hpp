@@ -1,0 +1,123 @@
+// Writes the lines of a trace's text. Threading: pure functions.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sluice/testing/text.hpp"
+#include "sluice/testing/trace.hpp"
+
+namespace sluice::testing::detail {
+
+inline constexpr std::string_view trace_title = "sluice-trace 1 from ";
+
+inline constexpr std::array<std::string_view, 4> source_names{"memory", "virtual", "redis",
+                                                              "other"};
+
+/// Letters, digits and `-._~@=/` stand for themselves, every other byte is %XX: no blank is left.
+inline std::string escaped(std::string_view bytes) {
+  constexpr std::string_view plain = "-._~@=/";
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool stands = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || plain.find(c) != std::string_view::npos;
+    if (stands) {
+      out += c;
+    } else {
+      out += {'%', hex[byte >> 4], hex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+inline std::string key_text(const TracedStep& step) {
+  return '{' + escaped(step.tag) + "}:" + escaped(step.name);
+}
+
+/// "+1.500000": seconds since the trace began, a column of one width.
+inline std::string offset_text(Span since) {
+  const std::int64_t us = since.count();
+  const auto magnitude = us < 0 ? -static_cast<std::uint64_t>(us) : static_cast<std::uint64_t>(us);
+  return (us < 0 ? "-" : "+") + std::to_string(magnitude / 1'000'000) + '.' +
+         std::to_string(1'000'000 + magnitude % 1'000'000).substr(1);
+}
+
+/// "100ms".
+inline std::string span_text(Span span) {
+  if (std::abs(span.count()) > word_limit) return std::to_string(span.count()) + "us";
+  std::string text = to_text(span);
+  std::erase(text, ' ');
+  return text;
+}
+
+inline std::string words_text(std::span<const Word> words) {
+  std::string out;
+  for (const Word word : words) out += (out.empty() ? "" : ",") + std::to_string(word);
+  return out.empty() ? "-" : out;
+}
+
+inline std::string id_text(const RequestId& id) {
+  const auto name = receipt_name(id);  // "once:" and 32 hex digits
+  return {name.data() + 5, 32};
+}
+
+inline std::string step_text(const TracedStep& step) {
+  const std::size_t count = std::min<std::size_t>(step.operation->argument_count, max_arguments);
+  std::string out = std::string(step.operation->name) + ' ' + key_text(step) + ' ' +
+                    words_text(std::span(step.args).first(count));
+  if (!step.table.empty()) out += " table " + words_text(step.table);
+  return out;
+}
+
+/// What was asked, of a call of a trace or of one that is compared with it.
+inline std::string question_text(std::span<const TracedStep> steps,
+                                 const std::optional<RequestId>& id) {
+  std::string out = id ? "once " + id_text(*id) + ' ' : "";
+  for (std::size_t i = 0; i < steps.size(); ++i) out += (i == 0 ? "" : " & ") + step_text(steps[i]);
+  return steps.empty() ? out + "nothing" : out;
+}
+
+/// `usual` is what need not be said: the step, and when it was decided.
+inline std::string decision_text(const Decision& d, std::size_t usual_step, Time usual_at) {
+  std::string out = std::string(d.allowed ? "allowed " : "refused ") + std::to_string(d.remaining) +
+                    '/' + std::to_string(d.limit);
+  if (d.retry_after != Span{0}) out += " retry " + span_text(d.retry_after);
+  if (d.reset_after != Span{0}) out += " reset " + span_text(d.reset_after);
+  if (d.step != usual_step) out += " step " + std::to_string(d.step);
+  if (d.part != 0) out += " part " + std::to_string(d.part);
+  if (d.at != usual_at) out += " at " + offset_text(d.at - usual_at);
+  const auto source = static_cast<std::size_t>(d.source);
+  return out + " from " + std::string(source_names[std::min(source, source_names.size() - 1)]);
+}
+
+inline std::string answer_text(const TracedCall& call) {
+  if (call.error) {
+    const auto step = call.decision.step;
+    return "error " + to_text(call.error) + (step == 0 ? "" : " step " + std::to_string(step));
+  }
+  std::string out = decision_text(call.decision, 0, call.asked);
+  // The only step of a plan says what the plan says.
+  if (call.each.size() != 1 || call.each.front() != call.decision) {
+    for (std::size_t i = 0; i < call.each.size(); ++i) {
+      out += " & " + decision_text(call.each[i], i, call.asked);
+    }
+  }
+  if (!call.details.empty()) out += " details " + words_text(call.details);
+  return out;
+}
+
+inline std::string call_text(const TracedCall& call, Time start) {
+  std::string out = offset_text(call.asked - start) + ' ';
+  if (call.answered != call.asked) out += "took " + span_text(call.answered - call.asked) + ' ';
+  if (!call.caller.empty()) out += "by " + escaped(call.caller) + ' ';
+  if (!call.whole) out += "part-of ";
+  return out + question_text(call.steps, call.id) + " -> " + answer_text(call);
+}
+
+}  // namespace sluice::testing::detail

@@ -1,0 +1,172 @@
+// A store that answers from a recording, and says what is asked otherwise.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "sluice/store.hpp"
+#include "sluice/testing/history.hpp"
+#include "sluice/testing/trace_text.hpp"
+#include "sluice/virtual_store.hpp"
+
+namespace sluice::testing {
+
+/// Why a ReplayingStore did not answer. Nothing was executed.
+enum class ReplayErrc {
+  asked_differently = 1,  ///< the recording has another question here; see differences()
+  over = 2,               ///< the recording has no more calls
+};
+
+/// The category of ReplayErrc, named "sluice.replay".
+[[nodiscard]] inline const std::error_category& replay_category() noexcept {
+  class Category final : public std::error_category {
+   public:
+    [[nodiscard]] const char* name() const noexcept override { return "sluice.replay"; }
+    [[nodiscard]] std::string message(int value) const override {
+      return value == static_cast<int>(ReplayErrc::over)
+                 ? "the recording has no more calls"
+                 : "the recording has another question here; see ReplayingStore::differences()";
+    }
+    [[nodiscard]] std::error_condition default_error_condition(int) const noexcept override {
+      return make_error_condition(Failure::not_executed);
+    }
+  };
+  static const Category category;
+  return category;
+}
+
+[[nodiscard]] inline std::error_code make_error_code(ReplayErrc code) noexcept {
+  return {static_cast<int>(code), replay_category()};
+}
+
+/// How a recording is followed.
+struct ReplayOptions {
+  /// The order of the calls.
+  enum class Order : std::uint8_t {
+    as_recorded,  ///< one after the other
+    any,          ///< a question is answered by the first recorded one that is the same: threads
+  };
+  Order order = Order::as_recorded;
+  /// The time of the calls.
+  enum class Times : std::uint8_t {
+    any,     ///< the clock is left alone, and a call may come at any time
+    follow,  ///< before a call is answered the clock moves to where the recorded one was asked
+    same,    ///< a call at another time than the recorded one is a difference
+  };
+  Times times = Times::any;
+  /// Whether request ids must be the recorded ones; else only whether there is one counts.
+  bool same_ids = false;
+};
+
+/// Answers each call as the recorded one was answered: decisions, details and errors alike, at
+/// once. A call that asks something else ends in ReplayErrc::asked_differently and is written down;
+/// the recording then goes on behind it. Thread-safe.
+///
+///     VirtualClock clock;
+///     ReplayingStore store(load_trace("orders.trace"), clock);
+///     run_the_code(store);
+///     CHECK(store.report() == "");
+///
+/// REQUIRES: the clock outlives it, and with Times::follow nobody else moves it.
+class ReplayingStore final : public Store {
+ public:
+  ReplayingStore(Trace trace, VirtualClock& clock, ReplayOptions options = {})
+      : clock_(clock), options_(options), start_(trace.start()) {
+    for (TracedCall& call : trace.calls) left_.push_back(std::move(call));
+  }
+
+  void execute(const Plan& plan, Completion done) noexcept override {
+    TracedCall answer;
+    try {
+      const std::lock_guard lock(mutex_);
+      answer = find(plan);
+    } catch (const std::exception&) {  // no memory, or a recording beyond the clock's range
+      return done.fail(Errc::queue_full);
+    }
+    if (answer.error) return done.fail(answer.error, answer.decision.step);
+    done(Outcome{{}, answer.decision, answer.each, answer.details});
+  }
+
+  [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+
+  /// Each as "call 3: expected ... at +1.5 s, got ... at +2 s". Calls count from 1, times from the
+  /// first recorded call.
+  [[nodiscard]] std::vector<std::string> differences() const {
+    const std::lock_guard lock(mutex_);
+    return differences_;
+  }
+
+  /// Recorded calls that were not asked.
+  [[nodiscard]] std::size_t unasked() const {
+    const std::lock_guard lock(mutex_);
+    return left_.size();
+  }
+
+  /// Empty if all that was recorded was asked, and nothing else; else a line for each difference.
+  [[nodiscard]] std::string report() const {
+    const std::lock_guard lock(mutex_);
+    std::string out;
+    for (const std::string& difference : differences_) out += difference + '\n';
+    if (!left_.empty()) {
+      out += std::to_string(left_.size()) + " recorded calls were not asked, the first is " +
+             question(left_.front()) + '\n';
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::string question(const TracedCall& call) const {
+    return detail::question_text(call.steps, call.id) + " at " + to_text(Time{call.asked - start_});
+  }
+
+  [[nodiscard]] bool same(const TracedCall& a, const TracedCall& b) const {
+    if (a.steps != b.steps || a.id.has_value() != b.id.has_value()) return false;
+    if (options_.same_ids && a.id != b.id) return false;
+    return options_.times != ReplayOptions::Times::same || a.asked == b.asked;
+  }
+
+  TracedCall find(const Plan& plan) {
+    TracedCall asked;
+    asked.asked = clock_.now();
+    asked.id = plan.id();
+    for (const Step& step : plan.steps()) asked.steps.emplace_back(step);
+    ++calls_;
+    auto match = left_.begin();
+    if (options_.order == ReplayOptions::Order::any) {
+      while (match != left_.end() && !same(*match, asked)) ++match;
+    }
+    if (match == left_.end() || !same(*match, asked)) return differ(asked);
+    TracedCall answer = std::move(*match);
+    left_.erase(match);
+    if (options_.times == ReplayOptions::Times::follow) clock_.set(answer.asked);
+    return answer;
+  }
+
+  TracedCall differ(const TracedCall& asked) {
+    const bool over = left_.empty();
+    differences_.push_back("call " + std::to_string(calls_) + ": expected " +
+                           (over ? "no more calls" : question(left_.front())) + ", got " +
+                           question(asked));
+    if (!over && options_.order == ReplayOptions::Order::as_recorded) left_.pop_front();
+    TracedCall answer;
+    answer.error = make_error_code(over ? ReplayErrc::over : ReplayErrc::asked_differently);
+    return answer;
+  }
+
+  VirtualClock& clock_;
+  const ReplayOptions options_;
+  const Time start_;
+  mutable std::mutex mutex_;
+  std::deque<TracedCall> left_;
+  std::size_t calls_ = 0;
+  std::vector<std::string> differences_;
+};
+
+}  // namespace sluice::testing
+
+template <>
+struct std::is_error_code_enum<sluice::testing::ReplayErrc> : std::true_type {};

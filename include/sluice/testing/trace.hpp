@@ -1,0 +1,136 @@
+// A trace: what a store was asked, when, and what it answered, call by call. Plain values.
+// RecordingStore makes them, trace_text.hpp writes and reads them, matchers.hpp judges them.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "sluice/decision.hpp"
+#include "sluice/plan.hpp"
+
+namespace sluice::testing {
+
+/// One step of a plan, with the bytes of its key.
+struct TracedStep {
+  const Operation* operation = nullptr;
+  std::string tag;
+  std::string name;
+  Arguments args{};
+  std::vector<Word> table{};
+
+  TracedStep() = default;
+  explicit TracedStep(const Step& step)
+      : operation(step.operation),
+        tag(step.key.tag),
+        name(step.key.name),
+        args(step.args),
+        table(step.table.begin(), step.table.end()) {}
+
+  /// A view of it.
+  [[nodiscard]] Step step() const { return {operation, Key{tag, name}, args, nullptr, table}; }
+
+  /// The same question; a copy of an operation is the same operation.
+  friend bool operator==(const TracedStep& a, const TracedStep& b) {
+    return a.operation->name == b.operation->name && a.tag == b.tag && a.name == b.name &&
+           a.args == b.args && a.table == b.table;
+  }
+};
+
+/// One call and its outcome. An error has neither decisions nor details.
+struct TracedCall {
+  Time asked{};        ///< by the store's clock as it was seen in this process
+  Time answered{};     ///< the same
+  std::string caller;  ///< who asked, if several share a recording
+  std::vector<TracedStep> steps;
+  std::optional<RequestId> id;
+  std::error_code error;
+  Decision decision;
+  std::vector<Decision> each;  ///< of each step
+  std::vector<Word> details;   ///< of each step, one after the other
+  /// False: steps on other keys were left out, as calls_on() does.
+  bool whole = true;
+
+  friend bool operator==(const TracedCall&, const TracedCall&) = default;
+};
+
+/// Something that a test noted between two calls: a fault, its end.
+struct Mark {
+  Time at{};
+  std::size_t before = 0;  ///< the index of the call that came next
+  std::string text;
+
+  friend bool operator==(const Mark&, const Mark&) = default;
+};
+
+/// Calls in the order in which they were asked, and marks in the order in which they were set.
+struct Trace {
+  std::vector<TracedCall> calls;
+  std::vector<Mark> marks;
+  /// Where times are told from, if not from the first thing that happened: of a part of a trace.
+  std::optional<Time> origin{};
+
+  /// When it began; the epoch if it is empty. Times are told from here.
+  [[nodiscard]] Time start() const noexcept {
+    if (origin) return *origin;
+    if (calls.empty() && marks.empty()) return {};
+    if (calls.empty()) return marks.front().at;
+    if (marks.empty()) return calls.front().asked;
+    return std::min(calls.front().asked, marks.front().at);
+  }
+
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+namespace detail {
+
+/// The step at `index` of a call, with the decision of the whole plan.
+inline TracedCall part_of(const TracedCall& call, std::size_t index) {
+  const auto details = [&](std::size_t i) {
+    return detail_count(*call.steps[i].operation, call.steps[i].table.size());
+  };
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < index; ++i) first += details(i);
+  TracedCall part;
+  part.asked = call.asked;
+  part.answered = call.answered;
+  part.caller = call.caller;
+  part.steps = {call.steps[index]};
+  part.id = call.id;
+  part.error = call.error;
+  part.decision = call.decision;
+  part.whole = call.whole && call.steps.size() == 1;
+  if (index < call.each.size()) part.each = {call.each[index]};
+  if (first + details(index) <= call.details.size()) {
+    const auto from = call.details.begin() + static_cast<std::ptrdiff_t>(first);
+    part.details.assign(from, from + static_cast<std::ptrdiff_t>(details(index)));
+  }
+  return part;
+}
+
+}  // namespace detail
+
+/// The calls that asked anything of `key`, with nothing but that step. Without a name, `key` is the
+/// tag's first key in each call. The decisions stay those of the whole plans; all marks stay.
+[[nodiscard]] inline Trace calls_on(const Trace& trace, const Key& key) {
+  Trace result{{}, trace.marks, trace.start()};
+  std::size_t marked = 0;
+  for (std::size_t i = 0; i <= trace.calls.size(); ++i) {
+    for (; marked < trace.marks.size() && trace.marks[marked].before <= i; ++marked) {
+      result.marks[marked].before = result.calls.size();
+    }
+    if (i == trace.calls.size()) break;
+    const auto& steps = trace.calls[i].steps;
+    const auto found = std::ranges::find_if(steps, [&](const TracedStep& step) {
+      return step.tag == key.tag && (key.name.empty() || step.name == key.name);
+    });
+    if (found == steps.end()) continue;
+    const auto index = static_cast<std::size_t>(found - steps.begin());
+    result.calls.push_back(detail::part_of(trace.calls[i], index));
+  }
+  return result;
+}
+
+}  // namespace sluice::testing
