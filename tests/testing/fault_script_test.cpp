@@ -1,0 +1,105 @@
+// Scripts of faults. Threading: single-threaded.
+#include "sluice/testing/fault_script.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace sluice::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string fault_of(std::string_view text) {
+  try {
+    const FaultScript script(text);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("each word of a script is one call, in order", "[testing]") {
+  FaultScript script(
+      "ok ok timeout unknown ok*3 delay(50ms)\n\tnot_connected dropped delay(1.5s,unknown)*2");
+  const std::vector<Fault> expected{
+      Fault::none(),
+      Fault::none(),
+      Fault::not_executed(Errc::timed_out),
+      Fault::answer_lost(Errc::unknown),
+      Fault::none(),
+      Fault::none(),
+      Fault::none(),
+      Fault::none().late(50ms),
+      Fault::not_executed(Errc::not_connected),
+      Fault::request_lost(),
+      Fault::answer_lost().late(1500ms),
+      Fault::answer_lost().late(1500ms),
+  };
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    CHECK_FALSE(script.is_over());
+    CHECK(script.next() == expected[i]);
+  }
+  CHECK(script.is_over());
+  CHECK(script.next() == Fault::none());
+  CHECK(FaultScript().is_over());
+}
+
+TEST_CASE("a word may go on for ever", "[testing]") {
+  FaultScript script("ok loading*");
+  CHECK(script.next() == Fault::none());
+  for (int i = 0; i < 1000; ++i) CHECK(script.next() == Fault::not_executed(Errc::loading));
+  CHECK_FALSE(script.is_over());
+}
+
+TEST_CASE("an error that leaves it open is executed, any other is not", "[testing]") {
+  for (const auto& [code, name] : sluice::testing::detail::error_names) {
+    const Fault fault = FaultScript(name).next();
+    CHECK(fault.error == code);
+    CHECK(fault.executed == (fault.error == Failure::unknown));
+  }
+}
+
+TEST_CASE("bad scripts name the column and the reason", "[testing]") {
+  const std::string known =
+      "expected ok, timeout, unknown, dropped, delay(50ms) or the name of an "
+      "Errc, got ";
+  CHECK(fault_of("ok timout") == "fault script, column 4: " + known + "\"timout\"");
+  CHECK(fault_of("*3") == "fault script, column 1: " + known + "nothing more");
+  CHECK(fault_of("ok, ok") == "fault script, column 1: " + known + "\"ok,\"");
+  const std::string times = "expected a number of times, 1 or more, or nothing behind *, got ";
+  CHECK(fault_of("ok*0") == "fault script, column 1: " + times + "\"ok*0\"");
+  CHECK(fault_of("ok  ok*x") == "fault script, column 5: " + times + "\"ok*x\"");
+  CHECK(fault_of("ok*99999999999999999999") ==
+        "fault script, column 1: " + times + "\"ok*99999999999999999999\"");
+  CHECK(fault_of("ok* timeout") ==
+        "fault script, column 5: expected nothing behind what is repeated for ever, got "
+        "\"timeout\"");
+  const std::string length = "fault script, column 1: expected a length of time such as 50ms, got ";
+  CHECK(fault_of("delay(50)") == length + "\"50\"");
+  CHECK(fault_of("delay()") == length + "nothing more");
+  CHECK(fault_of("delay(-1s)") == length + "\"-1s\"");
+  CHECK(fault_of("delay(0.1us)") == length + "\"0.1us\"");
+  CHECK(fault_of("delay(99999999999h)") == length + "\"99999999999h\"");
+  CHECK(fault_of("delay(1s,maybe)") == "fault script, column 1: " + known + "\"maybe\"");
+  CHECK(fault_of("delay(1s,delay(1s))") ==
+        "fault script, column 1: expected one delay, got \"delay(1s,delay(1s))\"");
+}
+
+TEST_CASE("any bytes are a script or refused", "[testing]") {
+  test::Random random("any bytes are a script or refused");
+  CAPTURE(random.repeat());
+  constexpr std::string_view bytes = "ok*(),.019 delaytimeunknwsh\n";
+  std::size_t good = 0;
+  for (std::size_t i = 0; i < test::scaled(20'000, 2'000); ++i) {
+    std::string text(random.below(12), ' ');
+    for (char& c : text) c = bytes[random.below(bytes.size())];
+    const std::string fault = fault_of(text);
+    if (fault == "nothing") ++good;
+    REQUIRE((fault == "nothing" || fault.find("fault script, column ") == 0));
+  }
+  CHECK(good > 0);
+}
