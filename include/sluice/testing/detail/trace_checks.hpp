@@ -1,0 +1,123 @@
+// What the matchers look for that is no invariant of a history: shares, recovery, operations.
+// Threading: pure functions.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "sluice/testing/detail/trace_events.hpp"
+#include "sluice/testing/invariants.hpp"
+
+namespace sluice::testing::detail {
+
+/// "2.35": at most two digits, no trailing zeros.
+inline std::string rounded(double number) { return decimal(std::llround(number * 100), 100); }
+inline std::string percent(double share) { return rounded(share * 100) + " %"; }
+
+inline std::string plural(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
+inline Checked find_unequal_share(const Trace& trace, double tolerance) {
+  const bool by_caller =
+      std::ranges::any_of(trace.calls, [](const TracedCall& call) { return !call.caller.empty(); });
+  std::map<std::string, Word> granted;
+  Word total = 0;
+  for (const TracedCall& call : trace.calls) {
+    const auto asked = find_asked(call);
+    if (!asked) continue;
+    Word& units = granted[by_caller ? call.caller : key_text(*asked->step)];
+    if (call.error || !call.decision.allowed) continue;
+    units += asked->cost;
+    total += asked->cost;
+  }
+  if (total == 0) return Breach{"nothing was granted at all", 0};
+  const double equal = static_cast<double>(total) / static_cast<double>(granted.size());
+  const std::string* worst = nullptr;
+  double most = 0;
+  for (const auto& [who, units] : granted) {
+    const double off = std::abs(static_cast<double>(units) / equal - 1);
+    if (worst == nullptr || off > most) {
+      most = off;
+      worst = &who;
+    }
+  }
+  // A share that is off by the tolerance itself is fine, however its division was rounded.
+  if (most <= tolerance + 1e-12) return {};
+  const Word units = granted[*worst];
+  return Breach{(by_caller ? "caller \"" + *worst + '"' : "key " + *worst) + " was granted " +
+                    text(units) + " of " + text(total) + " units, " + percent(most) +
+                    (static_cast<double>(units) < equal ? " less" : " more") +
+                    " than an equal share among " + std::to_string(granted.size()),
+                std::llround(std::abs(static_cast<double>(units) - equal))};
+}
+
+inline Checked find_late_recovery(const Trace& trace, Span span, std::string_view about) {
+  bool marked = false;
+  for (const Mark& mark : trace.marks) {
+    if (mark.text.find(about) == std::string::npos) continue;
+    marked = true;
+    const TracedCall* first = nullptr;
+    const auto at = [](const TracedCall& call) {
+      return call.decision.at + call.decision.retry_after;
+    };
+    for (std::size_t i = mark.before; i < trace.calls.size(); ++i) {
+      const TracedCall& call = trace.calls[i];
+      if (is_granted(call) && (first == nullptr || at(call) < at(*first))) first = &call;
+    }
+    const std::string after = "after \"" + mark.text + "\" at " +
+                              text(since_start(mark.at, trace)) + " nothing was granted";
+    if (first == nullptr) return Breach{after + " any more", 0};
+    const Span late = at(*first) - mark.at - span;
+    if (late <= Span{0}) continue;
+    return Breach{
+        after + " until " + text(since_start(at(*first), trace)) + ", " + text(late) + " too late",
+        late.count()};
+  }
+  if (marked) return {};
+  return Breach{about.empty() ? "no mark says when there was a fault"
+                              : "no mark says \"" + std::string(about) + '"',
+                0};
+}
+
+inline Checked find_inexact_hint(const Trace& trace) {
+  for (const KeyTrace& one : split_by_key(trace)) {
+    for (const auto& [question, history] : hint_histories(one.trace, trace)) {
+      if (const Checked broken = check_hints(history)) {
+        return Breach{"of " + question + ", " + broken->what, broken->excess};
+      }
+    }
+  }
+  return {};
+}
+
+inline Checked find_waste(const Trace& trace, double most) {
+  std::size_t grants = 0;
+  for (const TracedCall& call : trace.calls) grants += is_granted(call) ? 1U : 0U;
+  const std::size_t calls = trace.calls.size();
+  const double allowed = most * static_cast<double>(grants);
+  if (static_cast<double>(calls) <= allowed) return {};
+  const std::string made = plural(calls, "operation") + " made ";
+  const Word excess = std::llround(std::ceil(static_cast<double>(calls) - allowed));
+  if (grants == 0) return Breach{made + "no grant", excess};
+  const double each = static_cast<double>(calls) / static_cast<double>(grants);
+  return Breach{made + plural(grants, "grant") + ", " + rounded(each) + " each", excess};
+}
+
+inline Checked find_failure(const Trace& trace) {
+  std::size_t failed = 0;
+  const TracedCall* first = nullptr;
+  for (const TracedCall& call : trace.calls) {
+    if (!call.error) continue;
+    if (failed++ == 0) first = &call;
+  }
+  if (first == nullptr) return {};
+  return Breach{plural(failed, "call") + " failed, the first at " +
+                    text(since_start(first->asked, trace)) + ": " +
+                    question_text(first->steps, first->id) + " -> " + answer_text(*first),
+                static_cast<Word>(failed)};
+}
+
+}  // namespace sluice::testing::detail

@@ -1,0 +1,31 @@
+// Moving a virtual clock from alarm to alarm until nothing waits any more.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "sluice/testing/text.hpp"
+#include "sluice/virtual_store.hpp"
+
+namespace sluice::testing {
+
+/// Moves the clock to the next alarm, rings it, and goes on until none is set: everything that
+/// waited has gone on, at its own time, and so has what it waited for then. Returns how far the
+/// clock has moved. Throws std::runtime_error after `most` moves: something sets an alarm again and
+/// again (a renewer, a sampler, a loop) and has to be stopped first.
+inline Span advance_until_idle(VirtualClock& clock, std::size_t most = 100'000) {
+  const Time start = clock.now();
+  std::size_t moves = 0;
+  while (clock.alarms() > 0) {
+    if (moves++ == most) {
+      throw std::runtime_error("advance_until_idle: after " + std::to_string(most) +
+                               " moves, the clock " + to_text(clock.now() - start) + " on, " +
+                               std::to_string(clock.alarms()) +
+                               " alarms are still set: something waits again and again");
+    }
+    clock.advance_to_next();
+  }
+  return clock.now() - start;
+}
+
+}  // namespace sluice::testing

@@ -1,0 +1,151 @@
+// Matchers of traces and decisions: what a limiter's users care about, as one readable line each.
+//
+//     CHECK_THAT(store.trace(), never_exceeds(25, 5s) && share_within(0.1));
+//     CHECK_THAT(store.trace(), each_key(spacing_at_least(1s)));
+//     CHECK_THAT(bucket.try_acquire("alice"), refused(100ms));
+//
+// A grant is a call that a limiter allowed, with its cost; questions (peek), returns (cancel,
+// release) and settings are none. It counts when it takes effect, which for a reservation is later.
+// Times in the sentences count from the start of the trace. The checkers are those of
+// sluice/testing/invariants.hpp. Threading: pure functions.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "sluice/testing/detail/trace_checks.hpp"
+#include "sluice/testing/invariants.hpp"
+#include "sluice/testing/matcher.hpp"
+#include "sluice/testing/trace_text.hpp"
+
+namespace sluice::testing {
+
+using TraceMatcher = Matcher<Trace>;
+using DecisionMatcher = Matcher<Decision>;
+
+/// In no half-open window of `span`, (t - span, t], more than `units` are granted, all keys taken
+/// together.
+[[nodiscard]] inline TraceMatcher never_exceeds(Word units, Span span) {
+  return {
+      "never exceeds " + std::to_string(units) + " in " + to_text(span),
+      [=](const Trace& trace) { return check_window(detail::requests_of(trace), span, units); }};
+}
+
+/// At most `burst` units at once and `units` more in each `period`, over every interval.
+[[nodiscard]] inline TraceMatcher keeps_rate(RateBound bound) {
+  return {"keeps to " + std::to_string(bound.burst) + " at once and " +
+              std::to_string(bound.units) + " every " + to_text(bound.period),
+          [=](const Trace& trace) { return check_rate(detail::requests_of(trace), bound); }};
+}
+
+/// Grants lie at least `gap` apart.
+[[nodiscard]] inline TraceMatcher spacing_at_least(Span gap) {
+  return {"spaces its grants by " + to_text(gap) + " or more",
+          [=](const Trace& trace) { return check_gaps(detail::requests_of(trace), gap); }};
+}
+
+/// Each caller, or each key if no caller has a name, is granted an equal share of all units, up to
+/// `tolerance` of that share: 0.1 is 10 % more or less. Who asked and got nothing counts.
+[[nodiscard]] inline TraceMatcher share_within(double tolerance) {
+  return {"shares its grants equally within " + detail::percent(tolerance),
+          [=](const Trace& trace) { return detail::find_unequal_share(trace, tolerance); }};
+}
+
+/// After each mark whose text holds `about` a call is granted within `span`; only calls that were
+/// asked after the mark count. Set the mark where the fault ends, or where it begins if its own
+/// length is to count. A trace without such a mark breaks it.
+[[nodiscard]] inline TraceMatcher recovers_within(Span span, std::string about = {}) {
+  std::string what = "recovers within " + to_text(span);
+  if (!about.empty()) what += " of \"" + about + '"';
+  return {std::move(what), [span, about = std::move(about)](const Trace& trace) {
+            return detail::find_late_recovery(trace, span, about);
+          }};
+}
+
+/// Every refused request that was asked again was refused until its hint and allowed from then on,
+/// as long as nothing else was granted of the key. Plans of several steps are not judged.
+[[nodiscard]] inline TraceMatcher refused_with_exact_hint() {
+  return {"refuses with exact hints",
+          [](const Trace& trace) { return detail::find_inexact_hint(trace); }};
+}
+
+/// All calls of the trace, failed ones included, are at most so many for each grant.
+[[nodiscard]] inline TraceMatcher at_most_operations_per_grant(double most) {
+  return {"asks the store at most " + detail::rounded(most) + " times a grant",
+          [=](const Trace& trace) { return detail::find_waste(trace, most); }};
+}
+
+/// No call failed.
+[[nodiscard]] inline TraceMatcher never_fails() {
+  return {"never fails", [](const Trace& trace) { return detail::find_failure(trace); }};
+}
+
+/// Call for call what `recorded` is; see find_difference().
+[[nodiscard]] inline TraceMatcher same_as(Trace recorded) {
+  return {"is as recorded", [recorded = std::move(recorded)](const Trace& trace) {
+            return find_difference(recorded, trace);
+          }};
+}
+
+/// What `matcher` claims holds of the calls on each key, taken alone.
+[[nodiscard]] inline TraceMatcher each_key(TraceMatcher matcher) {
+  std::string what = "each key " + matcher.description();
+  return {std::move(what), [matcher = std::move(matcher)](const Trace& trace) -> Checked {
+            for (const auto& [key, calls] : detail::split_by_key(trace)) {
+              if (const Checked broken = matcher.check(calls)) {
+                return Breach{"of key " + key + ", " + broken->what, broken->excess};
+              }
+            }
+            return {};
+          }};
+}
+
+/// What `matcher` claims holds of the calls on this key; without a name, on the tag's keys. A trace
+/// without such a call breaks it.
+[[nodiscard]] inline TraceMatcher for_key(const Key& key, TraceMatcher matcher) {
+  const std::string tag(key.tag);
+  const std::string name(key.name);
+  std::string what = "for \"" + tag + "\" " + matcher.description();
+  return {std::move(what), [tag, name, matcher = std::move(matcher)](const Trace& trace) {
+            const Trace calls = calls_on(trace, Key{tag, name});
+            if (calls.calls.empty()) return Checked{Breach{"\"" + tag + "\" was never asked", 0}};
+            return matcher.check(calls);
+          }};
+}
+
+namespace detail {
+
+inline DecisionMatcher decision_is(std::string what, std::function<bool(const Decision&)> holds) {
+  return {std::move(what), [holds = std::move(holds)](const Decision& decision) -> Checked {
+            if (holds(decision)) return {};
+            return Breach{"it was " + to_text(decision), 0};
+          }};
+}
+
+}  // namespace detail
+
+/// The decision is an admission.
+[[nodiscard]] inline DecisionMatcher allowed() {
+  return detail::decision_is("is allowed", [](const Decision& d) { return d.allowed; });
+}
+
+/// An admission after which `remaining` units are left.
+[[nodiscard]] inline DecisionMatcher allowed(Word remaining) {
+  return detail::decision_is(
+      "is allowed with " + std::to_string(remaining) + " left",
+      [=](const Decision& d) { return d.allowed && d.remaining == remaining; });
+}
+
+/// The decision is a refusal.
+[[nodiscard]] inline DecisionMatcher refused() {
+  return detail::decision_is("is refused", [](const Decision& d) { return !d.allowed; });
+}
+
+/// A refusal with this hint, to the microsecond.
+[[nodiscard]] inline DecisionMatcher refused(Span retry_after) {
+  return detail::decision_is(
+      "is refused, retry after " + to_text(retry_after),
+      [=](const Decision& d) { return !d.allowed && d.retry_after == retry_after; });
+}
+
+}  // namespace sluice::testing
