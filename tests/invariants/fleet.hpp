@@ -52,6 +52,6 @@ void check_kept(const testing::Checked& checked);
 [[nodiscard]] std::size_t check_life(const Life& life, Word limit);
 
 /// How many lives a test lives on each store.
-[[nodiscard]] inline std::size_t lives() { return scaled(4); }
+[[nodiscard]] inline std::size_t lives() { return scaled(4, 3); }
 
 }  // namespace sluice::test

@@ -169,6 +169,6 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
       if (kind.window(d.at) == window) grants.emplace_back(d, cost);
     }
   }
-  CHECK(refused > 1000);
-  CHECK(refunded > 200);
+  CHECK(refused > scaled(1000));
+  CHECK(refunded > scaled(200));
 }

@@ -53,9 +53,10 @@ std::string disturb(Random& random, std::string raw, const Configuration& config
   for (auto changes = 1 + random.below(2); changes > 0; --changes) {
     const std::size_t at = 1 + 8 * random.below(random.one_in(2) ? words : std::min(words, 6UL));
     const Word old = read_le64(raw, at);
-    const Word word = random.one_in(2)
-                          ? std::clamp<Word>(old + random.between(-2, 2), 0, word_limit)
-                          : draw_word(random, config, now);
+    const Word word =
+        random.one_in(2) ? std::clamp(std::clamp(old, Word{-2}, word_limit) + random.between(-2, 2),
+                                      Word{0}, word_limit)
+                         : draw_word(random, config, now);
     raw.replace(at, 8, le64(word));
   }
   return raw;
