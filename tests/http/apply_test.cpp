@@ -53,6 +53,10 @@ TEST_CASE("a bucket is blocked for as long as the response asked, at most for it
   CHECK(f.bucket.peek("alice").retry_after == 30s);
   http::block(f.bucket, "bob", parse_lines({{"Retry-After", "86400"}}));
   CHECK(f.bucket.peek("bob").retry_after == f.bucket.longest());
+  std::error_code error;
+  http::block(f.bucket, "eve", parse_lines({{"Retry-After", "86400"}}), error);
+  CHECK_FALSE(error);
+  CHECK(f.bucket.peek("eve").retry_after == f.bucket.longest());
 }
 
 TEST_CASE("a limiter is lowered to what the server says is left, and never raised") {

@@ -90,6 +90,11 @@ TEST_CASE("counts of a response from a cache are old, and not taken; its Retry-A
   CHECK(feedback.windows().empty());
   CHECK(feedback.notes()[1].fate == Fate::cached);
   CHECK(feedback.retry_after == 3s);
+  // Its Date is old as well, and says nothing about the server's clock.
+  CHECK(parse_lines({{"Age", "10"},
+                     {"Date", "Thu, 29 Feb 2024 12:34:46 GMT"},
+                     {"Retry-After", "Thu, 29 Feb 2024 12:35:46 GMT"}})
+            .retry_after == 50s);
   CHECK(parse_lines({{"Age", "0"}, {"RateLimit", R"("a";r=0;t=7)"}}).windows().size() == 1);
 }
 

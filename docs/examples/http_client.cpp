@@ -1,0 +1,143 @@
+// A client that shares its server's limit with all its kind, and therefore never receives a 429.
+//
+//     http_client PORT [CALLS [RATE [REDIS_SOCKET]]]      a server on 127.0.0.1; Ctrl-C ends it
+//
+// With the path of a Redis unix socket any number of such processes share the limit; without it,
+// the workers of this one.
+#include <sluice/asio.hpp>
+#include <sluice/redis/redis_store.hpp>
+#include <sluice/sluice.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <charconv>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <string>
+
+namespace net = boost::asio;
+namespace beast = boost::beast;
+using net::ip::tcp;
+using namespace std::chrono_literals;
+using Response = beast::http::response<beast::http::string_body>;
+
+/// Shared by the workers of this process and, through the store, by all processes.
+struct Fleet {
+  sluice::Store& store;
+  tcp::endpoint server;
+  /// The server's rate, and no burst: what delays on the way bunch up is what its burst is for.
+  sluice::TokenBucket limiter;
+  /// Closed for everybody if the server asks one of us to wait.
+  sluice::Gates gates{store, "server", {"api-key"}};
+  sluice::Scope scope = gates.scope("api-key", "fleet");
+
+  int left;  ///< calls to make
+  int answered = 0;
+  int refused = 0;
+  int waited = 0;  ///< calls that had to wait for their turn
+};
+
+net::awaitable<void> sleep(sluice::Span span) {
+  net::steady_timer timer(co_await net::this_coro::executor, span);
+  co_await timer.async_wait(net::use_awaitable);
+}
+
+/// Until this call may be made: its turn in the quota has come, and the gate is open.
+net::awaitable<void> turn(Fleet& fleet) {
+  const sluice::Decision mine = co_await sluice::asio::async_decide(
+      fleet.store, fleet.limiter.reserve_step("fleet", 1, 60s), net::use_awaitable);
+  if (!mine) throw std::runtime_error("more than a minute of calls is waiting already");
+  if (mine.retry_after > 0s) ++fleet.waited;
+  co_await sleep(mine.retry_after);
+  for (;;) {
+    const sluice::Decision open = co_await sluice::asio::async_decide(
+        fleet.store, fleet.gates.take(fleet.scope), net::use_awaitable);
+    if (open) co_return;
+    co_await sleep(open.retry_after);
+  }
+}
+
+net::awaitable<Response> call(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
+  beast::http::request<beast::http::empty_body> request(beast::http::verb::get, "/", 11);
+  request.set(beast::http::field::host, "localhost");
+  request.set("X-Api-Key", "fleet");
+  stream.expires_after(30s);
+  co_await beast::http::async_write(stream, request, net::use_awaitable);
+  Response response;
+  co_await beast::http::async_read(stream, buffer, response, net::use_awaitable);
+  co_return response;
+}
+
+/// One call after the other, on a connection of its own.
+net::awaitable<void> work(Fleet& fleet) {
+  beast::tcp_stream stream(co_await net::this_coro::executor);
+  beast::flat_buffer buffer;
+  co_await stream.async_connect(fleet.server, net::use_awaitable);
+  while (fleet.left-- > 0) {
+    co_await turn(fleet);
+    const Response response = co_await call(stream, buffer);
+    const bool refused = response.result() == beast::http::status::too_many_requests;
+    ++(refused ? fleet.refused : fleet.answered);
+    if (!refused) continue;
+    // It should not come to this. If it does, the whole fleet waits as long as the server asks.
+    const auto feedback = sluice::http::parse_feedback(response, sluice::SystemClock().now());
+    const auto shut = fleet.gates.shut(fleet.scope, feedback.wait());
+    co_await sluice::asio::async_decide(fleet.store, shut, net::use_awaitable);
+  }
+}
+
+std::unique_ptr<sluice::Store> make_store(const char* redis_socket) {
+  if (redis_socket == nullptr) return sluice::make_memory_store();
+  return sluice::make_redis_store({.unix_socket = redis_socket, .call_timeout = 10s});
+}
+
+int main(int argc, char** argv) try {
+  if (argc < 2) throw std::invalid_argument("PORT is missing");
+  const auto argument = [&](int i, auto value) {
+    const std::string text = i < argc ? argv[i] : std::to_string(value);
+    const char* const end = text.data() + text.size();
+    const auto [read, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || read != end)
+      throw std::invalid_argument(text + " is no such number");
+    return value;
+  };
+  const auto port = argument(1, std::uint16_t{0});
+  const auto quota = sluice::Quota::per_second(argument(3, 100)).burst(1);
+
+  net::io_context io;  // made first: calls that are under way end in it when the store is gone
+  const auto store = make_store(argc > 4 ? argv[4] : nullptr);
+  Fleet fleet{.store = *store,
+              .server = {net::ip::address_v4::loopback(), port},
+              .limiter{*store, "server", quota},
+              .left = argument(2, 200)};
+
+  net::signal_set signals(io, SIGINT, SIGTERM);
+  signals.async_wait([&](auto error, int) {
+    if (!error) io.stop();
+  });
+  std::cout << "calling " << fleet.server << std::endl;
+  int running = 8;
+  std::exception_ptr failure;
+  for (int i = running; i > 0; --i) {
+    net::co_spawn(io, work(fleet), [&](std::exception_ptr ended) {
+      if (ended) failure = ended;
+      if (--running == 0) signals.cancel();
+    });
+  }
+  io.run();
+  std::cout << fleet.answered << " answered, " << fleet.refused << " refused, " << fleet.waited
+            << " waited for their turn\n";
+  if (failure) std::rethrow_exception(failure);
+  return fleet.refused == 0 ? 0 : 1;
+} catch (const std::exception& error) {
+  std::cerr << "http_client: " << error.what()
+            << "\nusage: http_client PORT [CALLS [RATE [REDIS_SOCKET]]]\n";
+  return 1;
+}
