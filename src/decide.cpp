@@ -145,32 +145,38 @@ void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision>
 }
 
 std::future<Decision> future_decide(Store& store, const Plan& plan) {
-  std::promise<Decision> promise;
-  auto future = promise.get_future();
-  decide_then(store, plan,
-              [promise = std::move(promise)](std::error_code error, Decision decision) mutable {
-                if (error) {
-                  promise.set_exception(
-                      std::make_exception_ptr(std::system_error(error, "sluice::future_decide")));
-                } else {
-                  promise.set_value(decision);
-                }
-              });
-  return future;
+  auto [done, future] = detail::promised("sluice::future_decide");
+  store.execute(plan, std::move(done));
+  return std::move(future);
 }
 
-void DecideAwaitable::complete(void* self, const Outcome& outcome) noexcept {
-  auto& call = *static_cast<DecideAwaitable*>(self);
+namespace detail {
+
+Promised promised(const char* call) {
+  std::promise<Decision> promise;
+  auto future = promise.get_future();
+  auto fulfil = [promise = std::move(promise), call](std::error_code error,
+                                                     Decision decision) mutable {
+    if (error) {
+      promise.set_exception(std::make_exception_ptr(std::system_error(error, call)));
+    } else {
+      promise.set_value(decision);
+    }
+  };
+  return {completion_of(std::move(fulfil)), std::move(future)};
+}
+
+void Awaited::complete(void* self, const Outcome& outcome) noexcept {
+  auto& call = *static_cast<Awaited*>(self);
   call.answer_ = {outcome.error, outcome.decision};
   // Acquire: `waiter_` was stored before the coroutine arrived. Release: publishes the answer.
   if (call.met_.exchange(true, std::memory_order_acq_rel)) call.waiter_.resume();
 }
 
-bool DecideAwaitable::await_suspend(std::coroutine_handle<> waiter) noexcept {
-  waiter_ = waiter;
-  store_.execute(plan_, Completion(&DecideAwaitable::complete, this));
+bool Awaited::goes_to_sleep() noexcept {
   // If the answer is here already, go on without suspending.
   return !met_.exchange(true, std::memory_order_acq_rel);
 }
 
+}  // namespace detail
 }  // namespace sluice

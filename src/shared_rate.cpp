@@ -1,17 +1,12 @@
-// The shared rate limiter: what a client remembers of the setting, and its calls.
+// The shared rate limiter's setting: changing it, and what a client remembers of it.
 #include "sluice/shared_rate.hpp"
 
-#include <array>
 #include <stdexcept>
 
-#include "sluice/sliding_windows.hpp"
+#include "src/shared_rate_known.hpp"
 
 namespace sluice {
 namespace {
-
-void throw_if(const std::error_code& error, const char* call) {
-  if (error) throw std::system_error(error, call);
-}
 
 std::string drawn_name() {
   SystemRng rng;
@@ -19,18 +14,7 @@ std::string drawn_name() {
   return {name.data(), name.size()};
 }
 
-/// How often a request reads the setting again before it gives up: each time somebody must have
-/// changed it in between.
-constexpr int max_attempts = 16;
-
 }  // namespace
-
-/// A setting that was read, and the log that it stands for.
-struct SharedRateLimiter::Known {
-  RateSetting setting;
-  std::string log_name;
-  SlidingWindows log;
-};
 
 SharedRateLimiter::SharedRateLimiter(Store& store, std::string tag, std::string name,
                                      SharedRateOptions options)
@@ -46,6 +30,7 @@ SharedRateLimiter::SharedRateLimiter(Store& store, std::string tag, std::string 
                                 std::to_string(keep_alive) + " us");
   }
   if (options_.client.empty()) options_.client = drawn_name();
+  (void)detail::valid_name(log_name(word_limit, RateType::per_client));  // the longest
 }
 
 SharedRateLimiter::~SharedRateLimiter() = default;
@@ -102,21 +87,44 @@ std::shared_ptr<const SharedRateLimiter::Known> SharedRateLimiter::known() const
   return known_;
 }
 
-std::shared_ptr<const SharedRateLimiter::Known> SharedRateLimiter::read(
-    std::error_code& error) const {
-  std::array<Word, 5> details{};
-  const Step step{&shared_rate_read, key(), {0, options_.keep_alive.count()}};
-  decide(*store_, step, error, {}, details);
-  if (error) return nullptr;
+std::string SharedRateLimiter::log_name(Word generation, RateType type) const {
+  const std::string name = name_ + ":log:" + std::to_string(generation);
+  return type == RateType::per_client ? name + ":" + options_.client : name;
+}
+
+Step SharedRateLimiter::read_step() const noexcept {
+  return {&shared_rate_read, key(), {0, options_.keep_alive.count()}};
+}
+
+std::shared_ptr<const SharedRateLimiter::Known> SharedRateLimiter::remember(
+    std::span<const Word> details, std::error_code& error) const noexcept try {
   const RateSetting setting{static_cast<RateType>(details[4]), details[2], Span{details[3]},
                             details[0]};
-  std::string log_name = name_ + ":log:" + std::to_string(details[1]);
-  if (setting.type == RateType::per_client) log_name += ":" + options_.client;
-  SlidingWindows log(*store_, log_name, {{setting.rate, setting.interval}});
-  auto result = std::make_shared<const Known>(Known{setting, std::move(log_name), std::move(log)});
+  std::vector<WindowLimit> windows{{setting.rate, setting.interval}};
+  for (std::size_t i = 5; i < 5 + 2 * SharedRateRule::max_kept; i += 2) {
+    if (details[i] != 0) windows.push_back({details[i], Span{details[i + 1]}});
+  }
+  std::string name = log_name(details[1], setting.type);
+  SlidingWindows log(*store_, name, std::move(windows));
+  const Word first_end = details[5 + 2 * SharedRateRule::max_kept];
+  auto result = std::make_shared<const Known>(
+      Known{setting, to_time(first_end), std::move(name), std::move(log)});
   const std::lock_guard lock(mutex_);
   known_ = result;
   return result;
+} catch (const std::invalid_argument&) {  // no windows that a rule can have left
+  error = Errc::corrupt_state;
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  error = make_error_code(std::errc::not_enough_memory);
+  return nullptr;
+}
+
+std::shared_ptr<const SharedRateLimiter::Known> SharedRateLimiter::read(
+    std::error_code& error) const {
+  std::array<Word, SharedRateRule::read_details> details{};
+  decide(*store_, read_step(), error, {}, details);
+  return error ? nullptr : remember(details, error);
 }
 
 std::optional<RateSetting> SharedRateLimiter::rate(std::error_code& error) const {
@@ -132,57 +140,11 @@ std::optional<RateSetting> SharedRateLimiter::rate() const {
   return result;
 }
 
-Decision SharedRateLimiter::ask(bool spends, Cost permits, std::error_code& error) const {
-  auto setting = known();
-  for (int attempt = 0; attempt < max_attempts; ++attempt) {
-    const bool remembered = setting != nullptr;
-    if (!remembered) setting = read(error);
-    if (!setting) return {};
-    if (remembered && permits.value() > setting->setting.rate) {
-      setting = nullptr;  // perhaps it is larger by now
-      continue;
-    }
-    const Key log{tag_, setting->log_name};
-    const std::array<Step, 2> steps{
-        Step{&shared_rate_expect,
-             key(),
-             {setting->setting.rate, setting->setting.version, permits.value(),
-              options_.keep_alive.count()}},
-        spends ? setting->log.take(log, permits) : setting->log.look(log, permits)};
-    std::array<Decision, 2> each{};
-    decide(*store_, steps, error, each);
-    const bool outdated =
-        error == Errc::config_changed || (error == Errc::not_configured && remembered);
-    if (!outdated) {
-      each[1].step = 0;
-      return error ? Decision{} : each[1];
-    }
-    setting = nullptr;
-  }
-  return {};
-}
-
-Decision SharedRateLimiter::try_acquire(Cost permits, std::error_code& error) const {
-  return ask(true, permits, error);
-}
-Decision SharedRateLimiter::try_acquire(Cost permits) const {
+void SharedRateLimiter::refresh(std::error_code& error) const { (void)read(error); }
+void SharedRateLimiter::refresh() const {
   std::error_code error;
-  const Decision result = ask(true, permits, error);
-  throw_if(error, "SharedRateLimiter::try_acquire");
-  return result;
+  refresh(error);
+  throw_if(error, "SharedRateLimiter::refresh");
 }
-Decision SharedRateLimiter::peek(Cost permits, std::error_code& error) const {
-  return ask(false, permits, error);
-}
-Decision SharedRateLimiter::peek(Cost permits) const {
-  std::error_code error;
-  const Decision result = ask(false, permits, error);
-  throw_if(error, "SharedRateLimiter::peek");
-  return result;
-}
-Word SharedRateLimiter::available_permits(std::error_code& error) const {
-  return ask(false, 0, error).remaining;
-}
-Word SharedRateLimiter::available_permits() const { return peek(0).remaining; }
 
 }  // namespace sluice

@@ -32,13 +32,16 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error, std::spa
 void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision> results,
                   std::span<std::error_code> errors) noexcept;
 
-/// Calls `handler(std::error_code, Decision)`, or `handler(const Outcome&)`, once: before this
-/// returns, or later on a thread of the store. The handler must not throw (std::terminate). One
-/// allocation.
+/// What receives an answer: `handler(std::error_code, Decision)` or `handler(const Outcome&)`.
 template <class Handler>
-requires std::invocable<Handler, std::error_code, Decision> ||
-    std::invocable<Handler, const Outcome&>
-void decide_then(Store& store, const Plan& plan, Handler handler) {
+concept AnswerHandler =
+    std::invocable<Handler, std::error_code, Decision> || std::invocable<Handler, const Outcome&>;
+
+namespace detail {
+
+/// A completion that calls the handler and destroys it. One allocation.
+template <AnswerHandler Handler>
+[[nodiscard]] Completion completion_of(Handler handler) {
   auto owned = std::make_unique<Handler>(std::move(handler));
   const auto run = [](void* context, const Outcome& outcome) noexcept {
     const std::unique_ptr<Handler> mine(static_cast<Handler*>(context));
@@ -48,7 +51,24 @@ void decide_then(Store& store, const Plan& plan, Handler handler) {
       (*mine)(outcome.error, outcome.decision);
     }
   };
-  store.execute(plan, Completion(run, owned.release()));
+  return {run, owned.release()};
+}
+
+/// A completion and the future that it fulfils; a failure is a std::system_error about `call`.
+struct Promised {
+  Completion completion;
+  std::future<Decision> future;
+};
+[[nodiscard]] Promised promised(const char* call);
+
+}  // namespace detail
+
+/// Calls `handler(std::error_code, Decision)`, or `handler(const Outcome&)`, once: before this
+/// returns, or later on a thread of the store. The handler must not throw (std::terminate). One
+/// allocation.
+template <AnswerHandler Handler>
+void decide_then(Store& store, const Plan& plan, Handler handler) {
+  store.execute(plan, detail::completion_of(std::move(handler)));
 }
 
 /// The answer as a future; a failure is a std::system_error in it.
@@ -60,32 +80,59 @@ struct Answer {
   Decision decision;
 };
 
+namespace detail {
+
+/// What the awaitables of a call have in common: the meeting of its answer and its coroutine.
+class Awaited {
+ public:
+  Awaited(const Awaited&) = delete;
+  Awaited& operator=(const Awaited&) = delete;
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  [[nodiscard]] Answer await_resume() const noexcept { return answer_; }
+
+ protected:
+  Awaited() = default;
+  ~Awaited() = default;
+
+  /// Starts the call by `start(Completion)`; what await_suspend() returns.
+  template <class Start>
+  bool suspend(std::coroutine_handle<> waiter, Start start) {
+    waiter_ = waiter;
+    start(Completion(&Awaited::complete, this));
+    return goes_to_sleep();
+  }
+
+ private:
+  static void complete(void* self, const Outcome& outcome) noexcept;
+  bool goes_to_sleep() noexcept;
+
+  Answer answer_;
+  std::coroutine_handle<> waiter_;
+  std::atomic<bool> met_{false};  // set by whichever comes first: the answer or the suspension
+};
+
+}  // namespace detail
+
 /// `const auto [error, decision] = co_await awaitable_decide(store, plan);` in any coroutine that
 /// awaits plain awaitables. Resumes at once, or on the thread of the store that completes the call.
 /// The keys' bytes, and the steps of a plan, must live until the co_await is over: await it in the
 /// expression that makes it. If the coroutine is destroyed while it waits, the behaviour is
 /// undefined: cancel it and let it end.
-class [[nodiscard]] DecideAwaitable {
+class [[nodiscard]] DecideAwaitable : public detail::Awaited {
  public:
   DecideAwaitable(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
   /// Keeps the step, so that a function may make it and return the awaitable.
   DecideAwaitable(Store& store, const Step& step) : store_(store), step_(step), plan_(*step_) {}
-  DecideAwaitable(const DecideAwaitable&) = delete;
-  DecideAwaitable& operator=(const DecideAwaitable&) = delete;
 
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  bool await_suspend(std::coroutine_handle<> waiter) noexcept;
-  [[nodiscard]] Answer await_resume() const noexcept { return answer_; }
+  bool await_suspend(std::coroutine_handle<> waiter) noexcept {
+    return suspend(waiter, [this](Completion done) { store_.execute(plan_, std::move(done)); });
+  }
 
  private:
-  static void complete(void* self, const Outcome& outcome) noexcept;
-
   Store& store_;
   std::optional<Step> step_;  // what plan_ looks at, if it was made of one step
   Plan plan_;
-  Answer answer_;
-  std::coroutine_handle<> waiter_;
-  std::atomic<bool> met_{false};  // set by whichever comes first: the answer or the suspension
 };
 
 /// The call as an awaitable; see DecideAwaitable.

@@ -2,9 +2,12 @@
 // rule.
 #pragma once
 
+#include <array>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "sluice/algorithms/shared_rate.hpp"
@@ -34,6 +37,29 @@ struct SharedRateOptions {
   Span keep_alive = std::chrono::hours{24 * 30};
 };
 
+class SharedRateAwaitable;
+
+/// What a request asks, for a plan: that the setting still stands, then for the permits. Keeps
+/// alive what its steps view. REQUIRES: it lives until the plan was handed to the store.
+class SharedRateSteps {
+ public:
+  SharedRateSteps() = default;  ///< no steps: there is no setting
+
+  [[nodiscard]] const Step& operator[](std::size_t i) const noexcept { return data()[i]; }
+  [[nodiscard]] const Step* data() const noexcept { return steps_ ? steps_->data() : nullptr; }
+  [[nodiscard]] const Step* begin() const noexcept { return data(); }
+  [[nodiscard]] const Step* end() const noexcept { return data() + size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return steps_ ? steps_->size() : 0; }
+
+ private:
+  friend class SharedRateLimiter;
+  SharedRateSteps(std::shared_ptr<const void> setting, const std::array<Step, 2>& steps)
+      : setting_(std::move(setting)), steps_(steps) {}
+
+  std::shared_ptr<const void> setting_;
+  std::optional<std::array<Step, 2>> steps_;
+};
+
 /// At most `rate` permits in any interval, exactly, by a rate that lives in the store: every client
 /// follows a change with its next request.
 ///
@@ -53,7 +79,8 @@ class SharedRateLimiter {
   };
 
   /// Limits by the setting under Key{tag, name}. Throws std::invalid_argument if the tag or name is
-  /// empty or too long, or keep_alive is below 1 us or above 71 years.
+  /// empty, one of them or the client's name is too long, or keep_alive is below 1 us or above 71
+  /// years.
   SharedRateLimiter(Store& store, std::string tag, std::string name,
                     SharedRateOptions options = {});
   ~SharedRateLimiter();
@@ -68,9 +95,9 @@ class SharedRateLimiter {
   /// much as both rates allow.
   Change set_rate(RateType type, Word rate, Span interval) const;
   Change set_rate(RateType type, Word rate, Span interval, std::error_code& error) const;
-  /// Sets the rate and keeps what is spent: no interval over the change holds more than the larger
-  /// of the two rates, unless it is longer than the new interval (docs/shared_rate.md). With
-  /// another type it starts afresh.
+  /// Sets the rate and keeps what is spent: no interval over the change, as long as the old or the
+  /// new one, holds more than the larger of what the two rates allow in it (docs/shared_rate.md).
+  /// With another type it starts afresh.
   Change update_rate(RateType type, Word rate, Span interval) const;
   Change update_rate(RateType type, Word rate, Span interval, std::error_code& error) const;
   /// The rate in force, or none.
@@ -81,6 +108,22 @@ class SharedRateLimiter {
   /// Errc::cost_exceeds_capacity if the rate is smaller.
   Decision try_acquire(Cost permits = 1) const;
   Decision try_acquire(Cost permits, std::error_code& error) const;
+  /// Charges once, however often it is asked under this id; see Plan::once().
+  Decision try_acquire(Cost permits, const RequestId& id) const;
+  Decision try_acquire(Cost permits, const RequestId& id, std::error_code& error) const;
+
+  /// try_acquire() that calls `handler(std::error_code, Decision)` once, before this returns or on
+  /// a thread of the store; see decide_then(). REQUIRES, here and below: the limiter outlives the
+  /// call. One more allocation.
+  template <AnswerHandler Handler>
+  void try_acquire_then(Cost permits, Handler handler) const {
+    ask_then(permits, detail::completion_of(std::move(handler)));
+  }
+  /// try_acquire() as a future; a failure is a std::system_error in it.
+  [[nodiscard]] std::future<Decision> future_try_acquire(Cost permits = 1) const;
+  /// `const auto [error, decision] = co_await limiter.awaitable_try_acquire(3);`
+  [[nodiscard]] SharedRateAwaitable awaitable_try_acquire(Cost permits = 1) const;
+
   /// What try_acquire() would answer; spends nothing.
   Decision peek(Cost permits = 1) const;
   Decision peek(Cost permits, std::error_code& error) const;
@@ -88,17 +131,41 @@ class SharedRateLimiter {
   Word available_permits() const;
   Word available_permits(std::error_code& error) const;
 
+  /// The two steps that try_acquire() asks, for a plan with others, by the setting that is
+  /// remembered; it is read first, which waits for the store, if there is none or if its rate is
+  /// below `permits`. Should the plan end in Errc::config_changed or Errc::not_configured, the
+  /// setting is not what it was and nothing was charged: refresh(), and make the steps anew. No
+  /// steps on an error.
+  [[nodiscard]] SharedRateSteps take(Cost permits = 1) const;
+  [[nodiscard]] SharedRateSteps take(Cost permits, std::error_code& error) const;
+  /// The steps that peek() asks: in a plan, a condition that charges nothing.
+  [[nodiscard]] SharedRateSteps look(Cost permits = 1) const;
+  [[nodiscard]] SharedRateSteps look(Cost permits, std::error_code& error) const;
+  /// Reads the setting that the next steps are made by. Errc::not_configured without a rate.
+  void refresh() const;
+  void refresh(std::error_code& error) const;
+
   [[nodiscard]] const std::string& client() const noexcept { return options_.client; }
 
  private:
+  friend class SharedRateAwaitable;
   struct Known;
+  class Asking;
 
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
   Change change(SharedRateRule::Mode mode, RateType type, Word rate, Span interval,
                 std::error_code& error) const;
+  [[nodiscard]] std::string log_name(Word generation, RateType type) const;
+  [[nodiscard]] Step read_step() const noexcept;
   std::shared_ptr<const Known> known() const;
+  std::shared_ptr<const Known> remember(std::span<const Word> details,
+                                        std::error_code& error) const noexcept;
   std::shared_ptr<const Known> read(std::error_code& error) const;
-  Decision ask(bool spends, Cost permits, std::error_code& error) const;
+  [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, bool spends, Cost permits) const;
+  SharedRateSteps steps(bool spends, Cost permits, std::error_code& error) const;
+  Decision ask(bool spends, Cost permits, const std::optional<RequestId>& id,
+               std::error_code& error) const;
+  void ask_then(Cost permits, Completion done) const;
 
   Store* store_;
   std::string tag_;
@@ -107,5 +174,24 @@ class SharedRateLimiter {
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Known> known_;  // guarded by mutex_
 };
+
+/// A request for permits, to be awaited in the expression that makes it; see DecideAwaitable.
+class [[nodiscard]] SharedRateAwaitable : public detail::Awaited {
+ public:
+  SharedRateAwaitable(const SharedRateLimiter& limiter, Cost permits)
+      : limiter_(limiter), permits_(permits) {}
+  bool await_suspend(std::coroutine_handle<> waiter) {
+    return suspend(waiter,
+                   [this](Completion done) { limiter_.ask_then(permits_, std::move(done)); });
+  }
+
+ private:
+  const SharedRateLimiter& limiter_;
+  Cost permits_;
+};
+
+inline SharedRateAwaitable SharedRateLimiter::awaitable_try_acquire(Cost permits) const {
+  return {*this, permits};
+}
 
 }  // namespace sluice

@@ -156,14 +156,20 @@ class UtilizationShedder {
 
   /// Draws nothing: refused only if this tier is wholly shed.
   Decision peek(std::string_view tier) const { return peek(whole(), tier); }
-  Decision peek(const Key& key, std::string_view tier) const {
-    return decide(*store_, look(key, named_tier(tier)));
-  }
+  Decision peek(Tier tier) const { return peek(whole(), tier); }
+  Decision peek(const Key& key, std::string_view tier) const { return peek(key, named_tier(tier)); }
+  Decision peek(const Key& key, Tier tier) const { return decide(*store_, look(key, tier)); }
   Decision peek(std::string_view tier, std::error_code& error) const noexcept {
     return peek(whole(), tier, error);
   }
+  Decision peek(Tier tier, std::error_code& error) const noexcept {
+    return peek(whole(), tier, error);
+  }
   Decision peek(const Key& key, std::string_view tier, std::error_code& error) const noexcept {
-    return decide(*store_, look(key, find(tier)), error);
+    return peek(key, find(tier), error);
+  }
+  Decision peek(const Key& key, Tier tier, std::error_code& error) const noexcept {
+    return decide(*store_, look(key, tier), error);
   }
 
   /// How much is shed now, for displays and alarms.

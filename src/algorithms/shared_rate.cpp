@@ -3,12 +3,15 @@
 #include "sluice/algorithms/shared_rate.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace sluice {
 namespace {
 
 using Setting = SharedRateRule::State;
 using Mode = SharedRateRule::Mode;
+using Kept = SharedRateRule::Kept;
+using Windows = std::array<Kept, SharedRateRule::max_kept>;
 
 Word error(Errc code) noexcept { return -static_cast<Word>(code); }
 
@@ -23,6 +26,47 @@ Setting setting(const StateView& state, Word now) noexcept {
     return {};
   }
   return s;
+}
+
+/// The kept windows that have not ended; the rest are zeros.
+Windows kept(const StateView& state, Word now) noexcept {
+  Windows all{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Kept k{state[7 + 3 * i], state[8 + 3 * i], state[9 + 3 * i]};
+    if (k.limit > SharedRateRule::max_rate || k.span > SharedRateRule::max_interval ||
+        (k.limit == 0) != (k.span == 0)) {
+      state.call_corrupt();
+    } else if (k.until > now) {
+      all[i] = k;
+    }
+  }
+  return all;
+}
+
+/// What of a window stays beside a new rate, until a span from now; nothing if that admits no less.
+Kept shaped(const Kept& old, Word rate, Word interval, Word now) noexcept {
+  if (old.span <= interval || old.limit <= rate) return {};
+  const Word times = std::min((old.limit + rate - 1) / rate, SharedRateRule::max_rate / rate);
+  const Word span = times > old.span / interval ? old.span : interval * times;
+  if (span <= interval) return {};
+  return {std::max(old.limit, rate * ((span + interval - 1) / interval)), span,
+          std::min(now + span, word_limit)};
+}
+
+/// Puts a window among those that are kept, unless one of them says as much; those that it makes
+/// needless go. If there is no room, the shortest goes.
+void add(Windows& all, const Kept& more) noexcept {
+  const auto covers = [](const Kept& a, const Kept& b) {
+    return a.limit != 0 && a.limit <= b.limit && a.span >= b.span;
+  };
+  if (more.limit == 0) return;
+  std::size_t shortest = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (covers(all[i], more)) return;
+    if (covers(more, all[i])) all[i] = {};
+    if (all[i].span < all[shortest].span) shortest = i;
+  }
+  if (more.span > all[shortest].span) all[shortest] = more;
 }
 
 bool is_keep_alive(Word keep_alive) noexcept {
@@ -43,6 +87,7 @@ Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
   const auto [rate, interval, per_client, mode, keep_alive, unused5, unused6, unused7] =
       request.args;
   const Setting s = setting(state, now);
+  const Windows before = kept(state, now);
   const bool is_new = s.version == 0 || mode != static_cast<Word>(Mode::if_absent);
   Word version = s.version;
   if (is_new) {
@@ -56,6 +101,16 @@ Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
     effects.put(4, per_client);
     effects.put(5, now);
     effects.put(6, keep_alive);
+    Windows after{};
+    if (same_log) {
+      add(after, shaped({s.rate, s.interval, 0}, rate, interval, now));
+      for (const Kept& k : before) add(after, shaped(k, rate, interval, now));
+    }
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      effects.put(7 + 3 * i, after[i].limit);
+      effects.put(8 + 3 * i, after[i].span);
+      effects.put(9 + 3 * i, after[i].until);
+    }
   }
   effects.tell(version);
   effects.tell(is_new ? 1 : 0);
@@ -65,7 +120,7 @@ Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
 Word check_expect(const Arguments& a) noexcept {
   if (a[2] < 0) return error(Errc::invalid_cost);
   if (a[2] > SharedRateRule::max_rate) return error(Errc::cost_exceeds_capacity);
-  const bool fits = is_word(a[0]) && is_word(a[1]) && is_keep_alive(a[3]);
+  const bool fits = is_word(a[0]) && is_word(a[1]) && is_keep_alive(a[3]) && is_word(a[4]);
   return fits ? Verdict::allowed : error(Errc::invalid_argument);
 }
 
@@ -75,9 +130,11 @@ Verdict decide_expect(const StateView& state, const RuleRequest& request, Word n
   const Word version = request.args[1];
   const Word permits = request.args[2];
   const Word keep_alive = request.args[3];
+  const Word first_end = request.args[4];
   const Setting s = setting(state, now);
   if (s.version == 0) return {error(Errc::not_configured), 0, 0, 0};
-  if (s.version != version) return {error(Errc::config_changed), 0, 0, 0};
+  const bool has_ended = first_end != 0 && now >= first_end;
+  if (s.version != version || has_ended) return {error(Errc::config_changed), 0, 0, 0};
   if (permits > s.rate) return {error(Errc::cost_exceeds_capacity), 0, 0, 0};
   // Now and then, and always if the setting would otherwise be gone before this use has left the
   // interval.
@@ -103,10 +160,18 @@ Verdict decide_read(const StateView& state, const RuleRequest& request, Word now
                     Effects& effects) noexcept {
   if (const Word status = check_read(request.args); status < 0) return {status, 0, 0, 0};
   const Setting s = setting(state, now);
+  const Windows windows = kept(state, now);
   if (s.version == 0) return {error(Errc::not_configured), 0, 0, 0};
   for (const Word word : {s.version, s.generation, s.rate, s.interval, s.per_client}) {
     effects.tell(word);
   }
+  Word first_end = 0;
+  for (const Kept& k : windows) {
+    effects.tell(k.limit);
+    effects.tell(k.span);
+    if (k.limit != 0 && (first_end == 0 || k.until < first_end)) first_end = k.until;
+  }
+  effects.tell(first_end);
   return {Verdict::allowed, s.rate, 0, 0};
 }
 
@@ -120,7 +185,7 @@ constinit const Operation shared_rate_set{
     "shared_rate.set", 20, StateKind::shared_rate, true, 5, nullptr, check_set, keep_set, nullptr,
     decide_set,        2};
 constinit const Operation shared_rate_expect{
-    "shared_rate.expect", 21,      StateKind::shared_rate, true, 4, nullptr, check_expect,
+    "shared_rate.expect", 21,      StateKind::shared_rate, true, 5, nullptr, check_expect,
     keep_expect,          nullptr, decide_expect};
 constinit const Operation shared_rate_read{"shared_rate.read",
                                            22,
@@ -132,6 +197,6 @@ constinit const Operation shared_rate_read{"shared_rate.read",
                                            keep_read,
                                            nullptr,
                                            decide_read,
-                                           5};
+                                           SharedRateRule::read_details};
 
 }  // namespace sluice

@@ -13,24 +13,12 @@
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/core/async_store.hpp"
+#include "tests/support/task.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
 
 namespace {
-
-/// The smallest coroutine: starts at once, tells when it is over.
-struct Task {
-  struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
-    std::promise<void> over;
-    Task get_return_object() { return {over.get_future()}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() { over.set_value(); }
-    void unhandled_exception() { over.set_exception(std::current_exception()); }
-  };
-  std::future<void> over;
-};
 
 Task await_plan(Store& store, const TokenBucket& bucket, Decision& decision) {
   const std::array steps{bucket.take("x"), bucket.take("y", 2)};

@@ -30,7 +30,24 @@ Verdict fine(Word rate) { return admitted(rate, 0s); }
 const Verdict none = Verdict::failed(Errc::not_configured);
 const Verdict changed = Verdict::failed(Errc::config_changed);
 Details setting(Word version, Word generation, Word rate, Word per_client = 0) {
-  return {version, generation, rate, interval.count(), per_client};
+  return {version, generation, rate, interval.count(), per_client, 0, 0, 0, 0, 0, 0, 0};
+}
+
+Ask update(Word rate, Span in) {
+  return {&shared_rate_set, {rate, in.count(), 0, static_cast<Word>(Mode::update), word_limit / 2}};
+}
+
+/// What is kept: limit and span of each window, and when the first ends, in seconds from the start.
+void check_kept(LongKernel& kernel, Span at, const std::vector<std::pair<Word, Span>>& windows,
+                Span first_end) {
+  kernel.ask(at, ask_setting);
+  INFO("at " << at.count() << " us");
+  for (std::size_t i = 0; i < Rule::max_kept; ++i) {
+    const auto [limit, span] = i < windows.size() ? windows[i] : std::pair<Word, Span>{};
+    CHECK(kernel.details[5 + 2 * i] == limit);
+    CHECK(kernel.details[6 + 2 * i] == span.count());
+  }
+  CHECK(kernel.details.back() == (windows.empty() ? 0 : start + first_end.count()));
 }
 
 }  // namespace
@@ -51,6 +68,69 @@ TEST_CASE("each change is a new version, and only a fresh start a new log", "[co
                  {9us, ask_setting, fine(5), setting(start + 9, start + 9, 5, 1)},
                  {-1h, set(6, Mode::update, 1), fine(6), {start + 10, 1}},
                  {-1h, ask_setting, fine(6), setting(start + 10, start + 9, 6, 1)}});
+}
+
+TEST_CASE("an update to a shorter interval keeps a window of the old quota for one span of it",
+          "[core][shared_rate]") {
+  LongKernel kernel(start);
+  kernel.ask(0s, update(100, 10s));
+  kernel.ask(1s, update(200, 5s));  // as many at once: none
+  check_kept(kernel, 1s, {}, 0s);
+  kernel.ask(2s, update(100, 10s));
+  kernel.ask(3s, update(50, 20s));  // longer: none
+  check_kept(kernel, 3s, {}, 0s);
+  kernel.ask(4s, update(20, 6s));  // lowered: for the whole of the old interval, 3 * 20 in 20 s
+  check_kept(kernel, 4s, {{60, 18s}}, 22s);
+  check_kept(kernel, 22s - 1us, {{60, 18s}}, 22s);
+  check_kept(kernel, 22s, {}, 0s);
+  const auto under_kept = [&](Span at) {
+    const Word version = start + 4'000'000;
+    return kernel.ask(at,
+                      {&shared_rate_expect, {0, version, 1, word_limit / 2, start + 22'000'000}});
+  };
+  CHECK(under_kept(22s - 1us) == fine(20));
+  CHECK(under_kept(22s) == changed);  // read it again: it is no longer kept
+  kernel.ask(30s, update(100, 10s));
+  kernel.ask(31s, update(60, 7s));  // the old interval ends before the second new one
+  check_kept(kernel, 31s, {{120, 10s}}, 41s);
+  kernel.ask(32s, update(30, 6s));  // 120 as in the interval before, and 60 in 7 s
+  check_kept(kernel, 32s, {{60, 7s}, {120, 10s}}, 39s);
+  kernel.ask(33s, update(30, 7s));
+  check_kept(kernel, 33s, {{120, 10s}}, 43s);
+  kernel.ask(34s, update(30, 10s));
+  check_kept(kernel, 34s, {}, 0s);
+}
+
+TEST_CASE("of the windows that are kept, those that others make needless go, then the shortest",
+          "[core][shared_rate]") {
+  LongKernel kernel(start);
+  kernel.ask(0s, update(1000, 100s));
+  kernel.ask(0s, update(500, 50s));
+  check_kept(kernel, 0s, {{1000, 100s}}, 100s);
+  kernel.ask(1s, update(200, 20s));
+  check_kept(kernel, 1s, {{600, 50s}, {1000, 100s}}, 51s);
+  kernel.ask(2s, update(100, 10s));
+  check_kept(kernel, 2s, {{200, 20s}, {600, 50s}, {1000, 100s}}, 22s);
+  kernel.ask(3s, update(50, 5s));
+  check_kept(kernel, 3s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 23s);
+  kernel.ask(4s, update(50, 6s));  // twice in 12 s is half of what is kept
+  check_kept(kernel, 4s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 24s);
+  kernel.ask(23s, {&shared_rate_set, {50, 1'000'000, 1, 2, word_limit / 2}});
+  check_kept(kernel, 23s, {}, 0s);  // another type: another log
+}
+
+TEST_CASE("what is kept of the largest rates stays within what a log holds",
+          "[core][shared_rate]") {
+  LongKernel kernel(start);
+  kernel.ask(0s, update(Rule::max_rate, 1h));
+  kernel.ask(0s, update(20'000, 1s));  // four times it is more than a log can hold
+  check_kept(kernel, 0s, {{Rule::max_rate, 3s}}, 3s);
+  kernel.ask(9s, update(Rule::max_rate, 1h));
+  kernel.ask(9s, update(40'000, 1s));
+  check_kept(kernel, 9s, {}, 0s);
+  kernel.ask(10s, update(Rule::max_rate, Span{Rule::max_interval}));
+  kernel.ask(10s, update(1, 1us));
+  check_kept(kernel, 10s, {{Rule::max_rate, Span{Rule::max_rate}}}, 10s + Span{Rule::max_rate});
 }
 
 TEST_CASE("a client is told when its version is not in force", "[core][shared_rate]") {
@@ -124,11 +204,18 @@ TEST_CASE("a shared rate's arguments out of range are errors", "[core][shared_ra
                                                  {3, Rule::max_interval + 1},
                                                  {4, 2},
                                                  {5, -1},
-                                                 {6, Rule::max_keep_alive + 1}}) {
+                                                 {6, Rule::max_keep_alive + 1},
+                                                 {7, 1},
+                                                 {8, 1},
+                                                 {7, Rule::max_rate + 1},
+                                                 {11, Rule::max_interval + 1},
+                                                 {15, -1}}) {
     LongKernel spoilt = kernel;
     spoilt.state[index] = value;
+    const bool of_kept = index >= 7;
     INFO("word " << index << " is " << value);
     for (const Ask& ask : {ask_setting, expect(start), set(1, Mode::update)}) {
+      if (of_kept && ask.row == &shared_rate_expect) continue;  // it does not look at them
       CHECK(spoilt.ask(0s, ask) == Verdict::failed(Errc::corrupt_state));
     }
   }

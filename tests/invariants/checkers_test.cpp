@@ -105,6 +105,38 @@ TEST_CASE("the window checker finds one grant more than the limit", "[invariants
   }
 }
 
+TEST_CASE("the checker of a changing rate takes the larger burst and rate over a change",
+          "[invariants][S1]") {
+  const RateBound small{.burst = 3, .units = 1, .period = 10us};
+  const RateBound large{.burst = 5, .units = 1, .period = 20us};
+  const auto broken = [&](const History& history) {
+    return check_changing_rate(history,
+                               std::vector<RateFrom>{{start, small}, {start + 100us, large}});
+  };
+  // Over the change 5 at once, and one more each 10 us; afterwards one each 20 us.
+  CHECK_FALSE(broken({granted(0us, 3), granted(90us, 3), granted(100us, 3), granted(120us, 1)}));
+  CHECK(broken({granted(0us, 4)})->excess == 1);
+  CHECK(broken({granted(90us, 3), granted(101us, 5)})->excess == 2);
+  CHECK_FALSE(broken({granted(110us, 5), granted(130us)}));
+  CHECK(broken({granted(110us, 5), granted(120us)})->excess == 1);
+}
+
+TEST_CASE("the checker of a changing window takes the larger quota over a change",
+          "[invariants][S2]") {
+  const auto broken = [&](const History& history) {
+    return check_changing_window(
+        history, std::vector<WindowFrom>{{start, 55us, 17}, {start + 10us, 33us, 8}});
+  };
+  CHECK_FALSE(broken({granted(0us, 17), granted(55us, 8), granted(88us, 8)}));
+  CHECK(broken({granted(0us, 17), granted(43us, 8)})->excess == 8);  // 17 in 55 us, or twice 8
+  CHECK(broken({granted(0us, 18)})->excess == 1);
+  CHECK(broken({granted(0us, 17), granted(54us, 1)})->excess == 1);
+  CHECK(broken({granted(55us, 8), granted(87us)})->excess == 1);
+  CHECK_FALSE(
+      check_changing_window(History{granted(0us, 8), granted(54us, 10)},
+                            std::vector<WindowFrom>{{start, 55us, 8}, {start + 1us, 33us, 10}}));
+}
+
 TEST_CASE("the checker of aligned windows counts from edge to edge", "[invariants][S2]") {
   const std::vector<Time> edges{start, start + 10us, start + 25us};
   History history{granted(0us, 3), granted(9us), granted(10us, 4), granted(24us, 0)};

@@ -4,7 +4,6 @@
 
 #include <queue>
 
-#include "sluice/decide.hpp"
 #include "tests/catch.hpp"
 
 namespace sluice::test {
@@ -32,12 +31,9 @@ Span think(Random& random, Span most) {
   return most.count() == 0 || random.one_in(3) ? Span{0} : Span{random.between(0, most.count())};
 }
 
-Decision ask(Store& store, const Step& step) { return decide(store, step); }
-
 }  // namespace
 
-Life live(Store& store, VirtualClock& clock, Random& random, const Habits& habits,
-          const Asking& asking) {
+Life live(VirtualClock& clock, Random& random, const Habits& habits, const Asking& asking) {
   Life life;
   std::priority_queue<Appointment, std::vector<Appointment>, std::greater<>> agenda;
   std::vector<Word> costs;
@@ -50,11 +46,14 @@ Life live(Store& store, VirtualClock& clock, Random& random, const Habits& habit
     const Appointment now = agenda.top();
     agenda.pop();
     clock.set(now.at);
+    if (asking.meanwhile && asking.meanwhile()) {
+      life.history.push_back({.at = clock.now(), .cost = 0, .allowed = true});
+    }
     Word& cost = costs[now.caller];
     testing::Looked looked;
-    looked.before = ask(store, asking.look(asking.probe));
-    looked.answer = ask(store, asking.take(cost));
-    looked.after = ask(store, asking.look(asking.probe));
+    looked.before = asking.look(asking.probe);
+    looked.answer = asking.take(cost);
+    looked.after = asking.look(asking.probe);
     life.history.push_back(testing::note(looked.answer, cost, now.caller));
     if (looked.answer.allowed) {
       cost = random.between(1, habits.most_cost);
@@ -67,7 +66,7 @@ Life live(Store& store, VirtualClock& clock, Random& random, const Habits& habit
   return life;
 }
 
-testing::Checked poll(Store& store, VirtualClock& clock, Random& random, const Habits& habits,
+testing::Checked poll(VirtualClock& clock, Random& random, const Habits& habits,
                       const Asking& plain, const Asking& polled) {
   testing::History without;
   testing::History with;
@@ -75,12 +74,12 @@ testing::Checked poll(Store& store, VirtualClock& clock, Random& random, const H
     for (std::int64_t polls = random.between(0, 3); polls > 0; --polls) {
       clock.advance(think(random, habits.most_thought) / 2);
       const Word cost = random.between(1, habits.most_cost);
-      if (!ask(store, polled.look(cost)).allowed) CHECK_FALSE(ask(store, polled.take(cost)));
+      if (!polled.look(cost).allowed) CHECK_FALSE(polled.take(cost));
     }
     clock.advance(think(random, habits.most_thought) / 2);
     const Word cost = random.between(1, habits.most_cost);
-    without.push_back(testing::note(ask(store, plain.take(cost)), cost));
-    with.push_back(testing::note(ask(store, polled.take(cost)), cost));
+    without.push_back(testing::note(plain.take(cost), cost));
+    with.push_back(testing::note(polled.take(cost), cost));
   }
   return testing::check_same_grants(without, with);
 }

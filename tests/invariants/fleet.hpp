@@ -21,12 +21,21 @@ struct Habits {
   Span most_thought{0};        // between a grant and the next request, drawn from 0 to it
 };
 
-/// The steps that they ask.
+/// What they ask.
 struct Asking {
-  std::function<Step(Word cost)> take;
-  std::function<Step(Word cost)> look;
+  std::function<Decision(Word cost)> take;
+  std::function<Decision(Word cost)> look;
   Word probe = 0;  // what a question beside a refusal asks for
+  /// What else happens now and then; true if it changed what refusals were promised.
+  std::function<bool()> meanwhile{};
 };
+
+/// What a keyed limiter is asked about one key.
+template <class Limiter>
+Asking asking(const Limiter& limiter, const std::string& key, Word probe = 0) {
+  return {[&limiter, key](Word cost) -> Decision { return limiter.try_acquire(key, cost); },
+          [&limiter, key](Word cost) -> Decision { return limiter.peek(key, cost); }, probe};
+}
 
 /// What they saw.
 struct Life {
@@ -35,13 +44,12 @@ struct Life {
 };
 
 /// One life of a fleet, from the clock's present time on; moves the clock.
-Life live(Store& store, VirtualClock& clock, Random& random, const Habits& habits,
-          const Asking& asking);
+Life live(VirtualClock& clock, Random& random, const Habits& habits, const Asking& asking);
 
 /// The same random requests twice over, on the keys of two askings, the second time with many
 /// questions and requests that are refused in between: the grants must be the same.
 /// Returns what the checker says.
-testing::Checked poll(Store& store, VirtualClock& clock, Random& random, const Habits& habits,
+testing::Checked poll(VirtualClock& clock, Random& random, const Habits& habits,
                       const Asking& plain, const Asking& polled);
 
 /// An assertion that the invariant was kept.

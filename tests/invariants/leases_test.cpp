@@ -1,4 +1,5 @@
 // Histories of leases: holders that work, renew, die, come back late. Threading: single-threaded.
+#include <array>
 #include <deque>
 #include <queue>
 
@@ -135,6 +136,78 @@ std::size_t check_holders(VirtualClock& clock, Random& random, const Places& pla
   return proven;
 }
 
+/// Holders of two limiters who do the same, and somebody who keeps asking the second one in vain.
+class Polled {
+ public:
+  /// Asks for a lease, or what it would be, of limiter 0 or 1.
+  using Acquire = std::function<Lease(std::size_t which, std::size_t tier, Word weight)>;
+  using Look = std::function<Decision(std::size_t which, std::size_t tier, Word weight)>;
+
+  Polled(VirtualClock& clock, Random& random, Acquire acquire, Look look, std::vector<Word> shares)
+      : clock_(clock),
+        random_(random),
+        acquire_(std::move(acquire)),
+        look_(std::move(look)),
+        shares_(std::move(shares)) {}
+
+  /// Returns how often somebody asked in vain.
+  std::size_t live(std::size_t requests, Span ttl) {
+    for (std::size_t i = 0; i < requests; ++i) {
+      clock_.advance(Span{random_.between(0, ttl.count() / 3)});
+      poll();
+      if (!held_.empty() && random_.one_in(2)) {
+        go_on();
+      } else {
+        ask();
+      }
+      poll();
+    }
+    return in_vain_;
+  }
+
+ private:
+  void poll() {
+    for (Word times = random_.between(0, 2); times > 0; --times) {
+      const auto [tier, weight] = request();
+      if (look_(1, tier, weight).allowed) continue;
+      CHECK_FALSE(acquire_(1, tier, weight));
+      ++in_vain_;
+    }
+  }
+
+  void ask() {
+    const auto [tier, weight] = request();
+    std::array<Lease, 2> both{acquire_(0, tier, weight), acquire_(1, tier, weight)};
+    REQUIRE(both[0].decision() == both[1].decision());
+    if (!both[0]) return;
+    CHECK(both[0].fence() == both[1].fence());
+    held_.push_back(std::move(both));
+  }
+
+  void go_on() {
+    const std::size_t which = random_.below(held_.size());
+    auto& both = held_[which];
+    const bool renews = random_.one_in(2);
+    if (renews) CHECK(both[0].renew() == both[1].renew());
+    if (renews && both[0]) return;
+    CHECK(both[0].release() == both[1].release());
+    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+
+  std::pair<std::size_t, Word> request() {
+    const auto tier = random_.below(shares_.size());
+    return {tier, random_.between(1, shares_[tier])};
+  }
+
+  VirtualClock& clock_;
+  Random& random_;
+  Acquire acquire_;
+  Look look_;
+  std::vector<Word> shares_;
+  std::vector<std::array<Lease, 2>> held_;
+  std::size_t in_vain_ = 0;
+};
+
 }  // namespace
 
 TEST_CASE("histories of leases never weigh more than the limit, on every store",
@@ -181,5 +254,62 @@ TEST_CASE("histories of a fleet keep each tier within its share, on every store"
       proven += check_holders(clock, random, places);
     }
     CHECK(proven > 0);
+  });
+}
+
+TEST_CASE("how often one asks for leases in vain changes no later answer, on every store",
+          "[invariants][leases][S5]") {
+  Random random("how often one asks for leases in vain changes no later answer, on every store");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    std::size_t in_vain = 0;
+    for (std::size_t i = 0; i < lives(); ++i) {
+      const Word limit = random.between(1, 6);
+      const Span ttl{random.between(1'000, 100'000)};
+      const ConcurrencyLimiter jobs(store, "jobs" + std::to_string(i), limit,
+                                    {.ttl = ttl, .rng = &random});
+      const std::array<std::string, 2> keys{"plain", "polled"};
+      Polled polled(
+          clock, random,
+          [&](std::size_t which, std::size_t, Word weight) {
+            return jobs.try_acquire(keys[which], weight);
+          },
+          [&](std::size_t which, std::size_t, Word weight) {
+            return jobs.peek(keys[which], weight);
+          },
+          {limit});
+      in_vain += polled.live(100, ttl);
+    }
+    CHECK(in_vain > 0);
+  });
+}
+
+TEST_CASE("how often one asks a fleet in vain changes no later answer, on every store",
+          "[invariants][leases][fleet_shedder][S5]") {
+  Random random("how often one asks a fleet in vain changes no later answer, on every store");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    std::size_t in_vain = 0;
+    for (std::size_t i = 0; i < lives(); ++i) {
+      const Word capacity = random.between(3, 9);
+      const std::vector<Word> shares{capacity, random.between(1, capacity)};
+      const std::vector<Tier> tiers{{"critical", FleetShare::places(shares[0])},
+                                    {"batch", FleetShare::places(shares[1])}};
+      const LeaseOptions options{.ttl = Span{random.between(1'000, 100'000)}, .rng = &random};
+      const std::array<FleetShedder, 2> fleets{
+          FleetShedder(store, "plain" + std::to_string(i), capacity, tiers, options),
+          FleetShedder(store, "polled" + std::to_string(i), capacity, tiers, options)};
+      Polled polled(
+          clock, random,
+          [&](std::size_t which, std::size_t tier, Word weight) {
+            return fleets[which].try_acquire(tiers[tier].name, weight);
+          },
+          [&](std::size_t which, std::size_t tier, Word weight) {
+            return fleets[which].peek(tiers[tier].name, weight);
+          },
+          shares);
+      in_vain += polled.live(100, options.ttl);
+    }
+    CHECK(in_vain > 0);
   });
 }

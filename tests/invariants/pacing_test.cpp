@@ -22,15 +22,15 @@ TEST_CASE("histories of the slot lock keep its gap, its hints and its pace on ev
       const Span max_wait = i % 2 == 0 ? Span{0} : interval * random.between(1, 3);
       const SlotLock lock(store, "lock" + std::to_string(i), interval);
       const auto asking = [&](const std::string& key) {
-        return Asking{[&, key](Word) { return lock.take(key, max_wait); },
-                      [&, key](Word) { return lock.look(key, max_wait); }};
+        return Asking{[&, key](Word) { return decide(store, lock.take(key, max_wait)); },
+                      [&, key](Word) { return lock.peek(key, max_wait); }};
       };
       Habits habits;
       habits.most_thought = interval * static_cast<Word>(habits.callers);
-      const Life life = live(store, clock, random, habits, asking("one"));
+      const Life life = live(clock, random, habits, asking("one"));
       check_kept(check_gaps(life.history, interval));
       check_kept(check_work_conserving(life.history, {.burst = 1, .units = 1, .period = interval}));
-      check_kept(poll(store, clock, random, habits, asking("two"), asking("three")));
+      check_kept(poll(clock, random, habits, asking("two"), asking("three")));
       proven += check_life(life, 1);
     }
     CHECK(proven > 0);
@@ -54,11 +54,13 @@ TEST_CASE(
       const Scope scope = gates.scope("account", "one");
       const Time until = clock.now() + Span{random.between(1, 1'000'000)};
       gates.close(scope, until - clock.now());
-      const Asking asking{[&](Word) { return gates.take(scope); },
-                          [&](Word) { return gates.look(scope); }};
+      const auto asking = [&](const Scope& one) {
+        return Asking{[&, one](Word) { return decide(store, gates.take(one)); },
+                      [&, one](Word) { return decide(store, gates.look(one)); }};
+      };
       Habits habits;
       habits.most_thought = spacing * 2;
-      const Life life = live(store, clock, random, habits, asking);
+      const Life life = live(clock, random, habits, asking(scope));
       proven += check_life(life, 1);
       History early;
       std::ranges::copy_if(life.history, std::back_inserter(early),
@@ -66,6 +68,10 @@ TEST_CASE(
       check_kept(check_aligned(early, std::vector<Time>{until, until + ramp}, word_limit));
       check_kept(check_gaps(early, spacing));
       paced += static_cast<std::size_t>(std::ranges::count_if(early, &Event::allowed));
+      const Scope two = gates.scope("account", "two");
+      const Scope three = gates.scope("account", "three");
+      for (const Scope& other : {two, three}) gates.close(other, spacing * 20);
+      check_kept(poll(clock, random, habits, asking(two), asking(three)));
     }
     CHECK(proven > 0);
     CHECK(paced > 0);

@@ -13,12 +13,6 @@ using namespace sluice::testing;
 
 namespace {
 
-template <class Limiter>
-Asking asking(const Limiter& limiter, const std::string& key) {
-  return {[&limiter, key](Word cost) { return limiter.take(key, cost); },
-          [&limiter, key](Word cost) { return limiter.look(key, cost); }, 1};
-}
-
 /// Callers who ask for somewhat more than one window gives.
 Habits habits_for(const WindowLimit& window, Word most_cost) {
   Habits habits;
@@ -29,12 +23,12 @@ Habits habits_for(const WindowLimit& window, Word most_cost) {
 
 /// One life and the polls; what only this limiter promises is left to `check`.
 template <class Limiter, class Check>
-std::size_t check_windows(Store& store, VirtualClock& clock, Random& random, const Limiter& limiter,
+std::size_t check_windows(VirtualClock& clock, Random& random, const Limiter& limiter,
                           const Habits& habits, Word limit, Check check) {
-  const Asking one = asking(limiter, "one");
-  const Life life = live(store, clock, random, habits, one);
+  const Asking one = asking(limiter, "one", 1);
+  const Life life = live(clock, random, habits, one);
   check(life.history);
-  check_kept(poll(store, clock, random, habits, asking(limiter, "two"), asking(limiter, "three")));
+  check_kept(poll(clock, random, habits, asking(limiter, "two", 1), asking(limiter, "three", 1)));
   return check_life(life, limit);
 }
 
@@ -67,15 +61,14 @@ TEST_CASE("histories of sliding windows keep every window, its hints and its pac
                              narrow.span * random.between(2, 5)};
       const SlidingWindows both(store, "both" + std::to_string(i), {narrow, wide});
       const Habits habits = habits_for(narrow, random.between(1, narrow.limit));
-      proven += check_windows(store, clock, random, both, habits, narrow.limit,
-                              [&](const History& history) {
-                                check_kept(check_window(history, narrow.span, narrow.limit));
-                                check_kept(check_window(history, wide.span, wide.limit));
-                              });
+      proven +=
+          check_windows(clock, random, both, habits, narrow.limit, [&](const History& history) {
+            check_kept(check_window(history, narrow.span, narrow.limit));
+            check_kept(check_window(history, wide.span, wide.limit));
+          });
       const SlidingWindows one(store, "one" + std::to_string(i), {narrow});
       proven += check_windows(
-          store, clock, random, one, habits_for(narrow, 1), narrow.limit,
-          [&](const History& history) {
+          clock, random, one, habits_for(narrow, 1), narrow.limit, [&](const History& history) {
             check_kept(check_window(history, narrow.span, narrow.limit));
             check_kept(check_work_conserving(
                 history, {.burst = narrow.limit, .units = narrow.limit, .period = narrow.span}));
@@ -95,8 +88,8 @@ TEST_CASE("histories of the sliding window counter stay below its worst case on 
       const WindowLimit window = draw_window(random);
       const SlidingCounter counter(store, "counter" + std::to_string(i), window);
       const Habits habits = habits_for(window, random.between(1, window.limit));
-      proven += check_windows(
-          store, clock, random, counter, habits, window.limit, [&](const History& history) {
+      proven +=
+          check_windows(clock, random, counter, habits, window.limit, [&](const History& history) {
             check_kept(check_window(history, window.span, counter.worst_case()));
           });
     }
@@ -115,8 +108,8 @@ TEST_CASE("histories of fixed windows keep each of them and twice the limit in a
       const auto [limit, width] = draw_window(random);
       const FixedWindow windows(store, "fixed" + std::to_string(i), limit, Calendar::every(width));
       const Word most_cost = i % 2 == 0 ? 1 : random.between(1, limit);
-      proven += check_windows(store, clock, random, windows, habits_for({limit, width}, most_cost),
-                              limit, [&, limit = limit, width = width](const History& history) {
+      proven += check_windows(clock, random, windows, habits_for({limit, width}, most_cost), limit,
+                              [&, limit = limit, width = width](const History& history) {
                                 check_kept(check_aligned(history, edges_of(history, width), limit));
                                 check_kept(check_window(history, width, 2 * limit));
                                 if (most_cost > 1)

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "sluice/virtual_store.hpp"
@@ -18,6 +21,13 @@ namespace {
 struct Setting {
   Word rate;
   Span interval;
+};
+
+/// A window that a shorter interval leaves behind.
+struct Left {
+  Word limit;
+  Word span;
+  Word until;
 };
 
 struct Permit {
@@ -37,9 +47,26 @@ class Trial {
       : clock_(clock), clients_{{{store, "t", name}, {store, "t", name}}}, most_(most) {}
 
   void set(Random& random, Word rate) {
-    setting_ = {rate, Span{random.between(1, 80)}};
+    const Setting before = std::exchange(setting_, {rate, Span{random.between(1, 80)}});
     clients_[random.below(2)].update_rate(RateType::overall, setting_.rate, setting_.interval);
     shortest_ = std::min(shortest_, setting_.interval);
+    const Word now = to_word(clock_.now());
+    std::vector<Left> old = std::exchange(left_, {});
+    if (before.rate > 0) old.push_back({before.rate, before.interval.count(), now + 1});
+    for (const Left& window : old) {
+      if (window.until > now) leave(window, now);
+    }
+    const auto is_needless = [&](const Left& one) {
+      return std::ranges::any_of(left_, [&](const Left& other) {
+        const bool equal = other.limit == one.limit && other.span == one.span;
+        return equal ? &other < &one : other.limit <= one.limit && other.span >= one.span;
+      });
+    };
+    std::vector<Left> needed;
+    std::ranges::remove_copy_if(left_, std::back_inserter(needed), is_needless);
+    std::ranges::sort(needed, std::greater<>(), &Left::span);
+    if (needed.size() > SharedRateRule::max_kept) needed.resize(SharedRateRule::max_kept);
+    left_ = std::move(needed);
   }
 
   void step(Random& random) {
@@ -48,12 +75,17 @@ class Trial {
     const Word asked = random.between(1, std::min(setting_.rate, Word{4}));
     const Word held = within(permits_, now - setting_.interval.count(), now);
     const Decision decision = clients_[random.below(2)].try_acquire(asked);
+    bool fits = held + asked <= setting_.rate;
+    for (const Left& window : left_) {
+      if (window.until <= now) continue;
+      fits = fits && within(permits_, now - window.span, now) + asked <= window.limit;
+    }
     if (decision.allowed) {
-      REQUIRE(held + asked <= setting_.rate);
+      REQUIRE(fits);
       if (permits_.empty()) keeps_all_ = setting_.rate == most_;
       permits_.insert(permits_.end(), static_cast<std::size_t>(asked), {now, setting_});
     } else if (keeps_all_ || permits_.empty()) {
-      REQUIRE(held + asked > setting_.rate);
+      REQUIRE_FALSE(fits);
     }
     clock_.advance(Span{random.between(0, random.one_in(10) ? 60 : 4)});
   }
@@ -67,6 +99,20 @@ class Trial {
   }
 
  private:
+  /// The old quota beside the new one, for as long as that is the stricter of the two.
+  void leave(Left window, Word now) {
+    const Word s = setting_.interval.count();
+    if (window.limit <= setting_.rate || window.span <= s) return;
+    Word times = 1;  // of the new interval, until the new rate admits as much
+    while (times * setting_.rate < window.limit) ++times;
+    window.span = std::min(window.span, times * s);
+    while (s * (times - 1) >= window.span) --times;
+    window.limit = std::max(window.limit, times * setting_.rate);
+    window.until = now + window.span;
+    left_.push_back(window);
+    if (window.limit > most_) keeps_all_ = false;
+  }
+
   [[nodiscard]] Word largest_under(Word until) const {
     Word largest = 0;
     for (const Permit& permit : permits_) {
@@ -81,8 +127,9 @@ class Trial {
   std::array<SharedRateLimiter, 2> clients_;
   Word most_;
   Setting setting_{};
+  std::vector<Left> left_;
   Span shortest_ = Span::max();
-  bool keeps_all_ = false;  // no rate is larger than the log's first
+  bool keeps_all_ = false;  // no window is larger than the log's first
   std::vector<Permit> permits_;
 };
 

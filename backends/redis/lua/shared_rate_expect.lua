@@ -1,10 +1,12 @@
 -- The twin of the kernel of shared_rate.expect in src/algorithms/shared_rate.cpp: same names, same
 -- order, with setting() in its place.
-local function shared_rate_expect(head, _, now, reported, expected, permits, keep_alive)
+local function shared_rate_expect(head, _, now, reported, expected, permits, keep_alive,
+    first_end)
   if permits < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if permits > 65536 then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
   if reported < 0 or reported > 4503599627370496 or expected < 0 or
-    expected > 4503599627370496 or keep_alive < 1 or keep_alive > 2251799813685248 then
+    expected > 4503599627370496 or keep_alive < 1 or keep_alive > 2251799813685248 or
+    first_end < 0 or first_end > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
   local version, generation, rate, interval, per_client, touched, kept =
@@ -17,7 +19,8 @@ local function shared_rate_expect(head, _, now, reported, expected, permits, kee
     version = 0
   end
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
-  if version ~= expected then return -40, 0, 0, 0 end -- Errc::config_changed
+  local has_ended = first_end ~= 0 and now >= first_end
+  if version ~= expected or has_ended then return -40, 0, 0, 0 end -- Errc::config_changed
   if permits > rate then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
   if now < touched or now - touched >= (kept - kept % 4) / 4 or
     kept - (now - touched) < interval then
@@ -27,5 +30,5 @@ local function shared_rate_expect(head, _, now, reported, expected, permits, kee
   return 1, rate, 0, 0
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 5, '<i8i8i8i8', 7, 0, shared_rate_expect
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 5, '<i8i8i8i8i8', 7, 0, shared_rate_expect
 

@@ -6,13 +6,15 @@
 //     if (checked) std::cerr << checked->what;      // names the interval and the excess
 //
 // Safety: check_rate (any interval), check_window and check_aligned (any window), check_leases,
-// check_gaps, check_refusals, check_answers, check_remaining. Liveness: check_hints,
+// check_gaps, check_refusals, check_answers, check_remaining; under quotas that change:
+// check_changing_rate, check_changing_window. Liveness: check_hints,
 // check_work_conserving. Comparing two histories: check_same_grants.
 // Threading: pure; any thread.
 #pragma once
 
 #include <span>
 
+#include "sluice/testing/detail/invariants_changes.hpp"
 #include "sluice/testing/detail/invariants_grants.hpp"
 #include "sluice/testing/detail/invariants_leases.hpp"
 #include "sluice/testing/detail/invariants_liveness.hpp"
@@ -27,6 +29,18 @@ struct RateBound {
   Span period{1};
 };
 
+/// A quota and when it came into force: until the next one, at whose instant both count.
+struct RateFrom {
+  Time from{};
+  RateBound bound;
+};
+/// The same of a limit on any window of `length`.
+struct WindowFrom {
+  Time from{};
+  Span length{1};
+  Word limit = 0;
+};
+
 /// In every interval of t microseconds at most burst + units * t / period units take effect.
 /// O(n) if the grants take effect in the order of the history, else O(n log n).
 [[nodiscard]] inline Checked check_rate(std::span<const Event> history, const RateBound& bound) {
@@ -37,6 +51,22 @@ struct RateBound {
 /// O(n), or as check_rate().
 [[nodiscard]] inline Checked check_window(std::span<const Event> history, Span length, Word limit) {
   return detail::find_window_breach(history, length, limit);
+}
+
+/// In every interval at most what the largest burst and the largest rate in force in it admit.
+/// REQUIRES, here and below: instants that rise, the first before all grants. O(n c^2) with c
+/// quotas.
+[[nodiscard]] inline Checked check_changing_rate(std::span<const Event> history,
+                                                 std::span<const RateFrom> quotas) {
+  return detail::find_changing_rate_breach(history, quotas);
+}
+
+/// In every interval as long as the window of one of the quotas in force in it, at most the largest
+/// of what these admit in that time: the limit, once for each of the quota's own windows begun, and
+/// once more if it changed more than once.
+[[nodiscard]] inline Checked check_changing_window(std::span<const Event> history,
+                                                   std::span<const WindowFrom> quotas) {
+  return detail::find_changing_window_breach(history, quotas);
 }
 
 /// From each edge, included, until the next, excluded, at most `limit` units take effect. Grants

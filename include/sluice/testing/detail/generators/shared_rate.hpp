@@ -25,8 +25,8 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   } else if (row.id == shared_rate_expect.id) {
     // Versions of settings made in the first microseconds are small numbers.
     const Word version = rng.below(2) == 0 ? uniform(rng, 0, 4) : log_uniform(rng, 52);
-    args = {log_uniform(rng, 16), version, rng.below(3) == 0 ? 0 : log_uniform(rng, 16),
-            keep_alive};
+    args = {log_uniform(rng, 16), version, rng.below(3) == 0 ? 0 : log_uniform(rng, 16), keep_alive,
+            rng.below(3) == 0 ? log_uniform(rng, 52) : 0};
   } else {
     args = {log_uniform(rng, 16), keep_alive};
   }
@@ -45,8 +45,8 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     args[flaws[trial].place] = flaws[trial].value;
     return true;
   }
-  static constexpr std::array<Flaw, 6> of_expect{
-      {{2, -1}, {2, INT64_MIN}, {2, 65'537}, {1, -1}, {3, 0}, {0, big}}};
+  static constexpr std::array<Flaw, 8> of_expect{
+      {{2, -1}, {2, INT64_MIN}, {2, 65'537}, {1, -1}, {3, 0}, {0, big}, {4, -1}, {4, big}}};
   static constexpr std::array<Flaw, 4> of_read{{{0, -1}, {0, big}, {1, 0}, {1, big}}};
   const bool reads = row.id == shared_rate_read.id;
   if (trial >= (reads ? of_read.size() : of_expect.size())) return false;

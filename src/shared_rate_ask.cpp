@@ -1,0 +1,183 @@
+// The shared rate limiter's requests: by the setting that is remembered, and once more by the one
+// that is read if it has changed.
+#include "src/shared_rate_known.hpp"
+
+namespace sluice {
+namespace {
+
+/// How often a request reads the setting again before it gives up: each time somebody must have
+/// changed it in between.
+constexpr int max_attempts = 16;
+
+/// The answer says that the setting is not the one that was remembered.
+bool is_outdated(const std::error_code& error, bool remembered) noexcept {
+  return error == Errc::config_changed || (error == Errc::not_configured && remembered);
+}
+
+/// What a caller is told, of the two decisions of the plan.
+Decision of_permits(std::span<const Decision> each) noexcept {
+  Decision result = each[1];
+  result.step = 0;
+  return result;
+}
+
+}  // namespace
+
+std::array<Step, 2> SharedRateLimiter::steps_of(const Known& setting, bool spends,
+                                                Cost permits) const {
+  const Key log{tag_, setting.log_name};
+  return {Step{&shared_rate_expect,
+               key(),
+               {setting.setting.rate, setting.setting.version, permits.value(),
+                options_.keep_alive.count(), to_word(setting.first_end)}},
+          spends ? setting.log.take(log, permits) : setting.log.look(log, permits)};
+}
+
+SharedRateSteps SharedRateLimiter::steps(bool spends, Cost permits, std::error_code& error) const {
+  error.clear();
+  auto setting = known();
+  if (!setting || permits.value() > setting->setting.rate) setting = read(error);
+  if (!setting) return {};
+  const auto steps = steps_of(*setting, spends, permits);
+  return {std::move(setting), steps};
+}
+
+Decision SharedRateLimiter::ask(bool spends, Cost permits, const std::optional<RequestId>& id,
+                                std::error_code& error) const {
+  auto setting = known();
+  for (int attempt = 0; attempt < max_attempts; ++attempt) {
+    const bool remembered = setting != nullptr;
+    if (!remembered) setting = read(error);
+    if (!setting) return {};
+    if (remembered && permits.value() > setting->setting.rate) {
+      setting = nullptr;  // perhaps it is larger by now
+      continue;
+    }
+    const auto steps = steps_of(*setting, spends, permits);
+    std::array<Decision, 2> each{};
+    decide(*store_, id ? Plan(steps).once(*id) : Plan(steps), error, each);
+    if (!is_outdated(error, remembered)) {
+      return error ? Decision{} : of_permits(each);
+    }
+    setting = nullptr;
+  }
+  return {};
+}
+
+/// A request that waits for no one: ask(), turned inside out. Destroys itself with its answer.
+class SharedRateLimiter::Asking {
+ public:
+  Asking(const SharedRateLimiter& limiter, Cost permits, Completion done)
+      : limiter_(limiter), permits_(permits), done_(std::move(done)), setting_(limiter.known()) {}
+
+  void go_on() {
+    remembered_ = setting_ != nullptr && permits_.value() <= setting_->setting.rate;
+    if (remembered_) {
+      ask();
+    } else {
+      limiter_.store_->execute(limiter_.read_step(), Completion(&Asking::on_setting, this));
+    }
+  }
+
+ private:
+  void ask() {
+    const auto steps = limiter_.steps_of(*setting_, true, permits_);
+    limiter_.store_->execute(steps, Completion(&Asking::on_answer, this));
+  }
+
+  static void on_setting(void* self, const Outcome& outcome) noexcept {
+    auto& asking = *static_cast<Asking*>(self);
+    if (outcome.error) return asking.end(outcome.error, {});
+    std::error_code error;
+    asking.setting_ = asking.limiter_.remember(outcome.details, error);
+    if (error) return asking.end(error, {});
+    asking.ask();
+  }
+
+  static void on_answer(void* self, const Outcome& outcome) noexcept {
+    auto& asking = *static_cast<Asking*>(self);
+    const bool outdated = is_outdated(outcome.error, asking.remembered_);
+    if (outdated && ++asking.attempts_ < max_attempts) {
+      asking.setting_ = nullptr;
+      return asking.go_on();
+    }
+    if (outcome.error) return asking.end(outcome.error, {});
+    asking.end({}, of_permits(outcome.steps));
+  }
+
+  void end(const std::error_code& error, const Decision& decision) noexcept {
+    const std::unique_ptr<Asking> mine(this);
+    done_({error, decision, {}, {}});
+  }
+
+  const SharedRateLimiter& limiter_;
+  Cost permits_;
+  Completion done_;
+  std::shared_ptr<const Known> setting_;
+  bool remembered_ = false;
+  int attempts_ = 0;
+};
+
+void SharedRateLimiter::ask_then(Cost permits, Completion done) const {
+  std::make_unique<Asking>(*this, permits, std::move(done)).release()->go_on();
+}
+
+std::future<Decision> SharedRateLimiter::future_try_acquire(Cost permits) const {
+  auto [done, future] = detail::promised("SharedRateLimiter::future_try_acquire");
+  ask_then(permits, std::move(done));
+  return std::move(future);
+}
+
+Decision SharedRateLimiter::try_acquire(Cost permits, std::error_code& error) const {
+  return ask(true, permits, {}, error);
+}
+Decision SharedRateLimiter::try_acquire(Cost permits) const {
+  std::error_code error;
+  const Decision result = try_acquire(permits, error);
+  throw_if(error, "SharedRateLimiter::try_acquire");
+  return result;
+}
+Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id,
+                                        std::error_code& error) const {
+  return ask(true, permits, id, error);
+}
+Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id) const {
+  std::error_code error;
+  const Decision result = try_acquire(permits, id, error);
+  throw_if(error, "SharedRateLimiter::try_acquire");
+  return result;
+}
+Decision SharedRateLimiter::peek(Cost permits, std::error_code& error) const {
+  return ask(false, permits, {}, error);
+}
+Decision SharedRateLimiter::peek(Cost permits) const {
+  std::error_code error;
+  const Decision result = peek(permits, error);
+  throw_if(error, "SharedRateLimiter::peek");
+  return result;
+}
+Word SharedRateLimiter::available_permits(std::error_code& error) const {
+  return peek(0, error).remaining;
+}
+Word SharedRateLimiter::available_permits() const { return peek(0).remaining; }
+
+SharedRateSteps SharedRateLimiter::take(Cost permits, std::error_code& error) const {
+  return steps(true, permits, error);
+}
+SharedRateSteps SharedRateLimiter::take(Cost permits) const {
+  std::error_code error;
+  auto result = take(permits, error);
+  throw_if(error, "SharedRateLimiter::take");
+  return result;
+}
+SharedRateSteps SharedRateLimiter::look(Cost permits, std::error_code& error) const {
+  return steps(false, permits, error);
+}
+SharedRateSteps SharedRateLimiter::look(Cost permits) const {
+  std::error_code error;
+  auto result = look(permits, error);
+  throw_if(error, "SharedRateLimiter::look");
+  return result;
+}
+
+}  // namespace sluice

@@ -1,0 +1,132 @@
+// Histories of the limits that live in the store, under quotas that change while they are in use.
+// Threading: single-threaded.
+#include "sluice/shared_bucket.hpp"
+#include "sluice/shared_rate.hpp"
+#include "tests/catch.hpp"
+#include "tests/invariants/fleet.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace sluice::testing;
+
+namespace {
+
+/// Quotas, and what they were when.
+struct BucketQuotas {
+  Random& random;
+  VirtualClock& clock;
+  Word least;  // below the burst, so that the rest of a microsecond is not lost
+  std::vector<RateFrom> all{};
+
+  Quota draw() {
+    const Word units =
+        random.between(1, 1000);  // at most one in a microsecond, so that none is lost
+    const RateBound bound{.burst = random.between(least + 1, 20),
+                          .units = units,
+                          .period = Span{random.between(units, 100'000)}};
+    all.push_back({clock.now(), bound});
+    return Quota::per(bound.units, bound.period).burst(bound.burst);
+  }
+};
+
+struct WindowQuotas {
+  Random& random;
+  VirtualClock& clock;
+  Word least;  // rate
+  std::vector<WindowFrom> all{};
+
+  const WindowFrom& draw() {
+    all.push_back({clock.now(), Span{random.between(10, 100'000)}, random.between(least, 20)});
+    return all.back();
+  }
+};
+
+Asking asking(const SharedRateLimiter& limiter) {
+  return {[&](Word cost) { return limiter.try_acquire(cost); },
+          [&](Word cost) { return limiter.peek(cost); }};
+}
+
+}  // namespace
+
+TEST_CASE("histories of shared buckets keep the larger quota, hints and pace on every store",
+          "[invariants][shared_bucket][S1][S5][L1][L2]") {
+  Random random("histories of shared buckets keep the larger quota, hints and pace on every store");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    std::size_t proven = 0;
+    for (std::size_t i = 0; i < lives(); ++i) {
+      const SharedBucket bucket(store, "b" + std::to_string(i));
+      Habits habits;
+      habits.most_cost = random.between(1, 10);
+      BucketQuotas quotas{random, clock, habits.most_cost};
+      bucket.set("one", quotas.draw());
+      const RateBound first = quotas.all.front().bound;
+      const bool changes = i % 2 == 0;
+      habits.most_thought =
+          first.period * static_cast<Word>(habits.callers) * habits.most_cost / first.units;
+      Asking one = asking(bucket, "one");
+      one.meanwhile = [&] {
+        if (!changes || !random.one_in(20)) return false;
+        bucket.set("one", quotas.draw(), static_cast<Inheritance>(random.below(4)));
+        return true;
+      };
+      const Life life = live(clock, random, habits, one);
+      proven += check_life(life, 20);
+      check_kept(check_changing_rate(life.history, quotas.all));
+      if (!changes) {
+        check_kept(check_work_conserving(
+            life.history,
+            {.burst = habits.most_cost, .units = first.units, .period = first.period}));
+      }
+      const Quota quota = quotas.draw();
+      for (const char* key : {"two", "three"}) bucket.set(key, quota);
+      check_kept(poll(clock, random, habits, asking(bucket, "two"), asking(bucket, "three")));
+    }
+    CHECK(proven > 0);
+  });
+}
+
+TEST_CASE("histories of shared rates keep the larger quota, hints and pace on every store",
+          "[invariants][shared_rate][S2][S5][L1][L2]") {
+  Random random("histories of shared rates keep the larger quota, hints and pace on every store");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    std::size_t proven = 0;
+    for (std::size_t i = 0; i < 2 * lives(); ++i) {
+      const std::string name = std::to_string(i);
+      const SharedRateLimiter here(store, "one", name);
+      const SharedRateLimiter there(store, "one", name);
+      Habits habits;
+      habits.most_cost = random.between(1, 5);
+      WindowQuotas quotas{random, clock, habits.most_cost};
+      const WindowFrom first = quotas.draw();
+      here.set_rate(RateType::overall, first.limit, first.length);
+      const bool changes = i % 4 != 0;
+      habits.most_thought =
+          first.length * static_cast<Word>(habits.callers) * habits.most_cost / first.limit;
+      Asking one = asking(here);
+      one.meanwhile = [&] {
+        if (!changes || !random.one_in(15)) return false;
+        const WindowFrom next = quotas.draw();
+        there.update_rate(RateType::overall, next.limit, next.length);
+        return true;
+      };
+      const Life life = live(clock, random, habits, one);
+      proven += check_life(life, 20);
+      check_kept(check_changing_window(life.history, quotas.all));
+      if (!changes && habits.most_cost == 1) {
+        check_kept(check_work_conserving(
+            life.history, {.burst = first.limit, .units = first.limit, .period = first.length}));
+      }
+      const SharedRateLimiter two(store, "two", name);
+      const SharedRateLimiter three(store, "three", name);
+      const WindowFrom last = quotas.draw();
+      for (const SharedRateLimiter* limiter : {&two, &three}) {
+        limiter->set_rate(RateType::overall, last.limit, last.length);
+      }
+      check_kept(poll(clock, random, habits, asking(two), asking(three)));
+    }
+    CHECK(proven > 0);
+  });
+}
