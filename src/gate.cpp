@@ -122,6 +122,12 @@ Decision Gates::pass(std::span<const Scope> scopes, std::error_code& error) cons
   return decide(*store_, all.span(), error);
 }
 
+void Gates::Waiting::ask(const Gates& gates, const Request& scopes, Span,
+                         Completion done) noexcept {
+  const Steps all = steps_of(scopes, [&gates](const Scope& s) { return gates.take(s); });
+  gates.store().execute(all.span(), std::move(done));
+}
+
 Decision Gates::peek(std::span<const Scope> scopes) const {
   return decide(*store_, steps_of(scopes, [this](const Scope& s) { return look(s); }).span());
 }

@@ -8,6 +8,7 @@
 
 #include "sluice/lease_desk.hpp"
 #include "sluice/lease_renewer.hpp"
+#include "sluice/waiting/waiter_for.hpp"
 
 namespace sluice {
 namespace {
@@ -71,7 +72,14 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
   const Step step = return_step();
   decide(store_, within > Span{0} ? Plan(step).within(within) : Plan(step), error, {}, {&told, 1});
   if (error) state_ = was;
+  if (!error) tell_lines();
   return !error && told == 1;
+}
+
+void HeldLease::tell_lines() const noexcept try {
+  if (terms_.lines) terms_.lines->freed(line_of(key()));
+} catch (const std::bad_alloc&) {
+  return;  // who waits asks again by itself
 }
 
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
@@ -79,7 +87,7 @@ void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   try {
     const Step step = held->return_step();
     decide_then(held->store_, Plan(step).within(held->terms_.release_within),
-                [held](const std::error_code&, const Decision&) noexcept {});
+                [held](const std::error_code&, const Decision&) noexcept { held->tell_lines(); });
   } catch (const std::bad_alloc&) {
     return;  // the place comes back by the TTL
   }
@@ -95,8 +103,12 @@ bool HeldLease::lose() noexcept {
   return state_.compare_exchange_strong(held, State::lost);
 }
 
-LeaseDesk::LeaseDesk(Store& store, std::string name, const LeaseOptions& options)
-    : store_(&store), name_(valid_name(std::move(name))), options_(options) {
+LeaseDesk::LeaseDesk(Store& store, std::string name, const LeaseOptions& options,
+                     std::shared_ptr<Lines> lines)
+    : store_(&store),
+      name_(valid_name(std::move(name))),
+      options_(options),
+      lines_(std::move(lines)) {
   const Word ttl = options_.ttl.count();
   if (ttl < LeasesRule::min_ttl || ttl > LeasesRule::max_ttl) {
     throw std::invalid_argument("LeaseOptions::ttl must be 1000 us to 1099511627776 us, got " +
@@ -112,14 +124,15 @@ std::shared_ptr<HeldLease> LeaseDesk::hold(const Key& key, Share share, Cost wei
                                            const LeaseId& id) const {
   return std::make_shared<HeldLease>(
       *store_, named(key), id,
-      HeldLease::Terms{share.limit, weight.value(), options_.ttl.count(), options_.release_within});
+      HeldLease::Terms{share.limit, weight.value(), options_.ttl.count(), options_.release_within,
+                       lines_});
 }
 
 Lease LeaseDesk::ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
                      std::error_code& error) const {
   auto held = hold(key, share, weight, id);  // the memory first: afterwards nothing may fail
-  Step step = take(held->key(), share, weight, id);
-  step.args[4] = seek;
+  const Step step = seek == known_id ? take(held->key(), share, weight, id)
+                                     : take_new(held->key(), share, weight, id);
   std::array<Word, told_words> told{};
   const Time asked_at = store_->clock().now();
   const Decision decision = decide(*store_, step, error, {}, told);
@@ -132,8 +145,7 @@ Lease LeaseDesk::ask(const Key& key, Share share, Cost weight, const LeaseId& id
 
 Lease LeaseDesk::grant(const Key& key, Share share, Cost weight,
                        std::error_code& error) const noexcept try {
-  Rng& rng = options_.rng != nullptr ? *options_.rng : thread_rng();
-  return ask(key, share, weight, LeaseId::draw(rng), fresh_id, error);
+  return ask(key, share, weight, draw_id(), fresh_id, error);
 } catch (const std::system_error& failure) {
   error = failure.code();
   return {};
@@ -171,6 +183,15 @@ Step LeaseDesk::take(const Key& key, Share share, Cost weight, const LeaseId& id
             {share.limit, weight.value(), options_.ttl.count(), share.tier, known_id}};
   put_id(&step.args[5], id);
   return step;
+}
+Step LeaseDesk::take_new(const Key& key, Share share, Cost weight,
+                         const LeaseId& id) const noexcept {
+  Step step = take(key, share, weight, id);
+  step.args[4] = fresh_id;
+  return step;
+}
+LeaseId LeaseDesk::draw_id() const {
+  return LeaseId::draw(options_.rng != nullptr ? *options_.rng : thread_rng());
 }
 Step LeaseDesk::look(const Key& key, Share share, Cost weight) const noexcept {
   return {&leases_peek, named(key), {share.limit, weight.value(), share.tier}};
@@ -226,6 +247,10 @@ bool Lease::release() {
 bool Lease::release(std::error_code& error) noexcept {
   error.clear();
   return held_ && held_->release(Span{0}, error);
+}
+
+void Lease::release_later() noexcept {
+  if (*this) detail::HeldLease::release_later(held_);
 }
 
 void Lease::keep_alive(LeaseRenewer& renewer, OnLost on_lost) {

@@ -97,11 +97,15 @@ Step SlidingWindows::clear(const Key& key) const noexcept {
 WindowsDecision SlidingWindows::decide_all(const Step& step,
                                            std::error_code& error) const noexcept {
   std::array<Word, max_details> details{};
-  const std::size_t told = 1 + windows_.size();
-  WindowsDecision result{
-      decide(store(), step, error, {}, std::span(details).first(told)), {}, windows_.size()};
-  if (error) result.count = 0;
-  std::copy_n(details.begin() + 1, result.count, result.left.begin());
+  const auto words = std::span(details).first(1 + windows_.size());
+  const Decision decision = decide(store(), step, error, {}, words);
+  return error ? WindowsDecision{decision, {}, 0} : told(decision, words);
+}
+
+WindowsDecision SlidingWindows::told(const Decision& decision,
+                                     std::span<const Word> details) const noexcept {
+  WindowsDecision result{decision, {}, details.empty() ? 0 : windows_.size()};
+  if (!details.empty()) std::ranges::copy(details.subspan(1), result.left.begin());
   return result;
 }
 

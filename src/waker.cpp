@@ -15,6 +15,11 @@ void Waker::raise(bool Waker::*flag) noexcept {
   changed_.notify_all();
 }
 
+void Waker::wait() noexcept {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return awake_; });
+}
+
 void Waker::reset() noexcept {
   const std::lock_guard lock(mutex_);
   awake_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sluice/lease_desk.hpp"
+#include "sluice/waiting/acquire.hpp"
 
 namespace sluice {
 
@@ -16,8 +17,43 @@ namespace sluice {
 /// their leases, also under different limits: each grants up to its own. Give them the same TTL;
 /// leases that expire out of turn cost a walk past those that expire later.
 /// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
-class ConcurrencyLimiter {
+class ConcurrencyLimiter : public Waitable {
  public:
+  /// For acquire(): see detail::WaiterFor.
+  struct Waiting {
+    using Grant = Lease;
+    struct Request : detail::KeyedRequest {
+      Request(const Key& key, Cost weight, const LeaseId& drawn)
+          : KeyedRequest(key, weight), id(drawn) {}
+      LeaseId id;
+    };
+    static constexpr bool freed_early = true;
+    static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
+      return jobs.desk_.named(request.key());
+    }
+    static const std::shared_ptr<detail::Lines>& lines(const ConcurrencyLimiter& jobs) noexcept {
+      return jobs.lines();
+    }
+    static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
+    static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
+                    Completion done) noexcept {
+      jobs.store().execute(
+          jobs.desk_.take_new(request.key(), {jobs.limit_, 0}, request.cost, request.id),
+          std::move(done));
+    }
+    static Grant grant(const ConcurrencyLimiter& jobs, const Request& request,
+                       const Outcome& outcome, Time asked) {
+      static constexpr std::array<Word, details> none{};
+      return jobs.adopt(request.key(), request.id, request.cost, outcome.decision,
+                        outcome.details.empty() ? none : outcome.details, asked);
+    }
+    static void give_back(const ConcurrencyLimiter&, const Request&, Grant& grant,
+                          Completion done) noexcept {
+      grant.release_later();
+      done(Outcome{});
+    }
+  };
+
   /// `limit`: 1 to 2^52. Of one key no more than LeasesRule::max_holders leases are held at once,
   /// whatever their weights. Throws std::invalid_argument if it, `name` (1 byte to 1 MiB) or an
   /// option is out of range.
@@ -34,6 +70,22 @@ class ConcurrencyLimiter {
   Lease try_acquire(const Key& key, Cost weight, const LeaseId& id) const;
   Lease try_acquire(const Key& key, Cost weight, const LeaseId& id,
                     std::error_code& error) const noexcept;
+
+  /// Waits until `weight` places are free, or until the deadline; blocks this thread meanwhile. A
+  /// lease that is given back in this process goes to the first in line at once; of those that
+  /// others give back it hears within LineOptions::recheck. See KeyedLimiter::acquire().
+  Lease acquire(const Key& key, Cost weight, const Deadline& deadline,
+                const WaitOptions& options = {}) const {
+    return detail::block(*this, {key, weight, desk_.draw_id()}, deadline, options);
+  }
+  Lease acquire(const Key& key, Cost weight, const Deadline& deadline, const WaitOptions& options,
+                std::error_code& error) const {
+    return detail::block(*this, {key, weight, desk_.draw_id()}, deadline, options, error);
+  }
+  /// Callers in this process that wait for the key.
+  [[nodiscard]] std::size_t waiting(const Key& key) const {
+    return lines()->waiting(detail::line_of(desk_.named(key)));
+  }
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
   Decision peek(const Key& key, Cost weight = 1) const {

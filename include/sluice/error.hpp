@@ -58,6 +58,9 @@ enum class Errc {
   config_changed = 40,    ///< it was changed since the caller last read it
   outside_calendar = 41,  ///< the store's clock lies outside the calendar that the request knows
 
+  // Waiting. Nothing was charged, or it was given back.
+  too_many_waiters = 42,  ///< turned away, or dropped, from a line that is full
+
   // Sent, and it is not known whether it was executed.
   server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
   unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending

@@ -11,6 +11,7 @@
 
 #include "sluice/algorithms/gate.hpp"
 #include "sluice/decide.hpp"
+#include "sluice/waiting/acquire.hpp"
 
 namespace sluice {
 
@@ -66,8 +67,29 @@ class Scope {
 /// of one Gates live under one tag, its name, so that they are read together in one trip.
 /// Limiters of the same name on one store share their gates; give them the same options.
 /// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
-class Gates {
+class Gates : public Waitable {
  public:
+  /// For acquire(): see detail::WaiterFor.
+  struct Waiting {
+    using Grant = Decision;
+    using Request = std::vector<Scope>;
+    static constexpr bool freed_early = false;
+    static Key key(const Gates& gates, const Request& scopes) noexcept {
+      return scopes.empty() ? Key{gates.name(), gates.name()} : scopes.front().key();
+    }
+    static const std::shared_ptr<detail::Lines>& lines(const Gates& gates) noexcept {
+      return gates.lines();
+    }
+    static Span reach(const Gates&) noexcept { return Span{0}; }
+    static void ask(const Gates& gates, const Request& scopes, Span, Completion done) noexcept;
+    static Grant grant(const Gates&, const Request&, const Outcome& outcome, Time) noexcept {
+      return outcome.decision;
+    }
+    static void give_back(const Gates&, const Request&, Grant&, Completion done) noexcept {
+      done(Outcome{});  // the next one of the ramp comes a little later
+    }
+  };
+
   /// `kinds` are the kinds of scope that this upstream knows. Throws std::invalid_argument if there
   /// is none, if one is empty, occurs twice, is longer than 64 bytes or contains '=', if a hashed
   /// kind is none of them, if an option is out of range, or if `name` is empty or longer than 1
@@ -86,6 +108,18 @@ class Gates {
   Decision pass(const Scope& scope) const { return pass(std::span(&scope, 1)); }
   Decision pass(const Scope& scope, std::error_code& error) const noexcept {
     return pass(std::span(&scope, 1), error);
+  }
+
+  /// Waits until one call may pass the gates of all these scopes, or until the deadline; blocks
+  /// this thread meanwhile. Callers with the same first scope wait in one line. See
+  /// KeyedLimiter::acquire().
+  Decision acquire(std::span<const Scope> scopes, const Deadline& deadline,
+                   const WaitOptions& options = {}) const {
+    return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options);
+  }
+  Decision acquire(std::span<const Scope> scopes, const Deadline& deadline,
+                   const WaitOptions& options, std::error_code& error) const {
+    return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options, error);
   }
 
   /// What pass() would answer; changes nothing.

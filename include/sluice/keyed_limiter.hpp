@@ -6,6 +6,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/quota.hpp"
+#include "sluice/waiting/acquire.hpp"
 
 namespace sluice {
 
@@ -13,8 +14,32 @@ namespace sluice {
 /// build steps: `take(key, cost)`, which spends, and `look(key, cost)`, which only asks.
 /// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
 template <class Limiter>
-class KeyedLimiter {
+class KeyedLimiter : public Waitable {
  public:
+  /// For acquire(): see detail::WaiterFor. Limiters that can reserve have one of their own.
+  struct Waiting {
+    using Grant = Decision;
+    using Request = detail::KeyedRequest;
+    static constexpr bool freed_early = false;
+    static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
+      return limiter.named(request.key());
+    }
+    static const std::shared_ptr<detail::Lines>& lines(const KeyedLimiter& limiter) noexcept {
+      return limiter.lines();
+    }
+    static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
+    static void ask(const KeyedLimiter& limiter, const Request& request, Span,
+                    Completion done) noexcept {
+      limiter.store().execute(limiter.self().take(request.key(), request.cost), std::move(done));
+    }
+    static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
+      return outcome.decision;
+    }
+    static void give_back(const KeyedLimiter&, const Request&, Grant&, Completion done) noexcept {
+      done(Outcome{});  // what is spent stays spent
+    }
+  };
+
   /// Spends `cost` of `key` if it is there; never waits. A refusal is a decision that is not
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
   /// cost can never be admitted (Errc::cost_exceeds_capacity).
@@ -61,6 +86,29 @@ class KeyedLimiter {
   }
   Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, self().look(key, cost), error);
+  }
+
+  /// Waits until `cost` of `key` is granted, or until the deadline; blocks this thread meanwhile. A
+  /// wait that cannot succeed by the deadline is refused at once; retry_after then tells when it
+  /// could have. First come, first served among the callers in this process; who waits asks the
+  /// store once, or twice where the limiter cannot reserve. See docs/waiting.md.
+  /// Throws std::system_error: Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters,
+  /// Errc::invalid_argument for a priority out of range, Errc::would_deadlock on a thread or store
+  /// that must not block, and as try_acquire().
+  template <class L = Limiter>
+  typename L::Waiting::Grant acquire(const Key& key, Cost cost, const Deadline& deadline,
+                                     const WaitOptions& options = {}) const {
+    return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options);
+  }
+  template <class L = Limiter>
+  typename L::Waiting::Grant acquire(const Key& key, Cost cost, const Deadline& deadline,
+                                     const WaitOptions& options,
+                                     std::error_code& error) const noexcept {
+    return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options, error);
+  }
+  /// Callers in this process that wait for the key.
+  [[nodiscard]] std::size_t waiting(const Key& key) const {
+    return lines()->waiting(detail::line_of(named(key)));
   }
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }

@@ -16,6 +16,10 @@ namespace sluice {
 
 class LeaseRenewer;
 
+namespace detail {
+class Lines;
+}
+
 /// 128 bits that name one lease. Two that were drawn alike are not to be expected: among 10^12
 /// live leases the odds are 1 in 10^15.
 struct LeaseId {
@@ -53,6 +57,7 @@ class HeldLease {
     Word weight;
     Word ttl;
     Span release_within;
+    std::shared_ptr<Lines> lines;  ///< of those who wait for the place
   };
   HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms);
 
@@ -84,6 +89,8 @@ class HeldLease {
   bool lose() noexcept;
 
  private:
+  void tell_lines() const noexcept;
+
   enum class State : int { held, lost, returned };
 
   Store& store_;
@@ -146,6 +153,9 @@ class [[nodiscard]] Lease {
   /// lease is then not given back, as far as is known, and the destructor tries again.
   bool release();
   bool release(std::error_code& error) noexcept;
+
+  /// Gives the place back without waiting for the store's answer: for threads that must not block.
+  void release_later() noexcept;
 
   /// Has it renewed until it is given back or lost. `on_lost` runs on the renewer's thread. Not for
   /// a lease that LeaseOptions::renewer renews already. Throws std::bad_alloc.

@@ -17,7 +17,8 @@ class LeaseDesk {
   };
 
   /// Throws std::invalid_argument if the name or an option is out of range.
-  LeaseDesk(Store& store, std::string name, const LeaseOptions& options);
+  LeaseDesk(Store& store, std::string name, const LeaseOptions& options,
+            std::shared_ptr<Lines> lines = nullptr);
 
   /// Under an id of its own, drawn for it.
   Lease grant(const Key& key, Share share, Cost weight, std::error_code& error) const noexcept;
@@ -30,6 +31,11 @@ class LeaseDesk {
 
   [[nodiscard]] Step take(const Key& key, Share share, Cost weight,
                           const LeaseId& id) const noexcept;
+  /// For an id that was drawn just now, which need not be looked for.
+  [[nodiscard]] Step take_new(const Key& key, Share share, Cost weight,
+                              const LeaseId& id) const noexcept;
+  /// Throws what the generator of LeaseOptions::rng throws.
+  [[nodiscard]] LeaseId draw_id() const;
   [[nodiscard]] Step look(const Key& key, Share share, Cost weight) const noexcept;
   [[nodiscard]] Step give_back(const Key& key, Word limit, const LeaseId& id) const noexcept;
   [[nodiscard]] Step extend(const Key& key, Word limit, const LeaseId& id) const noexcept;
@@ -39,12 +45,14 @@ class LeaseDesk {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const LeaseOptions& options() const noexcept { return options_; }
 
- private:
-  enum Seek : Word { fresh_id, known_id };
-
+  /// The key, with the limiter's name if it has none of its own.
   [[nodiscard]] Key named(const Key& key) const noexcept {
     return key.name.empty() ? Key{key.tag, name_} : key;
   }
+
+ private:
+  enum Seek : Word { fresh_id, known_id };
+
   [[nodiscard]] std::shared_ptr<HeldLease> hold(const Key& key, Share share, Cost weight,
                                                 const LeaseId& id) const;
   Lease ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
@@ -53,6 +61,7 @@ class LeaseDesk {
   Store* store_;
   std::string name_;
   LeaseOptions options_;
+  std::shared_ptr<Lines> lines_;  // null: nobody waits
 };
 
 /// Does `call(error)`, and throws what it leaves in `error`.

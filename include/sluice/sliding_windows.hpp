@@ -25,6 +25,9 @@ struct WindowsDecision : Decision {
 /// A grant that may lie ahead: if allowed, the request may go at `time`, which is retry_after later
 /// than it was decided.
 struct WindowsReservation : WindowsDecision {
+  WindowsReservation() = default;
+  WindowsReservation(const WindowsDecision& decision, Word charged) noexcept
+      : WindowsDecision(decision), units(charged) {}
   Word units = 0;
   [[nodiscard]] Time time() const noexcept { return at + retry_after; }
 };
@@ -40,6 +43,28 @@ struct WindowsReservation : WindowsDecision {
 /// REQUIRES: the store outlives the limiter, and the limiter every step it has made.
 class SlidingWindows : public KeyedLimiter<SlidingWindows> {
  public:
+  /// For acquire(), which answers a reservation whose time has come.
+  struct Waiting : KeyedLimiter::Waiting {
+    using Grant = WindowsReservation;
+    static Span reach(const SlidingWindows&) noexcept {
+      return Span{SlidingWindowsRule::max_ahead_of_time};
+    }
+    static void ask(const SlidingWindows& windows, const Request& request, Span max_wait,
+                    Completion done) noexcept {
+      windows.store().execute(windows.take(request.key(), request.cost, max_wait), std::move(done));
+    }
+    static Grant grant(const SlidingWindows& windows, const Request& request,
+                       const Outcome& outcome, Time) noexcept {
+      return {windows.told(outcome.decision, outcome.details),
+              outcome.decision.allowed ? request.cost.value() : 0};
+    }
+    static void give_back(const SlidingWindows& windows, const Request& request, Grant& grant,
+                          Completion done) noexcept {
+      windows.store().execute(windows.give_back(request.key(), grant, grant.units),
+                              std::move(done));
+    }
+  };
+
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if there are no windows
   /// or more than SlidingWindowsRule::max_windows, if two have the same span, or if one has a limit
   /// or a span out of the rule's range; the message names the value and what is allowed.
@@ -110,6 +135,8 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
 
  private:
   WindowsDecision decide_all(const Step& step, std::error_code& error) const noexcept;
+  [[nodiscard]] WindowsDecision told(const Decision& decision,
+                                     std::span<const Word> details) const noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
                           Arguments args) const noexcept {
     return {&operation, named(key), args, nullptr, table_};

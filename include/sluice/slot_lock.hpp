@@ -7,6 +7,7 @@
 
 #include "sluice/algorithms/slot_lock.hpp"
 #include "sluice/decide.hpp"
+#include "sluice/waiting/acquire.hpp"
 
 namespace sluice {
 
@@ -53,8 +54,34 @@ struct SlotLockOptions {
 /// A key without a name takes the limiter's; let a key be what the upstream counts by. It spaces
 /// the beginnings of calls and does not count how many are under way. One round trip a call.
 /// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
-class SlotLock {
+class SlotLock : public Waitable {
  public:
+  /// For acquire(): see detail::WaiterFor.
+  struct Waiting {
+    using Grant = SlotPermit;
+    using Request = detail::KeyedRequest;
+    static constexpr bool freed_early = false;
+    static Key key(const SlotLock& lock, const Request& request) noexcept {
+      return lock.named(request.key());
+    }
+    static const std::shared_ptr<detail::Lines>& lines(const SlotLock& lock) noexcept {
+      return lock.lines();
+    }
+    static Span reach(const SlotLock&) noexcept { return max_horizon; }
+    static void ask(const SlotLock& lock, const Request& request, Span max_wait,
+                    Completion done) noexcept {
+      lock.store().execute(lock.take(request.key(), max_wait), std::move(done));
+    }
+    static Grant grant(const SlotLock& lock, const Request&, const Outcome& outcome,
+                       Time asked) noexcept {
+      return lock.permit(outcome.decision, asked);
+    }
+    static void give_back(const SlotLock& lock, const Request& request, Grant& grant,
+                          Completion done) noexcept {
+      lock.store().execute(lock.give_back(request.key(), grant), std::move(done));
+    }
+  };
+
   static constexpr Span max_interval{SlotLockRule::max_interval};  ///< 365 days
   static constexpr Span max_horizon{SlotLockRule::max_horizon};    ///< 24 hours
 
@@ -75,6 +102,21 @@ class SlotLock {
   /// Errc::invalid_argument.
   SlotPermit reserve(const Key& key, Span max_wait) const;
   SlotPermit reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept;
+
+  /// Waits for a slot that begins by the deadline, and until it begins; blocks this thread
+  /// meanwhile. If there is none, it is refused at once. See KeyedLimiter::acquire().
+  SlotPermit acquire(const Key& key, const Deadline& deadline,
+                     const WaitOptions& options = {}) const {
+    return detail::block(*this, {key, 1}, deadline, options);
+  }
+  SlotPermit acquire(const Key& key, const Deadline& deadline, const WaitOptions& options,
+                     std::error_code& error) const noexcept {
+    return detail::block(*this, {key, 1}, deadline, options, error);
+  }
+  /// Callers in this process that wait for the key.
+  [[nodiscard]] std::size_t waiting(const Key& key) const {
+    return lines()->waiting(detail::line_of(named(key)));
+  }
 
   /// What reserve() would answer; changes nothing. `remaining` is 1 if a slot is free now.
   Decision peek(const Key& key, Span max_wait = Span{0}) const {

@@ -61,6 +61,25 @@ struct BucketOptions {
 /// at the end serve plans and the asynchronous forms. REQUIRES: the store outlives the limiter.
 class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
+  /// For acquire(), which answers a Reservation whose time has come.
+  struct Waiting : KeyedLimiter::Waiting {
+    using Grant = Reservation;
+    static Span reach(const TokenBucket& bucket) noexcept { return bucket.longest(); }
+    static void ask(const TokenBucket& bucket, const Request& request, Span max_wait,
+                    Completion done) noexcept {
+      bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
+                             std::move(done));
+    }
+    static Grant grant(const TokenBucket&, const Request&, const Outcome& outcome, Time) noexcept {
+      return {outcome.decision, outcome.details};
+    }
+    static void give_back(const TokenBucket& bucket, const Request& request, Grant& grant,
+                          Completion done) noexcept {
+      bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
+                             std::move(done));
+    }
+  };
+
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
   /// of its range.
   TokenBucket(Store& store, std::string name, Quota quota);

@@ -17,6 +17,8 @@ class Waker {
   Waker& operator=(const Waker&) = delete;
 
   void wake() noexcept;
+  /// Blocks until it is woken, for what does not depend on time: to a clock, the thread runs.
+  void wait() noexcept;
   /// From now on wait_until() waits again. Called by the thread that waits, before it looks at what
   /// it waits for: then no change is missed.
   void reset() noexcept;

@@ -8,7 +8,7 @@
 using namespace sluice;
 
 namespace {
-constexpr int last_code = static_cast<int>(Errc::outside_calendar);
+constexpr int last_code = static_cast<int>(Errc::too_many_waiters);
 }
 
 TEST_CASE("every error has a text of its own", "[core][error]") {

@@ -1,0 +1,77 @@
+// Until when, in which order and how many may wait. Plain values.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <stop_token>
+
+#include "sluice/clock.hpp"
+
+namespace sluice {
+
+/// When to give up waiting, by the store's clock: an instant, or a span that counts from the call.
+///
+///     bucket.acquire("alice", 1, 10s);
+///     bucket.acquire("alice", 1, store->clock().now() + 10s);
+///     bucket.acquire("alice", 1, Deadline::never());
+///
+/// With one in the past, what needs no waiting is still granted.
+class Deadline {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): a span or an instant is a deadline
+  Deadline(Time at) noexcept : at_(at) {}
+  template <class Rep, class Period>
+  requires std::convertible_to<std::chrono::duration<Rep, Period>, Span> Deadline(
+      const std::chrono::duration<Rep, Period>& in)
+  noexcept : in_(in), counts_(true) {}
+  // NOLINTEND(google-explicit-constructor)
+  [[nodiscard]] static Deadline never() noexcept { return Time::max(); }
+
+  /// The instant, for a call that is made now. Time::max() if it is further than time goes.
+  [[nodiscard]] Time on(const Clock& clock) const noexcept {
+    if (!counts_) return at_;
+    const Time now = clock.now();
+    return in_ > Time::max() - now ? Time::max() : now + std::max(in_, -now.time_since_epoch());
+  }
+
+ private:
+  Time at_{};
+  Span in_{0};
+  bool counts_ = false;
+};
+
+/// Of one call that waits.
+struct WaitOptions {
+  /// Waiters of a higher priority come first; see LineOptions::aging. From -1000 to 1000.
+  int priority = 0;
+  /// A stop request ends the wait with Errc::cancelled; what was reserved is given back.
+  std::stop_token stop{};
+};
+
+/// What happens to a waiter too many.
+enum class Overflow : std::uint8_t {
+  refuse_newest,  ///< who comes is turned away with Errc::too_many_waiters
+  drop_oldest,    ///< who has waited longest is, for whom the answer is the least worth by now
+};
+
+/// How the callers of one limiter in this process wait for one key.
+struct LineOptions {
+  /// Waiters for one key, 1 or more.
+  std::size_t most = 100'000;
+  Overflow overflow = Overflow::refuse_newest;
+  /// A waiter stands where one of a priority lower by one would that came this much earlier: so
+  /// who waits rises, and nobody waits for ever. 1 us to a day.
+  Span aging = std::chrono::seconds{1};
+  /// How far ahead a waiter may reserve. What is reserved keeps its time whoever comes after, so
+  /// with priorities choose it short; zero lets only the first in line ask, at two store
+  /// operations a grant instead of one. 0 or more; at most what the limiter can reserve.
+  Span horizon = Span::max();
+  /// The first in line asks again after this at the latest, for what others may have given back
+  /// without our hearing of it, in other processes above all. 1 ms or more.
+  Span recheck = std::chrono::seconds{1};
+};
+
+}  // namespace sluice

@@ -1,0 +1,119 @@
+// A call that waits for one limiter, whichever way it waits. For those who write ways of waiting.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sluice/quota.hpp"
+#include "sluice/waiting/lines.hpp"
+
+namespace sluice {
+
+/// What limiters that can be waited for have in common: the lines of those who wait, in this
+/// process. Copies of a limiter share them. Thread-safe.
+class Waitable {
+ public:
+  /// How callers wait from now on. Throws std::invalid_argument if an option is out of range.
+  void set_line(const LineOptions& options) const { lines_->set(options); }
+  [[nodiscard]] LineOptions line() const { return lines_->options(); }
+  /// Ends all waits with Errc::cancelled.
+  void cancel_waits() const noexcept { lines_->cancel_all(); }
+
+ protected:
+  Waitable() : lines_(std::make_shared<detail::Lines>()) {}
+  Waitable(const Waitable&) = default;
+  Waitable(Waitable&&) noexcept = default;
+  Waitable& operator=(const Waitable&) = default;
+  Waitable& operator=(Waitable&&) noexcept = default;
+  ~Waitable() = default;
+
+  [[nodiscard]] const std::shared_ptr<detail::Lines>& lines() const noexcept { return lines_; }
+
+ private:
+  std::shared_ptr<detail::Lines> lines_;
+};
+
+namespace detail {
+
+/// What a waiter asks of a limiter over keys. It keeps the key's bytes.
+struct KeyedRequest {
+  std::string tag;
+  std::string name;
+  Cost cost = 1;
+
+  KeyedRequest(const Key& key, Cost units) : tag(key.tag), name(key.name), cost(units) {}
+  [[nodiscard]] Key key() const noexcept { return {tag, name}; }
+};
+
+/// Whose line a key has.
+[[nodiscard]] inline std::string line_of(const Key& key) {
+  std::string line = std::to_string(key.tag.size());
+  line += ':';
+  line += key.tag;
+  line += key.name;
+  return line;
+}
+
+/// `L::Waiting` says how `L` is waited for:
+///
+///     using Grant = ...;      what a caller gets, true if granted; also made of a refusal
+///     using Request = ...;    what is asked for, with its own bytes
+///     static Key key(const L&, const Request&);                     whose line it is
+///     static const std::shared_ptr<Lines>& lines(const L&);
+///     static Span reach(const L&);                                  how far ahead it can reserve
+///     static constexpr bool freed_early;                            Waiter::Terms
+///     static void ask(const L&, const Request&, Span max_wait, Completion);
+///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
+///     static void give_back(const L&, const Request&, Grant&, Completion);
+///
+/// It keeps a copy of the limiter, so only the store must outlive it.
+template <class L>
+class WaiterFor : public Waiter {
+ public:
+  using Waiting = typename L::Waiting;
+  using Grant = typename Waiting::Grant;
+  using Request = typename Waiting::Request;
+
+  WaiterFor(const L& limiter, Request request, const Deadline& deadline, int priority)
+      : Waiter({.lines = Waiting::lines(limiter),
+                .key = line_of(Waiting::key(limiter, request)),
+                .clock = limiter.store().clock(),
+                .deadline = deadline.on(limiter.store().clock()),
+                .priority = priority,
+                .reach = Waiting::reach(limiter),
+                .freed_early = Waiting::freed_early}),
+        limiter_(limiter),
+        request_(std::move(request)) {}
+
+ protected:
+  /// After finished() without an error.
+  [[nodiscard]] Grant take_grant() {
+    if (grant_ && *grant_) return std::move(*grant_);
+    return Waiting::grant(limiter_, request_, Outcome{{}, refusal(), {}, {}}, asked_);
+  }
+
+ private:
+  void ask(Span max_wait, Completion done) noexcept override {
+    asked_ = clock().now();
+    Waiting::ask(limiter_, request_, max_wait, std::move(done));
+  }
+  Decision read(const Outcome& outcome) override {
+    grant_.reset();
+    if (outcome.decision.allowed) {
+      grant_.emplace(Waiting::grant(limiter_, request_, outcome, asked_));
+    }
+    return outcome.decision;
+  }
+  void give_back(Completion done) noexcept override {
+    Waiting::give_back(limiter_, request_, *grant_, std::move(done));
+  }
+
+  L limiter_;
+  Request request_;
+  std::optional<Grant> grant_;
+  Time asked_{};
+};
+
+}  // namespace detail
+}  // namespace sluice

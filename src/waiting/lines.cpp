@@ -1,0 +1,115 @@
+// Who may ask, and in which order.
+#include "sluice/waiting/lines.hpp"
+
+#include <stdexcept>
+
+namespace sluice::detail {
+namespace {
+
+// So many may be on the way to the store at once while it grants: then a line moves faster than one
+// place a round trip, and who is refused is overtaken by so many at most.
+constexpr std::size_t most_asking = 16;
+
+void require(bool good, const char* what, const std::string& got) {
+  if (!good) throw std::invalid_argument(std::string(what) + ", got " + got);
+}
+
+}  // namespace
+
+void Lines::set(const LineOptions& options) {
+  require(options.most >= 1, "LineOptions::most must be 1 or more", std::to_string(options.most));
+  require(options.aging >= Span{1} && options.aging <= std::chrono::hours{24},
+          "LineOptions::aging must be 1 us to 86400000000 us",
+          std::to_string(options.aging.count()) + " us");
+  require(options.horizon >= Span{0}, "LineOptions::horizon must be 0 us or more",
+          std::to_string(options.horizon.count()) + " us");
+  require(options.recheck >= std::chrono::milliseconds{1},
+          "LineOptions::recheck must be 1000 us or more",
+          std::to_string(options.recheck.count()) + " us");
+  const std::lock_guard lock(mutex_);
+  options_ = options;
+}
+
+LineOptions Lines::options() const {
+  const std::lock_guard lock(mutex_);
+  return options_;
+}
+
+std::size_t Lines::waiting(std::string_view key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = lines_.find(std::string(key));
+  return found == lines_.end() ? 0 : found->second.queue.size() + found->second.reserved.size();
+}
+
+void Lines::freed(std::string_view key) noexcept try {
+  const std::string name(key);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lines_.find(name);
+    if (found == lines_.end() || found->second.queue.empty()) return;
+    Waiter& first = **found->second.queue.begin();
+    if (first.stage_ == Waiter::Stage::resting) first.stage_ = Waiter::Stage::queued;
+  }
+  pump(name);
+} catch (const std::bad_alloc&) {
+  return;  // the first in line asks again by its own timer
+}
+
+void Lines::cancel_all() noexcept {
+  std::vector<std::shared_ptr<Waiter>> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, line] : lines_) {
+      all.insert(all.end(), line.queue.begin(), line.queue.end());
+      all.insert(all.end(), line.reserved.begin(), line.reserved.end());
+    }
+  }
+  // From the back: nobody moves up only to be cancelled next.
+  for (auto waiter = all.rbegin(); waiter != all.rend(); ++waiter) (*waiter)->cancel();
+}
+
+bool Lines::Before::operator()(const std::shared_ptr<Waiter>& a,
+                               const std::shared_ptr<Waiter>& b) const noexcept {
+  return a->rank_ != b->rank_ ? a->rank_ < b->rank_ : a->arrival_ < b->arrival_;
+}
+
+std::shared_ptr<Waiter> Lines::next_to_ask(Line& line) noexcept {
+  for (const std::shared_ptr<Waiter>& waiter : line.queue) {
+    switch (waiter->stage_) {
+      case Waiter::Stage::queued:
+        return line.asking == 0 || (line.open && line.asking < most_asking) ? waiter : nullptr;
+      case Waiter::Stage::asking:
+        if (!line.open) return nullptr;
+        break;
+      default:
+        return nullptr;  // refused: nobody asks before it does
+    }
+  }
+  return nullptr;
+}
+
+/// One caller at a time asks for a line: a store that answers at once would else call itself for
+/// each in the line.
+void Lines::pump(const std::string& key) noexcept {
+  std::unique_lock lock(mutex_);
+  const auto found = lines_.find(key);
+  if (found == lines_.end()) return;
+  Line& line = found->second;
+  line.again = true;
+  if (line.pumping) return;
+  line.pumping = true;
+  while (line.again) {
+    line.again = false;
+    while (const std::shared_ptr<Waiter> next = next_to_ask(line)) {
+      next->stage_ = Waiter::Stage::asking;
+      ++line.asking;
+      lock.unlock();
+      next->send();
+      lock.lock();
+    }
+  }
+  line.pumping = false;
+  if (line.queue.empty() && line.reserved.empty()) lines_.erase(found);
+}
+
+}  // namespace sluice::detail

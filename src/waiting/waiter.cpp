@@ -1,0 +1,230 @@
+// The steps of one call that waits.
+#include <algorithm>
+
+#include "sluice/waiting/lines.hpp"
+
+namespace sluice::detail {
+
+void Waiter::start() noexcept {
+  std::shared_ptr<Waiter> dropped;
+  Turn turn;
+  Turn dropped_turn;
+  try {
+    const std::lock_guard lock(terms_.lines->mutex_);
+    const LineOptions& options = terms_.lines->options_;
+    arrival_ = terms_.lines->arrivals_++;
+    const Time now = terms_.clock.now();
+    rank_ = to_word(now) - terms_.priority * options.aging.count();
+    line_ = &terms_.lines->lines_[terms_.key];
+    if (line_->queue.size() + line_->reserved.size() >= options.most) dropped = victim();
+    if (dropped.get() == this) {
+      turn = end(Errc::too_many_waiters);
+    } else {
+      line_->queue.insert(shared_from_this());
+      stage_ = Stage::queued;
+      turn.timer = true;
+      if (dropped) {
+        dropped_turn = dropped->stage_ == Stage::reserved ? dropped->take_back()
+                                                          : dropped->end(Errc::too_many_waiters);
+      }
+      const Span rest = rest_before();
+      const bool too_late = rest > Span{0} && rest > terms_.deadline - now;
+      if (!terms_.freed_early && too_late) turn = end_refused(rest);
+    }
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(terms_.lines->mutex_);
+    turn = end(std::make_error_code(std::errc::not_enough_memory));
+  }
+  if (dropped && dropped.get() != this) dropped->run(dropped_turn);
+  run(turn);
+}
+
+/// Who goes when there are too many. Who asks at this moment stays: the answer may be a grant.
+std::shared_ptr<Waiter> Waiter::victim() noexcept {
+  if (terms_.lines->options_.overflow == Overflow::refuse_newest) return shared_from_this();
+  std::shared_ptr<Waiter> oldest;
+  for (const Lines::Set* const set : {&line_->queue, &line_->reserved}) {
+    for (const std::shared_ptr<Waiter>& waiter : *set) {
+      if (waiter->stage_ == Stage::asking) continue;
+      if (!oldest || waiter->arrival_ < oldest->arrival_) oldest = waiter;
+    }
+  }
+  return oldest ? oldest : shared_from_this();
+}
+
+/// How long the first in line rests yet, if it stands before this one.
+Span Waiter::rest_before() const noexcept {
+  const Waiter& first = **line_->queue.begin();
+  if (&first == this || first.stage_ != Stage::resting) return Span{0};
+  return std::max(Span{0}, first.until_ - terms_.clock.now());
+}
+
+void Waiter::on_time() noexcept {
+  Turn turn;
+  {
+    const std::lock_guard lock(terms_.lines->mutex_);
+    const Time now = terms_.clock.now();
+    if (stage_ == Stage::reserved && now >= until_) {
+      turn = end({});
+    } else if (stage_ == Stage::resting && now >= until_) {
+      stage_ = Stage::queued;
+      until_ = Time::max();
+    } else if (stage_ == Stage::queued && now >= terms_.deadline) {
+      turn = end_refused(rest_before());
+    }
+  }
+  run(turn);
+}
+
+void Waiter::cancel() noexcept {
+  Turn turn;
+  {
+    const std::lock_guard lock(terms_.lines->mutex_);
+    cancelled_ = true;
+    if (stage_ == Stage::queued || stage_ == Stage::resting) {
+      turn = end(Errc::cancelled);
+    } else if (stage_ == Stage::reserved) {
+      turn = take_back();
+    }
+  }
+  run(turn);
+}
+
+Time Waiter::timer() const {
+  const std::lock_guard lock(terms_.lines->mutex_);
+  switch (stage_) {
+    case Stage::queued:
+      return terms_.deadline;
+    case Stage::resting:
+    case Stage::reserved:
+      return until_;
+    default:
+      return Time::max();
+  }
+}
+
+bool Waiter::is_under_way() const {
+  const std::lock_guard lock(terms_.lines->mutex_);
+  return stage_ == Stage::asking || stage_ == Stage::returning;
+}
+
+void Waiter::send() noexcept {
+  timer_changed();
+  Span max_wait{0};
+  {
+    const std::lock_guard lock(terms_.lines->mutex_);
+    const Span left = std::max(Span{0}, terms_.deadline - terms_.clock.now());
+    max_wait = std::min({left, terms_.reach, terms_.lines->options_.horizon});
+    asked_for_ = max_wait;
+    self_ = shared_from_this();
+  }
+  ask(max_wait, Completion(&Waiter::answered, this));
+}
+
+void Waiter::answered(void* self, const Outcome& outcome) noexcept {
+  Waiter& waiter = *static_cast<Waiter*>(self);
+  Decision decision;
+  std::error_code error = outcome.error;
+  try {
+    if (!error) decision = waiter.read(outcome);
+  } catch (const std::bad_alloc&) {
+    error = std::make_error_code(std::errc::not_enough_memory);
+  }
+  Turn turn;
+  std::shared_ptr<Waiter> alive;
+  {
+    const std::lock_guard lock(waiter.terms_.lines->mutex_);
+    alive = std::move(waiter.self_);
+    --waiter.line_->asking;
+    turn = waiter.settle(error, decision);
+  }
+  waiter.run(turn);
+}
+
+Waiter::Turn Waiter::settle(std::error_code error, const Decision& decision) noexcept {
+  if (error) {
+    const bool harmless = cancelled_ && error == Failure::not_executed;
+    return end(harmless ? make_error_code(Errc::cancelled) : error);
+  }
+  line_->open = decision.allowed;
+  if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
+  if (cancelled_) return take_back();
+  if (decision.retry_after <= Span{0}) return end({});
+  // Counted from now, and not from the store's instant: never before the grant's time.
+  until_ = terms_.clock.now() + decision.retry_after;
+  stage_ = Stage::reserved;
+  line_->reserved.insert(line_->queue.extract(shared_from_this()));
+  return {.timer = true};
+}
+
+/// To be asked again in time, or over.
+Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
+  const Time now = terms_.clock.now();
+  const Span hint = std::max(Span{1}, decision.retry_after);
+  refusal_ = decision;
+  const Span left = terms_.deadline - now;
+  if (left <= Span{0} || (!terms_.freed_early && hint + asked_for_ > left)) {
+    return end_refused(hint + asked_for_);
+  }
+  if (line_->queue.begin()->get() != this) {
+    stage_ = Stage::queued;  // asks again when it is the first
+    return {.timer = true};
+  }
+  stage_ = Stage::resting;
+  until_ = now + hint;
+  if (terms_.freed_early) {
+    until_ = std::min({until_, now + terms_.lines->options_.recheck, terms_.deadline});
+  }
+  return {.timer = true};
+}
+
+/// It is over: the caller runs finished().
+Waiter::Turn Waiter::end(std::error_code error) noexcept {
+  leave();
+  stage_ = Stage::done;
+  return {.finish = true, .error = error};
+}
+
+Waiter::Turn Waiter::end_refused(Span wait) noexcept {
+  refusal_.allowed = false;
+  refusal_.retry_after = std::max(Span{1}, wait);
+  if (refusal_.at == Time{}) refusal_.at = terms_.clock.now();
+  return end({});
+}
+
+Waiter::Turn Waiter::take_back() noexcept {
+  leave();
+  stage_ = Stage::returning;
+  self_ = shared_from_this();
+  return {.give_back = true};
+}
+
+void Waiter::leave() noexcept {
+  if (line_ == nullptr) return;
+  const auto self = shared_from_this();
+  line_->queue.erase(self);
+  line_->reserved.erase(self);
+  line_ = nullptr;
+}
+
+void Waiter::returned(void* self, const Outcome&) noexcept {
+  Waiter& waiter = *static_cast<Waiter*>(self);
+  Turn turn;
+  std::shared_ptr<Waiter> alive;
+  {
+    const std::lock_guard lock(waiter.terms_.lines->mutex_);
+    alive = std::move(waiter.self_);
+    turn = waiter.end(waiter.cancelled_ ? Errc::cancelled : Errc::too_many_waiters);
+  }
+  waiter.run(turn);
+}
+
+void Waiter::run(const Turn& turn) noexcept {
+  const std::shared_ptr<Waiter> alive = shared_from_this();
+  if (turn.give_back) give_back(Completion(&Waiter::returned, this));
+  if (turn.timer) timer_changed();
+  if (turn.finish) finished(turn.error);
+  terms_.lines->pump(terms_.key);
+}
+
+}  // namespace sluice::detail

@@ -1,0 +1,216 @@
+// acquire() on every store, in virtual time: when it is granted, and when it is refused at once.
+#include <array>
+#include <thread>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a token bucket is waited for to the tick, on every store", "[waiting]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const VirtualClock::AutoAdvance moving(clock);
+    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
+    const Time start = clock.now();
+    for (int i = 0; i < 5; ++i) CHECK(bucket.acquire("a", 1, 0s));
+    CHECK(clock.now() == start);
+    for (int i = 1; i <= 20; ++i) {
+      const Reservation grant = bucket.acquire("a", 1, 10s);
+      REQUIRE(grant);
+      CHECK(grant.granted == 1);
+      CHECK(grant.at() == clock.now());
+      CHECK(clock.now() == start + i * 100ms);
+    }
+  });
+}
+
+TEST_CASE("a wait that cannot succeed by its deadline is refused at once, with the hint",
+          "[waiting]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const VirtualClock::AutoAdvance moving(clock);
+    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
+    REQUIRE(bucket.acquire("a", 5, 0s));
+    const Time start = clock.now();
+    const Reservation refused = bucket.acquire("a", 5, 500ms - 1us);
+    CHECK_FALSE(refused);
+    CHECK(refused.decision.retry_after == 500ms);
+    CHECK(clock.now() == start);
+    CHECK(bucket.acquire("a", 5, 500ms));
+    CHECK(clock.now() == start + 500ms);
+    CHECK(bucket.waiting("a") == 0);
+  });
+}
+
+TEST_CASE("with a deadline in the past, what needs no waiting is granted", "[waiting]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const VirtualClock::AutoAdvance moving(clock);
+    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(1));
+    const Time start = clock.now();
+    CHECK(bucket.acquire("a", 1, start - 24h));
+    const Reservation refused = bucket.acquire("a", 1, start - 24h);
+    CHECK_FALSE(refused);
+    CHECK(refused.decision.retry_after == 100ms);
+    CHECK_FALSE(bucket.acquire("a", 1, -5s));
+    CHECK(clock.now() == start);
+  });
+}
+
+TEST_CASE("an infinite deadline waits beyond what can be reserved", "[waiting]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const VirtualClock::AutoAdvance moving(clock);
+    const TokenBucket bucket(store, "b", Quota::per_second(1).burst(200));
+    CHECK(bucket.longest() == 1min);
+    REQUIRE(bucket.acquire("a", 200, 0s));
+    const Time start = clock.now();
+    CHECK(bucket.acquire("a", 150, Deadline::never()));
+    CHECK(clock.now() == start + 150s);
+    const Reservation refused = bucket.acquire("a", 200, 200s - 1us);
+    CHECK_FALSE(refused);
+    CHECK(refused.decision.retry_after == 200s);
+    CHECK(bucket.acquire("a", 200, 200s));
+    CHECK(clock.now() == start + 350s);
+  });
+}
+
+TEST_CASE("a cost that can never be granted is an error, not a wait", "[waiting]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
+    std::error_code error;
+    CHECK_FALSE(bucket.acquire("a", 6, Deadline::never(), {}, error));
+    CHECK(error == Errc::cost_exceeds_capacity);
+    CHECK_FALSE(bucket.acquire("a", -1, Deadline::never(), {}, error));
+    CHECK(error == Errc::invalid_cost);
+    CHECK_FALSE(bucket.acquire("", 1, Deadline::never(), {}, error));
+    CHECK(error == Errc::invalid_key);
+    CHECK_FALSE(bucket.acquire("a", 1, 1s, {.priority = 1001}, error));
+    CHECK(error == Errc::invalid_argument);
+    CHECK_THROWS_AS(bucket.acquire("a", 6, 1s), std::system_error);
+    CHECK(bucket.acquire("a", 5, 1s, {}, error));
+    CHECK_FALSE(error);
+  });
+}
+
+TEST_CASE("sliding windows, slot locks, fixed windows and gates are waited for to the tick",
+          "[waiting]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const VirtualClock::AutoAdvance moving(clock);
+    const Time start = clock.now();
+    const SlidingWindows windows(store, "w", {{2, 5s}, {3, 60s}});
+    for (const Span at : {0s, 0s, 5s, 60s, 60s, 65s}) {
+      const WindowsReservation grant = windows.acquire("a", 1, 1h);
+      REQUIRE(grant);
+      CHECK(grant.units == 1);
+      CHECK(clock.now() == start + at);
+    }
+    CHECK_FALSE(windows.acquire("a", 1, 1s));
+    const Time second = clock.now();
+    const SlotLock slots(store, "s", 2s);
+    for (int i = 0; i < 5; ++i) {
+      const SlotPermit permit = slots.acquire("a", 1min);
+      REQUIRE(permit);
+      CHECK(permit.valid_at(clock.now()));
+      CHECK(clock.now() == second + i * 2s);
+    }
+    const Time third = clock.now();
+    const FixedWindow minutes(store, "f", 3, Calendar::every(1min));
+    for (int i = 0; i < 7; ++i) REQUIRE(minutes.acquire("a", 1, 10min));
+    CHECK(clock.now() > third + 1min);
+    CHECK(clock.now().time_since_epoch() % 1min == 0us);
+    const Time fourth = clock.now();
+    const Gates gates(store, "g", {"account"}, {.ramp = 1s, .spacing = 100ms});
+    const std::array scopes{gates.scope("account", "7")};
+    CHECK(gates.acquire(scopes, 0s));
+    gates.close(scopes[0], 30s);
+    CHECK_FALSE(gates.acquire(scopes, 29s));
+    for (int i = 0; i < 4; ++i) {
+      CHECK(gates.acquire(scopes, 1min));
+      CHECK(clock.now() == fourth + 30s + i * 100ms);
+    }
+  });
+}
+
+TEST_CASE("a place that is given back goes to who waits, at once", "[waiting][leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 30s});
+    const Time start = clock.now();
+    Lease first = jobs.try_acquire("a");
+    const Lease second = jobs.try_acquire("a");
+    REQUIRE(second);
+    Lease third;
+    std::thread waiting([&] { third = jobs.acquire("a", 1, 10s); });
+    while (jobs.waiting("a") == 0) std::this_thread::yield();
+    REQUIRE(first.release());
+    waiting.join();
+    CHECK(third);
+    CHECK(third.fence() > second.fence());
+    CHECK(clock.now() == start);
+  });
+}
+
+TEST_CASE("a place whose holder is silent is waited for until its lease ends",
+          "[waiting][leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const VirtualClock::AutoAdvance moving(clock);
+    const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 30s});
+    const Time start = clock.now();
+    const Lease silent = jobs.try_acquire("a");
+    REQUIRE(silent);
+    CHECK_FALSE(jobs.acquire("a", 1, 29s));
+    CHECK(clock.now() == start + 29s);
+    CHECK(jobs.acquire("a", 1, 1min));
+    CHECK(clock.now() == start + 30s);
+  });
+}
+
+TEST_CASE("on a store that must not block, acquire is an error", "[waiting]") {
+  struct Remote final : Store {
+    explicit Remote(Store& store) : inner(store) {}
+    void execute(const Plan& plan, Completion done) noexcept override {
+      inner.execute(plan, std::move(done));
+    }
+    Clock& clock() noexcept override { return inner.clock(); }
+    [[nodiscard]] bool may_block() const noexcept override { return false; }
+    Store& inner;
+  };
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  Remote store(*inner);
+  const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
+  std::error_code error;
+  CHECK_FALSE(bucket.acquire("a", 1, 1s, {}, error));
+  CHECK(error == Errc::would_deadlock);
+}
+
+TEST_CASE("a clock that is stepped by a day changes what is waited for, not how", "[waiting]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(1));
+  const auto wait_through = [&](Span step) {
+    REQUIRE(bucket.acquire("a", 1, 0s));
+    const Time start = clock.now();
+    std::atomic<bool> over{false};
+    Reservation grant;
+    std::thread waiting([&] {
+      grant = bucket.acquire("a", 1, Deadline::never());
+      over = true;
+    });
+    while (clock.alarms() == 0) std::this_thread::yield();
+    clock.advance(step);
+    if (step < 0s) {
+      CHECK_FALSE(over);
+      CHECK(clock.alarms() == 1);  // until the clock shows the grant's time again
+      clock.set(start + 1s);
+    }
+    waiting.join();
+    CHECK(grant);
+    CHECK(grant.at() == start + 1s);
+    bucket.reset("a");
+  };
+  wait_through(24h);
+  wait_through(-24h);
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,179 @@
+// Fairness of waiting: many equal workers for an hour, in virtual time.
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Counting final : Store {
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++operations;
+    inner->execute(plan, std::move(done));
+  }
+  Clock& clock() noexcept override { return time; }
+
+  VirtualClock time;
+  std::unique_ptr<Store> inner = make_virtual_store(time);
+  std::uint64_t operations = 0;
+};
+
+/// Jain's index: 1 if all have the same, 1/n if one has all.
+double jain(const std::vector<double>& shares) {
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  const double squares = std::inner_product(shares.begin(), shares.end(), shares.begin(), 0.0);
+  return sum * sum / (static_cast<double>(shares.size()) * squares);
+}
+
+struct Report {
+  double fairness;
+  double operations_per_wait;
+  double grants;
+};
+
+/// Workers that wait, work and wait again, for an hour.
+template <class L>
+class Fleet {
+ public:
+  using Request = typename L::Waiting::Request;
+
+  Fleet(Counting& store, const L& limiter, std::size_t workers, std::function<Request()> request)
+      : store_(store), limiter_(limiter), request_(std::move(request)), workers_(workers) {}
+
+  /// `work`: how long a worker keeps its grant.
+  Report run(Span work) {
+    const Time end = store_.time.now() + 1h;
+    for (Worker& worker : workers_) {
+      worker.fleet = this;
+      worker.work = work;
+      idle_.push_back(&worker);
+    }
+    while (store_.time.now() <= end) {
+      for (Worker* worker : std::exchange(idle_, {})) start(*worker);
+      if (idle_.empty() && !store_.time.advance_to_next()) break;
+    }
+    limiter_.cancel_waits();
+    std::vector<double> grants;
+    for (Worker& worker : workers_) {
+      store_.time.cancel_alarm(worker.alarm);
+      grants.push_back(worker.grants);
+    }
+    const double total = std::accumulate(grants.begin(), grants.end(), 0.0);
+    return {jain(grants), static_cast<double>(operations_) / static_cast<double>(waits_), total};
+  }
+
+ private:
+  struct Worker {
+    Fleet* fleet = nullptr;
+    Span work{0};
+    double grants = 0;
+    std::optional<typename L::Waiting::Grant> grant{};
+    std::shared_ptr<Probe<L>> waiting{};
+    Alarm alarm{[](void* self) noexcept { static_cast<Worker*>(self)->end(); }, this};
+
+    void begin(typename L::Waiting::Grant given) {
+      grants += 1;
+      grant.emplace(std::move(given));
+      if (work == Span{0}) return end();
+      fleet->store_.time.set_alarm(alarm, fleet->store_.time.now() + work);
+    }
+    void end() noexcept {
+      grant.reset();
+      fleet->idle_.push_back(this);
+    }
+  };
+
+  void start(Worker& worker) {
+    ++waits_;
+    worker.waiting = wait_for(limiter_, request_(), Deadline::never(),
+                              [this, &worker](std::error_code error, auto grant) {
+                                if (error || !grant) return;
+                                worker.begin(std::move(grant));
+                              });
+    operations_ = store_.operations;
+  }
+
+  Counting& store_;
+  const L& limiter_;
+  std::function<Request()> request_;
+  std::vector<Worker> workers_;
+  std::vector<Worker*> idle_;
+  std::uint64_t waits_ = 0;
+  std::uint64_t operations_ = 0;
+};
+
+template <class L>
+Report run(Counting& store, const L& limiter, Span work,
+           std::function<typename L::Waiting::Request()> request) {
+  return Fleet<L>(store, limiter, 2'000, std::move(request)).run(work);
+}
+
+}  // namespace
+
+TEST_CASE("2,000 workers share a slot lock equally, at one store operation a wait",
+          "[waiting][fairness]") {
+  Counting store;
+  const SlotLock lock(store, "l", 100ms);
+  const Report report = run(store, lock, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  CHECK(report.fairness >= 0.999);
+  CHECK(report.operations_per_wait == 1);
+  CHECK(report.grants >= 36'000 * 0.9999);
+  CHECK(report.grants <= 36'002);
+}
+
+TEST_CASE("2,000 workers share a token bucket equally, also beyond what it can reserve",
+          "[waiting][fairness]") {
+  Counting store;
+  const TokenBucket bucket(store, "b", Quota::per_second(10).burst(1));
+  const Report report = run(store, bucket, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  CHECK(report.fairness >= 0.999);
+  CHECK(report.operations_per_wait <= 2);
+  CHECK(report.grants >= 36'000 * 0.9999);
+  CHECK(report.grants <= 36'002);
+}
+
+TEST_CASE("2,000 workers share exact windows equally, at one store operation a wait",
+          "[waiting][fairness]") {
+  Counting store;
+  const SlidingWindows windows(store, "w", {{50, 5s}, {600, 60s}});
+  const Report report = run(store, windows, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  CHECK(report.fairness >= 0.999);
+  CHECK(report.operations_per_wait == 1);
+  CHECK(report.grants >= 36'000 * 0.9999);
+  CHECK(report.grants <= 36'600);
+}
+
+TEST_CASE("2,000 workers share a fixed window equally, at two store operations a wait",
+          "[waiting][fairness]") {
+  Counting store;
+  const FixedWindow limit(store, "f", 600, Calendar::every(1min));
+  const Report report = run(store, limit, 0s, [] { return detail::KeyedRequest{"a", 1}; });
+  CHECK(report.fairness >= 0.999);
+  CHECK(report.operations_per_wait <= 2);
+  CHECK(report.grants >= 36'000 * 0.9999);
+}
+
+TEST_CASE("2,000 workers share 20 places equally, and no place is ever free",
+          "[waiting][fairness][leases]") {
+  Counting store;
+  const ConcurrencyLimiter jobs(store, "jobs", 20, {.ttl = 10s});
+  SeededRng rng(1);
+  const Report report = run(store, jobs, 2s, [&] {
+    return ConcurrencyLimiter::Waiting::Request{"a", 1, LeaseId::draw(rng)};
+  });
+  CHECK(report.fairness >= 0.999);
+  // Asking, perhaps being refused, and giving back.
+  CHECK(report.operations_per_wait <= 3);
+  CHECK(report.grants >= 36'000 * 0.9999);
+  CHECK(report.grants <= 36'020);
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,356 @@
+// Lines: order, priorities, bounds, cancelling at every point; and that each wait ends once.
+#include <map>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A virtual store that counts.
+struct CountingStore final : Store {
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++operations;
+    inner->execute(plan, std::move(done));
+  }
+  Clock& clock() noexcept override { return time; }
+
+  VirtualClock time;
+  std::unique_ptr<Store> inner = make_virtual_store(time);
+  int operations = 0;
+};
+
+/// A virtual store at the end of a long wire: plans are decided when answer_all() is called.
+struct HoldingStore final : Store {
+  void execute(const Plan& plan, Completion done) noexcept override {
+    held.emplace_back(OwnedPlan(plan), std::move(done));
+  }
+  Clock& clock() noexcept override { return time; }
+  void answer_all() {
+    for (auto now = std::exchange(held, {}); auto& [plan, done] : now) {
+      inner->execute(plan.view(), std::move(done));
+    }
+  }
+
+  VirtualClock time;
+  std::unique_ptr<Store> inner = make_virtual_store(time);
+  std::vector<std::pair<OwnedPlan, Completion>> held;
+};
+
+/// Who was granted, and when.
+struct Log {
+  explicit Log(VirtualClock& clock) : time(clock), start(clock.now()) {}
+  template <class Grant = Reservation>
+  auto note(int name) {
+    return [this, name](std::error_code error, const Grant& grant) {
+      ++ends[name];
+      if (error) {
+        errors[name] = error;
+      } else if (grant) {
+        granted.emplace_back(name, time.now() - start);
+      } else {
+        refused.emplace_back(name, time.now() - start);
+      }
+    };
+  }
+  VirtualClock& time;
+  Time start;
+  std::vector<std::pair<int, Span>> granted;
+  std::vector<std::pair<int, Span>> refused;
+  std::map<int, std::error_code> errors;
+  std::map<int, int> ends;
+};
+
+using Grants = std::vector<std::pair<int, Span>>;
+
+}  // namespace
+
+TEST_CASE("first come, first served, with one store operation a grant where it can be reserved",
+          "[waiting][line]") {
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  Log log(store.time);
+  for (int i = 0; i < 30; ++i) wait_for(bucket, {"a", 1}, 1min, log.note(i));
+  CHECK(bucket.waiting("a") == 29);
+  store.time.advance(1h);
+  Grants expected;
+  for (int i = 0; i < 30; ++i) expected.emplace_back(i, i * 1s);
+  CHECK(log.granted == expected);
+  CHECK(store.operations == 30);
+  CHECK(bucket.waiting("a") == 0);
+}
+
+TEST_CASE("more waiters than can reserve wait in line, at two operations a grant at most",
+          "[waiting][line]") {
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  REQUIRE(bucket.longest() == 1min);
+  Log log(store.time);
+  constexpr int waiters = 500;
+  std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
+  for (int i = 0; i < waiters; ++i) {
+    all.push_back(wait_for(bucket, {"a", 1}, Deadline::never(), log.note(i)));
+  }
+  store.time.advance(1h);
+  Grants expected;
+  for (int i = 0; i < waiters; ++i) expected.emplace_back(i, i * 1s);
+  CHECK(log.granted == expected);
+  CHECK(store.operations <= 2 * waiters);
+}
+
+TEST_CASE("limiters that cannot reserve are waited for in order, two operations a grant",
+          "[waiting][line]") {
+  CountingStore store;
+  const FixedWindow limit(store, "f", 10, Calendar::every(1min));
+  Log log(store.time);
+  std::vector<std::shared_ptr<Probe<FixedWindow>>> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(wait_for(limit, {"a", 1}, 1h, log.note<Decision>(i)));
+  }
+  store.time.advance(1h);
+  REQUIRE(log.granted.size() == 100);
+  for (int i = 0; i < 100; ++i) {
+    CHECK(log.granted[static_cast<std::size_t>(i)].first == i);
+    CHECK(log.granted[static_cast<std::size_t>(i)].second == i / 10 * 1min);
+  }
+  CHECK(store.operations <= 200);
+}
+
+TEST_CASE("a big request is not starved by small ones behind it", "[waiting][line]") {
+  CountingStore store;
+  const SlidingCounter limit(store, "c", {10, 10s});
+  Log log(store.time);
+  std::vector<std::shared_ptr<Probe<SlidingCounter>>> all;
+  for (int i = 0; i < 10; ++i) {
+    all.push_back(wait_for(limit, {"a", 1}, 1h, log.note<Decision>(i)));
+  }
+  all.push_back(wait_for(limit, {"a", 10}, 1h, log.note<Decision>(100)));
+  for (int i = 101; i < 120; ++i) {
+    all.push_back(wait_for(limit, {"a", 1}, 1h, log.note<Decision>(i)));
+    store.time.advance(100ms);
+  }
+  store.time.advance(10min);
+  REQUIRE(log.granted.size() == 30);
+  CHECK(log.granted[10].first == 100);
+}
+
+TEST_CASE("who cannot make its deadline behind others is refused when that is known",
+          "[waiting][line]") {
+  CountingStore store;
+  const FixedWindow limit(store, "f", 1, Calendar::every(1min));
+  Log log(store.time);
+  auto first = wait_for(limit, {"a", 1}, 1h, log.note<Decision>(0));
+  auto second = wait_for(limit, {"a", 1}, 1h, log.note<Decision>(1));
+  auto third = wait_for(limit, {"a", 1}, 59s, log.note<Decision>(2));
+  CHECK(log.refused == Grants{{2, 0s}});
+  auto fourth = wait_for(limit, {"a", 1}, 90s, log.note<Decision>(3));
+  CHECK(log.refused.size() == 1);
+  store.time.advance(1h);
+  CHECK(log.granted == Grants{{0, 0s}, {1, 1min}});
+  // Refused when the one before it had its grant, and the next was too late.
+  CHECK(log.refused == Grants{{2, 0s}, {3, 1min}});
+}
+
+TEST_CASE("a higher priority comes first, and waiting raises the rest", "[waiting][line]") {
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  bucket.set_line({.aging = 10s, .horizon = 0s});
+  Log log(store.time);
+  std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
+  all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(0)));  // takes the token
+  for (int i = 1; i <= 5; ++i) all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(i)));
+  all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(10), 1));
+  all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(11), 1));
+  store.time.advance(2500ms);
+  CHECK(log.granted == Grants{{0, 0s}, {10, 1s}, {11, 2s}});
+  // Comes 10.5 s after the others have: one priority is worth 10 s, so it stands behind them.
+  all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(6)));
+  store.time.advance(8s);
+  all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(12), 1));
+  store.time.advance(1h);
+  const Grants expected{{0, 0s}, {10, 1s}, {11, 2s}, {1, 3s}, {2, 4s},
+                        {3, 5s}, {4, 6s},  {5, 7s},  {6, 8s}, {12, 10500ms}};
+  CHECK(log.granted == expected);
+}
+
+TEST_CASE("a stream of high priority does not starve a low one for ever", "[waiting][line]") {
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  bucket.set_line({.aging = 2s, .horizon = 0s});
+  Log log(store.time);
+  std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
+  all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(0)));
+  all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(1)));
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(100 + i), 5));
+    store.time.advance(500ms);
+  }
+  store.time.advance(1h);
+  const auto low = std::ranges::find(log.granted, 1, &std::pair<int, Span>::first);
+  REQUIRE(low != log.granted.end());
+  // Five priorities are worth 10 s: 20 of the stream have come by then, and stand before it.
+  CHECK(low->second == 21s);
+}
+
+TEST_CASE("a full line refuses the newest, or drops the oldest", "[waiting][line]") {
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  Log log(store.time);
+  bucket.set_line({.most = 3});
+  std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
+  for (int i = 0; i < 6; ++i) all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(i)));
+  CHECK(log.errors.size() == 2);
+  CHECK(log.errors[4] == Errc::too_many_waiters);
+  CHECK(log.errors[5] == Errc::too_many_waiters);
+  store.time.advance(1h);
+  CHECK(log.granted == Grants{{0, 0s}, {1, 1s}, {2, 2s}, {3, 3s}});
+
+  CountingStore other;
+  const FixedWindow limit(other, "f", 1, Calendar::every(1min));
+  limit.set_line({.most = 3, .overflow = Overflow::drop_oldest});
+  Log dropping(other.time);
+  std::vector<std::shared_ptr<Probe<FixedWindow>>> more;
+  for (int i = 0; i < 6; ++i) {
+    more.push_back(wait_for(limit, {"a", 1}, 1h, dropping.note<Decision>(i)));
+  }
+  CHECK(dropping.errors.size() == 2);
+  CHECK(dropping.errors[1] == Errc::too_many_waiters);
+  CHECK(dropping.errors[2] == Errc::too_many_waiters);
+  other.time.advance(1h);
+  CHECK(dropping.granted == Grants{{0, 0s}, {3, 1min}, {4, 2min}, {5, 3min}});
+}
+
+TEST_CASE("dropping one that has reserved gives its grant back", "[waiting][line]") {
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  bucket.set_line({.most = 1, .overflow = Overflow::drop_oldest});
+  Log log(store.time);
+  std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
+  for (int i = 0; i < 3; ++i) all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(i)));
+  CHECK(log.errors[1] == Errc::too_many_waiters);
+  store.time.advance(1h);
+  REQUIRE(log.granted.size() == 2);
+  CHECK(log.granted[1].first == 2);
+}
+
+TEST_CASE("options out of range are refused with what is allowed", "[waiting][line]") {
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1));
+  CHECK_THROWS_WITH(bucket.set_line({.most = 0}), "LineOptions::most must be 1 or more, got 0");
+  CHECK_THROWS_WITH(bucket.set_line({.aging = 0s}),
+                    "LineOptions::aging must be 1 us to 86400000000 us, got 0 us");
+  CHECK_THROWS_WITH(bucket.set_line({.horizon = -1us}),
+                    "LineOptions::horizon must be 0 us or more, got -1 us");
+  CHECK_THROWS_WITH(bucket.set_line({.recheck = 999us}),
+                    "LineOptions::recheck must be 1000 us or more, got 999 us");
+  CHECK(bucket.line().most == 100'000);
+}
+
+TEST_CASE("a wait can be cancelled at every point, ends once, and blocks nobody behind it",
+          "[waiting][line]") {
+  // Points: queued, asking (before and after the answer), resting, reserved.
+  CountingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  Log log(store.time);
+  auto granted = wait_for(bucket, {"a", 1}, 1h, log.note(0));
+  granted->cancel();  // over already
+  auto reserved = wait_for(bucket, {"a", 1}, 1h, log.note(1));
+  reserved->cancel();
+  CHECK(log.errors[1] == Errc::cancelled);
+  auto next = wait_for(bucket, {"a", 1}, 1h, log.note(2));  // has the time that came back
+  store.time.advance(1s);
+  CHECK(log.granted == Grants{{0, 0s}, {2, 1s}});
+  reserved->cancel();
+  next->cancel();
+
+  const FixedWindow limit(store, "f", 1, Calendar::every(1min));
+  Log minutes(store.time);
+  std::vector<std::shared_ptr<Probe<FixedWindow>>> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(wait_for(limit, {"a", 1}, 1h, minutes.note<Decision>(i)));
+  }
+  all[2]->cancel();  // queued
+  all[1]->cancel();  // resting, first in line
+  store.time.advance(1min);
+  REQUIRE(minutes.granted.size() == 2);
+  CHECK(minutes.granted[1].first == 3);
+  for (const auto& [name, times] : minutes.ends) CHECK(times == 1);
+  for (const auto& [name, times] : log.ends) CHECK(times == 1);
+}
+
+TEST_CASE("what is granted after a cancellation is given back", "[waiting][line]") {
+  HoldingStore store;
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  Log log(store.time);
+  auto probe = wait_for(bucket, {"a", 1}, 1h, log.note(0));
+  probe->cancel();
+  CHECK(log.ends.empty());  // the store has it
+  store.answer_all();
+  CHECK(log.ends.empty());  // it is being given back
+  store.answer_all();
+  CHECK(log.errors[0] == Errc::cancelled);
+  CHECK(log.ends[0] == 1);
+  auto next = wait_for(bucket, {"a", 1}, 1h, log.note(1));
+  store.answer_all();
+  CHECK(log.granted == Grants{{1, 0s}});
+}
+
+TEST_CASE("random waiters, cancelled at random, end once each, and no grant is lost",
+          "[waiting][line]") {
+  Random random("random waiters, cancelled at random, end once each, and no grant is lost");
+  CAPTURE(random.repeat());
+  CountingStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 5, {.ttl = 10s});
+  const std::size_t waiters = scaled(10'000, 1'000);
+  std::vector<std::shared_ptr<Probe<ConcurrencyLimiter>>> all;
+  std::vector<int> ends(waiters, 0);
+  std::vector<Lease> held;
+  std::size_t granted = 0;
+  std::size_t cancelled = 0;
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < waiters; ++i) {
+    const LeaseId id{random.next(), random.next()};
+    const Span within = random.below(4) == 0 ? Span{random.between(0, 20'000'000)} : Span{1h};
+    all.push_back(wait_for(jobs, {"a", 1, id}, within, [&, i](std::error_code error, Lease lease) {
+      ++ends[i];
+      if (error) {
+        ++cancelled;
+      } else if (lease) {
+        ++granted;
+        held.push_back(std::move(lease));
+      } else {
+        ++refused;
+      }
+    }));
+    const auto choice = random.below(8);
+    if (choice < 3 && !held.empty()) {
+      std::swap(held[random.below(held.size())], held.back());
+      Lease last = std::move(held.back());
+      held.pop_back();
+      last.release();
+    } else if (choice == 3) {
+      all[random.below(all.size())]->cancel();
+    } else if (choice == 4) {
+      store.time.advance(Span{random.between(0, 3'000'000)});
+      std::erase_if(held, [](const Lease& lease) { return lease.lost(); });
+    }
+    REQUIRE(jobs.peek("a").remaining >= 0);
+  }
+  while (jobs.waiting("a") > 0) {
+    std::vector<Lease> over = std::move(held);
+    held.clear();
+    over.clear();  // gives back
+    store.time.advance(1s);
+  }
+  CHECK(granted + cancelled + refused == waiters);
+  for (const int times : ends) REQUIRE(times == 1);
+  CHECK(granted > 0);
+  CHECK(cancelled > 0);
+}
+
+}  // namespace sluice::test
