@@ -77,9 +77,10 @@ class LimitHeaders {
   static constexpr std::size_t max_headers = 6;
   /// Policies that are told; more are left out.
   static constexpr std::size_t max_policies = 4;
-  /// An item of a list: three texts, escaped or in base64, three numbers, and what is between.
-  static constexpr std::size_t max_item_bytes = 3 * (2 * Text::capacity) + 3 * 20 + 24;
-  static constexpr std::size_t max_bytes = 2 * max_policies * max_item_bytes + 4 * 24;
+  /// An item of a list: three texts, of which escapes and base64 make up to twice as many bytes,
+  /// three numbers, and what is between.
+  static constexpr std::size_t max_item_bytes = 6 * Text::capacity + 84;
+  static constexpr std::size_t max_bytes = 2 * max_policies * max_item_bytes + 96;
 
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   /// The i-th header: a view of this object. REQUIRES: i < size().
