@@ -1,12 +1,13 @@
 # Lua scripts become C++ data: each script is a list of fragments joined in order, kept with its SHA1.
 #
 # Included, it defines sluice_embed_scripts(<target> FORMS "<form>: <fragment>..."...
-# RULES "<name> <id> <form>"...), which adds redis_scripts.cpp and the folder of redis_scripts.hpp to
+# RULES "<name> <id> <form> [<shared>]"...), which adds redis_scripts.cpp and the folder of redis_scripts.hpp to
 # the target and runs this file again as a script whenever a fragment changes.
 #
 # A rule is the file <name>.lua, which ends in the line that names KIND, ARGUMENTS and so on. It
 # becomes the script <name>: the fragments of its form, with the file in the place of RULE, and, in
-# the form quick, its short cut <name>_quick.lua in the place of QUICK. A form
+# the forms quick and brief, its short cut <name>_quick.lua in the place of QUICK. What several rules
+# are made of is the file <shared>.lua, which stands before each of them. A form
 # that holds RULES becomes one script of the form's name, with a function rule(id) in that place: it
 # answers KIND, ARGUMENTS, DETAILS, HEAD and decide of the rule, whose functions are made by that call only.
 # CELL_RULES leaves out the wide ones.
@@ -25,11 +26,14 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       list(APPEND fragments ${names})
     endforeach()
     foreach(row IN LISTS arg_RULES)
-      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|wide|quick)$")
-        message(FATAL_ERROR "expected \"name id form\", got \"${row}\"")
+      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|wide|quick|brief)( ([a-z_]+))?$")
+        message(FATAL_ERROR "expected \"name id form [shared]\", got \"${row}\"")
       endif()
       list(APPEND fragments "${CMAKE_MATCH_1}.lua")
-      if(CMAKE_MATCH_2 STREQUAL "quick")
+      if(CMAKE_MATCH_4)
+        list(APPEND fragments "${CMAKE_MATCH_4}.lua")
+      endif()
+      if(CMAKE_MATCH_2 STREQUAL "quick" OR CMAKE_MATCH_2 STREQUAL "brief")
         list(APPEND fragments "${CMAKE_MATCH_1}_quick.lua")
       endif()
     endforeach()
@@ -69,40 +73,55 @@ set(answer_of_lean "return KIND, ARGUMENTS, 0, nil, decide")
 set(answer_of_cell "return KIND, ARGUMENTS, DETAILS, nil, decide")
 set(answer_of_wide "return KIND, ARGUMENTS, DETAILS, HEAD, decide")
 set(answer_of_quick "${answer_of_wide}")
+set(answer_of_brief "${answer_of_wide}")
+
+# Reads the rule of a row into `text`, behind what it shares with others.
+function(read_rule row)
+  string(REGEX MATCH "^([a-z_]+) [0-9]+ [a-z]+( ([a-z_]+))?$" row "${row}")
+  set(name "${CMAKE_MATCH_1}")
+  set(before "")
+  if(CMAKE_MATCH_3)
+    file(READ "${LUA}/${CMAKE_MATCH_3}.lua" before)
+  endif()
+  file(READ "${LUA}/${name}.lua" text)
+  set(text "${before}${text}" PARENT_SCOPE)
+endfunction()
 
 function(append_rules file forms)
   file(APPEND "${file}" "local function rule(id)\n")
   set(word "if")
   foreach(row IN LISTS RULES)
-    string(REGEX MATCH "^([a-z_]+) ([0-9]+) ([a-z]+)$" row "${row}")
-    set(name "${CMAKE_MATCH_1}")
-    set(id "${CMAKE_MATCH_2}")
-    set(form "${CMAKE_MATCH_3}")
+    string(REGEX MATCH "^[a-z_]+ ([0-9]+) ([a-z]+)" start "${row}")
+    set(id "${CMAKE_MATCH_1}")
+    set(form "${CMAKE_MATCH_2}")
     if(NOT form IN_LIST forms)
       continue()
     endif()
-    file(READ "${LUA}/${name}.lua" text)
+    read_rule("${row}")
     file(APPEND "${file}" "${word} id == ${id} then\n" "${text}" "${answer_of_${form}}\n")
     set(word "elseif")
   endforeach()
   file(APPEND "${file}" "end\nend\n\n")
 endfunction()
 
-# Joins the fragments of `row`, the row of a form, to the script `name`.
-function(add_script name row)
+# Joins the fragments of `row`, the row of a form, to the script `name`, of that rule if it is one's. In
+# the form brief a request is one argument.
+function(add_script name row rule)
   string(REGEX REPLACE "^[a-z]+: " "" fragments "${row}")
   string(REPLACE " " ";" fragments "${fragments}")
   set(assembled "${OUTPUT}/${name}.lua")
   file(WRITE "${assembled}" "")
   foreach(fragment IN LISTS fragments)
     if(fragment STREQUAL "RULES")
-      append_rules("${assembled}" "lean;cell;wide;quick")
+      append_rules("${assembled}" "lean;cell;wide;quick;brief")
       continue()
     elseif(fragment STREQUAL "CELL_RULES")
       append_rules("${assembled}" "lean;cell")
       continue()
     elseif(fragment STREQUAL "RULE")
-      set(fragment "${name}.lua")
+      read_rule("${rule}")
+      file(APPEND "${assembled}" "${text}")
+      continue()
     elseif(fragment STREQUAL "QUICK")
       set(fragment "${name}_quick.lua")
     endif()
@@ -113,7 +132,12 @@ function(add_script name row)
   file(SIZE "${assembled}" size)
   file(READ "${assembled}" text)
   string(APPEND texts "constexpr char text_of_${name}[] = R\"lua(${text})lua\";\n")
-  string(APPEND rows "    {\"${name}\", {text_of_${name}, ${size}}, \"${sha1}\"},\n")
+  set(is_brief false)
+  if(row MATCHES "^brief:")
+    set(is_brief true)
+  endif()
+  string(APPEND rows
+    "    {\"${name}\", {text_of_${name}, ${size}}, \"${sha1}\", ${is_brief}},\n")
   math(EXPR count "${count} + 1")
   set(texts "${texts}" PARENT_SCOPE)
   set(rows "${rows}" PARENT_SCOPE)
@@ -124,12 +148,12 @@ foreach(form IN LISTS FORMS)
   string(REGEX MATCH "^[a-z]+" name "${form}")
   set(form_${name} "${form}")
   if(form MATCHES "RULES( |$)")
-    add_script("${name}" "${form}")
+    add_script("${name}" "${form}" "")
   endif()
 endforeach()
 foreach(rule IN LISTS RULES)
-  string(REGEX MATCH "^([a-z_]+) [0-9]+ ([a-z]+)$" rule "${rule}")
-  add_script("${CMAKE_MATCH_1}" "${form_${CMAKE_MATCH_2}}")
+  string(REGEX MATCH "^([a-z_]+) [0-9]+ ([a-z]+)" start "${rule}")
+  add_script("${CMAKE_MATCH_1}" "${form_${CMAKE_MATCH_2}}" "${rule}")
 endforeach()
 
 file(WRITE "${OUTPUT}/redis_scripts.hpp" "// Generated from backends/redis/lua: the scripts that the Redis store sends.
@@ -144,6 +168,7 @@ struct Script {
   std::string_view name;
   std::string_view text;
   std::string_view sha1;  // of the text, 40 lower-case hexadecimal digits
+  bool is_brief;          // a request is one argument, which ends in the time to live
 };
 
 extern const Script scripts[];

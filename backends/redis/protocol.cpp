@@ -1,4 +1,5 @@
-// Encoding and decoding. The layout is that of lua/step.lua, lua/wide_step.lua and lua/plan.lua.
+// Encoding and decoding. The layout is that of lua/step.lua, lua/wide_step.lua, lua/brief_end.lua
+// and lua/plan.lua.
 #include "protocol.hpp"
 
 #include <hiredis/hiredis.h>
@@ -60,10 +61,12 @@ std::size_t arguments_bytes(const Step& step) noexcept {
 
 /// How long the server keeps the state: until it means nothing, rounded up to milliseconds, and a
 /// second for a clock that is adjusted meanwhile.
+Word keep_ms(const Step& step) { return (step.operation->keep(step.args) + 999) / 1000 + 1000; }
+
 void append_keep(std::string& out, const Step& step) {
-  const Word keep_ms = (step.operation->keep(step.args) + 999) / 1000 + 1000;
   std::array<char, 20> digits;
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), keep_ms);
+  const auto [end, error] =
+      std::to_chars(digits.data(), digits.data() + digits.size(), keep_ms(step));
   append_bulk(out, {digits.data(), end});
 }
 
@@ -144,13 +147,15 @@ const Script* script_for(std::span<const Step> steps, bool once) noexcept {
 
 namespace {
 
-/// The arguments of the script of one step.
-void append_step(std::string& out, const Step& step, std::uint64_t nonce) {
-  append_header(out, '$', sizeof nonce + arguments_bytes(step));
+/// The arguments of the script of one step: two, or if the script is brief one, whose last word is
+/// the time to live.
+void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool is_brief) {
+  append_header(out, '$', sizeof nonce + arguments_bytes(step) + (is_brief ? sizeof(Word) : 0));
   append_word(out, nonce);
   append_arguments(out, step);
+  if (is_brief) append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
   out += "\r\n";
-  append_keep(out, step);
+  if (!is_brief) append_keep(out, step);
 }
 
 /// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
@@ -191,8 +196,9 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
     append_key(out, {steps[0].key.tag, {name.data(), name.size()}}, style, scratch);
   }
   if (steps.size() == 1 && !id) {
-    append_step(out, steps[0], nonce);
-    request.words = 3 + keys + 2;
+    const bool is_brief = request.script->is_brief;
+    append_step(out, steps[0], nonce, is_brief);
+    request.words = 3 + keys + (is_brief ? 1 : 2);
   } else {
     append_plan(out, steps, nonce, id.has_value());
     request.words = 3 + keys + 1 + 2 * steps.size();

@@ -98,17 +98,23 @@ class Log {
     return at < 0 ? at + head_.capacity : at;
   }
 
-  /// The oldest that `from` counts has left. As a rule that is all, so two are looked at first,
-  /// side by side.
+  /// The oldest that `from` counts has left. As a rule all have, or all but the newest, or one to
+  /// four: those are looked at side by side.
   [[nodiscard]] Place fewer(const Place& from, Word edge) const noexcept {
+    if (head_.newest <= edge) return {0, head_.newest, 0};
     const Word high = from.count - 1;  // this age has left
+    if (high == 1) return {1, from.first, head_.newest};
     const Word at = high > 0 && high <= head_.size ? slot(high - 1) : head_.capacity;
-    if (high < 2 || head_.capacity - at < 2) return fewer_by_run(from, edge);
-    const Word older = word(base() + at);
-    const Word newer = word(base() + at + 1);
-    if (older > edge) return {high, from.first, older};
-    if (newer > edge) return {high - 1, older, newer};
-    return fewer_by_run({high - 1, older, newer}, edge);
+    if (high < 2 || head_.capacity - at < 4) return fewer_by_run(from, edge);
+    const Word a = word(base() + at);
+    const Word b = word(base() + at + 1);
+    const Word c = word(base() + at + 2);
+    const Word d = word(base() + at + 3);
+    if (a > edge) return {high, from.first, a};
+    if (b > edge) return {high - 1, a, b};
+    if (c > edge && high > 2) return {high - 2, b, c};
+    if (d > edge && high > 3) return {high - 3, c, d};
+    return fewer_by_run(from, edge);
   }
 
   /// The same, with up to eight at once and then by halves.

@@ -31,7 +31,11 @@ std::vector<std::string> message(const Ask& ask, const std::string& sha, const s
   if (as_plan) parts.push_back(nonce);
   parts.push_back((as_plan ? std::string(1, static_cast<char>(ask.row->id)) : nonce) +
                   pack_step(*ask.row, ask.config.args, ask.config.table));
-  parts.push_back("1000000");
+  if (!as_plan && is_brief(script_name(*ask.row))) {
+    parts.back() += le64(1'000'000);
+  } else {
+    parts.push_back("1000000");
+  }
   return parts;
 }
 
@@ -60,7 +64,7 @@ std::string grow(Random& random, const Subject& subject, const Configuration& co
   return raw;
 }
 
-/// Makes one of the words behind the front wrong, or tears the last one.
+/// Makes a word wrong, of the front or behind it, or tears the last one.
 std::string spoil(Random& random, std::string raw, StateKind kind, std::size_t head) {
   if (raw.empty()) raw = encode(kind, {});
   const std::size_t least = 1 + 8 * (head + 1 + random.below(50));
@@ -70,8 +74,9 @@ std::string spoil(Random& random, std::string raw, StateKind kind, std::size_t h
     return raw;
   }
   const std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
-  const std::size_t at = 1 + 8 * (head + random.below(raw.size() / 8 - head));
-  return raw.replace(at, 8, le64(wrong[random.below(wrong.size())]));
+  const std::size_t word =
+      random.one_in(2) ? random.below(head) : head + random.below(raw.size() / 8 - head);
+  return raw.replace(1 + 8 * word, 8, le64(wrong[random.below(wrong.size())]));
 }
 
 }  // namespace

@@ -74,9 +74,11 @@ std::vector<Subject> subjects_of(std::string_view fragment) {
   for (const Subject& subject : subjects()) {
     for (const Operation* row : subject.rows) {
       const std::string name = script_name(*row);
-      if (fragment == name + ".lua" || fragment == name + "_quick.lua") return {subject};
+      const bool own = fragment == name + ".lua" || fragment == name + "_quick.lua";
+      if (own || is_behind(name, fragment)) return {subject};
     }
     const StateKind kind = subject.kind();
+    if (fragment == "brief_end.lua" && kind == StateKind::sliding_windows) return {subject};
     if (kind == StateKind::token_bucket || kind == StateKind::leases) shared.push_back(subject);
   }
   return shared;

@@ -45,9 +45,10 @@ ScriptTables read_script_tables() {
     std::istringstream names((*it)[2].str());
     tables.forms.push_back({(*it)[1].str(), {std::istream_iterator<std::string>(names), {}}});
   }
-  const std::regex rule("\"([a-z_]+) ([0-9]+) ([a-z]+)\"");
+  const std::regex rule("\"([a-z_]+) ([0-9]+) ([a-z]+)(?: ([a-z_]+))?\"");
   for (std::sregex_iterator it(text.begin(), text.end(), rule); it != end; ++it) {
-    tables.rules.push_back({(*it)[1].str(), std::stoi((*it)[2].str()), (*it)[3].str()});
+    tables.rules.push_back(
+        {(*it)[1].str(), std::stoi((*it)[2].str()), (*it)[3].str(), (*it)[4].str()});
   }
   if (tables.forms.empty() || tables.rules.empty()) throw std::runtime_error("no table of scripts");
   return tables;
@@ -55,19 +56,25 @@ ScriptTables read_script_tables() {
 
 namespace {
 
+std::string text_of(const Fragments& fragments, const ScriptTables::Rule& rule) {
+  return (rule.shared.empty() ? "" : fragments.at(rule.shared + ".lua")) +
+         fragments.at(rule.name + ".lua");
+}
+
 /// The function rule(id) of the scripts for plans.
 std::string join_rules(const Fragments& fragments, const ScriptTables& tables, bool all) {
   static const std::map<std::string, std::string> answers{
       {"lean", "return KIND, ARGUMENTS, 0, nil, decide\n"},
       {"cell", "return KIND, ARGUMENTS, DETAILS, nil, decide\n"},
       {"quick", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"},
+      {"brief", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"},
       {"wide", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"}};
   std::string text = "local function rule(id)\n";
   std::string word = "if";
   for (const auto& rule : tables.rules) {
-    if (!all && (rule.form == "wide" || rule.form == "quick")) continue;
-    text += word + " id == " + std::to_string(rule.id) + " then\n" +
-            fragments.at(rule.name + ".lua") + answers.at(rule.form);
+    if (!all && rule.form != "lean" && rule.form != "cell") continue;
+    text += word + " id == " + std::to_string(rule.id) + " then\n" + text_of(fragments, rule) +
+            answers.at(rule.form);
     word = "elseif";
   }
   return text + "end\nend\n\n";
@@ -82,21 +89,41 @@ Scripts join(const Fragments& fragments, const std::vector<ScriptTables::Rule>& 
   for (const auto& form : tables.forms) {
     const bool for_plans = std::ranges::any_of(
         form.fragments, [](const std::string& name) { return name.ends_with("RULES"); });
-    const auto add = [&](const std::string& name) {
+    const auto add = [&](const std::string& name, const ScriptTables::Rule& rule) {
       for (const std::string& fragment : form.fragments) {
         scripts[name] += fragment.ends_with("RULES")
                              ? join_rules(fragments, tables, fragment == "RULES")
-                         : fragment == "RULE"  ? fragments.at(name + ".lua")
+                         : fragment == "RULE"  ? text_of(fragments, rule)
                          : fragment == "QUICK" ? fragments.at(name + "_quick.lua")
                                                : fragments.at(fragment);
       }
     };
-    if (for_plans) add(form.name);
+    if (for_plans) add(form.name, {});
     for (const auto& rule : tables.rules) {
-      if (rule.form == form.name) add(rule.name);
+      if (rule.form == form.name) add(rule.name, rule);
     }
   }
   return scripts;
+}
+
+namespace {
+
+bool is_any_rule(const auto& predicate) {
+  static const ScriptTables tables = read_script_tables();
+  return std::ranges::any_of(tables.rules, predicate);
+}
+
+}  // namespace
+
+bool is_behind(std::string_view name, std::string_view fragment) {
+  return is_any_rule([&](const ScriptTables::Rule& rule) {
+    return rule.name == name && !rule.shared.empty() && rule.shared + ".lua" == fragment;
+  });
+}
+
+bool is_brief(std::string_view name) {
+  return is_any_rule(
+      [&](const ScriptTables::Rule& rule) { return rule.name == name && rule.form == "brief"; });
 }
 
 std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts) {

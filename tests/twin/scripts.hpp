@@ -25,6 +25,7 @@ struct ScriptTables {
     std::string name;
     int id;
     std::string form;
+    std::string shared{};  // the stem of what stands before it; empty: nothing
   };
   std::vector<Form> forms;
   std::vector<Rule> rules;
@@ -36,6 +37,13 @@ using Scripts = std::map<std::string, std::string, std::less<>>;
 /// Each script's text by its name, joined as the build does it, with more rules if a test has some.
 [[nodiscard]] Scripts join(const Fragments& fragments,
                            const std::vector<ScriptTables::Rule>& more = {});
+
+/// True if the rule of this name stands behind this fragment, which it shares with others.
+[[nodiscard]] bool is_behind(std::string_view name, std::string_view fragment);
+
+/// True if the script of one step takes its request as one argument, which ends in the time to
+/// live.
+[[nodiscard]] bool is_brief(std::string_view name);
 
 /// How many words of a wide state the driver looks at before the rule, by the script's name.
 [[nodiscard]] std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts);

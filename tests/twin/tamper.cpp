@@ -119,8 +119,10 @@ std::string draw_state(Random& random, StateKind kind, std::size_t head, const s
   const std::string drawn = encode(kind, words);
   const bool sound = raw.size() > 8 && raw.size() % 8 == 1 && raw[0] == static_cast<char>(kind);
   switch (random.below(10)) {
-    case 0:
-      return spoil(random, drawn, is_cell(kind) ? cell_words : std::min(head, words.size()));
+    case 0: {
+      const std::string& whole = sound && random.one_in(2) ? raw : drawn;
+      return spoil(random, whole, is_cell(kind) ? cell_words : std::min(head, whole.size() / 8));
+    }
     case 1: {
       std::string other = random.one_in(2) && sound ? raw : drawn;
       const std::array<int, 7> edges{0, 1, 7, 31, 32, 128, 255};

@@ -309,7 +309,11 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   for (const Request& request : requests) {
     parts.push_back((as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) +
                     pack_step(*request.row, request.args, request.slot->config.table));
-    parts.push_back(std::to_string(request.keep_ms));
+    if (!as_plan && is_brief(script)) {
+      parts.back() += le64(request.keep_ms);
+    } else {
+      parts.push_back(std::to_string(request.keep_ms));
+    }
   }
   parts.push_back(std::to_string(now_));
   client_.append(std::vector<std::string_view>(parts.begin(), parts.end()));

@@ -63,13 +63,18 @@ local function sliding_windows_give_back(head, table, now, limit, units, time, k
       if total > 0 then before = newest end
     end
     local low, high = 0, 0
-    local slot = next - count + 1
-    if slot < 0 then slot = slot + capacity end
-    if count >= 3 and count - 1 <= size and first <= edge and capacity - slot >= 2 then
-      local older, newer = words(base + slot, 2)
-      if older > edge then return count - 1, first, older end
-      if newer > edge then return count - 2, older, newer end
-      count, before, first = count - 2, older, newer
+    if count > 0 and first <= edge then -- fewer()
+      if newest <= edge then return 0, newest, 0 end
+      if count == 2 then return 1, first, newest end
+      local slot = next - count + 1
+      if slot < 0 then slot = slot + capacity end
+      if count >= 3 and count - 1 <= size and capacity - slot >= 4 then
+        local a, b, c, d = words(base + slot, 4)
+        if a > edge then return count - 1, first, a end
+        if b > edge then return count - 2, a, b end
+        if c > edge and count > 3 then return count - 3, b, c end
+        if d > edge and count > 4 then return count - 4, c, d end
+      end
     end
     if count > 0 and first <= edge then
       high, before = count - 1, first

@@ -1,9 +1,9 @@
 -- In a driver: from `seen`, the front of a state as GETRANGE gave it, to `head`, its first HEAD words,
--- at most 32, zeros if there are none; or to a status, if this is no state of kind KIND.
--- An error of the server's own ends the script.
+-- at most 32, zeros if there are none; or to a status, if this is no state of kind KIND. A torn word
+-- behind them is left to the rule. An error of the server's own ends the script.
 local raw, head = seen, nil
 local fresh = raw == ''
-if not fresh and #raw % 8 ~= 1 then -- so is the table that an error comes as
+if not fresh and #raw % 8 ~= 1 and #raw <= 8 * HEAD then -- so is the table that an error comes as
   if type(raw) == 'table' and string.sub(raw.err, 1, 9) ~= 'WRONGTYPE' then return raw end
   status = -15 -- Errc::wrong_type
 elseif not fresh and string.byte(raw) ~= KIND then

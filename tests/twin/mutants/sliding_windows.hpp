@@ -6,7 +6,7 @@
 
 namespace sluice::test::sliding_windows {
 
-inline constexpr std::string_view take = "sliding_windows_take.lua";
+inline constexpr std::string_view both = "sliding_windows_decide.lua";
 inline constexpr std::string_view peek = "sliding_windows_peek.lua";
 inline constexpr std::string_view back = "sliding_windows_give_back.lua";
 inline constexpr std::string_view kernel = "src/algorithms/sliding_windows.cpp";
@@ -14,27 +14,63 @@ inline constexpr std::string_view kernel_back = "src/algorithms/sliding_windows_
 inline constexpr std::string_view quick = "sliding_windows_take_quick.lua";
 
 inline constexpr Mutant mutants[] = {
-    {"a clock set far back locks out", quick, "stamp > now + 60000000 or ", ""},
-    {"nothing is dropped", quick, "dropped + size - capacity, capacity", "dropped, capacity"},
-    {"written behind the ring", quick, "if after > capacity or ", "if "},
-    {"the time to live is never renewed", quick,
-     "if renews then redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT') end", ""},
-    {"a unit is written one place late", quick, "places + next) + 1", "places + next) + 9"},
-    {"what is reserved is overtaken", take,
+    {"a clock set far back locks out (two)", quick,
+     "stamp > now + 60000000 or newest > 4503599627370496 or\n    count1 > size or before1 > "
+     "4503599627370496 or first1 > 4503599627370496 or\n    count2",
+     "newest > 4503599627370496 or\n    count1 > size or before1 > "
+     "4503599627370496 or first1 > 4503599627370496 or\n    count2"},
+    {"the second window's words are not looked at", quick,
+     "or\n    count2 > size or before2 > 4503599627370496 or first2 > 4503599627370496 then",
+     "then"},
+    {"a log of two places for one window", quick, "kind ~= 2 or places ~= 1 or", "kind ~= 2 or"},
+    {"the third of four is the second (two)", quick, "count2 - 3, b, c", "count2 - 2, b, c"},
+    {"all have left, but the newest (two)", quick, "count2, before2, first2 = 0, newest, 0",
+     "count2, before2, first2 = 1, newest, newest"},
+    {"the second window never makes one wait", quick, "latest, told = first2 + span2, 1 end",
+     "end"},
+    {"the culprit of what is allowed is told", quick, "      told = nil\n", ""},
+    {"nothing is dropped (two)", quick,
+     "dropped + size - capacity, capacity\n      if dropped > 2251799813685248 then dropped = "
+     "2251799813685248 end\n    end\n    -- First: a right that is missing shows before anything "
+     "is "
+     "written.\n    if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % "
+     "500000 then\n      call('PEXPIRE', key, read('<L', message, 73), 'GT')",
+     "dropped, capacity\n      if dropped > 2251799813685248 then dropped = "
+     "2251799813685248 end\n    end\n    -- First: a right that is missing shows before anything "
+     "is "
+     "written.\n    if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % "
+     "500000 then\n      call('PEXPIRE', key, read('<L', message, 73), 'GT')"},
+    {"written behind the ring (one)", quick,
+     "if after > capacity or count1 + cost > capacity then break end",
+     "if count1 + cost > capacity then break end"},
+    {"written behind the ring (two)", quick,
+     "if after > capacity or count1 + cost > capacity or count2 + cost > capacity then",
+     "if count1 + cost > capacity or count2 + cost > capacity then"},
+    {"the time to live is never renewed (one)", quick,
+     "call('PEXPIRE', key, read('<L', message, 57), 'GT')", ""},
+    {"the time to live is never renewed (two)", quick,
+     "call('PEXPIRE', key, read('<L', message, 73), 'GT')", ""},
+    {"a unit is written one place late (one)", quick, "8 * next + 89", "8 * next + 97"},
+    {"a unit is written one place late (two)", quick, "8 * next + 113", "8 * next + 121"},
+    {"the rule gets the time to live as a window", "brief_end.lua",
+     "ARGV[1] = string.sub(ARGV[1], 1, -9)", ""},
+    {"another time to live", "brief_end.lua", "#ARGV[1] - 7))", "#ARGV[1] - 15))"},
+    {"what is reserved is overtaken", both,
      "if not given_up and cost > 0 and newest > grant then grant = newest end", ""},
-    {"a grant beyond the end of time", take, "and grant <= 4503599627370496 -- word_limit", ""},
-    {"what was dropped is forgotten", take, "if ring > capacity and dropped > 0 then",
+    {"a grant beyond the end of time", both, "and grant <= 4503599627370496 -- word_limit", ""},
+    {"what was dropped is forgotten", both, "if ring > capacity and dropped > 0 then",
      "if false then"},
-    {"nothing is dropped", take, "local left_out = dropped - (total - size) + over",
+    {"nothing is dropped", both, "local left_out = dropped - (total - size) + over",
      "local left_out = dropped - (total - size)"},
-    {"the later units keep their times", take, "write(next - later, later, at)", ""},
-    {"bound of the stamp >= for >", take, "stamp > now + 60000000", "stamp >= now + 60000000"},
-    {"the ring is not turned", take, "if after >= ring then after = after - ring end",
+    {"the later units keep their times", both, "write(next - later, later, at)", ""},
+    {"bound of the stamp >= for >", both, "stamp > now + 60000000", "stamp >= now + 60000000"},
+    {"the ring is not turned", both, "if after >= ring then after = after - ring end",
      "if after > ring then after = after - ring end"},
-    {"the hint is the wait", take, "status, wait = 0, wait - max_wait", "status = 0"},
-    {"the least is told for the culprit", peek,
+    {"the hint is the wait", both, "status, wait = 0, wait - max_wait", "status = 0"},
+    {"a peek spends", peek, "longest, false)", "longest, true)"},
+    {"the least is told for the culprit", both,
      "if not allowed and culprit then told = culprit end", ""},
-    {"what is reserved is not seen", peek, "if newest > at then remaining = 0 end", ""},
+    {"what is reserved is not seen", both, "if newest > at then remaining = 0 end", ""},
     {"given back whatever came after", back, "if units > 0 and newest == time then",
      "if units > 0 and newest >= time then"},
     {"more given back than was granted", back, "if units < given then given = units end",
