@@ -28,6 +28,9 @@ class ConcurrencyLimiter : public Waitable {
       LeaseId id;
     };
     static constexpr bool freed_early = true;
+    static Request request(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
+      return {key, weight, jobs.desk_.draw_id()};
+    }
     static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
       return jobs.desk_.named(request.key());
     }
@@ -76,11 +79,11 @@ class ConcurrencyLimiter : public Waitable {
   /// others give back it hears within LineOptions::recheck. See KeyedLimiter::acquire().
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline,
                 const WaitOptions& options = {}) const {
-    return detail::block(*this, {key, weight, desk_.draw_id()}, deadline, options);
+    return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);
   }
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline, const WaitOptions& options,
                 std::error_code& error) const {
-    return detail::block(*this, {key, weight, desk_.draw_id()}, deadline, options, error);
+    return detail::block(*this, Waiting::request(*this, key, weight), deadline, options, error);
   }
   /// Callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {

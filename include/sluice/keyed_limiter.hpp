@@ -21,6 +21,7 @@ class KeyedLimiter : public Waitable {
     using Grant = Decision;
     using Request = detail::KeyedRequest;
     static constexpr bool freed_early = false;
+    static Request request(const KeyedLimiter&, const Key& key, Cost cost) { return {key, cost}; }
     static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
       return limiter.named(request.key());
     }

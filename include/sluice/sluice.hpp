@@ -3,6 +3,10 @@
 
 #include "sluice/alarm.hpp"
 #include "sluice/calendar.hpp"
+#include "sluice/calls/backoff.hpp"
+#include "sluice/calls/errors.hpp"
+#include "sluice/calls/guarded.hpp"
+#include "sluice/calls/with_backoff.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/concurrency_limiter.hpp"
 #include "sluice/decide.hpp"
