@@ -94,7 +94,7 @@ class Fleet {
   void start(Worker& worker) {
     ++waits_;
     worker.waiting = wait_for(limiter_, request_(), Deadline::never(),
-                              [this, &worker](std::error_code error, auto grant) {
+                              [&worker](std::error_code error, auto grant) {
                                 if (error || !grant) return;
                                 worker.begin(std::move(grant));
                               });
