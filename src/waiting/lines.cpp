@@ -109,7 +109,7 @@ void Lines::pump(const std::string& key) noexcept {
     }
   }
   line.pumping = false;
-  if (line.queue.empty() && line.reserved.empty()) lines_.erase(found);
+  if (line.queue.empty() && line.reserved.empty()) lines_.erase(key);  // `found` may be stale
 }
 
 }  // namespace sluice::detail

@@ -54,7 +54,6 @@ class Lines : public std::enable_shared_from_this<Lines> {
 
   void pump(const std::string& key) noexcept;
   [[nodiscard]] static std::shared_ptr<Waiter> next_to_ask(Line& line) noexcept;
-  void erase_if_empty(const std::string& key) noexcept;
 
   mutable std::mutex mutex_;  // guards all, and the state of every waiter
   LineOptions options_;
