@@ -13,11 +13,14 @@ RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, con
       last_arrival_(timeline.now()),
       last_delivery_(timeline.now()) {}
 
-RemoteStore::~RemoteStore() {
-  for (Message& message : messages_) {
+void RemoteStore::hang_up() noexcept {
+  // By index: who is answered may send again.
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    Message& message = messages_[i];
     if (!message.under_way) continue;
     timeline_.cancel(message.timer);
     Completion done = std::move(message.done);
+    release(message);
     done.fail(message.arrived ? Errc::unknown : Errc::shut_down);
   }
 }

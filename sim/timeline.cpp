@@ -1,4 +1,4 @@
-// The heap of events: four children a node, 16 bytes a node, actions in slots beside it.
+// Events lie in slots; the queue orders their names. Those posted for now lie in a ring instead.
 #include "sluice/sim/timeline.hpp"
 
 #include <algorithm>
@@ -6,11 +6,6 @@
 #include <string>
 
 namespace sluice::sim {
-namespace {
-
-constexpr std::size_t arity = 4;
-
-}  // namespace
 
 Timeline::Timer Timeline::at(Time when, Action action, void* context, std::uint64_t value) {
   const Word time = to_word(when);
@@ -18,32 +13,58 @@ Timeline::Timer Timeline::at(Time when, Action action, void* context, std::uint6
     throw std::out_of_range("an event must lie between now, " + std::to_string(now_) +
                             " us, and 2^52 us, got " + std::to_string(time) + " us");
   }
-  heap_.emplace_back();  // before the slot is taken: it may throw
-  std::uint32_t slot = 0;
+  const std::uint64_t id = take_slot({action, context, value, 0});
   try {
-    slot = take_slot();
+    if (time == now_ && !shuffled_) {
+      posted_.push({nullptr, nullptr, 0, id});
+    } else {
+      queue_.push({time, id}, now_);
+    }
   } catch (...) {
-    heap_.pop_back();
+    release(id);
     throw;
   }
-  const std::uint64_t id = ++sequence_ << slot_bits | slot;
-  slots_[slot] = {action, context, value, id};
-  sift_up(heap_.size() - 1, {time, id});
   return Timer(id);
 }
 
-std::uint32_t Timeline::take_slot() {
-  if (!free_.empty()) {
-    const std::uint32_t slot = free_.back();
-    free_.pop_back();
-    return slot;
+void Timeline::post(Action action, void* context, std::uint64_t value) {
+  if (shuffled_) {
+    at(to_time(now_), action, context, value);
+    return;
   }
-  if (slots_.size() == max_pending || sequence_ == ~std::uint64_t{0} >> slot_bits) {
-    throw std::length_error("a timeline holds at most 2^24 pending events, and 2^40 in its life");
+  if (bare_ == max_pending) throw std::length_error("a timeline holds at most 2^24 posted events");
+  posted_.push({action, context, value, 0});
+  ++bare_;
+}
+
+Timeline::Timer Timeline::park(Action action, void* context, std::uint64_t value) {
+  const std::uint64_t id = take_slot({action, context, value, 0}) | parked_mark;
+  slots_[id & slot_mask].id = id;
+  ++parked_;
+  return Timer(id);
+}
+
+void Timeline::shuffle_ties(std::uint64_t seed) noexcept {
+  shuffled_ = true;
+  queue_.shuffle_ties(seed);
+}
+
+std::uint64_t Timeline::take_slot(const Event& event) {
+  if (sequence_ == ~parked_mark >> slot_bits) {
+    throw std::length_error("a timeline runs at most 2^39 events in its life");
   }
-  if (free_.capacity() <= slots_.size()) free_.reserve(slots_.size() * 2 + 64);
-  slots_.emplace_back();
-  return static_cast<std::uint32_t>(slots_.size() - 1);
+  if (free_.empty()) {
+    if (slots_.size() == max_pending) {
+      throw std::length_error("a timeline holds at most 2^24 pending events");
+    }
+    if (free_.capacity() <= slots_.size()) free_.reserve(slots_.size() * 2 + 64);
+    slots_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  slots_[slot] = event;
+  return slots_[slot].id = ++sequence_ << slot_bits | slot;
 }
 
 void Timeline::release(std::uint64_t id) noexcept {
@@ -52,82 +73,104 @@ void Timeline::release(std::uint64_t id) noexcept {
   free_.push_back(static_cast<std::uint32_t>(id & slot_mask));
 }
 
-bool Timeline::cancel(Timer timer) {
-  const std::size_t slot = timer.id_ & slot_mask;
-  if (timer.id_ == 0 || slot >= slots_.size() || slots_[slot].id != timer.id_) return false;
-  release(timer.id_);
-  ++stale_;
-  if (stale_ > 64 && stale_ > heap_.size() / 2) drop_all_stale();
+bool Timeline::cancel(Timer timer) noexcept {
+  const std::uint64_t id = timer.id();
+  if (id == 0 || (id & slot_mask) >= slots_.size() || is_stale(id)) return false;
+  release(id);
+  if ((id & parked_mark) != 0) {
+    --parked_;
+  } else if (++stale_ > 64 && stale_ > queue_.size() / 2) {
+    drop_stale();
+  }
   return true;
 }
 
-void Timeline::drop_all_stale() {
-  std::erase_if(heap_, [this](const Node& node) { return is_stale(node); });
-  stale_ = 0;
-  for (std::size_t i = heap_.size() / arity + 1; i-- > 0;) {
-    if (i < heap_.size()) sift_down(i, Node{heap_[i]});
-  }
-}
-
-void Timeline::sift_up(std::size_t hole, const Node& node) noexcept {
-  while (hole > 0) {
-    const std::size_t parent = (hole - 1) / arity;
-    if (!node.before(heap_[parent])) break;
-    heap_[hole] = heap_[parent];
-    hole = parent;
-  }
-  heap_[hole] = node;
-}
-
-void Timeline::sift_down(std::size_t hole, const Node& node) noexcept {
-  const std::size_t size = heap_.size();
-  for (;;) {
-    const std::size_t first = hole * arity + 1;
-    if (first >= size) break;
-    std::size_t least = first;
-    for (std::size_t child = first + 1; child < std::min(first + arity, size); ++child) {
-      if (heap_[child].before(heap_[least])) least = child;
-    }
-    if (!heap_[least].before(node)) break;
-    heap_[hole] = heap_[least];
-    hole = least;
-  }
-  heap_[hole] = node;
-}
-
-void Timeline::pop() noexcept {
-  const Node last = heap_.back();
-  heap_.pop_back();
-  if (!heap_.empty()) sift_down(0, last);
-}
-
 void Timeline::drop_stale() noexcept {
-  while (!heap_.empty() && is_stale(heap_.front())) {
-    pop();
-    --stale_;
+  const std::size_t before = queue_.size();
+  queue_.erase_if([this](const EventQueue::Node& node) { return is_stale(node.id); });
+  stale_ -= before - queue_.size();
+}
+
+void Timeline::take_live(std::uint64_t id, Event& event) noexcept {
+  event = slots_[id & slot_mask];
+  release(id);
+}
+
+/// An event in a large simulation is a chain of cache misses: its slot, its context, what that
+/// points to. Many chains at once take as long as one.
+void Timeline::fetch_coming() noexcept {
+  const auto coming = queue_.take_coming();
+  for (const std::uint64_t id : coming) __builtin_prefetch(&slots_[id & slot_mask]);
+  for (const std::uint64_t id : coming) {
+    const auto* const context = static_cast<const char*>(slots_[id & slot_mask].context);
+    __builtin_prefetch(context);
+    __builtin_prefetch(context + 64);
   }
+  if (fetch_ == nullptr) return;
+  for (const std::uint64_t id : coming) {
+    const Event& event = slots_[id & slot_mask];
+    if (event.id == id) fetch_(event.action, event.context);
+  }
+}
+
+bool Timeline::take_queued(Word end, Event& event, Word& time) {
+  for (EventQueue::Node node{}; queue_.pop(end, node); --stale_) {
+    fetch_coming();
+    if (is_stale(node.id)) continue;
+    time = node.time;
+    take_live(node.id, event);
+    return true;
+  }
+  return false;
+}
+
+bool Timeline::take_posted(Event& event) noexcept {
+  for (; posted_.size() != 0; --stale_) {
+    event = posted_.pop();
+    if (event.id == 0) {
+      --bare_;
+      return true;
+    }
+    if (is_stale(event.id)) continue;
+    take_live(event.id, event);
+    return true;
+  }
+  return false;
+}
+
+bool Timeline::take_parked(Event& event) noexcept {
+  if (parked_ == 0) return false;
+  const auto parked = [](const Event& slot) { return (slot.id & parked_mark) != 0; };
+  event = *std::find_if(slots_.begin(), slots_.end(), parked);
+  release(event.id);
+  --parked_;
+  return true;
+}
+
+bool Timeline::take_next(Word end, Event& event, Word& time) {
+  if (posted_.size() == 0) return take_queued(end, event, time);
+  time = now_;
+  if (!instant_done_) {
+    if (take_queued(now_, event, time)) return true;
+    instant_done_ = true;
+  }
+  return take_posted(event) || take_queued(end, event, time);
 }
 
 void Timeline::move_to(Word time) {
   if (time == now_) return;
-  clock_.set(to_time(time));
+  clock_.move_alone(to_time(time));
   now_ = time;
+  instant_done_ = false;
 }
 
-void Timeline::run_top() {
-  const Node top = heap_.front();
-  const Slot slot = slots_[top.id & slot_mask];
-  move_to(top.time);
-  release(top.id);
-  pop();
+bool Timeline::step(Time end) {
+  Event event{};
+  Word time = 0;
+  if (!take_next(to_word(end), event, time)) return false;
+  move_to(time);
   ++events_;
-  slot.action(slot.context, slot.value);
-}
-
-bool Timeline::step() {
-  drop_stale();
-  if (heap_.empty()) return false;
-  run_top();
+  event.action(event.context, event.value);
   return true;
 }
 
@@ -137,8 +180,16 @@ void Timeline::run_until(Time end) {
     throw std::out_of_range("a timeline at " + std::to_string(now_) + " us cannot run until " +
                             std::to_string(last) + " us");
   }
-  for (drop_stale(); !heap_.empty() && heap_.front().time <= last; drop_stale()) run_top();
+  while (step(end)) {
+  }
   move_to(last);
+}
+
+void Timeline::Posted::grow() {
+  std::vector<Event> larger(std::max<std::size_t>(64, ring_.size() * 2));
+  for (std::size_t i = 0; i < size_; ++i) larger[i] = ring_[(first_ + i) & (ring_.size() - 1)];
+  ring_ = std::move(larger);
+  first_ = 0;
 }
 
 }  // namespace sluice::sim

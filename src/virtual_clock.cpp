@@ -91,6 +91,7 @@ AlarmState VirtualClock::set_alarm(Alarm& alarm, Time when) {
   // A move stores the time under the lock, and rings first what is due then.
   if (to_word(when) <= now_.load(std::memory_order_relaxed)) return AlarmState::due;
   heap_.emplace_back();
+  any_alarm_.store(true, std::memory_order_relaxed);
   sift_up(heap_.size() - 1, {to_word(when), order_++, &alarm});
   return AlarmState::set;
 }
@@ -203,6 +204,7 @@ void VirtualClock::remove(std::size_t at) noexcept {
   heap_[at].alarm->place = 0;
   const Node last = heap_.back();
   heap_.pop_back();
+  any_alarm_.store(!heap_.empty(), std::memory_order_relaxed);
   if (at == heap_.size()) return;
   if (at > 0 && last.before(heap_[(at - 1) / 2])) {
     sift_up(at, last);

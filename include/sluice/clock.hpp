@@ -8,6 +8,8 @@
 
 namespace sluice {
 
+class TimedLoop;
+
 /// What became of Clock::set_alarm().
 enum class AlarmState : std::uint8_t {
   set,    ///< it will ring
@@ -48,6 +50,10 @@ class Clock {
   /// True: it was set, and will not ring. False: it was not, or it is ringing; then this returns
   /// when it has rung, unless it is called by what it rings.
   virtual bool cancel_alarm(Alarm& alarm) noexcept;
+
+  /// The run loop whose events the waits on this clock are, if there is one; see
+  /// asio/timed_loop.hpp.
+  [[nodiscard]] virtual TimedLoop* loop() noexcept { return nullptr; }
 
   /// Threads that this clock knows; see KnownThread.
   virtual void thread_begins() noexcept {}

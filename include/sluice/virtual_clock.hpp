@@ -41,6 +41,13 @@ class VirtualClock : public Clock {
   /// Moves to `time`, forwards or backwards. Throws as advance() does.
   void set(Time time);
 
+  /// set(), for somebody who alone moves this clock, and forwards: while no alarm is set it takes
+  /// no lock. REQUIRES: `time` lies between now() and word_limit.
+  void move_alone(Time time) {
+    if (any_alarm_.load(std::memory_order_relaxed)) return set(time);
+    now_.store(to_word(time), std::memory_order_release);
+  }
+
   /// Moves to the next alarm and rings it, and what else is due then. False: none is set.
   bool advance_to_next();
 
@@ -106,7 +113,8 @@ class VirtualClock : public Clock {
 
   mutable std::mutex mutex_;  // guards what follows, never while anything rings
   std::condition_variable rung_;
-  std::vector<Node> heap_;  // by time; Alarm::place is the index and one
+  std::atomic<bool> any_alarm_{false};  // `heap_` is not empty
+  std::vector<Node> heap_;              // by time; Alarm::place is the index and one
   std::uint64_t order_ = 0;
   const Ringing* ringing_ = nullptr;
   std::thread::id ringer_;

@@ -15,6 +15,13 @@
 #ifdef WITH_REDIS
 #include "sluice/redis/redis_store.hpp"
 #endif
+#ifdef WITH_WORLD
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "sluice/asio/sleep.hpp"
+#include "sluice/sim/world.hpp"
+#endif
 
 namespace {
 
@@ -28,6 +35,21 @@ bool admits_its_burst(const char* name, sluice::Store& store) {
   std::printf("%s: allowed %d of 7\n", name, allowed);
   return allowed == 5;
 }
+
+#ifdef WITH_WORLD
+boost::asio::awaitable<void> sleeps(sluice::Clock& clock, int& slept) {
+  for (;; ++slept) co_await sluice::asio::sleep_for(clock, std::chrono::minutes{1});
+}
+
+bool lives_an_hour() {
+  sluice::sim::World world;
+  int slept = 0;
+  boost::asio::co_spawn(world, sleeps(world.clock(), slept), boost::asio::detached);
+  world.run_for(std::chrono::hours{1});
+  std::printf("world: slept %d minutes\n", slept);
+  return slept == 60;
+}
+#endif
 
 }  // namespace
 
@@ -43,6 +65,10 @@ int main() {
   const sluice::FixedWindow window{*virtual_store, "days", 1, berlin};
   if (!window.try_acquire("alice") || window.try_acquire("alice")) return 1;
   std::printf("timezone: one a day in Berlin\n");
+#endif
+
+#ifdef WITH_WORLD
+  if (!lives_an_hour()) return 1;
 #endif
 
 #ifdef WITH_REDIS

@@ -25,17 +25,20 @@ struct Link {
 ///
 /// A plan that can never be executed (see find_fault()) is answered at once and sends nothing.
 /// may_block() is false: virtual time stands still while a thread blocks. The destructor answers
-/// what is under way: Errc::shut_down if it has not arrived, else Errc::unknown.
+/// what is under way, see hang_up().
 /// REQUIRES: the timeline and the inner store outlive it; the inner store answers before its
 /// execute() returns, as the virtual store does.
-class RemoteStore final : public Store {
+class RemoteStore : public Store {
  public:
   RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng);
-  ~RemoteStore() override;
+  ~RemoteStore() override { hang_up(); }
 
   void execute(const Plan& plan, Completion done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
   [[nodiscard]] bool may_block() const noexcept override { return false; }
+
+  /// Answers what is under way: Errc::shut_down if it has not arrived, else Errc::unknown.
+  void hang_up() noexcept;
 
   /// Plans sent.
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }

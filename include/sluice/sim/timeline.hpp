@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sluice/sim/event_queue.hpp"
 #include "sluice/virtual_clock.hpp"
 
 namespace sluice::sim {
@@ -18,7 +19,7 @@ namespace sluice::sim {
 ///     timeline.after<&Worker::wake>(5ms, worker, 42);   // calls worker.wake(42)
 ///     timeline.run_until(clock.now() + 1h);
 ///
-/// Scheduling is O(log pending) and allocates only while the number of pending events is at a new
+/// Scheduling is O(1), amortised, and allocates only while the number of pending events is at a new
 /// maximum. REQUIRES: the clock outlives the timeline, and nobody else moves it meanwhile.
 class Timeline {
  public:
@@ -29,11 +30,12 @@ class Timeline {
   class Timer {
    public:
     Timer() = default;
+    /// Names the event that a Timer with this id() names. 0: none.
+    explicit Timer(std::uint64_t id) noexcept : id_(id) {}
+    [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
     friend bool operator==(const Timer&, const Timer&) = default;
 
    private:
-    friend class Timeline;
-    explicit Timer(std::uint64_t id) noexcept : id_(id) {}
     std::uint64_t id_ = 0;
   };
 
@@ -66,64 +68,118 @@ class Timeline {
     return at(now() + delay, &call<Member, T>, &object, value);
   }
 
-  /// True if the event was pending and now never runs. O(1), amortised.
-  bool cancel(Timer timer);
+  /// Schedules an event for now(), behind all that are scheduled for now() already: at(now(), ...)
+  /// in O(1), without a Timer. Throws std::length_error as at() does.
+  void post(Action action, void* context, std::uint64_t value = 0);
 
-  /// Runs the next event; false if there is none.
-  bool step();
+  /// An event that never runs: it waits to be cancelled or drained. Throws as at() does.
+  Timer park(Action action, void* context, std::uint64_t value = 0);
+
+  /// True if the event was pending and now never runs. O(1), amortised.
+  bool cancel(Timer timer) noexcept;
+
+  /// Runs the next event; false if there is none up to and including `end`.
+  bool step(Time end = to_time(word_limit));
 
   /// Runs every event up to and including `end`, then stands at `end`. Throws what an event
   /// throws, and std::out_of_range if `end` lies before now().
   void run_until(Time end);
 
+  /// Takes every event away and has `visit(action, context, value)` called instead of running it,
+  /// in the order in which they would have run, those that never run last. What is scheduled
+  /// meanwhile is taken away as well. Time stands still.
+  template <class Visit>
+  void drain(Visit visit) {
+    Word time = 0;
+    for (Event event{}; take_next(word_limit, event, time) || take_parked(event);) {
+      visit(event.action, event.context, event.value);
+    }
+  }
+
+  /// From now on events of one instant run in an order drawn from `seed`, the same for the same
+  /// seed: to find out what depends on an order that nothing promises. post() then costs what at()
+  /// costs. REQUIRES: no event is pending.
+  void shuffle_ties(std::uint64_t seed) noexcept;
+
+  /// Has `fetch(action, context)` called for events that run soon and are likely to be far from the
+  /// processor: it may only prefetch what they touch. The context itself is fetched already.
+  void fetch_ahead(void (*fetch)(Action action, void* context)) noexcept { fetch_ = fetch; }
+
   /// Events that have run.
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   /// Events that are yet to run.
-  [[nodiscard]] std::size_t pending() const noexcept { return slots_.size() - free_.size(); }
+  [[nodiscard]] std::size_t pending() const noexcept {
+    return slots_.size() - free_.size() + bare_;
+  }
 
  private:
-  struct Node {
-    Word time;
-    std::uint64_t id;  // sequence number, then slot: the order among equal times
-    [[nodiscard]] bool before(const Node& other) const noexcept {
-      return time != other.time ? time < other.time : id < other.id;
-    }
-  };
-  struct Slot {
+  struct Event {
     Action action;
     void* context;
     std::uint64_t value;
-    std::uint64_t id;  // 0: free
+    std::uint64_t id;  // of the slot; 0: none, or free
   };
 
+  // An id is a mark, an order and the index of a slot.
   static constexpr unsigned slot_bits = 24;
   static constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
+  static constexpr std::uint64_t parked_mark = std::uint64_t{1} << 63;
+
+  /// The events posted for now: a ring.
+  class Posted {
+   public:
+    void push(const Event& event) {
+      if (size_ == ring_.size()) grow();
+      ring_[(first_ + size_++) & (ring_.size() - 1)] = event;
+    }
+    Event pop() noexcept {
+      const Event event = ring_[first_];
+      first_ = (first_ + 1) & (ring_.size() - 1);
+      --size_;
+      return event;
+    }
+    [[nodiscard]] const Event& front() const noexcept { return ring_[first_]; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+   private:
+    void grow();
+    std::vector<Event> ring_;  // a power of two
+    std::size_t first_ = 0;
+    std::size_t size_ = 0;
+  };
 
   template <auto Member, class T>
   static void call(void* object, std::uint64_t value) {
     (static_cast<T*>(object)->*Member)(value);
   }
 
-  [[nodiscard]] bool is_stale(const Node& node) const noexcept {
-    return slots_[node.id & slot_mask].id != node.id;
-  }
-  [[nodiscard]] std::uint32_t take_slot();
+  [[nodiscard]] std::uint64_t take_slot(const Event& event);
   void release(std::uint64_t id) noexcept;
+  [[nodiscard]] bool is_stale(std::uint64_t id) const noexcept {
+    return slots_[id & slot_mask].id != id;
+  }
   void drop_stale() noexcept;
-  void drop_all_stale();
-  void run_top();
-  void pop() noexcept;
-  void sift_up(std::size_t hole, const Node& node) noexcept;
-  void sift_down(std::size_t hole, const Node& node) noexcept;
+  [[nodiscard]] bool take_next(Word end, Event& event, Word& time);
+  [[nodiscard]] bool take_queued(Word end, Event& event, Word& time);
+  [[nodiscard]] bool take_posted(Event& event) noexcept;
+  [[nodiscard]] bool take_parked(Event& event) noexcept;
+  void take_live(std::uint64_t id, Event& event) noexcept;
+  void fetch_coming() noexcept;
   void move_to(Word time);
 
   VirtualClock& clock_;
   Word now_;
+  bool shuffled_ = false;
+  bool instant_done_ = false;  // the queue holds nothing for now
   std::uint64_t sequence_ = 0;
   std::uint64_t events_ = 0;
-  std::size_t stale_ = 0;   // cancelled events whose node is still in the heap
-  std::vector<Node> heap_;  // four children a node
-  std::vector<Slot> slots_;
+  std::size_t stale_ = 0;  // cancelled events that are still in the queue or the ring
+  void (*fetch_)(Action action, void* context) = nullptr;
+  std::size_t parked_ = 0;
+  std::size_t bare_ = 0;  // posted events without a slot
+  EventQueue queue_;
+  Posted posted_;  // what was scheduled for an instant during it: behind all of the queue
+  std::vector<Event> slots_;
   std::vector<std::uint32_t> free_;
 };
 

@@ -1,0 +1,40 @@
+// The clock of a World: who waits on it becomes an event. Threading: the thread of the World.
+#pragma once
+
+#include "sluice/asio/timed_loop.hpp"
+#include "sluice/sim/timeline.hpp"
+#include "sluice/virtual_clock.hpp"
+
+namespace sluice::sim {
+
+class World;
+
+/// See World::clock().
+class LoopClock final : public VirtualClock, private TimedLoop {
+ public:
+  LoopClock(World& world, Time start) : VirtualClock(start), world_(world) {}
+
+  /// Runs the World until `when` or until woken. Throws std::logic_error inside the World's own
+  /// run loop, or on another thread while it runs: the time would never come.
+  bool wait_until(Time when, Waker& waker) override;
+  AlarmState set_alarm(Alarm& alarm, Time when) override;
+  bool cancel_alarm(Alarm& alarm) noexcept override;
+  [[nodiscard]] TimedLoop* loop() noexcept override { return this; }
+
+ private:
+  friend class World;
+
+  [[nodiscard]] const boost::asio::execution_context& context() const noexcept override;
+  [[nodiscard]] bool calls_for(const boost::asio::any_io_executor& executor) const override;
+  void set(Wait& wait, Time when) override;
+  bool cancel(Wait& wait) noexcept override;
+
+  [[nodiscard]] std::uint64_t schedule(Time when, void (*action)(void*, std::uint64_t), void* what);
+  static void ring_alarm(void* alarm, std::uint64_t);
+  static void finish_wait(void* wait, std::uint64_t);
+  static void fetch(Timeline::Action action, void* context);
+
+  World& world_;
+};
+
+}  // namespace sluice::sim

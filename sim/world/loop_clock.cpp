@@ -1,0 +1,83 @@
+#include "sluice/sim/world/loop_clock.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sluice/sim/world.hpp"
+
+namespace sluice::sim {
+
+std::uint64_t LoopClock::schedule(Time when, void (*action)(void*, std::uint64_t), void* what) {
+  Timeline& timeline = world_.timeline_;
+  if (to_word(when) > word_limit) return timeline.park(action, what).id();
+  return timeline.at(std::max(when, timeline.now()), action, what).id();
+}
+
+AlarmState LoopClock::set_alarm(Alarm& alarm, Time when) {
+  alarm.place = schedule(when, &ring_alarm, &alarm);
+  return AlarmState::set;
+}
+
+void LoopClock::ring_alarm(void* context, std::uint64_t) {
+  auto& alarm = *static_cast<Alarm*>(context);
+  alarm.place = 0;
+  alarm.ring();
+}
+
+bool LoopClock::cancel_alarm(Alarm& alarm) noexcept {
+  if (!world_.timeline_.cancel(Timeline::Timer(alarm.place))) return false;
+  alarm.place = 0;
+  return true;
+}
+
+const boost::asio::execution_context& LoopClock::context() const noexcept { return world_; }
+
+bool LoopClock::calls_for(const boost::asio::any_io_executor& executor) const {
+  const auto* const own = executor.target<World::Executor>();
+  return own != nullptr && *own == world_.get_executor();
+}
+
+void LoopClock::set(Wait& wait, Time when) { wait.place = schedule(when, &finish_wait, &wait); }
+
+void LoopClock::finish_wait(void* context, std::uint64_t) {
+  auto& wait = *static_cast<Wait*>(context);
+  wait.place = 0;
+  wait.finish(true);
+}
+
+void LoopClock::fetch(Timeline::Action action, void* context) {
+  if (action != &finish_wait) return;
+  for (const std::uintptr_t address : static_cast<Wait*>(context)->near) {
+    const std::uintptr_t line = 64;
+    // A frame's head, and what it was doing when it was suspended.
+    for (const std::uintptr_t part :
+         {address - 2 * line, address - line, address, address + line}) {
+      __builtin_prefetch(reinterpret_cast<const void*>(part));
+    }
+  }
+}
+
+bool LoopClock::cancel(Wait& wait) noexcept {
+  if (!world_.timeline_.cancel(Timeline::Timer(wait.place))) return false;
+  wait.place = 0;
+  return true;
+}
+
+bool LoopClock::wait_until(Time when, Waker& waker) {
+  if (world_.loop_.running()) {
+    throw std::logic_error(
+        "a thread may not block on the clock of a World that runs: its time would stand still; use "
+        "the asynchronous form");
+  }
+  const Time end = std::min(when, to_time(word_limit));
+  while (!waker.is_awake() && now() < when) {
+    if (world_.run_event(end) != 0) continue;
+    if (to_word(when) > word_limit) {
+      throw std::logic_error("nothing is left in a World that would end this wait");
+    }
+    world_.run_until(when);
+  }
+  return waker.is_awake();
+}
+
+}  // namespace sluice::sim

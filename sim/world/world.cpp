@@ -1,0 +1,159 @@
+#include "sluice/sim/world.hpp"
+
+#include <algorithm>
+#include <boost/asio/detail/scheduler.hpp>
+#include <boost/asio/post.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "sluice/virtual_store.hpp"
+
+namespace sluice::sim {
+namespace {
+
+constexpr std::uint64_t delays_of_connections = 0x6c696e6b;  // a purpose of stream()
+
+/// Whatever waits in real time on a context brings Asio's scheduler along. Asio has no public name
+/// for it.
+bool has_real_io(boost::asio::execution_context& context) {
+  return boost::asio::has_service<boost::asio::detail::scheduler>(context);
+}
+
+}  // namespace
+
+void detail::Loop::enqueue(Posted& posted) {
+  if (running() && !running_here()) {
+    posted.finish(false);
+    throw std::logic_error("a World was used on a thread while another one runs it");
+  }
+  try {
+    timeline_.post(&run_posted, &posted);
+  } catch (...) {
+    posted.finish(false);
+    throw;
+  }
+}
+
+World::World(const WorldOptions& options)
+    : seed_(options.seed),
+      clock_(*this, options.start),
+      timeline_(clock_),
+      loop_(*this, timeline_),
+      store_(make_virtual_store(clock_)),
+      recycling_(1) {
+  timeline_.fetch_ahead(&LoopClock::fetch);
+  if (options.shuffle_ties) timeline_.shuffle_ties(options.seed);
+}
+
+// A connection that a coroutine owns may own the coroutine, by an answer that is under way: the
+// World must know it to end both.
+class World::Connection final : public RemoteStore {
+ public:
+  Connection(World& world, Store& inner, const Link& link)
+      : RemoteStore(world.timeline_, inner, link,
+                    stream(world.seed_, world.connections_made_++, delays_of_connections)),
+        world_(world),
+        next_(std::exchange(world.connections_, this)) {
+    if (next_ != nullptr) next_->previous_ = this;
+  }
+  ~Connection() override {
+    (previous_ != nullptr ? previous_->next_ : world_.connections_) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+  }
+  [[nodiscard]] Connection* next() const noexcept { return next_; }
+
+ private:
+  World& world_;
+  Connection* next_;
+  Connection* previous_ = nullptr;
+};
+
+World::~World() {
+  // Hanging up only queues what is to be destroyed.
+  for (Connection* each = connections_; each != nullptr; each = each->next()) each->hang_up();
+  shutdown();
+  drain();
+  destroy();
+  drain();  // what the services let go
+}
+
+/// Destroying one thing may release others, which are taken away in turn.
+void World::drain() {
+  timeline_.drain([](Timeline::Action action, void* context, std::uint64_t) {
+    if (action == &detail::Loop::run_posted) {
+      static_cast<detail::Posted*>(context)->finish(false);
+    } else if (action == &LoopClock::finish_wait) {
+      static_cast<TimedLoop::Wait*>(context)->finish(false);
+    } else if (action == &LoopClock::ring_alarm) {
+      static_cast<Alarm*>(context)->place = 0;
+    }
+  });
+}
+
+template <class Body>
+std::uint64_t World::inside(Body body) {
+  if (loop_.running()) throw std::logic_error("a World is run while it runs");
+  if (clock_.now() != timeline_.now()) {
+    throw std::logic_error("a World stands at " + std::to_string(to_word(timeline_.now())) +
+                           " us, but its clock was moved to " +
+                           std::to_string(to_word(clock_.now())) + " us");
+  }
+  const std::uint64_t before = timeline_.events();
+  recycling_.restart();
+  boost::asio::post(recycling_, [&] {
+    struct Running {
+      detail::Loop& loop;
+      ~Running() { loop.leave(); }
+    } running{loop_};
+    loop_.enter();
+    body();
+    loop_.rethrow_captured();
+  });
+  recycling_.run_one();
+  if (has_real_io(*this)) {
+    throw std::logic_error(
+        "a real timer or socket was made on a World, where time is virtual: wait with "
+        "sluice::asio::Timer or sleep_for on the clock of the World");
+  }
+  return timeline_.events() - before;
+}
+
+std::uint64_t World::run_events(Time end) {
+  return inside([&] {
+    while (!stopped() && timeline_.step(end)) loop_.rethrow_captured();
+  });
+}
+
+std::uint64_t World::run() { return run_events(to_time(word_limit)); }
+
+std::uint64_t World::run_until(Time end) {
+  if (end < now() || to_word(end) > word_limit) {
+    throw std::out_of_range("a World at " + std::to_string(to_word(now())) +
+                            " us cannot run until " + std::to_string(to_word(end)) + " us");
+  }
+  const std::uint64_t count = run_events(end);
+  if (!stopped()) timeline_.run_until(end);  // the events are over: the clock moves on
+  return count;
+}
+
+std::uint64_t World::run_for(Span span) {
+  // In [-2^52, 2^52 + 1] the sum cannot overflow, and says what is wrong with the rest.
+  return run_until(now() + std::clamp(span, Span{-word_limit}, Span{word_limit + 1}));
+}
+
+std::uint64_t World::run_event(Time end) {
+  return inside([&] {
+    if (!stopped()) timeline_.step(end);
+  });
+}
+
+std::uint64_t World::run_one() { return run_event(to_time(word_limit)); }
+
+std::uint64_t World::poll() { return run_events(now()); }
+
+std::unique_ptr<RemoteStore> World::connect(Store& inner, const Link& link) {
+  return std::make_unique<Connection>(*this, inner, link);
+}
+
+}  // namespace sluice::sim
