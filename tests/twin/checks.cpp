@@ -64,18 +64,18 @@ std::string grow(Random& random, const Subject& subject, const Configuration& co
   return raw;
 }
 
-/// Makes a word wrong, of the front or behind it, or tears the last one.
-std::string spoil(Random& random, std::string raw, StateKind kind, std::size_t head) {
+/// Makes a word wrong, of the head or behind it, or tears the last one.
+std::string spoil(Random& random, std::string raw, StateKind kind, std::size_t head, bool in_head) {
   if (raw.empty()) raw = encode(kind, {});
   const std::size_t least = 1 + 8 * (head + 1 + random.below(50));
   if (raw.size() < least) raw.resize(least, '\0');
-  if (random.one_in(3)) {
+  if (!in_head && random.one_in(3)) {
     raw.resize(raw.size() - 1 - random.below(7));
     return raw;
   }
   const std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
   const std::size_t word =
-      random.one_in(2) ? random.below(head) : head + random.below(raw.size() / 8 - head);
+      in_head ? random.below(head) : head + random.below(raw.size() / 8 - head);
   return raw.replace(1 + 8 * word, 8, le64(wrong[random.below(wrong.size())]));
 }
 
@@ -117,7 +117,7 @@ std::optional<std::string> check_spoilt(RedisClient& client, const Scripts& scri
   const auto shas = load_scripts(client, scripts);
   const auto heads = read_heads(scripts);
   const Verdict corrupt = Verdict::failed(Errc::corrupt_state);
-  for (std::size_t i = 0; i < decisions; ++i) {
+  for (std::size_t i = 0; i < 2 * decisions; ++i) {
     const Subject& subject = subjects[random.below(subjects.size())];
     if (is_cell(subject.kind())) continue;
     const Configuration config = draw_config(random, subject);
@@ -127,7 +127,8 @@ std::optional<std::string> check_spoilt(RedisClient& client, const Scripts& scri
     const std::string key = "{spoilt}";
     const std::string nonce = le64(static_cast<Word>(random.next()));
     Word now = random.between(0, word_limit - 1'000'000);
-    const std::string raw = spoil(random, grow(random, subject, config, now), subject.kind(), head);
+    const std::string raw =
+        spoil(random, grow(random, subject, config, now), subject.kind(), head, i % 2 == 0);
     client({"SET", key, raw});
     const bool as_plan = random.one_in(2);
     auto parts = message(ask, shas.at(as_plan ? "mixed" : name), key, nonce, as_plan);

@@ -47,7 +47,7 @@ Finding examine(RedisClient& client, const Fragments& fragments, std::span<const
     return {"twin, decision " + std::to_string(twin.counts().to_difference), *found};
   };
   if (const Finding soon = run(decisions / 100); !soon.by.empty()) return soon;
-  if (auto found = check_spoilt(client, scripts, subjects, 1'000, random)) {
+  if (auto found = check_spoilt(client, scripts, subjects, 3'000, random)) {
     return {"spoilt states", *found};
   }
   if (auto found = check_server_time(client, join(fragments, toy_rules()), subjects, random)) {

@@ -19,8 +19,9 @@ inline constexpr Mutant mutants[] = {
      "4503599627370496 or first1 > 4503599627370496 or\n    count2",
      "newest > 4503599627370496 or\n    count1 > size or before1 > "
      "4503599627370496 or first1 > 4503599627370496 or\n    count2"},
-    {"the second window's words are not looked at", quick,
-     "or\n    count2 > size or before2 > 4503599627370496 or first2 > 4503599627370496 then",
+    {"the places' words are not looked at (two)", quick,
+     "or\n    count1 > size or before1 > 4503599627370496 or first1 > 4503599627370496 or\n    "
+     "count2 > size or before2 > 4503599627370496 or first2 > 4503599627370496 then",
      "then"},
     {"a log of two places for one window", quick, "kind ~= 2 or places ~= 1 or", "kind ~= 2 or"},
     {"the third of four is the second (two)", quick, "count2 - 3, b, c", "count2 - 2, b, c"},
