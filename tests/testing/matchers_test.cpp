@@ -2,6 +2,8 @@
 // breaks it by one. Threading: single-threaded.
 #include "sluice/testing/matchers.hpp"
 
+#include <limits>
+
 #include "sluice/sluice.hpp"
 #include "sluice/testing/catch2.hpp"
 #include "sluice/testing/faulty_store.hpp"
@@ -222,6 +224,18 @@ TEST_CASE("matchers are joined, and the sentence is of the part that failed", "[
         "in the window of 1 s that ends with +0 s 1 units were granted, the limit is 0; and grants "
         "at +0 s and +1 s are 1 s apart, less than 2 s");
   CHECK(broken(!never_exceeds(1, 1s), trace) == "it never exceeds 1 in 1 s");
+}
+
+TEST_CASE("a claim that makes no sense is an error where it is made", "[testing]") {
+  CHECK_THROWS_WITH(never_exceeds(25, 0s),
+                    "never_exceeds: the window must be 1 us or longer, got 0 s");
+  CHECK_THROWS_WITH(keeps_rate({.burst = 1, .units = 1, .period = -1s}),
+                    "keeps_rate: the period must be 1 us or longer, got -1 s");
+  CHECK_THROWS_WITH(share_within(-0.5),
+                    "share_within: the tolerance must lie in [0, 1e9], got -0.500000");
+  CHECK_THROWS_AS(share_within(std::numeric_limits<double>::quiet_NaN()), std::invalid_argument);
+  CHECK_THROWS_AS(at_most_operations_per_grant(std::numeric_limits<double>::infinity()),
+                  std::invalid_argument);
 }
 
 TEST_CASE("decisions are matched by what they say", "[testing]") {

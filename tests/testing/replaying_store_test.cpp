@@ -112,6 +112,29 @@ TEST_CASE("times are left alone, followed or compared", "[testing]") {
   CHECK(ask_late(Times::same) == 1h);
 }
 
+TEST_CASE("what rings while the clock follows a recording may ask as well", "[testing]") {
+  VirtualClock clock;
+  ReplayingStore store(record().trace, clock, {.times = ReplayOptions::Times::follow});
+  const TokenBucket bucket(store, "api", Quota::per_second(10).burst(2));
+  const SlidingWindows windows(store, "windows", {{2, 1s}});
+  std::error_code error;
+  (void)bucket.try_acquire("alice", 2, error);
+  (void)bucket.try_acquire("alice", 1, error);
+  (void)windows.try_acquire("alice", 1, error);
+  std::vector<std::error_code> errors;
+  const auto ask = [&] {
+    std::error_code now;
+    (void)bucket.try_acquire("nobody", now);
+    errors.push_back(now);
+  };
+  Alarm alarm([](void* context) noexcept { (*static_cast<const decltype(ask)*>(context))(); },
+              const_cast<void*>(static_cast<const void*>(&ask)));
+  clock.set_alarm(alarm, clock.now() + 10ms);  // the next recorded call came after 50 ms
+  (void)bucket.try_acquire("alice", 1, error);
+  CHECK_FALSE(error);
+  CHECK(errors == std::vector{make_error_code(ReplayErrc::asked_differently)});
+}
+
 TEST_CASE("request ids count only if they are to be the same", "[testing]") {
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);

@@ -24,15 +24,18 @@ using TraceMatcher = Matcher<Trace>;
 using DecisionMatcher = Matcher<Decision>;
 
 /// In no half-open window of `span`, (t - span, t], more than `units` are granted, all keys taken
-/// together.
+/// together. Throws std::invalid_argument if `span` is not positive.
 [[nodiscard]] inline TraceMatcher never_exceeds(Word units, Span span) {
+  detail::require_positive("never_exceeds: the window", span);
   return {
       "never exceeds " + std::to_string(units) + " in " + to_text(span),
       [=](const Trace& trace) { return check_window(detail::requests_of(trace), span, units); }};
 }
 
-/// At most `burst` units at once and `units` more in each `period`, over every interval.
+/// At most `burst` units at once and `units` more in each `period`, over every interval. Throws
+/// std::invalid_argument if the period is not positive.
 [[nodiscard]] inline TraceMatcher keeps_rate(RateBound bound) {
+  detail::require_positive("keeps_rate: the period", bound.period);
   return {"keeps to " + std::to_string(bound.burst) + " at once and " +
               std::to_string(bound.units) + " every " + to_text(bound.period),
           [=](const Trace& trace) { return check_rate(detail::requests_of(trace), bound); }};
@@ -46,7 +49,9 @@ using DecisionMatcher = Matcher<Decision>;
 
 /// Each caller, or each key if no caller has a name, is granted an equal share of all units, up to
 /// `tolerance` of that share: 0.1 is 10 % more or less. Who asked and got nothing counts.
+/// Throws std::invalid_argument if the tolerance is negative.
 [[nodiscard]] inline TraceMatcher share_within(double tolerance) {
+  detail::require_share("share_within: the tolerance", tolerance);
   return {"shares its grants equally within " + detail::percent(tolerance),
           [=](const Trace& trace) { return detail::find_unequal_share(trace, tolerance); }};
 }
@@ -69,8 +74,10 @@ using DecisionMatcher = Matcher<Decision>;
           [](const Trace& trace) { return detail::find_inexact_hint(trace); }};
 }
 
-/// All calls of the trace, failed ones included, are at most so many for each grant.
+/// All calls of the trace, failed ones included, are at most so many for each grant. Throws
+/// std::invalid_argument if `most` is negative.
 [[nodiscard]] inline TraceMatcher at_most_operations_per_grant(double most) {
+  detail::require_share("at_most_operations_per_grant: the number", most);
   return {"asks the store at most " + detail::rounded(most) + " times a grant",
           [=](const Trace& trace) { return detail::find_waste(trace, most); }};
 }

@@ -37,7 +37,8 @@ std::optional<Number> parse_number(std::string_view text, int base = 10) {
   return value;
 }
 
-/// "50ms", "1.5s": a decimal with up to the digits of a microsecond, and us, ms, s, min or h.
+/// "50ms", "1.5s": a decimal with up to the digits of a microsecond, and us, ms, s, min or h. Up to
+/// word_limit.
 inline std::optional<Span> parse_span(std::string_view text) {
   struct Unit {
     std::string_view name;
@@ -51,7 +52,7 @@ inline std::optional<Span> parse_span(std::string_view text) {
     text.remove_suffix(unit.name.size());
     const auto point = text.find('.');
     const auto whole = parse_number<std::int64_t>(text.substr(0, point));
-    if (!whole || *whole < 0 || *whole >= INT64_MAX / unit.us) return {};
+    if (!whole || *whole < 0 || *whole > word_limit / unit.us) return {};
     std::int64_t us = *whole * unit.us;
     if (point == std::string_view::npos) return Span{us};
     const std::string_view digits = text.substr(point + 1);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,21 @@ namespace sluice::testing::detail {
 inline std::string rounded(double number) { return decimal(std::llround(number * 100), 100); }
 inline std::string percent(double share) { return rounded(share * 100) + " %"; }
 
+/// Throws std::invalid_argument. What is compared with windows and shares must make sense.
+inline void require_positive(const char* what, Span span) {
+  if (span <= Span{0}) {
+    throw std::invalid_argument(std::string(what) + " must be 1 us or longer, got " +
+                                to_text(span));
+  }
+}
+inline void require_share(const char* what, double number) {
+  constexpr double most = 1e9;
+  if (!(number >= 0 && number <= most)) {
+    throw std::invalid_argument(std::string(what) + " must lie in [0, 1e9], got " +
+                                std::to_string(number));
+  }
+}
+
 inline std::string plural(std::size_t count, const std::string& noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
@@ -23,12 +39,12 @@ inline std::string plural(std::size_t count, const std::string& noun) {
 inline Checked find_unequal_share(const Trace& trace, double tolerance) {
   const bool by_caller =
       std::ranges::any_of(trace.calls, [](const TracedCall& call) { return !call.caller.empty(); });
-  std::map<std::string, Word> granted;
-  Word total = 0;
+  std::map<std::string, Exact> granted;
+  Exact total = 0;
   for (const TracedCall& call : trace.calls) {
     const auto asked = find_asked(call);
     if (!asked) continue;
-    Word& units = granted[by_caller ? call.caller : key_text(*asked->step)];
+    Exact& units = granted[by_caller ? call.caller : key_text(*asked->step)];
     if (call.error || !call.decision.allowed) continue;
     units += asked->cost;
     total += asked->cost;
@@ -46,7 +62,7 @@ inline Checked find_unequal_share(const Trace& trace, double tolerance) {
   }
   // A share that is off by the tolerance itself is fine, however its division was rounded.
   if (most <= tolerance + 1e-12) return {};
-  const Word units = granted[*worst];
+  const Exact units = granted[*worst];
   return Breach{(by_caller ? "caller \"" + *worst + '"' : "key " + *worst) + " was granted " +
                     text(units) + " of " + text(total) + " units, " + percent(most) +
                     (static_cast<double>(units) < equal ? " less" : " more") +
