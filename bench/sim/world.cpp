@@ -60,15 +60,10 @@ void run(benchmark::State& state, Worker worker) {
   for (std::int64_t i = 0; i < state.range(0); ++i) {
     net::co_spawn(world, worker(world.clock(), pauses), net::detached);
   }
-  // The first batch warms up.
-  const auto batch = [&] {
-    constexpr std::uint64_t events = 100'000;
-    const std::uint64_t end = world.events() + events;
-    while (world.events() < end) world.run_until(world.now() + std::chrono::milliseconds{100});
-  };
-  batch();
+  const Span batch = std::chrono::seconds{100'000} / state.range(0);  // about 100,000 events
+  world.run_for(3 * batch);
   const std::uint64_t before = world.events();
-  for (auto _ : state) batch();
+  for (auto _ : state) world.run_for(batch);
   state.SetItemsProcessed(static_cast<std::int64_t>(world.events() - before));
 }
 

@@ -30,8 +30,6 @@ bool LoopClock::cancel_alarm(Alarm& alarm) noexcept {
   return true;
 }
 
-const boost::asio::execution_context& LoopClock::context() const noexcept { return world_; }
-
 bool LoopClock::calls_for(const boost::asio::any_io_executor& executor) const {
   const auto* const own = executor.target<World::Executor>();
   return own != nullptr && *own == world_.get_executor();
@@ -47,8 +45,8 @@ void LoopClock::finish_wait(void* context, std::uint64_t) {
 
 void LoopClock::fetch(Timeline::Action action, void* context) {
   if (action != &finish_wait) return;
+  constexpr std::uintptr_t line = 64;
   for (const std::uintptr_t address : static_cast<Wait*>(context)->near) {
-    const std::uintptr_t line = 64;
     // A frame's head, and what it was doing when it was suspended.
     for (const std::uintptr_t part :
          {address - 2 * line, address - line, address, address + line}) {

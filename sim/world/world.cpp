@@ -37,7 +37,7 @@ void detail::Loop::enqueue(Posted& posted) {
 
 World::World(const WorldOptions& options)
     : seed_(options.seed),
-      clock_(*this, options.start),
+      clock_(*this, *this, options.start),
       timeline_(clock_),
       loop_(*this, timeline_),
       store_(make_virtual_store(clock_)),

@@ -37,7 +37,7 @@ class TimedLoop {
   };
 
   /// The execution context whose handlers the loop runs.
-  [[nodiscard]] virtual const boost::asio::execution_context& context() const noexcept = 0;
+  [[nodiscard]] const boost::asio::execution_context& context() const noexcept { return context_; }
   /// True if handlers of this executor may be called by the loop itself.
   [[nodiscard]] virtual bool calls_for(const boost::asio::any_io_executor& executor) const = 0;
 
@@ -48,7 +48,11 @@ class TimedLoop {
   virtual bool cancel(Wait& wait) noexcept = 0;
 
  protected:
+  explicit TimedLoop(const boost::asio::execution_context& context) noexcept : context_(context) {}
   ~TimedLoop() = default;
+
+ private:
+  const boost::asio::execution_context& context_;
 };
 
 }  // namespace sluice

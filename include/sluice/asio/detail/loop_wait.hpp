@@ -92,6 +92,9 @@ class LoopWait final : public TimedLoop::Wait, public TimerWait {
     if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
       if (loop_.calls_for(executor)) return take()(error);
     }
+    if constexpr (requires { executor.runs_at_once(); }) {
+      if (executor.runs_at_once()) return take()(error);
+    }
     if constexpr (std::is_same_v<Executor, boost::asio::system_executor>) {
       take()(error);  // nothing was asked for
     } else {

@@ -99,10 +99,13 @@ class WorldExecutor {
   /// True inside a function that the World runs.
   [[nodiscard]] bool running_in_this_thread() const noexcept { return loop_->running_here(); }
 
+  /// True if execute() would run a function at once.
+  [[nodiscard]] bool runs_at_once() const noexcept { return !never_ && loop_->running_here(); }
+
   /// What the function throws leaves World::run(), also if it runs at once.
   template <class Function>
   void execute(Function&& function) const {
-    if (never_ || !loop_->running_here()) {
+    if (!runs_at_once()) {
       loop_->post(std::forward<Function>(function), allocator_);
       return;
     }

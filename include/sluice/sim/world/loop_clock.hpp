@@ -12,7 +12,8 @@ class World;
 /// See World::clock().
 class LoopClock final : public VirtualClock, private TimedLoop {
  public:
-  LoopClock(World& world, Time start) : VirtualClock(start), world_(world) {}
+  LoopClock(World& world, boost::asio::execution_context& context, Time start)
+      : VirtualClock(start), TimedLoop(context), world_(world) {}
 
   /// Runs the World until `when` or until woken. Throws std::logic_error inside the World's own
   /// run loop, or on another thread while it runs: the time would never come.
@@ -24,7 +25,6 @@ class LoopClock final : public VirtualClock, private TimedLoop {
  private:
   friend class World;
 
-  [[nodiscard]] const boost::asio::execution_context& context() const noexcept override;
   [[nodiscard]] bool calls_for(const boost::asio::any_io_executor& executor) const override;
   void set(Wait& wait, Time when) override;
   bool cancel(Wait& wait) noexcept override;
