@@ -1,0 +1,248 @@
+// Waiting for a limiter under Boost.Asio's rules. Header only; needs Boost 1.81.
+#pragma once
+
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/system/error_code.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "sluice/asio/timer.hpp"
+#include "sluice/gate.hpp"
+#include "sluice/slot_lock.hpp"
+#include "sluice/waiting/waiter_for.hpp"
+
+namespace sluice::asio {
+
+/// void(boost::system::error_code, Grant), where Grant is what the limiter's acquire() answers.
+template <class L>
+using AcquireSignature = void(boost::system::error_code, typename L::Waiting::Grant);
+
+namespace detail {
+
+/// A handler that waits for a grant. A wait on its timer is under way for as long as it lives, so
+/// that the end of its execution context ends it as well.
+template <class Handler, class L>
+class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
+ public:
+  using Base = sluice::detail::WaiterFor<L>;
+  using typename Base::Grant;
+  using typename Base::Request;
+
+  static void begin(const L& limiter, Request request, const Deadline& deadline,
+                    const WaitOptions& options, Handler handler) {
+    const auto allocator = boost::asio::get_associated_allocator(handler);
+    const auto slot = boost::asio::get_associated_cancellation_slot(handler);
+    const auto self = std::allocate_shared<AsyncWaiter>(
+        allocator, limiter, std::move(request), deadline, options.priority, std::move(handler));
+    if (slot.is_connected()) {
+      auto mine = slot;
+      mine.assign([weak = std::weak_ptr(self)](boost::asio::cancellation_type type) {
+        const auto waiter = weak.lock();
+        if (waiter && type != boost::asio::cancellation_type::none) waiter->cancel();
+      });
+    }
+    if (options.stop.stop_possible()) self->stop_.emplace(options.stop, Cancel{self});
+    self->arm();
+    self->start();
+  }
+
+  AsyncWaiter(const L& limiter, Request request, const Deadline& deadline, int priority,
+              Handler handler)
+      : Base(limiter, std::move(request), deadline, priority), clock_(limiter.store().clock()) {
+    work_.emplace(std::move(handler), clock_);
+  }
+
+ private:
+  using Executor = boost::asio::associated_executor_t<Handler>;
+  using Tracked = std::decay_t<decltype(boost::asio::prefer(
+      std::declval<Executor>(), boost::asio::execution::outstanding_work.tracked))>;
+
+  struct Cancel {
+    std::weak_ptr<AsyncWaiter> waiter;
+    void operator()() const {
+      if (const auto alive = waiter.lock()) alive->cancel();
+    }
+  };
+
+  /// What belongs to the handler's execution context, and must not outlive it.
+  struct Work {
+    Work(Handler&& given, Clock& clock)
+        : handler(std::move(given)),
+          executor(boost::asio::prefer(boost::asio::get_associated_executor(handler),
+                                       boost::asio::execution::outstanding_work.tracked)),
+          timer(boost::asio::get_associated_executor(handler), clock) {}
+    Handler handler;
+    Tracked executor;
+    BasicTimer<Executor> timer;
+    std::uint64_t round = 0;  // of the timer
+    Time expiry = Time::min();
+  };
+
+  /// The timer's handler. Destroyed unused, it tells that the execution context is gone.
+  class OnTime {
+   public:
+    using executor_type = Executor;
+
+    OnTime(std::shared_ptr<AsyncWaiter> waiter, std::uint64_t round, const Executor& executor)
+        : waiter_(std::move(waiter)), round_(round), executor_(executor) {}
+    OnTime(OnTime&&) noexcept = default;
+    OnTime& operator=(OnTime&&) = delete;
+    ~OnTime() {
+      if (waiter_) waiter_->abandon(round_);
+    }
+    [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+    void operator()(boost::system::error_code error) {
+      const auto waiter = std::exchange(waiter_, nullptr);
+      if (!error && waiter->is_current(round_)) waiter->rung();
+    }
+
+   private:
+    std::shared_ptr<AsyncWaiter> waiter_;
+    std::uint64_t round_;
+    Executor executor_;
+  };
+
+  [[nodiscard]] std::shared_ptr<AsyncWaiter> self() {
+    return std::static_pointer_cast<AsyncWaiter>(this->shared_from_this());
+  }
+  [[nodiscard]] bool is_current(std::uint64_t round) {
+    const std::lock_guard lock(mutex_);
+    return work_ && work_->round == round;
+  }
+
+  void arm() {
+    const Time when = this->timer();
+    const std::lock_guard lock(mutex_);
+    if (!work_ || work_->expiry == when) return;
+    work_->expiry = when;
+    const std::uint64_t round = ++work_->round;  // first: what is cancelled next is over
+    work_->timer.expires_at(when);
+    work_->timer.async_wait(
+        OnTime(self(), round, boost::asio::get_associated_executor(work_->handler)));
+  }
+  void rung() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (work_) work_->expiry = Time::min();
+    }
+    this->on_time();
+    arm();
+  }
+
+  void timer_changed() noexcept override { arm(); }
+
+  void finished(std::error_code error) noexcept override {
+    const std::lock_guard lock(mutex_);
+    if (!work_) return;  // abandoned
+    ++work_->round;
+    complete(std::move(work_->handler), std::move(work_->executor), error);
+    work_.reset();
+  }
+
+  void complete(Handler&& handler, Tracked&& executor, std::error_code error) {
+    boost::system::error_code code(error);
+    if (error == Errc::cancelled) code = boost::asio::error::operation_aborted;
+    const auto allocator = boost::asio::get_associated_allocator(handler);
+    boost::asio::post(executor,
+                      boost::asio::bind_allocator(
+                          allocator, [handler = std::move(handler), code,
+                                      grant = error ? Grant{} : this->take_grant()]() mutable {
+                            boost::asio::get_associated_cancellation_slot(handler).clear();
+                            std::move(handler)(code, std::move(grant));
+                          }));
+  }
+
+  /// The execution context was destroyed: so is the handler, and nobody waits any more.
+  void abandon(std::uint64_t round) noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!work_ || work_->round != round) return;
+      work_.reset();
+    }
+    this->cancel();
+  }
+
+  Clock& clock_;
+  std::mutex mutex_;  // guards what follows
+  std::optional<Work> work_;
+  std::optional<std::stop_callback<Cancel>> stop_;  // only touched as it begins and ends
+};
+
+template <class L, class CompletionToken>
+auto async_wait_for(const L& limiter, typename L::Waiting::Request request, Deadline deadline,
+                    WaitOptions options, CompletionToken&& token) {
+  return boost::asio::async_initiate<CompletionToken, AcquireSignature<L>>(
+      [&limiter, deadline, options = std::move(options)](auto handler, auto asked) {
+        AsyncWaiter<decltype(handler), L>::begin(limiter, std::move(asked), deadline, options,
+                                                 std::move(handler));
+      },
+      token, std::move(request));
+}
+
+}  // namespace detail
+
+/// Waits until `cost` of `key` is granted, or until the deadline: `limiter.acquire(key, cost,
+/// deadline)` without a thread. By the store's clock: on that of a sim::World in virtual time.
+///
+///     const Reservation grant = co_await async_acquire(bucket, "alice", 1, 5s);
+///     if (!grant) give_up(grant.decision.retry_after);
+///
+/// Completion signature: `void(boost::system::error_code, Grant)`, where Grant is what acquire()
+/// answers: a Reservation, a WindowsReservation, a Lease, a Decision. Without a token, the
+/// operation is deferred: it starts when it is awaited, and a deadline that is a span counts from
+/// there.
+///
+/// Per-operation cancellation: all types; completes with operation_aborted. What was reserved is
+/// given back first; a request that the store has already is waited for.
+///
+/// Lifetimes: the limiter must live until the operation has started, the store until the
+/// completion. The handler is posted to its associated executor, with its allocator, and work is
+/// tracked there. If its execution context is destroyed first, the handler is destroyed and the
+/// place in line is free.
+template <class L, class CompletionToken = boost::asio::deferred_t>
+auto async_acquire(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
+                   CompletionToken&& token = {}) {
+  return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline,
+                                WaitOptions{}, std::forward<CompletionToken>(token));
+}
+template <class L, class CompletionToken = boost::asio::deferred_t>
+auto async_acquire(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
+                   const WaitOptions& options, CompletionToken&& token = {}) {
+  return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline, options,
+                                std::forward<CompletionToken>(token));
+}
+
+/// A slot that begins by the deadline, once it has begun; the grant is a SlotPermit.
+template <class CompletionToken = boost::asio::deferred_t>
+auto async_acquire(const SlotLock& lock, const Key& key, const Deadline& deadline,
+                   CompletionToken&& token = {}) {
+  return detail::async_wait_for(lock, SlotLock::Waiting::Request{key, 1}, deadline, WaitOptions{},
+                                std::forward<CompletionToken>(token));
+}
+
+/// One call through the gates of all these scopes; the grant is a Decision.
+template <class CompletionToken = boost::asio::deferred_t>
+auto async_acquire(const Gates& gates, std::span<const Scope> scopes, const Deadline& deadline,
+                   const WaitOptions& options, CompletionToken&& token = {}) {
+  return detail::async_wait_for(gates, Gates::Waiting::Request{scopes.begin(), scopes.end()},
+                                deadline, options, std::forward<CompletionToken>(token));
+}
+template <class CompletionToken = boost::asio::deferred_t>
+auto async_acquire(const Gates& gates, std::span<const Scope> scopes, const Deadline& deadline,
+                   CompletionToken&& token = {}) {
+  return asio::async_acquire(gates, scopes, deadline, WaitOptions{},
+                             std::forward<CompletionToken>(token));
+}
+
+}  // namespace sluice::asio

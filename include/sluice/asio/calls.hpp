@@ -1,0 +1,136 @@
+// guarded() and with_backoff() as coroutines. Header only; needs Boost 1.81.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sluice/asio.hpp"
+#include "sluice/asio/acquire.hpp"
+#include "sluice/calls/guarded.hpp"
+#include "sluice/calls/with_backoff.hpp"
+
+namespace sluice::asio {
+
+namespace detail {
+
+template <class Awaitable>
+struct AwaitableOf;
+template <class T, class Ex>
+struct AwaitableOf<boost::asio::awaitable<T, Ex>> {
+  using Value = T;
+  using Executor = Ex;
+};
+
+template <class T>
+struct ValueOf {
+  using Type = T;
+};
+template <class T>
+struct ValueOf<Costed<T>> {
+  using Type = T;
+};
+
+/// What a guarded function returns, called with the grant or without.
+template <class Grant, class Function>
+using CallOf = AwaitableOf<decltype(sluice::detail::call_with(std::declval<Function&>(),
+                                                              std::declval<Grant&>()))>;
+template <class Grant, class Function>
+using GuardedOf =
+    boost::asio::awaitable<typename ValueOf<typename CallOf<Grant, Function>::Value>::Type,
+                           typename CallOf<Grant, Function>::Executor>;
+
+/// Charges the true cost instead of what was granted.
+template <class L, class Grant, class Token>
+auto async_settle(const L& limiter, const Key& key, const Grant& grant, Word true_cost,
+                  Token token) {
+  const Word more = true_cost - grant.granted;
+  const Step step =
+      more > 0 ? limiter.penalize_step(key, more) : limiter.refund_step(key, grant, -more);
+  return async_decide(limiter.store(), step, token);
+}
+
+template <class L, class Function>
+GuardedOf<typename L::Waiting::Grant, Function> guard(const L& limiter, std::string tag,
+                                                      std::string name, Cost cost,
+                                                      Deadline deadline, Function function) {
+  using Call = CallOf<typename L::Waiting::Grant, Function>;
+  constexpr boost::asio::use_awaitable_t<typename Call::Executor> token;
+  const Key key{tag, name};
+  auto grant = co_await async_acquire(limiter, key, cost, deadline, token);
+  sluice::detail::require_granted(grant, limiter.name());
+  if constexpr (sluice::detail::is_costed<typename Call::Value>) {
+    auto result = co_await sluice::detail::call_with(function, grant);
+    co_await async_settle(limiter, key, grant, result.cost, token);
+    co_return std::move(result.value);
+  } else {
+    co_return co_await sluice::detail::call_with(function, grant);
+  }
+}
+
+template <class Function>
+GuardedOf<SlotPermit, Function> guard(const SlotLock& lock, std::string tag, std::string name,
+                                      Deadline deadline, Function function) {
+  constexpr boost::asio::use_awaitable_t<typename CallOf<SlotPermit, Function>::Executor> token;
+  auto permit = co_await async_acquire(lock, Key{tag, name}, deadline, token);
+  sluice::detail::require_granted(permit, lock.name());
+  co_return co_await sluice::detail::call_with(function, permit);
+}
+
+template <class Function>
+std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> scopes,
+                                         Function function, BackoffOptions options) {
+  using Call = AwaitableOf<std::invoke_result_t<Function&>>;
+  constexpr boost::asio::use_awaitable_t<typename Call::Executor> token;
+  sluice::detail::BackoffCall call(gates, scopes, options);
+  for (;;) {
+    call.passed(co_await async_acquire(gates, std::span<const Scope>(scopes), call.deadline(),
+                                       call.wait(), token));
+    std::optional<RateLimited> refusal;
+    try {
+      co_return co_await std::invoke(function);
+    } catch (const RateLimited& thrown) {
+      refusal = thrown;  // nothing can be awaited in here
+    }
+    const auto closure = call.closure(*refusal);
+    co_await async_decide(gates.store(), gates.shut(closure.scope, closure.span), token);
+    if (!call.may_retry()) throw *refusal;
+  }
+}
+
+}  // namespace detail
+
+/// sluice::guarded() for a function that returns an awaitable, with the same errors.
+///
+///     co_await sluice::asio::guarded(bucket, "alice", 1, 5s, [&] { return client.fetch(url); });
+///
+/// Cancellation: of the wait, as async_acquire(); of the call, as the function's awaitable.
+/// Lifetimes: the limiter must live until it ends; the key's bytes and the function are kept.
+template <class L, class Function>
+auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
+             Function function) {
+  return detail::guard(limiter, std::string(key.tag), std::string(key.name), cost, deadline,
+                       std::move(function));
+}
+template <class Function>
+auto guarded(const SlotLock& lock, const Key& key, const Deadline& deadline, Function function) {
+  return detail::guard(lock, std::string(key.tag), std::string(key.name), deadline,
+                       std::move(function));
+}
+
+/// sluice::with_backoff() for a function that returns an awaitable, with the same errors; of a
+/// refusal that is final, a copy as a RateLimited. Lifetimes: the gates, the budget and the
+/// generator must live until it ends; the scopes and the function are kept.
+template <class Function>
+auto with_backoff(const Gates& gates, std::span<const Scope> scopes, Function function,
+                  BackoffOptions options = {}) {
+  return detail::back_off(gates, std::vector<Scope>(scopes.begin(), scopes.end()),
+                          std::move(function), std::move(options));
+}
+
+}  // namespace sluice::asio

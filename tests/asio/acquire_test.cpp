@@ -1,0 +1,290 @@
+// async_acquire() under Asio's rules: tokens, executors, allocators, cancellation, and the end of
+// the execution context. Threading: as the cases say.
+#include "sluice/asio/acquire.hpp"
+
+#include <atomic>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <thread>
+#include <vector>
+
+#include "sluice/asio/calls.hpp"
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+using boost::asio::use_awaitable;
+using sluice::asio::async_acquire;
+
+namespace {
+
+/// A bucket whose only token is spent, in virtual time.
+struct Spent {
+  VirtualClock clock;
+  std::unique_ptr<Store> store = make_virtual_store(clock);
+  TokenBucket bucket{*store, "b", Quota::per_second(1).burst(1)};
+  boost::asio::io_context context;
+
+  Spent() { REQUIRE(bucket.try_acquire("a")); }
+};
+
+constexpr auto aborted = boost::asio::error::operation_aborted;
+
+}  // namespace
+
+TEST_CASE("a callback, a future, a deferred call and a coroutine all wait in virtual time",
+          "[asio][waiting]") {
+  Spent world;
+  const Time start = world.clock.now();
+  int over = 0;
+  async_acquire(world.bucket, "a", 1, 1h,
+                boost::asio::bind_executor(world.context, [&](auto error, Reservation grant) {
+                  CHECK_FALSE(error);
+                  CHECK(grant.granted == 1);
+                  ++over;
+                }));
+  auto future = async_acquire(world.bucket, "a", 1, 1h,
+                              boost::asio::bind_executor(world.context, boost::asio::use_future));
+  auto later = async_acquire(world.bucket, "a", 1, 1h);
+  boost::asio::co_spawn(
+      world.context,
+      [&]() -> boost::asio::awaitable<void> {
+        const Reservation first = co_await async_acquire(world.bucket, "a", 1, 1h, use_awaitable);
+        const Reservation second = co_await std::move(later);
+        CHECK(first.at() == start + 3s);
+        CHECK(second.at() == start + 4s);
+        ++over;
+      },
+      boost::asio::detached);
+  for (int second = 0; second <= 4; ++second) {
+    world.context.poll();
+    CHECK(over == (second >= 4 ? 2 : second >= 1 ? 1 : 0));
+    world.clock.advance(1s);
+  }
+  CHECK(future.get());
+  CHECK(world.bucket.waiting("a") == 0);
+}
+
+TEST_CASE("a refusal is a value, a failure an error", "[asio][waiting]") {
+  Spent world;
+  int over = 0;
+  async_acquire(world.bucket, "a", 1, 999ms,
+                boost::asio::bind_executor(world.context, [&](auto error, Reservation grant) {
+                  CHECK_FALSE(error);
+                  CHECK_FALSE(grant);
+                  CHECK(grant.decision.retry_after == 1s);
+                  ++over;
+                }));
+  async_acquire(world.bucket, "a", 2, 1h,
+                boost::asio::bind_executor(world.context, [&](auto error, Reservation) {
+                  CHECK(std::error_code(error) == Errc::cost_exceeds_capacity);
+                  ++over;
+                }));
+  CHECK(over == 0);  // never before the call returns
+  world.context.run();
+  CHECK(over == 2);
+}
+
+TEST_CASE("a wait is cancelled by its slot, and gives back what it had reserved",
+          "[asio][waiting]") {
+  Spent world;
+  boost::asio::cancellation_signal signal;
+  int over = 0;
+  async_acquire(world.bucket, "a", 1, 1h,
+                boost::asio::bind_cancellation_slot(
+                    signal.slot(),
+                    boost::asio::bind_executor(world.context, [&](auto error, Reservation grant) {
+                      CHECK(error == aborted);
+                      CHECK_FALSE(grant);
+                      ++over;
+                    })));
+  CHECK(world.bucket.waiting("a") == 1);
+  signal.emit(boost::asio::cancellation_type::terminal);
+  world.context.run();
+  CHECK(over == 1);
+  CHECK(world.bucket.peek("a").retry_after == 1s);
+  signal.emit(boost::asio::cancellation_type::all);  // over already
+}
+
+TEST_CASE("a stop request and cancel_waits() end waits", "[asio][waiting]") {
+  Spent world;
+  std::stop_source stop;
+  int over = 0;
+  auto note = boost::asio::bind_executor(world.context, [&](auto error, Reservation) {
+    CHECK(error == aborted);
+    ++over;
+  });
+  async_acquire(world.bucket, "a", 1, 1h, WaitOptions{.stop = stop.get_token()}, note);
+  async_acquire(world.bucket, "a", 1, 1h, note);
+  std::thread([&] { stop.request_stop(); }).join();
+  world.context.poll();
+  CHECK(over == 1);
+  world.bucket.cancel_waits();
+  world.context.restart();
+  world.context.run();
+  CHECK(over == 2);
+}
+
+TEST_CASE("waits on a context that is destroyed leave the line, and their handlers go",
+          "[asio][waiting]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(1));
+  const FixedWindow minutes(*store, "f", 1, Calendar::every(1min));
+  REQUIRE(bucket.try_acquire("a"));
+  REQUIRE(minutes.try_acquire("a"));
+  const auto alive = std::make_shared<int>(0);
+  {
+    boost::asio::io_context context;
+    for (int i = 0; i < 3; ++i) {
+      auto handler =
+          boost::asio::bind_executor(context, [alive](auto, const auto&) { FAIL("called"); });
+      async_acquire(bucket, "a", 1, 1h, handler);
+      async_acquire(minutes, "a", 1, Deadline::never(), handler);
+      boost::asio::co_spawn(
+          context,
+          [&, alive]() -> boost::asio::awaitable<void> {
+            co_await async_acquire(bucket, "a", 1, 1h, use_awaitable);
+            FAIL("granted");
+          },
+          boost::asio::detached);
+    }
+    context.poll();
+    CHECK(bucket.waiting("a") == 6);
+    CHECK(minutes.waiting("a") == 3);
+  }
+  CHECK(alive.use_count() == 1);
+  CHECK(bucket.waiting("a") == 0);
+  CHECK(minutes.waiting("a") == 0);
+  CHECK(clock.alarms() == 0);
+  clock.advance(1h);
+}
+
+TEST_CASE("the handler's executor and allocator are used", "[asio][waiting]") {
+  Spent world;
+  auto strand = boost::asio::make_strand(world.context);
+  bool on_strand = false;
+  async_acquire(world.bucket, "a", 1, 1h,
+                boost::asio::bind_executor(strand, [&](auto error, Reservation) {
+                  CHECK_FALSE(error);
+                  on_strand = strand.running_in_this_thread();
+                }));
+  world.clock.advance(1s);
+  world.context.run();
+  CHECK(on_strand);
+}
+
+TEST_CASE("in real time a wait is never too short", "[asio][waiting]") {
+  const auto store = make_memory_store();
+  const TokenBucket bucket(*store, "b", Quota::per_second(200).burst(1));
+  boost::asio::io_context context;
+  std::vector<Time> calls;
+  boost::asio::co_spawn(
+      context,
+      [&]() -> boost::asio::awaitable<void> {
+        for (int i = 0; i < 5; ++i) {
+          const Reservation grant =
+              co_await async_acquire(bucket, "a", 1, Deadline::never(), use_awaitable);
+          CHECK(store->clock().now() >= grant.at());
+          calls.push_back(grant.at());
+        }
+      },
+      [](std::exception_ptr failed) { CHECK_FALSE(failed); });
+  context.run();
+  REQUIRE(calls.size() == 5);
+  for (std::size_t i = 1; i < calls.size(); ++i) CHECK(calls[i] - calls[i - 1] >= 5ms);
+}
+
+TEST_CASE("thousands of waits on several threads, cancelled at random, end once each",
+          "[asio][waiting]") {
+  Random random("thousands of waits on several threads, cancelled at random, end once each");
+  CAPTURE(random.repeat());
+  const auto store = make_memory_store();
+  const ConcurrencyLimiter jobs(*store, "jobs", 8);
+  const std::size_t waits = scaled(10'000, 1'000);
+  boost::asio::thread_pool pool(3);
+  std::vector<boost::asio::cancellation_signal> signals(waits);
+  std::vector<std::atomic<int>> ends(waits);
+  std::atomic<std::size_t> granted{0};
+  std::atomic<std::size_t> cancelled{0};
+  for (std::size_t i = 0; i < waits; ++i) {
+    // A signal and its slot are used on one strand: Asio's rule.
+    const auto strand = boost::asio::make_strand(pool);
+    boost::asio::post(strand, [&, i, strand] {
+      async_acquire(jobs, "a", 1, Deadline::never(),
+                    boost::asio::bind_cancellation_slot(
+                        signals[i].slot(),
+                        boost::asio::bind_executor(strand, [&, i](auto error, const Lease& lease) {
+                          ++ends[i];
+                          if (error) {
+                            ++cancelled;
+                          } else if (lease) {
+                            ++granted;  // and given back
+                          }
+                        })));
+    });
+    if (random.below(4) == 0) {
+      boost::asio::post(strand, [&, i] { signals[i].emit(boost::asio::cancellation_type::all); });
+    }
+  }
+  pool.join();
+  for (const auto& times : ends) REQUIRE(times == 1);
+  CHECK(granted + cancelled == waits);
+  CHECK(jobs.peek("a").remaining == 8);
+}
+
+TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket tokens(*store, "t", Quota::per_second(1).burst(1000));
+  const ConcurrencyLimiter jobs(*store, "j", 1);
+  const Gates gates(*store, "g", {"account"}, {.ramp = 0s, .spacing = 0s});
+  const std::vector<Scope> scopes{gates.scope("account", "7")};
+  boost::asio::io_context context;
+  int attempts = 0;
+  bool over = false;
+  boost::asio::co_spawn(
+      context,
+      [&]() -> boost::asio::awaitable<void> {
+        const auto text = co_await sluice::asio::guarded(
+            tokens, "a", 500, 0s, []() -> boost::asio::awaitable<Costed<std::string>> {
+              co_return Costed<std::string>{"answer", 120};
+            });
+        CHECK(text == "answer");
+        CHECK(tokens.peek("a").remaining == 880);
+        co_await sluice::asio::guarded(jobs, "a", 1, 0s,
+                                       [&](Lease&) -> boost::asio::awaitable<void> {
+                                         CHECK(jobs.peek("a").remaining == 0);
+                                         co_return;
+                                       });
+        CHECK(jobs.peek("a").remaining == 1);
+        const int value = co_await sluice::asio::with_backoff(gates, scopes,
+                                                              [&]() -> boost::asio::awaitable<int> {
+                                                                if (++attempts < 3)
+                                                                  throw RateLimited(10s);
+                                                                co_return 42;
+                                                              });
+        CHECK(value == 42);
+        over = true;
+      },
+      [](std::exception_ptr failed) { CHECK_FALSE(failed); });
+  for (int i = 0; i < 3; ++i) {
+    context.poll();
+    clock.advance(10s);
+  }
+  CHECK(attempts == 3);
+  CHECK(over);
+}
+
+}  // namespace sluice::test
