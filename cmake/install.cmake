@@ -63,7 +63,7 @@ if(NOT SLUICE_TIMEZONE)
   list(APPEND headers_left_out PATTERN "timezone" EXCLUDE)
 endif()
 if(NOT SLUICE_SIM)
-  list(APPEND headers_left_out PATTERN "sim" EXCLUDE)
+  list(APPEND headers_left_out PATTERN "sim" EXCLUDE PATTERN "world*" EXCLUDE)
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/sluice"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"

@@ -1,0 +1,74 @@
+// What a test of coroutines needs, ready made: a world in virtual time, and for each worker a
+// connection to its store that fails when told to and records under the worker's name.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "sluice/sim/world.hpp"
+#include "sluice/testing/faulty_store.hpp"
+#include "sluice/testing/matchers.hpp"
+#include "sluice/testing/moments.hpp"
+#include "sluice/testing/recording_store.hpp"
+
+namespace sluice::testing {
+
+/// Runs event after event until none is left: everything that waited has gone on. Returns how far
+/// time has moved. Throws std::runtime_error after `most` events: something goes on for ever; run
+/// such a world for a while, with run_for().
+inline Span advance_until_idle(sim::World& world, std::size_t most = 10'000'000) {
+  const Time start = world.now();
+  for (std::size_t events = 0; world.run_one() != 0;) {
+    if (++events < most) continue;
+    throw std::runtime_error("advance_until_idle: after " + std::to_string(most) +
+                             " events, the clock " + to_text(world.now() - start) +
+                             " on, the world still has something to do");
+  }
+  return world.now() - start;
+}
+
+/// One worker's way to the store of a WorldFixture.
+class WorldClient {
+ public:
+  WorldClient(std::unique_ptr<Store> link, Store& inner, Recording& recording, std::string name)
+      : link_(std::move(link)),
+        faults(link_ ? *link_ : inner),
+        store(faults, recording, std::move(name)) {}
+
+ private:
+  std::unique_ptr<Store> link_;
+
+ public:
+  FaultyStore faults;    ///< what goes wrong with this worker's calls
+  RecordingStore store;  ///< hand it to the worker
+};
+
+/// Base or member of a test case, as VirtualFixture is.
+class WorldFixture {
+ public:
+  explicit WorldFixture(const sim::WorldOptions& options = {}) : world(options) {}
+
+  sim::World world;
+
+  /// A connection that answers at once, or over a network. It lives as long as the fixture.
+  WorldClient& client(std::string name) {
+    return clients_.emplace_back(nullptr, world.store(), recording_, std::move(name));
+  }
+  WorldClient& client(std::string name, const sim::Link& link) {
+    return clients_.emplace_back(world.connect(link), world.store(), recording_, std::move(name));
+  }
+
+  /// Notes a fault, or its end, for recovers_within().
+  void mark(std::string text) { recording_.mark(world.now(), std::move(text)); }
+  [[nodiscard]] Trace trace() const { return recording_.trace(); }
+
+ private:
+  Recording recording_;
+  std::list<WorldClient> clients_;
+};
+
+}  // namespace sluice::testing
