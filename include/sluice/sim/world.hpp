@@ -38,7 +38,7 @@ struct WorldOptions {
 ///
 /// Functions that are posted run at the instant at which they were posted, behind what is due then
 /// already; time moves on when nothing is left to do at an instant. A coroutine of
-/// `awaitable<T, World::Executor>` is about a third faster than one of `awaitable<T>`.
+/// `awaitable<T, World::Executor>` is somewhat faster than one of `awaitable<T>` (bench/README.md).
 ///
 /// Wait on clock() (sluice::asio::Timer, sleep_for, the waits of the limiters). Real timers and
 /// sockets do not see virtual time: after one was made on a World, running the World throws
