@@ -21,7 +21,7 @@ BackoffCall::BackoffCall(const Gates& gates, std::span<const Scope> scopes,
 }
 
 void BackoffCall::passed(const Decision& decision) const {
-  if (!decision) throw Limited("\"" + gates_.name() + "\" did not open in time", decision);
+  if (!decision) throw NotGranted("\"" + gates_.name() + "\" did not open in time", decision);
 }
 
 BackoffCall::Closure BackoffCall::closure(const RateLimited& refusal) {

@@ -42,7 +42,7 @@ TEST_CASE("a refusal is the limiter's error, and nothing is called", "[calls]") 
   try {
     guarded(bucket, "a", 1, 0s, [] { FAIL("called"); });
     FAIL("not refused");
-  } catch (const Limited& limited) {
+  } catch (const NotGranted& limited) {
     CHECK(limited.decision().retry_after == 1s);
     CHECK(std::string(limited.what()) == "\"b\" did not grant the call in time");
   }

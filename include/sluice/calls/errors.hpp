@@ -11,9 +11,9 @@
 namespace sluice {
 
 /// The limiter refused: nothing was called. decision().retry_after says when it would have granted.
-class Limited : public std::runtime_error {
+class NotGranted : public std::runtime_error {
  public:
-  Limited(const std::string& what, const Decision& decision)
+  NotGranted(const std::string& what, const Decision& decision)
       : std::runtime_error(what), decision_(decision) {}
   [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
 

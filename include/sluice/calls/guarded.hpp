@@ -35,7 +35,8 @@ namespace detail {
 
 template <class Grant>
 void require_granted(const Grant& grant, const std::string& name) {
-  if (!grant) throw Limited("\"" + name + "\" did not grant the call in time", decision_of(grant));
+  if (!grant)
+    throw NotGranted("\"" + name + "\" did not grant the call in time", decision_of(grant));
 }
 
 /// Calls with the grant if the function takes it.
@@ -65,9 +66,9 @@ inline constexpr bool is_costed<Costed<T>> = true;
 ///       return Costed<Text>{answer.text, answer.tokens};
 ///     });
 ///
-/// The function may take the grant: `[](Lease& lease) { ... }`. Throws Limited if the limiter did
-/// not grant by the deadline (nothing was called), std::system_error if its store failed, and what
-/// the function throws. With a deadline of 0s it does not wait.
+/// The function may take the grant: `[](Lease& lease) { ... }`. Throws NotGranted if the limiter
+/// did not grant by the deadline (nothing was called), std::system_error if its store failed, and
+/// what the function throws. With a deadline of 0s it does not wait.
 template <class L, class Function>
 auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
              Function&& function) {

@@ -41,7 +41,7 @@ class BackoffCall {
   [[nodiscard]] Time deadline() const noexcept { return deadline_; }
   [[nodiscard]] const WaitOptions& wait() const noexcept { return options_.wait; }
 
-  /// What the gates answered. Throws Limited if it is a refusal.
+  /// What the gates answered. Throws NotGranted if it is a refusal.
   void passed(const Decision& decision) const;
   /// How long to close which scope after this refusal.
   struct Closure {
@@ -73,7 +73,7 @@ class BackoffCall {
 ///       return answer.body;
 ///     });
 ///
-/// Throws Limited if the scopes do not open by the deadline, the last RateLimited if there have
+/// Throws NotGranted if the scopes do not open by the deadline, the last RateLimited if there have
 /// been enough attempts or the budget is used up (the scope is closed even so), std::system_error
 /// if the store failed, and at once whatever else the function throws.
 template <class Function>
