@@ -70,8 +70,9 @@ inline void states_grow(Context& context) {
       step_once(context.store(), subject, plain_step(context, subject));
       if (context.has_clock()) context.clock().advance(Span{1});
     }
-    if (context.has_clock()) context.clock().set(start + std::chrono::seconds{1});
-    for (int i = 0; i < 20; ++i) {
+    // While all of it counts, and when most of it has passed: few requests read what is old.
+    for (int i = 0; i < 120; ++i) {
+      if (i == 60 && context.has_clock()) context.clock().set(start + std::chrono::seconds{1});
       step_once(context.store(), subject, subject.draw(context.rng()));
     }
     if (context.has_clock()) context.clock().set(start);
