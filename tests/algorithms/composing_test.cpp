@@ -34,10 +34,7 @@ struct Limits {
   Scope scope;
 };
 
-constexpr std::size_t of_user = 0;
-constexpr std::size_t of_account = 1;
-constexpr std::size_t of_jobs = 2;
-constexpr std::size_t of_gate = 3;
+enum Place : std::size_t { of_user, of_account, of_jobs, of_gate };
 
 }  // namespace
 
