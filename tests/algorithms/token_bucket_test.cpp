@@ -127,7 +127,6 @@ TEST_CASE("a cost below zero is an error in every call, and zero asks without sp
 TEST_CASE("a cost above the burst is an error of its own, not a hint", "[token_bucket][C-025]") {
   for_each_store([](Store& store, VirtualClock&) {
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
-    Reservation r;
     for (const Word cost : {Word{6}, (Word{1} << 32) + 1, std::numeric_limits<Word>::max()}) {
       CHECK(error_of([&](auto& e) { bucket.try_acquire("a", cost, e); }) ==
             Errc::cost_exceeds_capacity);
