@@ -14,6 +14,8 @@ RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, con
       last_delivery_(timeline.now()) {}
 
 void RemoteStore::hang_up() noexcept {
+  for (const auto& [id, call] : calls_) timeline_.cancel(call.timer);
+  calls_.clear();
   // By index: who is answered may send again.
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     Message& message = messages_[i];
@@ -23,6 +25,52 @@ void RemoteStore::hang_up() noexcept {
     release(message);
     done.fail(message.arrived ? Errc::unknown : Errc::shut_down);
   }
+}
+
+/// Holds the watch at the store, and the function that is called at this end.
+class RemoteStore::Watching final : public Watch {
+ public:
+  explicit Watching(std::function<void()> seen)
+      : seen_(std::make_shared<const std::function<void()>>(std::move(seen))) {}
+  [[nodiscard]] bool start(RemoteStore& store, const Key& key) {
+    const std::weak_ptr<RemoteStore> remote = store.alive_;
+    there_ = store.inner_.watch(key, [remote, seen = std::weak_ptr(seen_)] {
+      if (const auto self = remote.lock()) self->send({{}, {}, seen}, self->link_.from_store);
+    });
+    return there_ != nullptr;
+  }
+
+ private:
+  std::shared_ptr<const std::function<void()>> seen_;
+  std::unique_ptr<Watch> there_;
+};
+
+std::unique_ptr<Watch> RemoteStore::watch(const Key& key, std::function<void()> seen) noexcept try {
+  auto watching = std::make_unique<Watching>(std::move(seen));
+  if (!watching->start(*this, key)) return nullptr;
+  return watching;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void RemoteStore::notify(const Key& key) noexcept try {
+  send({std::string(key.tag), std::string(key.name), {}}, link_.to_store);
+} catch (const std::bad_alloc&) {
+  return;  // any wake-up may be lost
+}
+
+void RemoteStore::send(Call call, const Delay& delay) noexcept try {
+  const std::uint64_t id = ++last_call_;
+  Call& kept = calls_.emplace(id, std::move(call)).first->second;
+  kept.timer = timeline_.after<&RemoteStore::call_arrives>(delay.sample(rng_), *this, id);
+} catch (...) {  // no memory, or no place on the timeline
+  calls_.erase(last_call_);
+}
+
+void RemoteStore::call_arrives(std::uint64_t id) {
+  const Call call = std::move(calls_.extract(id).mapped());
+  if (const auto seen = call.seen.lock()) return (*seen)();
+  if (!call.tag.empty()) inner_.notify({call.tag, call.name});
 }
 
 RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {

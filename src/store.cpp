@@ -42,6 +42,12 @@ void Store::execute_batch(std::span<const Plan> plans, std::span<Completion> don
 
 void Store::bind(const Key& /*key*/, Binding& /*binding*/) noexcept {}
 
+void Store::notify(const Key& /*key*/) noexcept {}
+
+std::unique_ptr<Watch> Store::watch(const Key& /*key*/, std::function<void()> /*seen*/) noexcept {
+  return nullptr;
+}
+
 RequestId RequestId::draw(Rng& rng) {
   const std::uint64_t high = rng.next();
   return {high, rng.next()};

@@ -34,6 +34,11 @@ class Engine final : public MemoryStore {
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
   void bind(const Key& key, Binding& binding) noexcept override;
+  void notify(const Key& key) noexcept override { watchers_.notify_key(key); }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
+                                             std::function<void()> seen) noexcept override {
+    return watchers_.watch_key(key, std::move(seen));
+  }
   [[nodiscard]] MemoryStats stats() const noexcept override;
 
   /// What a store with these options allocates.
@@ -201,6 +206,7 @@ class Engine final : public MemoryStore {
   std::size_t reclaim_at_ = 0;  // guarded by reclaim_lock_
   std::array<SpinLock, 256> stripes_;  // who gets a slot of a full sequence, by key
   mutable std::array<Counters, 8> counters_;
+  Watchers watchers_;
 };
 
 }  // namespace sluice::memory

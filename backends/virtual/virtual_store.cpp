@@ -45,6 +45,11 @@ class VirtualStore final : public Store {
   }
 
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+  void notify(const Key& key) noexcept override { watchers_.notify_key(key); }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
+                                             std::function<void()> seen) noexcept override {
+    return watchers_.watch_key(key, std::move(seen));
+  }
 
  private:
   struct Answer {
@@ -156,6 +161,7 @@ class VirtualStore final : public Store {
   std::unordered_map<std::string, Entry> entries_;
   std::array<Slot, Plan::max_steps> slots_;  // scratch, so that a decision allocates nothing
   std::size_t sweep_at_ = first_sweep;
+  Watchers watchers_;
 };
 
 }  // namespace

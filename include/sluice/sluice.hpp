@@ -40,3 +40,4 @@
 #include "sluice/virtual_clock.hpp"
 #include "sluice/virtual_store.hpp"
 #include "sluice/waker.hpp"
+#include "sluice/watch.hpp"

@@ -8,6 +8,7 @@
 #include "sluice/clock.hpp"
 #include "sluice/decision.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/watch.hpp"
 
 namespace sluice {
 
@@ -121,6 +122,19 @@ class Store {
 
   /// Prepares `binding` for a key that will be used often. By default it stays empty.
   virtual void bind(const Key& key, Binding& binding) noexcept;
+
+  /// Tells those who watch the key, in whichever process. Best effort: it may be lost and tells
+  /// nothing back, so that progress must never depend on it. No round trip is waited for. By
+  /// default nobody is told.
+  virtual void notify(const Key& key) noexcept;
+
+  /// Has `seen` called for each notify() of the key that arrives, until the watch is destroyed. It
+  /// is called on any thread, also inside of notify() on the caller's own, with no lock of the
+  /// store held; it must not throw nor block, and may use the store. A call that has begun, or is
+  /// just about to, may still be made while the watch is destroyed elsewhere, so `seen` must own
+  /// what it uses (std::weak_ptr). Null: this store tells nobody, or has no memory.
+  [[nodiscard]] virtual std::unique_ptr<Watch> watch(const Key& key,
+                                                     std::function<void()> seen) noexcept;
 
   /// False on a thread that must not block until this store answers: its own I/O thread.
   [[nodiscard]] virtual bool may_block() const noexcept { return true; }

@@ -183,3 +183,26 @@ TEST_CASE("a completion may ask again") {
   CHECK(chain.left == 0);
   CHECK(remote.operations() == 50);
 }
+
+TEST_CASE("a wake-up travels to the store and on to who watches") {
+  World world;
+  RemoteStore here = world.remote(Delay::constant(10ms), Delay::constant(20ms));
+  RemoteStore there = world.remote(Delay::constant(1ms), Delay::constant(2ms));
+  std::vector<Span> heard;
+  auto watch =
+      there.watch(Key{"a", "x"}, [&] { heard.push_back(world.clock.now() - world.start); });
+  REQUIRE(watch);
+  here.notify(Key{"a", "x"});
+  here.notify(Key{"a", "y"});
+  world.timeline.run_until(world.start + 100ms);
+  CHECK(heard == std::vector<Span>{12ms});
+
+  here.notify(Key{"a", "x"});
+  world.timeline.run_until(world.start + 111ms);
+  watch.reset();  // while it is on its way back
+  here.notify(Key{"a", "x"});
+  here.hang_up();
+  world.timeline.run_until(world.start + 200ms);
+  CHECK(heard.size() == 1);
+  CHECK(world.timeline.pending() == 0);
+}

@@ -51,6 +51,11 @@ class DrivenStore final : public Store {
   }
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
   void bind(const Key& key, Binding& binding) noexcept override { inner_.bind(key, binding); }
+  void notify(const Key& key) noexcept override { inner_.notify(key); }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
+                                             std::function<void()> seen) noexcept override {
+    return inner_.watch(key, std::move(seen));
+  }
   [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
  private:

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +38,11 @@ class RemoteStore : public Store {
 
   void execute(const Plan& plan, Completion done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
+  /// Wake-ups travel as well, for as long as a plan and its answer do, and may be overtaken by
+  /// them.
+  void notify(const Key& key) noexcept override;
+  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
+                                             std::function<void()> seen) noexcept override;
   [[nodiscard]] bool may_block() const noexcept override { return false; }
 
   /// Answers what is under way: Errc::shut_down if it has not arrived, else Errc::unknown.
@@ -65,6 +73,17 @@ class RemoteStore : public Store {
     bool under_way = false;
   };
 
+  /// A wake-up on its way to the store, or from there.
+  struct Call {
+    std::string tag;
+    std::string name;
+    std::weak_ptr<const std::function<void()>> seen;  // from there
+    Timeline::Timer timer{};
+  };
+  class Watching;
+
+  void send(Call call, const Delay& delay) noexcept;
+  void call_arrives(std::uint64_t id);
   [[nodiscard]] Message& prepare(const Plan& plan);
   void send(Message& message);
   void arrive(std::uint64_t index);
@@ -81,6 +100,9 @@ class RemoteStore : public Store {
   std::uint64_t operations_ = 0;
   std::deque<Message> messages_;
   std::vector<std::size_t> free_;
+  std::map<std::uint64_t, Call> calls_;
+  std::uint64_t last_call_ = 0;
+  const std::shared_ptr<RemoteStore> alive_{this, [](RemoteStore*) noexcept {}};
 };
 
 }  // namespace sluice::sim

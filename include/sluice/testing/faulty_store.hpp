@@ -77,6 +77,12 @@ class FaultyStore final : public Store {
     some_ = {probability, fault, &rng};
   }
 
+  /// No wake-up of Store::notify() arrives any more, until heal().
+  void lose_wake_ups() {
+    const std::lock_guard lock(mutex_);
+    no_wake_ups_ = true;
+  }
+
   /// Nothing goes wrong any more; the counts stay. Late answers stay late.
   void heal() {
     const std::lock_guard lock(mutex_);
@@ -113,6 +119,13 @@ class FaultyStore final : public Store {
 
   [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
   void bind(const Key& key, Binding& binding) noexcept override { inner_.bind(key, binding); }
+  void notify(const Key& key) noexcept override {
+    if (!loses_wake_ups()) inner_.notify(key);
+  }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
+                                             std::function<void()> seen) noexcept override {
+    return inner_.watch(key, std::move(seen));
+  }
   [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
  private:
@@ -161,6 +174,11 @@ class FaultyStore final : public Store {
     script_ = {};
     once_ = every_ = {};
     some_ = {};
+    no_wake_ups_ = false;
+  }
+  [[nodiscard]] bool loses_wake_ups() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return no_wake_ups_;
   }
 
   /// Every source counts and draws for every call, so that one does not shift another.
@@ -196,6 +214,7 @@ class FaultyStore final : public Store {
   Counted once_;
   Counted every_;
   Some some_;
+  bool no_wake_ups_ = false;
   FaultCounts counts_;
   detail::LateAnswers late_;
   detail::InFlight in_flight_;  // the last, so that nothing is held back once it is gone

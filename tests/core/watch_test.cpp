@@ -1,0 +1,84 @@
+// Wake-ups within one process: who watches a key hears of it, until it does not want to.
+#include "sluice/watch.hpp"
+
+#include <thread>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+
+namespace sluice::test {
+
+TEST_CASE("who watches a channel is called for each wake-up, in the order of coming",
+          "[core][watch]") {
+  Watchers watchers;
+  std::vector<int> calls;
+  const auto first = watchers.watch("a", [&] { calls.push_back(1); });
+  auto second = watchers.watch("a", [&] { calls.push_back(2); });
+  const auto other = watchers.watch("b", [&] { calls.push_back(3); });
+
+  watchers.notify("a");
+  CHECK(calls == std::vector{1, 2});
+  second.reset();
+  watchers.notify("a");
+  CHECK(calls == std::vector{1, 2, 1});
+  watchers.notify("nobody's");
+  CHECK(calls.size() == 3);
+}
+
+TEST_CASE("a channel is watched as long as one of its watches lives", "[core][watch]") {
+  Watchers watchers;
+  CHECK_FALSE(watchers.is_watched("a"));
+  auto first = watchers.watch("a", [] {});
+  auto second = watchers.watch("a", [] {});
+  first.reset();
+  CHECK(watchers.is_watched("a"));
+  second.reset();
+  CHECK_FALSE(watchers.is_watched("a"));
+}
+
+TEST_CASE("a watch may end within its own call, and outlive whom it watched", "[core][watch]") {
+  auto watchers = std::make_unique<Watchers>();
+  std::unique_ptr<Watch> own;
+  own = watchers->watch("a", [&] { own.reset(); });
+  const auto left = watchers->watch("a", [] {});
+  watchers->notify("a");
+  CHECK(own == nullptr);
+  watchers.reset();
+}
+
+TEST_CASE("a store in the process wakes who watches the key, and nobody else", "[core][watch]") {
+  VirtualClock clock;
+  const auto virtual_store = make_virtual_store(clock);
+  const auto memory_store = make_memory_store({.max_keys = 64, .clock = &clock});
+  for (Store* const store : {virtual_store.get(), static_cast<Store*>(memory_store.get())}) {
+    int calls = 0;
+    auto watch = store->watch(Key{"alice", "x"}, [&] { ++calls; });
+    REQUIRE(watch);
+    store->notify(Key{"alice", "x"});
+    store->notify(Key{"alice", "y"});
+    CHECK(calls == 1);
+    watch.reset();
+    store->notify(Key{"alice", "x"});
+    CHECK(calls == 1);
+  }
+}
+
+TEST_CASE("threads may watch, wake and leave at the same time", "[core][watch]") {
+  Watchers watchers;
+  std::atomic<int> calls{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const auto watch = watchers.watch("a", [&] { ++calls; });
+        watchers.notify("a");
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(calls >= 800);  // each hears at least itself
+  CHECK_FALSE(watchers.is_watched("a"));
+}
+
+}  // namespace sluice::test
