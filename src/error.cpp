@@ -84,6 +84,8 @@ const char* text(Errc code) noexcept {
       return "the store's clock lies outside the calendar of the request";
     case Errc::too_many_waiters:
       return "too many callers wait for this limit already";
+    case Errc::id_reused:
+      return "the request id was used for another request";
     case Errc::server_error:
       return "the server answered with an unknown error: it may have been executed";
     case Errc::unknown:

@@ -108,8 +108,12 @@ Decision FleetShedder::peek(std::string_view tier, Cost weight) const {
   return decide(store(), desk_.look(key(), known(tier), weight));
 }
 Decision FleetShedder::peek(std::string_view tier, std::error_code& error) const noexcept {
+  return peek(tier, 1, error);
+}
+Decision FleetShedder::peek(std::string_view tier, Cost weight,
+                            std::error_code& error) const noexcept {
   const Share share = find(tier);
-  if (share.limit != 0) return decide(store(), desk_.look(key(), share, 1), error);
+  if (share.limit != 0) return decide(store(), desk_.look(key(), share, weight), error);
   error = Errc::invalid_argument;
   return {};
 }

@@ -3,13 +3,26 @@
 
 #include <algorithm>
 
+#include "siphash.hpp"
+
 namespace sluice {
 
-Receipt::Receipt(Word at, std::span<const Verdict> verdicts,
-                 std::span<const Word> details) noexcept {
+Word fingerprint(std::span<const Step> steps) noexcept {
+  std::array<std::uint64_t, 2> chain{};
+  for (const Step& step : steps) {
+    chain[0] ^= step.operation->id;
+    chain[1] ^= detail_count(*step.operation, step.table.size());
+    chain = detail::SipHash24(chain)(step.key.tag, step.key.name);
+  }
+  return static_cast<Word>(chain[0] % static_cast<std::uint64_t>(word_limit));
+}
+
+Receipt::Receipt(Word at, std::span<const Step> steps, std::span<const Verdict> verdicts,
+                 std::span<const Word> details) noexcept
+    : steps_(steps.size()) {
   const auto add = [this](Word word) { words_[size_++] = word; };
   add(at);
-  add(static_cast<Word>(verdicts.size()));
+  add(fingerprint(steps));
   for (const Verdict& v : verdicts) {
     add(v.status);
     add(v.remaining);
@@ -19,10 +32,11 @@ Receipt::Receipt(Word at, std::span<const Verdict> verdicts,
   for (const Word detail : details) add(detail);
 }
 
-Receipt::Receipt(std::span<const Word> words, std::span<const Step> steps) noexcept {
+Receipt::Receipt(std::span<const Word> words, std::span<const Step> steps) noexcept
+    : steps_(steps.size()) {
   std::size_t expected = 2 + 4 * steps.size();
   for (const Step& step : steps) expected += detail_count(*step.operation, step.table.size());
-  if (words.size() < expected || words[1] != static_cast<Word>(steps.size())) return;
+  if (words.size() < expected || words[1] != fingerprint(steps)) return;
   std::copy_n(words.begin(), expected, words_.begin());
   size_ = expected;
 }

@@ -108,7 +108,7 @@ bool PlanRun::recall() noexcept {
   if (words.empty() || words[0] + id_kept_for.count() <= at_) return false;
   const Receipt receipt(words, steps_);
   if (!receipt) {
-    verdicts_.fill(Verdict::failed(Errc::wrong_kind));
+    verdicts_.fill(Verdict::failed(Errc::id_reused));
     return true;
   }
   at_ = receipt.at();
@@ -119,7 +119,7 @@ bool PlanRun::recall() noexcept {
 
 /// Remembers the answer under the plan's id.
 void PlanRun::note() noexcept {
-  const Receipt receipt(at_, verdicts(), details());
+  const Receipt receipt(at_, steps_, verdicts(), details());
   Held& mine = held(steps_.size());
   const std::span<Word> words = mine.grow(engine_.blocks_, receipt.words().size());
   std::ranges::copy(receipt.words(), words.begin());

@@ -10,6 +10,8 @@
 #include <new>
 #include <vector>
 
+#include "sluice/receipt.hpp"
+
 namespace sluice::redis_detail {
 namespace {
 
@@ -159,14 +161,15 @@ void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool i
 }
 
 /// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
-/// detail, two bytes.
+/// detail, two bytes, and the plan's fingerprint.
 void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t nonce, bool once) {
-  append_header(out, '$', sizeof nonce + (once ? 2 : 0));
+  append_header(out, '$', sizeof nonce + (once ? 2 + sizeof(Word) : 0));
   append_word(out, nonce);
   if (once) {
     std::size_t details = 0;
     for (const Step& step : steps) details += detail_count(*step.operation, step.table.size());
     out += {static_cast<char>(details & 255), static_cast<char>(details >> 8)};
+    append_word(out, static_cast<std::uint64_t>(fingerprint(steps)));
   }
   out += "\r\n";
   for (const Step& step : steps) {
@@ -258,6 +261,7 @@ bool is_possible(const Verdict& verdict) noexcept {
     case -static_cast<Word>(Errc::invalid_argument):
     case -static_cast<Word>(Errc::not_configured):
     case -static_cast<Word>(Errc::config_changed):
+    case -static_cast<Word>(Errc::id_reused):
     case -static_cast<Word>(Errc::outside_calendar):
       return verdict.remaining == 0 && verdict.retry_after == 0 && verdict.reset_after == 0;
     default:

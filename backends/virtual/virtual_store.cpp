@@ -88,7 +88,7 @@ class VirtualStore final : public Store {
       if (const Receipt receipt{found->second.state, plan.steps()}) {
         return recall(receipt, plan.steps().size(), answer);
       }
-      answer.verdicts.fill(Verdict::failed(Errc::wrong_kind));
+      answer.verdicts.fill(Verdict::failed(Errc::id_reused));
       return;
     }
     // The memory first: once the plan is written, nothing may fail.
@@ -99,7 +99,7 @@ class VirtualStore final : public Store {
       entries_.erase(rendered);
       return;
     }
-    const Receipt receipt(answer.at, {answer.verdicts.data(), plan.steps().size()},
+    const Receipt receipt(answer.at, plan.steps(), {answer.verdicts.data(), plan.steps().size()},
                           {answer.details.data(), answer.detail_count});
     place.state.assign(receipt.words().begin(), receipt.words().end());
   }

@@ -81,16 +81,16 @@ class MapStore final : public Store {
     std::vector<Word>& kept =
         receipts_[render({plan.steps()[0].key.tag, {name.data(), name.size()}})];
     kept.reserve(Receipt::max_words);
-    const Receipt receipt(kept, plan.steps());
-    if (!receipt || now >= receipt.at() + id_kept_for.count()) {
+    if (kept.empty() || now >= kept[0] + id_kept_for.count()) {
       Answer answer = decide_steps(plan.steps(), now);
-      const Receipt given(now, answer.verdicts, answer.details);
+      const Receipt given(now, plan.steps(), answer.verdicts, answer.details);
       if (answer.allowed) kept.assign(given.words().begin(), given.words().end());
       return answer;
     }
-    Answer answer{receipt.at(), {}, {}};
+    const Receipt receipt(kept, plan.steps());
+    Answer answer{receipt ? receipt.at() : now, {}, {}};
     for (std::size_t i = 0; i < plan.steps().size(); ++i) {
-      answer.verdicts.push_back(receipt.verdict(i));
+      answer.verdicts.push_back(receipt ? receipt.verdict(i) : Verdict::failed(Errc::id_reused));
     }
     for (const Word word : receipt.details()) answer.details.push_back(word);
     return answer;

@@ -25,6 +25,13 @@ class BoundTokenBucket {
   Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, take(cost), error);
   }
+  /// Charges once under this id; see Plan::once().
+  Decision try_acquire(Cost cost, const RequestId& id) const {
+    return decide(*store_, Plan(take(cost)).once(id));
+  }
+  Decision try_acquire(Cost cost, const RequestId& id, std::error_code& error) const noexcept {
+    return decide(*store_, Plan(take(cost)).once(id), error);
+  }
   template <class Handler>
   void try_acquire_then(Cost cost, Handler handler) const {
     decide_then(*store_, take(cost), std::move(handler));

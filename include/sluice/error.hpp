@@ -61,6 +61,9 @@ enum class Errc {
   // Waiting. Nothing was charged, or it was given back.
   too_many_waiters = 42,  ///< turned away, or dropped, from a line that is full
 
+  // More about the request itself. Nothing was changed.
+  id_reused = 43,  ///< its request id was admitted for another plan: other keys or operations
+
   // Sent, and it is not known whether it was executed.
   server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
   unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending

@@ -73,6 +73,7 @@ class FleetShedder {
   /// What try_acquire() would answer; changes nothing.
   Decision peek(std::string_view tier, Cost weight = 1) const;
   Decision peek(std::string_view tier, std::error_code& error) const noexcept;
+  Decision peek(std::string_view tier, Cost weight, std::error_code& error) const noexcept;
 
   /// Takes all leases from their holders.
   void reset() const;

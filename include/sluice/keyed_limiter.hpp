@@ -53,8 +53,8 @@ class KeyedLimiter : public Waitable {
   Decision try_acquire(const Key& key, Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, self().take(key, cost), error);
   }
-  /// Charges once, however often it is asked under this id; see Plan::once(). An id is for one
-  /// request to one limiter: another limiter asked about the key under it would not be charged.
+  /// Charges once, however often it is asked under this id; see Plan::once(). Asked with it,
+  /// another limiter, or for another key of the tag, ends in Errc::id_reused.
   Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const {
     return decide(*store_, Plan(self().take(key, cost)).once(id));
   }

@@ -55,7 +55,7 @@ enum class StateKind : std::uint8_t {
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  receipt = 11,
+  receipt = 12,  // 11 had another layout
 };
 
 /// True if states of this kind have two words, which a store may keep and swap as one cell; else

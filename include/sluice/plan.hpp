@@ -100,9 +100,8 @@ class Plan {
   /// Charges at most once, however often it is asked under this id: once a plan with it was
   /// admitted, the store gives the same answer again, without a look at the steps, and changes
   /// nothing, for id_kept_for. Refusals are not remembered. The id belongs to the tag of the first
-  /// step. So an id names one request of one plan: draw another for every other limiter, or it
-  /// would go ahead uncharged. A plan with another number of steps or details is
-  /// Errc::wrong_kind.
+  /// step. It names one request: a plan of other keys or operations under the same id is
+  /// Errc::id_reused. Arguments may differ, a shorter wait above all; they are not looked at.
   /// In Redis it is one more key, and a plan of one step costs about as much as one of two.
   [[nodiscard]] Plan once(const RequestId& id) const {
     Plan plan = *this;

@@ -9,8 +9,13 @@
 
 namespace sluice {
 
-/// The answer to a whole plan in words: the instant, the number of steps, four words of verdict a
-/// step, then the details of all steps.
+/// Which plan an id was first used for: a hash (SipHash-2-4, 52 bits) of its operations, keys and
+/// counts of details, in their order. Arguments do not count: what is asked again may have less
+/// time to wait. The same in every process. O(bytes of the keys), no allocation.
+[[nodiscard]] Word fingerprint(std::span<const Step> steps) noexcept;
+
+/// The answer to a whole plan in words: the instant, the plan's fingerprint, four words of verdict
+/// a step, then the details of all steps.
 class Receipt {
  public:
   static constexpr std::size_t max_words = 2 + Plan::max_steps * 4 + Plan::max_steps * max_details;
@@ -22,9 +27,11 @@ class Receipt {
   }
 
   Receipt() = default;
-  /// Notes an answer.
-  Receipt(Word at, std::span<const Verdict> verdicts, std::span<const Word> details) noexcept;
-  /// Reads one back. Empty if the words are no answer to a plan of these steps.
+  /// Notes an answer to these steps. REQUIRES: a verdict for each.
+  Receipt(Word at, std::span<const Step> steps, std::span<const Verdict> verdicts,
+          std::span<const Word> details) noexcept;
+  /// Reads one back. Empty if the words are no answer to a plan of these steps: the id was used for
+  /// another (Errc::id_reused).
   Receipt(std::span<const Word> words, std::span<const Step> steps) noexcept;
 
   [[nodiscard]] explicit operator bool() const noexcept { return size_ != 0; }
@@ -35,13 +42,15 @@ class Receipt {
     const Word* const first = &words_[2 + 4 * step];
     return {first[0], first[1], first[2], first[3]};
   }
+  /// Empty if it is.
   [[nodiscard]] std::span<const Word> details() const noexcept {
-    return words().subspan(2 + 4 * static_cast<std::size_t>(words_[1]));
+    return size_ == 0 ? words() : words().subspan(2 + 4 * steps_);
   }
 
  private:
   std::array<Word, max_words> words_;
   std::size_t size_ = 0;
+  std::size_t steps_ = 0;
 };
 
 }  // namespace sluice

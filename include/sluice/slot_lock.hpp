@@ -122,6 +122,9 @@ class SlotLock : public Waitable {
   Decision peek(const Key& key, Span max_wait = Span{0}) const {
     return decide(*store_, look(key, max_wait));
   }
+  Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return peek(key, Span{0}, error);
+  }
   Decision peek(const Key& key, Span max_wait, std::error_code& error) const noexcept {
     return decide(*store_, look(key, max_wait), error);
   }

@@ -44,6 +44,14 @@ TEST_CASE("a share of the fleet is kept for more critical work, and all classes 
     CHECK(refused.remaining == 0);
     CHECK(refused.retry_after == 10s);
     CHECK(fleet.peek("critical").remaining == 2);
+    std::error_code error;
+    CHECK(fleet.peek("critical", 2, error).allowed);
+    CHECK_FALSE(fleet.peek("critical", 3, error).allowed);
+    CHECK_FALSE(error);
+    CHECK_FALSE(fleet.peek("critical", 11, error).allowed);
+    CHECK(error == Errc::cost_exceeds_capacity);
+    CHECK_FALSE(fleet.peek("nobody", 1, error).allowed);
+    CHECK(error == Errc::invalid_argument);
     for (int i = 0; i < 2; ++i) CHECK(take("critical"));
     CHECK_FALSE(take("critical"));
     CHECK(fleet.tier_of(held.back().decision()) == "critical");

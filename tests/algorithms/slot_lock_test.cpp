@@ -313,6 +313,9 @@ TEST_CASE("a slot is reset, peeked at and asked for without exceptions", "[slot_
     CHECK(lock.reserve("k", 1h, error));
     CHECK(lock.peek("k").remaining == 0);
     CHECK(lock.peek("k", 2s, error).retry_after == 1s);
+    CHECK(lock.peek("k", error).retry_after == 1s);
+    CHECK_FALSE(lock.peek("", error).allowed);
+    CHECK(error == Errc::invalid_key);
     CHECK_FALSE(lock.try_acquire("k", error));
     CHECK_FALSE(error);
     lock.reset("k");

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sluice/algorithms/token_bucket.hpp"
+#include "sluice/receipt.hpp"
 
 namespace sluice::test {
 namespace {
@@ -87,7 +88,19 @@ BrokenStore::Answer BrokenStore::decide_once(const Plan& plan, Word now, Lock& l
                                                     : id_kept_for.count();
   if (known == ids_.end() || now - known->second.at >= kept) {
     Answer answer = decide_steps(steps, now, lock);
+    answer.asked = fingerprint(steps);
     if (answer.allowed || is(Defect::remembers_refusals)) ids_[id] = answer;
+    return answer;
+  }
+  if (known->second.asked != fingerprint(steps) && !is(Defect::replays_for_other_plans)) {
+    Answer answer;
+    answer.at = now;
+    answer.allowed = false;
+    answer.verdicts.assign(steps.size(), Verdict::failed(Errc::id_reused));
+    for (const Step& step : steps) {
+      answer.details.resize(answer.details.size() +
+                            detail_count(*step.operation, step.table.size()));
+    }
     return answer;
   }
   if (is(Defect::charges_half_again) && steps.size() > 1) decide_steps(steps.last(1), now, lock);

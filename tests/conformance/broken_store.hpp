@@ -49,6 +49,7 @@ enum class Defect {
   forgets_ids_early,
   keeps_ids_for_ever,
   ids_without_tags,
+  replays_for_other_plans,
   takes_any_kind,
   refusal_claims_key,
   half_applies_mixed_plans,
@@ -78,6 +79,7 @@ class BrokenStore final : public Store {
     std::vector<Verdict> verdicts;
     std::vector<Word> details;
     bool allowed = true;
+    Word asked = 0;  // the plan's fingerprint, if it had an id
   };
   using Lock = std::unique_lock<std::mutex>;
 

@@ -61,6 +61,7 @@ constexpr Planted planted[] = {
     {Defect::forgets_ids_early, once_for},
     {Defect::keeps_ids_for_ever, once_for},
     {Defect::ids_without_tags, once},
+    {Defect::replays_for_other_plans, once},
     {Defect::takes_any_kind, kinds},
     {Defect::refusal_claims_key, kinds},
     {Defect::half_applies_mixed_plans, plans},

@@ -85,6 +85,7 @@ TEST_CASE("a reply with values that no rule gives is no reply", "[protocol]") {
                                 Errc::corrupt_state,
                                 Errc::not_configured,
                                 Errc::config_changed,
+                                Errc::id_reused,
                                 Errc::outside_calendar};
   for (Word code = 1; code <= 60; ++code) {
     const bool from_script = std::ranges::count(from_scripts, static_cast<Errc>(code)) != 0;

@@ -209,9 +209,10 @@ TEST_CASE("what is no receipt under an id's key is a typed error, and nothing is
       {receipt.substr(0, receipt.size() - 1), Errc::wrong_type},
       {with(0, 1), Errc::wrong_kind},
       {with(0, 40), Errc::wrong_type},
-      {receipt.substr(0, receipt.size() - 8), Errc::wrong_kind},
-      {receipt.substr(0, 1), Errc::wrong_kind},
-      {with(9, static_cast<char>(steps.size() + 1)), Errc::wrong_kind},
+      {receipt.substr(0, receipt.size() - 8), Errc::corrupt_state},
+      {receipt.substr(0, 1), Errc::corrupt_state},
+      {with(0, 11), Errc::wrong_kind},  // of an older layout
+      {with(9, static_cast<char>(receipt.at(9) ^ 1)), Errc::id_reused},
       {with(8, 127), Errc::corrupt_state},   // the instant
       {with(17, 0), Errc::corrupt_state},    // the first status
       {with(17, 2), Errc::corrupt_state},    //

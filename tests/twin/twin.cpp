@@ -252,6 +252,7 @@ void Twin::decide() {
   if (steps > 1) ++counts_.plans;
   pending.what += "at " + std::to_string(now_);
   const bool once = random_.one_in(8);
+  fingerprint_ = static_cast<Word>(random_.next() >> 12);
   const std::string receipt =
       once ? requests[0].slot->key + ":" + std::to_string(random_.next()) : "";
   send(requests, pending, once || steps > 1 || random_.one_in(4), receipt);
@@ -259,7 +260,7 @@ void Twin::decide() {
   if (once) {
     std::string kept;
     if (all) {
-      kept = encode(StateKind::receipt, std::array{now_, static_cast<Word>(steps)}) +
+      kept = encode(StateKind::receipt, std::array{now_, fingerprint_}) +
              pack_verdicts(pending.verdicts) + pending.details;
     }
     client_.append({"GET", receipt});
@@ -285,6 +286,19 @@ void Twin::ask_again(const std::vector<Request>& requests, const Pending& first,
   now_ = now;
   look(again, requests);
   pending_.push_back(std::move(again));
+  if (random_.one_in(4)) ask_under_used_id(requests, first, receipt);
+}
+
+/// Another plan under the id is an error, and nothing is changed.
+void Twin::ask_under_used_id(const std::vector<Request>& requests, const Pending& first,
+                             const std::string& receipt) {
+  Pending other{.what = "another plan under the id of: " + first.what, .number = first.number};
+  other.verdicts.assign(first.verdicts.size(), Verdict::failed(Errc::id_reused));
+  other.details.assign(first.details.size(), '\0');
+  fingerprint_ ^= Word{1} << random_.below(52);
+  send(requests, other, true, receipt);
+  look(other, requests);
+  pending_.push_back(std::move(other));
 }
 
 void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_plan,
@@ -304,7 +318,8 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   if (!receipt.empty()) parts.push_back(receipt);
   if (as_plan) {
     const auto details = static_cast<Word>(pending.details.size() / 8);
-    parts.push_back(pending.nonce + (receipt.empty() ? "" : le64(details).substr(0, 2)));
+    parts.push_back(pending.nonce +
+                    (receipt.empty() ? "" : le64(details).substr(0, 2) + le64(fingerprint_)));
   }
   for (const Request& request : requests) {
     parts.push_back((as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) +

@@ -98,6 +98,8 @@ class Twin {
             const std::string& receipt);
   void ask_again(const std::vector<Request>& requests, const Pending& first,
                  const std::string& receipt);
+  void ask_under_used_id(const std::vector<Request>& requests, const Pending& first,
+                         const std::string& receipt);
   void look(Pending& pending, std::span<const Request> requests);
   std::optional<std::string> read_all();
 
@@ -112,6 +114,7 @@ class Twin {
   bool calm_ = false;
   Word now_;
   Verdict last_{};
+  Word fingerprint_ = 0;  // of the plan under the id that is asked
   TwinCounts counts_;
 };
 

@@ -147,6 +147,7 @@ TEST_CASE("the numbers in Lua are the numbers in C++", "[twin]") {
                                    {"invalid_argument", Errc::invalid_argument},
                                    {"not_configured", Errc::not_configured},
                                    {"config_changed", Errc::config_changed},
+                                   {"id_reused", Errc::id_reused},
                                    {"outside_calendar", Errc::outside_calendar}}) {
     named[std::string("Errc::") + name] = -static_cast<Word>(code);
   }

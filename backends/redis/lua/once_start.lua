@@ -1,6 +1,7 @@
 -- The driver of a plan with an id, which goes on in mixed.lua. The last key is that of its receipt:
--- one byte, its kind, and little-endian 64-bit words: the instant, the number of steps, their
--- verdicts and details. Behind the nonce stand the answer's words of detail (2 bytes). While it is kept, the answer is what it says, and nothing else is done.
+-- one byte, its kind, and little-endian 64-bit words: the instant, the plan's fingerprint, its
+-- verdicts and details. Behind the nonce stand the answer's words of detail (2 bytes) and the
+-- fingerprint. While the receipt is kept, the answer is what it says, and nothing else is done.
 local steps = #KEYS - 1
 local receipt = redis.pcall('GET', KEYS[#KEYS])
 if type(receipt) == 'table' and string.sub(receipt.err, 1, 9) ~= 'WRONGTYPE' then return receipt end
@@ -9,10 +10,14 @@ if receipt then
   local status
   if type(receipt) == 'table' or #receipt % 8 ~= 1 or string.byte(receipt) >= 32 then
     status = -15 -- Errc::wrong_type
-  elseif string.byte(receipt) ~= 11 then -- StateKind::receipt
+  elseif string.byte(receipt) ~= 12 then -- StateKind::receipt
     status = -16 -- Errc::wrong_kind
-  elseif #receipt < 17 + 8 * words or struct.unpack('<i8', receipt, 10) ~= steps then
-    status = -16 -- Errc::wrong_kind
+  elseif #receipt < 17 then
+    status = -17 -- Errc::corrupt_state
+  elseif string.sub(receipt, 10, 17) ~= string.sub(ARGV[1], 11, 18) then
+    status = -43 -- Errc::id_reused
+  elseif #receipt < 17 + 8 * words then
+    status = -17 -- Errc::corrupt_state
   end
   if not status then
     for j = 0, words + 1 do

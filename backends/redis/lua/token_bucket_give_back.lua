@@ -64,7 +64,7 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
   end
   if rest > 0 then
     reset_after = at + (rest + -rest % refill) / refill
-    reset_after = reset_after - now + -reset_after % interval
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   local free = limit - rest
   if free < 0 then free = 0 end

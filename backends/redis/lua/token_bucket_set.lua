@@ -67,7 +67,7 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
   end
   if level > 0 then
     reset_after = at + (level + -level % refill) / refill
-    reset_after = reset_after - now + -reset_after % interval
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   local free = limit - level
   if free < 0 then free = 0 end

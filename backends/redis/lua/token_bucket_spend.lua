@@ -45,10 +45,10 @@ local function token_bucket_spend(first, second, now, capacity, refill, period, 
     local covered = at + (over + -over % refill) / refill
     if level > 0 then
       reset_after = at + (level + -level % refill) / refill
-      reset_after = reset_after - now + -reset_after % interval
+      reset_after = reset_after - now + (interval - reset_after % interval) % interval
     end
-    return 0, remaining, covered - now + -covered % interval - max_wait, reset_after,
-      nil, nil, struct.pack('<i8i8i8', 0, 0, 0)
+    return 0, remaining, covered - now + (interval - covered % interval) % interval - max_wait,
+      reset_after, nil, nil, struct.pack('<i8i8i8', 0, 0, 0)
   end
 
   local want = level + granted * period
@@ -67,7 +67,7 @@ local function token_bucket_spend(first, second, now, capacity, refill, period, 
   end
   if want > 0 then
     reset_after = at + (want + -want % refill) / refill
-    reset_after = reset_after - now + -reset_after % interval
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   free = limit - want
   if free < 0 then free = 0 end

@@ -43,9 +43,9 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
     local covered = at + (over + -over % refill) / refill
     if level > 0 then
       reset_after = at + (level + -level % refill) / refill
-      reset_after = reset_after - now + -reset_after % interval
+      reset_after = reset_after - now + (interval - reset_after % interval) % interval
     end
-    return 0, remaining, covered - now + -covered % interval, reset_after,
+    return 0, remaining, covered - now + (interval - covered % interval) % interval, reset_after,
       nil, nil, struct.pack('<i8i8i8', 0, 0, 0)
   end
 
@@ -65,7 +65,7 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
   end
   if want > 0 then
     reset_after = at + (want + -want % refill) / refill
-    reset_after = reset_after - now + -reset_after % interval
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   free = limit - want
   if free < 0 then free = 0 end

@@ -70,8 +70,18 @@ inline void ids_charge_once(Context& context) {
     const Answered first = ask(context.store(), Plan(one).once(id));
     Subject* const chosen[] = {&subject};
     verify({&one, 1}, chosen, first);
-    const Step more = other.take(2);  // whatever the steps say
+    const Step more = subject.take(2);  // whatever the arguments say
     require_same_answer({&one, 1}, first, ask(context.store(), Plan(more).once(id)));
+    const Step another = other.take(1);
+    const Step plans[][2] = {{another, one}, {one, another}};
+    for (const auto& plan : plans) {
+      for (const std::size_t size : {std::size_t{1}, std::size_t{2}}) {
+        const std::span<const Step> steps(plan, size);
+        if (size == 1 && steps[0].key == one.key) continue;
+        require(ask(context.store(), Plan(steps).once(id)).error == Errc::id_reused,
+                "an id that was used for another plan is not Errc::id_reused");
+      }
+    }
     // Near ids, and the same id under another tag, are other ids.
     const Step two = subject.take(1);
     const Answered second = ask(context.store(), Plan(two).once({id.high, id.low ^ 1}));
