@@ -6,7 +6,7 @@
 #
 # A rule is the file <name>.lua, which ends in the line that names KIND, ARGUMENTS and so on. It
 # becomes the script <name>: the fragments of its form, with the file in the place of RULE, and, in
-# the forms quick and brief, its short cut <name>_quick.lua in the place of QUICK. What several rules
+# the form brief, its short cut <name>_quick.lua in the place of QUICK. What several rules
 # are made of is the file <shared>.lua, which stands before each of them. A form
 # that holds RULES becomes one script of the form's name, with a function rule(id) in that place: it
 # answers KIND, ARGUMENTS, DETAILS, HEAD and decide of the rule, whose functions are made by that call only.
@@ -26,14 +26,14 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       list(APPEND fragments ${names})
     endforeach()
     foreach(row IN LISTS arg_RULES)
-      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|wide|quick|brief)( ([a-z_]+))?$")
+      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|wide|brief)( ([a-z_]+))?$")
         message(FATAL_ERROR "expected \"name id form [shared]\", got \"${row}\"")
       endif()
       list(APPEND fragments "${CMAKE_MATCH_1}.lua")
       if(CMAKE_MATCH_4)
         list(APPEND fragments "${CMAKE_MATCH_4}.lua")
       endif()
-      if(CMAKE_MATCH_2 STREQUAL "quick" OR CMAKE_MATCH_2 STREQUAL "brief")
+      if(CMAKE_MATCH_2 STREQUAL "brief")
         list(APPEND fragments "${CMAKE_MATCH_1}_quick.lua")
       endif()
     endforeach()
@@ -76,7 +76,6 @@ string(REPLACE "|" ";" RULES "${RULES}")
 set(answer_of_lean "return KIND, ARGUMENTS, 0, nil, decide")
 set(answer_of_cell "return KIND, ARGUMENTS, DETAILS, nil, decide")
 set(answer_of_wide "return KIND, ARGUMENTS, DETAILS, HEAD, decide")
-set(answer_of_quick "${answer_of_wide}")
 set(answer_of_brief "${answer_of_wide}")
 
 # Reads the rule of a row into `text`, behind what it shares with others.
@@ -117,7 +116,7 @@ function(add_script name row rule)
   file(WRITE "${assembled}" "")
   foreach(fragment IN LISTS fragments)
     if(fragment STREQUAL "RULES")
-      append_rules("${assembled}" "lean;cell;wide;quick;brief")
+      append_rules("${assembled}" "lean;cell;wide;brief")
       continue()
     elseif(fragment STREQUAL "CELL_RULES")
       append_rules("${assembled}" "lean;cell")

@@ -1,9 +1,13 @@
 // What a place that is taken and given back costs the server, beside the sorted set that most
-// projects start from. One cycle of commands is one decision; the figure is the server's own.
+// projects start from, with whole seconds as its article has them, and with microseconds. One cycle
+// of commands is one decision; the figure is the server's own.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "bench/redis/cases.hpp"
@@ -17,52 +21,85 @@ constexpr std::size_t cycles = 32 * depth;
 constexpr Word limit = 100;
 constexpr Word held = 50;
 
-// Ids in a sorted set by the time they were taken, in the client's time: the expired are swept by a
-// command before, the count and the addition are one script, giving back is a command after.
+// Random ids in a sorted set by the time they were taken, in the client's time: the expired are
+// swept by a command before, the count and the addition are one script, giving back is a command
+// after.
 constexpr std::string_view sorted_set = R"lua(
-local members, most = KEYS[1], tonumber(ARGV[1])
+local members, most, at = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local taken = redis.call('ZCARD', members)
 local fits = taken < most
-if fits then redis.call('ZADD', members, ARGV[2], ARGV[3]) end
+if fits then redis.call('ZADD', members, at, ARGV[3]) end
 return {fits, taken}
 )lua";
+constexpr Word sorted_set_ttl = 60'000'000;  // us
 
-/// Sends the commands one after the other, again and again.
-void add(Rig& rig, const std::string& name, std::shared_ptr<std::vector<Command>> commands) {
-  const auto run = [&rig, name, commands](benchmark::State& state) {
+/// Makes the commands of `cycles` cycles.
+using Maker = std::function<std::vector<Command>()>;
+
+void add(Rig& rig, const std::string& name, Maker make) {
+  const auto run = [&rig, name, make = std::move(make)](benchmark::State& state) {
+    const std::vector<Command> commands = make();
+    const std::size_t batch = depth * commands.size() / cycles;
     Round round(rig);
-    while (state.KeepRunningBatch(depth)) rig.raw().cycle(*commands, depth);
+    std::size_t sent = 0;
+    while (state.KeepRunningBatch(depth)) {
+      rig.raw().pipeline(std::span(commands).subspan(sent, batch));
+      sent += batch;
+    }
     const auto done = static_cast<std::size_t>(state.iterations());
     const Sample sample = round.finish_cycles(name, done);
     state.counters["server_us"] = sample.server_us;
     state.SetIterationTime(sample.server_us * 1e-6 * static_cast<double>(done));
   };
-  rig.raw().cycle(*commands, 1);
   benchmark::RegisterBenchmark(("redis/server/" + name).c_str(), run)
       ->Iterations(cycles)
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond);
 }
 
-template <class... Commands>
-std::shared_ptr<std::vector<Command>> list(Commands... commands) {
-  auto made = std::make_shared<std::vector<Command>>();
-  (made->push_back(std::move(commands)), ...);
-  return made;
+/// How a client writes a time of its clock in microseconds.
+using Writer = std::string (*)(Word us);
+
+/// Four random bytes.
+std::string draw_id() {
+  static std::minstd_rand random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) id += static_cast<char>(random() & 255);
+  return id;
 }
 
-/// `stamp`: how the client writes the time. Fifty are held.
-void add_sorted_set(Rig& rig, const std::string& name, const std::string& key,
-                    const std::string& stamp, const std::string& swept) {
-  for (Word i = 0; i < held; ++i) {
-    const std::string id = std::to_string(0xabc0000 + i);
-    rig.raw().pipeline(rig.script(sorted_set, {key}, {"100", stamp, id}), 1);
-  }
-  add(rig, name,
-      list(Command({"ZREMRANGEBYSCORE", key, "-inf", swept}),
-           rig.script(sorted_set, {key}, {"100", stamp, "5f1ab2c3"}),
-           Command({"ZREM", key, "5f1ab2c3"})));
+/// Each cycle has its own id, and the time at which it is made. Fifty are held, taken a second
+/// after each other.
+void add_sorted_set(Rig& rig, const std::string& name, const std::string& key, Writer write) {
+  const auto make = [&rig, key, write] {
+    const auto clock = [] {
+      const auto now = std::chrono::system_clock::now().time_since_epoch();
+      return Word{std::chrono::duration_cast<std::chrono::microseconds>(now).count()};
+    };
+    const Command script = rig.script(sorted_set, {key}, {std::to_string(limit)});
+    const auto take = [&](Word at, const std::string& id) {
+      std::vector<std::string> words = script.words();
+      words.insert(words.end(), {write(at), id});
+      return Command(std::move(words));
+    };
+    rig.command({"DEL", key});
+    const Word start = clock();
+    for (Word i = held; i > 0; --i) {
+      rig.raw().pipeline(take(start - i * 1'000'000, draw_id()), 1);
+    }
+    std::vector<Command> commands;
+    for (std::size_t i = 0; i < cycles; ++i) {
+      const Word at = clock();
+      const std::string id = draw_id();
+      commands.push_back(Command({"ZREMRANGEBYSCORE", key, "-inf", write(at - sorted_set_ttl)}));
+      commands.push_back(take(at, id));
+      commands.push_back(Command({"ZREM", key, id}));
+    }
+    return commands;
+  };
+  rig.raw().pipeline(make());
   rig.ledger().set_bytes(name, rig.memory_usage(key));
+  add(rig, name, make);
 }
 
 /// A request by the place that a limiter's own call would name.
@@ -74,16 +111,13 @@ Step placed(Step step, std::size_t argument, Word value) {
 }  // namespace
 
 std::vector<Claim> register_lease_cases(Rig& rig) {
-  using namespace std::chrono;
-  const auto now = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-  const auto fine = [](auto us) {
+  using std::chrono::hours;
+  add_sorted_set(rig, "sorted set cycle, whole seconds", "seconds",
+                 [](Word us) { return std::to_string(us / 1'000'000); });
+  add_sorted_set(rig, "sorted set cycle, microseconds", "micros", [](Word us) {
     std::string text = std::to_string(us);
     return text.insert(text.size() - 6, ".");
-  };
-  add_sorted_set(rig, "sorted set cycle, whole seconds", "seconds", std::to_string(now / 1'000'000),
-                 std::to_string(now / 1'000'000 - 60));
-  add_sorted_set(rig, "sorted set cycle, microseconds", "micros", fine(now),
-                 fine(now - 60'000'000));
+  });
 
   const ConcurrencyLimiter jobs(rig.store(), "jobs", limit, {.ttl = hours{1}});
   const Key key("alice");
@@ -94,13 +128,24 @@ std::vector<Claim> register_lease_cases(Rig& rig) {
   const LeaseId id{0x5f1ab2c3, 0x5f1ab2c3};
   const Step take = placed(jobs.take(key, id), 4, 0);
   const Step give_back = placed(jobs.give_back(key, id), 1, held + 1);
-  add(rig, "lease cycle", list(rig.request({&take, 1}), rig.request({&give_back, 1})));
+  const auto cycle = std::make_shared<std::vector<Command>>();
+  cycle->push_back(rig.request({&take, 1}));
+  cycle->push_back(rig.request({&give_back, 1}));
+  const auto make = [cycle] {
+    std::vector<Command> commands;
+    for (std::size_t i = 0; i < cycles; ++i) {
+      for (const Command& command : *cycle) commands.emplace_back(command.words());
+    }
+    return commands;
+  };
+  rig.raw().pipeline(make());
+  add(rig, "lease cycle", make);
   rig.ledger().set_bytes("lease cycle", rig.memory_usage("{alice}:jobs"));
 
   constexpr auto us = Figure::server_us;
-  return {{us, "lease cycle", "sorted set cycle, microseconds", 0.50, 0.35},
-          {us, "lease cycle", "sorted set cycle, whole seconds"},
-          {Figure::bytes, "lease cycle", "sorted set cycle, microseconds"}};
+  return {{us, "lease cycle", "sorted set cycle, whole seconds", 0.50, 0.35},
+          {us, "lease cycle", "sorted set cycle, microseconds"},
+          {Figure::bytes, "lease cycle", "sorted set cycle, whole seconds"}};
 }
 
 }  // namespace sluice::bench

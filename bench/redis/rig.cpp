@@ -79,15 +79,6 @@ std::string RawConnection::pipeline(std::span<const Command> commands) {
   return read(commands.size());
 }
 
-void RawConnection::cycle(std::span<const Command> commands, std::size_t times) {
-  for (std::size_t i = 0; i < times; ++i) {
-    for (const Command& command : commands) {
-      redisAppendCommandArgv(context_.get(), command.count(), command.starts(), command.sizes());
-    }
-  }
-  read(times * commands.size());
-}
-
 std::string RawConnection::read(std::size_t replies) {
   std::string last;
   for (std::size_t i = 0; i < replies; ++i) {

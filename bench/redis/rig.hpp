@@ -48,8 +48,6 @@ class RawConnection {
   std::string pipeline(const Command& command, std::size_t depth);
   /// The same for commands that differ, each sent once.
   std::string pipeline(std::span<const Command> commands);
-  /// Sends the commands in turn, `times` over, then reads the replies.
-  void cycle(std::span<const Command> commands, std::size_t times);
 
  private:
   std::string read(std::size_t replies);

@@ -66,7 +66,6 @@ std::string join_rules(const Fragments& fragments, const ScriptTables& tables, b
   static const std::map<std::string, std::string> answers{
       {"lean", "return KIND, ARGUMENTS, 0, nil, decide\n"},
       {"cell", "return KIND, ARGUMENTS, DETAILS, nil, decide\n"},
-      {"quick", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"},
       {"brief", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"},
       {"wide", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"}};
   std::string text = "local function rule(id)\n";
