@@ -5,6 +5,7 @@
 // With the path of a Redis unix socket any number of such processes share the limit; without it,
 // the workers of this one.
 #include <sluice/asio.hpp>
+#include <sluice/asio/acquire.hpp>
 #include <sluice/redis/redis_store.hpp>
 #include <sluice/sluice.hpp>
 
@@ -12,7 +13,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
@@ -44,24 +44,12 @@ struct Fleet {
   int waited = 0;  ///< calls that had to wait for their turn
 };
 
-net::awaitable<void> sleep(sluice::Span span) {
-  net::steady_timer timer(co_await net::this_coro::executor, span);
-  co_await timer.async_wait(net::use_awaitable);
-}
-
 /// Until this call may be made: its turn in the quota has come, and the gate is open.
 net::awaitable<void> turn(Fleet& fleet) {
-  const sluice::Decision mine = co_await sluice::asio::async_decide(
-      fleet.store, fleet.limiter.reserve_step("fleet", 1, 60s), net::use_awaitable);
+  const auto mine = co_await sluice::asio::async_acquire(fleet.limiter, "fleet", 1, 60s);
   if (!mine) throw std::runtime_error("more than a minute of calls is waiting already");
-  if (mine.retry_after > 0s) ++fleet.waited;
-  co_await sleep(mine.retry_after);
-  for (;;) {
-    const sluice::Decision open = co_await sluice::asio::async_decide(
-        fleet.store, fleet.gates.take(fleet.scope), net::use_awaitable);
-    if (open) co_return;
-    co_await sleep(open.retry_after);
-  }
+  if (mine.wait() > 0s) ++fleet.waited;
+  co_await sluice::asio::async_acquire(fleet.gates, {&fleet.scope, 1}, sluice::Deadline::never());
 }
 
 net::awaitable<Response> call(beast::tcp_stream& stream, beast::flat_buffer& buffer) {
@@ -120,7 +108,10 @@ int main(int argc, char** argv) try {
 
   net::signal_set signals(io, SIGINT, SIGTERM);
   signals.async_wait([&](auto error, int) {
-    if (!error) io.stop();
+    if (error) return;
+    fleet.limiter.cancel_waits();  // a wait must end before its store does
+    fleet.gates.cancel_waits();
+    io.stop();
   });
   std::cout << "calling " << fleet.server << std::endl;
   int running = 8;
