@@ -12,5 +12,7 @@ std::vector<Claim> register_server_cases(Rig& rig);
 std::vector<Claim> register_lease_cases(Rig& rig);
 std::vector<Claim> register_client_cases(Rig& rig);
 std::vector<Claim> register_window_cases(Rig& rig);
+/// After those of the server, the leases and the windows, which it compares with.
+std::vector<Claim> register_algorithm_cases(Rig& rig);
 
 }  // namespace sluice::bench

@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   for (const Claim& claim : register_lease_cases(rig)) claims.push_back(claim);
   for (const Claim& claim : register_client_cases(rig)) claims.push_back(claim);
   for (const Claim& claim : register_window_cases(rig)) claims.push_back(claim);
+  for (const Claim& claim : register_algorithm_cases(rig)) claims.push_back(claim);
   Brief reporter;
   if (benchmark::RunSpecifiedBenchmarks(&reporter) > 0) rig.ledger().print(stdout, claims);
   return 0;

@@ -3,11 +3,9 @@
 #include <benchmark/benchmark.h>
 
 #include <ctime>
-#include <memory>
-#include <stdexcept>
 
-#include "backends/redis/protocol.hpp"
 #include "bench/redis/cases.hpp"
+#include "bench/redis/plan_cases.hpp"
 #include "sluice/fixed_window.hpp"
 #include "sluice/gate.hpp"
 #include "sluice/slot_lock.hpp"
@@ -15,9 +13,6 @@
 
 namespace sluice::bench {
 namespace {
-
-constexpr std::size_t depth = 128;
-constexpr std::size_t decisions = 32 * depth;
 
 // The token bucket that most projects start from: tokens and the time of the last refill in a key
 // each, whole seconds of the client's clock, both keys written at every request.
@@ -56,56 +51,6 @@ if count == 1 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
 if count > tonumber(ARGV[1]) then return 0 end
 return 1
 )lua";
-
-/// The status of every step of the last reply must be `status`, so that a case measures what its
-/// name says.
-void expect(const std::string& reply, Word status, std::size_t steps) {
-  redis_detail::Reply decoded;
-  if (!redis_detail::decode(decoded, reply, Rig::nonce, steps))
-    throw std::runtime_error("not a reply");
-  for (std::size_t i = 0; i < steps; ++i) {
-    if (decoded.verdicts[i].status != status) throw std::runtime_error("another answer than meant");
-  }
-}
-
-class Cases {
- public:
-  explicit Cases(Rig& rig) : rig_(rig) {}
-
-  /// `check` looks at the last reply of each round.
-  template <class Check>
-  void add(const std::string& name, Command made, Check check) {
-    auto command = std::make_shared<Command>(std::move(made));
-    const auto run = [&rig = rig_, name, command, check](benchmark::State& state) {
-      Round round(rig);
-      std::string last;
-      while (state.KeepRunningBatch(depth)) last = rig.raw().pipeline(*command, depth);
-      const Sample sample = round.finish(name, static_cast<std::size_t>(state.iterations()));
-      check(last);
-      state.counters["client_us"] = sample.client_us;
-      state.counters["server_us"] = sample.server_us;
-      state.SetIterationTime(sample.server_us * 1e-6 * static_cast<double>(state.iterations()));
-    };
-    rig_.raw().pipeline(*command, 1);  // the first call of a key is another case
-    benchmark::RegisterBenchmark(("redis/server/" + name).c_str(), run)
-        ->Iterations(decisions)
-        ->UseManualTime()
-        ->Unit(benchmark::kMicrosecond);
-  }
-
-  void add_script(const std::string& name, std::string_view text,
-                  const std::vector<std::string>& keys, const std::vector<std::string>& args) {
-    add(name, rig_.script(text, keys, args), [](const std::string&) {});
-  }
-
-  void add_plan(const std::string& name, const std::vector<Step>& steps, Word status) {
-    add(name, rig_.request(steps),
-        [status, count = steps.size()](const std::string& last) { expect(last, status, count); });
-  }
-
- private:
-  Rig& rig_;
-};
 
 void spend_all(const TokenBucket& bucket, const Key& key) {
   bucket.try_acquire(key, bucket.quota().capacity());

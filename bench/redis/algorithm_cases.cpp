@@ -1,0 +1,72 @@
+// What one call of each remaining algorithm costs the server, so that every one has a figure.
+#include <chrono>
+
+#include "bench/redis/cases.hpp"
+#include "bench/redis/plan_cases.hpp"
+#include "sluice/sluice.hpp"
+
+namespace sluice::bench {
+namespace {
+
+using std::chrono::hours;
+constexpr Word plenty = 1'000'000'000;
+
+/// The verbs of the token bucket's full form. What is given back is an old grant: nothing is left
+/// of it, and the answer is the same each time.
+void add_token_bucket_cases(Rig& rig, Cases& cases) {
+  const TokenBucket bucket(rig.store(), "verbs", Quota::per_second(1'000'000).burst(10'000'000));
+  const Reservation old = bucket.reserve("bob", 1, hours{1});
+  cases.add_plan("bucket reserve", {bucket.reserve_step("alice", 1, hours{1})}, Verdict::allowed);
+  cases.add_plan("bucket refund", {bucket.refund_step("bob", old, 1)}, Verdict::allowed);
+}
+
+void add_shared_cases(Rig& rig, Cases& cases) {
+  const SharedBucket bucket(rig.store(), "shared");
+  bucket.set("plenty", Quota::per_second(1'000'000).burst(plenty));
+  bucket.set("spent", Quota::per_day(1).burst(1));
+  bucket.try_acquire("spent");
+  cases.add_plan("shared bucket allow", {bucket.take("plenty")}, Verdict::allowed);
+  cases.add_plan("shared bucket refuse", {bucket.take("spent")}, Verdict::refused);
+
+  const SharedRateLimiter brief(rig.store(), "brief", "rate");
+  brief.set_rate(RateType::overall, 300, Span{900});
+  const SharedRateSteps take = brief.take();
+  cases.add_plan("shared rate allow", {take.begin(), take.end()}, Verdict::allowed);
+  rig.ledger().set_bytes("shared bucket", rig.memory_usage("{plenty}:shared"));
+}
+
+void add_shedder_cases(Rig& rig, Cases& cases) {
+  const FleetShedder fleet(
+      rig.store(), "fleet", 100,
+      {{"critical", FleetShare::percent(100)}, {"sheddable", FleetShare::percent(80)}});
+  const LeaseId mine{1, 1};
+  cases.add_plan("fleet shedder take again", {fleet.take("critical", fleet.key(), mine)},
+                 Verdict::allowed);
+
+  const UtilizationShedder shedder(rig.store(), "load");
+  shedder.sample(Utilization::ratio(1, 2));
+  const auto critical = shedder.tier("critical");
+  cases.add_plan("utilization, ask", {shedder.take(shedder.whole(), critical)}, Verdict::allowed);
+  cases.add_plan("utilization, sample",
+                 {shedder.sampling(shedder.whole(), Utilization::ratio(1, 2))}, Verdict::allowed);
+}
+
+}  // namespace
+
+std::vector<Claim> register_algorithm_cases(Rig& rig) {
+  Cases cases(rig);
+  add_token_bucket_cases(rig, cases);
+  add_shared_cases(rig, cases);
+  add_shedder_cases(rig, cases);
+  constexpr auto us = Figure::server_us;
+  return {{us, "bucket reserve", "take allow"},
+          {us, "bucket refund", "take allow"},
+          {us, "shared bucket allow", "take allow"},
+          {us, "shared bucket refuse", "take refuse"},
+          {us, "shared rate allow", "one window, hash and set, allow"},
+          {us, "fleet shedder take again", "lease cycle"},
+          {us, "utilization, ask", "EVALSHA of GET and TIME"},
+          {us, "utilization, sample", "EVALSHA of GET and TIME"}};
+}
+
+}  // namespace sluice::bench
