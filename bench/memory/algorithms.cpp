@@ -108,7 +108,7 @@ void plain_two_windows(benchmark::State& state) {
     const double now = seconds_now();
     while (!brief.empty() && brief.front() <= now - 0.001) brief.pop_front();
     while (!wide.empty() && wide.front() <= now - 0.002) wide.pop_front();
-    if (brief.size() >= 30'000 || wide.size() >= 60'000) return false;
+    if (brief.size() >= 100'000 || wide.size() >= 200'000) return false;
     brief.push_back(now);
     wide.push_back(now);
     return true;

@@ -15,8 +15,8 @@ constexpr Word plenty = 1'000'000'000;
 /// of it, and the answer is the same each time.
 void add_token_bucket_cases(Rig& rig, Cases& cases) {
   const TokenBucket bucket(rig.store(), "verbs", Quota::per_second(1'000'000).burst(10'000'000));
-  const Reservation old = bucket.reserve("bob", 1, hours{1});
-  cases.add_plan("bucket reserve", {bucket.reserve_step("alice", 1, hours{1})}, Verdict::allowed);
+  const Reservation old = bucket.reserve("bob", 1, Span{1'000'000});
+  cases.add_plan("bucket reserve", {bucket.reserve_step("alice", 1, Span{1'000'000})}, Verdict::allowed);
   cases.add_plan("bucket refund", {bucket.refund_step("bob", old, 1)}, Verdict::allowed);
 }
 
