@@ -16,7 +16,8 @@ constexpr Word plenty = 1'000'000'000;
 void add_token_bucket_cases(Rig& rig, Cases& cases) {
   const TokenBucket bucket(rig.store(), "verbs", Quota::per_second(1'000'000).burst(10'000'000));
   const Reservation old = bucket.reserve("bob", 1, Span{1'000'000});
-  cases.add_plan("bucket reserve", {bucket.reserve_step("alice", 1, Span{1'000'000})}, Verdict::allowed);
+  cases.add_plan("bucket reserve", {bucket.reserve_step("alice", 1, Span{1'000'000})},
+                 Verdict::allowed);
   cases.add_plan("bucket refund", {bucket.refund_step("bob", old, 1)}, Verdict::allowed);
 }
 
