@@ -6,7 +6,7 @@
 #
 # A rule is the file <name>.lua, which ends in the line that names KIND, ARGUMENTS and so on. It
 # becomes the script <name>: the fragments of its form, with the file in the place of RULE, and, in
-# the form brief, its short cut <name>_quick.lua in the place of QUICK. What several rules
+# the forms terse and brief, its short cut <name>_quick.lua in the place of QUICK. What several rules
 # are made of is the file <shared>.lua, which stands before each of them. A form
 # that holds RULES becomes one script of the form's name, with a function rule(id) in that place: it
 # answers KIND, ARGUMENTS, DETAILS, HEAD and decide of the rule, whose functions are made by that call only.
@@ -26,14 +26,14 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       list(APPEND fragments ${names})
     endforeach()
     foreach(row IN LISTS arg_RULES)
-      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|wide|brief)( ([a-z_]+))?$")
+      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|terse|wide|brief)( ([a-z_]+))?$")
         message(FATAL_ERROR "expected \"name id form [shared]\", got \"${row}\"")
       endif()
       list(APPEND fragments "${CMAKE_MATCH_1}.lua")
       if(CMAKE_MATCH_4)
         list(APPEND fragments "${CMAKE_MATCH_4}.lua")
       endif()
-      if(CMAKE_MATCH_2 STREQUAL "brief")
+      if(CMAKE_MATCH_2 STREQUAL "terse" OR CMAKE_MATCH_2 STREQUAL "brief")
         list(APPEND fragments "${CMAKE_MATCH_1}_quick.lua")
       endif()
     endforeach()
@@ -74,6 +74,7 @@ string(REPLACE "|" ";" RULES "${RULES}")
 
 # What the branch of a rule in rule(id) answers.
 set(answer_of_lean "return KIND, ARGUMENTS, 0, nil, decide")
+set(answer_of_terse "${answer_of_lean}")
 set(answer_of_cell "return KIND, ARGUMENTS, DETAILS, nil, decide")
 set(answer_of_wide "return KIND, ARGUMENTS, DETAILS, HEAD, decide")
 set(answer_of_brief "${answer_of_wide}")
@@ -108,7 +109,7 @@ function(append_rules file forms)
 endfunction()
 
 # Joins the fragments of `row`, the row of a form, to the script `name`, of that rule if it is one's. In
-# the form brief a request is one argument.
+# the forms terse and brief a request is one argument.
 function(add_script name row rule)
   string(REGEX REPLACE "^[a-z]+: " "" fragments "${row}")
   string(REPLACE " " ";" fragments "${fragments}")
@@ -116,10 +117,10 @@ function(add_script name row rule)
   file(WRITE "${assembled}" "")
   foreach(fragment IN LISTS fragments)
     if(fragment STREQUAL "RULES")
-      append_rules("${assembled}" "lean;cell;wide;brief")
+      append_rules("${assembled}" "lean;cell;terse;wide;brief")
       continue()
     elseif(fragment STREQUAL "CELL_RULES")
-      append_rules("${assembled}" "lean;cell")
+      append_rules("${assembled}" "lean;cell;terse")
       continue()
     elseif(fragment STREQUAL "RULE")
       read_rule("${rule}")
@@ -135,12 +136,12 @@ function(add_script name row rule)
   file(SIZE "${assembled}" size)
   file(READ "${assembled}" text)
   string(APPEND texts "constexpr char text_of_${name}[] = R\"lua(${text})lua\";\n")
-  set(is_brief false)
-  if(row MATCHES "^brief:")
-    set(is_brief true)
+  set(is_single false)
+  if(row MATCHES "^(terse|brief):")
+    set(is_single true)
   endif()
   string(APPEND rows
-    "    {\"${name}\", {text_of_${name}, ${size}}, \"${sha1}\", ${is_brief}},\n")
+    "    {\"${name}\", {text_of_${name}, ${size}}, \"${sha1}\", ${is_single}},\n")
   math(EXPR count "${count} + 1")
   set(texts "${texts}" PARENT_SCOPE)
   set(rows "${rows}" PARENT_SCOPE)
@@ -171,7 +172,7 @@ struct Script {
   std::string_view name;
   std::string_view text;
   std::string_view sha1;  // of the text, 40 lower-case hexadecimal digits
-  bool is_brief;          // a request is one argument, which ends in the time to live
+  bool is_single;         // a request is one argument, which ends in the time to live
 };
 
 extern const Script scripts[];

@@ -1,5 +1,5 @@
-// Encoding and decoding. The layout is that of lua/step.lua, lua/wide_step.lua, lua/brief_end.lua
-// and lua/plan.lua.
+// Encoding and decoding. The layout is that of lua/step.lua, lua/terse_end.lua, lua/wide_step.lua,
+// lua/brief_end.lua and lua/plan.lua.
 #include "protocol.hpp"
 
 #include <hiredis/hiredis.h>
@@ -65,12 +65,19 @@ std::size_t arguments_bytes(const Step& step) noexcept {
 /// second for a clock that is adjusted meanwhile.
 Word keep_ms(const Step& step) { return (step.operation->keep(step.args) + 999) / 1000 + 1000; }
 
-void append_keep(std::string& out, const Step& step) {
-  std::array<char, 20> digits;
-  const auto [end, error] =
-      std::to_chars(digits.data(), digits.data() + digits.size(), keep_ms(step));
-  append_bulk(out, {digits.data(), end});
-}
+/// The same in digits, as the server takes it.
+class KeepDigits {
+ public:
+  explicit KeepDigits(const Step& step) noexcept
+      : end_(std::to_chars(digits_.data(), digits_.data() + digits_.size(), keep_ms(step)).ptr) {}
+  [[nodiscard]] std::string_view view() const noexcept {
+    return {digits_.data(), static_cast<std::size_t>(end_ - digits_.data())};
+  }
+
+ private:
+  std::array<char, 20> digits_;
+  const char* end_;
+};
 
 void append_key(std::string& out, const Key& key, const KeyStyle& style, std::string& scratch) {
   scratch = style.prefix;
@@ -149,15 +156,22 @@ const Script* script_for(std::span<const Step> steps, bool once) noexcept {
 
 namespace {
 
-/// The arguments of the script of one step: two, or if the script is brief one, whose last word is
-/// the time to live.
-void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool is_brief) {
-  append_header(out, '$', sizeof nonce + arguments_bytes(step) + (is_brief ? sizeof(Word) : 0));
+/// The arguments of the script of one step: two, or if a request is a single one, that one, which
+/// ends in the time to live, for cells in digits and for wide states as a word.
+void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool is_single) {
+  const KeepDigits keep(step);
+  const bool is_short = is_single && is_cell(step.operation->kind);
+  const std::size_t more = is_short ? keep.view().size() : is_single ? sizeof(Word) : 0;
+  append_header(out, '$', sizeof nonce + arguments_bytes(step) + more);
   append_word(out, nonce);
   append_arguments(out, step);
-  if (is_brief) append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
+  if (is_short) {
+    out += keep.view();
+  } else if (is_single) {
+    append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
+  }
   out += "\r\n";
-  if (!is_brief) append_keep(out, step);
+  if (!is_single) append_bulk(out, keep.view());
 }
 
 /// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
@@ -177,7 +191,7 @@ void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t no
     out += static_cast<char>(step.operation->id);
     append_arguments(out, step);
     out += "\r\n";
-    append_keep(out, step);
+    append_bulk(out, KeepDigits(step).view());
   }
 }
 
@@ -199,9 +213,9 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
     append_key(out, {steps[0].key.tag, {name.data(), name.size()}}, style, scratch);
   }
   if (steps.size() == 1 && !id) {
-    const bool is_brief = request.script->is_brief;
-    append_step(out, steps[0], nonce, is_brief);
-    request.words = 3 + keys + (is_brief ? 1 : 2);
+    const bool is_single = request.script->is_single;
+    append_step(out, steps[0], nonce, is_single);
+    request.words = 3 + keys + (is_single ? 1 : 2);
   } else {
     append_plan(out, steps, nonce, id.has_value());
     request.words = 3 + keys + 1 + 2 * steps.size();

@@ -65,13 +65,14 @@ std::string text_of(const Fragments& fragments, const ScriptTables::Rule& rule) 
 std::string join_rules(const Fragments& fragments, const ScriptTables& tables, bool all) {
   static const std::map<std::string, std::string> answers{
       {"lean", "return KIND, ARGUMENTS, 0, nil, decide\n"},
+      {"terse", "return KIND, ARGUMENTS, 0, nil, decide\n"},
       {"cell", "return KIND, ARGUMENTS, DETAILS, nil, decide\n"},
       {"brief", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"},
       {"wide", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"}};
   std::string text = "local function rule(id)\n";
   std::string word = "if";
   for (const auto& rule : tables.rules) {
-    if (!all && rule.form != "lean" && rule.form != "cell") continue;
+    if (!all && (rule.form == "wide" || rule.form == "brief")) continue;
     text += word + " id == " + std::to_string(rule.id) + " then\n" + text_of(fragments, rule) +
             answers.at(rule.form);
     word = "elseif";
@@ -120,9 +121,10 @@ bool is_behind(std::string_view name, std::string_view fragment) {
   });
 }
 
-bool is_brief(std::string_view name) {
-  return is_any_rule(
-      [&](const ScriptTables::Rule& rule) { return rule.name == name && rule.form == "brief"; });
+bool is_single(std::string_view name) {
+  return is_any_rule([&](const ScriptTables::Rule& rule) {
+    return rule.name == name && (rule.form == "terse" || rule.form == "brief");
+  });
 }
 
 std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts) {

@@ -43,7 +43,7 @@ using Scripts = std::map<std::string, std::string, std::less<>>;
 
 /// True if the script of one step takes its request as one argument, which ends in the time to
 /// live.
-[[nodiscard]] bool is_brief(std::string_view name);
+[[nodiscard]] bool is_single(std::string_view name);
 
 /// How many words of a wide state the driver looks at before the rule, by the script's name.
 [[nodiscard]] std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts);

@@ -324,8 +324,8 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   for (const Request& request : requests) {
     parts.push_back((as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) +
                     pack_step(*request.row, request.args, request.slot->config.table));
-    if (!as_plan && is_brief(script)) {
-      parts.back() += le64(request.keep_ms);
+    if (!as_plan && is_single(script)) {
+      parts.back() += pack_keep(*request.row, request.keep_ms);
     } else {
       parts.push_back(std::to_string(request.keep_ms));
     }

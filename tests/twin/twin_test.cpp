@@ -119,7 +119,7 @@ TEST_CASE("every row of the table has its script and its row in the plan's scrip
     const auto rule = std::ranges::find(tables.rules, stem, &ScriptTables::Rule::name);
     REQUIRE(rule != tables.rules.end());
     CHECK(rule->id == row->id);
-    CHECK((rule->form != "lean" && rule->form != "cell") == !is_cell(row->kind));
+    CHECK((rule->form == "wide" || rule->form == "brief") == !is_cell(row->kind));
     std::string arguments = "<";
     for (int i = 0; i < row->argument_count; ++i) arguments += "i8";
     const std::regex naming(

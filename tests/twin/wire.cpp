@@ -46,6 +46,10 @@ std::string pack_step(const Operation& row, const Arguments& args, std::span<con
   return pack_words({args.data(), row.argument_count}) + pack_words(table);
 }
 
+std::string pack_keep(const Operation& row, Word keep_ms) {
+  return is_cell(row.kind) ? std::to_string(keep_ms) : le64(keep_ms);
+}
+
 namespace {
 
 bool is_word(Word word) { return word >= 0 && word <= word_limit; }

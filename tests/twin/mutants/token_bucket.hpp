@@ -8,6 +8,7 @@ namespace sluice::test::token_bucket {
 
 inline constexpr std::string_view kernel = "src/algorithms/token_bucket.cpp";
 inline constexpr std::string_view take = "token_bucket_take.lua";
+inline constexpr std::string_view quick = "token_bucket_take_quick.lua";
 inline constexpr std::string_view peek = "token_bucket_peek.lua";
 
 inline constexpr Mutant mutants[] = {
@@ -31,6 +32,17 @@ inline constexpr Mutant mutants[] = {
     {"a stamp far ahead locks the key out", take, "if stamp > now + 60000000", "if false"},
     {"a stamp far ahead gives a full bucket", take,
      "if level > limit - charge then level = limit - charge end", "level = 0"},
+    {"floor for ceil in the hint", quick, "(over + -over % refill)", "(over - over % refill)"},
+    {"level not clamped to the limit", quick, "  if level > limit then level = limit end\n", ""},
+    {"level not clamped to zero", quick, "  if level < 0 then level = 0 end\n", ""},
+    {"boundary >= for >", quick, "if want > limit then", "if want >= limit then"},
+    {"a cost of zero writes", quick, "cost < 1 or", "cost < 0 or"},
+    {"a cost above the capacity", quick, " or cost > capacity then break", " then break"},
+    {"a stamp ahead is in the past", quick, "stamp > now or ", ""},
+    {"a level that no rule has written", quick, "level > 4503599627370496 or ", ""},
+    {"another kind of state", quick, "kind ~= 1 or ", ""},
+    {"another time to live", quick, "string.sub(message, 49)", "string.sub(message, 50)"},
+    {"another time to live", "terse_end.lua", "4 * #ARGUMENTS + 5)", "4 * #ARGUMENTS + 6)"},
     {"floor for ceil in the hint", peek, "(over + -over % refill)", "(over - over % refill)"},
     {"level not clamped to the limit", peek, "  if level > limit then level = limit end\n", ""},
     {"level not clamped to zero", peek, "    if level < 0 then level = 0 end\n", ""},
