@@ -86,6 +86,8 @@ const char* text(Errc code) noexcept {
       return "too many callers wait for this limit already";
     case Errc::id_reused:
       return "the request id was used for another request";
+    case Errc::circuit_open:
+      return "the store has failed too often lately and was not asked";
     case Errc::server_error:
       return "the server answered with an unknown error: it may have been executed";
     case Errc::unknown:

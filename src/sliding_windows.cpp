@@ -87,7 +87,8 @@ Step SlidingWindows::look(const Key& key, Cost cost) const noexcept {
 Step SlidingWindows::give_back(const Key& key, const Decision& grant, Cost units) const noexcept {
   const Word time = to_word(grant.at) + grant.retry_after.count();
   const Word keep = longest_ + Rule::max_ahead + grant.retry_after.count();
-  return step(sliding_windows_give_back, key, {least_, units.value(), time, keep});
+  const Word charged = is_degraded(grant.source) ? 0 : units.value();
+  return step(sliding_windows_give_back, key, {least_, charged, time, keep});
 }
 
 Step SlidingWindows::clear(const Key& key) const noexcept {

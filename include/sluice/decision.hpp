@@ -8,7 +8,19 @@
 namespace sluice {
 
 /// Where an answer came from.
-enum class Source : std::uint8_t { memory, virtual_store, redis, other };
+enum class Source : std::uint8_t {
+  memory,
+  virtual_store,
+  redis,
+  other,
+  fallback,  ///< another store, because the first could not decide; see FallbackStore
+  policy,    ///< no store: what was chosen for that case
+};
+
+/// True if the answer was given without the store whose limit it is; see FallbackStore.
+[[nodiscard]] constexpr bool is_degraded(Source source) noexcept {
+  return source == Source::fallback || source == Source::policy;
+}
 
 /// May the call go ahead, and if not, when? Worked example, 10 a second with burst 5, all spent:
 /// `{allowed = false, limit = 5, remaining = 0, retry_after = 100 ms, reset_after = 500 ms}`.

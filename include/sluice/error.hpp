@@ -64,6 +64,9 @@ enum class Errc {
   // More about the request itself. Nothing was changed.
   id_reused = 43,  ///< its request id was admitted for another plan: other keys or operations
 
+  // The store was not asked. Nothing was changed.
+  circuit_open = 44,  ///< it has failed too often lately, and the request has no answer without it
+
   // Sent, and it is not known whether it was executed.
   server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
   unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending

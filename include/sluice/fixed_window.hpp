@@ -54,11 +54,11 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// present one. Not allowed, and nothing changes, if it is over or nothing of it is used. Give
   /// back what was taken, once: the store does not know whose units they are.
   Decision refund(const Key& key, Cost cost, const Decision& taken) const {
-    return decide(store(), give_back(key, cost, taken.at));
+    return decide(store(), give_back(key, charged(cost, taken), taken.at));
   }
   Decision refund(const Key& key, Cost cost, const Decision& taken,
                   std::error_code& error) const noexcept {
-    return decide(store(), give_back(key, cost, taken.at), error);
+    return decide(store(), give_back(key, charged(cost, taken), taken.at), error);
   }
 
   /// Forgets what was used.
@@ -92,6 +92,10 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   FixedWindow(Store& store, std::string name, detail::Given limit, Calendar calendar);
 
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
+  /// Without the store nothing was charged there.
+  [[nodiscard]] static Cost charged(Cost cost, const Decision& taken) noexcept {
+    return is_degraded(taken.source) ? Cost(0) : cost;
+  }
   /// Asks, and if the windows were not those around the store's clock, asks again.
   template <class Ask>
   Decision ask(const Key& key, Ask plan, std::error_code& error) const noexcept;

@@ -150,7 +150,9 @@ class SlotLock : public Waitable {
     return step(slot_lock_peek, key, max_wait.count());
   }
   [[nodiscard]] Step give_back(const Key& key, const SlotPermit& permit) const noexcept {
-    return step(slot_lock_cancel, key, to_word(permit.slot()));
+    // Without the store no slot of it was taken: an instant at which none can begin.
+    const bool degraded = is_degraded(permit.decision.source);
+    return step(slot_lock_cancel, key, degraded ? 0 : to_word(permit.slot()));
   }
   [[nodiscard]] Step clear(const Key& key) const noexcept;
 

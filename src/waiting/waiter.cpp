@@ -163,8 +163,10 @@ Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
   const Span hint = std::max(Span{1}, decision.retry_after);
   refusal_ = decision;
   const Span left = terms_.deadline - now;
-  if (left <= Span{0} || (!terms_.freed_early && hint + asked_for_ > left)) {
-    return end_refused(hint + asked_for_);
+  // A rule has looked as far ahead as it was asked to; a policy has not looked at all.
+  const Span looked = decision.source == Source::policy ? Span{0} : asked_for_;
+  if (left <= Span{0} || (!terms_.freed_early && hint + looked > left)) {
+    return end_refused(hint + looked);
   }
   if (line_->queue.begin()->get() != this) {
     stage_ = Stage::queued;  // asks again when it is the first

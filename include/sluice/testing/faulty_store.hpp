@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "sluice/detail/in_flight.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
-#include "sluice/testing/detail/in_flight.hpp"
 #include "sluice/testing/detail/late_answers.hpp"
 #include "sluice/testing/fault_script.hpp"
 
@@ -106,7 +106,7 @@ class FaultyStore final : public Store {
     const Fault fault = next();
     if (!fault.is_fault()) return inner_.execute(plan, std::move(done));
     if (!fault.executed) return answer(fault, std::move(done), {fault.error, {}, {}, {}});
-    std::unique_ptr<detail::PassedCall> call;
+    std::unique_ptr<sluice::detail::PassedCall> call;
     try {
       call = std::make_unique<Call>(*this, fault);
       call->done = std::move(done);
@@ -148,7 +148,7 @@ class FaultyStore final : public Store {
     }
   };
 
-  class Call final : public detail::PassedCall {
+  class Call final : public sluice::detail::PassedCall {
    public:
     Call(FaultyStore& store, const Fault& fault) : store_(store), fault_(fault) {}
     void answered(const Outcome& outcome) noexcept override {
@@ -217,7 +217,7 @@ class FaultyStore final : public Store {
   bool no_wake_ups_ = false;
   FaultCounts counts_;
   detail::LateAnswers late_;
-  detail::InFlight in_flight_;  // the last, so that nothing is held back once it is gone
+  sluice::detail::InFlight in_flight_;  // the last, so that nothing is held back once it is gone
 };
 
 }  // namespace sluice::testing

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "sluice/detail/in_flight.hpp"
 #include "sluice/store.hpp"
-#include "sluice/testing/detail/in_flight.hpp"
 #include "sluice/testing/trace.hpp"
 
 namespace sluice::testing {
@@ -103,7 +103,7 @@ class RecordingStore final : public Store {
       : inner_(inner), recording_(recording), caller_(std::move(caller)) {}
 
   void execute(const Plan& plan, Completion done) noexcept override {
-    std::unique_ptr<detail::PassedCall> call;
+    std::unique_ptr<sluice::detail::PassedCall> call;
     try {
       const auto place = recording_.begin();
       if (!place) return inner_.execute(plan, std::move(done));
@@ -132,7 +132,7 @@ class RecordingStore final : public Store {
   void clear() { recording_.clear(); }
 
  private:
-  class Call final : public detail::PassedCall {
+  class Call final : public sluice::detail::PassedCall {
    public:
     Call(RecordingStore& store, std::size_t place, const Plan& plan)
         : store_(store), place_(place) {
@@ -165,7 +165,7 @@ class RecordingStore final : public Store {
   std::unique_ptr<Recording> own_;
   Recording& recording_;
   std::string caller_;
-  detail::InFlight in_flight_;
+  sluice::detail::InFlight in_flight_;
 };
 
 }  // namespace sluice::testing

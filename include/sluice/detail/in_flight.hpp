@@ -11,7 +11,7 @@
 
 #include "sluice/store.hpp"
 
-namespace sluice::testing::detail {
+namespace sluice::detail {
 
 /// One such call. A store derives what it must remember of it.
 class PassedCall {
@@ -36,15 +36,17 @@ class InFlight {
   /// What is under way ends in Errc::unknown; what is being answered has been when this returns.
   ~InFlight() {
     std::unique_lock lock(shared_->mutex);
-    while (!shared_->calls.empty()) {
-      const auto first = shared_->calls.begin();
-      Completion done = std::move((*first)->done);
-      shared_->calls.erase(first);
-      lock.unlock();
-      done.fail(Errc::unknown);
-      lock.lock();
-    }
-    shared_->answered.wait(lock, [this] { return shared_->answering == 0; });
+    do {
+      while (!shared_->calls.empty()) {
+        const auto first = shared_->calls.begin();
+        Completion done = std::move((*first)->done);
+        shared_->calls.erase(first);
+        lock.unlock();
+        done.fail(Errc::unknown);
+        lock.lock();
+      }
+      shared_->answered.wait(lock, [this] { return shared_->answering == 0; });
+    } while (!shared_->calls.empty());  // what was being answered may have passed on another
   }
 
   /// The completion to pass on, which takes the call. Throws std::bad_alloc, and takes nothing.
@@ -92,4 +94,4 @@ class InFlight {
   std::shared_ptr<Shared> shared_;
 };
 
-}  // namespace sluice::testing::detail
+}  // namespace sluice::detail

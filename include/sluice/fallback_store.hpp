@@ -1,0 +1,170 @@
+// A store in front of one that may fail: what is decided when it does, chosen by name.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "sluice/circuit_breaker.hpp"
+#include "sluice/detail/in_flight.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+/// What becomes of a request that a store cannot decide. There is no default.
+class FailurePolicy {
+ public:
+  /// Admits it: while the store is away nothing is limited. Decision::source is Source::policy.
+  [[nodiscard]] static FailurePolicy open() noexcept { return {Kind::open, nullptr, 1}; }
+  /// Refuses it; `retry_after` is when the store is tried again at the earliest, not a promise.
+  /// Decision::source is Source::policy.
+  [[nodiscard]] static FailurePolicy closed() noexcept { return {Kind::closed, nullptr, 1}; }
+  /// Decides it in `store`, each limit divided by `clients`, so that as many clients that do the
+  /// same keep it together. Decision::source is Source::fallback. REQUIRES: the store outlives the
+  /// FallbackStore. Throws std::invalid_argument unless 1 <= clients <= 2^20.
+  ///
+  /// Divided, rounded down: the capacity and the rate of token buckets; the limits of windows and
+  /// of leases; the rate of slots (each client's lie `clients` times as far apart). A request that
+  /// exceeds its share is refused as by closed(). Gates and shedders are as they are, and know what
+  /// this client has told them.
+  [[nodiscard]] static FailurePolicy local(Store& store, Word clients);
+
+  enum class Kind : std::uint8_t { open, closed, local };
+  [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  [[nodiscard]] Store* store() const noexcept { return store_; }
+  [[nodiscard]] Word clients() const noexcept { return clients_; }
+
+ private:
+  FailurePolicy(Kind kind, Store* store, Word clients) noexcept
+      : kind_(kind), store_(store), clients_(clients) {}
+  Kind kind_;
+  Store* store_;
+  Word clients_;
+};
+
+/// What went through a FallbackStore. Counters only rise.
+struct FallbackStats {
+  std::uint64_t primary = 0;            ///< plans that the primary was asked
+  std::uint64_t failures = 0;           ///< of them, those that it could not decide
+  std::uint64_t degraded_grants = 0;    ///< admitted without it
+  std::uint64_t degraded_refusals = 0;  ///< refused without it
+  std::uint64_t degraded_errors = 0;    ///< no honest answer without it: an error
+};
+
+/// Asks `primary` while its breaker lets it, and decides by the policy when the primary cannot or
+/// is not to be asked:
+///
+///     CircuitBreaker breaker(redis->clock());
+///     FallbackStore store(*redis, breaker, FailurePolicy::local(*memory, 20));
+///     TokenBucket bucket(store, "api", Quota::per_second(1000).burst(100));
+///
+/// Once `failures` calls in a row have failed, calls cost nothing until a probe finds the primary
+/// again; at most one caller at a time waits for a dead server.
+///
+/// A decision says how it came about: Decision::source is that of the primary, or Source::policy,
+/// or Source::fallback. One without the primary has charged nothing there. If the primary's answer
+/// was lost (Failure::unknown), it may have charged as well.
+///
+/// What the policy answers are requests to be let through, and questions (`take`, `reserve`,
+/// `acquire`, `peek`...). What is only meaningful where the state lies ends in the primary's error,
+/// or in Errc::circuit_open if it was not asked: giving back, settling, resetting, configuring,
+/// closing and opening gates, and plans that hold such a step. Under local() these work as well:
+/// - returning and renewing leases, which are known by their ids: here if it was granted here;
+/// - closing a gate and samples of utilization, which count for this client alone meanwhile.
+/// A shared rate that was not read before, and under local() a shared bucket, end in the error.
+///
+/// What was granted without the primary has nothing to give back there: refund(), cancel() and
+/// settle() know it and return nothing. A lease granted so has fence 0, which whoever checks fences
+/// refuses; under open() nobody holds it, so renewing it later says that it is lost.
+///
+/// Not replaced, and not counted as failures: errors about the request (cost_exceeds_capacity,
+/// invalid_..., wrong_kind, not_configured...), cancelled and would_deadlock, store_full, which a
+/// flood of new keys would turn into an open door, and shut_down.
+///
+/// A bound: with M clients under local(), capacity C and rate r, an outage of the primary that
+/// keeps its state adds at most M * floor(C / M) <= C, and r * d over the d seconds of it that the
+/// primary would have granted as well when it comes back.
+///
+/// Threading: any member from any thread; answers come on the threads of the two stores, or before
+/// execute() returns. Waiting is measured on the primary's clock. A call costs three or more
+/// allocations and three short locks beside the primary's own cost. REQUIRES: the primary and the
+/// breaker outlive it; it is not destroyed by what it answers.
+class FallbackStore final : public Store {
+ public:
+  /// `within`: how long the primary may take for a call that does not say Plan::within(). Throws
+  /// std::invalid_argument if it is not at least 1 us.
+  FallbackStore(Store& primary, CircuitBreaker& breaker, const FailurePolicy& policy,
+                Span within = std::chrono::milliseconds{100});
+  /// Calls under way end in Errc::unknown.
+  ~FallbackStore() override = default;
+
+  void execute(const Plan& plan, Completion done) noexcept override;
+  [[nodiscard]] Clock& clock() noexcept override { return primary_.clock(); }
+  void bind(const Key& key, Binding& binding) noexcept override { primary_.bind(key, binding); }
+  void notify(const Key& key) noexcept override { primary_.notify(key); }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
+                                             std::function<void()> seen) noexcept override {
+    return primary_.watch(key, std::move(seen));
+  }
+  [[nodiscard]] bool may_block() const noexcept override;
+
+  /// The figures are read one by one.
+  [[nodiscard]] FallbackStats stats() const noexcept;
+
+ private:
+  class PrimaryCall;
+  class LocalCall;
+
+  /// The one probe that this store may have out: not lost to the breaker when the store ends.
+  class Probe {
+   public:
+    explicit Probe(CircuitBreaker& breaker) noexcept : breaker_(breaker) {}
+    Probe(const Probe&) = delete;
+    Probe& operator=(const Probe&) = delete;
+    ~Probe() {
+      if (era_ != none)
+        breaker_.answer({true, true, era_, Span{0}}, CircuitBreaker::Result::unclear);
+    }
+    void begin(const CircuitBreaker::Leave& leave) noexcept {
+      if (leave.is_probe) era_ = leave.era;
+    }
+    void end(const CircuitBreaker::Leave& leave, CircuitBreaker::Result result) noexcept {
+      if (leave.is_probe) era_ = none;  // before the breaker may let the next one out
+      breaker_.answer(leave, result);
+    }
+
+   private:
+    static constexpr std::uint64_t none = ~std::uint64_t{0};
+    CircuitBreaker& breaker_;
+    std::atomic<std::uint64_t> era_{none};
+  };
+
+  struct Counts {
+    std::atomic<std::uint64_t> primary{0};
+    std::atomic<std::uint64_t> failures{0};
+    std::atomic<std::uint64_t> grants{0};
+    std::atomic<std::uint64_t> refusals{0};
+    std::atomic<std::uint64_t> errors{0};
+  };
+
+  void decide_without(const Plan& plan, std::error_code error, Span hint, Completion done) noexcept;
+  void answer_by_policy(const Plan& plan, bool admits, Span hint, Completion& done) noexcept;
+  void decide_locally(const Plan& plan, std::error_code error, Span hint,
+                      Completion& done) noexcept;
+  void ask_local_holder(const Plan& plan, const Outcome& first, Completion& done) noexcept;
+  void ask_local(const Plan& plan, std::unique_ptr<detail::PassedCall> call,
+                 Completion& done) noexcept;
+  void deliver(Completion& done, const Outcome& outcome) noexcept;
+  void fail(Completion& done, std::error_code error, std::size_t step) noexcept;
+
+  Store& primary_;
+  CircuitBreaker& breaker_;
+  FailurePolicy policy_;
+  Span within_;
+  Counts counts_;
+  std::atomic<bool> has_leased_{false};  // the local store has granted leases
+  Probe probe_;
+  detail::InFlight in_flight_;  // the last: it answers what is under way
+};
+
+}  // namespace sluice

@@ -1,0 +1,355 @@
+#include "sluice/fallback_store.hpp"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fallback_rules.hpp"
+#include "sluice/algorithms/leases.hpp"
+#include "sluice/owned_plan.hpp"
+
+namespace sluice {
+namespace {
+
+using detail::Substitute;
+using Result = CircuitBreaker::Result;
+
+constexpr std::size_t max_plan_details = Plan::max_steps * max_details;
+
+/// What the end of a call says about the store.
+Result result_of(const std::error_code& error, const Plan& plan) noexcept {
+  if (!error) return Result::success;
+  if (error.category() != error_category()) return Result::failure;
+  switch (static_cast<Errc>(error.value())) {
+    case Errc::wrong_type:
+    case Errc::wrong_kind:
+    case Errc::corrupt_state:
+    case Errc::not_configured:
+    case Errc::config_changed:
+    case Errc::outside_calendar:
+    case Errc::id_reused:
+      return Result::success;  // it has looked
+    case Errc::cost_exceeds_capacity:
+    case Errc::invalid_cost:
+    case Errc::invalid_key:
+    case Errc::duplicate_key:
+    case Errc::invalid_plan:
+    case Errc::unsupported_operation:
+    case Errc::invalid_argument:
+    case Errc::would_deadlock:
+    case Errc::cross_slot:
+    case Errc::store_full:
+    case Errc::cancelled:
+    case Errc::shut_down:
+    case Errc::too_many_waiters:
+      return Result::unclear;
+    case Errc::timed_out:
+      return plan.timeout() < Span{0} ? Result::unclear : Result::failure;
+    case Errc::unknown:
+      return plan.stop().stop_requested() ? Result::unclear : Result::failure;
+    default:
+      return Result::failure;
+  }
+}
+
+/// Returning or renewing one lease: the id tells whether it was granted here.
+bool is_of_lease(const Plan& plan) noexcept {
+  return plan.steps().size() == 1 &&
+         detail::substitute_of(*plan.steps()[0].operation) == Substitute::lease;
+}
+
+/// The answer to it says that the lease is there.
+bool knows_lease(const Operation& operation, const Outcome& outcome) noexcept {
+  if (outcome.error || !outcome.decision.allowed) return false;
+  return &operation != &leases_release || outcome.details[0] == 1;
+}
+
+bool may_answer(FailurePolicy::Kind kind, Substitute substitute, bool one_lease) noexcept {
+  const bool local = kind == FailurePolicy::Kind::local;
+  switch (substitute) {
+    case Substitute::fresh:
+    case Substitute::waved:
+      return true;
+    case Substitute::blank:
+      return !local;
+    case Substitute::here:
+      return local;
+    case Substitute::lease:
+      return local && one_lease;
+    case Substitute::none:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+FailurePolicy FailurePolicy::local(Store& store, Word clients) {
+  constexpr Word most = Word{1} << 20;
+  if (clients < 1 || clients > most) {
+    throw std::invalid_argument("FailurePolicy::local: clients must be 1 to 1048576, got " +
+                                std::to_string(clients));
+  }
+  return {Kind::local, &store, clients};
+}
+
+/// A plan that the primary is asked.
+class FallbackStore::PrimaryCall final : public detail::PassedCall {
+ public:
+  PrimaryCall(FallbackStore& store, const Plan& plan, const CircuitBreaker::Leave& leave)
+      : store_(store), plan_(plan), leave_(leave) {}
+
+  void answered(const Outcome& outcome) noexcept override {
+    const Plan plan = plan_.view();
+    const Result result = result_of(outcome.error, plan);
+    store_.probe_.end(leave_, result);
+    if (result == Result::failure) {
+      ++store_.counts_.failures;
+      return store_.decide_without(plan, outcome.error, store_.breaker_.first_pause(),
+                                   std::move(done));
+    }
+    const bool perhaps_here = !outcome.error && store_.has_leased_ && is_of_lease(plan) &&
+                              !knows_lease(*plan.steps()[0].operation, outcome);
+    if (perhaps_here) return store_.ask_local_holder(plan, outcome, done);
+    done(outcome);
+  }
+
+ private:
+  FallbackStore& store_;
+  OwnedPlan plan_;
+  CircuitBreaker::Leave leave_;
+};
+
+/// A plan that the local store is asked, perhaps without some of its steps.
+class FallbackStore::LocalCall final : public detail::PassedCall {
+ public:
+  LocalCall(FallbackStore& store, std::span<const Step> steps) : store_(store) {
+    for (const Step& step : steps) {
+      waved_[count_] = detail::substitute_of(*step.operation) == Substitute::waved;
+      asked_[count_++] = AskedStep(step);
+    }
+  }
+
+  /// What is answered if the local store does not know the lease.
+  void unless_held(const Outcome& first) {
+    first_.emplace(First{first.error, first.decision, {}, first.details.size()});
+    std::ranges::copy(first.details, first_->details.begin());
+  }
+
+  void answered(const Outcome& outcome) noexcept override {
+    if (first_ && !knows_lease(*asked_[0].operation, outcome)) return answer_first();
+    if (outcome.error) {
+      return store_.fail(done, outcome.error, place_of(outcome.decision.step));
+    }
+    std::array<Decision, Plan::max_steps> each;
+    std::array<Word, max_plan_details> details{};
+    std::size_t told = 0;
+    std::size_t read = 0;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto own = std::span<Word>(details).subspan(told, asked_[i].details);
+      told += own.size();
+      if (waved_[i]) {
+        each[i].allowed = true;
+        each[i].limit = each[i].remaining = asked_[i].limit;
+        each[i].at = outcome.decision.at;
+      } else {
+        each[i] = outcome.steps[next++];
+        std::ranges::copy(outcome.details.subspan(read, own.size()), own.begin());
+        read += own.size();
+        detail::forget_charge(*asked_[i].operation, own);
+      }
+      each[i].step = static_cast<std::uint16_t>(i);
+      each[i].source = Source::fallback;
+    }
+    Decision decision = outcome.decision;
+    decision.step = static_cast<std::uint16_t>(place_of(decision.step));
+    decision.source = Source::fallback;
+    store_.deliver(done, {{}, decision, {each.data(), count_}, {details.data(), told}});
+  }
+
+ private:
+  struct First {
+    std::error_code error;
+    Decision decision;
+    std::array<Word, max_details> details;
+    std::size_t detail_count;
+  };
+
+  void answer_first() noexcept {
+    if (first_->error) return store_.fail(done, first_->error, 0);
+    done({{},
+          first_->decision,
+          {&first_->decision, 1},
+          {first_->details.data(), first_->detail_count}});
+  }
+
+  /// The place in the whole plan of a step that the local store was asked.
+  [[nodiscard]] std::size_t place_of(std::size_t step) const noexcept {
+    std::size_t place = 0;
+    for (std::size_t left = step;; ++place) {
+      if (place + 1 >= count_) return place;
+      if (!waved_[place] && left-- == 0) return place;
+    }
+  }
+
+  FallbackStore& store_;
+  std::array<AskedStep, Plan::max_steps> asked_;
+  std::array<bool, Plan::max_steps> waved_{};
+  std::size_t count_ = 0;
+  std::optional<First> first_;
+};
+
+FallbackStore::FallbackStore(Store& primary, CircuitBreaker& breaker, const FailurePolicy& policy,
+                             Span within)
+    : primary_(primary), breaker_(breaker), policy_(policy), within_(within), probe_(breaker) {
+  if (within < Span{1}) {
+    throw std::invalid_argument("FallbackStore: within must be 1 us or more, got " +
+                                std::to_string(within.count()) + " us");
+  }
+}
+
+void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
+  if (const PlanFault fault = find_fault(plan); fault.error) {
+    return done.fail(fault.error, fault.step);
+  }
+  const CircuitBreaker::Leave leave = breaker_.ask();
+  if (!leave) return decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
+  probe_.begin(leave);
+  ++counts_.primary;
+  std::unique_ptr<detail::PassedCall> call;
+  try {
+    call = std::make_unique<PrimaryCall>(*this, plan, leave);
+    call->done = std::move(done);
+    primary_.execute(plan.timeout() == Span{0} ? plan.within(within_) : plan,
+                     in_flight_.pass(call));
+  } catch (const std::bad_alloc&) {
+    probe_.end(leave, Result::unclear);
+    Completion& left = call ? call->done : done;
+    left.fail(Errc::queue_full);
+  }
+}
+
+bool FallbackStore::may_block() const noexcept {
+  return primary_.may_block() && (policy_.store() == nullptr || policy_.store()->may_block());
+}
+
+FallbackStats FallbackStore::stats() const noexcept {
+  return {counts_.primary, counts_.failures, counts_.grants, counts_.refusals, counts_.errors};
+}
+
+void FallbackStore::decide_without(const Plan& plan, std::error_code error, Span hint,
+                                   Completion done) noexcept {
+  const auto steps = plan.steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Substitute substitute = detail::substitute_of(*steps[i].operation);
+    if (!may_answer(policy_.kind(), substitute, steps.size() == 1)) return fail(done, error, i);
+  }
+  if (policy_.kind() == FailurePolicy::Kind::local) {
+    return decide_locally(plan, error, hint, done);
+  }
+  answer_by_policy(plan, policy_.kind() == FailurePolicy::Kind::open, hint, done);
+}
+
+/// Each rule is run on a key of which nothing is known, for the words that it tells; the policy is
+/// the answer.
+void FallbackStore::answer_by_policy(const Plan& plan, bool admits, Span hint,
+                                     Completion& done) noexcept {
+  const auto steps = plan.steps();
+  const Time now = primary_.clock().now();
+  const StateWords absent{};
+  std::array<Verdict, Plan::max_steps> verdicts;
+  std::array<Word, max_plan_details> details{};
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    const std::size_t count = detail_count(*step.operation, step.table.size());
+    const auto own = std::span<Word>(details).subspan(told, count);
+    told += count;
+    Verdict& verdict = verdicts[i];
+    if (detail::substitute_of(*step.operation) == Substitute::fresh) {
+      Effects effects;
+      verdict = run(*step.operation, absent, {step.args, step.table}, to_word(now), effects);
+      if (verdict.status < 0) return fail(done, static_cast<Errc>(-verdict.status), i);
+      const std::size_t kept = admits ? count : step.operation->names_part ? 1 : 0;
+      std::copy_n(effects.details().begin(), kept, own.begin());
+    }
+    if (admits) {
+      detail::forget_charge(*step.operation, own);
+      verdict = {Verdict::allowed, verdict.remaining, 0, verdict.reset_after};
+    } else {
+      verdict = {Verdict::refused, 0, std::max(Word{1}, hint.count()), 0};
+    }
+  }
+  ++(admits ? counts_.grants : counts_.refusals);
+  conclude(steps, {verdicts.data(), steps.size()}, {details.data(), told}, now, Source::policy,
+           done);
+}
+
+void FallbackStore::decide_locally(const Plan& plan, std::error_code error, Span hint,
+                                   Completion& done) noexcept {
+  if (is_of_lease(plan)) {
+    Outcome first;
+    first.error = error;
+    return ask_local_holder(plan, first, done);
+  }
+  try {
+    std::array<std::array<Word, max_table_words>, Plan::max_steps> tables;
+    std::vector<Step> shares;
+    bool leases = false;
+    for (const Step& step : plan.steps()) {
+      if (detail::substitute_of(*step.operation) == Substitute::waved) continue;
+      shares.push_back(step);
+      if (!detail::take_share(shares.back(), policy_.clients(), tables[shares.size() - 1])) {
+        return answer_by_policy(plan, false, hint, done);
+      }
+      leases = leases || step.operation == &leases_acquire;
+    }
+    if (shares.empty()) return fail(done, error, 0);
+    if (leases) has_leased_ = true;
+    ask_local(plan.with_steps(shares), std::make_unique<LocalCall>(*this, plan.steps()), done);
+  } catch (const std::bad_alloc&) {
+    fail(done, Errc::queue_full, 0);
+  }
+}
+
+void FallbackStore::ask_local_holder(const Plan& plan, const Outcome& first,
+                                     Completion& done) noexcept {
+  Step step = plan.steps()[0];
+  std::array<Word, max_table_words> table;
+  if (!detail::take_share(step, policy_.clients(), table)) {
+    return first.error ? fail(done, first.error, 0) : done(first);
+  }
+  try {
+    auto call = std::make_unique<LocalCall>(*this, plan.steps());
+    call->unless_held(first);
+    ask_local(plan.with_steps({&step, 1}), std::move(call), done);
+  } catch (const std::bad_alloc&) {
+    fail(done, Errc::queue_full, 0);
+  }
+}
+
+void FallbackStore::ask_local(const Plan& plan, std::unique_ptr<detail::PassedCall> call,
+                              Completion& done) noexcept {
+  call->done = std::move(done);
+  try {
+    policy_.store()->execute(plan, in_flight_.pass(call));
+  } catch (const std::bad_alloc&) {
+    fail(call->done, Errc::queue_full, 0);
+  }
+}
+
+void FallbackStore::deliver(Completion& done, const Outcome& outcome) noexcept {
+  ++(outcome.decision.allowed ? counts_.grants : counts_.refusals);
+  done(outcome);
+}
+
+void FallbackStore::fail(Completion& done, std::error_code error, std::size_t step) noexcept {
+  ++counts_.errors;
+  done.fail(error, static_cast<std::uint16_t>(step));
+}
+
+}  // namespace sluice

@@ -1,0 +1,138 @@
+// The circuit breaker alone, moment by moment.
+#include <string>
+
+#include "tests/fallback/rig.hpp"
+
+namespace sluice::test {
+namespace {
+
+using Result = CircuitBreaker::Result;
+
+/// A breaker after three failures, and the pauses that it must draw.
+struct Tripped {
+  explicit Tripped(CircuitBreaker::OnChange on_change = {})
+      : breaker(clock, {.failures = 3, .first_pause = 100ms, .longest_pause = 1s, .rng = &rng},
+                std::move(on_change)) {
+    for (int i = 0; i < 3; ++i) breaker.answer(breaker.ask(), Result::failure);
+  }
+  Span pause() { return backoff.next(same); }
+  /// One probe after the pause, with this result.
+  void probe(Result result) {
+    clock.advance(10s);
+    const auto leave = breaker.ask();
+    REQUIRE(leave.is_probe);
+    breaker.answer(leave, result);
+  }
+
+  VirtualClock clock;
+  SeededRng rng{7};
+  SeededRng same{7};
+  Backoff backoff{100ms, 1s, Jitter::full};
+  CircuitBreaker breaker;
+};
+
+}  // namespace
+
+TEST_CASE("a breaker opens after so many failures in a row, and not before", "[fallback]") {
+  VirtualClock clock;
+  CircuitBreaker breaker(clock, {.failures = 3});
+  for (int i = 0; i < 2; ++i) breaker.answer(breaker.ask(), Result::failure);
+  breaker.answer(breaker.ask(), Result::success);
+  for (int i = 0; i < 2; ++i) breaker.answer(breaker.ask(), Result::failure);
+  breaker.answer(breaker.ask(), Result::unclear);
+  CHECK(breaker.state() == State::closed);
+  breaker.answer(breaker.ask(), Result::failure);
+  CHECK(breaker.state() == State::open);
+  CHECK(breaker.stats().trips == 1);
+}
+
+TEST_CASE("an open breaker lets nothing out until its pause is over, and then one probe",
+          "[fallback][C-036]") {
+  Tripped tripped;
+  CircuitBreaker& breaker = tripped.breaker;
+  const Span pause = tripped.pause();
+  REQUIRE(pause > 1us);
+  CHECK(breaker.ask().wait == pause);
+  tripped.clock.advance(pause - 1us);
+  CHECK(breaker.ask().wait == 1us);
+  tripped.clock.advance(1us);
+  const auto probe = breaker.ask();
+  CHECK(probe);
+  CHECK(probe.is_probe);
+  CHECK(breaker.state() == State::half_open);
+  for (int i = 0; i < 10; ++i) CHECK(breaker.ask().wait == 100ms);
+  breaker.answer(probe, Result::success);
+  CHECK(breaker.state() == State::closed);
+  CHECK(breaker.ask());
+  CHECK(breaker.stats().probes == 1);
+  CHECK(breaker.stats().denied == 12);
+}
+
+TEST_CASE("each probe that fails draws from twice the pause, up to the longest", "[fallback]") {
+  Tripped tripped;
+  CHECK(tripped.breaker.ask().wait == tripped.pause());
+  for (int i = 0; i < 8; ++i) {
+    tripped.probe(Result::failure);
+    const Span pause = tripped.pause();
+    CHECK(tripped.breaker.ask().wait == pause);
+    CHECK(pause <= 1s);
+  }
+  tripped.probe(Result::success);
+  for (int i = 0; i < 3; ++i) tripped.breaker.answer(tripped.breaker.ask(), Result::failure);
+  CHECK(tripped.breaker.ask().wait <= 100ms);  // from the first pause again
+}
+
+TEST_CASE("a probe that says nothing lets the next one out at once", "[fallback]") {
+  Tripped tripped;
+  tripped.probe(Result::unclear);
+  const auto next = tripped.breaker.ask();
+  CHECK(next.is_probe);
+  tripped.breaker.answer(next, Result::success);
+  CHECK(tripped.breaker.state() == State::closed);
+}
+
+TEST_CASE("what went out before the breaker opened or closed says nothing of what is now",
+          "[fallback]") {
+  VirtualClock clock;
+  CircuitBreaker breaker(clock, {.failures = 2});
+  const auto early = breaker.ask();
+  const auto other = breaker.ask();
+  for (int i = 0; i < 2; ++i) breaker.answer(breaker.ask(), Result::failure);
+  breaker.answer(early, Result::success);
+  CHECK(breaker.state() == State::open);
+  clock.advance(1s);
+  breaker.answer(breaker.ask(), Result::success);
+  breaker.answer(other, Result::failure);
+  breaker.answer(breaker.ask(), Result::failure);
+  CHECK(breaker.state() == State::closed);
+}
+
+TEST_CASE("a clock that is set back ends the pause", "[fallback]") {
+  Tripped tripped;
+  tripped.clock.advance(-24h);
+  CHECK(tripped.breaker.ask().is_probe);
+}
+
+TEST_CASE("every change of a breaker is told, in order", "[fallback]") {
+  std::vector<std::pair<State, State>> changes;
+  Tripped tripped([&](State from, State to) { changes.emplace_back(from, to); });
+  tripped.probe(Result::failure);
+  tripped.probe(Result::success);
+  const std::vector<std::pair<State, State>> expected{{State::closed, State::open},
+                                                      {State::open, State::half_open},
+                                                      {State::half_open, State::open},
+                                                      {State::open, State::half_open},
+                                                      {State::half_open, State::closed}};
+  CHECK(changes == expected);
+}
+
+TEST_CASE("a breaker refuses what cannot be where it is built", "[fallback]") {
+  VirtualClock clock;
+  CHECK_THROWS_AS(CircuitBreaker(clock, {.failures = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(CircuitBreaker(clock, {.first_pause = 0us}), std::invalid_argument);
+  CHECK_THROWS_AS(CircuitBreaker(clock, {.first_pause = 2s, .longest_pause = 1s}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(CircuitBreaker(clock, {.longest_pause = 25h}), std::invalid_argument);
+}
+
+}  // namespace sluice::test

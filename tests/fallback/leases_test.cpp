@@ -1,0 +1,78 @@
+// Leases that were granted on one side of an outage and given back on the other.
+#include "sluice/concurrency_limiter.hpp"
+#include "tests/fallback/rig.hpp"
+
+namespace sluice::test {
+namespace {
+
+Word held(Store& store) { return 4 - ConcurrencyLimiter(store, "jobs", 4).peek("a").remaining; }
+
+}  // namespace
+
+TEST_CASE("a lease of an open door fences nobody off, and giving it back harms nobody",
+          "[fallback]") {
+  Rig rig(FailurePolicy::open());
+  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+  rig.trip();
+  Lease lease = jobs.try_acquire("a");
+  REQUIRE(lease);
+  CHECK(lease.decision().source == Source::policy);
+  CHECK(lease.fence() == 0);
+  CHECK(lease.expires_at() == rig.clock.now() + 60s);
+  std::error_code error;
+  CHECK_FALSE(lease.release(error));
+  CHECK(error == Errc::circuit_open);
+  rig.primary.heal();
+  rig.clock.advance(20s);
+  const Lease other = jobs.try_acquire("a");
+  REQUIRE(other);
+  CHECK(other.fence() > 0);
+  CHECK_FALSE(lease.renew());  // nobody holds it
+  CHECK_FALSE(lease.release());
+  CHECK(held(*rig.whole) == 1);
+}
+
+TEST_CASE("a lease is given back where it was granted, on whichever side of the outage",
+          "[fallback][C-036]") {
+  Rig rig(2);
+  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+  Lease before = jobs.try_acquire("a");
+  REQUIRE(before);
+  rig.trip();
+  Lease during = jobs.try_acquire("a");
+  Lease brief = jobs.try_acquire("a");
+  REQUIRE((during && brief));
+  CHECK(during.decision().source == Source::fallback);
+  CHECK(during.fence() == 0);
+  CHECK_FALSE(jobs.try_acquire("a"));
+  CHECK(held(*rig.local) == 2);
+
+  CHECK(brief.release());
+  CHECK(held(*rig.local) == 1);
+  CHECK(during.renew());
+  std::error_code error;
+  CHECK_FALSE(before.release(error));  // the primary has it, and was not asked
+  CHECK(error == Errc::circuit_open);
+  CHECK(before);
+
+  rig.primary.heal();
+  rig.clock.advance(20s);
+  CHECK(during.renew());  // the primary knows nothing of it
+  CHECK(during.release());
+  CHECK(held(*rig.local) == 0);
+  CHECK(before.release());
+  CHECK(held(*rig.whole) == 0);
+}
+
+TEST_CASE("a lease that neither side knows is lost", "[fallback]") {
+  Rig rig(2);
+  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+  rig.trip();
+  Lease lease = jobs.try_acquire("a");
+  rig.heal();
+  rig.clock.advance(1min);
+  CHECK_FALSE(lease.renew());
+  CHECK(lease.lost());
+}
+
+}  // namespace sluice::test

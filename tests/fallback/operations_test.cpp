@@ -1,0 +1,136 @@
+// What each operation answers without the store that has its state: every row of the table, under
+// every policy.
+#include <map>
+#include <string_view>
+
+#include "sluice/testing/detail/generators.hpp"
+#include "tests/fallback/rig.hpp"
+#include "tests/support/seed.hpp"
+
+namespace sluice::test {
+namespace {
+
+/// Which policies answer it: all (a), all but local (b), local only (l); else none.
+const std::map<std::string_view, char> answered{
+    {"token_bucket.take", 'a'},
+    {"token_bucket.peek", 'a'},
+    {"token_bucket.spend", 'a'},
+    {"token_bucket.spend_some", 'a'},
+    {"token_bucket.look", 'a'},
+    {"sliding_windows.take", 'a'},
+    {"sliding_windows.peek", 'a'},
+    {"sliding_counter.take", 'a'},
+    {"sliding_counter.peek", 'a'},
+    {"fixed_window.take", 'a'},
+    {"fixed_window.peek", 'a'},
+    {"shared_rate.expect", 'b'},  // alone: nothing is left of a plan
+    {"shared_bucket.take", 'b'},
+    {"shared_bucket.peek", 'b'},
+    {"leases.acquire", 'a'},
+    {"leases.peek", 'a'},
+    {"slot_lock.take", 'a'},
+    {"slot_lock.peek", 'a'},
+    {"gate.pass", 'a'},
+    {"gate.peek", 'a'},
+    {"gate.close", 'l'},
+    {"utilization.shed", 'a'},
+    {"utilization.peek", 'a'},
+    {"utilization.sample", 'l'},
+};
+
+struct Told {
+  std::error_code error;
+  Decision decision;
+  std::size_t steps = 0;
+  std::size_t details = 0;
+};
+
+Told ask(Store& store, const Step& step) {
+  Told told;
+  decide_then(store, step, [&](const Outcome& outcome) {
+    told = {outcome.error, outcome.decision, outcome.steps.size(), outcome.details.size()};
+  });
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("every operation has an honest answer without its store, or an error",
+          "[fallback][C-036]") {
+  Random random("every operation has an honest answer without its store, or an error");
+  CAPTURE(random.repeat());
+  for (const int kind : {0, 1, 2}) {
+    Rig rig = kind == 0   ? Rig(FailurePolicy::open())
+              : kind == 1 ? Rig(FailurePolicy::closed())
+                          : Rig(1);
+    rig.trip();
+    const auto asked = rig.primary.counts().calls;
+    for (const Operation* const row : operations()) {
+      CAPTURE(kind, row->name);
+      const auto found = answered.find(row->name);
+      const char by = found == answered.end() ? '-' : found->second;
+      const bool expected = by == 'a' || (by == 'b' && kind != 2) || (by == 'l' && kind == 2);
+      const auto* const generator = testing::detail::find_generator(row->kind);
+      REQUIRE(generator != nullptr);
+      for (int i = 0; i < 50; ++i) {
+        const auto configuration = generator->any(random);
+        Step step{row, {"tag", row->name}, configuration.args, nullptr, configuration.table};
+        generator->draw(random, *row, step.args);
+        const std::string name = std::string(row->name) + std::to_string(i);
+        step.key.name = name;
+        const Told told = ask(rig.store, step);
+        if (!expected) {
+          CHECK(told.error == Errc::circuit_open);
+          continue;
+        }
+        if (told.error == Errc::outside_calendar) continue;  // whatever the store
+        REQUIRE_FALSE(told.error);
+        CHECK(told.steps == 1);
+        CHECK(told.details == detail_count(*row, step.table.size()));
+        CHECK(told.decision.source == (kind == 2 ? Source::fallback : Source::policy));
+        if (kind < 2) CHECK(told.decision.allowed == (kind == 0));
+        if (kind == 0) CHECK(told.decision.retry_after == Span{0});
+        if (kind == 1) CHECK(told.decision.retry_after > Span{0});
+      }
+    }
+    CHECK(rig.primary.counts().calls == asked);
+  }
+}
+
+TEST_CASE("a plan with one step that has no answer has none, and the step is named", "[fallback]") {
+  Rig rig(1);
+  rig.trip();
+  const Step take{&token_bucket_take, {"t", "take"}, {5, 1, 1, 5, 1}};
+  const Step clear{&leases_reset, {"t", "leases"}, {5}};
+  const std::array steps{take, clear};
+  std::error_code error;
+  const Decision decision = decide(rig.store, steps, error);
+  CHECK(error == Errc::circuit_open);
+  CHECK(decision.step == 1);
+  CHECK(decide(rig.store, take).remaining == 4);
+}
+
+TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {
+  for (const int kind : {0, 1, 2}) {
+    Rig rig = kind == 0   ? Rig(FailurePolicy::open())
+              : kind == 1 ? Rig(FailurePolicy::closed())
+                          : Rig(2);
+    rig.trip();
+    const Step first{&token_bucket_take, {"t", "a"}, {50, 1, 1, 50, 1}};
+    const Step second{&fixed_window_take, {"t", "b"}, {4, 3'600'000'000, 0, 0, 0, 0, 0, 1}};
+    const std::array steps{first, second};
+    std::array<Decision, 2> each;
+    std::error_code error;
+    for (int i = 0; i < 2; ++i) {
+      const Decision decision = decide(rig.store, steps, error, each);
+      REQUIRE_FALSE(error);
+      CHECK(decision.allowed == (kind != 1));
+      CHECK(each[1].step == 1);
+    }
+    const Decision third = decide(rig.store, steps, error, each);
+    CHECK(third.allowed == (kind == 0));
+    if (kind == 2) CHECK(third.step == 1);
+  }
+}
+
+}  // namespace sluice::test

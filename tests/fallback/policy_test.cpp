@@ -1,0 +1,321 @@
+// What callers are told while the primary fails, and how often it is asked.
+#include <stop_token>
+
+#include "sluice/fixed_window.hpp"
+#include "sluice/gate.hpp"
+#include "sluice/shared_rate.hpp"
+#include "sluice/sliding_windows.hpp"
+#include "sluice/slot_lock.hpp"
+#include "sluice/token_bucket.hpp"
+#include "tests/fallback/rig.hpp"
+#include "tests/testing/slow_store.hpp"
+
+namespace sluice::test {
+namespace {
+
+constexpr auto ten = [](Store& store) {
+  return TokenBucket(store, "api", Quota::per_second(10).burst(5));
+};
+
+}  // namespace
+
+TEST_CASE("after the trip a dead store is asked by probes alone", "[fallback][C-036]") {
+  SeededRng rng{3};
+  Rig rig(FailurePolicy::open(), {.failures = 3, .rng = &rng});
+  const TokenBucket bucket = ten(rig.store);
+  rig.primary.fail_all(Fault::not_executed(Errc::timed_out));
+  for (int i = 0; i < 1000; ++i) CHECK(bucket.try_acquire("a"));
+  CHECK(rig.primary.counts().calls == 3);
+  for (int i = 0; i < 10'000; ++i) {
+    rig.clock.advance(10ms);
+    CHECK(bucket.try_acquire("a"));
+  }
+  const auto stats = rig.breaker.stats();
+  CHECK(rig.primary.counts().calls == 3 + stats.probes);
+  CHECK(stats.probes <= 60);  // 100 s at pauses of 5 s on average, and the short ones before
+  CHECK(stats.trips == 1);
+  CHECK(rig.store.stats().failures == rig.primary.counts().calls);
+  CHECK(rig.store.stats().degraded_grants == 11'000);
+
+  rig.heal();
+  const Decision decision = bucket.try_acquire("a");
+  CHECK(decision.source == Source::virtual_store);
+  CHECK(decision.remaining == 4);
+}
+
+TEST_CASE("open admits and says that it was the policy", "[fallback][C-036]") {
+  Rig rig(FailurePolicy::open());
+  rig.trip();
+  const Decision decision = ten(rig.store).try_acquire("a", 3);
+  CHECK(decision.allowed);
+  CHECK(decision.source == Source::policy);
+  CHECK(decision.limit == 5);
+  CHECK(decision.remaining == 2);
+  CHECK(decision.retry_after == 0us);
+  CHECK(decision.at == rig.clock.now());
+}
+
+TEST_CASE("closed refuses and says when the store is tried again", "[fallback][C-036]") {
+  SeededRng rng{3};
+  SeededRng same{3};
+  Rig rig(FailurePolicy::closed(), {.failures = 3, .rng = &rng});
+  rig.trip();
+  const Span pause = Backoff(100ms, 10s, Jitter::full).next(same);
+  const Decision decision = ten(rig.store).try_acquire("a");
+  CHECK_FALSE(decision.allowed);
+  CHECK(decision.source == Source::policy);
+  CHECK(decision.retry_after == pause);
+  CHECK(decision.remaining == 0);
+  rig.primary.heal();
+  rig.clock.advance(pause - 1us);
+  CHECK_FALSE(ten(rig.store).try_acquire("a"));
+  rig.clock.advance(1us);
+  CHECK(ten(rig.store).try_acquire("a"));
+  CHECK(rig.breaker.state() == State::closed);
+}
+
+TEST_CASE("local decides with one share, and remembers it", "[fallback][C-036]") {
+  Rig rig(2);
+  rig.trip();
+  const TokenBucket bucket = ten(rig.store);
+  const Decision first = bucket.try_acquire("a");
+  CHECK(first.source == Source::fallback);
+  CHECK(first.limit == 2);
+  CHECK(bucket.try_acquire("a"));
+  const Decision refused = bucket.try_acquire("a");
+  CHECK_FALSE(refused.allowed);
+  CHECK(refused.source == Source::fallback);
+  CHECK(refused.retry_after == 200ms);
+  rig.clock.advance(200ms - 1us);
+  CHECK_FALSE(bucket.peek("a"));
+  rig.clock.advance(1us);
+  CHECK(bucket.peek("a"));
+}
+
+TEST_CASE("each failure is answered by the policy, also before the trip", "[fallback]") {
+  Rig rig(FailurePolicy::closed(), {.failures = 3, .first_pause = 70ms});
+  rig.primary.play(FaultScript("timeout ok"));
+  const Decision decision = ten(rig.store).try_acquire("a");
+  CHECK(decision.source == Source::policy);
+  CHECK(decision.retry_after == 70ms);
+  CHECK(ten(rig.store).try_acquire("a").source == Source::virtual_store);
+}
+
+TEST_CASE("an error about the request is passed on, and trips nothing", "[fallback]") {
+  for (const auto& named : testing::detail::error_names) {
+    CAPTURE(named.name);
+    Rig rig(FailurePolicy::open());
+    const std::error_code told = named.code;
+    rig.primary.fail_all(Fault::not_executed(told));
+    std::error_code error;
+    for (int i = 0; i < 10; ++i) (void)ten(rig.store).try_acquire("a", error);
+    constexpr std::array failures{
+        Errc::queue_full,    Errc::not_connected,  Errc::timed_out,      Errc::forked,
+        Errc::no_script,     Errc::loading,        Errc::read_only,      Errc::moved,
+        Errc::ask,           Errc::try_again,      Errc::cluster_down,   Errc::no_replicas,
+        Errc::out_of_memory, Errc::master_down,    Errc::busy,           Errc::misconfigured,
+        Errc::no_auth,       Errc::wrong_password, Errc::no_permission,  Errc::too_many_clients,
+        Errc::server_error,  Errc::unknown,        Errc::protocol_error, Errc::circuit_open};
+    const bool counts = std::ranges::find(failures, named.code) != failures.end();
+    CHECK(error == (counts ? std::error_code{} : told));
+    CHECK((rig.breaker.state() == State::open) == counts);
+  }
+}
+
+TEST_CASE("an error of another category is a failure", "[fallback]") {
+  Rig rig(FailurePolicy::open());
+  rig.primary.fail_all(Fault::not_executed(std::make_error_code(std::errc::io_error)));
+  CHECK(ten(rig.store).try_acquire("a").source == Source::policy);
+}
+
+TEST_CASE("what can never be admitted is an error under every policy", "[fallback]") {
+  VirtualClock clock;
+  const auto local = make_virtual_store(clock);
+  for (const auto& policy :
+       {FailurePolicy::open(), FailurePolicy::closed(), FailurePolicy::local(*local, 2)}) {
+    Rig rig(policy);
+    rig.trip();
+    std::error_code error;
+    (void)ten(rig.store).try_acquire("a", 6, error);
+    CHECK(error == Errc::cost_exceeds_capacity);
+    (void)decide(rig.store, Plan(std::span<const Step>{}), error);
+    CHECK(error == Errc::invalid_plan);
+  }
+}
+
+TEST_CASE("a caller who withdraws, or had no time left, trips nothing and is told so",
+          "[fallback]") {
+  Rig rig(FailurePolicy::open());
+  const TokenBucket bucket = ten(rig.store);
+  std::stop_source stop;
+  stop.request_stop();
+  std::error_code error;
+  rig.primary.fail_all(Fault::request_lost());
+  for (int i = 0; i < 10; ++i) {
+    (void)decide(rig.store, Plan(bucket.take("a")).cancelled_by(stop.get_token()), error);
+    CHECK(error == Errc::unknown);
+  }
+  rig.primary.fail_all(Fault::not_executed(Errc::timed_out));
+  for (int i = 0; i < 10; ++i) {
+    (void)decide(rig.store, Plan(bucket.take("a")).within(0us), error);
+    CHECK(error == Errc::timed_out);
+  }
+  CHECK(rig.breaker.state() == State::closed);
+}
+
+TEST_CASE("a call without a deadline of its own gets one", "[fallback][C-036]") {
+  class Noting final : public Store {
+   public:
+    explicit Noting(Store& inner) : inner_(inner) {}
+    void execute(const Plan& plan, Completion done) noexcept override {
+      timeout = plan.timeout();
+      inner_.execute(plan, std::move(done));
+    }
+    [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
+    Span timeout{0};
+
+   private:
+    Store& inner_;
+  };
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  Noting primary(*inner);
+  CircuitBreaker breaker(clock);
+  FallbackStore store(primary, breaker, FailurePolicy::open(), 30ms);
+  const Step step = ten(store).take("a");
+  (void)decide(store, step);
+  CHECK(primary.timeout == 30ms);
+  (void)decide(store, Plan(step).within(5ms));
+  CHECK(primary.timeout == 5ms);
+  CHECK_THROWS_AS(FallbackStore(primary, breaker, FailurePolicy::open(), 0us),
+                  std::invalid_argument);
+}
+
+TEST_CASE("one breaker stands before limiters of several policies", "[fallback]") {
+  Rig rig(FailurePolicy::open());
+  FallbackStore strict(rig.primary, rig.breaker, FailurePolicy::closed());
+  rig.trip();
+  const auto asked = rig.primary.counts().calls;
+  CHECK(ten(rig.store).try_acquire("a"));
+  CHECK_FALSE(ten(strict).try_acquire("a"));
+  CHECK(rig.primary.counts().calls == asked);
+}
+
+TEST_CASE("what was granted without the primary gives nothing back there", "[fallback]") {
+  for (const Word clients : {0, 1}) {
+    Rig rig = clients == 0 ? Rig(FailurePolicy::open()) : Rig(clients);
+    const TokenBucket bucket = ten(rig.store);
+    const SlidingWindows windows(rig.store, "w", {{.limit = 5, .span = 10min}});
+    const FixedWindow fixed(rig.store, "f", 5, Calendar::every(24h));
+    const SlotLock slots(rig.store, "s", 1h);
+    rig.trip();
+    Reservation tokens = bucket.reserve("a", 2, 0s);
+    const auto units = windows.reserve("a", 2, 0s);
+    const Decision used = fixed.try_acquire("a", 2);
+    const SlotPermit slot = slots.reserve("a", 1h);
+    REQUIRE((tokens && units && used && slot));
+    CHECK(tokens.granted == 2);
+    rig.primary.heal();
+    while (rig.breaker.state() != State::closed) {
+      rig.clock.advance(100ms);
+      (void)bucket.peek("b");
+    }
+    // At the very instant that the degraded grants bear, if clocks go back: what is there now.
+    rig.clock.set(used.at);
+    REQUIRE(bucket.reserve("a", 3, 0s));
+    REQUIRE(windows.try_acquire("a", 3));
+    REQUIRE(fixed.try_acquire("a", 3));
+    REQUIRE(slots.reserve("a", 1h));
+    CHECK(bucket.cancel("a", tokens) == 0);
+    CHECK(windows.cancel("a", units) == 0);
+    (void)fixed.refund("a", 2, used);
+    CHECK_FALSE(slots.cancel("a", slot));
+    CHECK(bucket.peek("a", 0).remaining == 2);
+    CHECK(windows.peek("a", 0).remaining == 2);
+    CHECK(fixed.peek("a", 0).remaining == 2);
+    CHECK(slots.peek("a").remaining == 0);
+  }
+}
+
+TEST_CASE("an answer that was lost may have been charged as well", "[fallback]") {
+  Rig rig(1);
+  const TokenBucket bucket = ten(rig.store);
+  rig.primary.fail_call(1, Fault::answer_lost());
+  CHECK(bucket.try_acquire("a").source == Source::fallback);
+  CHECK(bucket.peek("a").remaining == 4);
+}
+
+TEST_CASE("a shared rate that is known goes on under every policy", "[fallback]") {
+  for (const int kind : {0, 1, 2}) {
+    Rig rig = kind == 0   ? Rig(FailurePolicy::open())
+              : kind == 1 ? Rig(FailurePolicy::closed())
+                          : Rig(2);
+    const SharedRateLimiter limiter(rig.store, "partner", "api");
+    limiter.set_rate(RateType::overall, 10, 1s);
+    REQUIRE(limiter.try_acquire());
+    rig.trip();
+    const SharedRateLimiter stranger(rig.store, "partner", "api");
+    std::error_code error;
+    (void)stranger.try_acquire(1, error);
+    CHECK(error == Errc::circuit_open);
+    const Decision decision = limiter.try_acquire();
+    CHECK(decision.allowed == (kind != 1));
+    CHECK(decision.source == (kind == 2 ? Source::fallback : Source::policy));
+    if (kind != 2) continue;
+    int more = 0;
+    while (limiter.try_acquire()) ++more;
+    CHECK(more == 4);
+  }
+}
+
+TEST_CASE("a gate that is closed during an outage holds back this client", "[fallback]") {
+  Rig rig(3);
+  const Gates gates(rig.store, "api", {"account"});
+  const Scope scope = gates.scope("account", "7");
+  rig.trip();
+  CHECK(gates.pass({&scope, 1}));
+  const Decision closed = decide(rig.store, gates.shut(scope, 30s));
+  CHECK(closed.source == Source::fallback);
+  const Decision refused = gates.pass({&scope, 1});
+  CHECK_FALSE(refused);
+  CHECK(refused.retry_after == 30s);
+}
+
+TEST_CASE("a store that ends leaves no caller, and its probe to others", "[fallback]") {
+  VirtualClock clock;
+  SlowStore primary(clock);
+  CircuitBreaker breaker(clock, {.failures = 1});
+  std::vector<std::error_code> errors;
+  const auto note = [&](const std::error_code& error, const Decision&) { errors.push_back(error); };
+  {
+    FallbackStore store(primary, breaker, FailurePolicy::open());
+    breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
+    clock.advance(1s);
+    decide_then(store, ten(store).take("a"), note);  // the probe
+    CHECK(breaker.state() == State::half_open);
+    CHECK(errors.empty());
+  }
+  CHECK(errors == std::vector<std::error_code>{Errc::unknown});
+  CHECK(breaker.state() == State::open);
+  CHECK(breaker.ask().is_probe);
+  primary.answer(0);  // nobody listens any more
+}
+
+TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
+  Rig rig(FailurePolicy::open());
+  const TokenBucket bucket = ten(rig.store);
+  rig.trip();
+  CHECK(future_decide(rig.store, bucket.take("a")).get().source == Source::policy);
+  Source source{};
+  decide_then(rig.store, bucket.take("a"),
+              [&](const std::error_code&, const Decision& decision) { source = decision.source; });
+  CHECK(source == Source::policy);
+  std::array<Decision, 2> results;
+  std::array<std::error_code, 2> errors;
+  const std::array steps{bucket.take("a"), bucket.take("b")};
+  const std::array batch{Plan(steps[0]), Plan(steps[1])};
+  decide_batch(rig.store, batch, results, errors);
+  CHECK((results[0].allowed && results[1].allowed));
+}
+
+}  // namespace sluice::test
