@@ -58,6 +58,18 @@ struct Matched {
   std::uint64_t answered = 0;
 };
 
+/// One call that waited in a line. Note them in the order of their arrival.
+struct Wait {
+  enum class End : std::uint8_t { pending, granted, refused, cancelled, failed };
+  Time began{};
+  Time ended{};
+  End end = End::pending;
+  int completions = 0;  ///< how often it was told its end
+  Time deadline = Time::max();
+  Word cost = 1;
+  int priority = 0;
+};
+
 /// How an invariant was broken.
 struct Breach {
   std::string what;  ///< a sentence with the instants and the numbers

@@ -7,8 +7,9 @@
 //
 // Safety: check_rate (any interval), check_window and check_aligned (any window), check_leases,
 // check_gaps, check_refusals, check_answers, check_remaining; under quotas that change:
-// check_changing_rate, check_changing_window. Liveness: check_hints,
-// check_work_conserving. Comparing two histories: check_same_grants.
+// check_changing_rate, check_changing_window. Liveness: check_hints, check_work_conserving; of
+// calls that wait: check_waits_end, check_places, check_order, check_waits_served, check_recovery.
+// Comparing two histories: check_same_grants.
 // Threading: pure; any thread.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include "sluice/testing/detail/invariants_grants.hpp"
 #include "sluice/testing/detail/invariants_leases.hpp"
 #include "sluice/testing/detail/invariants_liveness.hpp"
+#include "sluice/testing/detail/invariants_waits.hpp"
 #include "sluice/testing/history.hpp"
 
 namespace sluice::testing {
@@ -119,6 +121,41 @@ struct WindowFrom {
 [[nodiscard]] inline Checked check_work_conserving(std::span<const Event> history,
                                                    const RateBound& bound) {
   return detail::find_idle_breach(history, bound.burst, bound.units, bound.period.count());
+}
+
+/// Every wait is told its end exactly once, at most `slack` after its deadline. O(n).
+[[nodiscard]] inline Checked check_waits_end(std::span<const Wait> waits, Span slack = Span{0}) {
+  return detail::find_endless_wait(waits, slack);
+}
+
+/// First come, first served: while a wait lasts, at most `most` that arrived after it, with the
+/// same priority, are granted. REQUIRES: waits of one line, in the order of their arrival; none
+/// pending. O(n log n).
+[[nodiscard]] inline Checked check_order(std::span<const Wait> waits, std::size_t most = 0) {
+  return detail::find_bypass(waits, most);
+}
+
+/// While somebody waits, units are granted at the rate, whoever gives up meanwhile: as
+/// check_work_conserving(). REQUIRES, here and below: waits of one line, none pending. O(n log n).
+[[nodiscard]] inline Checked check_waits_served(std::span<const Wait> waits,
+                                                const RateBound& bound) {
+  return detail::find_idle_line(waits, bound.burst, bound.units, bound.period.count(), Time{});
+}
+
+/// The same from `within` after `healed` on: once faults stop, a line moves again.
+[[nodiscard]] inline Checked check_recovery(std::span<const Wait> waits, Time healed, Span within,
+                                            const RateBound& bound) {
+  return detail::find_idle_line(waits, bound.burst, bound.units, bound.period.count(),
+                                healed + within);
+}
+
+/// A place that was given back, or whose holder has vanished and whose time is over, is taken
+/// within `slack` if the first in line fits. REQUIRES: all leases of these waits and no others; no
+/// priorities. O(n log n).
+[[nodiscard]] inline Checked check_places(std::span<const Wait> waits,
+                                          std::span<const LeaseEvent> leases, Word limit,
+                                          Span slack = Span{0}) {
+  return detail::find_vacancy(waits, leases, limit, slack);
 }
 
 /// The same grants at the same instants in both, whatever was refused or asked in between: polling

@@ -1,0 +1,40 @@
+// The blocks of docs/testing.md about coroutines.
+#include <sluice/asio/acquire.hpp>
+#include <sluice/asio/sleep.hpp>
+#include <sluice/sluice.hpp>
+#include <sluice/testing/catch2.hpp>
+#include <sluice/testing/world.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include "tests/catch.hpp"
+
+using namespace sluice;
+using namespace sluice::testing;
+using namespace std::chrono_literals;
+
+/// What ships: a worker that calls an API, and waits a second when its store is away.
+boost::asio::awaitable<void> call_api(Store& store, int calls) {
+  const TokenBucket limit(store, "api", Quota::per_second(10).burst(1));
+  while (calls > 0) {
+    Span pause = 20ms;  // here it would call
+    try {
+      co_await sluice::asio::async_acquire(limit, "partner", 1, Deadline::never());
+      --calls;
+    } catch (const boost::system::system_error&) {
+      pause = 1s;
+    }
+    co_await sluice::asio::sleep_for(store.clock(), pause);
+  }
+}
+
+TEST_CASE_METHOD(WorldFixture, "three workers share the rate, also when one loses its store") {
+  for (const char* name : {"one", "two", "three"}) {
+    WorldClient& worker = client(name, sim::Link{.to_store = {2ms, 4ms}, .from_store = {2ms, 4ms}});
+    if (name == std::string("one")) worker.faults.play(FaultScript("ok*20 not_connected*3"));
+    boost::asio::co_spawn(world, call_api(worker.store, 100), boost::asio::detached);
+  }
+  CHECK(advance_until_idle(world) < 31s);  // 300 calls at 10 a second
+  CHECK_THAT(trace(), keeps_rate({.burst = 1, .units = 10, .period = 1s}));
+}
