@@ -30,8 +30,9 @@ boost::asio::awaitable<void> call_api(Store& store, int calls) {
 }
 
 TEST_CASE_METHOD(WorldFixture, "three workers share the rate, also when one loses its store") {
+  const auto network = sim::Delay::uniform(1ms, 4ms);
   for (const char* name : {"one", "two", "three"}) {
-    WorldClient& worker = client(name, sim::Link{.to_store = {2ms, 4ms}, .from_store = {2ms, 4ms}});
+    WorldClient& worker = client(name, {.to_store = network, .from_store = network});
     if (name == std::string("one")) worker.faults.play(FaultScript("ok*20 not_connected*3"));
     boost::asio::co_spawn(world, call_api(worker.store, 100), boost::asio::detached);
   }
