@@ -244,6 +244,42 @@ TEST_CASE("thousands of waits on several threads, cancelled at random, end once 
   CHECK(jobs.peek("a").remaining == 8);
 }
 
+TEST_CASE(
+    "an executor that stops on three threads keeps its waits, and run again it ends each once",
+    "[asio][waiting]") {
+  constexpr int waits = 300;
+  constexpr int before = 50;
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1'000).burst(1));
+  REQUIRE(bucket.try_acquire("a"));
+  boost::asio::io_context context;
+  std::vector<std::atomic<int>> ends(waits);
+  std::atomic<int> ended{0};
+  for (std::size_t i = 0; i < waits; ++i) {
+    async_acquire(bucket, "a", 1, Deadline::never(),
+                  boost::asio::bind_executor(context, [&, i](auto error, const Reservation& grant) {
+                    ends[i] += !error && grant ? 1 : 100;
+                    ++ended;
+                  }));
+  }
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back([&] { context.run(); });
+  for (int i = 1; i <= before; ++i) {
+    clock.advance(1ms);
+    while (ended < i) std::this_thread::yield();
+  }
+  context.stop();
+  for (std::thread& thread : threads) thread.join();
+  clock.advance(1s);
+  CHECK(ended == before);
+  context.restart();
+  context.run();
+  CHECK(ended == waits);
+  for (const auto& times : ends) CHECK(times == 1);
+  CHECK(bucket.waiting("a") == 0);
+}
+
 TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
