@@ -21,8 +21,10 @@ namespace sluice {
 ///     lease.keep_alive(renewer, [&](const LeaseId&) { stop_working(); });
 ///
 /// Without start() there is no thread, and somebody calls renew_due().
-/// A renewal that fails is tried again after a twelfth of the TTL. It holds a few hundred bytes for
-/// each lease, and for no more given back than there are live. Thread-safe.
+/// A renewal that fails is tried again after a twelfth of the TTL. Stores are asked one after the
+/// other, each for a third of its leases' TTL at most: where one may hang, give every store a
+/// renewer of its own. It holds a few hundred bytes for each lease, and for no more given back than
+/// there are live. Thread-safe.
 class LeaseRenewer {
  public:
   /// What leases are timed by: the clock of their stores. REQUIRES: it outlives this object.
