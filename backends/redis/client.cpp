@@ -23,8 +23,6 @@ using boost::system::error_code;
 
 thread_local const Client* running_here = nullptr;
 
-constexpr std::size_t read_bytes = 65'536;
-
 /// Keeps the timer's arithmetic in nanoseconds far from its limits.
 constexpr Span longest_sleep = std::chrono::hours{1};
 
@@ -33,6 +31,12 @@ constexpr Span longest_sleep = std::chrono::hours{1};
 constexpr Span sleep_among(std::size_t calls) noexcept {
   return std::max(Span{1'000}, Span{static_cast<Word>(calls / 8)});
 }
+
+/// A connection that held this long was a good one: the next attempt need not be slow.
+constexpr Span healthy_after = std::chrono::milliseconds{100};
+
+/// Wake-ups that wait to be sent; more are lost.
+constexpr std::size_t max_notices = 1024;
 
 /// When the system is out of something.
 constexpr Span breather = std::chrono::milliseconds{1};
@@ -54,10 +58,10 @@ std::uint64_t scramble(std::uint64_t z) noexcept {
 Client::Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> endpoints)
     : options_(std::move(options)),
       key_style_{options_.key_prefix, options_.key_secret},
-      endpoints_(std::move(endpoints)),
       nonce_(seed),
       work_(io_.get_executor()),
-      in_(read_bytes),
+      link_(io_, options_, endpoints),
+      subscriber_(io_, options_, std::move(endpoints), scramble(seed)),
       jitter_(seed) {}
 
 Client::~Client() = default;
@@ -126,7 +130,8 @@ RedisStats Client::stats() const noexcept {
   constexpr auto relaxed = std::memory_order_relaxed;
   return {calls_.load(relaxed),          connections_.load(relaxed),
           unknown_.load(relaxed),        late_replies_.load(relaxed),
-          scripts_loaded_.load(relaxed), protocol_errors_.load(relaxed)};
+          scripts_loaded_.load(relaxed), protocol_errors_.load(relaxed),
+          subscriber_.confirmed()};
 }
 
 CallPtr Client::new_call() {
@@ -159,6 +164,54 @@ void Client::watch(Call& call, const std::stop_token& stop) {
   call.on_stop.emplace(stop, StopHook{&call.cancelled, wake, this});
 }
 
+/// One watch of a channel. It may outlive the store, and ends with a client that is kept for it.
+class Client::ChannelWatch final : public Watch {
+ public:
+  ChannelWatch(std::shared_ptr<Client> client, std::string channel, std::function<void()> seen)
+      : client_(std::move(client)),
+        channel_(std::move(channel)),
+        watch_(client_->subscriber_.channels().watchers().watch(channel_, std::move(seen))) {
+    client_->subscriber_.channels().add(channel_);
+  }
+  ~ChannelWatch() override {
+    if (client_->is_forked()) {  // the parent's locks and memory must be left alone
+      static_cast<void>(watch_.release());
+      new std::shared_ptr<Client>(std::move(client_));
+      return;
+    }
+    watch_.reset();
+    client_->subscriber_.channels().remove(channel_);
+    tell();
+  }
+  void tell() noexcept {
+    client_->watched_anew_.store(true);
+    client_->wake_up();
+  }
+
+ private:
+  std::shared_ptr<Client> client_;
+  std::string channel_;
+  std::unique_ptr<Watch> watch_;
+};
+
+std::unique_ptr<Watch> Client::watch_channel(std::string channel, std::function<void()> seen) {
+  auto watch =
+      std::make_unique<ChannelWatch>(shared_from_this(), std::move(channel), std::move(seen));
+  watch->tell();
+  return watch;
+}
+
+void Client::notify(std::string channel) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool again = !notices_.empty() && notices_.back() == channel;
+    if (closed_inbox_ || again || notices_.size() >= max_notices) return;
+    notices_.push_back(std::move(channel));
+  }
+  any_notice_.store(true);
+  wake_up();
+}
+
 void Client::submit(std::span<CallPtr> calls) noexcept {
   if (calls.empty()) return;
   {
@@ -180,8 +233,10 @@ void Client::wake() {
   if (stopping_.load()) return close();
   if (!serving_ && !closed_) resume();
   drain_inbox();
+  if (any_notice_.exchange(false)) drain_notices();
   if (any_cancelled_.exchange(false)) cancel_marked();
   if (closed_) pipeline_.abandon(Errc::shut_down);
+  if (watched_anew_.exchange(false)) subscriber_.update();
   flush();
 }
 
@@ -206,6 +261,18 @@ Time Client::take_inbox() noexcept {
 
 void Client::drain_inbox() { arm(take_inbox()); }
 
+void Client::drain_notices() noexcept try {
+  std::vector<std::string> notices;
+  {
+    const std::lock_guard lock(mutex_);
+    notices.swap(notices_);
+  }
+  if (!connected_ || draining_) return;
+  for (std::string& channel : notices) pipeline_.notify(std::move(channel));
+} catch (const std::bad_alloc&) {
+  return;  // any wake-up may be lost
+}
+
 void Client::cancel_marked() noexcept {
   pipeline_.cancel_marked();
   recycle();
@@ -217,7 +284,7 @@ void Client::flush() {
   pipeline_.flush(out_, clock_.now());
   arm(pipeline_.oldest_sent() + options_.stall_timeout);
   writing_ = true;
-  asio::async_write(socket_, asio::buffer(out_),
+  asio::async_write(link_.socket(), asio::buffer(out_),
                     [this, epoch = epoch_](error_code error, std::size_t) {
                       if (epoch != epoch_) return;
                       writing_ = false;
@@ -251,10 +318,7 @@ void Client::drop(Errc oldest) noexcept {
   writing_ = false;
   draining_ = false;
   ++epoch_;
-  error_code ignored;
-  // A forked child may hold the socket as well: closing it here would not end the connection.
-  socket_.shutdown(Socket::shutdown_both, ignored);
-  socket_.close(ignored);
+  link_.close();
   last_failure_ = Errc::not_connected;
   pipeline_.disconnect(oldest);
   recycle();
@@ -263,13 +327,15 @@ void Client::drop(Errc oldest) noexcept {
 /// Handles every reply that is complete. False if the connection must be dropped.
 bool Client::hear_all() {
   while (connected_) {
-    const ServerReply reply = reader_.next();
+    const ServerReply reply = link_.reader().next();
     if (reply.kind == ServerReply::Kind::none) return true;
     auto heard = Pipeline::Heard::nonsense;
     if (reply.kind == ServerReply::Kind::string) {
       heard = pipeline_.hear_string(reply.text);
     } else if (reply.kind == ServerReply::Kind::error) {
       heard = pipeline_.hear_error(reply.text);
+    } else if (reply.kind == ServerReply::Kind::integer) {
+      heard = pipeline_.hear_integer();
     }
     if (heard == Pipeline::Heard::nonsense) return false;
     if (heard == Pipeline::Heard::reconnect) draining_ = true;
@@ -277,14 +343,64 @@ bool Client::hear_all() {
   return true;
 }
 
+/// Lives in the coroutine: however that is lost, it is started anew.
+struct Client::Serving {
+  explicit Serving(Client& owner) noexcept : client(owner) {}
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+  ~Serving() {
+    client.serving_ = false;
+    if (!client.closed_) client.wake_up();
+  }
+  Client& client;
+};
+
+asio::awaitable<void> Client::serve() {
+  const Serving serving(*this);
+  while (!closed_) {
+    try {
+      co_await serve_once();
+    } catch (const std::exception&) {
+      drop();
+    }
+    if (!closed_) co_await pause();
+  }
+}
+
+/// One connection, from the attempt to its end.
+asio::awaitable<void> Client::serve_once() {
+  if (!co_await link_.connect()) {
+    last_failure_ = link_.refusal();
+    co_return;
+  }
+  const Time since = clock_.now();
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  connected_ = true;
+  drain_inbox();
+  flush();
+  co_await read_replies();
+  if (clock_.now() - since >= healthy_after) failures_ = 0;
+}
+
+asio::awaitable<void> Client::pause() {
+  const Span cap = std::min(options_.reconnect_max,
+                            options_.reconnect_min * (Word{1} << std::min(failures_, 20U)));
+  failures_ = std::min(failures_ + 1, 20U);
+  const auto drawn = jitter_.below(static_cast<std::uint64_t>(cap.count()));
+  pause_.expires_after(Span{static_cast<Word>(drawn)});
+  error_code ignored;
+  co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
 asio::awaitable<void> Client::read_replies() {
   while (connected_) {
     error_code error;
-    const std::size_t bytes = co_await socket_.async_read_some(
-        asio::buffer(in_), asio::redirect_error(asio::use_awaitable, error));
+    const std::size_t bytes = co_await link_.socket().async_read_some(
+        asio::buffer(link_.room().data(), link_.room().size()),
+        asio::redirect_error(asio::use_awaitable, error));
     if (error || !connected_) break;
     // The replies in front of the first wrong byte are good ones.
-    const bool sound = reader_.feed({in_.data(), bytes});
+    const bool sound = link_.reader().feed({link_.room().data(), bytes});
     const bool heard = hear_all();
     if (!heard || (!sound && connected_)) {
       protocol_errors_.fetch_add(1, std::memory_order_relaxed);
@@ -335,8 +451,8 @@ void Client::close() noexcept {
   drop();
   pipeline_.abandon(Errc::shut_down);
   recycle();
-  error_code ignored;
-  socket_.close(ignored);  // of an attempt to connect
+  link_.stop();
+  subscriber_.stop();
   work_.reset();
   io_.stop();
 }

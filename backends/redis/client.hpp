@@ -5,10 +5,9 @@
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -16,10 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "connection.hpp"
 #include "pipeline.hpp"
-#include "reply_reader.hpp"
 #include "sluice/redis/redis_store.hpp"
 #include "src/fork_count.hpp"
+#include "subscriber.hpp"
 #include "wake_memory.hpp"
 
 namespace sluice::redis_detail {
@@ -28,11 +28,10 @@ namespace sluice::redis_detail {
 /// "any thread" are thread-safe; all else belongs to the I/O thread.
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  using Endpoint = boost::asio::generic::stream_protocol::endpoint;
+  using Endpoint = Connection::Endpoint;
 
-  Client(RedisOptions options, std::uint64_t seed);
-  /// The same with the addresses to try, in place of those that the options name.
-  Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> endpoints);
+  /// `endpoints`: the addresses to try, in place of those that the options name.
+  Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> endpoints = {});
   ~Client();
 
   // Any thread.
@@ -47,6 +46,11 @@ class Client : public std::enable_shared_from_this<Client> {
   /// Sends the calls, and moves from them. Needs no memory. REQUIRES: the caller keeps the client
   /// alive.
   void submit(std::span<CallPtr> calls) noexcept;
+  /// Has the channel's watchers told, if there is a connection. Best effort.
+  void notify(std::string channel);
+  /// May throw std::bad_alloc.
+  [[nodiscard]] std::unique_ptr<Watch> watch_channel(std::string channel,
+                                                     std::function<void()> seen);
   [[nodiscard]] bool on_io_thread() const noexcept;
   [[nodiscard]] RedisStats stats() const noexcept;
   [[nodiscard]] std::uint64_t next_nonce() noexcept;
@@ -57,22 +61,14 @@ class Client : public std::enable_shared_from_this<Client> {
   [[nodiscard]] bool is_forked() const noexcept { return detail::fork_count() != forks_; }
 
  private:
-  using Socket = boost::asio::generic::stream_protocol::socket;
+  class ChannelWatch;
 
-  // Connecting (client_connect.cpp).
+  // Connecting.
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<void> serve_once();
-  boost::asio::awaitable<bool> connect();
-  void watch_attempt();
-  boost::asio::awaitable<bool> try_address(Endpoint endpoint);
-  boost::asio::awaitable<std::vector<Endpoint>> find_endpoints();
-  boost::asio::awaitable<bool> open(Endpoint endpoint);
-  boost::asio::awaitable<bool> shake_hands();
-  boost::asio::awaitable<ServerReply> ask(std::string command);
   boost::asio::awaitable<void> pause();
-  void set_socket_options(bool tcp);
 
-  // Traffic (client.cpp).
+  // Traffic.
   struct Serving;
   void run();
   void resume();
@@ -83,6 +79,7 @@ class Client : public std::enable_shared_from_this<Client> {
   void wake();
   [[nodiscard]] Time take_inbox() noexcept;
   void drain_inbox();
+  void drain_notices() noexcept;
   void cancel_marked() noexcept;
   void flush();
   void drop(Errc oldest = Errc::unknown) noexcept;
@@ -95,19 +92,21 @@ class Client : public std::enable_shared_from_this<Client> {
   const RedisOptions options_;
   const KeyStyle key_style_;
   const unsigned forks_ = detail::fork_count();
-  const std::vector<Endpoint> endpoints_;  // empty: the name is looked up each time
   SystemClock clock_;
 
   std::atomic<std::size_t> in_flight_{0};
 
-  std::mutex mutex_;  // guards inbox_, pool_ and closed_inbox_
+  std::mutex mutex_;  // guards what follows
   CallList inbox_;
   CallList pool_;
   bool closed_inbox_ = false;
+  std::vector<std::string> notices_;  // channels
 
   std::atomic<bool> woken_{false};          // wake() is on its way
   std::atomic<bool> stopping_{false};       // wake() is to close
   std::atomic<bool> any_cancelled_{false};  // a call in the pipeline may be marked
+  std::atomic<bool> any_notice_{false};     // notices_ is not empty
+  std::atomic<bool> watched_anew_{false};   // the subscriber has something to follow
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<std::uint64_t> connections_{0};
   std::atomic<std::uint64_t> unknown_{0};
@@ -120,23 +119,18 @@ class Client : public std::enable_shared_from_this<Client> {
   WakeMemory wake_memory_;  // outlives io_, which may still hold a wake at its end
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  Socket socket_{io_};
-  boost::asio::ip::tcp::resolver resolver_{io_};
-  boost::asio::steady_timer watchdog_{io_};  // of one attempt to connect
-  boost::asio::steady_timer pause_{io_};     // between attempts
-  boost::asio::steady_timer expiry_{io_};    // of the calls' deadlines
+  Connection link_;
+  Subscriber subscriber_;
+  boost::asio::steady_timer pause_{io_};   // between attempts
+  boost::asio::steady_timer expiry_{io_};  // of the calls' deadlines
 
   Pipeline pipeline_;
-  ReplyReader reader_;
-  std::vector<char> in_;
   std::string out_;
   SeededRng jitter_;
   Time armed_until_ = Time::max();
-  Errc refusal_ = Errc::not_connected;       // of the present attempt to connect
   Errc last_failure_ = Errc::not_connected;  // why there is no connection
   std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
   unsigned failures_ = 0;    // since a connection held
-  unsigned attempt_ = 0;     // to reach one address: tells late watchdogs apart
   bool connected_ = false;
   bool writing_ = false;
   bool draining_ = false;  // wrong server: nothing more is sent on this connection

@@ -60,11 +60,33 @@ void Pipeline::flush(std::string& out, Time now) {
   for (CallList* queue : {&again_, &waiting_}) {
     while (!queue->empty() && out.size() < chunk_bytes) send(out, *queue, now);
   }
+  while (!notices_.empty() && out.size() < chunk_bytes) publish(out, now);
+}
+
+void Pipeline::notify(std::string channel) {
+  if (muted_ || notices_.size() + published_ >= max_notices) return;
+  notices_.push_back(std::move(channel));
+}
+
+/// Sends the first wake-up, or leaves everything as it was and throws.
+void Pipeline::publish(std::string& out, Time now) {
+  const std::size_t bytes = out.size();
+  try {
+    append_command(out, {"PUBLISH", notices_.front(), ""});
+    sent_.push_back({nullptr, nullptr, 0, 0, 0, now});
+  } catch (...) {
+    out.resize(bytes);
+    throw;
+  }
+  sent_.back().publishes = true;
+  ++published_;
+  notices_.pop_front();
 }
 
 Pipeline::Sent Pipeline::take_front() {
   Sent front = std::move(sent_.front());
   sent_.pop_front();
+  if (front.publishes) --published_;
   if (front.loads != nullptr) std::erase(loading_, front.loads);
   return front;
 }
@@ -79,6 +101,7 @@ void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
 Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
+  if (front.publishes) return Heard::nonsense;
   if (front.loads != nullptr) {
     ++counters_.scripts_loaded;
     return bytes == front.loads->sha1 ? Heard::ok : Heard::nonsense;
@@ -96,6 +119,14 @@ Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
   return Heard::ok;
 }
 
+Pipeline::Heard Pipeline::hear_integer() {
+  if (sent_.empty()) return Heard::nonsense;
+  Sent front = take_front();
+  if (front.publishes) return Heard::ok;
+  if (front.call) end(std::move(front.call), Errc::protocol_error);
+  return Heard::nonsense;
+}
+
 Pipeline::Heard Pipeline::ask_again(CallPtr call) {
   if (++call->attempts > max_attempts) {
     end(std::move(call), Errc::no_script);
@@ -110,6 +141,11 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message) {
   Sent front = take_front();
   // A script that may not be loaded is sent as a text by the calls that need it.
   if (front.loads != nullptr) return Heard::ok;
+  if (front.publishes) {
+    muted_ = true;
+    notices_.clear();
+    return Heard::ok;
+  }
   const Errc code = error_of(message);
   if (!front.call) {
     ++counters_.late_replies;
@@ -160,6 +196,9 @@ void Pipeline::disconnect(Errc oldest) {
     ending_.push_back(std::move(sent.call));
   }
   sent_.clear();
+  notices_.clear();
+  published_ = 0;
+  muted_ = false;
   end_all();
 }
 

@@ -34,6 +34,10 @@ class Pipeline {
   /// Takes a call that is to be sent.
   void submit(CallPtr call) noexcept { waiting_.push_back(std::move(call)); }
 
+  /// Has `channel` published to behind the calls that wait. Bounded: what is too much is lost, and
+  /// all of it on a connection whose user may not publish.
+  void notify(std::string channel);
+
   /// Appends requests to `out`, oldest first, until it holds chunk_bytes; they count as sent at
   /// `now`. Throws std::bad_alloc; then, too, what counts as sent is in `out`, and all else waits.
   /// What a slow server does not take goes on waiting, and is certainly not executed.
@@ -41,6 +45,8 @@ class Pipeline {
 
   /// A reply that is a string.
   Heard hear_string(std::string_view bytes);
+  /// A reply that is a number.
+  Heard hear_integer();
   /// An error reply, without its leading '-'.
   Heard hear_error(std::string_view message);
 
@@ -58,7 +64,9 @@ class Pipeline {
   /// Ends every call: those that wait with `unsent`, those sent as unknown.
   void abandon(Errc unsent);
 
-  [[nodiscard]] bool has_unsent() const noexcept { return !waiting_.empty() || !again_.empty(); }
+  [[nodiscard]] bool has_unsent() const noexcept {
+    return !waiting_.empty() || !again_.empty() || !notices_.empty();
+  }
   /// How many replies are still to come.
   [[nodiscard]] std::size_t sent_count() const noexcept { return sent_.size(); }
   [[nodiscard]] bool has_sent() const noexcept { return !sent_.empty(); }
@@ -72,9 +80,11 @@ class Pipeline {
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
   static constexpr std::size_t chunk_bytes = 65'536;
+  static constexpr std::size_t max_notices = 1024;  // that wait or are sent
 
  private:
-  /// A request on the wire. Without a call it is a tombstone, or the loading of a script.
+  /// A request on the wire. Without a call it is a tombstone, the loading of a script, or a
+  /// wake-up.
   struct Sent {
     CallPtr call;
     const Script* loads = nullptr;
@@ -84,10 +94,12 @@ class Pipeline {
     Time at{};
     Time deadline = Time::max();  // of the call
     Place place{};                // of a call that has gone
+    bool publishes = false;
   };
 
   void append(std::string& out, const Call& call, Time now);
   void send(std::string& out, CallList& queue, Time now);
+  void publish(std::string& out, Time now);
   void end(CallPtr call, Errc code);
   void take_unsent(const auto& predicate, Errc code);
   void bury(Sent& sent);
@@ -101,6 +113,9 @@ class Pipeline {
   std::deque<Sent> sent_;
   CallList ending_;
   std::vector<const Script*> loading_;  // SCRIPT LOAD is on the wire
+  std::deque<std::string> notices_;     // channels
+  std::size_t published_ = 0;           // on the wire
+  bool muted_ = false;                  // this connection's user may not publish
   CallList ended_;
   Counters counters_;
 };

@@ -57,11 +57,32 @@ class RedisStoreImpl final : public RedisStore {
     submit();
   }
 
+  void notify(const Key& key) noexcept override try {
+    if (!client_->is_forked()) client_->notify(channel_of(key));
+  } catch (const std::bad_alloc&) {
+    return;  // any wake-up may be lost
+  }
+  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
+                                             std::function<void()> seen) noexcept override try {
+    if (client_->is_forked()) return nullptr;
+    return client_->watch_channel(channel_of(key), std::move(seen));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+
   [[nodiscard]] Clock& clock() noexcept override { return client_->clock(); }
   [[nodiscard]] bool may_block() const noexcept override { return !client_->on_io_thread(); }
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
 
  private:
+  /// Wake-ups of a key go to the channel of its name.
+  [[nodiscard]] std::string channel_of(const Key& key) const {
+    const redis_detail::KeyStyle& style = client_->key_style();
+    std::string channel = style.prefix;
+    append_rendered(channel, key, style.secret);
+    return channel;
+  }
+
   /// The call to be submitted, which answers `done`; or null, and why.
   static CallPtr prepare(Client& client, const Plan& plan, Completion& done,
                          PlanFault& fault) noexcept {

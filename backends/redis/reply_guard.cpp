@@ -14,6 +14,10 @@ bool ReplyGuard::accept_type(char c) noexcept {
       expect_ = Expect::line;
       next_ = Expect::type;
       return true;
+    case ':':
+      expect_ = Expect::number;
+      next_ = Expect::type;
+      return true;
     case '$':
       expect_ = Expect::length;
       next_ = Expect::body;
@@ -35,6 +39,18 @@ bool ReplyGuard::accept_length(char c) noexcept {
   return left_ <= max_bulk;
 }
 
+/// The same for a number that is the reply itself: every reader takes it for the same.
+bool ReplyGuard::accept_number(char c) noexcept {
+  constexpr std::size_t max_digits = 18;
+  if (c == '\r') {
+    expect_ = Expect::line_feed;
+    return seen_ > 0;
+  }
+  if (c < '0' || c > '9' || (seen_ > 0 && left_ == 0)) return false;
+  left_ = left_ * 10 + static_cast<std::size_t>(c - '0');
+  return ++seen_ <= max_digits;
+}
+
 bool ReplyGuard::accept_byte(char c) noexcept {
   switch (expect_) {
     case Expect::type:
@@ -43,6 +59,8 @@ bool ReplyGuard::accept_byte(char c) noexcept {
       // A line feed of its own would be the end of the line here and not to the reader.
       if (c == '\r') expect_ = Expect::line_feed;
       return c != '\n' && ++seen_ <= max_line;
+    case Expect::number:
+      return accept_number(c);
     case Expect::length:
       return accept_length(c);
     case Expect::line_feed:

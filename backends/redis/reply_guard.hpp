@@ -1,5 +1,6 @@
 // Bounds what the server may send before it reaches the RESP reader, which would buffer whatever
-// a length prefix promises. Every reply that this store asks for is one line or one bulk string.
+// a length prefix promises. Every reply that this store asks for is one line, a number of its
+// own, or one bulk string.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 namespace sluice::redis_detail {
 
 /// Follows the stream of replies byte by byte. What it accepts is a sequence of "+text\r\n",
-/// "-text\r\n" and "$length\r\nbytes\r\n", so that the reader behind it never holds more than one
-/// reply and never disagrees on where a reply ends. Not thread-safe.
+/// "-text\r\n", ":number\r\n" and "$length\r\nbytes\r\n", so that the reader behind it never holds
+/// more than one reply and never disagrees on where a reply ends. Not thread-safe.
 class ReplyGuard {
  public:
   /// How many of the bytes may go to the reader. Fewer than all: the stream cannot be ours any
@@ -23,10 +24,11 @@ class ReplyGuard {
   static constexpr std::size_t max_bulk = 16384;  // a plan's reply has at most 528 bytes
 
  private:
-  enum class Expect { type, line, length, line_feed, body, body_end };
+  enum class Expect { type, line, number, length, line_feed, body, body_end };
 
   [[nodiscard]] bool accept_byte(char c) noexcept;
   [[nodiscard]] bool accept_type(char c) noexcept;
+  [[nodiscard]] bool accept_number(char c) noexcept;
   [[nodiscard]] bool accept_length(char c) noexcept;
 
   Expect expect_ = Expect::type;

@@ -26,11 +26,18 @@ struct ReplyReader::Hooks {
     self.text_.assign(bytes, size);
     return &self;
   }
+  static void* create_integer(const redisReadTask* task, long long) noexcept {
+    auto& self = *static_cast<ReplyReader*>(task->privdata);
+    self.kind_ = ServerReply::Kind::integer;
+    self.text_.clear();
+    return &self;
+  }
   static void release(void*) noexcept {}
 
   static redisReplyObjectFunctions make() noexcept {
     redisReplyObjectFunctions functions{};  // other kinds of reply do not get through the guard
     functions.createString = &create_string;
+    functions.createInteger = &create_integer;
     functions.freeObject = &release;
     return functions;
   }

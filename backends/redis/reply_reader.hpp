@@ -14,11 +14,12 @@ namespace sluice::redis_detail {
 /// One reply of the server. The text lives until the next reply is asked for.
 struct ServerReply {
   enum class Kind {
-    none,    // not complete yet
-    status,  // +OK
-    error,   // -ERR ...
-    string,  // $...
-    broken   // no reply that could be ours
+    none,     // not complete yet
+    status,   // +OK
+    error,    // -ERR ...
+    string,   // $...
+    integer,  // :1
+    broken    // no reply that could be ours
   };
   Kind kind = Kind::none;
   std::string_view text = {};

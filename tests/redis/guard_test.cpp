@@ -31,9 +31,10 @@ void collect(ReplyReader& reader, Replies& replies) {
 }  // namespace
 
 TEST_CASE("a stream means the same however it is split", "[guard]") {
-  const std::string text =
-      "+OK\r\n$0\r\n\r\n-ERR no\r\n$4\r\na\r\nb\r\n+\r\n" + bulk(std::string(40, '\n'));
+  const std::string text = "+OK\r\n$0\r\n\r\n:0\r\n:120\r\n-ERR no\r\n$4\r\na\r\nb\r\n+\r\n" +
+                           bulk(std::string(40, '\n'));
   const Replies expected{{Kind::status, "OK"},    {Kind::string, ""},
+                         {Kind::integer, ""},     {Kind::integer, ""},
                          {Kind::error, "ERR no"}, {Kind::string, "a\r\nb"},
                          {Kind::status, ""},      {Kind::string, std::string(40, '\n')}};
   std::size_t wrong = 0;
@@ -72,7 +73,12 @@ TEST_CASE("a stream is cut off at the first byte that cannot be ours", "[guard]"
   CHECK(accepted("*1\r\n$1\r\na\r\n") == 0);
   CHECK(accepted("*-1\r\n") == 0);
   CHECK(accepted("*1000000000\r\n") == 0);
-  CHECK(accepted(":1\r\n") == 0);
+  CHECK(accepted(":1\r\n:0\r\n:999999999999999999\r\n") == 29);
+  CHECK(accepted(":\r\n") == 1);
+  CHECK(accepted(":-1\r\n") == 1);
+  CHECK(accepted(":01\r\n") == 2);
+  CHECK(accepted(":1\n") == 2);
+  CHECK(accepted(":1000000000000000000\r\n") == 19);
   CHECK(accepted(">2\r\n") == 0);
   CHECK(accepted("%1\r\n") == 0);
   CHECK(accepted("HTTP/1.1 400 Bad Request\r\n") == 0);
@@ -111,9 +117,12 @@ TEST_CASE("what the guard accepts never breaks the reader and never piles up in 
   for (std::size_t round = scaled(20'000); round > 0; --round) {
     std::string text;
     for (auto n = random.below(8); n > 0; --n) {
-      switch (random.below(4)) {
+      switch (random.below(5)) {
         case 0:
           text += bulk(noise());
+          break;
+        case 3:
+          text += ":" + std::to_string(random.below(1'000)) + "\r\n";
           break;
         case 1:
           text += "+OK\r\n";

@@ -331,3 +331,70 @@ TEST_CASE("an error word that is not known leaves the call unknown", "[pipeline]
   CHECK(asked.error == Failure::unknown);
   CHECK(world.pipeline.counters().unknown == 1);
 }
+
+TEST_CASE("wake-ups go out behind the calls that wait, and their replies mean nothing",
+          "[pipeline][watch]") {
+  World world;
+  Asked a, b;
+  world.pipeline.notify("x");
+  world.pipeline.submit(make_call(a, 1));
+  CHECK(world.pipeline.has_unsent());
+  const auto sent = world.flush();
+  REQUIRE(sent.size() == 2);
+  CHECK(nonce_of(sent[0]) == 1);
+  CHECK(sent[1] == Command{"PUBLISH", "x", ""});
+  world.pipeline.submit(make_call(b, 2));
+  world.flush();
+  CHECK(world.answer(1, 101) == Heard::ok);
+  CHECK(world.pipeline.hear_integer() == Heard::ok);
+  CHECK(world.answer(2, 102) == Heard::ok);
+  CHECK(was_decided(a, 101));
+  CHECK(was_decided(b, 102));
+  CHECK_FALSE(world.pipeline.has_sent());
+}
+
+TEST_CASE("who may not publish is asked once a connection, and calls go on", "[pipeline][watch]") {
+  World world;
+  Asked a;
+  world.pipeline.notify("x");
+  world.flush();
+  world.pipeline.notify("y");
+  world.pipeline.submit(make_call(a, 1));
+  CHECK(world.pipeline.hear_error("NOPERM no") == Heard::ok);
+  world.pipeline.notify("z");
+  CHECK(world.flush().size() == 1);
+  CHECK(world.answer(1, 101) == Heard::ok);
+  CHECK(was_decided(a, 101));
+  world.pipeline.disconnect();
+  world.pipeline.notify("z");
+  CHECK(world.flush() == std::vector<Command>{{"PUBLISH", "z", ""}});
+}
+
+TEST_CASE("a number belongs to a wake-up, and a string to none", "[pipeline][watch]") {
+  World world;
+  Asked a;
+  CHECK(world.pipeline.hear_integer() == Heard::nonsense);
+  world.pipeline.submit(make_call(a, 1));
+  world.flush();
+  CHECK(world.pipeline.hear_integer() == Heard::nonsense);
+  CHECK(has_ended(a, Errc::protocol_error));
+  world.pipeline.notify("x");
+  world.flush();
+  CHECK(world.pipeline.hear_string("1") == Heard::nonsense);
+}
+
+TEST_CASE("wake-ups are bounded, and end with their connection", "[pipeline][watch]") {
+  World world;
+  for (std::size_t i = 0; i < 2 * Pipeline::max_notices; ++i) world.pipeline.notify("x");
+  CHECK(world.flush().size() == Pipeline::max_notices);
+  world.pipeline.notify("x");
+  CHECK(world.flush().empty());
+  CHECK(world.pipeline.hear_integer() == Heard::ok);
+  world.pipeline.notify("x");
+  CHECK(world.flush().size() == 1);
+  world.pipeline.disconnect();
+  CHECK_FALSE(world.pipeline.has_sent());
+  for (std::size_t i = 0; i < 2 * Pipeline::max_notices; ++i) world.pipeline.notify("x");
+  world.pipeline.disconnect();
+  CHECK(world.flush().empty());
+}

@@ -44,24 +44,15 @@ std::string find_fault(const Operation& row, const Verdict& verdict, const Effec
   return "";
 }
 
-/// Whether a short cut may leave the time to live as it is: by the word of the state that tells how
-/// long it is needed, the last to renew it was in the same half second, or, of a counter, in the
-/// same window.
+/// Whether a short cut may leave the time to live as it is: the last to renew it was in the same
+/// half second, by the word of the state that tells how long it is needed.
 bool may_keep_ttl(StateKind kind, const std::string& before, const std::string& after) {
-  const auto word = [](const std::string& raw, std::size_t i) { return read_le64(raw, 1 + 8 * i); };
-  const auto half_second = [&](std::size_t i) {
-    return word(before, i) / 500'000 >= word(after, i) / 500'000;
+  if (kind != StateKind::sliding_windows && kind != StateKind::leases) return false;
+  const std::size_t word = kind == StateKind::leases ? 10 : 0;  // latest, stamp
+  const auto half_second = [&](const std::string& raw) {
+    return read_le64(raw, 1 + 8 * word) / 500'000;
   };
-  switch (kind) {
-    case StateKind::sliding_windows:
-      return half_second(0);  // stamp
-    case StateKind::leases:
-      return half_second(10);  // latest
-    case StateKind::sliding_counter:
-      return word(before, 0) == word(after, 0) && word(before, 1) == word(after, 1);  // start, span
-    default:
-      return false;
-  }
+  return half_second(before) >= half_second(after);
 }
 
 }  // namespace

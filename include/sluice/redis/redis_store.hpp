@@ -59,6 +59,8 @@ struct RedisStats {
   std::uint64_t late_replies = 0;  ///< replies to calls that had already timed out
   std::uint64_t scripts_loaded = 0;
   std::uint64_t protocol_errors = 0;  ///< connections dropped because an answer made no sense
+  /// Watched keys that the server has agreed to tell of; again with each new connection.
+  std::uint64_t subscriptions = 0;
 };
 
 /// A store on one Redis server, through one connection that all callers share; calls of many
@@ -82,11 +84,18 @@ struct RedisStats {
 /// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex +getrange +setrange +pexpire` (PEXPIRE
 /// with GT: Redis 7 or Valkey). With `+script|load` a lost script is loaded once instead of sent
 /// again with each call that misses it; `+ping` and `+client|setname` are asked at login and done
-/// without; `+select` if `database` is not 0. A command or key that the user may not use ends the
+/// without; `+select` if `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for
+/// wake-ups. A command or key that the user may not use ends the
 /// call with Errc::no_permission.
 ///
 /// A plan with an id (Plan::once) that ended in Failure::unknown may be asked again under it, here
 /// or on another store of the same server: it is charged once. The store itself asks nothing twice.
+///
+/// Wake-ups: notify() is a PUBLISH to the channel that has the key's name, behind the calls, on the
+/// same connection; nobody waits for its reply. While somebody watches, and a second longer, a
+/// second connection listens; several watches of a key share a subscription, `seen` is called on
+/// the I/O thread and may destroy the store. Lost without a word: without a connection, without the
+/// rights (asked again after 30 s), beyond 1024 at once.
 ///
 /// Bounds on what is admitted (capacity C, rate r): C + r * t in t seconds while the server lives;
 /// C more for each crash that loses its data, and for each failover to a replica.

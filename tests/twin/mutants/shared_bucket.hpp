@@ -7,7 +7,6 @@ namespace sluice::test::shared_bucket {
 
 inline constexpr std::string_view set = "shared_bucket_set.lua";
 inline constexpr std::string_view take = "shared_bucket_take.lua";
-inline constexpr std::string_view quick = "shared_bucket_take_quick.lua";
 inline constexpr std::string_view peek = "shared_bucket_peek.lua";
 inline constexpr std::string_view kernel = "src/algorithms/shared_bucket.cpp";
 
@@ -32,16 +31,6 @@ inline constexpr Mutant mutants[] = {
     {"a stamp far ahead locks the key out", take, "level > limit - charge then level",
      "false then level"},
     {"boundary >= for >", take, "if want > limit then", "if want >= limit then"},
-    {"what is truly spent is not counted", quick, "spent = spent + charge", ""},
-    {"what is truly spent never drains", quick, "spent = spent - drained", ""},
-    {"a quota is kept for ever", quick, "now >= stamp + keep_alive or", ""},
-    {"a stamp ahead is in the past", quick, " or stamp > now", ""},
-    {"boundary >= for >", quick, "if want > limit then", "if want >= limit then"},
-    {"a cost of zero writes", quick, "cost < 1 or", "cost < 0 or"},
-    {"the clock's time is not written", quick, "pack('<lll', want, spent, now)",
-     "pack('<lll', want, spent, stamp)"},
-    {"the time to live is never renewed", quick,
-     "  call('PEXPIRE', key, string.format('%d', read('<L', message, 33)), 'GT')\n", ""},
     {"floor for ceil in the hint", peek, "(over + -over % refill) / refill",
      "(over - over % refill) / refill"},
     {"a quota that is none accepted", peek, "period < 1 or\n", "false or\n"},

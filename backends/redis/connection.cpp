@@ -10,9 +10,9 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <exception>
 
-#include "client.hpp"
+#include "connection.hpp"
+#include "protocol.hpp"
 
 namespace sluice::redis_detail {
 namespace {
@@ -21,10 +21,16 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+/// Of one read.
+constexpr std::size_t read_bytes = 65'536;
 
-/// A connection that held this long was a good one: the next attempt need not be slow.
-constexpr Span healthy_after = std::chrono::milliseconds{100};
+/// An idle connection that is half open is found out by probes, in seconds.
+constexpr int probe_after = 10;
+constexpr int probe_again_after = 5;
+
+using ProbeAfter = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
+using ProbeAgainAfter = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
+using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
 /// One command of the login, and which refusals end the attempt.
 struct Greeting {
@@ -77,7 +83,7 @@ Errc refusal_of(const ServerReply& reply) noexcept {
 }
 
 /// The addresses that need no look-up.
-std::vector<Client::Endpoint> known_endpoints(const RedisOptions& options) {
+std::vector<Connection::Endpoint> known_endpoints(const RedisOptions& options) {
   if (!options.unix_socket.empty()) {
     return {asio::local::stream_protocol::endpoint(options.unix_socket)};
   }
@@ -89,48 +95,30 @@ std::vector<Client::Endpoint> known_endpoints(const RedisOptions& options) {
 
 }  // namespace
 
-Client::Client(RedisOptions options, std::uint64_t seed)
-    : Client(options, seed, known_endpoints(options)) {}
+Connection::Connection(asio::io_context& io, const RedisOptions& options,
+                       std::vector<Endpoint> endpoints)
+    : options_(options),
+      endpoints_(endpoints.empty() ? known_endpoints(options) : std::move(endpoints)),
+      socket_(io),
+      resolver_(io),
+      watchdog_(io),
+      in_(read_bytes) {}
 
-/// Lives in the coroutine: however that is lost, it is started anew.
-struct Client::Serving {
-  explicit Serving(Client& owner) noexcept : client(owner) {}
-  Serving(const Serving&) = delete;
-  Serving& operator=(const Serving&) = delete;
-  ~Serving() {
-    client.serving_ = false;
-    if (!client.closed_) client.wake_up();
-  }
-  Client& client;
-};
-
-asio::awaitable<void> Client::serve() {
-  const Serving serving(*this);
-  while (!closed_) {
-    try {
-      co_await serve_once();
-    } catch (const std::exception&) {
-      drop();
-    }
-    if (!closed_) co_await pause();
-  }
+void Connection::close() noexcept {
+  error_code ignored;
+  // A forked child may hold the socket as well: closing it here would not end the connection.
+  socket_.shutdown(Socket::shutdown_both, ignored);
+  socket_.close(ignored);
 }
 
-/// One connection, from the attempt to its end.
-asio::awaitable<void> Client::serve_once() {
-  if (!co_await connect()) co_return;
-  const Time since = clock_.now();
-  connections_.fetch_add(1, std::memory_order_relaxed);
-  connected_ = true;
-  drain_inbox();
-  flush();
-  co_await read_replies();
-  if (clock_.now() - since >= healthy_after) failures_ = 0;
+void Connection::stop() noexcept {
+  stopped_ = true;
+  close();
 }
 
 /// Gives what follows connect_timeout from now. A watchdog that comes when the next one is set, or
 /// when there is nothing to watch any more, finds another number and does nothing.
-void Client::watch_attempt() {
+void Connection::watch_attempt() {
   watchdog_.expires_after(options_.connect_timeout);
   watchdog_.async_wait([this, attempt = ++attempt_](error_code error) {
     if (error || attempt != attempt_) return;
@@ -141,35 +129,34 @@ void Client::watch_attempt() {
 }
 
 /// Tries one address after the other, each with a time of its own.
-asio::awaitable<bool> Client::connect() {
+asio::awaitable<bool> Connection::connect() {
   refusal_ = Errc::not_connected;
   bool ready = false;
   watch_attempt();
   const std::vector<Endpoint> endpoints = co_await find_endpoints();
   for (const Endpoint& endpoint : endpoints) {
-    if (ready || closed_) break;
+    if (ready || stopped_) break;
     watch_attempt();
     ready = co_await try_address(endpoint);
   }
   ++attempt_;
   watchdog_.cancel();
-  if (!ready) last_failure_ = refusal_;
   co_return ready;
 }
 
-asio::awaitable<bool> Client::try_address(Endpoint endpoint) {
+asio::awaitable<bool> Connection::try_address(Endpoint endpoint) {
   bool ready = co_await open(endpoint);
   if (ready) {
     reader_.reset();
     ready = co_await shake_hands();
   }
-  ready = ready && !closed_ && socket_.is_open();
+  ready = ready && !stopped_ && socket_.is_open();
   error_code ignored;
   if (!ready) socket_.close(ignored);
   co_return ready;
 }
 
-asio::awaitable<std::vector<Client::Endpoint>> Client::find_endpoints() {
+asio::awaitable<std::vector<Connection::Endpoint>> Connection::find_endpoints() {
   if (!endpoints_.empty()) co_return endpoints_;
   error_code error;
   const auto found =
@@ -182,7 +169,7 @@ asio::awaitable<std::vector<Client::Endpoint>> Client::find_endpoints() {
   co_return endpoints;
 }
 
-asio::awaitable<bool> Client::open(Endpoint endpoint) {
+asio::awaitable<bool> Connection::open(Endpoint endpoint) {
   error_code error;
   socket_.close(error);
   // By hand, because a program may fork and exec at any time: the flag must be there from birth.
@@ -197,18 +184,20 @@ asio::awaitable<bool> Client::open(Endpoint endpoint) {
   co_return !error;
 }
 
-void Client::set_socket_options(bool is_tcp) {
+void Connection::set_socket_options(bool is_tcp) {
   if (!is_tcp) return;
   error_code ignored;
   const auto stall_ms =
       std::chrono::ceil<std::chrono::milliseconds>(options_.stall_timeout).count();
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket_.set_option(ProbeAfter(probe_after), ignored);
+  socket_.set_option(ProbeAgainAfter(probe_again_after), ignored);
   socket_.set_option(UserTimeout(static_cast<int>(std::min<long>(stall_ms, 1'000'000))), ignored);
 }
 
 /// Sends one command and waits for its reply; `broken` if the connection failed or made no sense.
-asio::awaitable<ServerReply> Client::ask(std::string command) {
+asio::awaitable<ServerReply> Connection::ask(std::string command) {
   error_code error;
   co_await asio::async_write(socket_, asio::buffer(command),
                              asio::redirect_error(asio::use_awaitable, error));
@@ -228,11 +217,12 @@ asio::awaitable<ServerReply> Client::ask(std::string command) {
 }
 
 /// Logs in, one command at a time, so that a refused login cannot shift the replies to calls.
-asio::awaitable<bool> Client::shake_hands() {
+asio::awaitable<bool> Connection::shake_hands() {
   std::vector<Greeting> greetings = make_greetings(options_);
   for (Greeting& greeting : greetings) {
     const ServerReply reply = co_await ask(std::move(greeting.command));
-    if (reply.kind == ServerReply::Kind::broken) co_return false;
+    using Kind = ServerReply::Kind;
+    if (reply.kind == Kind::broken || reply.kind == Kind::integer) co_return false;
     if (const Errc refusal = refusal_of(reply); greeting.fails_on(refusal)) {
       // No call was sent: none may end in an error that leaves open whether it was.
       const bool is_certain = make_error_code(refusal) == Failure::not_executed;
@@ -241,16 +231,6 @@ asio::awaitable<bool> Client::shake_hands() {
     }
   }
   co_return reader_.next().kind == ServerReply::Kind::none;
-}
-
-asio::awaitable<void> Client::pause() {
-  const Span cap = std::min(options_.reconnect_max,
-                            options_.reconnect_min * (Word{1} << std::min(failures_, 20U)));
-  failures_ = std::min(failures_ + 1, 20U);
-  const auto drawn = jitter_.below(static_cast<std::uint64_t>(cap.count()));
-  pause_.expires_after(Span{static_cast<Word>(drawn)});
-  error_code ignored;
-  co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }
 
 }  // namespace sluice::redis_detail

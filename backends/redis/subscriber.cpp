@@ -1,0 +1,209 @@
+#include "subscriber.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <exception>
+
+#include "protocol.hpp"
+
+namespace sluice::redis_detail {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+}  // namespace
+
+void WatchedChannels::add(const std::string& channel) {
+  const std::lock_guard lock(mutex_);
+  const auto [place, fresh] = counts_.try_emplace(channel, 0);
+  if (fresh) {
+    try {
+      changed_.insert(channel);
+    } catch (...) {
+      counts_.erase(place);
+      throw;
+    }
+  }
+  ++place->second;
+}
+
+void WatchedChannels::remove(const std::string& channel) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = counts_.find(channel);
+  if (--found->second > 0) return;
+  counts_.erase(found);
+  try {
+    changed_.insert(channel);
+  } catch (const std::bad_alloc&) {
+    return;  // it stays subscribed, and nobody hears of it
+  }
+}
+
+bool WatchedChannels::empty() const {
+  const std::lock_guard lock(mutex_);
+  return counts_.empty();
+}
+
+std::vector<WatchedChannels::Change> WatchedChannels::take_changes() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Change> changes;
+  changes.reserve(changed_.size());
+  for (const std::string& channel : changed_) {
+    changes.push_back({channel, counts_.contains(channel)});
+  }
+  changed_.clear();
+  return changes;
+}
+
+void WatchedChannels::forget_changes() noexcept {
+  const std::lock_guard lock(mutex_);
+  changed_.clear();
+}
+
+std::vector<WatchedChannels::Change> WatchedChannels::take_all() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Change> all;
+  all.reserve(counts_.size());
+  for (const auto& [channel, count] : counts_) all.push_back({channel, true});
+  changed_.clear();
+  return all;
+}
+
+Subscriber::Subscriber(asio::io_context& io, const RedisOptions& options,
+                       std::vector<Connection::Endpoint> endpoints, std::uint64_t seed)
+    : io_(io),
+      link_(io, options, std::move(endpoints)),
+      pause_(io),
+      idle_(io),
+      jitter_(seed),
+      fresh_(options.reconnect_min, options.reconnect_max, Jitter::full),
+      backoff_(fresh_) {}
+
+void Subscriber::update() noexcept try {
+  if (stopped_) return;
+  if (connected_) {
+    send(channels_.take_changes());
+    if (channels_.empty()) leave_when_idle();
+    return;
+  }
+  channels_.forget_changes();  // all that is watched is subscribed with the connection
+  if (listening_ || channels_.empty()) return;
+  asio::co_spawn(io_, listen(), asio::detached);
+  listening_ = true;
+} catch (const std::exception&) {
+  link_.close();  // not in step any more: listen() starts anew
+}
+
+void Subscriber::stop() noexcept {
+  stopped_ = true;
+  connected_ = false;
+  link_.stop();
+}
+
+/// If it fails for want of memory, the next update() starts it anew.
+asio::awaitable<void> Subscriber::listen() {
+  try {
+    while (!stopped_ && !channels_.empty()) {
+      co_await listen_once();
+      disconnect();
+      if (!stopped_ && !channels_.empty()) co_await pause();
+    }
+  } catch (const std::exception&) {
+    disconnect();
+  }
+  listening_ = false;
+}
+
+void Subscriber::disconnect() noexcept {
+  link_.close();
+  connected_ = false;
+  writing_ = false;
+  ++epoch_;
+}
+
+/// One connection, from the attempt to its end.
+asio::awaitable<void> Subscriber::listen_once() {
+  denied_ = false;
+  if (!co_await link_.connect()) co_return;
+  pushes_.reset();
+  waiting_.clear();
+  connected_ = true;
+  send(channels_.take_all());
+  if (channels_.empty()) leave_when_idle();
+  while (connected_ && !stopped_) {
+    error_code error;
+    const std::size_t bytes = co_await link_.socket().async_read_some(
+        asio::buffer(link_.room().data(), link_.room().size()),
+        asio::redirect_error(asio::use_awaitable, error));
+    if (error || stopped_) break;
+    pushes_.feed({link_.room().data(), bytes});
+    if (!hear_all()) break;
+  }
+}
+
+/// Handles every push that is complete. False if the connection is of no use. Who is woken may
+/// destroy the store.
+bool Subscriber::hear_all() {
+  while (!stopped_) {
+    const Push push = pushes_.next();
+    switch (push.kind) {
+      case Push::Kind::none:
+        return true;
+      case Push::Kind::message:
+        channels_.watchers().notify(push.channel);
+        break;
+      case Push::Kind::notice:
+        backoff_ = fresh_;  // this connection is a good one
+        confirmed_.fetch_add(1);
+        break;
+      case Push::Kind::error:
+        denied_ = true;
+        return false;
+      case Push::Kind::broken:
+        return false;
+    }
+  }
+  return false;
+}
+
+asio::awaitable<void> Subscriber::pause() {
+  const bool forbidden = denied_ || link_.refusal() == Errc::no_permission;
+  pause_.expires_after(forbidden ? denied_pause : backoff_.next(jitter_));
+  error_code ignored;
+  co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+void Subscriber::send(const std::vector<WatchedChannels::Change>& changes) {
+  for (const auto& [channel, watched] : changes) {
+    append_command(waiting_, {watched ? "SUBSCRIBE" : "UNSUBSCRIBE", channel});
+  }
+  flush();
+}
+
+void Subscriber::flush() {
+  if (writing_ || waiting_.empty() || !connected_) return;
+  out_.swap(waiting_);
+  waiting_.clear();
+  asio::async_write(link_.socket(), asio::buffer(out_),
+                    [this, epoch = epoch_](error_code error, std::size_t) {
+                      if (epoch != epoch_) return;
+                      writing_ = false;
+                      if (error) return link_.close();
+                      flush();
+                    });
+  writing_ = true;
+}
+
+void Subscriber::leave_when_idle() {
+  idle_.expires_after(linger);
+  idle_.async_wait([this, epoch = epoch_](error_code error) {
+    if (!error && epoch == epoch_ && channels_.empty()) link_.close();
+  });
+}
+
+}  // namespace sluice::redis_detail

@@ -1,0 +1,100 @@
+// Wake-ups from other processes: a second connection, which only listens, and is there only while
+// somebody watches. Whatever fails here costs wake-ups and nothing else.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "connection.hpp"
+#include "push_reader.hpp"
+#include "sluice/calls/backoff.hpp"
+#include "sluice/watch.hpp"
+
+namespace sluice::redis_detail {
+
+/// Which channels are watched. Thread-safe.
+class WatchedChannels {
+ public:
+  /// One more watches the channel. May throw std::bad_alloc.
+  void add(const std::string& channel);
+  void remove(const std::string& channel) noexcept;
+
+  [[nodiscard]] bool empty() const;
+  /// What became watched or unwatched since the last time, or what is watched.
+  struct Change {
+    std::string channel;
+    bool watched;
+  };
+  [[nodiscard]] std::vector<Change> take_changes();
+  [[nodiscard]] std::vector<Change> take_all();
+  void forget_changes() noexcept;
+
+  Watchers& watchers() noexcept { return watchers_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::size_t> counts_;
+  std::unordered_set<std::string> changed_;
+  Watchers watchers_;
+};
+
+/// Keeps the subscriptions of one connection. Belongs to the I/O thread.
+class Subscriber {
+ public:
+  using Socket = Connection::Socket;
+
+  /// REQUIRES: all of these outlive it.
+  Subscriber(boost::asio::io_context& io, const RedisOptions& options,
+             std::vector<Connection::Endpoint> endpoints, std::uint64_t seed);
+
+  /// Follows what is watched by now: connects, subscribes, unsubscribes, leaves.
+  void update() noexcept;
+  /// Nothing happens any more. A wake-up that is being delivered is the last.
+  void stop() noexcept;
+
+  [[nodiscard]] WatchedChannels& channels() noexcept { return channels_; }
+  /// Channels that the server has confirmed, ever. Any thread.
+  [[nodiscard]] std::uint64_t confirmed() const noexcept { return confirmed_.load(); }
+
+  /// How long the connection stays when nobody watches any more, since somebody may again.
+  static constexpr Span linger = std::chrono::seconds{1};
+  /// Who may not subscribe asks again after this: rights may be given while a program runs.
+  static constexpr Span denied_pause = std::chrono::seconds{30};
+
+ private:
+  boost::asio::awaitable<void> listen();
+  boost::asio::awaitable<void> listen_once();
+  boost::asio::awaitable<void> pause();
+  [[nodiscard]] bool hear_all();
+  void send(const std::vector<WatchedChannels::Change>& changes);
+  void flush();
+  void disconnect() noexcept;
+  void leave_when_idle();
+
+  boost::asio::io_context& io_;
+  WatchedChannels channels_;
+  Connection link_;
+  PushReader pushes_;
+  boost::asio::steady_timer pause_;
+  boost::asio::steady_timer idle_;
+  SeededRng jitter_;
+  Backoff fresh_;
+  Backoff backoff_;
+  std::string waiting_;  // commands that are to be sent
+  std::string out_;      // that are being sent
+  std::atomic<std::uint64_t> confirmed_{0};
+  std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
+  bool listening_ = false;   // listen() is under way
+  bool connected_ = false;
+  bool writing_ = false;
+  bool denied_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace sluice::redis_detail
