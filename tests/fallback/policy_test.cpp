@@ -182,7 +182,8 @@ TEST_CASE("a call without a deadline of its own gets one", "[fallback][C-036]") 
   Noting primary(*inner);
   CircuitBreaker breaker(clock);
   FallbackStore store(primary, breaker, FailurePolicy::open(), 30ms);
-  const Step step = ten(store).take("a");
+  const TokenBucket bucket = ten(store);
+  const Step step = bucket.take("a");
   (void)decide(store, step);
   CHECK(primary.timeout == 30ms);
   (void)decide(store, Plan(step).within(5ms));
