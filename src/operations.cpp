@@ -12,6 +12,7 @@
 #include "sluice/algorithms/token_bucket.hpp"
 #include "sluice/algorithms/token_bucket_spend.hpp"
 #include "sluice/algorithms/utilization.hpp"
+#include "sluice/algorithms/wait_line.hpp"
 
 namespace sluice {
 
@@ -58,6 +59,10 @@ std::span<const Operation* const> operations() noexcept {
       &utilization_shed,
       &utilization_peek,
       &utilization_reset,
+      &wait_line_enter,
+      &wait_line_turn,
+      &wait_line_leave,
+      &wait_line_peek,
   };
   return table;
 }

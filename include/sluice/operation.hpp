@@ -56,6 +56,7 @@ enum class StateKind : std::uint8_t {
   utilization = 9,
   gate = 10,
   receipt = 12,  // 11 had another layout
+  wait_line = 13,
 };
 
 /// True if states of this kind have two words, which a store may keep and swap as one cell; else

@@ -18,6 +18,7 @@
 #include "tests/twin/mutants/token_bucket.hpp"
 #include "tests/twin/mutants/token_bucket_spend.hpp"
 #include "tests/twin/mutants/utilization.hpp"
+#include "tests/twin/mutants/wait_line.hpp"
 
 namespace sluice::test {
 namespace {
@@ -28,6 +29,7 @@ std::vector<Mutant> all_in(bool scripts) {
       leases::mutants,          shared_bucket::mutants,      shared_rate::mutants,
       sliding_counter::mutants, sliding_windows::mutants,    slot_lock::mutants,
       token_bucket::mutants,    token_bucket_spend::mutants, utilization::mutants,
+      wait_line::mutants,
   };
   std::vector<Mutant> found;
   for (const auto& table : tables) {

@@ -17,6 +17,7 @@
 #include "sluice/testing/detail/generators/slot_lock.hpp"
 #include "sluice/testing/detail/generators/token_bucket.hpp"
 #include "sluice/testing/detail/generators/utilization.hpp"
+#include "sluice/testing/detail/generators/wait_line.hpp"
 
 namespace sluice::testing::detail {
 
@@ -34,6 +35,7 @@ inline std::span<const Generator> generators() {
       slot_lock::generator,
       utilization::generator,
       gate::generator,
+      wait_line::generator,
   };
   // clang-format on
   return table;

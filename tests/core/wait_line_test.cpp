@@ -1,0 +1,156 @@
+// The kernel of the wait line as tables of moments: at this instant, this request, this answer.
+// Threading: single-threaded.
+#include "sluice/algorithms/wait_line.hpp"
+
+#include "tests/core/long_kernel.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Rule = WaitLineRule;
+
+constexpr Word start = 946'684'800'000'000;
+constexpr Span ttl = 3s;
+
+Word at(Span arrival) { return start + arrival.count(); }
+
+Ask enter(Word client, Span arrival, Span life = ttl) {
+  return {&wait_line_enter, {word_limit, client, at(arrival), life.count()}};
+}
+Ask turn(Word client, Span arrival) {
+  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), 0}};
+}
+Ask turn(Word client, Span arrival, Span next) {
+  return {&wait_line_turn, {word_limit, client, at(arrival), ttl.count(), at(next)}};
+}
+Ask leave(Word client) { return {&wait_line_leave, {word_limit, client, 0}}; }
+Ask leave(Word client, Span arrival) {
+  return {&wait_line_leave, {word_limit, client, at(arrival)}};
+}
+const Ask peek{&wait_line_peek, {word_limit}};
+
+/// Somebody lives for so long.
+Verdict fine(Span alive) { return admitted(word_limit, alive); }
+Verdict not_yet(Span retry_after, Span alive) {
+  return {Verdict::refused, 0, retry_after.count(), alive.count()};
+}
+
+}  // namespace
+
+TEST_CASE("who finds nobody in line has its turn and leaves no trace", "[core][wait_line]") {
+  LongKernel kernel(start);
+  CHECK(kernel.ask(0s, turn(1, 0s)) == fine(0s));
+  CHECK(kernel.ask(1s, turn(2, 1s)) == fine(0s));
+  CHECK(kernel.ask(1s, leave(2)) == fine(0s));
+  CHECK(kernel.ask(1s, peek) == fine(0s));
+  CHECK(kernel.state == std::vector<Word>(cell_words));
+}
+
+TEST_CASE("who came first has its turn first", "[core][wait_line]") {
+  check_moments(LongKernel(start),
+                {{1s, enter(7, 1s), fine(3s), {0, 0}},
+                 {2s, enter(5, 2s), fine(3s), {1, 7}},
+                 {2s, turn(5, 2s), not_yet(2s, 2s), {1, 7}},
+                 {2s, turn(9, 3s), not_yet(3s, 3s), {2, 7}},
+                 {2s, turn(9, 500ms), fine(3s), {2, 7}},  // it came earlier than all
+                 {2s, turn(7, 1s), fine(3s), {1, 5}},
+                 {2s, turn(7, 2500ms), not_yet(3s, 3s), {1, 5}},
+                 {2s, turn(5, 2s), fine(0s), {0, 0}},
+                 {2s, peek, fine(0s), {0, 0}}});
+}
+
+TEST_CASE("of two that came at the same instant the smaller id is first", "[core][wait_line]") {
+  check_moments(LongKernel(start), {{0s, enter(7, 0s), fine(3s), {0, 0}},
+                                    {0s, enter(5, 0s), fine(3s), {0, 7}},
+                                    {0s, turn(7, 0s), not_yet(3s, 3s), {1, 5}},
+                                    {0s, turn(5, 0s), fine(3s), {1, 7}},
+                                    {0s, turn(7, 0s), fine(0s), {0, 0}}});
+}
+
+TEST_CASE("a process's place goes to its next caller", "[core][wait_line]") {
+  check_moments(LongKernel(start),
+                {{0s, enter(1, 0s), fine(3s), {0, 0}},
+                 {1s, enter(2, 1s), fine(3s), {1, 1}},
+                 {2s, turn(1, 0s, 500ms), fine(3s), {0, 2}},      // still before the other
+                 {2s, turn(1, 500ms, 1500ms), fine(3s), {1, 2}},  // now behind it
+                 {2s, turn(1, 1500ms), not_yet(2s, 2s), {1, 2}},
+                 {2s, turn(2, 1s), fine(3s), {1, 1}},
+                 {2s, turn(1, 1500ms), fine(0s), {0, 0}}});
+}
+
+TEST_CASE("a process that died is passed over when its life ends, and not before",
+          "[core][wait_line]") {
+  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0}},
+                                    {1s, enter(2, 1s, 10s), fine(10s), {1, 1}},
+                                    {3s - 1us, turn(2, 1s), not_yet(1us, 1us), {1, 1}},
+                                    {3s, turn(2, 1s, 2s), fine(3s), {0, 0}},
+                                    {5s, peek, fine(1s), {1, 2}},
+                                    {6s, peek, fine(0s), {0, 0}}});
+}
+
+TEST_CASE("who was taken for dead comes back to where it stood", "[core][wait_line]") {
+  check_moments(LongKernel(start), {{0s, enter(1, 0s, 1s), fine(1s), {0, 0}},
+                                    {0s, enter(2, 1s), fine(3s), {1, 1}},
+                                    {1s, peek, fine(2s), {1, 2}},
+                                    {1s, enter(1, 0s), fine(3s), {0, 2}},
+                                    {1s, turn(2, 1s), not_yet(3s, 3s), {1, 1}}});
+}
+
+TEST_CASE("who leaves makes room, unless it has come again meanwhile", "[core][wait_line]") {
+  check_moments(LongKernel(start), {{0s, enter(1, 0s), fine(3s), {0, 0}},
+                                    {0s, enter(2, 1s), fine(3s), {1, 1}},
+                                    {0s, leave(3), fine(3s), {2, 1}},
+                                    {0s, leave(1, 500ms), fine(3s), {1, 2}},  // another arrival
+                                    {0s, turn(2, 1s), not_yet(3s, 3s), {1, 1}},
+                                    {0s, leave(1, 0s), fine(3s), {1, 2}},
+                                    {0s, turn(2, 1s), fine(0s), {0, 0}}});
+}
+
+TEST_CASE("a life left over from before the clock was set back is none", "[core][wait_line]") {
+  check_moments(LongKernel(start), {{0s, enter(1, 0s, Span{Rule::max_ttl}), fine(10min), {0, 0}},
+                                    {-1us, turn(2, 1s), fine(0s), {0, 0}},
+                                    {0us, turn(2, 1s), not_yet(10min, 10min), {1, 1}}});
+}
+
+TEST_CASE("places are used again, and the state grows with those that live at once",
+          "[core][wait_line]") {
+  LongKernel kernel(start);
+  for (Word client = 1; client <= 100; ++client) {
+    kernel.ask(client * 1s, enter(client, client * 1s, 2s));  // two at once
+  }
+  CHECK(kernel.state.size() <= 1 + 3 * Rule::place_words);
+}
+
+TEST_CASE("when all places are taken, an older process takes that of the youngest",
+          "[core][wait_line]") {
+  LongKernel kernel(start);
+  for (Word client = 1; client <= Rule::max_places; ++client) {
+    kernel.ask(0s, enter(client, client * 1s));
+  }
+  kernel.ask(0s, enter(999, 900s));
+  CHECK(kernel.details == Details{256, 1});
+  kernel.ask(0s, peek);
+  CHECK(kernel.details == Details{256, 1});
+  kernel.ask(0s, enter(998, 500ms));
+  CHECK(kernel.details == Details{0, 1});
+  kernel.ask(0s, peek);
+  CHECK(kernel.details == Details{256, 998});
+  kernel.ask(0s, turn(256, 256s));  // it has no place now, but its arrival still counts
+  CHECK(kernel.details == Details{256, 998});
+  kernel.ask(0s, turn(255, 255s));
+  CHECK(kernel.details == Details{255, 998});
+}
+
+TEST_CASE("states that contradict themselves are corrupt", "[core][wait_line]") {
+  const Verdict corrupt = Verdict::failed(Errc::corrupt_state);
+  LongKernel too_many(start);
+  too_many.state = {Rule::max_places + 1, 0};
+  CHECK(too_many.ask(0s, peek) == corrupt);
+  LongKernel twice(start);
+  twice.state = {2, 7, at(0s), at(1s), 7, at(0s), at(1s)};
+  CHECK(twice.ask(0s, enter(7, 0s)) == corrupt);
+  CHECK(twice.ask(0s, turn(8, 0s)).status >= 0);
+}
