@@ -68,26 +68,27 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
   error.clear();
   const State was = state_.exchange(State::returned);
   if (was == State::returned) return false;
-  Word told = 0;
-  const Step step = return_step();
-  decide(store_, within > Span{0} ? Plan(step).within(within) : Plan(step), error, {}, {&told, 1});
-  if (error) state_ = was;
-  if (!error) tell_lines();
-  return !error && told == 1;
-}
-
-void HeldLease::tell_lines() const noexcept try {
-  if (terms_.lines) terms_.lines->freed(line_of(key()));
-} catch (const std::bad_alloc&) {
-  return;  // who waits asks again by itself
+  const Return given(return_step(), terms_.lines);
+  std::array<Word, 1 + WaitLineRule::details> told{};
+  const Plan plan(given.steps());
+  decide(store_, within > Span{0} ? plan.within(within) : plan, error, {},
+         {told.data(), given.details()});
+  if (error) {
+    state_ = was;
+    return false;
+  }
+  given.wake(store_, told);
+  return told[0] == 1;
 }
 
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   if (held->state_.exchange(State::returned) == State::returned) return;
   try {
-    const Step step = held->return_step();
-    decide_then(held->store_, Plan(step).within(held->terms_.release_within),
-                [held](const std::error_code&, const Decision&) noexcept { held->tell_lines(); });
+    const auto given = std::make_shared<const Return>(held->return_step(), held->terms_.lines);
+    decide_then(held->store_, Plan(given->steps()).within(held->terms_.release_within),
+                [held, given](const Outcome& outcome) noexcept {
+                  if (!outcome.error) given->wake(held->store_, outcome.details);
+                });
   } catch (const std::bad_alloc&) {
     return;  // the place comes back by the TTL
   }

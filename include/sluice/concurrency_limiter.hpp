@@ -38,11 +38,12 @@ class ConcurrencyLimiter : public Waitable {
       return jobs.lines();
     }
     static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
+    static Step take(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
+      return jobs.desk_.take_new(request.key(), {jobs.limit_, 0}, request.cost, request.id);
+    }
     static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
                     Completion done) noexcept {
-      jobs.store().execute(
-          jobs.desk_.take_new(request.key(), {jobs.limit_, 0}, request.cost, request.id),
-          std::move(done));
+      jobs.store().execute(take(jobs, request), std::move(done));
     }
     static Grant grant(const ConcurrencyLimiter& jobs, const Request& request,
                        const Outcome& outcome, Time asked) {

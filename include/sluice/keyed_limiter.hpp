@@ -29,9 +29,12 @@ class KeyedLimiter : public Waitable {
       return limiter.lines();
     }
     static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
+    static Step take(const KeyedLimiter& limiter, const Request& request) noexcept {
+      return limiter.self().take(request.key(), request.cost);
+    }
     static void ask(const KeyedLimiter& limiter, const Request& request, Span,
                     Completion done) noexcept {
-      limiter.store().execute(limiter.self().take(request.key(), request.cost), std::move(done));
+      limiter.store().execute(take(limiter, request), std::move(done));
     }
     static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
       return outcome.decision;

@@ -89,8 +89,6 @@ class HeldLease {
   bool lose() noexcept;
 
  private:
-  void tell_lines() const noexcept;
-
   enum class State : int { held, lost, returned };
 
   Store& store_;

@@ -26,8 +26,15 @@ void Lines::set(const LineOptions& options) {
   require(options.recheck >= std::chrono::milliseconds{1},
           "LineOptions::recheck must be 1000 us or more",
           std::to_string(options.recheck.count()) + " us");
+  require(options.place_ttl >= std::chrono::milliseconds{10} &&
+              options.place_ttl <= std::chrono::minutes{1},
+          "LineOptions::place_ttl must be 10000 us to 60000000 us",
+          std::to_string(options.place_ttl.count()) + " us");
+  require(options.client >= 0 && options.client <= word_limit,
+          "LineOptions::client must be 0 to 2^52", std::to_string(options.client));
   const std::lock_guard lock(mutex_);
   options_ = options;
+  if (options.client != 0) client_ = options.client;
 }
 
 LineOptions Lines::options() const {
@@ -41,6 +48,20 @@ std::size_t Lines::waiting(std::string_view key) const {
   return found == lines_.end() ? 0 : found->second.queue.size() + found->second.reserved.size();
 }
 
+Word Lines::client() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return client_;
+}
+
+std::shared_ptr<Place> Lines::place(Store& store, const Key& key, const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (!options_.across_processes) return nullptr;
+  if (client_ == 0) client_ = 1 + static_cast<Word>(thread_rng().below(word_limit));
+  const auto found = lines_.find(line);
+  auto place = found == lines_.end() ? nullptr : found->second.place.lock();
+  return place ? place : std::make_shared<Place>(store, key, client_, options_.place_ttl);
+}
+
 void Lines::freed(std::string_view key) noexcept try {
   const std::string name(key);
   {
@@ -48,6 +69,7 @@ void Lines::freed(std::string_view key) noexcept try {
     const auto found = lines_.find(name);
     if (found == lines_.end() || found->second.queue.empty()) return;
     Waiter& first = **found->second.queue.begin();
+    if (first.terms_.place) first.terms_.place->woken = true;
     if (first.stage_ == Waiter::Stage::resting) first.stage_ = Waiter::Stage::queued;
   }
   pump(name);
@@ -77,7 +99,9 @@ std::shared_ptr<Waiter> Lines::next_to_ask(Line& line) noexcept {
   for (const std::shared_ptr<Waiter>& waiter : line.queue) {
     switch (waiter->stage_) {
       case Waiter::Stage::queued:
-        return line.asking == 0 || (line.open && line.asking < most_asking) ? waiter : nullptr;
+        if (line.asking == 0) return waiter;
+        if (!line.open || line.asking >= most_asking) return nullptr;
+        return waiter->may_join() ? waiter : nullptr;
       case Waiter::Stage::asking:
         if (!line.open) return nullptr;
         break;

@@ -1,5 +1,6 @@
 // The steps of one call that waits.
 #include <algorithm>
+#include <utility>
 
 #include "sluice/waiting/lines.hpp"
 
@@ -16,6 +17,8 @@ void Waiter::start() noexcept {
     const Time now = terms_.clock.now();
     rank_ = to_word(now) - terms_.priority * options.aging.count();
     line_ = &terms_.lines->lines_[terms_.key];
+    if (const auto place = line_->place.lock(); place && terms_.place) terms_.place = place;
+    line_->place = terms_.place;
     if (line_->queue.size() + line_->reserved.size() >= options.most) dropped = victim();
     if (dropped.get() == this) {
       turn = end(Errc::too_many_waiters);
@@ -56,7 +59,9 @@ std::shared_ptr<Waiter> Waiter::victim() noexcept {
 Span Waiter::rest_before() const noexcept {
   const Waiter& first = **line_->queue.begin();
   if (&first == this || first.stage_ != Stage::resting) return Span{0};
-  return std::max(Span{0}, first.until_ - terms_.clock.now());
+  const Time now = terms_.clock.now();
+  const Time until = first.terms_.place ? first.ask_at_ : first.until_;
+  return std::max(now, until) - now;
 }
 
 void Waiter::on_time() noexcept {
@@ -105,28 +110,45 @@ Time Waiter::timer() const {
 
 bool Waiter::is_under_way() const {
   const std::lock_guard lock(terms_.lines->mutex_);
-  return stage_ == Stage::asking || stage_ == Stage::returning;
+  return stage_ == Stage::asking || stage_ == Stage::entering || stage_ == Stage::returning;
 }
 
 void Waiter::send() noexcept {
-  timer_changed();
+  Next next = Next::ask;
   Span max_wait{0};
+  std::optional<Step> step;
+  bool listen = false;
   {
     const std::lock_guard lock(terms_.lines->mutex_);
-    const Span left = std::max(Span{0}, terms_.deadline - terms_.clock.now());
-    max_wait = std::min({left, terms_.reach, terms_.lines->options_.horizon});
-    asked_for_ = max_wait;
-    self_ = shared_from_this();
+    const Time now = terms_.clock.now();
+    if (terms_.place) next = choose(now, step, listen);
+    if (next == Next::nothing) {
+      rest(now);
+    } else {
+      const Span left = std::max(Span{0}, terms_.deadline - now);
+      max_wait = std::min({left, terms_.reach, terms_.lines->options_.horizon});
+      asked_for_ = max_wait;
+      sent_ = now;
+      self_ = shared_from_this();
+    }
   }
-  ask(max_wait, Completion(&Waiter::answered, this));
+  timer_changed();
+  if (listen) terms_.place->listen(terms_.lines, terms_.key);
+  if (next == Next::ask) {
+    ask(max_wait, step ? &*step : nullptr, Completion(&Waiter::answered, this));
+  } else if (next == Next::enter) {
+    terms_.place->store().execute(*step, Completion(&Waiter::entered, this));
+  }
 }
 
 void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   Waiter& waiter = *static_cast<Waiter*>(self);
+  Outcome own = outcome;
+  if (waiter.terms_.place && !outcome.error) own = without_turn(outcome);
   Decision decision;
   std::error_code error = outcome.error;
   try {
-    if (!error) decision = waiter.read(outcome);
+    if (!error) decision = waiter.read(own);
   } catch (const std::bad_alloc&) {
     error = std::make_error_code(std::errc::not_enough_memory);
   }
@@ -136,6 +158,7 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
     const std::lock_guard lock(waiter.terms_.lines->mutex_);
     alive = std::move(waiter.self_);
     --waiter.line_->asking;
+    if (waiter.terms_.place && !error) waiter.learn(outcome);
     turn = waiter.settle(error, decision);
   }
   waiter.run(turn);
@@ -148,8 +171,9 @@ Waiter::Turn Waiter::settle(std::error_code error, const Decision& decision) noe
   }
   line_->open = decision.allowed;
   if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
-  if (cancelled_) return take_back();
-  if (decision.retry_after <= Span{0}) return end({});
+  const Word wake = terms_.place ? pass_on(decision) : 0;
+  if (cancelled_) return take_back(wake);
+  if (decision.retry_after <= Span{0}) return end({}, wake);
   // Counted from now, and not from the store's instant: never before the grant's time.
   until_ = terms_.clock.now() + decision.retry_after;
   stage_ = Stage::reserved;
@@ -162,6 +186,7 @@ Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
   const Time now = terms_.clock.now();
   const Span hint = std::max(Span{1}, decision.retry_after);
   refusal_ = decision;
+  if (terms_.place) return refuse_in_place(hint, now);
   const Span left = terms_.deadline - now;
   // A rule has looked as far ahead as it was asked to; a policy has not looked at all.
   const Span looked = decision.source == Source::policy ? Span{0} : asked_for_;
@@ -181,10 +206,10 @@ Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
 }
 
 /// It is over: the caller runs finished().
-Waiter::Turn Waiter::end(std::error_code error) noexcept {
-  leave();
+Waiter::Turn Waiter::end(std::error_code error, Word wake) noexcept {
+  const bool last = leave();
   stage_ = Stage::done;
-  return {.finish = true, .error = error};
+  return {.finish = true, .leave = last, .wake = wake, .error = error};
 }
 
 Waiter::Turn Waiter::end_refused(Span wait) noexcept {
@@ -194,19 +219,22 @@ Waiter::Turn Waiter::end_refused(Span wait) noexcept {
   return end({});
 }
 
-Waiter::Turn Waiter::take_back() noexcept {
-  leave();
+Waiter::Turn Waiter::take_back(Word wake) noexcept {
+  const bool last = leave();
   stage_ = Stage::returning;
   self_ = shared_from_this();
-  return {.give_back = true};
+  return {.give_back = true, .leave = last, .wake = wake};
 }
 
-void Waiter::leave() noexcept {
-  if (line_ == nullptr) return;
+/// True if the place in the line across processes is nobody's now.
+bool Waiter::leave() noexcept {
+  if (line_ == nullptr) return false;
   const auto self = shared_from_this();
   line_->queue.erase(self);
   line_->reserved.erase(self);
+  const bool last = terms_.place && line_->queue.empty();
   line_ = nullptr;
+  return last && std::exchange(terms_.place->entered, false);
 }
 
 void Waiter::returned(void* self, const Outcome&) noexcept {
@@ -227,6 +255,8 @@ void Waiter::run(const Turn& turn) noexcept {
   if (turn.timer) timer_changed();
   if (turn.finish) finished(turn.error);
   terms_.lines->pump(terms_.key);
+  if (turn.leave) terms_.place->leave();
+  if (turn.wake != 0) terms_.place->wake(turn.wake);
 }
 
 }  // namespace sluice::detail

@@ -20,6 +20,10 @@ struct Counting final : Store {
     inner->execute(plan, std::move(done));
   }
   Clock& clock() noexcept override { return time; }
+  void notify(const Key& key) noexcept override { inner->notify(key); }
+  std::unique_ptr<Watch> watch(const Key& key, std::function<void()> seen) noexcept override {
+    return inner->watch(key, std::move(seen));
+  }
 
   VirtualClock time;
   std::unique_ptr<Store> inner = make_virtual_store(time);
@@ -45,22 +49,29 @@ class Fleet {
  public:
   using Request = typename L::Waiting::Request;
 
-  Fleet(Counting& store, const L& limiter, std::size_t workers, std::function<Request()> request)
-      : store_(store), limiter_(limiter), request_(std::move(request)), workers_(workers) {}
+  /// Of each limiter as many workers.
+  Fleet(Counting& store, std::vector<const L*> limiters, std::size_t workers,
+        std::function<Request()> request)
+      : store_(store),
+        limiters_(std::move(limiters)),
+        request_(std::move(request)),
+        workers_(workers) {}
 
-  /// `work`: how long a worker keeps its grant.
-  Report run(Span work) {
+  /// `work`: how long a worker keeps its grant, or up to that, drawn each time.
+  Report run(Span work, bool drawn = false) {
+    drawn_ = drawn;
     const Time end = store_.time.now() + 1h;
-    for (Worker& worker : workers_) {
-      worker.fleet = this;
-      worker.work = work;
-      idle_.push_back(&worker);
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      workers_[i].fleet = this;
+      workers_[i].limiter = limiters_[i % limiters_.size()];
+      workers_[i].work = work;
+      idle_.push_back(&workers_[i]);
     }
     while (store_.time.now() <= end) {
       for (Worker* worker : std::exchange(idle_, {})) start(*worker);
       if (idle_.empty() && !store_.time.advance_to_next()) break;
     }
-    limiter_.cancel_waits();
+    for (const L* limiter : limiters_) limiter->cancel_waits();
     std::vector<double> grants;
     for (Worker& worker : workers_) {
       store_.time.cancel_alarm(worker.alarm);
@@ -73,6 +84,7 @@ class Fleet {
  private:
   struct Worker {
     Fleet* fleet = nullptr;
+    const L* limiter = nullptr;
     Span work{0};
     double grants = 0;
     std::optional<typename L::Waiting::Grant> grant{};
@@ -83,7 +95,9 @@ class Fleet {
       grants += 1;
       grant.emplace(std::move(given));
       if (work == Span{0}) return end();
-      fleet->store_.time.set_alarm(alarm, fleet->store_.time.now() + work);
+      const auto most = static_cast<std::uint64_t>(work.count());
+      const Span taken = fleet->drawn_ ? Span{1 + fleet->rng_.below(most)} : work;
+      fleet->store_.time.set_alarm(alarm, fleet->store_.time.now() + taken);
     }
     void end() noexcept {
       grant.reset();
@@ -93,7 +107,7 @@ class Fleet {
 
   void start(Worker& worker) {
     ++waits_;
-    worker.waiting = wait_for(limiter_, request_(), Deadline::never(),
+    worker.waiting = wait_for(*worker.limiter, request_(), Deadline::never(),
                               [&worker](std::error_code error, auto grant) {
                                 if (error || !grant) return;
                                 worker.begin(std::move(grant));
@@ -102,10 +116,12 @@ class Fleet {
   }
 
   Counting& store_;
-  const L& limiter_;
+  std::vector<const L*> limiters_;
   std::function<Request()> request_;
   std::vector<Worker> workers_;
   std::vector<Worker*> idle_;
+  SeededRng rng_{1};
+  bool drawn_ = false;
   std::uint64_t waits_ = 0;
   std::uint64_t operations_ = 0;
 };
@@ -113,7 +129,31 @@ class Fleet {
 template <class L>
 Report run(Counting& store, const L& limiter, Span work,
            std::function<typename L::Waiting::Request()> request) {
-  return Fleet<L>(store, limiter, 2'000, std::move(request)).run(work);
+  return Fleet<L>(store, {&limiter}, 2'000, std::move(request)).run(work);
+}
+
+/// So many processes.
+template <class L, class... Args>
+std::vector<L> processes(int count, Store& store, const Args&... args) {
+  std::vector<L> all;
+  for (int i = 0; i < count; ++i) {
+    all.emplace_back(store, "x", args...);
+    LineOptions line;
+    line.across_processes = true;
+    line.client = i + 1;
+    all.back().set_line(line);
+  }
+  return all;
+}
+
+template <class L>
+Report run(Counting& store, const std::vector<L>& limiters, Span work,
+           std::function<typename L::Waiting::Request()> request) {
+  std::vector<const L*> all;
+  for (const L& limiter : limiters) all.push_back(&limiter);
+  // Drawn where nobody has to keep it: who comes in the same microsecond as others, time after
+  // time, stands behind those of smaller numbers.
+  return Fleet<L>(store, all, 2'000, std::move(request)).run(work, std::is_same_v<L, FixedWindow>);
 }
 
 }  // namespace
@@ -171,6 +211,34 @@ TEST_CASE("2,000 workers share 20 places equally, and no place is ever free",
   });
   CHECK(report.fairness >= 0.999);
   // Asking, perhaps being refused, and giving back.
+  CHECK(report.operations_per_wait <= 3);
+  CHECK(report.grants >= 36'000 * 0.9999);
+  CHECK(report.grants <= 36'020);
+}
+
+TEST_CASE("2,000 workers in four processes share a fixed window equally, at two operations a wait",
+          "[waiting][fairness][processes]") {
+  Counting store;
+  const auto limits = processes<FixedWindow>(4, store, 100, Calendar::every(10s));
+  const Report report = run(store, limits, 10ms, [] { return detail::KeyedRequest{"a", 1}; });
+  CAPTURE(report.fairness, report.operations_per_wait, report.grants);
+  CHECK(report.fairness >= 0.999);
+  CHECK(report.operations_per_wait <= 2);
+  CHECK(report.grants >= 36'000 * 0.9999);
+  CHECK(report.grants <= 36'100);
+}
+
+TEST_CASE("2,000 workers in four processes share 20 places equally, and no place is ever free",
+          "[waiting][fairness][leases][processes]") {
+  Counting store;
+  const auto jobs = processes<ConcurrencyLimiter>(4, store, 20, LeaseOptions{.ttl = 10s});
+  SeededRng rng(1);
+  const Report report = run(store, jobs, 2s, [&] {
+    return ConcurrencyLimiter::Waiting::Request{"a", 1, LeaseId::draw(rng)};
+  });
+  CAPTURE(report.fairness, report.operations_per_wait, report.grants);
+  CHECK(report.fairness >= 0.999);
+  // Asking and giving back, and what keeps the places.
   CHECK(report.operations_per_wait <= 3);
   CHECK(report.grants >= 36'000 * 0.9999);
   CHECK(report.grants <= 36'020);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -13,6 +14,7 @@
 
 #include "sluice/store.hpp"
 #include "sluice/waiting/options.hpp"
+#include "sluice/waiting/place.hpp"
 
 namespace sluice::detail {
 
@@ -27,8 +29,14 @@ class Lines : public std::enable_shared_from_this<Lines> {
   void set(const LineOptions& options);
   [[nodiscard]] LineOptions options() const;
 
-  /// Something came back: the first in line for the key asks again at once.
+  /// Something came back, or somebody thinks that it is our turn: the first in line for the key
+  /// asks again at once.
   void freed(std::string_view key) noexcept;
+  /// The place of this process in the line of all that wait for the key, as long as somebody waits
+  /// here; null without LineOptions::across_processes.
+  [[nodiscard]] std::shared_ptr<Place> place(Store& store, const Key& key, const std::string& line);
+  /// Who we are in lines across processes; 0: nobody.
+  [[nodiscard]] Word client() const noexcept;
   /// Ends all waits, as their own cancellation would.
   void cancel_all() noexcept;
   /// Who waits for the key, those that have reserved included.
@@ -49,6 +57,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
     bool open = true;  // the last that was answered was granted: some may ask at once
     bool pumping = false;
     bool again = false;
+    std::weak_ptr<Place> place{};
   };
   using Map = std::unordered_map<std::string, Line>;
 
@@ -59,6 +68,8 @@ class Lines : public std::enable_shared_from_this<Lines> {
   LineOptions options_;
   Map lines_;
   std::uint64_t arrivals_ = 0;
+  Word client_ = 0;              // drawn when it is first needed
+  std::optional<Span> ahead_{};  // what the store's clock is ahead of ours, as far as answers tell
 };
 
 /// One call that waits. The same steps for every way of waiting; how a thread or an executor waits
@@ -67,6 +78,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
 ///     queued --> asking --> resting (refused; first in line) --> asking ...
 ///                       --> reserved --> done
 ///
+/// In a line across processes it is refused before it rests, if it is not there already: entering.
 /// It is done exactly once, whatever comes together.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
@@ -76,8 +88,9 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     Clock& clock;
     Time deadline;
     int priority = 0;
-    Span reach{0};             // how far ahead the limiter can reserve; zero: it cannot
-    bool freed_early = false;  // what it has granted may come back before the hint says so
+    Span reach{0};                   // how far ahead the limiter can reserve; zero: it cannot
+    bool freed_early = false;        // what it has granted may come back before the hint says so
+    std::shared_ptr<Place> place{};  // in the line across processes; null: there is none
   };
 
   explicit Waiter(Terms terms) : terms_(std::move(terms)) {}
@@ -97,8 +110,9 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] bool is_under_way() const;
 
  protected:
-  /// Asks the store, with a grant up to `max_wait` ahead.
-  virtual void ask(Span max_wait, Completion done) noexcept = 0;
+  /// Asks the store, with a grant up to `max_wait` ahead; or, in one plan, for a grant at once and
+  /// for the `turn`.
+  virtual void ask(Span max_wait, const Step* turn, Completion done) noexcept = 0;
   /// Notes the answer, and returns its decision.
   /// May throw what allocating throws.
   virtual Decision read(const Outcome& outcome) = 0;
@@ -117,25 +131,57 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
  private:
   friend class Lines;
 
-  enum class Stage : std::uint8_t { idle, queued, asking, resting, reserved, returning, done };
+  enum class Stage : std::uint8_t {
+    idle,
+    queued,
+    asking,
+    entering,
+    resting,
+    reserved,
+    returning,
+    done
+  };
   /// What is left to be done once the lock is free.
   struct Turn {
     bool timer = false;
     bool finish = false;
     bool give_back = false;
+    bool leave = false;  // the line across processes
+    Word wake = 0;       // whom to wake there
     std::error_code error{};
   };
+  /// What the next request of the first in a line across processes is.
+  enum class Next : std::uint8_t { ask, enter, nothing };
 
   static void answered(void* self, const Outcome& outcome) noexcept;
+  static void entered(void* self, const Outcome& outcome) noexcept;
   static void returned(void* self, const Outcome& outcome) noexcept;
   void send() noexcept;
+
+  // turn.cpp: in a line across processes
+  [[nodiscard]] static Outcome without_turn(const Outcome& outcome) noexcept;
+  [[nodiscard]] bool may_join() const noexcept;
+  [[nodiscard]] Next choose(Time now, std::optional<Step>& step, bool& listen) noexcept;
+  [[nodiscard]] Step ask_for_turn() noexcept;
+  [[nodiscard]] Step enter(Time now) noexcept;
+  [[nodiscard]] bool is_misplaced() const noexcept;
+  [[nodiscard]] Time refresh_at(Time now) const noexcept;
+  [[nodiscard]] Span first_poll() const noexcept;
+  void rest(Time now) noexcept;
+  [[nodiscard]] Word arrival_of(const Waiter& waiter) const noexcept;
+  [[nodiscard]] const Waiter* successor() noexcept;
+  void learn_clock(Time at) noexcept;
+  void learn(const Outcome& outcome) noexcept;
+  [[nodiscard]] Word pass_on(const Decision& decision) noexcept;
+  [[nodiscard]] Turn refuse_in_place(Span hint, Time now) noexcept;
+
   [[nodiscard]] Turn settle(std::error_code error, const Decision& decision) noexcept;
   [[nodiscard]] Turn refuse(const Decision& decision) noexcept;
-  [[nodiscard]] Turn end(std::error_code error) noexcept;
+  [[nodiscard]] Turn end(std::error_code error, Word wake = 0) noexcept;
   [[nodiscard]] Turn end_refused(Span wait) noexcept;
-  [[nodiscard]] Turn take_back() noexcept;
+  [[nodiscard]] Turn take_back(Word wake = 0) noexcept;
   void run(const Turn& turn) noexcept;
-  void leave() noexcept;
+  bool leave() noexcept;
   [[nodiscard]] std::shared_ptr<Waiter> victim() noexcept;
   [[nodiscard]] Span rest_before() const noexcept;
 
@@ -147,6 +193,17 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   std::uint64_t arrival_ = 0;
   Span asked_for_{0};         // max_wait of the request under way
   Time until_ = Time::max();  // resting or reserved
+  Time sent_{};               // the request under way
+
+  // In a line across processes.
+  Time ask_at_ = Time::min();  // not before, as the limiter said
+  Span life_{0};               // that the request under way gives the place
+  Word next_rank_ = 0;         // of whom it leaves the place to
+  Word next_arrival_ = 0;      // ... 0: of nobody
+  bool polls_ = false;         // it asks although others stood before it, and nobody has called
+  bool called_ = false;        // ... and somebody has
+  bool open_ = false;          // the limiter would have granted it
+  Span clear_in_{0};           // when all have died that stand before
   Decision refusal_;
   std::shared_ptr<Waiter> self_;  // while the store has a pointer to it
 };

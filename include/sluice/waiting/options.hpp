@@ -59,6 +59,17 @@ enum class Overflow : std::uint8_t {
 
 /// How the callers of one limiter in this process wait for one key.
 struct LineOptions {
+  /// First come, first served over all processes that wait for the key, where the limiter cannot
+  /// reserve: the store knows since when each process waits, and a request that is granted takes
+  /// its turn there in the same trip. Set it in all processes: those without it do not wait for
+  /// their turn. See docs/waiting.md for what it costs.
+  bool across_processes = false;
+  /// Then: for so long at most a process that has died keeps those behind it waiting, counted from
+  /// when they could have been granted. 10 ms to 60 s.
+  Span place_ttl = std::chrono::seconds{3};
+  /// Then: the number of this limiter in this process, which no other may have, 1 to 2^52. 0: drawn
+  /// at random. Of two that came in the same microsecond the smaller is first.
+  std::int64_t client = 0;
   /// Waiters for one key, 1 or more.
   std::size_t most = 100'000;
   Overflow overflow = Overflow::refuse_newest;

@@ -1,6 +1,7 @@
 // A call that waits for one limiter, whichever way it waits. For those who write ways of waiting.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,8 +65,9 @@ struct KeyedRequest {
 ///     static Span reach(const L&);                                  how far ahead it can reserve
 ///     static constexpr bool freed_early;                            Waiter::Terms
 ///     static void ask(const L&, const Request&, Span max_wait, Completion);
-///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
-///     static void give_back(const L&, const Request&, Grant&, Completion);
+///     static Step take(const L&, const Request&);   optional: what ask() asks, if it cannot
+///     reserve static Grant grant(const L&, const Request&, const Outcome&, Time asked); static
+///     void give_back(const L&, const Request&, Grant&, Completion);
 ///
 /// It keeps a copy of the limiter, so only the store must outlive it.
 template <class L>
@@ -82,7 +84,8 @@ class WaiterFor : public Waiter {
                 .deadline = deadline.on(limiter.store().clock()),
                 .priority = priority,
                 .reach = Waiting::reach(limiter),
-                .freed_early = Waiting::freed_early}),
+                .freed_early = Waiting::freed_early,
+                .place = place_of(limiter, request)}),
         limiter_(limiter),
         request_(std::move(request)) {}
 
@@ -94,8 +97,23 @@ class WaiterFor : public Waiter {
   }
 
  private:
-  void ask(Span max_wait, Completion done) noexcept override {
+  static constexpr bool has_step = requires(const L& limiter, const Request& request) {
+    Waiting::take(limiter, request);
+  };
+  static std::shared_ptr<Place> place_of(const L& limiter, const Request& request) {
+    if (!has_step || Waiting::reach(limiter) > Span{0}) return nullptr;  // the store has an order
+    const Key key = Waiting::key(limiter, request);
+    return Waiting::lines(limiter)->place(limiter.store(), key, line_of(key));
+  }
+
+  void ask(Span max_wait, const Step* turn, Completion done) noexcept override {
     asked_ = clock().now();
+    if constexpr (has_step) {
+      if (turn != nullptr) {
+        const std::array steps{Waiting::take(limiter_, request_), *turn};
+        return limiter_.store().execute(steps, std::move(done));
+      }
+    }
     Waiting::ask(limiter_, request_, max_wait, std::move(done));
   }
   Decision read(const Outcome& outcome) override {

@@ -1,0 +1,326 @@
+// Lines across processes: several limiters of one name on one store are as many processes. All in
+// virtual time, on one thread.
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "sluice/testing/faulty_store.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Span ttl = 3s;
+
+LineOptions shared_line(std::int64_t client) {
+  LineOptions options;
+  options.across_processes = true;
+  options.place_ttl = ttl;
+  options.client = client;
+  return options;
+}
+
+using Grants = std::vector<std::pair<int, Span>>;
+
+/// Processes that share one store and one limit.
+template <class L>
+class Processes {
+  VirtualClock time_;
+  std::unique_ptr<Store> store_ = make_virtual_store(time_);
+  std::vector<std::unique_ptr<testing::FaultyStore>> wires_;
+  std::vector<std::unique_ptr<L>> limiters_;
+  std::vector<std::shared_ptr<Probe<L>>> probes_;
+
+ public:
+  VirtualClock& time = time_;
+  const Time start = time.now();
+  Grants grants;
+  std::vector<int> over;  // without a grant
+  using Waiting = typename L::Waiting;
+  using Grant = typename Waiting::Grant;
+  std::map<int, std::unique_ptr<Grant>> held;
+
+  template <class... Args>
+  explicit Processes(int count, Args... args) {
+    for (int i = 0; i < count; ++i) {
+      wires_.push_back(std::make_unique<testing::FaultyStore>(*store_));
+      limiters_.push_back(std::make_unique<L>(*wires_.back(), "x", args...));
+      limiters_.back()->set_line(shared_line(i + 1));
+    }
+  }
+
+  /// Starts to wait; grants are written down under `name`, and kept.
+  std::shared_ptr<Probe<L>> wait(int process, int name, Cost cost = 1,
+                                 const Deadline& deadline = Deadline::never(), int priority = 0) {
+    auto probe = wait_for(
+        limiter(process), Waiting::request(limiter(process), "a", cost), deadline,
+        [this, name](std::error_code error, Grant grant) {
+          if (error || !grant) return over.push_back(name);
+          grants.emplace_back(name, time.now() - start);
+          held[name] = std::make_unique<Grant>(std::move(grant));
+        },
+        priority);
+    probes_.push_back(probe);
+    return probe;
+  }
+
+  /// Not by erase(): who is granted meanwhile is put into the map.
+  void give_back(int name) { held.extract(name); }
+  L& limiter(int process) { return *limiters_.at(static_cast<std::size_t>(process)); }
+  /// Nothing of this process reaches the store any more, and it hears nothing.
+  void kill(int process) {
+    auto& wire = *wires_.at(static_cast<std::size_t>(process));
+    wire.fail_all(testing::Fault::not_executed(Errc::not_connected));
+    wire.lose_wake_ups();
+    limiter(process).cancel_waits();
+  }
+  void lose_wake_ups() {
+    for (auto& wire : wires_) wire->lose_wake_ups();
+  }
+  [[nodiscard]] std::uint64_t operations() const {
+    std::uint64_t sum = 0;
+    for (const auto& wire : wires_) sum += wire->counts().calls;
+    return sum;
+  }
+  [[nodiscard]] std::vector<int> order() const {
+    std::vector<int> names;
+    for (const auto& [name, at] : grants) names.push_back(name);
+    return names;
+  }
+};
+
+std::vector<int> numbers(int first, int last) {
+  std::vector<int> all;
+  for (int i = first; i <= last; ++i) all.push_back(i);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("processes are served in the order in which their callers came", "[waiting][processes]") {
+  Processes<FixedWindow> p(3, 2, Calendar::every(1min));
+  for (int i = 0; i < 30; ++i) {
+    p.wait(i * 7 % 3, i);
+    p.time.advance(1ms);
+  }
+  p.time.advance(1h);
+  CHECK(p.order() == numbers(0, 29));
+  for (const auto& [name, at] : p.grants) CHECK(at == (name < 2 ? name * 1ms : name / 2 * 1min));
+}
+
+TEST_CASE("leases go to the callers in the order in which they came, in whichever process",
+          "[waiting][processes][leases]") {
+  Processes<ConcurrencyLimiter> p(3, 2, LeaseOptions{.ttl = 10min});
+  for (int i = 0; i < 12; ++i) {
+    p.wait(i * 5 % 3, i);
+    p.time.advance(1ms);
+  }
+  // Each is given back a second after it was granted: then the next has it, at this instant.
+  for (int i = 0; i < 12; i += 2) {
+    REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 2));
+    const Span before = p.time.now() - p.start;
+    p.give_back(i);
+    p.give_back(i + 1);
+    if (i + 2 < 12) {
+      REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 4));
+      CHECK(p.grants.back().second == before);
+    }
+    p.time.advance(1s);
+  }
+  CHECK(p.order() == numbers(0, 11));
+}
+
+TEST_CASE("a lease that a process without waiters gives back wakes the right one elsewhere",
+          "[waiting][processes][leases]") {
+  Processes<ConcurrencyLimiter> p(4, 1, LeaseOptions{.ttl = 10min});
+  p.wait(3, 0);
+  for (int i = 1; i <= 3; ++i) {
+    p.time.advance(100ms);
+    p.wait(3 - i, i);
+  }
+  p.time.advance(55'500us);
+  for (int i = 0; i < 3; ++i) {
+    p.give_back(i);
+    REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 2));
+    CHECK(p.grants.back() == std::pair{i + 1, p.time.now() - p.start});
+    p.time.advance(777ms);
+  }
+}
+
+TEST_CASE("a lease that expires goes to the first in line when it does, in whichever process",
+          "[waiting][processes][leases]") {
+  Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10s});
+  p.wait(0, 0);
+  p.held.at(0)->renew();
+  p.wait(1, 1);
+  p.time.advance(1h);
+  REQUIRE(p.grants.size() == 2);
+  CHECK(p.grants.back() == std::pair{1, Span{10s}});
+}
+
+TEST_CASE("a big request is not starved by small ones of another process", "[waiting][processes]") {
+  Processes<FixedWindow> p(2, 10, Calendar::every(1min));
+  for (int i = 0; i < 6; ++i) p.wait(1, i);
+  p.time.advance(1ms);
+  p.wait(0, 100, 10);  // all of a window
+  for (int i = 6; i < 40; ++i) {
+    p.time.advance(1s);
+    p.wait(1, i);
+  }
+  p.time.advance(1h);
+  REQUIRE(p.grants.size() == 41);
+  CHECK(p.grants.at(6) == std::pair{100, Span{1min}});
+  CHECK(p.grants.at(7) == std::pair{6, Span{2min}});
+}
+
+TEST_CASE("without a caller before it a process asks once, and leaves no trace",
+          "[waiting][processes]") {
+  Processes<FixedWindow> p(2, 100, Calendar::every(1min));
+  for (int i = 0; i < 50; ++i) p.wait(i % 2, i);
+  CHECK(p.grants.size() == 50);
+  CHECK(p.operations() == 50);
+}
+
+TEST_CASE("who is dead is passed over when its place ends, to the tick", "[waiting][processes]") {
+  Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
+  p.wait(2, 0);
+  p.time.advance(1ms);
+  p.wait(0, 1);  // enters, and renews its place every half of the TTL
+  p.time.advance(1ms);
+  p.wait(1, 2);
+  p.time.advance(ttl);
+  p.kill(0);
+  const Span renewed = 1ms + ttl;  // just so
+  p.time.advance(10ms);
+  p.give_back(0);
+  p.time.advance(1h);
+  REQUIRE(p.grants.size() == 2);
+  CHECK(p.grants.back().first == 2);
+  CHECK(p.grants.back().second <= renewed + ttl);
+  CHECK(p.grants.back().second == renewed + ttl);
+}
+
+TEST_CASE("who is dead when a window begins keeps those behind it waiting for one TTL",
+          "[waiting][processes]") {
+  Processes<FixedWindow> p(2, 1, Calendar::every(1min));
+  p.wait(0, 0);
+  p.wait(0, 1);
+  p.time.advance(1s);
+  p.wait(1, 2);
+  p.kill(0);
+  p.time.advance(1min - 1s + ttl - 1us);
+  CHECK(p.grants.size() == 1);
+  p.time.advance(1us);
+  REQUIRE(p.grants.size() == 2);
+  CHECK(p.grants.back() == std::pair{2, 1min + ttl});
+}
+
+TEST_CASE("a cancelled caller blocks nobody, in its process or another", "[waiting][processes]") {
+  Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
+  p.wait(2, 0);
+  std::vector<std::shared_ptr<Probe<ConcurrencyLimiter>>> first;
+  first.push_back(p.wait(0, 1));
+  p.time.advance(1ms);
+  p.wait(1, 2);
+  p.time.advance(1ms);
+  first.push_back(p.wait(0, 3));
+  p.time.advance(1s);
+  first[0]->cancel();
+  p.give_back(0);
+  REQUIRE(p.grants.size() == 2);
+  CHECK(p.grants.back() == std::pair{2, p.time.now() - p.start});
+  first[1]->cancel();  // the last of its process
+  p.time.advance(1ms);
+  p.wait(2, 4);
+  p.give_back(2);
+  REQUIRE(p.grants.size() == 3);
+  CHECK(p.grants.back() == std::pair{4, p.time.now() - p.start});
+}
+
+TEST_CASE("a deadline holds to the tick, whoever stands before", "[waiting][processes]") {
+  Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10min});
+  p.wait(0, 0);
+  p.wait(0, 1);
+  p.wait(1, 2, 1, 5s);
+  p.time.advance(5s - 1us);
+  CHECK(p.over.empty());
+  p.time.advance(1us);
+  CHECK(p.over == std::vector{2});
+  p.give_back(0);
+  CHECK(p.order() == std::vector{0, 1});
+}
+
+TEST_CASE("a priority counts over all processes", "[waiting][processes]") {
+  Processes<FixedWindow> p(2, 1, Calendar::every(1min));
+  p.wait(0, 0);
+  p.wait(0, 1);
+  p.time.advance(1s);
+  p.wait(1, 2, 1, Deadline::never(), 2);  // as if it had come two seconds earlier
+  p.wait(1, 3);
+  p.time.advance(1h);
+  CHECK(p.order() == std::vector{0, 2, 1, 3});
+}
+
+TEST_CASE("when every wake-up is lost, all are served all the same", "[waiting][processes]") {
+  SECTION("at the windows of a calendar") {
+    Processes<FixedWindow> p(3, 10, Calendar::every(1min));
+    p.lose_wake_ups();
+    for (int i = 0; i < 90; ++i) {
+      p.wait(i % 3, i);
+      p.time.advance(1us);
+    }
+    p.time.advance(1h);
+    CHECK(p.order() == numbers(0, 89));
+    // A window's ten are served within a few seconds of its beginning.
+    for (const auto& [name, at] : p.grants) CHECK(at < name / 10 * 1min + 10s);
+  }
+  SECTION("when leases come back") {
+    Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
+    p.lose_wake_ups();
+    for (int i = 0; i < 9; ++i) p.wait(i % 3, i);
+    for (int i = 0; i < 9; ++i) {
+      REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 1));
+      p.give_back(p.grants.back().first);
+      p.time.advance(ttl);
+    }
+  }
+}
+
+TEST_CASE("waiters that come, go, and die at random are each over once, and the line goes on",
+          "[waiting][processes]") {
+  Random random(
+      "waiters that come, go, and die at random are each over once, and the line goes on");
+  CAPTURE(random.repeat());
+  for (std::size_t history = 0; history < scaled(20); ++history) {
+    INFO("history " << history);
+    Processes<ConcurrencyLimiter> p(4, 3, LeaseOptions{.ttl = 20s});
+    std::vector<std::shared_ptr<Probe<ConcurrencyLimiter>>> all;
+    bool dead = false;
+    for (int i = 0; i < 300; ++i) {
+      const int process = static_cast<int>(random.below(dead ? 3 : 4));
+      all.push_back(p.wait(
+          process, i, random.between(1, 3),
+          random.one_in(4) ? Deadline(Span{random.between(0, 9'000'000)}) : Deadline::never(),
+          static_cast<int>(random.between(-1, 1))));
+      if (random.one_in(3)) all[random.below(all.size())]->cancel();
+      while (!p.held.empty() && random.one_in(2)) p.give_back(p.held.begin()->first);
+      if (random.one_in(2)) p.time.advance(Span{random.between(0, 2'000'000)});
+      if (!dead && random.one_in(200)) {
+        dead = true;
+        p.kill(3);
+      }
+    }
+    for (int i = 0; i < 400; ++i) {
+      while (!p.held.empty()) p.give_back(p.held.begin()->first);
+      p.time.advance(1s);
+    }
+    for (const auto& probe : all) REQUIRE(probe->times_over() == 1);
+  }
+}
+
+}  // namespace sluice::test
