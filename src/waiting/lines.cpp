@@ -69,6 +69,7 @@ void Lines::freed(std::string_view key) noexcept try {
     const auto found = lines_.find(name);
     if (found == lines_.end() || found->second.queue.empty()) return;
     Waiter& first = **found->second.queue.begin();
+    found->second.freed = true;
     if (first.terms_.place) first.terms_.place->woken = true;
     if (first.stage_ == Waiter::Stage::resting) first.stage_ = Waiter::Stage::queued;
   }

@@ -129,6 +129,7 @@ void Waiter::send() noexcept {
       max_wait = std::min({left, terms_.reach, terms_.lines->options_.horizon});
       asked_for_ = max_wait;
       sent_ = now;
+      line_->freed = false;
       self_ = shared_from_this();
     }
   }
@@ -195,6 +196,10 @@ Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
   }
   if (line_->queue.begin()->get() != this) {
     stage_ = Stage::queued;  // asks again when it is the first
+    return {.timer = true};
+  }
+  if (terms_.freed_early && line_->freed) {  // perhaps just after the store has refused it
+    stage_ = Stage::queued;
     return {.timer = true};
   }
   stage_ = Stage::resting;

@@ -353,4 +353,41 @@ TEST_CASE("random waiters, cancelled at random, end once each, and no grant is l
   CHECK(cancelled > 0);
 }
 
+TEST_CASE("a place that comes back while a refusal is on its way is asked for at once",
+          "[waiting][line][leases]") {
+  // Plans are decided at once, and answered later.
+  struct LateStore final : Store {
+    void execute(const Plan& plan, Completion done) noexcept override {
+      if (!late) return inner->execute(plan, std::move(done));
+      decide_then(
+          *inner, plan,
+          [this, kept = std::make_shared<Completion>(std::move(done))](const Outcome& outcome) {
+            refused = !outcome.decision.allowed;
+            decision = outcome.decision;
+            answer = kept;
+          });
+    }
+    Clock& clock() noexcept override { return time; }
+
+    VirtualClock time;
+    std::unique_ptr<Store> inner = make_virtual_store(time);
+    bool late = false;
+    bool refused = false;
+    Decision decision;
+    std::shared_ptr<Completion> answer;
+  };
+  LateStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 30s});
+  Lease held = jobs.try_acquire("a");
+  Log log(store.time);
+  store.late = true;
+  const auto waiter =
+      wait_for(jobs, ConcurrencyLimiter::Waiting::request(jobs, "a", 1), 10s, log.note<Lease>(1));
+  REQUIRE(store.refused);
+  store.late = false;
+  REQUIRE(held.release());
+  (*store.answer)(Outcome{{}, store.decision, {}, {}});
+  CHECK(log.granted == Grants{{1, 0s}});
+}
+
 }  // namespace sluice::test

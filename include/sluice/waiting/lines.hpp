@@ -57,6 +57,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
     bool open = true;  // the last that was answered was granted: some may ask at once
     bool pumping = false;
     bool again = false;
+    bool freed = false;  // something came back since the last request was sent
     std::weak_ptr<Place> place{};
   };
   using Map = std::unordered_map<std::string, Line>;
