@@ -20,7 +20,7 @@ void check_range(const char* what, Span least, Span most, Span given) {
 }
 
 /// As messages show a text that may come from anywhere: its first 64 bytes.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, 64)) out += c >= ' ' && c <= '~' ? c : '?';
   return out + (text.size() > 64 ? "...\"" : "\"");
@@ -32,7 +32,7 @@ bool contains(const std::vector<std::string>& kinds, std::string_view kind) noex
 
 std::string list(const std::vector<std::string>& kinds) {
   std::string out;
-  for (const std::string& kind : kinds) out += (out.empty() ? "" : ", ") + quoted(kind);
+  for (const std::string& kind : kinds) out += (out.empty() ? "" : ", ") + in_quotes(kind);
   return out;
 }
 
@@ -77,15 +77,15 @@ Gates::Gates(Store& store, std::string name, std::vector<std::string> kinds, Gat
   for (const std::string& kind : kinds_) {
     if (kind.empty() || kind.size() > max_kind_bytes || kind.find('=') != std::string::npos) {
       throw std::invalid_argument("a kind of scope must have 1 to 64 bytes and no '=', got " +
-                                  quoted(kind));
+                                  in_quotes(kind));
     }
     if (std::ranges::count(kinds_, kind) > 1) {
-      throw std::invalid_argument("the kind of scope " + quoted(kind) + " occurs twice");
+      throw std::invalid_argument("the kind of scope " + in_quotes(kind) + " occurs twice");
     }
   }
   for (const std::string& kind : options_.hashed_kinds) {
     if (!contains(kinds_, kind)) {
-      throw std::invalid_argument("the hashed kind " + quoted(kind) + " is none of " +
+      throw std::invalid_argument("the hashed kind " + in_quotes(kind) + " is none of " +
                                   list(kinds_));
     }
   }
@@ -96,12 +96,12 @@ Gates::Gates(Store& store, std::string name, std::vector<std::string> kinds, Gat
 
 Scope Gates::scope(std::string_view kind, std::string_view id) const {
   if (!contains(kinds_, kind)) {
-    throw std::invalid_argument("unknown kind of scope " + quoted(kind) + "; there are " +
+    throw std::invalid_argument("unknown kind of scope " + in_quotes(kind) + "; there are " +
                                 list(kinds_));
   }
   if (id.empty() || id.size() > Key::max_part_bytes - kind.size() - 1) {
     throw std::invalid_argument("the id of a scope must have 1 byte to 1 MiB, got " +
-                                std::to_string(id.size()) + " bytes for " + quoted(kind));
+                                std::to_string(id.size()) + " bytes for " + in_quotes(kind));
   }
   std::string name(kind);
   name += '=';

@@ -69,7 +69,7 @@ Reading parse_period(std::string_view text, Word& us) {
 }
 
 /// How a message shows what a user wrote.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t longest = 64;
   constexpr std::string_view digits = "0123456789abcdef";
   std::string shown = "\"";
@@ -131,14 +131,14 @@ Quota Quota::parse(std::string_view text) {
                             ? parse_period(rest.substr(1), period)
                             : Reading::nothing;
   if (timed == Reading::nothing) {
-    reject("a quota is COUNT/PERIOD, such as 30/min, 25/5s or 10000/h, got " + quoted(text));
+    reject("a quota is COUNT/PERIOD, such as 30/min, 25/5s or 10000/h, got " + in_quotes(text));
   }
   if (counted == Reading::too_large) {
     reject("the count of a quota must be 1 to " + std::to_string(word_limit) + " (2^52), got " +
-           quoted(text));
+           in_quotes(text));
   }
   if (timed == Reading::too_large || period == 0) {
-    reject("the period of a quota must be 1 us to 2^52 us (142 years), got " + quoted(text));
+    reject("the period of a quota must be 1 us to 2^52 us (142 years), got " + in_quotes(text));
   }
   return per(count, Span{period});
 }

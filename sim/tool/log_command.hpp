@@ -1,6 +1,7 @@
 // The command `sluice-sim log`. Threading: one thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
