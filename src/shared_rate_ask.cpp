@@ -23,14 +23,14 @@ Decision of_permits(std::span<const Decision> each) noexcept {
 
 }  // namespace
 
-std::array<Step, 2> SharedRateLimiter::steps_of(const Known& setting, bool spends,
-                                                Cost permits) const {
+std::array<Step, 2> SharedRateLimiter::steps_of(const Known& setting, bool spends, Cost permits,
+                                                Span max_wait) const {
   const Key log{tag_, setting.log_name};
   return {Step{&shared_rate_expect,
                key(),
                {setting.setting.rate, setting.setting.version, permits.value(),
                 options_.keep_alive.count(), to_word(setting.first_end)}},
-          spends ? setting.log.take(log, permits) : setting.log.look(log, permits)};
+          spends ? setting.log.take(log, permits, max_wait) : setting.log.look(log, permits)};
 }
 
 SharedRateSteps SharedRateLimiter::steps(bool spends, Cost permits, std::error_code& error) const {
@@ -67,8 +67,14 @@ Decision SharedRateLimiter::ask(bool spends, Cost permits, const std::optional<R
 /// A request that waits for no one: ask(), turned inside out. Destroys itself with its answer.
 class SharedRateLimiter::Asking {
  public:
-  Asking(const SharedRateLimiter& limiter, Cost permits, Completion done)
-      : limiter_(limiter), permits_(permits), done_(std::move(done)), setting_(limiter.known()) {}
+  Asking(const SharedRateLimiter& limiter, Cost permits, Completion done, Span max_wait = Span{0},
+         std::shared_ptr<const Known>* used = nullptr)
+      : limiter_(limiter),
+        permits_(permits),
+        max_wait_(max_wait),
+        used_(used),
+        done_(std::move(done)),
+        setting_(limiter.known()) {}
 
   void go_on() {
     remembered_ = setting_ != nullptr && permits_.value() <= setting_->setting.rate;
@@ -81,7 +87,7 @@ class SharedRateLimiter::Asking {
 
  private:
   void ask() {
-    const auto steps = limiter_.steps_of(*setting_, true, permits_);
+    const auto steps = limiter_.steps_of(*setting_, true, permits_, max_wait_);
     limiter_.store_->execute(steps, Completion(&Asking::on_answer, this));
   }
 
@@ -102,6 +108,7 @@ class SharedRateLimiter::Asking {
       return asking.go_on();
     }
     if (outcome.error) return asking.end(outcome.error, {});
+    if (asking.used_ != nullptr) *asking.used_ = asking.setting_;
     asking.end({}, of_permits(outcome.steps));
   }
 
@@ -112,6 +119,8 @@ class SharedRateLimiter::Asking {
 
   const SharedRateLimiter& limiter_;
   Cost permits_;
+  Span max_wait_;
+  std::shared_ptr<const Known>* used_;  // null: nobody asks
   Completion done_;
   std::shared_ptr<const Known> setting_;
   bool remembered_ = false;
@@ -121,6 +130,38 @@ class SharedRateLimiter::Asking {
 void SharedRateLimiter::ask_then(Cost permits, Completion done) const {
   std::make_unique<Asking>(*this, permits, std::move(done)).release()->go_on();
 }
+
+void SharedRateLimiter::reserve_then(Cost permits, Span max_wait,
+                                     std::shared_ptr<const Known>& used,
+                                     Completion done) const noexcept try {
+  std::make_unique<Asking>(*this, permits, std::move(done), max_wait, &used).release()->go_on();
+} catch (const std::bad_alloc&) {
+  if (done) done.fail(std::make_error_code(std::errc::not_enough_memory));
+}
+
+void SharedRateLimiter::give_back_then(const Known& used, Cost permits, const Decision& grant,
+                                       Completion done) const noexcept {
+  store_->execute(used.log.give_back({tag_, used.log_name}, grant, permits), std::move(done));
+}
+
+Span SharedRateLimiter::Waited::Waiting::reach(const Waited& /*waited*/) noexcept {
+  return Span{SlidingWindowsRule::max_ahead_of_time};
+}
+
+Decision SharedRateLimiter::acquire(Cost permits, const Deadline& deadline,
+                                    const WaitOptions& options) const {
+  return detail::block(Waited(*this), Waited::Waiting::Request(permits), deadline, options);
+}
+Decision SharedRateLimiter::acquire(Cost permits, const Deadline& deadline,
+                                    const WaitOptions& options,
+                                    std::error_code& error) const noexcept try {
+  return detail::block(Waited(*this), Waited::Waiting::Request(permits), deadline, options, error);
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
+std::size_t SharedRateLimiter::waiting() const { return lines()->waiting(detail::line_of(key())); }
 
 std::future<Decision> SharedRateLimiter::future_try_acquire(Cost permits) const {
   auto [done, future] = detail::promised("SharedRateLimiter::future_try_acquire");

@@ -13,6 +13,7 @@
 #include "sluice/algorithms/shared_rate.hpp"
 #include "sluice/decide.hpp"
 #include "sluice/quota.hpp"
+#include "sluice/waiting/acquire.hpp"
 
 namespace sluice {
 
@@ -70,8 +71,10 @@ class SharedRateSteps {
 /// The setting is remembered here, and every request proves in the same trip that it still stands.
 /// Thread-safe. Calls throw std::system_error or fill an error_code; Errc::not_configured means
 /// that no rate was set, or that it was not used for keep_alive. REQUIRES: the store outlives it.
-class SharedRateLimiter {
+class SharedRateLimiter : public Waitable {
  public:
+  class Waited;
+
   /// What a change ended in.
   struct Change {
     bool changed;  ///< false: try_set_rate() found a rate and left it alone
@@ -124,6 +127,17 @@ class SharedRateLimiter {
   /// `const auto [error, decision] = co_await limiter.awaitable_try_acquire(3);`
   [[nodiscard]] SharedRateAwaitable awaitable_try_acquire(Cost permits = 1) const;
 
+  /// Waits until `permits` are granted, or until the deadline; blocks this thread meanwhile. In the
+  /// order in which the store was asked, whichever client asked; one store operation, if the
+  /// setting is known. The answer's retry_after is how long the grant lay ahead, and it has passed;
+  /// of a refusal, when it could have been granted. Who waits keeps the time that it was given
+  /// under the rate of then. REQUIRES: the limiter outlives the wait. See KeyedLimiter::acquire().
+  Decision acquire(Cost permits, const Deadline& deadline, const WaitOptions& options = {}) const;
+  Decision acquire(Cost permits, const Deadline& deadline, const WaitOptions& options,
+                   std::error_code& error) const noexcept;
+  /// Callers of this object that wait.
+  [[nodiscard]] std::size_t waiting() const;
+
   /// What try_acquire() would answer; spends nothing.
   Decision peek(Cost permits = 1) const;
   Decision peek(Cost permits, std::error_code& error) const;
@@ -161,11 +175,17 @@ class SharedRateLimiter {
   std::shared_ptr<const Known> remember(std::span<const Word> details,
                                         std::error_code& error) const noexcept;
   std::shared_ptr<const Known> read(std::error_code& error) const;
-  [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, bool spends, Cost permits) const;
+  [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, bool spends, Cost permits,
+                                             Span max_wait = Span{0}) const;
   SharedRateSteps steps(bool spends, Cost permits, std::error_code& error) const;
   Decision ask(bool spends, Cost permits, const std::optional<RequestId>& id,
                std::error_code& error) const;
   void ask_then(Cost permits, Completion done) const;
+  /// `used` becomes the setting that the answer was made by.
+  void reserve_then(Cost permits, Span max_wait, std::shared_ptr<const Known>& used,
+                    Completion done) const noexcept;
+  void give_back_then(const Known& used, Cost permits, const Decision& grant,
+                      Completion done) const noexcept;
 
   Store* store_;
   std::string tag_;
@@ -173,6 +193,43 @@ class SharedRateLimiter {
   SharedRateOptions options_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Known> known_;  // guarded by mutex_
+};
+
+/// A limiter as waiters hold it: see detail::WaiterFor.
+class SharedRateLimiter::Waited {
+ public:
+  struct Waiting {
+    using Grant = Decision;
+    struct Request {
+      explicit Request(Cost cost)
+          : permits(cost), used(std::make_shared<std::shared_ptr<const Known>>()) {}
+      Cost permits;
+      std::shared_ptr<std::shared_ptr<const Known>> used;  // what the answer was made by
+    };
+    static constexpr bool freed_early = false;
+    static Key key(const Waited& waited, const Request&) noexcept { return waited.limiter_->key(); }
+    static const std::shared_ptr<detail::Lines>& lines(const Waited& waited) noexcept {
+      return waited.limiter_->lines();
+    }
+    static Span reach(const Waited&) noexcept;
+    static void ask(const Waited& waited, const Request& request, Span max_wait,
+                    Completion done) noexcept {
+      waited.limiter_->reserve_then(request.permits, max_wait, *request.used, std::move(done));
+    }
+    static Grant grant(const Waited&, const Request&, const Outcome& outcome, Time) noexcept {
+      return outcome.decision;
+    }
+    static void give_back(const Waited& waited, const Request& request, Grant& grant,
+                          Completion done) noexcept {
+      waited.limiter_->give_back_then(**request.used, request.permits, grant, std::move(done));
+    }
+  };
+
+  explicit Waited(const SharedRateLimiter& limiter) noexcept : limiter_(&limiter) {}
+  [[nodiscard]] Store& store() const noexcept { return *limiter_->store_; }
+
+ private:
+  const SharedRateLimiter* limiter_;
 };
 
 /// A request for permits, to be awaited in the expression that makes it; see DecideAwaitable.

@@ -323,4 +323,35 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
   CHECK(over);
 }
 
+TEST_CASE("a shared rate is waited for by callbacks and coroutines", "[asio][waiting]") {
+  Spent world;
+  const SharedRateLimiter limiter(*world.store, "api", "rate");
+  limiter.set_rate(RateType::overall, 1, 1s);
+  REQUIRE(limiter.try_acquire());
+  const Time start = world.clock.now();
+  std::vector<Span> granted;
+  const auto note = [&](const Decision& decision) {
+    CHECK(decision.allowed);
+    granted.push_back(world.clock.now() - start);
+  };
+  async_acquire(limiter, 1, 1h,
+                boost::asio::bind_executor(world.context, [&](auto error, Decision d) {
+                  CHECK_FALSE(error);
+                  note(d);
+                }));
+  boost::asio::co_spawn(
+      world.context,
+      [&]() -> boost::asio::awaitable<void> {
+        auto later = async_acquire(limiter, 1, 1h);
+        note(co_await std::move(later)(use_awaitable));
+      },
+      boost::asio::detached);
+  for (int i = 0; i < 3; ++i) {
+    world.context.poll();
+    world.clock.advance(1s);
+  }
+  world.context.run();
+  CHECK(granted == std::vector<Span>{1s, 2s});
+}
+
 }  // namespace sluice::test

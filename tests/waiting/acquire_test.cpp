@@ -213,4 +213,53 @@ TEST_CASE("a clock that is stepped by a day changes what is waited for, not how"
   wait_through(-24h);
 }
 
+TEST_CASE("a shared rate is waited for to the tick, by all clients in order, on every store",
+          "[waiting][shared_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter one(store, "api", "rate");
+    const SharedRateLimiter other(store, "api", "rate");
+    one.set_rate(RateType::overall, 2, 1s);
+    const VirtualClock::AutoAdvance moving(clock);
+    const Time start = clock.now();
+    for (int i = 0; i < 8; ++i) {
+      const Decision granted = (i % 2 == 0 ? one : other).acquire(1, 1h);
+      REQUIRE(granted);
+      CHECK(clock.now() == start + i / 2 * 1s);
+    }
+    CHECK_FALSE(one.acquire(2, 1s - 1us));  // refused at once
+    CHECK(clock.now() == start + 3s);
+    CHECK(one.acquire(2, 1s));
+    CHECK(clock.now() == start + 4s);
+    std::error_code error;
+    one.acquire(3, 1h, {}, error);
+    CHECK(error == Errc::cost_exceeds_capacity);
+    const SharedRateLimiter unset(store, "api", "other");
+    unset.acquire(1, 1h, {}, error);
+    CHECK(error == Errc::not_configured);
+  });
+}
+
+TEST_CASE("a wait for a shared rate that is stopped gives its permits back",
+          "[waiting][shared_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 1, 10s);
+    REQUIRE(limiter.try_acquire());
+    const Time start = clock.now();
+    std::stop_source stop;
+    std::error_code error;
+    {
+      const std::jthread waiting(
+          [&] { limiter.acquire(1, 1min, {.stop = stop.get_token()}, error); });
+      while (clock.alarms() == 0) std::this_thread::yield();  // it has its time
+      CHECK(limiter.waiting() == 1);
+      CHECK(limiter.peek().retry_after == 20s);
+      stop.request_stop();
+    }
+    CHECK(error == Errc::cancelled);
+    CHECK(limiter.peek().retry_after == 10s);
+    CHECK(clock.now() == start);
+  });
+}
+
 }  // namespace sluice::test

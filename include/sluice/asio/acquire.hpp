@@ -19,6 +19,7 @@
 
 #include "sluice/asio/timer.hpp"
 #include "sluice/gate.hpp"
+#include "sluice/shared_rate.hpp"
 #include "sluice/slot_lock.hpp"
 #include "sluice/waiting/waiter_for.hpp"
 
@@ -179,13 +180,24 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   std::optional<std::stop_callback<Cancel>> stop_;  // only touched as it begins and ends
 };
 
+/// What an operation that is yet to start keeps of its limiter, which must live until then.
+template <class L>
+struct Waited {
+  const L& limiter;
+};
+template <>
+struct Waited<SharedRateLimiter::Waited> {
+  SharedRateLimiter::Waited limiter;
+};
+
 template <class L, class CompletionToken>
 auto async_wait_for(const L& limiter, typename L::Waiting::Request request, Deadline deadline,
                     WaitOptions options, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, AcquireSignature<L>>(
-      [&limiter, deadline, options = std::move(options)](auto handler, auto asked) {
-        AsyncWaiter<decltype(handler), L>::begin(limiter, std::move(asked), deadline, options,
-                                                 std::move(handler));
+      [waited = Waited<L>{limiter}, deadline, options = std::move(options)](auto handler,
+                                                                            auto asked) {
+        AsyncWaiter<decltype(handler), L>::begin(waited.limiter, std::move(asked), deadline,
+                                                 options, std::move(handler));
       },
       token, std::move(request));
 }
@@ -242,6 +254,21 @@ template <class CompletionToken = boost::asio::deferred_t>
 auto async_acquire(const Gates& gates, std::span<const Scope> scopes, const Deadline& deadline,
                    CompletionToken&& token = {}) {
   return asio::async_acquire(gates, scopes, deadline, WaitOptions{},
+                             std::forward<CompletionToken>(token));
+}
+
+/// Permits of a shared rate; the grant is a Decision. The limiter must live until the completion.
+template <class CompletionToken = boost::asio::deferred_t>
+auto async_acquire(const SharedRateLimiter& limiter, Cost permits, const Deadline& deadline,
+                   const WaitOptions& options, CompletionToken&& token = {}) {
+  using Waited = SharedRateLimiter::Waited;
+  return detail::async_wait_for(Waited(limiter), Waited::Waiting::Request(permits), deadline,
+                                options, std::forward<CompletionToken>(token));
+}
+template <class CompletionToken = boost::asio::deferred_t>
+auto async_acquire(const SharedRateLimiter& limiter, Cost permits, const Deadline& deadline,
+                   CompletionToken&& token = {}) {
+  return asio::async_acquire(limiter, permits, deadline, WaitOptions{},
                              std::forward<CompletionToken>(token));
 }
 
