@@ -44,12 +44,15 @@ void add_shedder_cases(Rig& rig, Cases& cases) {
   cases.add_plan("fleet shedder take again", {fleet.take("critical", fleet.key(), mine)},
                  Verdict::allowed);
 
+  rig.ledger().set_bytes("fleet shedder, one lease", rig.memory_usage("{fleet}:fleet"));
+
   const UtilizationShedder shedder(rig.store(), "load");
   shedder.sample(Utilization::ratio(1, 2));
   const auto critical = shedder.tier("critical");
   cases.add_plan("utilization, ask", {shedder.take(shedder.whole(), critical)}, Verdict::allowed);
   cases.add_plan("utilization, sample",
                  {shedder.sampling(shedder.whole(), Utilization::ratio(1, 2))}, Verdict::allowed);
+  rig.ledger().set_bytes("utilization", rig.memory_usage("{load}:utilization"));
 }
 
 }  // namespace
@@ -67,7 +70,13 @@ std::vector<Claim> register_algorithm_cases(Rig& rig) {
           {us, "shared rate allow", "one window, hash and set, allow"},
           {us, "fleet shedder take again", "lease cycle"},
           {us, "utilization, ask", "EVALSHA of GET and TIME"},
-          {us, "utilization, sample", "EVALSHA of GET and TIME"}};
+          {us, "utilization, sample", "EVALSHA of GET and TIME"},
+          {Figure::bytes, "slot lock", "two-key bucket"},
+          {Figure::bytes, "gate", "two-key bucket"},
+          {Figure::bytes, "fixed window", "two-key bucket"},
+          {Figure::bytes, "shared bucket", "two-key bucket"},
+          {Figure::bytes, "utilization", "two-key bucket"},
+          {Figure::bytes, "fleet shedder, one lease", "two-key bucket"}};
 }
 
 }  // namespace sluice::bench
