@@ -1,12 +1,16 @@
 // Lines across processes: several limiters of one name on one store are as many processes. All in
-// virtual time, on one thread.
-#include <deque>
+// virtual time.
+#include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
 #include "tests/waiting/probe.hpp"
 
 namespace sluice::test {
@@ -321,6 +325,67 @@ TEST_CASE("waiters that come, go, and die at random are each over once, and the 
     }
     for (const auto& probe : all) REQUIRE(probe->times_over() == 1);
   }
+}
+
+TEST_CASE("on every store, processes are served in the order in which their callers came",
+          "[waiting][processes]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    std::vector<std::unique_ptr<FixedWindow>> limits;
+    for (int i = 0; i < 3; ++i) {
+      limits.push_back(std::make_unique<FixedWindow>(store, "x", 1, Calendar::every(1min)));
+      limits.back()->set_line(shared_line(i + 1));
+    }
+    REQUIRE(limits[0]->try_acquire("a"));
+    std::mutex mutex;
+    std::vector<int> order;
+    std::vector<std::jthread> callers;
+    constexpr int count = 9;
+    for (int i = 0; i < count; ++i) {
+      const auto process = static_cast<std::size_t>(i * 2 % 3);
+      const std::size_t before = limits[process]->waiting("a");
+      callers.emplace_back([&, i, process] {
+        const Decision granted = limits[process]->acquire("a", 1, Deadline::never());
+        const std::lock_guard lock(mutex);
+        if (granted) order.push_back(i);
+      });
+      while (limits[process]->waiting("a") == before) std::this_thread::yield();
+      clock.advance(1ms);
+    }
+    const auto served = [&] {
+      const std::lock_guard lock(mutex);
+      return order.size();
+    };
+    while (served() < count) {
+      clock.advance(100ms);
+      std::this_thread::yield();
+    }
+    CHECK(order == numbers(0, count - 1));
+  });
+}
+
+TEST_CASE("on every store, a lease wakes or is found by the first in line of any process",
+          "[waiting][processes][leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter here(store, "x", 1, {.ttl = 10min});
+    const ConcurrencyLimiter there(store, "x", 1, {.ttl = 10min});
+    here.set_line(shared_line(1));
+    there.set_line(shared_line(2));
+    Lease held = here.try_acquire("a");
+    std::atomic<bool> over{false};
+    std::jthread waiting([&] {
+      const Lease lease = there.acquire("a", 1, Deadline::never());
+      CHECK(lease);
+      over = true;
+    });
+    while (clock.alarms() == 0) std::this_thread::yield();
+    const Time released = clock.now();
+    REQUIRE(held.release());
+    while (!over) {
+      clock.advance(10ms);
+      std::this_thread::yield();
+    }
+    CHECK(clock.now() >= released);
+  });
 }
 
 }  // namespace sluice::test
