@@ -41,9 +41,12 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
 }
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  std::array<Word, 1> was_live{};
-  decide(store(), give_back(key, id), error, {}, was_live);
-  return !error && was_live[0] == 1;
+  const detail::Return given(give_back(key, id), lines());
+  std::array<Word, 1 + WaitLineRule::details> told{};
+  decide(store(), given.steps(), error, {}, {told.data(), given.details()});
+  if (error) return false;
+  given.wake(store(), told);
+  return told[0] == 1;
 }
 
 void ConcurrencyLimiter::reset(const Key& key) const { decide(store(), desk_.reset(key, limit_)); }

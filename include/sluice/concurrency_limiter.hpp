@@ -77,7 +77,8 @@ class ConcurrencyLimiter : public Waitable {
 
   /// Waits until `weight` places are free, or until the deadline; blocks this thread meanwhile. A
   /// lease that is given back in this process goes to the first in line at once; of those that
-  /// others give back it hears within LineOptions::recheck. See KeyedLimiter::acquire().
+  /// others give back it hears within LineOptions::recheck, or at once where all processes stand in
+  /// one line (LineOptions::across_processes). See KeyedLimiter::acquire().
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline,
                 const WaitOptions& options = {}) const {
     return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);

@@ -94,8 +94,9 @@ class KeyedLimiter : public Waitable {
 
   /// Waits until `cost` of `key` is granted, or until the deadline; blocks this thread meanwhile. A
   /// wait that cannot succeed by the deadline is refused at once; retry_after then tells when it
-  /// could have. First come, first served among the callers in this process; who waits asks the
-  /// store once, or twice where the limiter cannot reserve. See docs/waiting.md.
+  /// could have. First come, first served among the callers in this process, or in all processes
+  /// (LineOptions::across_processes); who waits asks the store once, or twice where the limiter
+  /// cannot reserve. See docs/waiting.md.
   /// Throws std::system_error: Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters,
   /// Errc::invalid_argument for a priority out of range, Errc::would_deadlock on a thread or store
   /// that must not block, and as try_acquire().

@@ -257,10 +257,10 @@ void Waiter::returned(void* self, const Outcome&) noexcept {
 void Waiter::run(const Turn& turn) noexcept {
   const std::shared_ptr<Waiter> alive = shared_from_this();
   if (turn.give_back) give_back(Completion(&Waiter::returned, this));
+  if (turn.leave) terms_.place->leave();  // first: who has finished may destroy the store
   if (turn.timer) timer_changed();
   if (turn.finish) finished(turn.error);
   terms_.lines->pump(terms_.key);
-  if (turn.leave) terms_.place->leave();
   if (turn.wake != 0) terms_.place->wake(turn.wake);
 }
 

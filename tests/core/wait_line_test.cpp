@@ -115,6 +115,13 @@ TEST_CASE("a life left over from before the clock was set back is none", "[core]
                                     {0us, turn(2, 1s), not_yet(10min, 10min), {1, 1}}});
 }
 
+TEST_CASE("a clock that swings leaves a process one place", "[core][wait_line]") {
+  check_moments(LongKernel(start), {{0s, enter(1, 0s, 10min), fine(10min), {0, 0}},
+                                    {-1h, enter(1, -1h), fine(3s), {0, 0}},
+                                    {0s, enter(1, 0s), fine(3s), {0, 0}},
+                                    {0s, peek, fine(3s), {1, 1}}});
+}
+
 TEST_CASE("places are used again, and the state grows with those that live at once",
           "[core][wait_line]") {
   LongKernel kernel(start);

@@ -156,6 +156,17 @@ TEST_CASE("a lease that a process without waiters gives back wakes the right one
   }
 }
 
+TEST_CASE("a lease that is given back by its id wakes who waits in another process",
+          "[waiting][processes][leases]") {
+  Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10min});
+  const LeaseId id{1, 2};
+  Lease lease = p.limiter(0).try_acquire("a", 1, id);
+  p.wait(1, 1);
+  p.time.advance(123ms);
+  CHECK(p.limiter(0).release("a", id));
+  CHECK(p.grants == Grants{{1, 123ms}});
+}
+
 TEST_CASE("a lease that expires goes to the first in line when it does, in whichever process",
           "[waiting][processes][leases]") {
   Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10s});
@@ -371,10 +382,11 @@ TEST_CASE("on every store, a lease wakes or is found by the first in line of any
     here.set_line(shared_line(1));
     there.set_line(shared_line(2));
     Lease held = here.try_acquire("a");
+    std::atomic<bool> granted{false};
     std::atomic<bool> over{false};
     std::jthread waiting([&] {
       const Lease lease = there.acquire("a", 1, Deadline::never());
-      CHECK(lease);
+      granted = bool(lease);
       over = true;
     });
     while (clock.alarms() == 0) std::this_thread::yield();
@@ -384,6 +396,7 @@ TEST_CASE("on every store, a lease wakes or is found by the first in line of any
       clock.advance(10ms);
       std::this_thread::yield();
     }
+    CHECK(granted);
     CHECK(clock.now() >= released);
   });
 }
