@@ -71,7 +71,10 @@ void Lines::freed(std::string_view key) noexcept try {
     Waiter& first = **found->second.queue.begin();
     found->second.freed = true;
     if (first.terms_.place) first.terms_.place->woken = true;
-    if (first.stage_ == Waiter::Stage::resting) first.stage_ = Waiter::Stage::queued;
+    if (first.stage_ == Waiter::Stage::resting) {
+      first.stage_ = Waiter::Stage::queued;
+      first.goes_on_ = true;
+    }
   }
   pump(name);
 } catch (const std::bad_alloc&) {

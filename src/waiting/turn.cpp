@@ -28,6 +28,12 @@ Outcome Waiter::without_turn(const Outcome& outcome) noexcept {
   return own;
 }
 
+/// Its next step follows at once: it is not to wait for a time, or a clock that moves by itself
+/// whenever all wait would move.
+bool Waiter::is_about_to_ask() const noexcept {
+  return goes_on_ && line_->queue.begin()->get() == this;
+}
+
 /// May it ask while others of this process do? Only if no other process waits: it might be refused
 /// for each that is granted.
 bool Waiter::may_join() const noexcept {
@@ -170,6 +176,7 @@ Waiter::Turn Waiter::refuse_in_place(Span hint, Time now) noexcept {
   }
   stage_ = Stage::queued;  // asks again when it is the first, and its time has come
   if (line_->queue.begin()->get() != this) return {.timer = true};
+  goes_on_ = true;
   ask_at_ = now + (terms_.freed_early ? std::min(hint, recheck) : hint);
   place.rest_until = Time::min();
   if (!place.behind) return {};
@@ -212,6 +219,7 @@ void Waiter::entered(void* self, const Outcome& outcome) noexcept {
       turn = waiter.end(Errc::cancelled, turn.wake);
     } else {
       waiter.stage_ = Stage::queued;
+      waiter.goes_on_ = true;
     }
   }
   waiter.run(turn);

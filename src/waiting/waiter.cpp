@@ -8,6 +8,7 @@ namespace sluice::detail {
 
 void Waiter::start() noexcept {
   std::shared_ptr<Waiter> dropped;
+  std::shared_ptr<Waiter> passed;  // it may have been the first
   Turn turn;
   Turn dropped_turn;
   try {
@@ -23,7 +24,8 @@ void Waiter::start() noexcept {
     if (dropped.get() == this) {
       turn = end(Errc::too_many_waiters);
     } else {
-      line_->queue.insert(shared_from_this());
+      const auto place = line_->queue.insert(shared_from_this()).first;
+      if (std::next(place) != line_->queue.end()) passed = *std::next(place);
       stage_ = Stage::queued;
       turn.timer = true;
       if (dropped) {
@@ -39,6 +41,7 @@ void Waiter::start() noexcept {
     turn = end(std::make_error_code(std::errc::not_enough_memory));
   }
   if (dropped && dropped.get() != this) dropped->run(dropped_turn);
+  if (passed) passed->timer_changed();
   run(turn);
 }
 
@@ -73,6 +76,7 @@ void Waiter::on_time() noexcept {
       turn = end({});
     } else if (stage_ == Stage::resting && now >= until_) {
       stage_ = Stage::queued;
+      goes_on_ = true;
       until_ = Time::max();
     } else if (stage_ == Stage::queued && now >= terms_.deadline) {
       turn = end_refused(rest_before());
@@ -99,7 +103,7 @@ Time Waiter::timer() const {
   const std::lock_guard lock(terms_.lines->mutex_);
   switch (stage_) {
     case Stage::queued:
-      return terms_.deadline;
+      return is_about_to_ask() ? Time::max() : terms_.deadline;
     case Stage::resting:
     case Stage::reserved:
       return until_;
@@ -110,6 +114,7 @@ Time Waiter::timer() const {
 
 bool Waiter::is_under_way() const {
   const std::lock_guard lock(terms_.lines->mutex_);
+  if (stage_ == Stage::queued) return is_about_to_ask();
   return stage_ == Stage::asking || stage_ == Stage::entering || stage_ == Stage::returning;
 }
 
@@ -122,6 +127,7 @@ void Waiter::send() noexcept {
     const std::lock_guard lock(terms_.lines->mutex_);
     const Time now = terms_.clock.now();
     if (terms_.place) next = choose(now, step, listen);
+    goes_on_ = false;
     if (next == Next::nothing) {
       rest(now);
     } else {

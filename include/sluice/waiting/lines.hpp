@@ -161,6 +161,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
 
   // turn.cpp: in a line across processes
   [[nodiscard]] static Outcome without_turn(const Outcome& outcome) noexcept;
+  [[nodiscard]] bool is_about_to_ask() const noexcept;
   [[nodiscard]] bool may_join() const noexcept;
   [[nodiscard]] Next choose(Time now, std::optional<Step>& step, bool& listen) noexcept;
   [[nodiscard]] Step ask_for_turn() noexcept;
@@ -197,6 +198,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   Time sent_{};               // the request under way
 
   // In a line across processes.
+  bool goes_on_ = false;       // it was answered, and pump() has it go on
   Time ask_at_ = Time::min();  // not before, as the limiter said
   Span life_{0};               // that the request under way gives the place
   Word next_rank_ = 0;         // of whom it leaves the place to
