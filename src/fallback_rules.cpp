@@ -12,6 +12,7 @@
 #include "sluice/algorithms/slot_lock.hpp"
 #include "sluice/algorithms/token_bucket_spend.hpp"
 #include "sluice/algorithms/utilization.hpp"
+#include "sluice/algorithms/wait_line.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -53,6 +54,10 @@ const std::array rules{
     Rule{&utilization_shed, Substitute::fresh},
     Rule{&utilization_peek, Substitute::fresh},
     Rule{&utilization_sample, Substitute::here},
+    Rule{&wait_line_enter, Substitute::waved},
+    Rule{&wait_line_turn, Substitute::waved},
+    Rule{&wait_line_leave, Substitute::waved},
+    Rule{&wait_line_peek, Substitute::waved},
 };
 
 Rule rule_of(const Operation& operation) noexcept {

@@ -55,10 +55,14 @@ Result result_of(const std::error_code& error, const Plan& plan) noexcept {
   }
 }
 
-/// Returning or renewing one lease: the id tells whether it was granted here.
+/// Returning or renewing one lease: the id tells whether it was granted here. What is waved beside
+/// it, the question who waits for it, changes nothing.
 bool is_of_lease(const Plan& plan) noexcept {
-  return plan.steps().size() == 1 &&
-         detail::substitute_of(*plan.steps()[0].operation) == Substitute::lease;
+  const auto steps = plan.steps();
+  return detail::substitute_of(*steps[0].operation) == Substitute::lease &&
+         std::ranges::all_of(steps.subspan(1), [](const Step& step) {
+           return detail::substitute_of(*step.operation) == Substitute::waved;
+         });
 }
 
 /// The answer to it says that the lease is there.
@@ -105,7 +109,9 @@ class FallbackStore::PrimaryCall final : public detail::PassedCall {
   void answered(const Outcome& outcome) noexcept override {
     const Plan plan = plan_.view();
     const Result result = result_of(outcome.error, plan);
-    store_.probe_.end(leave_, result);
+    const bool own_fault = store_.is_impatient(plan) &&
+                           (outcome.error == Errc::timed_out || outcome.error == Errc::unknown);
+    store_.probe_.end(leave_, own_fault ? Result::unclear : result);
     if (result == Result::failure) {
       ++store_.counts_.failures;
       return store_.decide_without(plan, outcome.error, store_.breaker_.first_pause(),
@@ -135,7 +141,8 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
 
   /// What is answered if the local store does not know the lease.
   void unless_held(const Outcome& first) {
-    first_.emplace(First{first.error, first.decision, {}, first.details.size()});
+    first_.emplace(First{first.error, first.decision, {}, {}, first.details.size()});
+    std::ranges::copy(first.steps, first_->each.begin());
     std::ranges::copy(first.details, first_->details.begin());
   }
 
@@ -175,7 +182,8 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
   struct First {
     std::error_code error;
     Decision decision;
-    std::array<Word, max_details> details;
+    std::array<Decision, Plan::max_steps> each;
+    std::array<Word, max_plan_details> details;
     std::size_t detail_count;
   };
 
@@ -183,7 +191,7 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
     if (first_->error) return store_.fail(done, first_->error, 0);
     done({{},
           first_->decision,
-          {&first_->decision, 1},
+          {first_->each.data(), count_},
           {first_->details.data(), first_->detail_count}});
   }
 
@@ -217,7 +225,12 @@ void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
     return done.fail(fault.error, fault.step);
   }
   const CircuitBreaker::Leave leave = breaker_.ask();
-  if (!leave) return decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
+  if (!leave) {
+    // What a primary would have said without looking.
+    if (plan.timeout() < Span{0}) return done.fail(Errc::timed_out);
+    if (plan.stop().stop_requested()) return done.fail(Errc::cancelled);
+    return decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
+  }
   probe_.begin(leave);
   ++counts_.primary;
   std::unique_ptr<detail::PassedCall> call;
@@ -246,7 +259,7 @@ void FallbackStore::decide_without(const Plan& plan, std::error_code error, Span
   const auto steps = plan.steps();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Substitute substitute = detail::substitute_of(*steps[i].operation);
-    if (!may_answer(policy_.kind(), substitute, steps.size() == 1)) return fail(done, error, i);
+    if (!may_answer(policy_.kind(), substitute, is_of_lease(plan))) return fail(done, error, i);
   }
   if (policy_.kind() == FailurePolicy::Kind::local) {
     return decide_locally(plan, error, hint, done);

@@ -141,12 +141,13 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message) {
   Sent front = take_front();
   // A script that may not be loaded is sent as a text by the calls that need it.
   if (front.loads != nullptr) return Heard::ok;
+  const Errc code = error_of(message);
   if (front.publishes) {
+    if (code == Errc::busy) return Heard::ok;  // passes: this wake-up is lost, and no other
     muted_ = true;
     notices_.clear();
     return Heard::ok;
   }
-  const Errc code = error_of(message);
   if (!front.call) {
     ++counters_.late_replies;
   } else if (code == Errc::no_script) {

@@ -62,8 +62,8 @@ class Cursor {
 
 Push read(Cursor& cursor, bool is_error) noexcept {
   if (is_error) {
-    cursor.line();
-    return {Push::Kind::error};
+    const std::string_view line = cursor.line();
+    return {Push::Kind::error, line.substr(line.empty() ? 0 : 1)};
   }
   const std::size_t elements = cursor.number('*', 3);
   const std::string_view kind = cursor.bulk();

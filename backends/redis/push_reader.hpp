@@ -13,7 +13,7 @@ struct Push {
     none,     // not complete yet
     message,  // somebody published
     notice,   // subscribed, unsubscribed
-    error,    // -NOPERM ...
+    error,    // -NOPERM ...: `channel` is its text
     broken    // no push that could be ours
   };
   Kind kind = Kind::none;

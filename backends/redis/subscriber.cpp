@@ -162,7 +162,7 @@ bool Subscriber::hear_all() {
         confirmed_.fetch_add(1);
         break;
       case Push::Kind::error:
-        denied_ = true;
+        denied_ = error_of(push.channel) == Errc::no_permission;
         return false;
       case Push::Kind::broken:
         return false;
@@ -182,6 +182,8 @@ void Subscriber::send(const std::vector<WatchedChannels::Change>& changes) {
   for (const auto& [channel, watched] : changes) {
     append_command(waiting_, {watched ? "SUBSCRIBE" : "UNSUBSCRIBE", channel});
   }
+  // A server that does not read: all channels are named anew on the next connection.
+  if (waiting_.size() > most_waiting) return link_.close();
   flush();
 }
 

@@ -66,6 +66,8 @@ class Subscriber {
   static constexpr Span linger = std::chrono::seconds{1};
   /// Who may not subscribe asks again after this: rights may be given while a program runs.
   static constexpr Span denied_pause = std::chrono::seconds{30};
+  /// Bytes of commands that wait for a server that does not read.
+  static constexpr std::size_t most_waiting = 1 << 20;
 
  private:
   boost::asio::awaitable<void> listen();

@@ -91,8 +91,9 @@ struct FallbackStats {
 /// breaker outlive it; it is not destroyed by what it answers.
 class FallbackStore final : public Store {
  public:
-  /// `within`: how long the primary may take for a call that does not say Plan::within(). Throws
-  /// std::invalid_argument if it is not at least 1 us.
+  /// `within`: how long the primary may take for a call that does not say Plan::within(). A call
+  /// that allows less and gets no answer is answered by the policy, but tells the breaker nothing.
+  /// Throws std::invalid_argument if it is not at least 1 us.
   FallbackStore(Store& primary, CircuitBreaker& breaker, const FailurePolicy& policy,
                 Span within = std::chrono::milliseconds{100});
   /// Calls under way end in Errc::unknown.
@@ -156,6 +157,11 @@ class FallbackStore final : public Store {
                  Completion& done) noexcept;
   void deliver(Completion& done, const Outcome& outcome) noexcept;
   void fail(Completion& done, std::error_code error, std::size_t step) noexcept;
+
+  /// It allows so little that no answer in time says nothing about the primary.
+  [[nodiscard]] bool is_impatient(const Plan& plan) const noexcept {
+    return plan.timeout() != Span{0} && plan.timeout() < within_;
+  }
 
   Store& primary_;
   CircuitBreaker& breaker_;

@@ -23,9 +23,10 @@ void Lines::set(const LineOptions& options) {
           std::to_string(options.aging.count()) + " us");
   require(options.horizon >= Span{0}, "LineOptions::horizon must be 0 us or more",
           std::to_string(options.horizon.count()) + " us");
-  require(options.recheck >= std::chrono::milliseconds{1},
-          "LineOptions::recheck must be 1000 us or more",
-          std::to_string(options.recheck.count()) + " us");
+  require(
+      options.recheck >= std::chrono::milliseconds{1} && options.recheck <= std::chrono::hours{24},
+      "LineOptions::recheck must be 1000 us to 86400000000 us",
+      std::to_string(options.recheck.count()) + " us");
   require(options.place_ttl >= std::chrono::milliseconds{10} &&
               options.place_ttl <= std::chrono::minutes{1},
           "LineOptions::place_ttl must be 10000 us to 60000000 us",
@@ -69,7 +70,7 @@ void Lines::freed(std::string_view key) noexcept try {
     const auto found = lines_.find(name);
     if (found == lines_.end() || found->second.queue.empty()) return;
     Waiter& first = **found->second.queue.begin();
-    found->second.freed = true;
+    ++found->second.freed;
     if (first.terms_.place) first.terms_.place->woken = true;
     if (first.stage_ == Waiter::Stage::resting) {
       first.stage_ = Waiter::Stage::queued;

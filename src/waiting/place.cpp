@@ -29,8 +29,8 @@ void wake_client(Store& store, std::string_view tag, std::string_view line_name,
   return;  // any wake-up may be lost
 }
 
-void Place::leave() noexcept try {
-  const Step step{&wait_line_leave, key(), {word_limit, client_, since}};
+void Place::leave(Word arrival) noexcept try {
+  const Step step{&wait_line_leave, key(), {word_limit, client_, arrival}};
   decide_then(store_, step, [place = shared_from_this()](const Outcome& outcome) noexcept {
     if (!outcome.error && outcome.details[1] != 0) place->wake(outcome.details[1]);
   });

@@ -137,7 +137,7 @@ void Waiter::learn_clock(Time at) noexcept {
 void Waiter::learn(const Outcome& outcome) noexcept {
   Place& place = *terms_.place;
   const Decision& turn = outcome.steps[1];
-  learn_clock(turn.at);
+  if (!is_degraded(outcome.decision.source)) learn_clock(turn.at);
   place.first = told_of_turn(outcome)[1];
   open_ = outcome.steps[0].allowed;
   clear_in_ = turn.allowed ? Span{0} : turn.retry_after;
@@ -179,6 +179,11 @@ Waiter::Turn Waiter::refuse_in_place(Span hint, Time now) noexcept {
   goes_on_ = true;
   ask_at_ = now + (terms_.freed_early ? std::min(hint, recheck) : hint);
   place.rest_until = Time::min();
+  if (terms_.freed_early && line_->freed != freed_) {  // perhaps just after it was refused
+    ask_at_ = now;
+    place.woken = true;
+    return {.timer = true};
+  }
   if (!place.behind) return {};
   if (place.poll == Span{0}) place.poll = first_poll();
   place.rest_until = std::max(ask_at_, std::min(ask_at_ + place.poll, now + clear_in_));
@@ -205,7 +210,7 @@ void Waiter::entered(void* self, const Outcome& outcome) noexcept {
     if (!outcome.error) {
       const bool was_behind = place.behind;
       const auto told = told_of_turn(outcome);
-      waiter.learn_clock(outcome.decision.at);
+      if (!is_degraded(outcome.decision.source)) waiter.learn_clock(outcome.decision.at);
       place.first = told[1];
       place.behind = told[0] > 0;
       if (!place.behind) {
@@ -220,6 +225,7 @@ void Waiter::entered(void* self, const Outcome& outcome) noexcept {
     } else {
       waiter.stage_ = Stage::queued;
       waiter.goes_on_ = true;
+      turn.timer = true;  // it may not be the first any more
     }
   }
   waiter.run(turn);

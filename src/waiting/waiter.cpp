@@ -51,7 +51,7 @@ std::shared_ptr<Waiter> Waiter::victim() noexcept {
   std::shared_ptr<Waiter> oldest;
   for (const Lines::Set* const set : {&line_->queue, &line_->reserved}) {
     for (const std::shared_ptr<Waiter>& waiter : *set) {
-      if (waiter->stage_ == Stage::asking) continue;
+      if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
       if (!oldest || waiter->arrival_ < oldest->arrival_) oldest = waiter;
     }
   }
@@ -135,7 +135,7 @@ void Waiter::send() noexcept {
       max_wait = std::min({left, terms_.reach, terms_.lines->options_.horizon});
       asked_for_ = max_wait;
       sent_ = now;
-      line_->freed = false;
+      freed_ = line_->freed;
       self_ = shared_from_this();
     }
   }
@@ -204,7 +204,8 @@ Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
     stage_ = Stage::queued;  // asks again when it is the first
     return {.timer = true};
   }
-  if (terms_.freed_early && line_->freed) {  // perhaps just after the store has refused it
+  if (terms_.freed_early &&
+      line_->freed != freed_) {  // perhaps just after the store has refused it
     stage_ = Stage::queued;
     return {.timer = true};
   }
@@ -218,7 +219,7 @@ Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
 
 /// It is over: the caller runs finished().
 Waiter::Turn Waiter::end(std::error_code error, Word wake) noexcept {
-  const bool last = leave();
+  const Word last = leave();
   stage_ = Stage::done;
   return {.finish = true, .leave = last, .wake = wake, .error = error};
 }
@@ -231,21 +232,21 @@ Waiter::Turn Waiter::end_refused(Span wait) noexcept {
 }
 
 Waiter::Turn Waiter::take_back(Word wake) noexcept {
-  const bool last = leave();
+  const Word last = leave();
   stage_ = Stage::returning;
   self_ = shared_from_this();
   return {.give_back = true, .leave = last, .wake = wake};
 }
 
-/// True if the place in the line across processes is nobody's now.
-bool Waiter::leave() noexcept {
-  if (line_ == nullptr) return false;
+/// Since when the place in the line across processes is held that is nobody's now; else 0.
+Word Waiter::leave() noexcept {
+  if (line_ == nullptr) return 0;
   const auto self = shared_from_this();
   line_->queue.erase(self);
   line_->reserved.erase(self);
   const bool last = terms_.place && line_->queue.empty();
   line_ = nullptr;
-  return last && std::exchange(terms_.place->entered, false);
+  return last && std::exchange(terms_.place->entered, false) ? terms_.place->since : 0;
 }
 
 void Waiter::returned(void* self, const Outcome&) noexcept {
@@ -263,10 +264,11 @@ void Waiter::returned(void* self, const Outcome&) noexcept {
 void Waiter::run(const Turn& turn) noexcept {
   const std::shared_ptr<Waiter> alive = shared_from_this();
   if (turn.give_back) give_back(Completion(&Waiter::returned, this));
-  if (turn.leave) terms_.place->leave();  // first: who has finished may destroy the store
-  if (turn.timer) timer_changed();
+  // First: who has finished may destroy the store.
+  if (turn.leave != 0) terms_.place->leave(turn.leave);
   if (turn.finish) finished(turn.error);
   terms_.lines->pump(terms_.key);
+  if (turn.timer) timer_changed();
   if (turn.wake != 0) terms_.place->wake(turn.wake);
 }
 

@@ -36,6 +36,10 @@ const std::map<std::string_view, char> answered{
     {"utilization.shed", 'a'},
     {"utilization.peek", 'a'},
     {"utilization.sample", 'l'},
+    {"wait_line.enter", 'b'},
+    {"wait_line.turn", 'b'},
+    {"wait_line.leave", 'b'},
+    {"wait_line.peek", 'b'},
 };
 
 struct Told {

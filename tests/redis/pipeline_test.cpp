@@ -398,3 +398,15 @@ TEST_CASE("wake-ups are bounded, and end with their connection", "[pipeline][wat
   world.pipeline.disconnect();
   CHECK(world.flush().empty());
 }
+
+TEST_CASE("a busy server costs one wake-up, not all", "[pipeline][watch]") {
+  World world;
+  world.pipeline.notify("x");
+  CHECK(world.flush().size() == 1);
+  CHECK(world.pipeline.hear_error("BUSY Redis is busy running a script.") == Heard::ok);
+  world.pipeline.notify("x");
+  CHECK(world.flush().size() == 1);
+  CHECK(world.pipeline.hear_error("NOPERM this user has no permissions") == Heard::ok);
+  world.pipeline.notify("x");
+  CHECK(world.flush().empty());
+}

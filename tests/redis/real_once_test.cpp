@@ -228,6 +228,16 @@ TEST_CASE("what is no receipt under an id's key is a typed error, and nothing is
     CHECK(error == code);
     CHECK(admin({"GET", receipt_key()}).text == bytes);
   }
+  // Past its time it is nobody's, also while the key is still there.
+  std::string old = receipt;
+  Word at = 0;
+  for (std::size_t i = 8; i > 0; --i) at = at << 8 | static_cast<unsigned char>(receipt[i]);
+  at -= id_kept_for.count();
+  for (std::size_t i = 1; i <= 8; ++i, at >>= 8) old[i] = static_cast<char>(at & 255);
+  admin({"SET", receipt_key(), old, "PX", "1000"});
+  const TokenBucket other(*store, "other", Quota::per_hour(1).burst(1));
+  CHECK(decide(*store, Plan(other.take("t")).once(id)).allowed);
+
   admin({"DEL", receipt_key()});
   admin({"LPUSH", receipt_key(), "x"});
   std::error_code error;

@@ -247,7 +247,7 @@ TEST_CASE("options out of range are refused with what is allowed", "[waiting][li
   CHECK_THROWS_WITH(bucket.set_line({.horizon = -1us}),
                     "LineOptions::horizon must be 0 us or more, got -1 us");
   CHECK_THROWS_WITH(bucket.set_line({.recheck = 999us}),
-                    "LineOptions::recheck must be 1000 us or more, got 999 us");
+                    "LineOptions::recheck must be 1000 us to 86400000000 us, got 999 us");
   CHECK(bucket.line().most == 100'000);
 }
 

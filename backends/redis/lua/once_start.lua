@@ -14,6 +14,8 @@ if receipt then
     status = -16 -- Errc::wrong_kind
   elseif #receipt < 17 then
     status = -17 -- Errc::corrupt_state
+  elseif struct.unpack('<i8', receipt, 2) + 600000000 <= now then -- id_kept_for
+    status = 0 -- means nothing any more
   elseif string.sub(receipt, 10, 17) ~= string.sub(ARGV[1], 11, 18) then
     status = -43 -- Errc::id_reused
   elseif #receipt < 17 + 8 * words then
@@ -31,13 +33,12 @@ if receipt then
       end
     end
   end
-  if status then
+  if status and status ~= 0 then
     return struct.pack('<c8i8', ARGV[1], now) ..
       string.rep(struct.pack('<i8i8i8i8', status, 0, 0, 0), steps) ..
       string.rep('\0', 8 * (words - 4 * steps))
   end
-  local at = struct.unpack('<i8', receipt, 2)
-  if at + 600000000 > now then -- id_kept_for
+  if not status then
     return struct.pack('<c8', ARGV[1]) .. string.sub(receipt, 2, 9) ..
       string.sub(receipt, 18, 17 + 8 * words)
   end

@@ -46,6 +46,7 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
     const auto slot = boost::asio::get_associated_cancellation_slot(handler);
     const auto self = std::allocate_shared<AsyncWaiter>(
         allocator, limiter, std::move(request), deadline, options.priority, std::move(handler));
+    if (!options.is_valid()) return self->finished(Errc::invalid_argument);
     if (slot.is_connected()) {
       auto mine = slot;
       mine.assign([weak = std::weak_ptr(self)](boost::asio::cancellation_type type) {
@@ -219,9 +220,10 @@ auto async_wait_for(const L& limiter, typename L::Waiting::Request request, Dead
 /// given back first; a request that the store has already is waited for.
 ///
 /// Lifetimes: the limiter must live until the operation has started, the store until the
-/// completion. The handler is posted to its associated executor, with its allocator, and work is
-/// tracked there. If its execution context is destroyed first, the handler is destroyed and the
-/// place in line is free.
+/// completion; with LineOptions::across_processes, a store in memory until the call that led to it
+/// has returned as well. The handler is posted to its associated executor, with its allocator, and
+/// work is tracked there. If its execution context is destroyed first, the handler is destroyed and
+/// the place in line is free.
 template <class L, class CompletionToken = boost::asio::deferred_t>
 auto async_acquire(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
                    CompletionToken&& token = {}) {

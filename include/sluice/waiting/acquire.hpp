@@ -56,7 +56,7 @@ typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request 
     error = Errc::would_deadlock;
     return {};
   }
-  if (options.priority < -1000 || options.priority > 1000) {
+  if (!options.is_valid()) {
     error = Errc::invalid_argument;
     return {};
   }

@@ -57,7 +57,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
     bool open = true;  // the last that was answered was granted: some may ask at once
     bool pumping = false;
     bool again = false;
-    bool freed = false;  // something came back since the last request was sent
+    std::uint64_t freed = 0;  // how often something came back
     std::weak_ptr<Place> place{};
   };
   using Map = std::unordered_map<std::string, Line>;
@@ -147,8 +147,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     bool timer = false;
     bool finish = false;
     bool give_back = false;
-    bool leave = false;  // the line across processes
-    Word wake = 0;       // whom to wake there
+    Word leave = 0;  // the line across processes: since when the place is held; 0: it is not left
+    Word wake = 0;   // whom to wake there
     std::error_code error{};
   };
   /// What the next request of the first in a line across processes is.
@@ -183,7 +183,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] Turn end_refused(Span wait) noexcept;
   [[nodiscard]] Turn take_back(Word wake = 0) noexcept;
   void run(const Turn& turn) noexcept;
-  bool leave() noexcept;
+  Word leave() noexcept;
   [[nodiscard]] std::shared_ptr<Waiter> victim() noexcept;
   [[nodiscard]] Span rest_before() const noexcept;
 
@@ -196,6 +196,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   Span asked_for_{0};         // max_wait of the request under way
   Time until_ = Time::max();  // resting or reserved
   Time sent_{};               // the request under way
+  std::uint64_t freed_ = 0;   // Line::freed when it was sent
 
   // In a line across processes.
   bool goes_on_ = false;       // it was answered, and pump() has it go on

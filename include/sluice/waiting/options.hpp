@@ -22,7 +22,7 @@ namespace sluice {
 class Deadline {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a span or an instant is a deadline
-  Deadline(Time at) noexcept : at_(at) {}
+  Deadline(Time at) noexcept : at_(std::max(at, Time{})) {}
   template <class Rep, class Period>
   requires std::convertible_to<std::chrono::duration<Rep, Period>, Span> Deadline(
       const std::chrono::duration<Rep, Period>& in)
@@ -49,6 +49,8 @@ struct WaitOptions {
   int priority = 0;
   /// A stop request ends the wait with Errc::cancelled; what was reserved is given back.
   std::stop_token stop{};
+
+  [[nodiscard]] bool is_valid() const noexcept { return priority >= -1000 && priority <= 1000; }
 };
 
 /// What happens to a waiter too many.
@@ -81,7 +83,7 @@ struct LineOptions {
   /// operations a grant instead of one. 0 or more; at most what the limiter can reserve.
   Span horizon = Span::max();
   /// The first in line asks again after this at the latest, for what others may have given back
-  /// without our hearing of it, in other processes above all. 1 ms or more.
+  /// without our hearing of it, in other processes above all. 1 ms to a day.
   Span recheck = std::chrono::seconds{1};
 };
 

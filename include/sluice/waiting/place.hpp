@@ -34,7 +34,7 @@ class Place : public std::enable_shared_from_this<Place> {
     return {&wait_line_enter, key(), {word_limit, client_, arrival, life.count()}};
   }
   /// Gives the place up that began at `arrival`, and wakes who is first then. Does not wait.
-  void leave() noexcept;
+  void leave(Word arrival) noexcept;
   void wake(Word client) const noexcept { wake_client(store_, tag_, name_, client); }
   /// From now on the first in `line` is woken when others wake this process. Once.
   void listen(const std::shared_ptr<Lines>& lines, const std::string& line) noexcept;

@@ -121,7 +121,7 @@ inline constexpr Mutant mutants[] = {
     {"an id's answer serves another plan", "once_start.lua",
      "string.sub(receipt, 10, 17) ~= string.sub(ARGV[1], 11, 18)", "false"},
     {"a refusal is remembered", "once_reply.lua", "if all then", "do"},
-    {"the id is forgotten at once", "once_start.lua", "at + 600000000 > now", "at >= now"},
+    {"the id is forgotten at once", "once_start.lua", "+ 600000000 <= now", "<= now"},
     {"the second answer is of its own time", "once_start.lua", "string.sub(receipt, 2, 9)",
      "struct.pack('<i8', now)"},
     {"a receipt without details", "once_reply.lua", "11, 18) .. verdicts .. told)",

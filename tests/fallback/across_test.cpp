@@ -1,0 +1,119 @@
+// Lines across processes while their store is away: the policies hold, and leases go back where
+// they came from. And whose deadlines tell the breaker something.
+#include "sluice/concurrency_limiter.hpp"
+#include "sluice/fixed_window.hpp"
+#include "sluice/token_bucket.hpp"
+#include "tests/fallback/rig.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+namespace {
+
+Word held(Store& store) { return 4 - ConcurrencyLimiter(store, "jobs", 4).peek("a").remaining; }
+
+constexpr LineOptions across{.across_processes = true, .client = 1};
+
+}  // namespace
+
+TEST_CASE("a line across processes is granted by an open door and by a local share",
+          "[fallback][waiting][processes]") {
+  for (const bool is_open : {true, false}) {
+    CAPTURE(is_open);
+    Rig rig = is_open ? Rig(FailurePolicy::open()) : Rig(2);
+    const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+    const FixedWindow window(rig.store, "calls", 4, Calendar::every(1min));
+    jobs.set_line(across);
+    window.set_line(across);
+    rig.trip();
+    std::error_code error;
+    const Lease lease = jobs.acquire("a", 1, 1s, {}, error);
+    CHECK_FALSE(error);
+    CHECK(lease);
+    CHECK(window.acquire("a", 1, 1s, {}, error).allowed);
+    CHECK_FALSE(error);
+  }
+}
+
+TEST_CASE("a line across processes waits at a closed door until the store is back",
+          "[fallback][waiting][processes]") {
+  Rig rig(FailurePolicy::closed());
+  const FixedWindow window(rig.store, "calls", 4, Calendar::every(1min));
+  window.set_line(across);
+  rig.trip();
+  bool granted = false;
+  std::error_code failed;
+  const auto wait = wait_for(window, FixedWindow::Waiting::request(window, "a", 1), 5min,
+                             [&](std::error_code error, const Decision& decision) {
+                               failed = error;
+                               granted = decision.allowed;
+                             });
+  const auto asked = rig.primary.counts().calls;
+  rig.clock.advance(30s);
+  CHECK_FALSE(granted);
+  CHECK(rig.primary.counts().calls - asked < 40);  // probes, and no storm
+  rig.primary.heal();
+  for (int i = 0; i < 60 && !granted; ++i) rig.clock.advance(1s);
+  CHECK(granted);
+  CHECK_FALSE(failed);
+}
+
+TEST_CASE("a lease of a line across processes is given back where it was granted",
+          "[fallback][waiting][processes]") {
+  for (const bool is_healed : {false, true}) {
+    CAPTURE(is_healed);
+    Rig rig(2);
+    const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+    jobs.set_line(across);
+    rig.trip();
+    Lease during = jobs.try_acquire("a");
+    REQUIRE(during);
+    CHECK(held(*rig.local) == 1);
+    if (is_healed) rig.heal();
+    std::error_code error;
+    if (is_healed) {
+      Lease again = jobs.try_acquire("a", error);  // the primary's
+      CHECK(held(*rig.whole) == 1);
+      CHECK(again.release(error));
+      CHECK(held(*rig.whole) == 0);
+    } else {
+      CHECK(during.release(error));
+      CHECK(held(*rig.local) == 0);
+    }
+    CHECK_FALSE(error);
+  }
+}
+
+TEST_CASE("what has no time left, or was cancelled, is not let in by any policy", "[fallback]") {
+  Rig rig(2);
+  rig.trip();
+  const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(10));
+  std::error_code error;
+  CHECK_FALSE(decide(rig.store, Plan(bucket.take("a")).within(0us), error).allowed);
+  CHECK(error == Errc::timed_out);
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK_FALSE(
+      decide(rig.store, Plan(bucket.take("a")).cancelled_by(stop.get_token()), error).allowed);
+  CHECK(error == Errc::cancelled);
+  CHECK(bucket.peek("a").remaining == 5);
+}
+
+TEST_CASE("callers in a hurry do not trip the breaker, and are answered by the policy",
+          "[fallback]") {
+  for (const Errc code : {Errc::timed_out, Errc::unknown}) {
+    Rig rig(FailurePolicy::open());
+    const TokenBucket bucket(rig.store, "b", Quota::per_second(1).burst(1));
+    rig.primary.fail_all(code == Errc::timed_out ? Fault::not_executed(code)
+                                                 : Fault::request_lost());
+    std::error_code error;
+    for (int i = 0; i < 9; ++i) {
+      const Decision hurried = decide(rig.store, Plan(bucket.take("a")).within(1us), error);
+      CHECK(hurried.source == Source::policy);
+    }
+    CHECK(rig.breaker.state() == State::closed);
+    for (int i = 0; i < 3; ++i) (void)decide(rig.store, Plan(bucket.take("a")).within(1s), error);
+    CHECK(rig.breaker.state() == State::open);
+  }
+}
+
+}  // namespace sluice::test

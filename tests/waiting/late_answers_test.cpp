@@ -1,0 +1,190 @@
+// What happens while a request is on its way: others join, places come back, lines overflow.
+// Threading: everything on the thread that moves the clock.
+#include <deque>
+
+#include "tests/catch.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Decides at once, and delivers when it is told to.
+class Holding final : public Store {
+ public:
+  void execute(const Plan& plan, Completion done) noexcept override {
+    if (!holds) return inner_->execute(plan, std::move(done));
+    auto call = std::make_unique<Call>();
+    call->done = std::move(done);
+    call->name = plan.steps()[0].operation->name;
+    inner_->execute(plan, Completion(&Call::keep, call.get()));
+    calls_.push_back(std::move(call));
+  }
+  Clock& clock() noexcept override { return time; }
+  void notify(const Key& key) noexcept override { inner_->notify(key); }
+  std::unique_ptr<Watch> watch(const Key& key, std::function<void()> seen) noexcept override {
+    return inner_->watch(key, std::move(seen));
+  }
+
+  [[nodiscard]] std::string_view first() const { return calls_.empty() ? "" : calls_[0]->name; }
+  void deliver() {
+    const auto call = std::move(calls_.front());
+    calls_.pop_front();
+    call->done({call->error, call->decision, call->steps, call->details});
+  }
+  void deliver_until(std::string_view name) {
+    while (first() != name) deliver();
+  }
+  void deliver_all() {
+    while (!calls_.empty()) deliver();
+  }
+
+  VirtualClock time;
+  bool holds = false;
+
+ private:
+  struct Call {
+    static void keep(void* self, const Outcome& outcome) noexcept {
+      Call& call = *static_cast<Call*>(self);
+      call.error = outcome.error;
+      call.decision = outcome.decision;
+      call.steps.assign(outcome.steps.begin(), outcome.steps.end());
+      call.details.assign(outcome.details.begin(), outcome.details.end());
+    }
+    Completion done{nullptr, nullptr};
+    std::string_view name;
+    std::error_code error;
+    Decision decision;
+    std::vector<Decision> steps;
+    std::vector<Word> details;
+  };
+
+  std::unique_ptr<Store> inner_ = make_virtual_store(time);
+  std::deque<std::unique_ptr<Call>> calls_;
+};
+
+/// How a wait ended.
+struct End {
+  bool over = false;
+  bool granted = false;
+  std::error_code error{};
+  Time at{};
+};
+
+template <class L>
+auto wait(const L& limiter, Holding& store, End& end, const Deadline& deadline, int priority = 0,
+          std::vector<Lease>* leases = nullptr) {
+  return wait_for(
+      limiter, L::Waiting::request(limiter, "a", 1), deadline,
+      [&, leases](std::error_code error, auto grant) {
+        end = {true, !error && grant, error, store.time.now()};
+        if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
+          if (leases != nullptr) leases->push_back(std::move(grant));
+        }
+      },
+      priority);
+}
+
+constexpr LineOptions across{.across_processes = true, .client = 1};
+
+}  // namespace
+
+TEST_CASE("a line that overflows while its first takes a place turns the newcomer away",
+          "[waiting][processes]") {
+  Holding store;
+  const FixedWindow window(store, "x", 1, Calendar::every(1min));
+  LineOptions line = across;
+  line.most = 1;
+  line.overflow = Overflow::drop_oldest;
+  window.set_line(line);
+  CHECK(window.try_acquire("a"));
+  store.holds = true;
+  End first;
+  End second;
+  const auto one = wait(window, store, first, Deadline::never());
+  store.deliver_until("wait_line.enter");
+  const auto two = wait(window, store, second, Deadline::never());
+  CHECK(second.error == Errc::too_many_waiters);
+  store.deliver_all();
+  store.holds = false;
+  store.time.advance(1min);
+  CHECK(first.granted);
+}
+
+TEST_CASE("a deadline holds for who was overtaken while it took a place",
+          "[waiting][processes][L3]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  jobs.set_line(across);
+  const Lease held = jobs.try_acquire("a");
+  const Time start = store.time.now();
+  store.holds = true;
+  End first;
+  End second;
+  const auto one = wait(jobs, store, first, 2s);
+  store.deliver_until("wait_line.enter");
+  const auto two = wait(jobs, store, second, Deadline::never(), 5);
+  store.deliver_all();
+  store.holds = false;
+  for (int i = 0; i < 10; ++i) store.time.advance(1s);
+  CHECK(first.over);
+  CHECK_FALSE(first.granted);
+  CHECK(first.at == start + 2s);
+  jobs.cancel_waits();
+  CHECK(second.error == Errc::cancelled);
+}
+
+TEST_CASE("what comes back while a refusal is on its way is not missed, whoever asks meanwhile",
+          "[waiting][processes][leases]") {
+  for (const bool is_across : {false, true}) {
+    CAPTURE(is_across);
+    Holding store;
+    const ConcurrencyLimiter jobs(store, "x", 2, {.ttl = 10min});
+    LineOptions line = is_across ? across : LineOptions{};
+    line.recheck = 1h;
+    jobs.set_line(line);
+    Lease a = jobs.try_acquire("a");
+    Lease b = jobs.try_acquire("a");
+    std::vector<Lease> leases;
+    const Time start = store.time.now();
+    store.holds = true;
+    End first;
+    End second;
+    const auto one = wait(jobs, store, first, Deadline::never(), 0, &leases);
+    store.holds = false;
+    a.release();
+    b.release();
+    store.holds = true;
+    const auto two = wait(jobs, store, second, Deadline::never(), 0, &leases);
+    store.deliver_all();
+    store.holds = false;
+    for (int i = 0; i < 5; ++i) store.time.advance(1s);
+    CHECK(first.granted);
+    CHECK(second.granted);
+    CHECK(first.at == start);
+    leases.clear();
+  }
+}
+
+TEST_CASE("a deadline at the beginning of time has passed", "[waiting]") {
+  Holding store;
+  const TokenBucket bucket(store, "x", Quota::per_hour(1).burst(1));
+  End end;
+  const auto granted = wait(bucket, store, end, Deadline(Time::min()));
+  CHECK(end.granted);  // what needs no waiting
+  const auto refused = wait(bucket, store, end, Deadline(Time::min()));
+  CHECK(end.over);
+  CHECK_FALSE(end.granted);
+}
+
+TEST_CASE("the longest time between two looks is a day", "[waiting]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1);
+  CHECK_THROWS_WITH(jobs.set_line({.recheck = Span::max()}),
+                    sluice::test::contains_text("LineOptions::recheck must be 1000 us to"));
+  CHECK_NOTHROW(jobs.set_line({.recheck = 24h}));
+}
+
+}  // namespace sluice::test
