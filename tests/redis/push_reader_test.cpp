@@ -49,7 +49,7 @@ TEST_CASE("pushes mean the same however their stream is split", "[push]") {
                        {Kind::message, "{a}:x"},
                        {Kind::message, ""},
                        {Kind::notice, "{a}:x"},
-                       {Kind::error, ""}};
+                       {Kind::error, "NOPERM no"}};
   std::size_t wrong = 0;
   for (std::size_t first = 0; first <= text.size(); ++first) {
     for (std::size_t second = first; second <= text.size(); ++second) {
