@@ -82,6 +82,8 @@ auto wait(const L& limiter, Holding& store, End& end, const Deadline& deadline, 
         end = {true, !error && grant, error, store.time.now()};
         if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
           if (leases != nullptr) leases->push_back(std::move(grant));
+        } else {
+          static_cast<void>(leases);
         }
       },
       priority);
