@@ -10,17 +10,24 @@ if(SLUICE_REDIS)
   pkg_check_modules(hiredis REQUIRED IMPORTED_TARGET hiredis>=0.14)
 endif()
 if(SLUICE_TIMEZONE)
-  include(CheckCXXSourceCompiles)
-  set(CMAKE_REQUIRED_FLAGS "${CMAKE_CXX20_STANDARD_COMPILE_OPTION}")
-  check_cxx_source_compiles("
-    #include <chrono>
-    static_assert(__cpp_lib_chrono >= 201907L);
-    int main() { return std::chrono::get_tzdb().version.empty(); }"
-    SLUICE_STD_TZDB
-  )
-  unset(CMAKE_REQUIRED_FLAGS)
-  if(NOT SLUICE_STD_TZDB)
-    find_package(date REQUIRED)
+  # The date library first: that of libstdc++ 14 is hours off in some zones' pasts (Pacific/Apia, 2011).
+  find_package(date QUIET)
+  if(date_FOUND)
+    set(SLUICE_STD_TZDB FALSE)
+  else()
+    include(CheckCXXSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS "${CMAKE_CXX20_STANDARD_COMPILE_OPTION}")
+    check_cxx_source_compiles("
+      #include <chrono>
+      static_assert(__cpp_lib_chrono >= 201907L);
+      int main() { return std::chrono::get_tzdb().version.empty(); }"
+      SLUICE_HAS_STD_TZDB
+    )
+    unset(CMAKE_REQUIRED_FLAGS)
+    set(SLUICE_STD_TZDB ${SLUICE_HAS_STD_TZDB})
+    if(NOT SLUICE_STD_TZDB)
+      find_package(date REQUIRED)
+    endif()
   endif()
 endif()
 if(SLUICE_TOOLS)

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#if __cpp_lib_chrono >= 201907L
+#ifdef SLUICE_STD_TZDB
 namespace tzdb = std::chrono;
 #else
 #include <date/tz.h>
@@ -17,7 +17,7 @@ namespace sluice {
 namespace {
 
 /// As messages show a name that may come from anywhere.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text.substr(0, 64)) out += c >= ' ' && c <= '~' ? c : '?';
   return out + (text.size() > 64 ? "...\"" : "\"");
@@ -44,7 +44,7 @@ const tzdb::time_zone* find(std::string_view name) {
 TimeZone load_time_zone(std::string_view name) {
   const tzdb::time_zone* const zone = find(name);
   if (zone == nullptr) {
-    throw std::invalid_argument("unknown time zone " + quoted(name) +
+    throw std::invalid_argument("unknown time zone " + in_quotes(name) +
                                 "; names are those of the tz database, such as \"Europe/Berlin\"");
   }
   constexpr std::chrono::sys_seconds end{

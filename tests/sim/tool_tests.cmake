@@ -72,9 +72,9 @@ sluice_tool_test(demo_fleet_and_threads CODE 0
   OUT "no limiter .*one limiter per process .*one shared limiter +[0-9,]+ +0 .*trace hash.*seed 3;.*real threads.*The quota was kept"
   COMMAND ${demo} --seed 3 --minutes 4)
 sluice_tool_test(demo_file CODE 0 OUT "6 requests of 2 clients.*10/min.*120/min" COMMAND ${demo} ${small})
-sluice_tool_test(demo_no_minutes CODE 2 ERR "--minutes: Value 0 not in range 1 to 1440"
+sluice_tool_test(demo_no_minutes CODE 2 ERR "--minutes: Value 0 not in range "
   COMMAND ${demo} --minutes 0)
-sluice_tool_test(demo_too_many_workers CODE 2 ERR "--workers: Value 2001 not in range 1 to 2000"
+sluice_tool_test(demo_too_many_workers CODE 2 ERR "--workers: Value 2001 not in range "
   COMMAND ${demo} --workers 2001)
 foreach(seed minus -1 +1 0x10 1.5 18446744073709551616)
   sluice_tool_test(demo_bad_seed_${seed} CODE 2

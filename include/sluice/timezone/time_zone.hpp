@@ -1,6 +1,5 @@
-// Time zones of the IANA database, for calendars. Target sluice::timezone: it needs a standard
-// library that has the database, or else Howard Hinnant's date library, which has the same
-// functions under another name.
+// Time zones of the IANA database, for calendars. Target sluice::timezone: it needs Howard
+// Hinnant's date library, or else a standard library that has the database.
 #pragma once
 
 #include <string_view>
