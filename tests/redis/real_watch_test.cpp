@@ -285,20 +285,19 @@ TEST_CASE("threads watch, wake and leave while calls are decided", "[redis][watc
   CHECK(store->stats().protocol_errors == 0);
 }
 
-TEST_CASE(
-    "a lease that comes back wakes who waits for it at another store, long before it would ask",
-    "[redis][watch][waiting]") {
+TEST_CASE("a lease that comes back wakes who waits for it at another store, without being asked",
+          "[redis][watch][waiting]") {
   if (redis_left_out()) return;
   const RedisServer server;
-  const auto here = connect_socket(server);
-  const auto there = connect_socket(server);
-  const ConcurrencyLimiter mine(*here, "jobs", 1, {.ttl = 10min});
-  const ConcurrencyLimiter theirs(*there, "jobs", 1, {.ttl = 10min});
   LineOptions line{.across_processes = true, .place_ttl = 1min};
   line.recheck = 1h;
-  mine.set_line(line);
-  theirs.set_line(line);
-  for (std::uint64_t round = 1; round <= 3; ++round) {
+  for (int round = 0; round < 3; ++round) {
+    const auto here = connect_socket(server);
+    const auto there = connect_socket(server);
+    const ConcurrencyLimiter mine(*here, "jobs", 1, {.ttl = 10min});
+    const ConcurrencyLimiter theirs(*there, "jobs", 1, {.ttl = 10min});
+    mine.set_line(line);
+    theirs.set_line(line);
     Lease held = mine.try_acquire("a");
     REQUIRE(held);
     std::atomic<bool> granted{false};
@@ -307,10 +306,7 @@ TEST_CASE(
       const Lease lease = theirs.acquire("a", 1, Deadline::never(), {}, error);
       granted = !error && lease;
     });
-    const bool listens = subscribed(*there);
-    CHECK(listens);
-    CHECK(eventually([&] { return theirs.waiting("a") == 1; }));
-    std::this_thread::sleep_for(20ms);  // it may still be on its way to the server
+    CHECK(subscribed(*there));
     CHECK_FALSE(granted);
     CHECK(held.release());
     CHECK(eventually([&] { return granted.load(); }));
