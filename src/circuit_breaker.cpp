@@ -2,15 +2,28 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace sluice {
+namespace {
+
+Backoff pauses_of(const BreakerOptions& options) try {
+  return {options.first_pause, options.longest_pause, Jitter::full};
+} catch (const std::invalid_argument&) {
+  throw std::invalid_argument(
+      "BreakerOptions: 1 us <= first_pause <= longest_pause <= 86400000000 us, got " +
+      std::to_string(options.first_pause.count()) + " us and " +
+      std::to_string(options.longest_pause.count()) + " us");
+}
+
+}  // namespace
 
 CircuitBreaker::CircuitBreaker(Clock& clock, const BreakerOptions& options, OnChange on_change)
     : clock_(clock),
       options_(options),
       on_change_(std::move(on_change)),
-      backoff_(options.first_pause, options.longest_pause, Jitter::full) {
+      backoff_(pauses_of(options)) {
   if (options.failures == 0) {
     throw std::invalid_argument("BreakerOptions::failures must be 1 or more, got 0");
   }

@@ -130,6 +130,9 @@ TEST_CASE("a breaker refuses what cannot be where it is built", "[fallback]") {
   VirtualClock clock;
   CHECK_THROWS_AS(CircuitBreaker(clock, {.failures = 0}), std::invalid_argument);
   CHECK_THROWS_AS(CircuitBreaker(clock, {.first_pause = 0us}), std::invalid_argument);
+  CHECK_THROWS_WITH(CircuitBreaker(clock, {.first_pause = 2s, .longest_pause = 1s}),
+                    "BreakerOptions: 1 us <= first_pause <= longest_pause <= 86400000000 us, got "
+                    "2000000 us and 1000000 us");
   CHECK_THROWS_AS(CircuitBreaker(clock, {.first_pause = 2s, .longest_pause = 1s}),
                   std::invalid_argument);
   CHECK_THROWS_AS(CircuitBreaker(clock, {.longest_pause = 25h}), std::invalid_argument);
