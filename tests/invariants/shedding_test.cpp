@@ -29,12 +29,13 @@ class Service {
     for (const auto& tier : shedder_.options().tiers) tiers_.push_back(shedder_.tier(tier));
   }
 
-  void live(std::size_t moments) {
+  /// An overloaded one is busy all the time, so that it sheds whatever its options are.
+  void live(std::size_t moments, bool overloaded) {
     for (std::size_t i = 0; i < moments; ++i) {
       clock_.advance(Span{random_.between(0, 6'000'000)});
       poll();
       if (random_.one_in(20)) busy_ = !busy_;
-      const Word percent = random_.between(busy_ ? 80 : 0, busy_ ? 100 : 85);
+      const Word percent = overloaded ? 100 : random_.between(busy_ ? 80 : 0, busy_ ? 100 : 85);
       const Utilization u = Utilization::ratio(static_cast<double>(percent), 100);
       const Decision sampled = shedder_.sample("plain", u);
       CHECK(shedder_.sample("polled", u) == sampled);
@@ -96,7 +97,7 @@ TEST_CASE(
     std::size_t refused = 0;
     for (std::size_t i = 0; i < lives(); ++i) {
       Service service(store, clock, random, "service" + std::to_string(i));
-      service.live(150);
+      service.live(150, i == 0);
       check_kept(check_refusals(service.refusals()));
       refused += service.refusals().size();
     }

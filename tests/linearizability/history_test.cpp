@@ -115,7 +115,7 @@ TEST_CASE("what threads hear from the memory store has an order", "[linearizabil
     const MemoryStats stats = world.memory.stats();
     return stats.waits >= 3 && stats.conflicts >= 3;
   };
-  for (; window < 200 * least && (window < least || !met()); ++window) {
+  for (; window < 5'000 * least && (window < least || !met()); ++window) {
     const std::size_t threads = 2 + random.below(3);
     const std::string key = name("k", window);
     std::vector<std::vector<Call>> lanes(threads);

@@ -132,7 +132,7 @@ TEST_CASE("states keep their words while slots change hands and blocks are recla
   const std::size_t turns = scaled(60'000, 6'000);
   std::array<std::atomic<std::uint64_t>, 3> ends{};  // refused, allowed, full
   std::atomic<std::uint64_t> others{0};
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < most_rounds; ++round) {
     together(4, [&](std::size_t index) {
       SeededRng draw(index + 1 + static_cast<std::uint64_t>(round) * 4);
       std::error_code error;
