@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/receipt.hpp"
@@ -91,12 +92,22 @@ class VirtualStore final : public Store {
       answer.verdicts.fill(Verdict::failed(Errc::id_reused));
       return;
     }
-    // The memory first: once the plan is written, nothing may fail.
-    Entry kept{StateKind::receipt, {}, answer.at + id_kept_for.count()};
-    kept.state.reserve(Receipt::max_words);
-    Entry& place = entries_.insert_or_assign(rendered, std::move(kept)).first->second;
-    if (!run(plan.steps(), answer)) {
-      entries_.erase(rendered);
+    // The memory first: once the plan is written, nothing may fail. Until then the entry is what it
+    // was: a refusal leaves even a receipt that means nothing any more, as every store does.
+    const auto [at, fresh] = entries_.try_emplace(rendered, Entry{StateKind::receipt, {}, 0});
+    Entry& place = at->second;
+    place.state.reserve(Receipt::max_words);
+    const Word before = std::exchange(place.idle_at, answer.at + id_kept_for.count());
+    bool wrote = false;
+    try {
+      wrote = run(plan.steps(), answer);
+    } catch (...) {
+      place.idle_at = before;
+      throw;
+    }
+    if (!wrote) {
+      place.idle_at = before;
+      if (fresh) entries_.erase(rendered);
       return;
     }
     const Receipt receipt(answer.at, plan.steps(), {answer.verdicts.data(), plan.steps().size()},

@@ -113,4 +113,25 @@ TEST_CASE("a batch runs rules with effects among others", "[memory]") {
   for (const auto& error : errors) CHECK_FALSE(error);
 }
 
+TEST_CASE("a refusal after a receipt's time leaves the receipt, for a clock that is set back",
+          "[memory][C-001]") {
+  Memory memory(64);
+  const auto twin = make_virtual_store(memory.clock);
+  const auto both = [&](const Plan& plan) {
+    const Result mine = ask(*memory.store, plan);
+    CHECK(mine == ask(*twin, plan));
+    return mine;
+  };
+  const RequestId id{1, 2};
+  const Step add = asks(counter_add, {"k", "counter"}, 1);
+  const Step pop = asks(log_pop, {"k", "log"}, 1, 300);
+  const Result first = both(Plan(std::span(&add, 1)).once(id));
+  REQUIRE(first.decision.allowed);
+  memory.clock.advance(id_kept_for);
+  CHECK_FALSE(both(Plan(std::span(&pop, 1)).once(id)).decision.allowed);
+  memory.clock.advance(-1us);
+  CHECK(both(Plan(std::span(&add, 1)).once(id)) == first);
+  CHECK(both(Plan(std::span(&pop, 1)).once(id)).error == Errc::id_reused);
+}
+
 }  // namespace sluice::test
