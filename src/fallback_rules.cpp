@@ -5,7 +5,7 @@
 #include "sluice/algorithms/fixed_window.hpp"
 #include "sluice/algorithms/gate.hpp"
 #include "sluice/algorithms/leases.hpp"
-#include "sluice/algorithms/shared_bucket.hpp"
+#include "sluice/algorithms/shared_bucket_spend.hpp"
 #include "sluice/algorithms/shared_rate.hpp"
 #include "sluice/algorithms/sliding_counter.hpp"
 #include "sluice/algorithms/sliding_windows.hpp"
@@ -42,6 +42,7 @@ const std::array rules{
     Rule{&shared_rate_expect, Substitute::waved},
     Rule{&shared_bucket_take, Substitute::blank},
     Rule{&shared_bucket_peek, Substitute::blank},
+    Rule{&shared_bucket_spend, Substitute::blank},
     Rule{&leases_acquire, Substitute::fresh, Divided::limit},
     Rule{&leases_peek, Substitute::fresh, Divided::limit},
     Rule{&leases_release, Substitute::lease, Divided::limit},

@@ -4,7 +4,7 @@
 #include "sluice/algorithms/fixed_window.hpp"
 #include "sluice/algorithms/gate.hpp"
 #include "sluice/algorithms/leases.hpp"
-#include "sluice/algorithms/shared_bucket.hpp"
+#include "sluice/algorithms/shared_bucket_spend.hpp"
 #include "sluice/algorithms/shared_rate.hpp"
 #include "sluice/algorithms/sliding_counter.hpp"
 #include "sluice/algorithms/sliding_windows.hpp"
@@ -42,6 +42,9 @@ std::span<const Operation* const> operations() noexcept {
       &shared_bucket_set,
       &shared_bucket_take,
       &shared_bucket_peek,
+      &shared_bucket_spend,
+      &shared_bucket_give_back,
+      &shared_bucket_adjust,
       &leases_acquire,
       &leases_release,
       &leases_renew,

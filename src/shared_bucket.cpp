@@ -4,6 +4,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "give_back_calls.hpp"
+
 namespace sluice {
 namespace {
 
@@ -46,6 +48,99 @@ Decision SharedBucket::peek(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = peek(key, cost, error);
   throw_if(error, "SharedBucket::peek");
+  return decision;
+}
+
+Reservation SharedBucket::reservation(const Decision& decision,
+                                      std::span<const Word> details) noexcept {
+  Reservation result(decision, details);
+  if (details.size() > 5) result.decision.limit = details[5];
+  return result;
+}
+
+Reservation SharedBucket::reserve(const Key& key, Cost cost, Span max_wait,
+                                  std::error_code& error) const noexcept {
+  std::array<Word, 6> details{};
+  const Decision decision = decide(store(), reserve_step(key, cost, max_wait), error, {}, details);
+  return reservation(decision, details);
+}
+
+Reservation SharedBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
+  std::error_code error;
+  const Reservation result = reserve(key, cost, max_wait, error);
+  throw_if(error, "SharedBucket::reserve");
+  return result;
+}
+
+Word SharedBucket::refund(const Key& key, Reservation& reservation, Cost amount,
+                          std::error_code& error) const noexcept {
+  std::array<Word, 4> details{};
+  const Decision decision =
+      decide(store(), refund_step(key, reservation, amount), error, {}, details);
+  if (error) return 0;
+  return detail::note_refund(reservation, amount, decision, details);
+}
+
+Word SharedBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
+  std::error_code error;
+  const Word given = refund(key, reservation, amount, error);
+  throw_if(error, "SharedBucket::refund");
+  return given;
+}
+
+Word SharedBucket::cancel(const Key& key, Reservation& reservation,
+                          std::error_code& error) const noexcept {
+  return refund(key, reservation, reservation.granted, error);
+}
+
+Word SharedBucket::cancel(const Key& key, Reservation& reservation) const {
+  return refund(key, reservation, reservation.granted);
+}
+
+Settlement SharedBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
+                                std::error_code& error) const noexcept {
+  return detail::settle(*this, key, reservation, true_cost, error);
+}
+
+Settlement SharedBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {
+  std::error_code error;
+  const Settlement result = settle(key, reservation, true_cost, error);
+  throw_if(error, "SharedBucket::settle");
+  return result;
+}
+
+Decision SharedBucket::adjust(const Step& step, std::error_code& error) const noexcept {
+  std::array<Word, 2> details{};
+  Decision decision = decide(store(), step, error, {}, details);
+  decision.limit = details[1];
+  return decision;
+}
+
+Decision SharedBucket::reset(const Key& key) const {
+  std::error_code error;
+  const Decision decision = reset(key, error);
+  throw_if(error, "SharedBucket::reset");
+  return decision;
+}
+
+Decision SharedBucket::block(const Key& key, Span span) const {
+  std::error_code error;
+  const Decision decision = block(key, span, error);
+  throw_if(error, "SharedBucket::block");
+  return decision;
+}
+
+Decision SharedBucket::reward(const Key& key, Cost amount) const {
+  std::error_code error;
+  const Decision decision = reward(key, amount, error);
+  throw_if(error, "SharedBucket::reward");
+  return decision;
+}
+
+Decision SharedBucket::penalize(const Key& key, Cost amount) const {
+  std::error_code error;
+  const Decision decision = penalize(key, amount, error);
+  throw_if(error, "SharedBucket::penalize");
   return decision;
 }
 

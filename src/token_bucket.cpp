@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "give_back_calls.hpp"
+
 namespace sluice {
 namespace {
 
@@ -115,15 +117,7 @@ Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
   const Decision decision =
       decide(store(), refund_step(key, reservation, amount), error, {}, details);
   if (error) return 0;
-  reservation.granted -= amount.value();
-  if (details[1] != 0) {  // nobody asked since: what is left of it comes earlier
-    reservation.level = details[2];
-    reservation.stamp = details[3];
-    const Time due = std::max(decision.at, to_time(reservation.stamp));
-    const Span wait = std::min(reservation.at(), due) - reservation.decision.at;
-    reservation.decision.retry_after = std::max(wait, Span{0});
-  }
-  return details[0];
+  return detail::note_refund(reservation, amount, decision, details);
 }
 
 Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
@@ -144,18 +138,7 @@ Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
 
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
                                std::error_code& error) const noexcept {
-  if (true_cost.value() < 0) {
-    error = Errc::invalid_cost;
-    return {};
-  }
-  const Word more = true_cost.value() - reservation.granted - reservation.settled;
-  if (more <= 0) {
-    return {refund(key, reservation, std::min(-more, reservation.granted), error), 0};
-  }
-  penalize(key, more, error);
-  if (error) return {};
-  reservation.settled += more;
-  return {0, more};
+  return detail::settle(*this, key, reservation, true_cost, error);
 }
 
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {

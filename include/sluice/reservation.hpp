@@ -19,6 +19,8 @@ struct Reservation {
   // Where the charge lies, for the limiter that gives it back.
   Word level = 0;
   Word stamp = 0;
+  Word version = 0;  // of a quota that lives in the store
+  Word before = 0;   // the instant behind which it lies, if there is a version
 
   Reservation() = default;
   /// From the answer to a step that reserves: its decision and its own details.
@@ -27,6 +29,9 @@ struct Reservation {
     granted = details[0];
     level = details[1];
     stamp = details[2];
+    if (details.size() < 5) return;
+    version = details[3];
+    before = details[4];
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return decision.allowed; }
@@ -39,7 +44,7 @@ struct Reservation {
 /// What settle() changed, in whole units.
 struct Settlement {
   Word given_back = 0;
-  Word charged = 0;  ///< asked for; a debt ends at TokenBucket::longest()
+  Word charged = 0;  ///< asked for; a debt ends at the limiter's longest()
 };
 
 }  // namespace sluice

@@ -155,3 +155,124 @@ TEST_CASE("what can never be is a typed error", "[shared_bucket][C-024][C-025]")
     CHECK(error_of([&](auto& e) { other.try_acquire("a", e); }) == Errc::wrong_kind);
   });
 }
+
+TEST_CASE("a shared bucket reserves in order of arrival, and gives back what it can",
+          "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b");
+    CHECK(error_of([&](auto& e) { bucket.reserve("a", 1, 1s, e); }) == Errc::not_configured);
+    bucket.set("a", Quota::per_second(10).burst(5));
+    CHECK(bucket.reserve("a", 5, 0s).wait() == 0s);
+    CHECK_FALSE(bucket.reserve("a", 2, 200ms - 1us));
+    Reservation first = bucket.reserve("a", 2, 1s);
+    Reservation second = bucket.reserve("a", 1, 1s);
+    CHECK(first.wait() == 200ms);
+    CHECK(first.decision.limit == 5);
+    CHECK(second.wait() == 300ms);
+    CHECK(bucket.peek("a").retry_after == 400ms);
+    CHECK(bucket.cancel("a", first) == 0);  // who waits behind it keeps its time
+    CHECK(bucket.cancel("a", second) == 1);
+    CHECK(second.granted == 0);
+    CHECK(bucket.peek("a").retry_after == 300ms);
+    const Reservation third = bucket.borrow("a", 1, 1s);
+    CHECK(third.wait() == 300ms);
+    clock.advance(300ms);
+    Reservation fourth = bucket.reserve("a", 3, 1s);
+    CHECK(bucket.refund("a", fourth, 2) == 2);
+    CHECK(fourth.wait() == 100ms);
+    CHECK(error_of([&](auto& e) { bucket.refund("a", fourth, 2, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.reserve("a", 6, 1s, e); }) == Errc::cost_exceeds_capacity);
+    CHECK(error_of([&](auto& e) { bucket.reserve("a", 1, -1us, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.reserve("a", 1, bucket.longest() + 1us, e); }) ==
+          Errc::invalid_argument);
+    CHECK_THROWS_AS(bucket.reserve("a", 6, 1s), std::system_error);
+    CHECK_THROWS_AS(bucket.refund("a", fourth, 9), std::system_error);
+  });
+}
+
+TEST_CASE("what a shared bucket has promised keeps its time when the quota changes",
+          "[shared_bucket][C-056]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b");
+    bucket.set("a", Quota::per_second(10).burst(5));
+    bucket.try_acquire("a", 5);
+    Reservation promised = bucket.reserve("a", 2, 1s);
+    bucket.set("a", Quota::per_second(100).burst(50), Inheritance::additive);
+    CHECK(bucket.reserve("a", 1, 1s).wait() == 210ms);  // behind it, at the new rate
+    CHECK(bucket.cancel("a", promised) == 0);           // was charged by another quota
+    clock.advance(210ms);
+    CHECK_FALSE(bucket.try_acquire("a"));
+    clock.advance(10ms);
+    CHECK(bucket.try_acquire("a"));
+  });
+}
+
+TEST_CASE("a shared bucket is settled at the true cost, by the quota of then", "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedBucket bucket(store, "b");
+    bucket.set("a", Quota::per_second(10).burst(5));
+    Reservation less = bucket.reserve("a", 4, 0s);
+    CHECK(bucket.settle("a", less, 1).given_back == 3);
+    CHECK(bucket.peek("a").remaining == 4);
+    Reservation more = bucket.reserve("a", 1, 0s);
+    CHECK(bucket.settle("a", more, 6).charged == 5);
+    CHECK(bucket.peek("a").retry_after == 300ms);
+    CHECK(bucket.settle("a", more, 6).charged == 0);
+    CHECK(error_of([&](auto& e) { bucket.settle("a", more, -1, e); }) == Errc::invalid_cost);
+    CHECK_THROWS_AS(bucket.settle("b", more, 9), std::system_error);
+  });
+}
+
+TEST_CASE("a shared bucket is blocked, rewarded, charged and reset by hand", "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b");
+    for (const auto& call : std::vector<void (*)(const SharedBucket&, std::error_code&)>{
+             [](auto&b, auto&e) { b.block("a", 1s, e); },
+             [](auto&b, auto&e) { b.reward("a", 1, e); },
+             [](auto&b, auto&e) { b.penalize("a", 1, e); },
+             [](auto&b, auto&e) { b.reset("a", e); }}) {
+      CHECK(error_of([&](auto& e) { call(bucket, e); }) == Errc::not_configured);
+    }
+    bucket.set("a", Quota::per_second(10).burst(5));
+    CHECK(bucket.block("a", 1s).limit == 5);
+    CHECK(bucket.peek("a").retry_after == 1s);
+    bucket.set("a", Quota::per_second(1000).burst(50), Inheritance::reset);
+    CHECK(bucket.peek("a").retry_after == 1001ms - 1us);  // one token of the new quota behind it
+    clock.advance(1s);
+    CHECK_FALSE(bucket.try_acquire("a"));
+    clock.advance(1ms);
+    CHECK(bucket.try_acquire("a").allowed);
+    CHECK(bucket.reward("a", 3).remaining == 3);
+    CHECK(bucket.penalize("a", 10).remaining == 0);
+    CHECK(bucket.peek("a").retry_after == 8ms - 1us);
+    CHECK(bucket.reset("a").remaining == 50);
+    CHECK(bucket.reward("a", 1).remaining == 50);
+    CHECK(error_of([&](auto& e) { bucket.block("a", bucket.longest() + 1us, e); }) ==
+          Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.block("a", -1us, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.reward("a", -1, e); }) == Errc::invalid_argument);
+    CHECK_THROWS_AS(bucket.penalize("a", -1), std::system_error);
+  });
+}
+
+TEST_CASE("a plan reserves of several shared buckets, all or nothing", "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedBucket bucket(store, "b");
+    bucket.set(Key{"t", "one"}, Quota::per_second(10).burst(1));
+    bucket.set(Key{"t", "two"}, Quota::per_second(1).burst(1));
+    bucket.try_acquire(Key{"t", "two"});
+    const std::array steps{bucket.reserve_step(Key{"t", "one"}, 1, 500ms),
+                           bucket.reserve_step(Key{"t", "two"}, 1, 500ms)};
+    CHECK(decide(store, steps).retry_after == 500ms);
+    CHECK(bucket.peek(Key{"t", "one"}).remaining == 1);
+    const std::array longer{bucket.reserve_step(Key{"t", "one"}, 1, 1s),
+                            bucket.reserve_step(Key{"t", "two"}, 1, 1s)};
+    std::array<Word, 12> details{};
+    std::error_code error;
+    const Decision d = decide(store, longer, error, {}, details);
+    CHECK(d.retry_after == 1s);
+    Reservation one = SharedBucket::reservation(d, std::span(details).first(6));
+    CHECK(one.granted == 1);
+    CHECK(bucket.cancel(Key{"t", "one"}, one) == 1);
+  });
+}

@@ -1,6 +1,6 @@
 // The kernel of the shared bucket as tables of moments: at this instant, this request, this answer.
 // Threading: single-threaded.
-#include "sluice/algorithms/shared_bucket.hpp"
+#include "sluice/algorithms/shared_bucket_spend.hpp"
 
 #include "tests/core/long_kernel.hpp"
 
@@ -23,6 +23,26 @@ Ask set_first(Word capacity) {
 }
 Ask take(Word cost) { return {&shared_bucket_take, {0, cost, keep_alive.count()}}; }
 Ask peek(Word cost) { return {&shared_bucket_peek, {0, cost, keep_alive.count()}}; }
+Ask spend(Word cost, Span max_wait) {
+  return {&shared_bucket_spend, {0, cost, keep_alive.count(), max_wait.count()}};
+}
+/// What is given back of a grant that told this.
+struct Told {
+  Word cost, level;
+  Span stamp;
+  Word version = 1;
+  Span before = 0s;
+};
+Ask give(const Told& t, Word amount) {
+  return {&shared_bucket_give_back,
+          {0, t.cost, keep_alive.count(), amount, t.level, start + t.stamp.count(), t.version,
+           start + t.before.count()}};
+}
+using Change = SharedBucketSpend::Change;
+Ask adjust(Change change, Word amount) {
+  return {&shared_bucket_adjust, {0, static_cast<Word>(change), keep_alive.count(), amount}};
+}
+Ask block(Span span) { return adjust(Change::block, span.count()); }
 
 const Verdict none = Verdict::failed(Errc::not_configured);
 
@@ -141,4 +161,139 @@ TEST_CASE("a shared bucket's arguments out of range are errors", "[core][shared_
     CHECK(spoilt.ask(0s, take(1)) == Verdict::failed(Errc::corrupt_state));
     CHECK(spoilt.ask(0s, set(5)) == Verdict::failed(Errc::corrupt_state));
   }
+}
+
+TEST_CASE("a shared bucket grants ahead in order of arrival, to the microsecond",
+          "[core][shared_bucket]") {
+  check_moments(LongKernel(start),
+                {{0ms, spend(1, 1s), none},
+                 {0ms, set(5), admitted(5, 0s)},
+                 {0ms, take(5), admitted(0, 500ms)},
+                 {0ms, spend(2, 200ms - 1us), turned_away(1us, 500ms), {0, 0, 0, 0, 0, 5}},
+                 {0ms,
+                  spend(2, 200ms),
+                  admitted(0, 700ms, 200ms),
+                  {2, 5 * token, start + 200'000, 1, start, 5}},
+                 {0ms, take(1), turned_away(300ms, 700ms)},
+                 {100ms,
+                  spend(1, 1s),
+                  admitted(0, 700ms, 200ms),
+                  {1, 5 * token, start + 300'000, 1, start + 200'000, 5}},
+                 {300ms, spend(0, 0s), admitted(0, 500ms)},
+                 {400ms - 1us, take(1), turned_away(1us, 400ms + 1us)},
+                 {400ms, spend(1, 0s), admitted(0, 500ms)},
+                 {400ms, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)},
+                 {400ms, spend(1, 60s + 1us), Verdict::failed(Errc::invalid_argument)}});
+}
+
+TEST_CASE("a shared bucket's grant is given back as if it had never been asked for",
+          "[core][shared_bucket]") {
+  const Told first{2, 5 * token, 200ms};
+  const Told second{1, 5 * token, 300ms, 1, 200ms};
+  const Verdict as_before = admitted(0, 500ms);
+  check_moments(LongKernel(start),
+                {{0ms, set(5), admitted(5, 0s)},
+                 {0ms, take(5), as_before},
+                 {0ms, spend(2, 1s), admitted(0, 700ms, 200ms)},
+                 {0ms, spend(1, 1s), admitted(0, 800ms, 300ms)},
+                 {0ms, give(first, 2), admitted(0, 800ms), {0, 0, 5 * token, start + 200'000}},
+                 {0ms, give(second, 1), admitted(0, 700ms), {1, 1, 5 * token, start + 200'000}},
+                 {0ms, give(first, 1), admitted(0, 600ms), {1, 1, 5 * token, start + 100'000}},
+                 {0ms, give({1, 5 * token, 100ms}, 1), as_before, {1, 1, 5 * token, start}},
+                 {0ms, take(1), turned_away(100ms, 500ms)}});
+}
+
+TEST_CASE("of a shared bucket's grant comes back what others have not waited for",
+          "[core][shared_bucket]") {
+  const Told told{3, 3 * token, 0s};
+  check_moments(LongKernel(start),
+                {{0ms, set(5), admitted(5, 0s)},
+                 {0ms, spend(3, 0s), admitted(2, 300ms)},
+                 {100ms, take(1), admitted(2, 300ms)},
+                 {100ms, give(told, 3), admitted(4, 100ms), {2, 0, token, start}},
+                 {300ms, give(told, 3), admitted(5, 0s), {0, 0, 3 * token, start}}});
+}
+
+TEST_CASE(
+    "nothing is given back of another quota, of another life, or of a bucket that is not there",
+    "[core][shared_bucket]") {
+  const Told told{3, 3 * token, 0s};
+  check_moments(LongKernel(start),
+                {{0ms, give(told, 3), none},
+                 {0ms, set(5), admitted(5, 0s)},
+                 {0ms, spend(3, 0s), admitted(2, 300ms)},
+                 {0ms, set(5, Inheritance::as_is), admitted(2, 300ms)},
+                 {0ms, give(told, 3), admitted(2, 300ms), {0, 0, 3 * token, start}},
+                 {0ms, give({3, 3 * token, 0s, 2}, 3), admitted(5, 0s), {3, 1, 0, start}},
+                 {0ms, give({3, 3 * token, 0s, 2}, 4), Verdict::failed(Errc::invalid_argument)},
+                 {0ms, give(told, -1), Verdict::failed(Errc::invalid_cost)}});
+}
+
+TEST_CASE("a block holds to the microsecond, whatever the quota is set to",
+          "[core][shared_bucket]") {
+  const std::vector<LongMoment> blocked{{0ms, block(1s), none},
+                                        {0ms, set(5), admitted(5, 0s)},
+                                        {0ms, block(1s), admitted(0, 1400ms), {1, 5}},
+                                        {0ms, take(1), turned_away(1s, 1400ms)},
+                                        {0ms, spend(1, 2s), admitted(0, 1500ms, 1s)}};
+  auto kept = blocked;
+  kept.insert(kept.end(), {{0ms, give({1, 5 * token, 1s, 1, 1s - 1us}, 1), admitted(0, 1400ms)},
+                           {1s - 1us, take(1), turned_away(1us, 400ms + 1us)},
+                           {1s, take(1), admitted(0, 500ms)},
+                           {1s, take(1), turned_away(100ms, 500ms)}});
+  check_moments(LongKernel(start), kept);
+  for (const auto how :
+       {Inheritance::as_is, Inheritance::proportional, Inheritance::additive, Inheritance::reset}) {
+    auto changed = blocked;
+    changed.insert(changed.end(), {{500ms, set(50, how, token / 10), admitted(0, 1s)},
+                                   {500ms, peek(1), turned_away(510ms, 1s)},
+                                   {1s + 10ms - 1us, take(1), turned_away(1us, 490ms + 1us)},
+                                   {1s + 10ms, take(1), admitted(0, 500ms)}});
+    if (how == Inheritance::as_is || how == Inheritance::proportional) {
+      check_moments(LongKernel(start), changed);
+    }
+    LongKernel kernel(start);
+    check_moments(kernel, blocked);
+    kernel.ask(500ms, set(50, how, token / 10));
+    CHECK(kernel.ask(1s, take(1)).status == Verdict::refused);
+  }
+}
+
+TEST_CASE("a block outlives the promise beyond it, when that is given back",
+          "[core][shared_bucket]") {
+  check_moments(LongKernel(start), {{0ms, set(5), admitted(5, 0s)},
+                                    {0ms, take(5), admitted(0, 500ms)},
+                                    {0ms, spend(4, 1s), admitted(0, 900ms, 400ms)},
+                                    {0ms, block(200ms), admitted(0, 900ms + 1us)},
+                                    {0ms,
+                                     give({4, 5 * token, 400ms}, 4),
+                                     admitted(0, 900ms + 1us),
+                                     {0, 0, 5 * token, start + 400'000}},
+                                    {0ms, take(1), turned_away(500ms + 1us, 900ms + 1us)}});
+}
+
+TEST_CASE("a debt ends at its longest, and a reward is never more than full",
+          "[core][shared_bucket]") {
+  const Word all = word_limit;
+  check_moments(LongKernel(start),
+                {{0ms, set(5), admitted(5, 0s)},
+                 {0ms, adjust(Change::charge, 7), admitted(0, 700ms), {1, 5}},
+                 {0ms, take(1), turned_away(300ms, 700ms)},
+                 {0ms, adjust(Change::charge, all), admitted(0, 60s + 500ms)},
+                 {0ms, adjust(Change::charge, 1), admitted(0, 60s + 500ms)},
+                 {0ms, adjust(Change::reward, 1), admitted(0, 60s + 400ms)},
+                 {0ms, adjust(Change::reward, all), admitted(5, 0s)},
+                 {0ms, take(2), admitted(3, 200ms)},
+                 {0ms, adjust(Change::reset, 0), admitted(5, 0s)},
+                 {0ms, adjust(Change::block, 60'000'001), Verdict::failed(Errc::invalid_argument)},
+                 {0ms, adjust(static_cast<Change>(4), 0), Verdict::failed(Errc::invalid_argument)},
+                 {0ms, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_argument)}});
+}
+
+TEST_CASE("what is promised is truly spent when its time comes, and not before",
+          "[core][shared_bucket]") {
+  check_moments(LongKernel(start), {{0s, set(5), admitted(5, 0s)},
+                                    {0s, block(10s), admitted(0, 10s + 400ms)},
+                                    {0s, spend(1, 20s), admitted(0, 10s + 500ms, 10s)},
+                                    {10s, set(5), admitted(4, 100ms)}});
 }

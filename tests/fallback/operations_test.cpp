@@ -26,6 +26,7 @@ const std::map<std::string_view, char> answered{
     {"shared_rate.expect", 'b'},  // alone: nothing is left of a plan
     {"shared_bucket.take", 'b'},
     {"shared_bucket.peek", 'b'},
+    {"shared_bucket.spend", 'b'},
     {"leases.acquire", 'a'},
     {"leases.peek", 'a'},
     {"slot_lock.take", 'a'},

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "sluice/algorithms/shared_bucket_spend.hpp"
 #include "sluice/plan.hpp"
 #include "tests/twin/reply.hpp"
 #include "tests/twin/scripts.hpp"
@@ -151,6 +152,15 @@ void Twin::echo(Request& request) {
   const std::size_t words = raw.empty() ? 0 : std::min<std::size_t>(raw.size() / 8, 8);
   const std::size_t count = request.row->argument_count;
   if (words == 0 || raw.size() % 8 != 1 || count < 2) return;
+  if (request.row->id == shared_bucket_give_back.id && words > 6 && random_.one_in(2)) {
+    const auto told = [&](std::size_t word) {
+      return std::clamp<Word>(read_le64(raw, 1 + 8 * word), 0, word_limit);
+    };
+    const Word before = std::max<Word>(0, told(6) - log_uniform(random_, 30));
+    request.args = {0,       request.args[1], request.args[2], request.args[3],
+                    told(4), told(6),         told(0),         before};
+    return;
+  }
   std::size_t at = 1 + random_.below(count - 1);
   std::size_t word = random_.below(words);
   // Often two that stand side by side, as a level and its time.

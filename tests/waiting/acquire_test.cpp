@@ -262,4 +262,48 @@ TEST_CASE("a wait for a shared rate that is stopped gives its permits back",
   });
 }
 
+TEST_CASE("a shared bucket is waited for to the tick, in the order of all processes",
+          "[waiting][shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket one(store, "b");
+    const SharedBucket other(store, "b");
+    one.set("a", Quota::per_second(10).burst(5));
+    const VirtualClock::AutoAdvance moving(clock);
+    const Time start = clock.now();
+    REQUIRE(one.acquire("a", 5, 0s));
+    for (int i = 1; i <= 6; ++i) {
+      const Reservation grant = (i % 2 == 0 ? one : other).acquire("a", 1, 10s);
+      REQUIRE(grant);
+      CHECK(grant.decision.limit == 5);
+      CHECK(grant.at() == clock.now());
+      CHECK(clock.now() == start + i * 100ms);
+    }
+    CHECK_FALSE(one.acquire("a", 5, 500ms - 1us));
+    const Time now = clock.now();
+    CHECK(one.block("a", 1min).allowed);
+    CHECK(other.acquire("a", 2, Deadline::never()));  // beyond what can be reserved
+    CHECK(clock.now() == now + 1min + 100ms);
+  });
+}
+
+TEST_CASE("a wait for a shared bucket that is stopped gives back what it reserved",
+          "[waiting][shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b");
+    bucket.set("a", Quota::per(1, 10s));
+    REQUIRE(bucket.try_acquire("a"));
+    std::stop_source stop;
+    std::error_code error;
+    {
+      const std::jthread waiting(
+          [&] { bucket.acquire("a", 1, 1min, {.stop = stop.get_token()}, error); });
+      while (clock.alarms() == 0) std::this_thread::yield();  // it has its time
+      CHECK(bucket.peek("a").retry_after == 20s);
+      stop.request_stop();
+    }
+    CHECK(error == Errc::cancelled);
+    CHECK(bucket.peek("a").retry_after == 10s);
+  });
+}
+
 }  // namespace sluice::test

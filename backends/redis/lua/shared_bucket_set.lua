@@ -70,6 +70,7 @@ local function shared_bucket_set(head, _, now, new_capacity, new_refill, new_per
         if new_capacity > most then most = new_capacity end
         most = most - (spent + -spent % period) / period
       end
+      if at > now and free <= 0 and next_free > 0 then next_free = 0 end
       if next_free > new_capacity then next_free = new_capacity end
       if next_free > most then next_free = most end
 

@@ -8,7 +8,11 @@ namespace sluice::test::shared_bucket {
 inline constexpr std::string_view set = "shared_bucket_set.lua";
 inline constexpr std::string_view take = "shared_bucket_take.lua";
 inline constexpr std::string_view peek = "shared_bucket_peek.lua";
+inline constexpr std::string_view spend = "shared_bucket_spend.lua";
+inline constexpr std::string_view back = "shared_bucket_give_back.lua";
+inline constexpr std::string_view adjust = "shared_bucket_adjust.lua";
 inline constexpr std::string_view kernel = "src/algorithms/shared_bucket.cpp";
+inline constexpr std::string_view kernel_spend = "src/algorithms/shared_bucket_spend.cpp";
 
 inline constexpr Mutant mutants[] = {
     {"a second quota wins", set, "if version == 0 or if_absent == 0 then\n    is_new",
@@ -39,12 +43,50 @@ inline constexpr Mutant mutants[] = {
     {"a debt is forgiven", kernel, "free <= 0 ? free", "free <= 0 ? Word{0}"},
     {"a reset mints", kernel, "return std::min({next, q.capacity, most});",
      "return std::min(next, q.capacity);"},
-    {"what is truly spent never drains", kernel,
-     "b.spent = drained(b.spent, at - b.stamp, b.refill)", "(void)0"},
-    {"a quota is kept a tick too long", kernel, "now >= b.stamp + keep_alive",
-     "now > b.stamp + keep_alive"},
-    {"the clock's time written as stamp", kernel, "    write(b, at, effects);\n  }\n  return",
-     "    write(b, now, effects);\n  }\n  return"},
+    {"a quota is kept a tick too long", kernel, "shared_moment(state, args[2], now)",
+     "shared_moment(state, args[2] + 1, now)"},
+    {"a new quota frees what is promised", set, "if at > now and free <= 0 and next_free > 0 then",
+     "if false then"},
+    {"the hint is the wait for the tokens", spend, "wait - max_wait,", "wait,"},
+    {"a longer wait than was asked for", spend, "if wait > max_wait then",
+     "if wait > max_wait + 1 then"},
+    {"a whole token is left at a stamp ahead", spend,
+     "if new_level < limit - period + 1 then new_level = limit - period + 1 end", ""},
+    {"what is promised drains before it is spent", spend, "  spent = spent + charge\n",
+     "  spent = spent + charge - (new_stamp - at) * refill\n  if spent < 0 then spent = 0 end\n"},
+    {"given back of another quota", back, "version_then == version and", "true and"},
+    {"given back from the middle of the queue", back, "elseif known and at == now then",
+     "elseif known then"},
+    {"given back what has drained", back, "local own = cost * period - age * refill",
+     "local own = cost * period"},
+    {"given back to before the grant", back, "if before < now then before = now end",
+     "before = now"},
+    {"what was truly spent stays", back, "new_spent = spent - given", "new_spent = spent"},
+    {"more given back than is left", back, "if given > left then given = left end", ""},
+    {"a block opens what is closed longer", adjust,
+     "if new_level < least then\n      new_level = least", "if true then\n      new_level = least"},
+    {"what is promised beyond a block opens it", adjust, "new_level = new_level + 1", ""},
+    {"a block ends a tick early", adjust, "last = now + amount - 1", "last = now + amount - 2"},
+    {"a charge without end", adjust, "if new_stamp > last then", "if false then"},
+    {"a debt is cut by a charge", adjust,
+     "if before >= last then new_level, new_stamp = level, at end", ""},
+    {"a reward beyond a full bucket", adjust, "if given > left then given = left end", ""},
+    {"the clock's time written as stamp", kernel,
+     "    write_bucket(b, at, effects);\n  }\n  return",
+     "    write_bucket(b, now, effects);\n  }\n  return"},
+    {"a new quota frees what is promised", kernel, "if (ahead && free <= 0)", "if (false)"},
+    {"what is promised drains before it is spent", kernel_spend,
+     "truly(b, placed.stamp - at) + charge)", "drained(b.spent + charge, placed.stamp - at, 1))"},
+    {"an empty grant is written", kernel_spend, "if (cost > 0) write", "if (true) write"},
+    {"given back of another quota", kernel_spend, "r.version == b.version && !given_up",
+     "!given_up"},
+    {"given back what has drained", kernel_spend,
+     "drained(r.cost * b.period, std::max(Word{0}, now - r.stamp), b.refill)", "r.cost * b.period"},
+    {"given back to before the grant", kernel_spend, "std::clamp(r.before, now, at)", "now"},
+    {"the grant keeps its place", kernel_spend, "moved ? next.stamp : r.stamp", "r.stamp"},
+    {"a charge is not truly spent", kernel_spend, "spent + units)};", "spent)};"},
+    {"a block lets a token through", kernel_spend, "Word least = limit - b.period + 1;",
+     "Word least = limit - b.period;"},
 };
 
 }  // namespace sluice::test::shared_bucket

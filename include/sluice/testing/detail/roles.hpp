@@ -23,6 +23,8 @@ struct Grants {
 inline constexpr std::array other_grants{
     Grants{"token_bucket.spend", Grants::From::argument, 7},
     Grants{"token_bucket.spend_some", Grants::From::detail, 0},
+    Grants{"shared_bucket.take", Grants::From::argument, 1},
+    Grants{"shared_bucket.spend", Grants::From::argument, 1},
     Grants{"leases.acquire", Grants::From::argument, 1},
     Grants{"slot_lock.take", Grants::From::one, 0},
     Grants{"gate.pass", Grants::From::one, 0},

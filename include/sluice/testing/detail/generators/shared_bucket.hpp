@@ -1,7 +1,7 @@
 // Random requests for the shared bucket. Threading: pure functions.
 #pragma once
 
-#include "sluice/algorithms/shared_bucket.hpp"
+#include "sluice/algorithms/shared_bucket_spend.hpp"
 #include "sluice/testing/detail/generators/token_bucket.hpp"
 
 namespace sluice::testing::detail::shared_bucket {
@@ -13,11 +13,29 @@ inline Configuration any(Rng& rng) {
   config.args[3] = SharedBucketRule::max_keep_alive;
   return config;
 }
+/// What a grant may have told: often of the first quotas, and of a bucket that was never charged.
+inline void draw_return(Rng& rng, Arguments& args) {
+  const Word start = to_word(VirtualClock::default_start);
+  args[3] = uniform(rng, 0, args[1]);
+  args[4] = rng.below(2) == 0 ? 0 : log_uniform(rng, 40);
+  args[5] = rng.below(2) == 0 ? 0 : start + log_uniform(rng, 34);
+  args[6] = uniform(rng, 1, 3);
+  args[7] = rng.below(2) == 0 ? 0 : start + log_uniform(rng, 34);
+}
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word keep_alive = SharedBucketRule::max_keep_alive;
   if (row.id != shared_bucket_set.id) {
-    args = {log_uniform(rng, 20),
-            rng.below(3) == 0 ? 0 : log_uniform(rng, rng.below(2) == 0 ? 6 : 30), keep_alive};
+    const Word amount = rng.below(3) == 0 ? 0 : log_uniform(rng, rng.below(2) == 0 ? 6 : 30);
+    args = {log_uniform(rng, 20), amount, keep_alive};
+    if (row.id == shared_bucket_spend.id) {
+      args[3] = rng.below(4) == 0 ? SharedBucketSpend::longest
+                                  : uniform(rng, 0, SharedBucketSpend::longest);
+    } else if (row.id == shared_bucket_give_back.id) {
+      draw_return(rng, args);
+    } else if (row.id == shared_bucket_adjust.id) {
+      args[1] = uniform(rng, 0, 3);
+      args[3] = args[1] == 3 ? std::min(amount, SharedBucketSpend::longest) : amount;
+    }
     return;
   }
   for (;;) {
@@ -41,8 +59,14 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   args = {1, 1, keep_alive};
   const std::array<std::size_t, 6> places{1, 1, 1, 2, 2, 0};
   const std::array<Word, 6> values{-1, INT64_MIN, word_limit + 1, 0, keep_alive + 1, -1};
-  if (trial >= places.size()) return false;
-  args[places[trial]] = values[trial];
+  if (trial < places.size()) {
+    args[places[trial]] = values[trial];
+    return true;
+  }
+  const std::size_t more = trial - places.size();
+  if (more >= 2 || row.argument_count < 4) return false;
+  if (row.id == shared_bucket_adjust.id) args[1] = 3;
+  args[3] = more == 0 ? -1 : SharedBucketSpend::longest + 1;
   return true;
 }
 

@@ -1,0 +1,130 @@
+-- The twin of the kernel of shared_bucket.adjust in src/algorithms/shared_bucket_spend.cpp: same names,
+-- same order, with shared_moment(), charged(), blocked() and left_so() in their place.
+-- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
+local function shared_bucket_adjust(head, _, now, reported, change, keep_alive, amount)
+  if reported < 0 or reported > 4503599627370496 or change < 0 or change > 3 or keep_alive < 1 or
+    keep_alive > 2251799813685248 or amount < 0 or amount > 4503599627370496 or
+    (change == 3 and amount > 60000000) then -- longest, us
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  local version, capacity, refill, period, level, spent, stamp =
+    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
+  local at, given_up = now, false
+  if version == 0 or now >= stamp + keep_alive then
+    version = 0
+  elseif capacity < 1 or refill < 1 or refill >= 4503599627370496 or period < 1 or
+    capacity * period > 4503599627370496 - refill then
+    corrupt()
+    version = 0
+  elseif stamp > now + 60000000 then -- max_ahead, us
+    given_up = true
+  else
+    if stamp > at then at = stamp end
+    local drained = (at - stamp) * refill
+    level = level - drained
+    if level < 0 then level = 0 end
+    if spent < 4503599627370496 then -- more than can be counted does not drain
+      spent = spent - drained
+      if spent < 0 then spent = 0 end
+    end
+  end
+  if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
+
+  local limit = capacity * period
+  local units = amount * period
+  if amount > (4503599627370496 - 4503599627370496 % period) / period then
+    units = 4503599627370496
+  end
+  if given_up and level > limit then level = limit end
+  local new_level, new_stamp, new_spent = level, at, spent
+  local function place(level, at)
+    if level <= limit then return level, at end
+    local over = level - limit
+    local stamp = at + (over + -over % refill) / refill
+    if stamp > 4503599627370496 then stamp = 4503599627370496 end -- word_limit
+    level = level - (stamp - at) * refill
+    if level < limit - period + 1 then level = limit - period + 1 end
+    if level > limit then level = limit end
+    return level, stamp
+  end
+  local function give(base, units)
+    local ahead = at - base
+    if ahead * refill > 4503599627370496 - level then return 0 end
+    local left = level + ahead * refill
+    local given = units
+    if given > left then given = left end
+    if given == 0 then return 0 end
+    new_level, new_stamp = left - given, at
+    if ahead > 0 then new_level, new_stamp = place(left - given, base) end
+    if spent < 4503599627370496 then
+      new_spent = spent - given
+      if new_spent < 0 then new_spent = 0 end
+      new_spent = new_spent + (at - new_stamp) * refill
+      if new_spent < 0 then new_spent = 0 end
+      if new_spent > 4503599627370496 then new_spent = 4503599627370496 end
+    end
+    return given
+  end
+  local function truly(elapsed)
+    if spent == 4503599627370496 then return spent end
+    local left = spent - elapsed * refill
+    if left < 0 then left = 0 end
+    return left
+  end
+
+  if change == 0 then -- reset
+    new_level, new_stamp, new_spent = 0, now, 0
+  elseif change == 1 then -- reward
+    give(now, units)
+  elseif change == 2 then -- charge
+    local last = now + 60000000
+    local _, before = place(level, at)
+    local want = level + units
+    if want > 4503599627370496 then want = 4503599627370496 end
+    new_level, new_stamp = place(want, at)
+    if new_stamp > last then
+      new_level, new_stamp = limit, last
+      if before >= last then new_level, new_stamp = level, at end
+    end
+    new_spent = truly(new_stamp - at)
+    if new_spent < 4503599627370496 then
+      local most = limit
+      if new_spent > most then most = new_spent end
+      new_spent = new_spent + units
+      if new_spent > most then new_spent = most end
+    end
+  else -- block
+    local last = now
+    if amount > 0 then last = now + amount - 1 end
+    if last > 4503599627370496 then last = 4503599627370496 end -- word_limit
+    if last > at then new_stamp = last end
+    local least = limit - period + 1
+    if last >= at then
+      if amount == 0 then
+        least = limit - period
+      else
+        least = limit - period + refill
+        if least > limit then least = limit end
+      end
+    end
+    new_level = level - (new_stamp - at) * refill
+    if new_level < 0 then new_level = 0 end
+    if new_level < least then
+      new_level = least
+    elseif new_level == limit then
+      new_level, new_stamp = place(limit + 1, new_stamp)
+    elseif new_level < 4503599627370496 then -- word_limit
+      new_level = new_level + 1
+    end
+    new_spent = truly(new_stamp - at)
+  end
+  put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, new_spent,
+    new_stamp))
+  local free = limit - new_level
+  if free < 0 then free = 0 end
+  return 1, (free - free % period) / period, 0,
+    new_stamp - now + (new_level + -new_level % refill) / refill,
+    struct.pack('<i8i8', version, capacity)
+end
+
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 6, '<i8i8i8i8', 7, 2, shared_bucket_adjust

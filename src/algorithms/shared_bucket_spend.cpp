@@ -1,0 +1,264 @@
+// The kernels of the shared bucket's other verbs. Their twins are
+// backends/redis/lua/shared_bucket_{spend,give_back,adjust}.lua: same names, same order. All words
+// stay within 2^52 and sums within 2^53; what lies ahead is compared as time, so that no product of
+// a span and an unknown rate is made.
+#include "sluice/algorithms/shared_bucket_spend.hpp"
+
+#include <algorithm>
+
+#include "shared_bucket_moment.hpp"
+
+namespace sluice {
+namespace {
+
+using Change = SharedBucketSpend::Change;
+
+constexpr Word longest = SharedBucketSpend::longest;
+
+/// The bucket with another level and instant, and what was truly spent then.
+struct Next {
+  Word level, stamp, spent;
+};
+
+Word remaining(const Bucket& b, Word level) noexcept {
+  return floor_div(std::max(Word{0}, b.capacity * b.period - level), b.period);
+}
+
+/// The answer about a bucket that was left so.
+Verdict left_so(const Bucket& b, const Next& next, Word now, Word wait = 0) noexcept {
+  return {Verdict::allowed, remaining(b, next.level), wait,
+          next.stamp - now + ceil_div(next.level, b.refill)};
+}
+
+void write(Bucket b, const Next& next, Effects& effects) noexcept {
+  b.level = next.level;
+  b.spent = next.spent;
+  write_bucket(b, next.stamp, effects);
+}
+
+/// What was truly spent, after `elapsed` more.
+Word truly(const Bucket& b, Word elapsed) noexcept {
+  return b.spent == word_limit ? word_limit : drained(b.spent, elapsed, b.refill);
+}
+
+Word check_spend(const Arguments& args) noexcept {
+  if (const Word status = check_shared_cost(args); status < 0) return status;
+  const bool fits = args[3] >= 0 && args[3] <= longest;
+  return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
+}
+
+Verdict decide_spend(const StateView& state, const RuleRequest& request, Word now,
+                     Effects& effects) noexcept {
+  const Arguments& args = request.args;
+  if (const Word status = check_spend(args); status < 0) return {status, 0, 0, 0};
+  const Word cost = args[1];
+  const Word max_wait = args[3];
+  auto [b, at, given_up] = shared_moment(state, args[2], now);
+  if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  if (cost > b.capacity) return Verdict::failed(Errc::cost_exceeds_capacity);
+  const Word limit = b.capacity * b.period;
+  const Word charge = cost * b.period;
+  if (given_up) b.level = std::min(b.level, limit - charge);
+
+  const Word want = b.level + charge;
+  const Word wait = want <= limit ? 0 : at - now + ceil_div(want - limit, b.refill);
+  if (wait > max_wait) {
+    for (int i = 0; i < 5; ++i) effects.tell(0);
+    effects.tell(b.capacity);
+    return {Verdict::refused, remaining(b, b.level), wait - max_wait,
+            at - now + ceil_div(b.level, b.refill)};
+  }
+  const State placed = place(want, limit, b.refill, b.period, 1, at);
+  const Next next{placed.level, placed.stamp,
+                  std::min(word_limit, truly(b, placed.stamp - at) + charge)};
+  if (cost > 0) write(b, next, effects);
+  effects.tell(cost);
+  effects.tell(next.level);
+  effects.tell(next.stamp);
+  effects.tell(b.version);
+  effects.tell(at);
+  effects.tell(b.capacity);
+  return left_so(b, next, now, wait);
+}
+
+/// Takes `units` off, as of `base`, and answers how many: none if they cannot be counted.
+Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept {
+  const Word ahead = at - base;
+  if (ahead > floor_div(word_limit - b.level, b.refill)) return 0;
+  const Word left = b.level + ahead * b.refill;
+  const Word given = std::min(units, left);
+  if (given == 0) return 0;
+  State placed{left - given, at};
+  if (ahead > 0) placed = place(left - given, b.capacity * b.period, b.refill, b.period, 1, base);
+  Word spent = word_limit;
+  if (b.spent < word_limit) {
+    spent = std::max(Word{0}, b.spent - given);
+    spent = placed.stamp > at ? drained(spent, placed.stamp - at, b.refill)
+                              : std::min(word_limit, spent + (at - placed.stamp) * b.refill);
+  }
+  next = {placed.level, placed.stamp, spent};
+  return given;
+}
+
+struct Return {
+  Word cost, keep_alive;
+  Word amount;                         // how much of the cost to give back
+  Word level, stamp, version, before;  // what the grant told
+};
+
+Return return_of(const Arguments& a) noexcept { return {a[1], a[2], a[3], a[4], a[5], a[6], a[7]}; }
+
+Word check_return(const Arguments& args) noexcept {
+  const Return r = return_of(args);
+  if (r.amount < 0) return shared_error(Errc::invalid_cost);
+  if (const Word status = check_shared_cost(args); status < 0) return status;
+  const auto is_word = [](Word word) { return word >= 0 && word <= word_limit; };
+  const bool fits = r.amount <= r.cost && is_word(r.level) && is_word(r.stamp) &&
+                    is_word(r.version) && is_word(r.before);
+  return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
+}
+
+/// True if draining alone leads from the grant to this state.
+bool same_position(const Return& r, const StateView& state, Word refill) noexcept {
+  const Word level = state[4];
+  const Word stamp = state[6];
+  const bool is_later = stamp >= r.stamp;
+  const Word elapsed = is_later ? stamp - r.stamp : r.stamp - stamp;
+  const Word from = is_later ? r.level : level;
+  const Word to = is_later ? level : r.level;
+  return elapsed <= floor_div(from, refill) && from - elapsed * refill == to;
+}
+
+Verdict decide_give_back(const StateView& state, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept {
+  if (const Word status = check_return(request.args); status < 0) return {status, 0, 0, 0};
+  const Return r = return_of(request.args);
+  const auto [b, at, given_up] = shared_moment(state, r.keep_alive, now);
+  if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  const bool is_known = r.version == b.version && !given_up && r.cost <= b.capacity &&
+                        r.level <= b.capacity * b.period;
+  const bool on_top = is_known && same_position(r, state, b.refill);
+  Next next{b.level, at, b.spent};
+  Word given = 0;
+  if (on_top) {
+    given = give(b, at, std::clamp(r.before, now, at), r.amount * b.period, next);
+  } else if (is_known && at == now) {
+    const Word own = drained(r.cost * b.period, std::max(Word{0}, now - r.stamp), b.refill);
+    given = give(b, at, at, std::min(r.amount * b.period, own), next);
+  }
+  if (given > 0) write(b, next, effects);
+  const bool moved = given > 0 && at > now;
+  effects.tell(floor_div(given, b.period));
+  effects.tell(on_top && (given > 0 || b.level > 0) ? 1 : 0);
+  effects.tell(moved ? next.level : std::max(Word{0}, r.level - given));
+  effects.tell(moved ? next.stamp : r.stamp);
+  return left_so(b, next, now);
+}
+
+Word check_adjust(const Arguments& args) noexcept {
+  const Word most = args[1] == static_cast<Word>(Change::block) ? longest : word_limit;
+  const bool fits = args[0] >= 0 && args[0] <= word_limit && args[1] >= 0 &&
+                    args[1] <= static_cast<Word>(Change::block) && is_keep_alive(args[2]) &&
+                    args[3] >= 0 && args[3] <= most;
+  return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
+}
+
+Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
+  const Word limit = b.capacity * b.period;
+  const Word end = now + longest;
+  const State before = place(b.level, limit, b.refill, b.period, 1, at);
+  State after = place(std::min(word_limit, b.level + units), limit, b.refill, b.period, 1, at);
+  if (after.stamp > end) after = before.stamp >= end ? State{b.level, at} : State{limit, end};
+  const Word spent = truly(b, after.stamp - at);
+  return {after.level, after.stamp,
+          spent == word_limit ? spent : std::min(std::max(spent, limit), spent + units)};
+}
+
+/// Nothing whole is left until `now + span`, and then a token, or what one microsecond brings. What
+/// is promised for longer becomes a unit later: no longer on top, it cannot open the block when it
+/// is given back.
+Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
+  const Word limit = b.capacity * b.period;
+  const Word last = span > 0 ? std::min(word_limit, now + span - 1) : now;
+  const Word stamp = std::max(at, last);
+  Word least = limit - b.period + 1;
+  if (last >= at) least = span == 0 ? limit - b.period : std::min(limit, least - 1 + b.refill);
+  State next{drained(b.level, stamp - at, b.refill), stamp};
+  if (next.level < least) {
+    next.level = least;
+  } else if (next.level == limit) {
+    next = place(limit + 1, limit, b.refill, b.period, 1, stamp);
+  } else {
+    next.level = std::min(word_limit, next.level + 1);
+  }
+  return {next.level, next.stamp, truly(b, next.stamp - at)};
+}
+
+Verdict decide_adjust(const StateView& state, const RuleRequest& request, Word now,
+                      Effects& effects) noexcept {
+  const Arguments& args = request.args;
+  if (const Word status = check_adjust(args); status < 0) return {status, 0, 0, 0};
+  auto [b, at, given_up] = shared_moment(state, args[2], now);
+  if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  const Word amount = args[3];
+  const Word units = amount > floor_div(word_limit, b.period) ? word_limit : amount * b.period;
+  if (given_up) b.level = std::min(b.level, b.capacity * b.period);
+
+  Next next{b.level, at, b.spent};
+  switch (static_cast<Change>(args[1])) {
+    case Change::reset:
+      next = {0, now, 0};
+      break;
+    case Change::reward:
+      give(b, at, now, units, next);
+      break;
+    case Change::charge:
+      next = charged(b, at, units, now);
+      break;
+    case Change::block:
+      next = blocked(b, at, amount, now);
+      break;
+  }
+  write(b, next, effects);
+  effects.tell(b.version);
+  effects.tell(b.capacity);
+  return left_so(b, next, now);
+}
+
+}  // namespace
+
+constinit const Operation shared_bucket_spend{"shared_bucket.spend",
+                                              27,
+                                              StateKind::shared_bucket,
+                                              true,
+                                              4,
+                                              nullptr,
+                                              check_spend,
+                                              keep_shared,
+                                              nullptr,
+                                              decide_spend,
+                                              6};
+constinit const Operation shared_bucket_give_back{"shared_bucket.give_back",
+                                                  28,
+                                                  StateKind::shared_bucket,
+                                                  true,
+                                                  8,
+                                                  nullptr,
+                                                  check_return,
+                                                  keep_shared,
+                                                  nullptr,
+                                                  decide_give_back,
+                                                  4};
+constinit const Operation shared_bucket_adjust{"shared_bucket.adjust",
+                                               29,
+                                               StateKind::shared_bucket,
+                                               true,
+                                               4,
+                                               nullptr,
+                                               check_adjust,
+                                               keep_shared,
+                                               nullptr,
+                                               decide_adjust,
+                                               2};
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+// The calls of limiters that answer a Reservation, which both kinds of bucket have in common.
+// Threading: functions of their arguments alone.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include "sluice/decide.hpp"
+#include "sluice/reservation.hpp"
+
+namespace sluice::detail {
+
+/// What the store told about giving `amount` back: how much it was, and what is left.
+inline Word note_refund(Reservation& reservation, Cost amount, const Decision& decision,
+                        const std::array<Word, 4>& details) noexcept {
+  reservation.granted -= amount.value();
+  if (details[1] != 0) {  // nobody asked since: what is left of it comes earlier
+    reservation.level = details[2];
+    reservation.stamp = details[3];
+    const Time due = std::max(decision.at, to_time(reservation.stamp));
+    const Span wait = std::min(reservation.at(), due) - reservation.decision.at;
+    reservation.decision.retry_after = std::max(wait, Span{0});
+  }
+  return details[0];
+}
+
+template <class Limiter>
+Settlement settle(const Limiter& limiter, const Key& key, Reservation& reservation, Cost true_cost,
+                  std::error_code& error) noexcept {
+  if (true_cost.value() < 0) {
+    error = Errc::invalid_cost;
+    return {};
+  }
+  const Word more = true_cost.value() - reservation.granted - reservation.settled;
+  if (more <= 0) {
+    return {limiter.refund(key, reservation, std::min(-more, reservation.granted), error), 0};
+  }
+  limiter.penalize(key, more, error);
+  if (error) return {};
+  reservation.settled += more;
+  return {0, more};
+}
+
+}  // namespace sluice::detail
