@@ -42,22 +42,22 @@ SharedRateSteps SharedRateLimiter::steps(bool spends, Cost permits, std::error_c
   return {std::move(setting), steps};
 }
 
-Decision SharedRateLimiter::ask(bool spends, Cost permits, const std::optional<RequestId>& id,
-                                std::error_code& error) const {
+SharedRateLimiter::Answered SharedRateLimiter::ask(const Question& question,
+                                                   std::error_code& error) const {
   auto setting = known();
   for (int attempt = 0; attempt < max_attempts; ++attempt) {
     const bool remembered = setting != nullptr;
     if (!remembered) setting = read(error);
     if (!setting) return {};
-    if (remembered && permits.value() > setting->setting.rate) {
+    if (remembered && question.permits.value() > setting->setting.rate) {
       setting = nullptr;  // perhaps it is larger by now
       continue;
     }
-    const auto steps = steps_of(*setting, spends, permits);
+    const auto steps = steps_of(*setting, question.spends, question.permits, question.max_wait);
     std::array<Decision, 2> each{};
-    decide(*store_, id ? Plan(steps).once(*id) : Plan(steps), error, each);
+    decide(*store_, question.id ? Plan(steps).once(*question.id) : Plan(steps), error, each);
     if (!is_outdated(error, remembered)) {
-      return error ? Decision{} : of_permits(each);
+      return error ? Answered{} : Answered{of_permits(each), std::move(setting)};
     }
     setting = nullptr;
   }
@@ -170,7 +170,7 @@ std::future<Decision> SharedRateLimiter::future_try_acquire(Cost permits) const 
 }
 
 Decision SharedRateLimiter::try_acquire(Cost permits, std::error_code& error) const {
-  return ask(true, permits, {}, error);
+  return ask({permits}, error).decision;
 }
 Decision SharedRateLimiter::try_acquire(Cost permits) const {
   std::error_code error;
@@ -180,7 +180,7 @@ Decision SharedRateLimiter::try_acquire(Cost permits) const {
 }
 Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id,
                                         std::error_code& error) const {
-  return ask(true, permits, id, error);
+  return ask({.permits = permits, .id = id}, error).decision;
 }
 Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id) const {
   std::error_code error;
@@ -188,8 +188,52 @@ Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id) const
   throw_if(error, "SharedRateLimiter::try_acquire");
   return result;
 }
+
+RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait,
+                                           std::error_code& error) const {
+  const auto [decision, used] = ask({.permits = permits, .max_wait = max_wait}, error);
+  RateReservation result;
+  static_cast<Decision&>(result) = decision;
+  if (decision.allowed) {
+    result.permits_ = permits.value();
+    result.setting_ = used;
+  }
+  return result;
+}
+RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait) const {
+  std::error_code error;
+  RateReservation result = reserve(permits, max_wait, error);
+  throw_if(error, "SharedRateLimiter::reserve");
+  return result;
+}
+Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount,
+                               std::error_code& error) const {
+  error.clear();
+  if (amount.value() > reservation.permits_) {
+    error = Errc::invalid_argument;
+    return 0;
+  }
+  if (reservation.permits_ == 0) return 0;
+  const auto& used = *static_cast<const Known*>(reservation.setting_.get());
+  const Word units = used.log.refund({tag_, used.log_name}, reservation, amount, error);
+  reservation.permits_ -= units;
+  return units;
+}
+Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount) const {
+  std::error_code error;
+  const Word units = refund(reservation, amount, error);
+  throw_if(error, "SharedRateLimiter::refund");
+  return units;
+}
+Word SharedRateLimiter::cancel(RateReservation& reservation, std::error_code& error) const {
+  return refund(reservation, reservation.permits_, error);
+}
+Word SharedRateLimiter::cancel(RateReservation& reservation) const {
+  return refund(reservation, reservation.permits_);
+}
+
 Decision SharedRateLimiter::peek(Cost permits, std::error_code& error) const {
-  return ask(false, permits, {}, error);
+  return ask({.permits = permits, .spends = false}, error).decision;
 }
 Decision SharedRateLimiter::peek(Cost permits) const {
   std::error_code error;

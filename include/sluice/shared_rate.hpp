@@ -61,6 +61,22 @@ class SharedRateSteps {
   std::optional<std::array<Step, 2>> steps_;
 };
 
+/// Permits that SharedRateLimiter::reserve() granted, perhaps for a time that lies ahead: if
+/// allowed, the call may go at `time()`, which is retry_after later than it was decided.
+class RateReservation : public Decision {
+ public:
+  RateReservation() = default;
+
+  /// What is still charged.
+  [[nodiscard]] Word permits() const noexcept { return permits_; }
+  [[nodiscard]] Time time() const noexcept { return at + retry_after; }
+
+ private:
+  friend class SharedRateLimiter;
+  Word permits_ = 0;
+  std::shared_ptr<const void> setting_;  // SharedRateLimiter::Known, if permits were charged
+};
+
 /// At most `rate` permits in any interval, exactly, by a rate that lives in the store: every client
 /// follows a change with its next request.
 ///
@@ -114,6 +130,22 @@ class SharedRateLimiter : public Waitable {
   /// Charges once, however often it is asked under this id; see Plan::once().
   Decision try_acquire(Cost permits, const RequestId& id) const;
   Decision try_acquire(Cost permits, const RequestId& id, std::error_code& error) const;
+
+  /// Spends `permits` at the first instant at which enough of them are there, if that is at most
+  /// `max_wait` ahead. In the order of arrival at the store, whichever client asked; the caller
+  /// waits, and keeps the time that it was given under a rate that changes meanwhile.
+  /// Errc::invalid_argument if max_wait is below zero or above 366 days.
+  RateReservation reserve(Cost permits, Span max_wait) const;
+  RateReservation reserve(Cost permits, Span max_wait, std::error_code& error) const;
+  /// Gives back all that is charged, as far as it is still the newest of the log; says how many
+  /// permits came back. Nothing after set_rate(), which forgot them.
+  Word cancel(RateReservation& reservation) const;
+  Word cancel(RateReservation& reservation, std::error_code& error) const;
+  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if that is more than is
+  /// charged. Of several clients' permits of one microsecond none can be told from another's: give
+  /// each back once.
+  Word refund(RateReservation& reservation, Cost amount) const;
+  Word refund(RateReservation& reservation, Cost amount, std::error_code& error) const;
 
   /// try_acquire() that calls `handler(std::error_code, Decision)` once, before this returns or on
   /// a thread of the store; see decide_then(). REQUIRES, here and below: the limiter outlives the
@@ -178,8 +210,19 @@ class SharedRateLimiter : public Waitable {
   [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, bool spends, Cost permits,
                                              Span max_wait = Span{0}) const;
   SharedRateSteps steps(bool spends, Cost permits, std::error_code& error) const;
-  Decision ask(bool spends, Cost permits, const std::optional<RequestId>& id,
-               std::error_code& error) const;
+  /// What is asked by the setting that is known, or by the one that is read if it has changed.
+  struct Question {
+    Cost permits;
+    bool spends = true;
+    Span max_wait{0};
+    std::optional<RequestId> id{};
+  };
+  /// The answer, and the setting that it was made by; none on an error.
+  struct Answered {
+    Decision decision;
+    std::shared_ptr<const Known> used;
+  };
+  Answered ask(const Question& question, std::error_code& error) const;
   void ask_then(Cost permits, Completion done) const;
   /// `used` becomes the setting that the answer was made by.
   void reserve_then(Cost permits, Span max_wait, std::shared_ptr<const Known>& used,

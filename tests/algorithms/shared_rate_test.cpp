@@ -113,6 +113,81 @@ TEST_CASE("the first rate wins, a set one starts afresh, an updated one keeps wh
   });
 }
 
+TEST_CASE("a reservation is granted in order of arrival, and gives back what is still the newest",
+          "[shared_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter here(store, "api", "rate");
+    const SharedRateLimiter there(store, "api", "rate");
+    here.set_rate(RateType::overall, 4, 10s);
+    const Time start = clock.now();
+    REQUIRE(here.try_acquire(3).allowed);
+    RateReservation first = here.reserve(2, 10s);
+    REQUIRE(first.allowed);
+    CHECK(first.permits() == 2);
+    CHECK(first.time() == start + 10s);
+    CHECK(there.try_acquire().retry_after == 10s);  // nothing overtakes it
+    RateReservation second = there.reserve(2, 10s);
+    CHECK(second.time() == start + 10s);
+    const RateReservation late = here.reserve(1, 10s - 1us);
+    CHECK_FALSE(late.allowed);
+    CHECK(late.permits() == 0);
+    CHECK(late.retry_after == 10s + 1us);
+    CHECK(there.refund(second, 1) == 1);
+    CHECK(second.permits() == 1);
+    CHECK(there.cancel(second) == 1);
+    CHECK(there.cancel(second) == 0);
+    CHECK(here.cancel(first) == 2);
+    CHECK(here.available_permits() == 1);
+  });
+}
+
+TEST_CASE("permits that were reserved under another rate come back if their log is still in use",
+          "[shared_rate]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedRateLimiter here(store, "api", "rate");
+    const SharedRateLimiter there(store, "api", "rate");
+    here.set_rate(RateType::overall, 4, 10s);
+    RateReservation kept = here.reserve(4, 0s);
+    there.update_rate(RateType::overall, 6, 10s);
+    CHECK(there.available_permits() == 2);
+    CHECK(here.refund(kept, 3) == 3);
+    CHECK(there.available_permits() == 5);
+    there.set_rate(RateType::overall, 2, 10s);
+    CHECK(there.try_acquire(2).allowed);
+    CHECK(here.available_permits() == 0);
+    (void)here.cancel(kept);  // of a log that nobody asks any more
+    CHECK(here.available_permits() == 0);
+    RateReservation fresh = here.reserve(2, 10s);  // by the rate that it had to read first
+    CHECK(fresh.retry_after == 10s);
+    CHECK(here.cancel(fresh) == 2);
+  });
+}
+
+TEST_CASE("what cannot be reserved or given back is a typed error, and changes nothing",
+          "[shared_rate]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    CHECK(error_of([&](auto& e) { limiter.reserve(1, 1s, e); }) == Errc::not_configured);
+    CHECK_THROWS_AS(limiter.reserve(1, 1s), std::system_error);
+    limiter.set_rate(RateType::overall, 4, 10s);
+    const auto fails = [&](Cost permits, Span max_wait) {
+      return error_of([&](auto& e) { limiter.reserve(permits, max_wait, e); });
+    };
+    CHECK(fails(5, 1s) == Errc::cost_exceeds_capacity);
+    CHECK(fails(-1, 1s) == Errc::invalid_cost);
+    CHECK(fails(1, -1us) == Errc::invalid_argument);
+    CHECK(fails(1, std::chrono::days{366} + 1us) == Errc::invalid_argument);
+    RateReservation kept = limiter.reserve(2, 0s);
+    CHECK(error_of([&](auto& e) { limiter.refund(kept, 3, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { limiter.refund(kept, -1, e); }) == Errc::invalid_cost);
+    CHECK_THROWS_AS(limiter.refund(kept, 3), std::system_error);
+    CHECK(kept.permits() == 2);
+    CHECK(limiter.available_permits() == 2);
+    RateReservation none;
+    CHECK(limiter.cancel(none) == 0);
+  });
+}
+
 TEST_CASE("no rate and more permits than the rate are typed errors", "[shared_rate][C-057]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedRateLimiter limiter(store, "api", "rate");
