@@ -21,10 +21,10 @@ FixedWindow::FixedWindow(Store& store, std::string name, detail::Given limit, Ca
       limit_(0),
       calendar_(std::move(calendar)),
       ahead_(std::make_shared<std::atomic<Word>>(0)) {
-  if (!limit.within(1, word_limit)) {
+  if (!limit.within(1, FixedWindowRule::max_limit)) {
     const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
                                              : std::to_string(limit.bits);
-    throw std::invalid_argument("the limit of a window must be 1 to 2^52, got " + shown);
+    throw std::invalid_argument("the limit of a window must be 1 to 2^42, got " + shown);
   }
   limit_ = limit.word();
 }

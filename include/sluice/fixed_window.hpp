@@ -18,7 +18,8 @@ namespace sluice {
 ///     if (const Decision d = operations.try_acquire(account); !d) resume_at(d.at + d.retry_after);
 ///
 /// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their windows; give them the same limit and calendar. Every form of the call is in KeyedLimiter.
+/// their windows; their limits and calendars may differ while one takes the other's place, as
+/// docs/fixed_window.md says. Every form of the call is in KeyedLimiter.
 ///
 /// The windows of a calendar are counted by the store's clock, and the limiter sends those around
 /// its own clock's time. If the two are further apart than a window, the calls here find out how
@@ -27,7 +28,7 @@ namespace sluice {
 /// Thread-safe. REQUIRES: the store outlives the limiter.
 class FixedWindow : public KeyedLimiter<FixedWindow> {
  public:
-  /// Throws std::invalid_argument if `limit` is not in [1, 2^52], or `name` is empty or longer than
+  /// Throws std::invalid_argument if `limit` is not in [1, 2^42], or `name` is empty or longer than
   /// 1 MiB.
   template <CountType T>
   FixedWindow(Store& store, std::string name, T limit, Calendar calendar)

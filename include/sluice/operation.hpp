@@ -48,7 +48,6 @@ enum class StateKind : std::uint8_t {
   token_bucket = 1,
   sliding_windows = 2,
   sliding_counter = 3,
-  fixed_window = 4,
   shared_rate = 5,
   shared_bucket = 6,
   leases = 7,
@@ -57,6 +56,7 @@ enum class StateKind : std::uint8_t {
   gate = 10,
   receipt = 12,  // 11 had another layout
   wait_line = 13,
+  fixed_window = 16,  // 4 had another layout
 };
 
 /// True if states of this kind have two words, which a store may keep and swap as one cell; else

@@ -3,23 +3,45 @@
 #include "sluice/algorithms/fixed_window.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace sluice {
 namespace {
 
 using Rule = FixedWindowRule;
-using State = Rule::State;
 using Args = Rule::Args;
 using GiveBackArgs = Rule::GiveBackArgs;
 
-State state_of(const StateView& state) noexcept { return {state[0], state[1]}; }
+__extension__ typedef __int128 Wide;
+
+/// The window that was last spent of.
+struct Stored {
+  Word end;
+  Word used;
+  Word code;  // of its width
+};
+
+Stored stored_of(const StateView& state) noexcept {
+  const Word code = state[1] % Rule::codes;
+  if (code > Rule::max_code) {
+    state.call_corrupt();
+    return {0, 0, 0};
+  }
+  return {state[0], state[1] / Rule::codes, code};
+}
+
+/// The widest window of a code, in eighths of a microsecond.
+Word eighths(Word code) noexcept { return (8 + code % 8) << (code / 8); }
+
+/// The same, rounded up to a microsecond.
+Word widest(Word code) noexcept { return (eighths(code) + 7) / 8; }
 
 Word check(const Arguments& words) noexcept {
   const auto args = detail::unpack<Args>(words);
   if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
   if (args.cost > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
   const Word* const b = args.boundary;
-  bool fine = args.limit <= word_limit && args.width >= 0 && args.width <= Rule::max_width;
+  bool fine = args.limit <= Rule::max_limit && args.width >= 0 && args.width <= Rule::max_width;
   if (args.width > 0) {
     fine = fine && b[0] >= 0 && b[0] < args.width;
   } else {
@@ -32,13 +54,13 @@ Word check_give_back(const Arguments& words) noexcept {
   const auto args = detail::unpack<GiveBackArgs>(words);
   if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
   if (args.cost > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
-  const bool fine = args.limit <= word_limit && args.begin >= 0 && args.begin <= args.end &&
+  const bool fine = args.limit <= Rule::max_limit && args.begin >= 0 && args.begin <= args.end &&
                     args.end <= word_limit;
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
 Word check_reset(const Arguments& words) noexcept {
-  const bool fine = words[0] >= 0 && words[0] <= word_limit;
+  const bool fine = words[0] >= 0 && words[0] <= Rule::max_limit;
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
@@ -60,44 +82,95 @@ Window window_at(const Args& args, Word at) noexcept {
   return {0, 0};
 }
 
-/// The present window, before a request is looked at.
-struct Moment {
-  Window window;
-  Word used;
-};
+/// As it is stored.
+Word cut(Word end) noexcept { return std::min(end, word_limit); }
 
-Moment moment(const State& state, const Args& args, Word now) noexcept {
-  const bool set_back = state.start > now + Rule::max_ahead;
-  const Window window = window_at(args, set_back ? now : std::max(now, state.start));
-  Word used = state.start >= window.begin ? std::min(state.used, args.limit) : 0;
-  if (set_back) used = std::min(used, args.limit - args.cost);
-  return {window, used};
+/// True if the stored window is, as far as its code tells, this one.
+bool is_stored(const Stored& stored, const Window& window) noexcept {
+  const Word width = 8 * (window.end - window.begin);
+  const Word top = eighths(stored.code);
+  return stored.end == cut(window.end) && width <= top &&
+         width > top - (Word{1} << (stored.code / 8));
 }
 
-/// How long it takes until nothing of the window is used any more.
-Word reset_after(const Moment& m, Word used, Word now) noexcept {
-  return used > 0 ? m.window.end - now : 0;
+/// The part of the limit that the time up to `at` stands for, rounded up. The twin makes the
+/// product of parts of ten bits, so that wide windows are measured by 1024 us.
+Word share(Word limit, const Window& window, Word at) noexcept {
+  if (at == window.begin) return 0;
+  Word rest = window.end - at;
+  Word width = window.end - window.begin;
+  if (width > Word{1} << 42) {
+    rest /= 1024;
+    width = (width + 1023) / 1024;
+  }
+  return limit - static_cast<Word>(Wide{limit} * rest / width);
+}
+
+/// The present window, before a request is looked at.
+struct Moment {
+  Window window;   // that a grant is of
+  Word used;       // of it
+  Word fits_at;    // when a cost that does not fit now will
+  Word unused_at;  // when nothing will be used any more
+};
+
+/// The same where another window than the present one is stored and was not over before it began.
+Moment foreign(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
+  const Word forgotten = stored.end + widest(stored.code);
+  if (stored.end <= now) {
+    if (now >= forgotten) return {window, 0, window.end, window.end};
+    const Word clear = std::min(window.end, forgotten);
+    return {window, share(args.limit, window, stored.end), clear, clear};
+  }
+
+  const Window last = window_at(args, stored.end - 1);
+  bool set_back = stored.end - widest(stored.code) > now + Rule::max_ahead;
+  if (is_stored(stored, last)) {  // one's own, by a clock that was corrected
+    if (last.begin <= now + Rule::max_ahead) return {last, stored.used, last.end, last.end};
+    set_back = true;
+  }
+  if (set_back) {
+    return {window, std::min(stored.used, args.limit - args.cost), window.end, window.end};
+  }
+
+  const Window next = window_at(args, stored.end);
+  Word left = 0;
+  Word clear = stored.end;
+  if (next.begin < stored.end && stored.end < next.end) {
+    left = share(args.limit, next, stored.end);
+    clear = std::min(next.end, forgotten);
+  }
+  Word fits_at = left + args.cost <= args.limit ? stored.end : clear;
+  if (window.end < stored.end && stored.used + args.cost <= args.limit) fits_at = window.end;
+  return {window, stored.used + share(args.limit, window, now), fits_at, clear};
+}
+
+Moment moment(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
+  if (stored.end <= window.begin) return {window, 0, window.end, window.end};
+  if (is_stored(stored, window)) return {window, stored.used, window.end, window.end};
+  return foreign(stored, args, window, now);
 }
 
 Verdict decided(const StateView& view, const RuleRequest& request, Word now, Effects* effects) {
-  const State state = state_of(view);
   if (const Word status = check(request.args); status < 0) return {status, 0, 0, 0};
+  const Stored stored = stored_of(view);
   const auto args = detail::unpack<Args>(request.args);
 
-  const Moment m = moment(state, args, now);
-  if (m.window.end <= m.window.begin) return Verdict::failed(Errc::outside_calendar);
-  const Word want = m.used + args.cost;
+  const Window window = window_at(args, now);
+  if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
+  const Moment m = moment(stored, args, window, now);
+  const Word used = std::min(m.used, args.limit);
+  const Word want = used + args.cost;
+  const Word unused_after = used > 0 ? m.unused_at - now : 0;
   if (want > args.limit) {
-    return {Verdict::refused, args.limit - m.used, m.window.end - now, reset_after(m, m.used, now)};
+    return {Verdict::refused, args.limit - used, m.fits_at - now, unused_after};
   }
-  if (effects == nullptr) {
-    return {Verdict::allowed, args.limit - m.used, 0, reset_after(m, m.used, now)};
+  if (effects == nullptr || args.cost == 0) {
+    return {Verdict::allowed, args.limit - used, 0, unused_after};
   }
-  if (args.cost > 0) {
-    effects->put(0, m.window.begin);
-    effects->put(1, want);
-  }
-  return {Verdict::allowed, args.limit - want, 0, reset_after(m, want, now)};
+  effects->put(0, cut(m.window.end));
+  effects->put(1, want * Rule::codes + Rule::code_of(m.window.end - m.window.begin));
+  return {Verdict::allowed, args.limit - want, 0, m.window.end - now};
 }
 
 Verdict take(const StateView& view, const RuleRequest& request, Word now,
@@ -112,48 +185,59 @@ Verdict peek(const StateView& view, const RuleRequest& request, Word now,
 
 Verdict give_back(const StateView& view, const RuleRequest& request, Word now,
                   Effects& effects) noexcept {
-  const State state = state_of(view);
   if (const Word status = check_give_back(request.args); status < 0) return {status, 0, 0, 0};
+  const Stored stored = stored_of(view);
   const auto args = detail::unpack<GiveBackArgs>(request.args);
 
-  const bool same = state.start >= args.begin && state.start < args.end && now < args.end &&
-                    state.start <= now + Rule::max_ahead && state.used > 0;
+  const bool same = is_stored(stored, {args.begin, args.end}) && now < args.end &&
+                    args.begin <= now + Rule::max_ahead && stored.used > 0;
   if (!same) return {Verdict::refused, 0, 0, 0};
-  const Word used = std::max(Word{0}, state.used - args.cost);
+  const Word used = std::max(Word{0}, stored.used - args.cost);
   if (args.cost > 0) {
-    effects.put(0, state.start);
-    effects.put(1, used);
+    effects.put(0, stored.end);
+    effects.put(1, used * Rule::codes + stored.code);
   }
   return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0, used > 0 ? args.end - now : 0};
 }
 
 Verdict reset(const StateView& view, const RuleRequest& request, Word /*now*/,
               Effects& effects) noexcept {
-  (void)state_of(view);
   if (const Word status = check_reset(request.args); status < 0) return {status, 0, 0, 0};
+  (void)stored_of(view);
   effects.put(0, 0);
   effects.put(1, 0);
   return {Verdict::allowed, request.args[0], 0, 0};
 }
 
-/// The stored window may begin ahead of the clock by max_ahead, and then ends that much later.
+/// The stored window may begin ahead of the clock by max_ahead, and counts for others for as long
+/// again as it was wide.
+Word kept_for(Word width) noexcept {
+  return std::min(width + Rule::max_ahead + widest(Rule::code_of(width)), word_limit);
+}
+
 Word keep(const Arguments& words) noexcept {
   const auto args = detail::unpack<Args>(words);
-  Word longest = args.width;
+  Word longest = std::max(Word{1}, args.width);
   for (std::size_t i = 0; args.width == 0 && i + 1 < Rule::boundaries; ++i) {
     longest = std::max(longest, args.boundary[i + 1] - args.boundary[i]);
   }
-  return std::min(longest + Rule::max_ahead, word_limit);
+  return kept_for(longest);
 }
 
 Word keep_given_back(const Arguments& words) noexcept {
   const auto args = detail::unpack<GiveBackArgs>(words);
-  return std::min(args.end - args.begin + Rule::max_ahead, word_limit);
+  return kept_for(std::max(Word{1}, args.end - args.begin));
 }
 
 Word keep_nothing(const Arguments& /*words*/) noexcept { return 0; }
 
 }  // namespace
+
+Word FixedWindowRule::code_of(Word width) noexcept {
+  const auto exponent = static_cast<Word>(std::bit_width(static_cast<std::uint64_t>(width))) - 1;
+  const Word unit = Word{1} << exponent;
+  return 8 * exponent + (8 * width + unit - 1) / unit - 8;
+}
 
 constinit const Operation fixed_window_take{
     .name = "fixed_window.take",

@@ -221,11 +221,12 @@ TEST_CASE("a limit that cannot be is refused with the value", "[fixed_window]") 
     }
     return std::string("nothing was thrown");
   };
-  CHECK(refusal(0) == "the limit of a window must be 1 to 2^52, got 0");
-  CHECK(refusal(-3) == "the limit of a window must be 1 to 2^52, got -3");
-  CHECK(refusal(UINT64_MAX) == "the limit of a window must be 1 to 2^52, got 18446744073709551615");
-  CHECK(refusal(word_limit + 1) == "the limit of a window must be 1 to 2^52, got 4503599627370497");
-  CHECK(refusal(word_limit) == "nothing was thrown");
+  CHECK(refusal(0) == "the limit of a window must be 1 to 2^42, got 0");
+  CHECK(refusal(-3) == "the limit of a window must be 1 to 2^42, got -3");
+  CHECK(refusal(UINT64_MAX) == "the limit of a window must be 1 to 2^42, got 18446744073709551615");
+  CHECK(refusal(FixedWindowRule::max_limit + 1) ==
+        "the limit of a window must be 1 to 2^42, got 4398046511105");
+  CHECK(refusal(FixedWindowRule::max_limit) == "nothing was thrown");
   static_assert(!std::is_constructible_v<FixedWindow, Store&, std::string, double, Calendar>);
 }
 

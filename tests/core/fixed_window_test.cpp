@@ -61,7 +61,7 @@ TEST_CASE("windows of a width are counted from their origin", "[core][fixed_wind
   CHECK(kernel.ask(17us, ask(1)) == allowed(0, 1000us));
   CHECK(kernel.ask(1016us, ask(1)) == refused(0, 1us));
   CHECK(kernel.ask(1017us, ask(1)) == allowed(0, 1000us));
-  CHECK(kernel.words() == StateWords{1017, 1});
+  CHECK(kernel.words() == StateWords{2017, 512 + FixedWindowRule::code_of(1000)});
   Kernel narrow(start);
   for (const Span at : {0us, 1us, 2us}) {
     CHECK(narrow.ask(at, take(1, 1, 1)) == allowed(0, 1us));
@@ -113,10 +113,26 @@ TEST_CASE("another limit counts at once, and what was used stays used",
                         {0s, take(6, 25), allowed(0, 60s)}});
 }
 
-TEST_CASE("another width takes over what was used of its present window", "[core][fixed_window]") {
-  check_moments(start, {{61s, take(3), allowed(0, 59s)},
-                        {61s, take(1, 3, 3600 * Word{1'000'000}), refused(0, 3600s - 61s)},
-                        {61s, take(1, 3, 1'000'000), allowed(2, 1s)}});
+TEST_CASE("a wider window takes over what a foreign one used, and a share for the time before it",
+          "[core][fixed_window]") {
+  constexpr Span wide{62'914'560};  // a minute, to an eighth
+  const auto hour = [](Word cost) { return take(cost, 60, 60 * minute); };
+  check_moments(start, {{600s, take(3), allowed(0, 60s)},
+                        {610s, hour(0), {Verdict::allowed, 46, 0, 50'000'000 + wide.count()}},
+                        {610s, hour(46), allowed(0, 3600s - 610s)},
+                        {610s, take(1), refused(0, 3600s - 610s)}});
+  // What it used is over with it; the share for its time is not.
+  check_moments(start, {{600s, take(3), allowed(0, 60s)},
+                        {660s, hour(50), refused(49, wide)},
+                        {660s, hour(49), allowed(0, 3600s - 660s)}});
+}
+
+TEST_CASE("a narrower window begins with what the wider one used, or waits for its end",
+          "[core][fixed_window]") {
+  const auto hour = [](Word cost) { return take(cost, 60, 60 * minute); };
+  check_moments(start, {{601s, hour(1), allowed(59, 3600s - 601s)},
+                        {620s, take(1), allowed(0, 40s)},
+                        {620s, hour(1), allowed(45, 3600s - 620s)}});
 }
 
 TEST_CASE("a clock set back by up to a minute stays in the stored window", "[core][fixed_window]") {
@@ -160,7 +176,7 @@ TEST_CASE("windows that cannot be are errors", "[core][fixed_window]") {
   const auto calendar = [](Word a, Word b, Word c, Word d, Word e) {
     return Ask{&fixed_window_take, {3, 0, a, b, c, d, e, 1}};
   };
-  check_moments(start, {{0s, take(1, word_limit + 1), wrong},
+  check_moments(start, {{0s, take(1, FixedWindowRule::max_limit + 1), wrong},
                         {0s, take(1, 3, -1), wrong},
                         {0s, take(1, 3, FixedWindowRule::max_width + 1), wrong},
                         {0s, take(1, 3, minute, minute), wrong},
@@ -174,12 +190,15 @@ TEST_CASE("windows that cannot be are errors", "[core][fixed_window]") {
 }
 
 TEST_CASE("at the ends of time a fixed window stays within its words", "[core][fixed_window]") {
-  Kernel kernel(word_limit);
-  const Ask widest = take(word_limit, word_limit, FixedWindowRule::max_width);
-  CHECK(kernel.ask(0us, widest) == allowed(0, Span{FixedWindowRule::max_width}));
-  CHECK(kernel.ask(0us, widest) == refused(0, Span{FixedWindowRule::max_width}));
+  Kernel kernel(word_limit - 1);
+  const Ask widest =
+      take(FixedWindowRule::max_limit, FixedWindowRule::max_limit, FixedWindowRule::max_width);
+  CHECK(kernel.ask(0us, widest) == allowed(0, 1us));
+  CHECK(kernel.ask(0us, widest) == refused(0, 1us));
   Kernel corrupt(start, {word_limit + 1, 0});
   CHECK(corrupt.ask(0us, take(1)) == Verdict::failed(Errc::corrupt_state));
-  Kernel any(start, {word_limit, word_limit});
+  Kernel strange(start, {start, 511});  // no width has this code
+  CHECK(strange.ask(0us, take(1)) == Verdict::failed(Errc::corrupt_state));
+  Kernel any(start, {word_limit, word_limit});  // a clock set back
   CHECK(any.ask(0us, take(1)) == allowed(0, 60s));
 }

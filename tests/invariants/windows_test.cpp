@@ -121,3 +121,40 @@ TEST_CASE("histories of fixed windows keep each of them and twice the limit in a
     CHECK(proven > 0);
   });
 }
+
+TEST_CASE(
+    "while old and new fixed windows take turns, no interval holds more than the larger limit "
+    "twice and what the faster admits, on every store",
+    "[invariants][fixed_window][S2]") {
+  Random random(
+      "while old and new fixed windows take turns, no interval holds more than the larger limit "
+      "twice and what the faster admits, on every store");
+  CAPTURE(random.repeat());
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    for (std::size_t i = 0; i < lives(); ++i) {
+      const WindowLimit narrow = draw_window(random);
+      const WindowLimit wide{random.between(1, 8),
+                             narrow.span * random.between(2, 9) + Span{random.between(0, 1) * 331}};
+      const bool narrow_is_faster =
+          narrow.limit * wide.span.count() > wide.limit * narrow.span.count();
+      const WindowLimit& faster = narrow_is_faster ? narrow : wide;
+      const std::string name = "turns" + std::to_string(i);
+      const FixedWindow minutes(store, name, narrow.limit, Calendar::every(narrow.span));
+      const FixedWindow hours(store, name, wide.limit, Calendar::every(wide.span));
+      History history;
+      // Both ask at every turn, and no pause is as long as a window.
+      for (int turn = 0; turn < 300; ++turn) {
+        clock.advance(Span{random.between(0, narrow.span.count() / 4)});
+        const bool hours_first = random.one_in(2);
+        for (const bool asks_hours : {hours_first, !hours_first}) {
+          const FixedWindow& limiter = asks_hours ? hours : minutes;
+          const Word cost = random.one_in(4) ? limiter.limit() : 1;
+          history.push_back(note(limiter.try_acquire("k", cost), cost));
+        }
+      }
+      check_kept(check_rate(history, {.burst = 2 * std::max(narrow.limit, wide.limit),
+                                      .units = faster.limit,
+                                      .period = faster.span}));
+    }
+  });
+}

@@ -1,47 +1,58 @@
 -- The twin of take() in src/algorithms/fixed_window.cpp: same names, same order, with decided(),
--- moment() and window_at() in its place. Returns status, remaining, retry_after, reset_after and, if
--- the state changes, the new start and used.
-local function fixed_window_take(start, used, now, limit, width, b0, b1, b2, b3, b4, cost)
+-- moment(), is_stored() and window_at() in its place. Returns status, remaining, retry_after,
+-- reset_after and, if the state changes, the new end of the stored window, and what is used of it.
+local function fixed_window_take(last, packed, now, limit, width, b0, b1, b2, b3, b4, cost)
+  local code = packed % 512 -- of the width
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > limit then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
-  if limit > 4503599627370496 or width < 0 or width > 2251799813685248 or b0 < 0 then
+  if limit > 4398046511104 or width < 0 or width > 2251799813685248 or b0 < 0 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
 
-  local set_back = start > now + 60000000 -- max_ahead, us
-  local at = now
-  if start > at and not set_back then at = start end
   local from, to
   if width > 0 then
     if b0 >= width then return -38, 0, 0, 0 end
-    if at < b0 then
+    if now < b0 then
       from, to = 0, b0
     else
-      from = at - (at - b0) % width
+      from = now - (now - b0) % width
       to = from + width
     end
   else
     if b1 < b0 or b2 < b1 or b3 < b2 or b4 < b3 or b4 > 4503599627370496 then return -38, 0, 0, 0 end
-    if at < b0 or at >= b4 then return -41, 0, 0, 0 end -- Errc::outside_calendar
-    if at >= b3 then from, to = b3, b4
-    elseif at >= b2 then from, to = b2, b3
-    elseif at >= b1 then from, to = b1, b2
+    if (now < b0 or now >= b4) and code <= 416 then return -41, 0, 0, 0 end -- Errc::outside_calendar
+    if now >= b3 then from, to = b3, b4
+    elseif now >= b2 then from, to = b2, b3
+    elseif now >= b1 then from, to = b1, b2
     else from, to = b0, b1
     end
   end
-  if start < from then used = 0 end
-  if used > limit then used = limit end
-  if set_back and used > limit - cost then used = limit - cost end
 
-  local want, retry_after, reset_after = used + cost, to - now, 0
-  if want > limit then
-    if used > 0 then reset_after = retry_after end
-    return 0, limit - used, retry_after, reset_after
+  if code > 416 then return -17, 0, 0, 0 end -- max_code; Errc::corrupt_state
+  local used, fits_at, unused_at = 0, to, to
+  if last > from then
+    used = (packed - code) / 512
+    local unit, wide, stored_to = 2 ^ ((code - code % 8) / 8), 8 * (to - from), to
+    local top = (8 + code % 8) * unit
+    if to > 4503599627370496 then stored_to = 4503599627370496 end -- word_limit
+    if last ~= stored_to or wide > top or wide <= top - unit then
+      from, to, used, fits_at, unused_at =
+        fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, cost, from, to)
+    end
+    if used > limit then used = limit end
   end
-  if want > 0 then reset_after = retry_after end
-  if cost > 0 then return 1, limit - want, 0, reset_after, from, want end
-  return 1, limit - want, 0, reset_after
+
+  local want, unused_after = used + cost, 0
+  if used > 0 then unused_after = unused_at - now end
+  if want > limit then return 0, limit - used, fits_at - now, unused_after end
+  if cost == 0 then return 1, limit - used, 0, unused_after end
+  local stored_to = to
+  local fraction, exponent = math.frexp(to - from) -- code_of()
+  fraction = 16 * fraction
+  if stored_to > 4503599627370496 then stored_to = 4503599627370496 end
+  return 1, limit - want, 0, to - now, stored_to,
+    want * 512 + 8 * exponent - 16 + fraction + -fraction % 1
 end
 
-local KIND, ARGUMENTS, DETAILS, decide = 4, '<i8i8i8i8i8i8i8i8', 0, fixed_window_take
+local KIND, ARGUMENTS, DETAILS, decide = 16, '<i8i8i8i8i8i8i8i8', 0, fixed_window_take
 

@@ -5,11 +5,24 @@
 // then be used of the present window is within the limit; a new window begins with nothing used.
 //
 //     window  = the one that holds now: [begin, end)
-//     used'   = used if start >= begin, else 0
-//     allowed iff used' + cost <= limit;   then start = begin, used = used' + cost
+//     used'   = used if the stored window is this one, else 0
+//     allowed iff used' + cost <= limit;   then used = used' + cost of this window
 //     retry_after = end - now
 //
 // Around the end of a window up to twice the limit may be admitted within the width of one.
+//
+// Callers with other windows may ask about the same key, say while a changed calendar is rolled
+// out. The window that they left is then foreign, and what one's own begins with is a share of the
+// limit, for the time that foreign windows had:
+//
+//     share(t) = ceil(limit * (t - begin) / (end - begin))
+//     while the foreign window lasts:                  used' = used + share(now)
+//     after that, for as long again as it was wide:    used' = share(its end), if it ended within
+//                                                      this window, else 0
+//
+// The request that is admitted makes its own window the stored one. So what is admitted from the
+// end of one stored window to the end of the next is never more than the faster of the two
+// configurations lets pass in that time; see docs/fixed_window.md.
 #pragma once
 
 #include "sluice/operation.hpp"
@@ -20,8 +33,8 @@ namespace sluice {
 struct FixedWindowRule {
   /// Absent means that nothing was used.
   struct State {
-    Word start = 0;  ///< when the window began: microseconds since the epoch
-    Word used = 0;   ///< units of cost
+    Word end = 0;   ///< of the stored window: microseconds since the epoch
+    Word used = 0;  ///< units of cost * codes, plus code_of() the window's width
   };
 
   /// Boundaries of four windows.
@@ -50,11 +63,20 @@ struct FixedWindowRule {
   };
 
   static constexpr Word max_width = word_limit / 2;
+  static constexpr Word max_limit = Word{1} << 42;
+  static constexpr Word max_used = (Word{1} << 43) - 1;
+
+  /// A width is remembered to an eighth, rounded up: a code names (8 + code % 8) * 2^(code / 8)
+  /// eighths of a microsecond. Windows that end at once and have one code count as the same.
+  static constexpr Word codes = 512;
+  static constexpr Word max_code = 416;  ///< of 2^52
+  [[nodiscard]] static Word code_of(Word width) noexcept;
 
   /// How far the stored window may begin ahead of the clock. Up to this far the clock was
   /// corrected, and the stored window counts until its end. Beyond it the clock was set back: the
   /// window of the clock counts, with what was used of the stored one, but one request is admitted
   /// whatever that is. No unit but its own is minted, and no key waits longer than a window.
+  /// A foreign window's begin is known to an eighth of its width.
   static constexpr Word max_ahead = 60'000'000;
 };
 

@@ -22,7 +22,8 @@ inline Configuration between(Word limit, std::array<Word, FixedWindowRule::bound
 
 /// The calendars begin before the present and go on beyond it, but may have a boundary at hand.
 inline Configuration any(Rng& rng) {
-  const Word limit = rng.below(8) == 0 ? word_limit : log_uniform(rng, 1 + unsigned(rng.below(52)));
+  const Word limit = rng.below(8) == 0 ? FixedWindowRule::max_limit
+                                       : log_uniform(rng, 1 + unsigned(rng.below(42)));
   if (rng.below(3) != 0) {
     const Word width = rng.below(8) == 0 ? FixedWindowRule::max_width : log_uniform(rng, 50);
     return even(limit, width, uniform(rng, 0, width - 1));
@@ -49,7 +50,7 @@ inline Word draw_cost(Rng& rng, Word limit) {
     case 1:
       return limit;
     case 2:
-      return std::min(limit, log_uniform(rng, 52));
+      return std::min(limit, log_uniform(rng, 42));
     default:
       return uniform(rng, 1, std::min<Word>(limit, 3));
   }
