@@ -32,6 +32,7 @@ std::span<const Operation* const> operations() noexcept {
       &sliding_counter_take,
       &sliding_counter_peek,
       &sliding_counter_reset,
+      &sliding_counter_adjust,
       &fixed_window_take,
       &fixed_window_peek,
       &fixed_window_give_back,

@@ -1,6 +1,7 @@
 // Construction of the sliding window counter.
 #include "sluice/sliding_counter.hpp"
 
+#include <array>
 #include <stdexcept>
 
 namespace sluice {
@@ -18,6 +19,41 @@ SlidingCounter::SlidingCounter(Store& store, std::string name, WindowLimit windo
                                 std::to_string(Rule::max_span) + " us, got " +
                                 std::to_string(window.span.count()) + " us");
   }
+}
+
+Word SlidingCounter::refund(const Key& key, const Decision& taken, Cost amount,
+                            std::error_code& error) const noexcept {
+  std::array<Word, 1> details{};
+  decide(store(), refund_step(key, taken, amount), error, {}, details);
+  return details[0];
+}
+
+Word SlidingCounter::refund(const Key& key, const Decision& taken, Cost amount) const {
+  std::error_code error;
+  const Word given = refund(key, taken, amount, error);
+  if (error) throw std::system_error(error, "SlidingCounter::refund");
+  return given;
+}
+
+Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const Costs& costs,
+                                  std::error_code& error) const noexcept {
+  if (costs.estimated.value() < 0 || costs.actual.value() < 0) {
+    error = Errc::invalid_cost;
+    return {};
+  }
+  const Word more = costs.actual.value() - costs.estimated.value();
+  if (more <= 0) return {refund(key, taken, -more, error), 0};
+  std::array<Word, 1> details{};
+  const Step step = adjust(key, SlidingCounterRule::Change::charge, charged(taken, more), taken.at);
+  decide(store(), step, error, {}, details);
+  return {0, details[0]};
+}
+
+Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const Costs& costs) const {
+  std::error_code error;
+  const Settlement result = settle(key, taken, costs, error);
+  if (error) throw std::system_error(error, "SlidingCounter::settle");
+  return result;
 }
 
 }  // namespace sluice

@@ -5,6 +5,7 @@
 
 #include "sluice/algorithms/sliding_counter.hpp"
 #include "sluice/keyed_limiter.hpp"
+#include "sluice/reservation.hpp"
 #include "sluice/window_limit.hpp"
 
 namespace sluice {
@@ -16,15 +17,56 @@ namespace sluice {
 ///     if (const Decision d = limit.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
 /// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their counts. Every form of the call is in KeyedLimiter. No verb gives back: the counts do not
-/// say when a unit was taken. REQUIRES: the store outlives the limiter.
+/// their counts. Every form of the call is in KeyedLimiter. What gives back names the decision that
+/// took: its instant says in which window its units are counted. No verb reserves or blocks: the
+/// counts hold no time ahead (a gate in the same plan closes a key).
+/// REQUIRES: the store outlives the limiter.
 class SlidingCounter : public KeyedLimiter<SlidingCounter> {
  public:
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 1 to
   /// 2^40, or the span not 1 us to 2^42 us (50 days).
   SlidingCounter(Store& store, std::string name, WindowLimit window);
 
-  /// Forgets all that the key has spent.
+  /// Gives back `amount` of what `taken` was granted, once: the store does not know whose units
+  /// they are. Answers how many came back: all of them while its window is the current one or the
+  /// one before, as far as that has them; none later, or if the span was changed since. No interval
+  /// then holds more than worst_case() units that were not given back.
+  Word refund(const Key& key, const Decision& taken, Cost amount) const;
+  Word refund(const Key& key, const Decision& taken, Cost amount,
+              std::error_code& error) const noexcept;
+
+  /// What an estimate and the truth were.
+  struct Costs {
+    Cost estimated;  ///< what the decision charged, and settle() since
+    Cost actual;
+  };
+  /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
+  /// the window in which `taken` was granted. Nothing if that counts no more.
+  ///
+  ///     const Decision taken = limit.try_acquire("alice", 100);
+  ///     limit.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
+  Settlement settle(const Key& key, const Decision& taken, const Costs& costs) const;
+  Settlement settle(const Key& key, const Decision& taken, const Costs& costs,
+                    std::error_code& error) const noexcept;
+
+  /// Takes `amount` units off what is counted: off the current window first, then off the one
+  /// before.
+  Decision reward(const Key& key, Cost amount) const {
+    return decide(store(), reward_step(key, amount));
+  }
+  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+    return decide(store(), reward_step(key, amount), error);
+  }
+  /// Adds `amount` units to the current window, whatever is there. They weigh as others do, so that
+  /// more than the limit is refused for two spans at most.
+  Decision penalize(const Key& key, Cost amount) const {
+    return decide(store(), penalize_step(key, amount));
+  }
+  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+    return decide(store(), penalize_step(key, amount), error);
+  }
+
+  /// Forgets all that the key has spent. What was taken before it must not be given back.
   void reset(const Key& key) const { decide(store(), clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     decide(store(), clear(key), error);
@@ -43,6 +85,18 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
     return {&sliding_counter_reset, named(key), {window_.limit}};
   }
 
+  /// The steps of the other calls.
+  [[nodiscard]] Step refund_step(const Key& key, const Decision& taken,
+                                 Cost amount) const noexcept {
+    return adjust(key, SlidingCounterRule::Change::give_back, charged(taken, amount), taken.at);
+  }
+  [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
+    return adjust(key, SlidingCounterRule::Change::reward, amount);
+  }
+  [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
+    return adjust(key, SlidingCounterRule::Change::penalize, amount);
+  }
+
   [[nodiscard]] const WindowLimit& window() const noexcept { return window_; }
   /// The most units that any interval of the window's span can hold; see SlidingCounterRule.
   [[nodiscard]] Word worst_case() const noexcept {
@@ -50,6 +104,17 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   }
 
  private:
+  /// Without the store nothing was charged there.
+  [[nodiscard]] static Cost charged(const Decision& taken, Cost amount) noexcept {
+    return is_degraded(taken.source) ? Cost(0) : amount;
+  }
+  [[nodiscard]] Step adjust(const Key& key, SlidingCounterRule::Change change, Cost amount,
+                            Time taken = Time{}) const noexcept {
+    return {&sliding_counter_adjust,
+            named(key),
+            {window_.limit, window_.span.count(), amount.value(), static_cast<Word>(change),
+             to_word(taken)}};
+  }
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept {
     return {&operation, named(key), {window_.limit, window_.span.count(), cost.value()}};
   }

@@ -28,6 +28,7 @@ struct Moment {
   Word at;      // the instant that the rule sees
   Word estimate;
   bool given_up;
+  bool weighed;  // what was counted is now an estimate of it
 };
 
 Word estimate(const State& state, Word at) noexcept {
@@ -51,13 +52,13 @@ State converted(const State& state, const Args& args, Word at) noexcept {
 }
 
 Moment moment(const State& state, const Args& args, Word now) noexcept {
-  Moment m{state, now, 0, false};
+  Moment m{state, now, 0, false, false};
   if (state.span == 0) {
     m.state = {now - now % args.span, args.span, 0, 0};
     return m;
   }
   if (state.start > now + Rule::max_ahead) {
-    m.given_up = true;
+    m.given_up = m.weighed = true;
     const Word all = std::min(state.current + state.previous, args.limit - args.cost);
     m.state = {now - now % args.span, args.span, all, 0};
     m.estimate = all;
@@ -65,6 +66,7 @@ Moment moment(const State& state, const Args& args, Word now) noexcept {
   }
   m.at = std::max(now, state.start);
   m.state = state.span == args.span ? advanced(state, m.at) : converted(state, args, m.at);
+  m.weighed = state.span != args.span;
   m.estimate = estimate(m.state, m.at);
   return m;
 }
@@ -95,16 +97,38 @@ Word clear_after(const State& state, Word now) noexcept {
 
 Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
 
+Word check_adjust(const Arguments& args) noexcept {
+  if (const Word status = Rule::check({args[0], args[1], 0}); status < 0) return status;
+  if (args[2] < 0) return -static_cast<Word>(Errc::invalid_cost);
+  const bool fits = args[2] <= word_limit && args[3] >= 0 &&
+                    args[3] <= static_cast<Word>(Rule::Change::reward) && args[4] >= 0 &&
+                    args[4] <= word_limit;
+  return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
+}
+
+/// The counts, unless they are not a counter's.
+bool read(const StateView& view, State& state) noexcept {
+  state = {view[0], view[1], view[2], view[3]};
+  const bool fits = state.span <= Rule::max_span && state.current <= Rule::max_limit &&
+                    state.previous <= Rule::max_limit;
+  if (!fits) view.call_corrupt();
+  return fits;
+}
+
+void write(const Moment& m, Word now, Effects& effects) noexcept {
+  effects.put(0, m.state.start);
+  effects.put(1, m.state.span);
+  effects.put(2, m.state.current);
+  effects.put(3, m.state.previous);
+  if (m.weighed) effects.put(4, now);
+}
+
 Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effects& effects,
                bool spends) noexcept {
   const Args args = args_of(request.args);
   if (const Word status = Rule::check(args); status < 0) return {status, 0, 0, 0};
-  const State state{view[0], view[1], view[2], view[3]};
-  if (state.span > Rule::max_span || state.current > Rule::max_limit ||
-      state.previous > Rule::max_limit) {
-    view.call_corrupt();
-    return Verdict::failed(Errc::corrupt_state);
-  }
+  State state;
+  if (!read(view, state)) return Verdict::failed(Errc::corrupt_state);
 
   Moment m = moment(state, args, now);
   const Word left = std::max(Word{0}, args.limit - m.estimate);
@@ -113,10 +137,7 @@ Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effe
   }
   if (!spends || args.cost == 0) return {Verdict::allowed, left, 0, clear_after(m.state, now)};
   m.state.current += args.cost;
-  effects.put(0, m.state.start);
-  effects.put(1, m.state.span);
-  effects.put(2, m.state.current);
-  effects.put(3, m.state.previous);
+  write(m, now, effects);
   return {Verdict::allowed, left - args.cost, 0, clear_after(m.state, now)};
 }
 
@@ -139,8 +160,56 @@ Verdict SlidingCounterRule::peek(const StateView& state, const RuleRequest& requ
 Verdict SlidingCounterRule::reset(const StateView& state, const RuleRequest& request, Word /*now*/,
                                   Effects& effects) noexcept {
   for (std::size_t i = 0; i < 4; ++i) (void)state[i];  // a corrupt state shows
-  effects.fill(0, 4, 0);
+  effects.fill(0, 5, 0);
   return {Verdict::allowed, request.args[0], 0, 0};
+}
+
+Verdict SlidingCounterRule::adjust(const StateView& view, const RuleRequest& request, Word now,
+                                   Effects& effects) noexcept {
+  if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
+  const Args args{request.args[0], request.args[1], 0};
+  const Word amount = std::min(request.args[2], max_limit);
+  const auto change = static_cast<Change>(request.args[3]);
+  const Word taken = request.args[4];
+  State state;
+  if (!read(view, state)) return Verdict::failed(Errc::corrupt_state);
+  const Word since = view[4];
+
+  Moment m = moment(state, args, now);
+  const Word window = taken - taken % args.span;
+  const bool is_before = window + args.span == m.state.start;
+  Word changed = 0;
+  const auto take_off = [&](Word& count) {
+    const Word units = std::min(amount - changed, count);
+    count -= units;
+    changed += units;
+  };
+  const auto add = [&](Word& count) {
+    changed = std::min(amount, max_limit - count);
+    count += changed;
+  };
+  switch (change) {
+    case Change::give_back:
+      if (m.weighed || taken < since) break;
+      if (window == m.state.start) take_off(m.state.current);
+      if (is_before) take_off(m.state.previous);
+      break;
+    case Change::charge:
+      if (is_before) add(m.state.previous);
+      if (window >= m.state.start) add(m.state.current);
+      break;
+    case Change::penalize:
+      add(m.state.current);
+      break;
+    case Change::reward:
+      take_off(m.state.current);
+      take_off(m.state.previous);
+      break;
+  }
+  if (changed > 0) write(m, now, effects);
+  effects.tell(changed);
+  const Word left = std::max(Word{0}, args.limit - estimate(m.state, m.at));
+  return {Verdict::allowed, left, 0, clear_after(m.state, now)};
 }
 
 Word SlidingCounterRule::check(const Args& args) noexcept {
@@ -194,5 +263,16 @@ constinit const Operation sliding_counter_reset{"sliding_counter.reset",
                                                 keep_reset,
                                                 nullptr,
                                                 Rule::reset};
+constinit const Operation sliding_counter_adjust{"sliding_counter.adjust",
+                                                 15,
+                                                 StateKind::sliding_counter,
+                                                 true,
+                                                 5,
+                                                 nullptr,
+                                                 check_adjust,
+                                                 keep_take,
+                                                 nullptr,
+                                                 Rule::adjust,
+                                                 1};
 
 }  // namespace sluice

@@ -122,3 +122,38 @@ TEST_CASE("a counter that was reset knows nothing, and an impossible cost is an 
     CHECK(limiter.try_acquire("k", 5).reset_after == 20s);
   });
 }
+
+TEST_CASE("a counter gives back, settles, rewards and charges by hand", "[sliding_counter]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    clock.set(clock.now() - (clock.now().time_since_epoch() % 60s));
+    const SlidingCounter limit(store, "c", {10, 60s});
+    const Decision first = limit.try_acquire("a", 6);
+    CHECK(limit.refund("a", first, 2) == 2);
+    CHECK(limit.peek("a").remaining == 6);
+    clock.advance(60s);
+    const Decision second = limit.try_acquire("a", 3);
+    CHECK(second.remaining == 3);
+    CHECK(limit.settle("a", first, {.estimated = 4, .actual = 1}).given_back == 3);
+    CHECK(limit.peek("a").remaining == 6);
+    CHECK(limit.settle("a", second, {.estimated = 3, .actual = 12}).charged == 9);
+    CHECK(limit.peek("a").remaining == 0);
+    CHECK(limit.reward("a", 8).remaining == 5);
+    CHECK(limit.penalize("a", 100).remaining == 0);
+    clock.advance(120s);
+    CHECK(limit.refund("a", first, 1) == 0);  // nobody counts it any more
+    CHECK(limit.peek("a").remaining == 10);
+    std::error_code error;
+    limit.refund("a", second, -1, error);
+    CHECK(error == Errc::invalid_cost);
+    limit.settle("a", second, {.estimated = 1, .actual = -1}, error);
+    CHECK(error == Errc::invalid_cost);
+    limit.reward("a", -1, error);
+    CHECK(error == Errc::invalid_cost);
+    CHECK_THROWS_AS(limit.refund("a", second, -1), std::system_error);
+    CHECK_THROWS_AS(limit.settle("a", second, {.estimated = -1, .actual = 1}), std::system_error);
+    CHECK_THROWS_AS(limit.penalize("a", -1), std::system_error);
+    Decision elsewhere = limit.try_acquire("a", 2);
+    elsewhere.source = Source::policy;
+    CHECK(limit.refund("a", elsewhere, 2) == 0);
+  });
+}

@@ -21,6 +21,10 @@ Ask take(Word cost, Word limit = 10, Span span = minute) {
 Ask peek(Word cost, Word limit = 10, Span span = minute) {
   return {&sliding_counter_peek, {limit, span.count(), cost}};
 }
+Ask adjust(Rule::Change change, Word amount, Span taken = 0s, Word limit = 10, Span span = minute) {
+  return {&sliding_counter_adjust,
+          {limit, span.count(), amount, static_cast<Word>(change), start + taken.count()}};
+}
 Ask reset(Word limit) { return {&sliding_counter_reset, {limit}}; }
 
 }  // namespace
@@ -141,4 +145,55 @@ TEST_CASE("counts that no counter leaves are a corrupt state", "[core][sliding_c
     CHECK(kernel.ask(0s, take(1)) == Verdict::failed(Errc::corrupt_state));
     CHECK(kernel.ask(0s, peek(0)) == Verdict::failed(Errc::corrupt_state));
   }
+}
+
+TEST_CASE("units come back in the window in which they were taken", "[core][sliding_counter]") {
+  using enum Rule::Change;
+  check_moments(LongKernel(start), {{0s, adjust(give_back, 1), admitted(10, 0s), {0}},
+                                    {30s, take(8), admitted(2, 90s)},
+                                    {59s, adjust(give_back, 3, 30s), admitted(5, 61s), {3}},
+                                    {60s, take(4), admitted(1, 120s)},
+                                    {90s, adjust(give_back, 4, 30s), admitted(5, 90s), {4}},
+                                    {90s, adjust(give_back, 4, 30s), admitted(6, 90s), {1}},
+                                    {90s, adjust(give_back, 9, 60s), admitted(10, 0s), {4}},
+                                    {119s, take(2), admitted(8, 61s)},
+                                    {180s - 1us, adjust(give_back, 1, 119s), admitted(9, 1us), {1}},
+                                    {180s, adjust(give_back, 1, 119s), admitted(10, 0s), {0}}});
+}
+
+TEST_CASE("a charge lies in its window, and what remains is never below zero",
+          "[core][sliding_counter]") {
+  using enum Rule::Change;
+  check_moments(LongKernel(start),
+                {{30s, take(8), admitted(2, 90s)},
+                 {60s, adjust(charge, 12, 30s), admitted(0, 60s), {12}},
+                 {60s, take(1), turned_away(33s, 60s)},
+                 {93s - 1us, take(1), turned_away(1us, 27s + 1us)},
+                 {93s, take(1), admitted(0, 87s)},
+                 {93s, adjust(penalize, word_limit), admitted(0, 87s), {Rule::max_limit - 1}},
+                 {93s, adjust(penalize, 1), admitted(0, 87s), {0}},
+                 {93s, adjust(reward, word_limit), admitted(1, 27s), {Rule::max_limit}},
+                 {180s, adjust(charge, 5, 93s), admitted(10, 0s), {0}}});
+}
+
+TEST_CASE("a reward is taken off the current window first", "[core][sliding_counter]") {
+  using enum Rule::Change;
+  check_moments(LongKernel(start), {{30s, take(6), admitted(4, 90s)},
+                                    {90s, take(4), admitted(3, 90s)},
+                                    {90s, adjust(reward, 5), admitted(7, 30s), {5}},
+                                    {90s, adjust(reward, 9), admitted(10, 0s), {5}},
+                                    {90s, adjust(reward, 9), admitted(10, 0s), {0}}});
+}
+
+TEST_CASE("what another span has weighed cannot be given back", "[core][sliding_counter]") {
+  using enum Rule::Change;
+  check_moments(
+      LongKernel(start),
+      {{10s, take(4), admitted(6, 110s)},
+       {20s, adjust(give_back, 4, 10s, 10, 30s), admitted(6, 40s), {0}},
+       {20s, take(1, 10, 30s), admitted(5, 40s)},
+       {20s, adjust(give_back, 4, 10s, 10, 30s), admitted(5, 40s), {0}},
+       {20s, adjust(give_back, 4, 20s, 10, 30s), admitted(9, 40s), {4}},
+       {20s, adjust(static_cast<Rule::Change>(4), 1), Verdict::failed(Errc::invalid_argument)},
+       {20s, adjust(reward, -1), Verdict::failed(Errc::invalid_cost)}});
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/algorithms/shared_bucket_spend.hpp"
+#include "sluice/algorithms/sliding_counter.hpp"
 #include "sluice/plan.hpp"
 #include "tests/twin/reply.hpp"
 #include "tests/twin/scripts.hpp"
@@ -159,6 +160,12 @@ void Twin::echo(Request& request) {
     const Word before = std::max<Word>(0, told(6) - log_uniform(random_, 30));
     request.args = {0,       request.args[1], request.args[2], request.args[3],
                     told(4), told(6),         told(0),         before};
+    return;
+  }
+  if (request.row->id == sliding_counter_adjust.id && random_.one_in(2)) {
+    const Word told = read_le64(raw, 1 + 8 * (words > 4 && random_.one_in(2) ? 4 : 0));
+    const Word back = random_.one_in(2) ? request.slot->config.args[1] : random_.between(-1, 1);
+    request.args[4] = std::clamp<Word>(std::clamp<Word>(told, 0, word_limit) - back, 0, word_limit);
     return;
   }
   std::size_t at = 1 + random_.below(count - 1);

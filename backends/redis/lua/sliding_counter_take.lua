@@ -32,13 +32,13 @@ local function sliding_counter_take(head, table, now, limit, span, cost)
   end
 
   -- moment()
-  local at, spent = now, 0
+  local at, spent, weighed = now, 0, false
   if old_span == 0 then
     start, current, previous = now - now % span, 0, 0
   elseif start > now + 60000000 then -- max_ahead, us
     spent = current + previous
     if spent > limit - cost then spent = limit - cost end
-    start, current, previous = now - now % span, spent, 0
+    start, current, previous, weighed = now - now % span, spent, 0, true
   else
     if start > at then at = start end
     local aligned = at - at % old_span
@@ -49,7 +49,7 @@ local function sliding_counter_take(head, table, now, limit, span, cost)
     spent = estimate(start, old_span, current, previous, at)
     if old_span ~= span then -- converted()
       local held = current + previous
-      current, previous = spent, 0
+      current, previous, weighed = spent, 0, true
       if current > 1099511627776 then current = 1099511627776 end
       if span > old_span and held > 0 then previous = limit end
       start = at - at % span
@@ -79,7 +79,11 @@ local function sliding_counter_take(head, table, now, limit, span, cost)
     end
     return 0, left, fits - now, clear
   end
-  if cost > 0 then put(0, struct.pack('<i8i8i8i8', start, span, current, previous)) end
+  if cost > 0 then
+    local counts = struct.pack('<i8i8i8i8', start, span, current, previous)
+    if weighed then counts = counts .. struct.pack('<i8', now) end
+    put(0, counts)
+  end
   return 1, left - cost, 0, clear
 end
 

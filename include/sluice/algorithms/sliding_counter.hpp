@@ -26,6 +26,17 @@ struct SlidingCounterRule {
     Word span = 0;      ///< microseconds; 0: nothing was counted
     Word current = 0;   ///< units, 0 to max_limit
     Word previous = 0;  ///< units, 0 to max_limit
+    /// What was taken before this instant is counted by its weight of then, since the span or the
+    /// clock was changed; 0 and not written: all is counted in full.
+    Word since = 0;
+  };
+
+  /// What adjust does.
+  enum class Change : Word {
+    give_back = 0,  ///< takes `amount` units off the window of `taken`, as far as it has them
+    charge = 1,     ///< adds them to that window, whatever is there
+    penalize = 2,   ///< adds them to the current window, whatever is there
+    reward = 3,     ///< takes them off the current window, and the rest off the one before
   };
 
   struct Args {
@@ -60,6 +71,12 @@ struct SlidingCounterRule {
   static Verdict reset(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
 
+  /// Changes the counts by hand, between zero and max_limit. What was taken before the window
+  /// before counts no more, and what was taken under another span cannot be found: of neither
+  /// anything comes back. A charge of older units is none.
+  static Verdict adjust(const StateView& state, const RuleRequest& request, Word now,
+                        Effects& effects) noexcept;
+
   /// allowed (1), or the negative code of what can never be admitted.
   [[nodiscard]] static Word check(const Args& args) noexcept;
 };
@@ -68,5 +85,8 @@ struct SlidingCounterRule {
 extern const Operation sliding_counter_take;
 extern const Operation sliding_counter_peek;
 extern const Operation sliding_counter_reset;
+/// Arguments: limit, span, amount, a Change, and when the units were taken. Detail: how many units
+/// were taken off or added.
+extern const Operation sliding_counter_adjust;
 
 }  // namespace sluice

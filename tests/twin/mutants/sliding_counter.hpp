@@ -7,6 +7,8 @@ namespace sluice::test::sliding_counter {
 
 inline constexpr std::string_view take = "sliding_counter_take.lua";
 inline constexpr std::string_view peek = "sliding_counter_peek.lua";
+inline constexpr std::string_view adjust = "sliding_counter_adjust.lua";
+inline constexpr std::string_view reset = "sliding_counter_reset.lua";
 inline constexpr std::string_view kernel = "src/algorithms/sliding_counter.cpp";
 
 inline constexpr Mutant mutants[] = {
@@ -21,13 +23,29 @@ inline constexpr Mutant mutants[] = {
     {"a longer span knows the past", take,
      "if span > old_span and held > 0 then previous = limit end", ""},
     {"a clock set back locks out", take, "start > now + 60000000", "false"},
-    {"a cost of zero writes", take, "if cost > 0 then put(0,", "if true then put(0,"},
+    {"a cost of zero writes", take, "if cost > 0 then\n    local counts",
+     "if true then\n    local counts"},
     {"words that no counter leaves accepted", take, "previous > 1099511627776 then\n    corrupt()",
      "false then\n    corrupt()"},
     {"the hint forgets the current window", peek, "scale(room - current, span, previous)",
      "scale(room, span, previous)"},
     {"answers as if it had spent", peek, "return 1, left, 0, clear",
      "return 1, left - cost, 0, clear"},
+    {"another span leaves no mark", take, "if weighed then counts =", "if false then counts ="},
+    {"a reset leaves the mark", reset, "40", "32"},
+    {"given back of another span", adjust, "if not weighed and taken >= since then",
+     "if taken >= since then"},
+    {"given back of what was weighed", adjust, "if not weighed and taken >= since then",
+     "if not weighed then"},
+    {"given back a window too late", adjust, "local is_before = window + span == start",
+     "local is_before = window + 2 * span == start"},
+    {"more taken off than there is", adjust, "if units > count then units = count end", ""},
+    {"a reward is taken off twice", adjust, "local units = amount - changed",
+     "local units = amount"},
+    {"a charge beyond what is counted", adjust, "if changed > amount then changed = amount end",
+     "changed = amount"},
+    {"old units are charged now", adjust, "if window >= start then current = add(current) end",
+     "if not is_before then current = add(current) end"},
     {"the weight is rounded down", kernel, "return units - scale(units, span - rest, span);",
      "return scale(units, rest, span);"},
     {"what is two windows old counts", kernel,
@@ -40,6 +58,12 @@ inline constexpr Mutant mutants[] = {
      "effects.put(3, 0);"},
     {"after a clock set back a full window is free", kernel,
      "std::min(state.current + state.previous, args.limit - args.cost)", "Word{0}"},
+    {"another span leaves no mark", kernel, "if (m.weighed) effects.put(4, now);", ""},
+    {"given back of what was weighed", kernel, "if (m.weighed || taken < since) break;",
+     "if (m.weighed) break;"},
+    {"old units are charged now", kernel, "if (window >= m.state.start) add",
+     "if (!is_before) add"},
+    {"nothing changed is written", kernel, "if (changed > 0) write(", "write("},
 };
 
 }  // namespace sluice::test::sliding_counter

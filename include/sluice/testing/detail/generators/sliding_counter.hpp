@@ -6,6 +6,7 @@
 
 #include "sluice/algorithms/sliding_counter.hpp"
 #include "sluice/testing/detail/generator.hpp"
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::testing::detail::sliding_counter {
 
@@ -32,11 +33,21 @@ inline Configuration slow(Rng& rng) {
 inline void ask(Arguments& args, Word units) { args[2] = units; }
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   if (row.id == sliding_counter_reset.id) return;
+  if (row.id == sliding_counter_adjust.id) {
+    args[3] = uniform(rng, 0, 3);
+    args[4] = to_word(VirtualClock::default_start) + log_uniform(rng, 42);
+  }
   ask(args, rng.below(3) == 0 ? uniform(rng, 0, args[0])
                               : uniform(rng, 0, std::max<Word>(1, args[0] / 4)));
 }
 inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   if (row.id == sliding_counter_reset.id) return false;
+  if (row.id == sliding_counter_adjust.id) {
+    const std::array<std::size_t, 7> places{2, 2, 3, 3, 4, 4, 1};
+    const std::array<Word, 7> values{-1, word_limit + 1, -1, 4, -1, word_limit + 1, 0};
+    if (trial < places.size()) args[places[trial]] = values[trial];
+    return trial < places.size();
+  }
   const std::array<Word, 6> units{-1,         INT64_MIN,      args[0] + 1,
                                   word_limit, word_limit + 1, INT64_MAX};
   if (trial >= units.size()) return false;

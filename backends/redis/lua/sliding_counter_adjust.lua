@@ -1,0 +1,105 @@
+-- The twin of SlidingCounterRule::adjust in src/algorithms/sliding_counter.cpp: same names, same order,
+-- with moment() and clear_after() in their place.
+local function sliding_counter_adjust(head, table, now, limit, span, amount, change, taken)
+  if limit < 1 or limit > 1099511627776 or span < 1 or span > 4398046511104 then
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  if amount < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
+  if amount > 4503599627370496 or change < 0 or change > 3 or taken < 0 or
+    taken > 4503599627370496 then
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  if amount > 1099511627776 then amount = 1099511627776 end -- max_limit
+  local start, old_span, current, previous, since = unpack(head, 1, 5)
+  if old_span > 4398046511104 or current > 1099511627776 or previous > 1099511627776 then
+    corrupt()
+    return -17, 0, 0, 0 -- Errc::corrupt_state
+  end
+
+  -- floor(a * b / c), in parts of ten bits of a where the product would leave the whole numbers.
+  local function scale(a, b, c)
+    if a * b <= 4503599627370496 then return (a * b - a * b % c) / c end
+    local quotient, rest = 0, 0
+    for part = 4, 0, -1 do
+      local unit = 1024 ^ part
+      local digit = (a - a % unit) / unit
+      a = a - digit * unit
+      local sum = rest * 1024 + digit * b
+      rest = sum % c
+      quotient = quotient * 1024 + (sum - rest) / c
+    end
+    return quotient
+  end
+  local function estimate(start, span, current, previous, at)
+    return current + previous - scale(previous, at - start, span)
+  end
+
+  -- moment()
+  local at, spent, weighed = now, 0, false
+  if old_span == 0 then
+    start, current, previous = now - now % span, 0, 0
+  elseif start > now + 60000000 then -- max_ahead, us
+    spent = current + previous
+    if spent > limit then spent = limit end
+    start, current, previous, weighed = now - now % span, spent, 0, true
+  else
+    if start > at then at = start end
+    local aligned = at - at % old_span
+    if aligned ~= start then -- advanced()
+      if aligned == start + old_span then previous = current else previous = 0 end
+      start, current = aligned, 0
+    end
+    spent = estimate(start, old_span, current, previous, at)
+    if old_span ~= span then -- converted()
+      local held = current + previous
+      current, previous, weighed = spent, 0, true
+      if current > 1099511627776 then current = 1099511627776 end
+      if span > old_span and held > 0 then previous = limit end
+      start = at - at % span
+      spent = estimate(start, span, current, previous, at)
+    end
+  end
+
+  local window, changed = taken - taken % span, 0
+  local is_before = window + span == start
+  local function take_off(count)
+    local units = amount - changed
+    if units > count then units = count end
+    changed = changed + units
+    return count - units
+  end
+  local function add(count)
+    changed = 1099511627776 - count -- max_limit
+    if changed > amount then changed = amount end
+    return count + changed
+  end
+  if change == 0 then -- give_back
+    if not weighed and taken >= since then
+      if window == start then current = take_off(current) end
+      if is_before then previous = take_off(previous) end
+    end
+  elseif change == 1 then -- charge
+    if is_before then previous = add(previous) end
+    if window >= start then current = add(current) end
+  elseif change == 2 then -- penalize
+    current = add(current)
+  else -- reward
+    current = take_off(current)
+    previous = take_off(previous)
+  end
+  if changed > 0 then
+    local counts = struct.pack('<i8i8i8i8', start, span, current, previous)
+    if weighed then counts = counts .. struct.pack('<i8', now) end
+    put(0, counts)
+  end
+  local left, clear = limit - estimate(start, span, current, previous, at), 0
+  if left < 0 then left = 0 end
+  if current > 0 then
+    clear = start + 2 * span - now
+  elseif previous > 0 then
+    clear = start + span - now
+  end
+  return 1, left, 0, clear, struct.pack('<i8', changed)
+end
+
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 3, '<i8i8i8i8i8', 5, 1, sliding_counter_adjust
