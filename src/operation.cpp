@@ -7,7 +7,7 @@ namespace sluice {
 
 std::size_t Effects::extent() const noexcept {
   std::size_t end = rotation_.last;
-  for (const Fill& fill : fills()) end = std::max(end, fill.index + fill.count);
+  for (const Fill& fill : fills()) end = std::max<std::size_t>(end, fill.index + fill.count);
   return end;
 }
 

@@ -46,7 +46,6 @@ using StateWords = std::array<Word, cell_words>;
 /// is a new kind.
 enum class StateKind : std::uint8_t {
   token_bucket = 1,
-  sliding_windows = 2,
   sliding_counter = 3,
   shared_rate = 5,
   shared_bucket = 6,
@@ -54,9 +53,10 @@ enum class StateKind : std::uint8_t {
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  receipt = 12,  // 11 had another layout
+  receipt = 12,  // 2, 4 and 11 had other layouts
   wait_line = 13,
-  fixed_window = 16,  // 4 had another layout
+  fixed_window = 16,
+  sliding_windows = 17,
 };
 
 /// True if states of this kind have two words, which a store may keep and swap as one cell; else
@@ -95,8 +95,8 @@ class Effects {
  public:
   /// `count` words from `index` become `value`.
   struct Fill {
-    std::size_t index;
-    std::size_t count;
+    std::uint32_t index;
+    std::uint32_t count;
     Word value;
   };
   /// As std::rotate; made before any fill.
@@ -108,7 +108,9 @@ class Effects {
 
   void put(std::size_t index, Word value) noexcept { fill(index, 1, value); }
   void fill(std::size_t index, std::size_t count, Word value) noexcept {
-    if (count != 0) fills_[fill_count_++] = {index, count, value};
+    if (count == 0) return;
+    fills_[fill_count_++] = {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(count),
+                             value};
   }
   void rotate(std::size_t first, std::size_t middle, std::size_t last) noexcept {
     rotation_ = {first, middle, last};
@@ -135,7 +137,7 @@ class Effects {
     detail_count_ = 0;
   }
 
-  static constexpr std::size_t max_fills = 40;
+  static constexpr std::size_t max_fills = 80;
 
  private:
   std::array<Fill, max_fills> fills_;

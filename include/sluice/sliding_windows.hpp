@@ -13,7 +13,8 @@
 namespace sluice {
 
 /// A decision with what remains of each window after it. Decision::part is the window that makes a
-/// refused request wait longest, or of an admitted one that with the least remaining.
+/// refused request wait longest, or of an admitted one that with the least remaining; `count` if
+/// that is none of these windows but what a change of windows has left (docs/sliding_windows.md).
 struct WindowsDecision : Decision {
   std::array<Word, SlidingWindowsRule::max_windows> left{};
   std::size_t count = 0;
@@ -39,7 +40,8 @@ struct WindowsReservation : WindowsDecision {
 ///     if (const auto d = limit.try_acquire("shop-7"); !d) retry_later(d.retry_after);
 ///
 /// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their logs. Every form of the call is in KeyedLimiter; those here tell all windows.
+/// their logs, also under other windows: no interval then holds more than the larger of the quotas
+/// in force in it allows. Every form of the call is in KeyedLimiter; those here tell all windows.
 /// REQUIRES: the store outlives the limiter, and the limiter every step it has made.
 class SlidingWindows : public KeyedLimiter<SlidingWindows> {
  public:

@@ -39,9 +39,24 @@ Place moved(const Log& log, const Place& place, Word cost, Word grant) noexcept 
   return {log.capacity(), 0, kept > 0 ? log.unit(kept - 1) : grant};
 }
 
+/// Notes the windows that admit from now on, and the guards.
+void put_windows(Effects& effects, const Log& log, const Windows& windows,
+                 const Guards& guards) noexcept {
+  auto at = static_cast<std::size_t>(log.front());
+  const auto put = [&](auto... words) { (effects.put(at++, words), ...); };
+  const Word places = log.layout().places;
+  for (Word k = 0; k < places; ++k) {
+    const Window window = k < windows.count ? windows[k] : Window{0, 0};
+    put(window.limit, window.span);
+  }
+  at = static_cast<std::size_t>(log.tail(log.capacity()));
+  for (Word k = places; k < windows.count; ++k) put(windows[k].limit, windows[k].span);
+  for (const Guard& guard : guards.all()) put(guard.limit, guard.span, guard.until);
+}
+
 /// Logs `cost` units of the time found.
-void admit(Effects& effects, const Log& log, const Windows& windows, const Finding& found,
-           Word cost, Word at, bool given_up) noexcept {
+void admit(Effects& effects, const Log& log, const Windows& windows, const Guards& guards,
+           const Finding& found, Word cost, Word at, bool given_up) noexcept {
   const Rule::State& head = log.head();
   const bool grows = log.grows();
   if (grows) grow(effects, log);
@@ -52,13 +67,15 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Findi
   const Word over = std::max(Word{0}, log.total() + cost - log.capacity());
   const Word assumed = log.total() - head.size;
   const Word next = head.next + cost;
+  const Word places = log.layout().places;
   put_head(effects,
            {at, found.grant, log.capacity(), next < log.capacity() ? next : next - log.capacity(),
             log.total() + cost - over, std::min(head.dropped - assumed + over, word_limit / 2),
-            log.is_fresh() ? windows.longest : std::min(head.span, windows.longest), head.places});
+            log.is_fresh() ? windows.longest : std::min(head.span, windows.longest),
+            places + 16 * windows.count + 256 * static_cast<Word>(guards.all().size())});
   Word known = 0;
   if (!grows && !given_up) {
-    known = std::min(windows.count, head.places);
+    known = std::min(windows.count, places);
     for (Word k = 0; k < known; ++k) {
       const Place place = moved(log, found.places[static_cast<std::size_t>(k)], cost, found.grant);
       const auto index = static_cast<std::size_t>(head_words + place_words * k);
@@ -68,6 +85,9 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Findi
     }
   }
   forget_places(effects, log, known);
+  if (guards.changed() || grows || log.layout().guards > 0) {
+    put_windows(effects, log, windows, guards);
+  }
   write(effects, log, head.next, cost, found.grant);
 }
 
@@ -79,17 +99,20 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   if (!windows.good) return Verdict::failed(Errc::invalid_argument);
   if (args.cost > windows.least) return Verdict::failed(Errc::cost_exceeds_capacity);
 
-  const Log log(state, windows.most, windows.count);
+  Log log(state, windows.most, windows.count);
   const bool given_up = log.head().stamp > now + Rule::max_ahead;
   const Word at = given_up ? now : std::max(now, log.head().stamp);
-  Finding found = find(log, windows, args.cost, at, given_up);
+  const Guards guards(log, windows, at, given_up);
+  log.widen(std::max(windows.most, guards.most()));
+  Finding found = find(log, windows, guards.all(), args.cost, at, given_up);
   const Word wait = found.grant == at ? 0 : found.grant - now;
   const bool allowed = wait <= args.max_wait && found.grant <= word_limit;
   const Word taken = allowed && spends ? args.cost : 0;
-  if (taken > 0) admit(effects, log, windows, found, taken, at, given_up);
+  if (taken > 0) admit(effects, log, windows, guards, found, taken, at, given_up);
 
-  const Word part = subtract(found, windows, taken);
-  effects.tell(allowed || found.culprit < 0 ? part : found.culprit);
+  const Word part = subtract(found, windows.count + static_cast<Word>(guards.all().size()), taken);
+  const Word told = allowed || found.culprit < 0 ? part : found.culprit;
+  effects.tell(std::min(told, windows.count));
   tell_left(effects, windows, found);
   Word newest = given_up ? std::min(log.head().newest, at) : log.head().newest;
   if (taken > 0) newest = found.grant;
@@ -98,7 +121,7 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   const Word retry = allowed ? wait : std::clamp(wait - args.max_wait, Word{1}, word_limit);
   return {allowed ? Verdict::allowed : Verdict::refused,
           queue ? 0 : found.left[static_cast<std::size_t>(part)], retry,
-          empty ? 0 : clear_after(windows, newest, now)};
+          empty ? 0 : clear_after(windows, newest, guards.end(), now)};
 }
 
 }  // namespace

@@ -1,67 +1,44 @@
 // What the kernels of the sliding windows have in common: the windows of a request, what it finds
-// in each, and the words before the log. Threading: plain values.
+// in each and in the guards, and the words before the log. Threading: plain values.
 #pragma once
 
 #include <algorithm>
 #include <array>
 
-#include "src/algorithms/sliding_windows_log.hpp"
+#include "src/algorithms/sliding_windows_guards.hpp"
 
 namespace sluice::sliding_windows {
 
-using Window = Rule::Window;
-
-/// The windows of a request.
-struct Windows {
-  std::array<Window, Rule::max_windows> all;
-  Word count = 0;
-  Word least = word_limit;  // the smallest limit
-  Word most = 0;            // the largest
-  Word longest = 0;         // span
-  bool good = true;
-
-  explicit Windows(std::span<const Word> table) noexcept {
-    good = !table.empty() && table.size() % 2 == 0 && table.size() <= 2 * Rule::max_windows;
-    for (std::size_t i = 0; good && i < table.size(); i += 2) {
-      const Window window{table[i], table[i + 1]};
-      good = window.limit >= 1 && window.limit <= Rule::max_limit && window.span >= 1 &&
-             window.span <= Rule::max_span;
-      all[static_cast<std::size_t>(count++)] = window;
-      least = std::min(least, window.limit);
-      most = std::max(most, window.limit);
-      longest = std::max(longest, window.span);
-    }
-  }
-  [[nodiscard]] const Window& operator[](Word k) const noexcept {
-    return all[static_cast<std::size_t>(k)];
-  }
-};
-
-/// What a request finds, window by window.
+/// What a request finds, window by window, and then guard by guard.
 struct Finding {
-  std::array<Place, Rule::max_windows> places;
-  std::array<Word, Rule::max_windows> left;  // what remains, before the request
+  static constexpr std::size_t most = Rule::max_windows + Rule::max_guards;
+  std::array<Place, most> places;
+  std::array<Word, most> left;  // what remains, before the request
   Word grant = 0;
-  Word culprit = -1;  // the window that makes it wait longest
+  Word culprit = -1;  // the one that makes it wait longest
 };
 
 /// `at`: the instant that the rule sees. `given_up`: the log lies too far ahead of the clock.
-inline Finding find(const Log& log, const Windows& windows, Word cost, Word at,
-                    bool given_up) noexcept {
+inline Finding find(const Log& log, const Windows& windows, std::span<const Guard> guards,
+                    Word cost, Word at, bool given_up) noexcept {
   Finding found;
   found.grant = given_up || cost == 0 ? at : std::max(at, log.head().newest);
   Word latest = 0;
-  for (Word k = 0; k < windows.count; ++k) {
+  for (Word k = 0; k < windows.count + static_cast<Word>(guards.size()); ++k) {
     const auto i = static_cast<std::size_t>(k);
-    const Window& window = windows[k];
-    const Place place = log.locate(log.remembered(k), at - window.span);
+    const bool is_guard = k >= windows.count;
+    const Guard guard = is_guard ? guards[static_cast<std::size_t>(k - windows.count)]
+                                 : Guard{windows[k].limit, windows[k].span, word_limit};
+    const Place from = is_guard ? Place{unknown, 0, 0} : log.remembered(k);
+    const Place place = log.locate(from, at - guard.span);
     found.places[i] = place;
-    found.left[i] = std::max(Word{0}, window.limit - place.count);
+    found.left[i] = std::max(Word{0}, guard.limit - place.count);
     if (given_up) {
       found.left[i] = std::max(found.left[i], cost);
-    } else if (cost > 0 && place.count + cost > window.limit) {
-      const Word age = window.limit - cost;
-      const Word room = (age == place.count - 1 ? place.first : log.unit(age)) + window.span;
+    } else if (cost > 0 && place.count + cost > guard.limit) {
+      const Word age = guard.limit - cost;
+      Word room = (age == place.count - 1 ? place.first : log.unit(age)) + guard.span;
+      if (is_guard) room = std::min(room, guard.until);
       if (room > latest) {
         latest = room;
         found.culprit = k;
@@ -92,20 +69,20 @@ inline void put_head(Effects& effects, const Rule::State& head) noexcept {
   effects.put(4, head.size);
   effects.put(5, head.dropped);
   effects.put(6, head.span);
-  effects.put(7, head.places);
+  effects.put(7, head.layout);
 }
 
 /// Nothing is known of the places from the k-th.
 inline void forget_places(Effects& effects, const Log& log, Word k) noexcept {
-  if (k >= log.head().places) return;
+  if (k >= log.layout().places) return;
   effects.fill(static_cast<std::size_t>(head_words + place_words * k),
-               static_cast<std::size_t>(place_words * (log.head().places - k)), unknown);
+               static_cast<std::size_t>(place_words * (log.layout().places - k)), unknown);
 }
 
-/// What remains of each window, once `taken` is taken; the index of the one with the least.
-inline Word subtract(Finding& found, const Windows& windows, Word taken) noexcept {
+/// What remains of each of the first `count`, once `taken` is taken; which of them has the least.
+inline Word subtract(Finding& found, Word count, Word taken) noexcept {
   Word part = 0;
-  for (Word k = 0; k < windows.count; ++k) {
+  for (Word k = 0; k < count; ++k) {
     Word& left = found.left[static_cast<std::size_t>(k)];
     left = std::max(Word{0}, left - taken);
     if (left < found.left[static_cast<std::size_t>(part)]) part = k;
@@ -117,9 +94,9 @@ inline void tell_left(Effects& effects, const Windows& windows, const Finding& f
   for (Word k = 0; k < windows.count; ++k) effects.tell(found.left[static_cast<std::size_t>(k)]);
 }
 
-/// Microseconds from `now` until units up to `newest` have left all windows.
-inline Word clear_after(const Windows& windows, Word newest, Word now) noexcept {
-  return std::clamp(newest + windows.longest - now, Word{0}, word_limit);
+/// Microseconds from `now` until units up to `newest` have left all windows, and no guard binds.
+inline Word clear_after(const Windows& windows, Word newest, Word end, Word now) noexcept {
+  return std::clamp(std::max(newest + windows.longest, end) - now, Word{0}, word_limit);
 }
 
 template <class T>

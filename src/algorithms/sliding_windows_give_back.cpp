@@ -27,7 +27,7 @@ Word withdraw(Effects& effects, const Log& log, const Windows& windows, Finding&
   const Word newest = size == 0 ? 0 : given < head.size ? log.unit(given) : old;
   const Rule::State after{
       head.stamp,          newest,    head.capacity, next < 0 ? next + head.capacity : next, size,
-      head.dropped - back, head.span, head.places};
+      head.dropped - back, head.span, head.layout};
   put_head(effects, after);
   forget_places(effects, log, 0);
   write(effects, log.base(), head.capacity, after.next - size, back, old);
@@ -52,7 +52,7 @@ Verdict SlidingWindowsRule::give_back(const StateView& state, const RuleRequest&
 
   const Log log(state, windows.most, windows.count);
   const Word at = std::max(now, log.head().stamp);
-  Finding found = find(log, windows, 0, at, false);
+  Finding found = find(log, windows, {}, 0, at, false);
   Word newest = log.head().newest;
   Word given = 0;
   if (args.units > 0 && newest == args.time) {
@@ -62,9 +62,9 @@ Verdict SlidingWindowsRule::give_back(const StateView& state, const RuleRequest&
   if (given > 0) newest = withdraw(effects, log, windows, found, given, args.time, at);
   effects.tell(given);
   tell_left(effects, windows, found);
-  const Word part = subtract(found, windows, 0);
+  const Word part = subtract(found, windows.count, 0);
   return {Verdict::allowed, newest > at ? 0 : found.left[static_cast<std::size_t>(part)], 0,
-          log.total() == 0 ? 0 : clear_after(windows, newest, now)};
+          log.total() == 0 ? 0 : clear_after(windows, newest, 0, now)};
 }
 
 Verdict SlidingWindowsRule::reset(const StateView& state, const RuleRequest& request, Word /*now*/,

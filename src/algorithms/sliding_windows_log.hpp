@@ -13,6 +13,8 @@ using Place = Rule::Place;
 
 inline constexpr Word head_words = 8;
 inline constexpr Word place_words = 3;
+inline constexpr Word window_words = 2;
+inline constexpr Word guard_words = 3;
 /// Of a place that nothing is known of.
 inline constexpr Word unknown = word_limit;
 
@@ -28,13 +30,18 @@ class Log {
   Log(const StateView& state, Word wanted, Word windows) noexcept : state_(state) {
     head_ = {state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
     judge_head(state);
-    if (head_.capacity == 0) {
+    layout_ = {head_.layout % 16, head_.layout / 16 % 16, head_.layout / 256};
+    fresh_ = head_.capacity == 0;
+    if (!fresh_ && !is_sound()) state.call_corrupt();
+    if (fresh_ || state.is_corrupt()) {
       head_ = {0, 0, wanted, 0, 0, 0, 0, windows};
-      fresh_ = true;
-    } else if (!is_sound()) {
-      state.call_corrupt();
-      head_ = {0, 0, wanted, 0, 0, 0, 0, windows};
+      layout_ = {windows, 0, 0};
     }
+    widen(wanted);
+  }
+
+  /// Lets the ring hold at least `wanted` units from now on.
+  void widen(Word wanted) noexcept {
     capacity_ = std::max(wanted, head_.capacity);
     if (grows() && head_.dropped > 0) {
       total_ = head_.size + std::min(head_.dropped, capacity_ - head_.size);
@@ -45,14 +52,36 @@ class Log {
   }
 
   [[nodiscard]] const Rule::State& head() const noexcept { return head_; }
+  [[nodiscard]] const Rule::Layout& layout() const noexcept { return layout_; }
   [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
   /// Words of the ring from now on.
   [[nodiscard]] Word capacity() const noexcept { return capacity_; }
   [[nodiscard]] bool grows() const noexcept { return capacity_ > head_.capacity; }
   /// Units, with the assumed ones.
   [[nodiscard]] Word total() const noexcept { return total_; }
-  /// Where the ring starts.
-  [[nodiscard]] Word base() const noexcept { return head_words + place_words * head_.places; }
+  /// Where the windows with a place start, and where the ring.
+  [[nodiscard]] Word front() const noexcept { return head_words + place_words * layout_.places; }
+  [[nodiscard]] Word base() const noexcept { return front() + window_words * layout_.places; }
+  /// Where the words behind a ring of `capacity` start.
+  [[nodiscard]] Word tail(Word capacity) const noexcept { return base() + capacity; }
+
+  /// The k-th window that the state was last written under. REQUIRES: k < layout().windows.
+  [[nodiscard]] Rule::Window window(Word k) const noexcept {
+    const Word beyond = k - layout_.places;
+    const Word at =
+        beyond < 0 ? front() + window_words * k : tail(head_.capacity) + window_words * beyond;
+    const Rule::Window window{word(at), word(at + 1)};
+    if (!is_sound(window.limit, window.span)) state_.call_corrupt();
+    return window;
+  }
+  /// REQUIRES: j < layout().guards.
+  [[nodiscard]] Rule::Guard guard(Word j) const noexcept {
+    const Word beyond = std::max(Word{0}, layout_.windows - layout_.places);
+    const Word at = tail(head_.capacity) + window_words * beyond + guard_words * j;
+    const Rule::Guard guard{word(at), word(at + 1), word(at + 2)};
+    if (!is_sound(guard.limit, guard.span)) state_.call_corrupt();
+    return guard;
+  }
 
   /// The time of a unit. REQUIRES: age < total().
   [[nodiscard]] Word unit(Word age) const noexcept {
@@ -69,7 +98,7 @@ class Log {
 
   /// What is remembered of the k-th window's edge. It was found without the assumed units.
   [[nodiscard]] Place remembered(Word k) const noexcept {
-    if (k >= head_.places || fresh_ || total_ > head_.size) return {unknown, 0, 0};
+    if (k >= layout_.places || fresh_ || total_ > head_.size) return {unknown, 0, 0};
     const Word at = head_words + place_words * k;
     return {word(at), word(at + 1), word(at + 2)};
   }
@@ -85,9 +114,15 @@ class Log {
  private:
   [[nodiscard]] bool is_sound() const noexcept {
     return head_.capacity <= Rule::max_limit && head_.next < head_.capacity &&
-           head_.size <= head_.capacity && head_.places >= 1 &&
-           head_.places <= static_cast<Word>(Rule::max_windows) && head_.span <= Rule::max_span &&
+           head_.size <= head_.capacity && is_count(layout_.places) && is_count(layout_.windows) &&
+           layout_.guards <= static_cast<Word>(Rule::max_guards) && head_.span <= Rule::max_span &&
            (head_.dropped == 0 || head_.size == head_.capacity);
+  }
+  [[nodiscard]] static bool is_count(Word windows) noexcept {
+    return windows >= 1 && windows <= static_cast<Word>(Rule::max_windows);
+  }
+  [[nodiscard]] static bool is_sound(Word limit, Word span) noexcept {
+    return limit >= 1 && limit <= Rule::max_limit && span >= 1 && span <= Rule::max_span;
   }
 
   [[nodiscard]] Word word(Word index) const noexcept {
@@ -161,6 +196,7 @@ class Log {
 
   const StateView& state_;
   Rule::State head_;
+  Rule::Layout layout_;
   bool fresh_ = false;
   Word capacity_ = 0;
   Word total_ = 0;

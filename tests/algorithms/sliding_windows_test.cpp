@@ -109,6 +109,49 @@ TEST_CASE("a limit lowered under live state refuses until the window has room",
   });
 }
 
+TEST_CASE("shorter windows keep the old one until what it admitted has left it",
+          "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows before(store, "w", {{400, 2min}});
+    const SlidingWindows after(store, "w", {{30, 5s}});
+    CHECK(before.try_acquire("k", 400).allowed);
+    clock.advance(5s);
+    // Fourteen times 30 are the first as many as 400: 70 s hold at most these 420.
+    CHECK(after.try_acquire("k", 20).allowed);
+    const auto refused = after.try_acquire("k");
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.part == 1);
+    CHECK(refused.remaining == 0);
+    CHECK(left(refused) == std::vector<Word>{10});
+    CHECK(refused.retry_after == 65s);
+    CHECK(refused.reset_after == 65s);
+    clock.advance(65s - 1us);
+    CHECK_FALSE(after.try_acquire("k").allowed);
+    clock.advance(1us);
+    CHECK(after.try_acquire("k", 30).allowed);
+    CHECK(before.try_acquire("k").retry_after == 50s);
+    after.reset("k");
+    CHECK(before.try_acquire("k", 400).allowed);
+  });
+}
+
+TEST_CASE("windows may come, go and change places under live state", "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows one(store, "w", {{3, 10s}});
+    const SlidingWindows three(store, "w", {{2, 4s}, {3, 10s}, {5, 60s}});
+    const SlidingWindows turned(store, "w", {{5, 60s}, {3, 10s}, {2, 4s}});
+    CHECK(one.try_acquire("k", 3).allowed);
+    clock.advance(10s);
+    CHECK(left(three.try_acquire("k")) == std::vector<Word>{1, 2, 1});
+    CHECK(left(turned.try_acquire("k")) == std::vector<Word>{0, 1, 0});
+    clock.advance(10s);
+    CHECK(left(one.try_acquire("k")) == std::vector<Word>{2});
+    CHECK(left(three.peek("k")) == std::vector<Word>{1, 2, 0});
+    clock.advance(40s);
+    CHECK(left(three.peek("k")) == std::vector<Word>{2, 3, 2});
+  });
+}
+
 TEST_CASE("a limit raised under live state admits the difference at once", "[sliding_windows]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindows before(store, "w", {{3, 5s}});

@@ -61,6 +61,89 @@ local function sliding_windows_search(word, words, base, next, capacity, size, t
   return unit, locate
 end
 
+-- Guards: what earlier windows have left that binds a request, as limit, span, until, limit and so
+-- on; and whether its windows are not those that the state was last written under.
+local function sliding_windows_guards(words, corrupt, table, least, at, newest, front, tail, places,
+    stored, kept)
+  local changed, before, guards = stored ~= #table / 2, {}, {}
+  for k = 1, stored do
+    local i = front + 2 * k - 2
+    if k > places then i = tail + 2 * (k - places) - 2 end
+    local limit, span = words(i, 2)
+    if limit < 1 or limit > 65536 or span < 1 or span > 31622400000000 then corrupt() end
+    if limit ~= table[2 * k - 1] or span ~= table[2 * k] then changed = true end
+    before[2 * k - 1], before[2 * k] = limit, span
+  end
+  if not changed and kept == 0 then return guards, false end
+
+  local function decides_until(limit, span, till)
+    for i = 1, #table, 2 do
+      if table[i + 1] >= span and table[i] <= limit then return 0 end
+    end
+    return till
+  end
+
+  local function keep(limit, span, till)
+    if till <= at then return end
+    if changed then -- held_to()
+      local fewest, fewest_span, admits, parts = 0, 0, 4503599627370496, 0
+      for i = 1, #table, 2 do
+        local whole = span + table[i + 1] - 1
+        whole = (whole - whole % table[i + 1]) / table[i + 1]
+        if whole > 34359738368 then whole = 34359738368 end -- many
+        if whole * table[i] < admits then
+          fewest, fewest_span, admits, parts = table[i], table[i + 1], whole * table[i], whole
+        end
+      end
+      local enough = limit + fewest - 1
+      enough = (enough - enough % fewest) / fewest
+      local some = (256 - 256 % fewest) / fewest -- whole_guard
+      if some > enough then enough = some end
+      if enough < parts then parts, span = enough, fewest_span * enough end
+      if fewest * parts > limit then limit = fewest * parts end
+      if limit > 65536 then limit = 65536 end
+    end
+    if limit < least then limit = least end
+    if newest + span < till then till = newest + span end
+    if till <= at then return end
+    for i = 1, #table, 2 do -- has_window()
+      if table[i + 1] == span and table[i] <= limit then return end
+    end
+    local n = #guards
+    for j = 1, n, 3 do -- add()
+      if guards[j + 1] == span then
+        if guards[j] <= limit and guards[j + 2] >= till then return end
+        if guards[j] >= limit and guards[j + 2] <= till then
+          guards[j], guards[j + 2] = limit, till
+          return
+        end
+      end
+    end
+    if n == 24 then -- max_guards
+      n = 0
+      local first = decides_until(guards[1], guards[2], guards[3])
+      for j = 4, 24, 3 do
+        local other = decides_until(guards[j], guards[j + 1], guards[j + 2])
+        if other < first then n, first = j - 1, other end
+      end
+      if decides_until(limit, span, till) <= first then return end
+    end
+    guards[n + 1], guards[n + 2], guards[n + 3] = limit, span, till
+  end
+
+  local from = tail
+  if stored > places then from = from + 2 * (stored - places) end
+  for j = 1, kept do
+    local limit, span, till = words(from + 3 * j - 3, 3)
+    if limit < 1 or limit > 65536 or span < 1 or span > 31622400000000 then corrupt() end
+    keep(limit, span, till)
+  end
+  if changed then
+    for k = 1, 2 * stored, 2 do keep(before[k], before[k + 1], 4503599627370496) end
+  end
+  return guards, changed
+end
+
 -- The twin of decide() in src/algorithms/sliding_windows.cpp and of the Log of sliding_windows_log.hpp:
 -- same names, same order, with find() and admit() in their place. Windows count from 1 here. Returns
 -- status, remaining, retry_after, reset_after and the details. A cost of c writes c words; a larger
@@ -87,17 +170,35 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
 
   -- Log: what it has dropped, and the capacity that is asked for would have held, is there as
   -- assumed units.
-  local stamp, newest, capacity, next, size, dropped, kept_span, places = unpack(head, 1, 8)
-  local fresh = capacity == 0
+  local stamp, newest, capacity, next, size, dropped, kept_span, layout = unpack(head, 1, 8)
+  local fresh, asked = capacity == 0, #table / 2
+  local places, stored = layout % 16, (layout - layout % 16) / 16 % 16
+  local kept = (layout - places - 16 * stored) / 256
   if fresh then
-    stamp, newest, capacity, next, size, dropped, kept_span, places =
-      0, 0, most, 0, 0, 0, 0, #table / 2
+    stamp, newest, capacity, next, size, dropped, kept_span, places, stored, kept =
+      0, 0, most, 0, 0, 0, 0, asked, 0, 0
   elseif capacity > 65536 or next >= capacity or size > capacity or places < 1 or places > 8 or
-      kept_span > 31622400000000 or dropped > 0 and size < capacity then
+      stored < 1 or stored > 8 or kept > 8 or kept_span > 31622400000000 or
+      dropped > 0 and size < capacity then
     corrupt()
     return -17, 0, 0, 0 -- Errc::corrupt_state
   end
-  local base = 8 + 3 * places
+  local base = 8 + 5 * places
+
+  local given_up = stamp > now + 60000000 -- max_ahead, us
+  local at = now
+  if not given_up and stamp > at then at = stamp end
+
+  local anchor = newest
+  if given_up and anchor > at then anchor = at end
+  local guards, changed = sliding_windows_guards(words, corrupt, table, least, at, anchor,
+    8 + 3 * places, base + capacity, places, stored, kept)
+  local all, till_all = asked + #guards / 3, 0
+  for j = 1, #guards, 3 do
+    if guards[j] > most then most = guards[j] end
+    if guards[j + 2] > till_all then till_all = guards[j + 2] end
+  end
+
   local ring, total, oldest = capacity, size, 0
   if most > ring then ring = most end
 
@@ -111,18 +212,18 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
       kept_span, oldest)
   end
 
-  local given_up = stamp > now + 60000000 -- max_ahead, us
-  local at = now
-  if not given_up and stamp > at then at = stamp end
-
-  -- find(): what the request meets, window by window.
+  -- find(): what the request meets, window by window, and then guard by guard.
   local grant, latest, culprit = at, 0, nil
   if not given_up and cost > 0 and newest > grant then grant = newest end
   local counts, befores, firsts, lefts = {0, 0}, {0, 0}, {0, 0}, {0, 0}
-  for k = 1, #table / 2 do
-    local window, span = table[2 * k - 1], table[2 * k]
+  for k = 1, all do
+    local window, span, till = table[2 * k - 1], table[2 * k], nil
+    if k > asked then
+      local j = 3 * (k - asked)
+      window, span, till = guards[j - 2], guards[j - 1], guards[j]
+    end
     local count, before, first = 4503599627370496, 0, 0 -- unknown
-    if k <= places and not fresh and total == size then
+    if k <= asked and k <= places and not fresh and total == size then
       if k <= 2 then
         count, before, first = head[6 + 3 * k], head[7 + 3 * k], head[8 + 3 * k]
       else
@@ -171,6 +272,7 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
         room = unit(window - cost)
       end
       room = room + span
+      if till and till < room then room = till end
       if room > latest then latest, culprit = room, k end
     end
     lefts[k] = left
@@ -225,10 +327,10 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
     local new_span = longest
     if not fresh and kept_span < new_span then new_span = kept_span end
     local front = struct.pack('<i8i8i8i8i8i8i8i8', at, grant, ring, after, total + cost - over,
-      left_out, new_span, places)
+      left_out, new_span, places + 16 * asked + 256 * (all - asked))
     local known = 0
     if not grows and not given_up then
-      known = #table / 2
+      known = asked
       if known > places then known = places end
       for k = 1, known do -- moved()
         local count, before, first = counts[k] + cost, befores[k], firsts[k]
@@ -249,10 +351,24 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
     if known < places then
       front = front .. string.rep(struct.pack('<i8', 4503599627370496), 3 * (places - known))
     end
+    local tail = ''
+    if changed or grows or kept > 0 then -- put_windows()
+      local windows = {}
+      for k = 1, asked do
+        windows[k] = struct.pack('<i8i8', table[2 * k - 1], table[2 * k])
+      end
+      for k = asked + 1, places do windows[k] = string.rep('\0', 16) end
+      for k = 1, places do front = front .. windows[k] end
+      for k = places + 1, asked do tail = tail .. windows[k] end
+      for j = 1, #guards, 3 do
+        tail = tail .. struct.pack('<i8i8i8', guards[j], guards[j + 1], guards[j + 2])
+      end
+    end
     if fresh then
       put(0, front .. string.rep(struct.pack('<i8', grant), cost))
     else
       put(0, front)
+      if tail ~= '' then put(base + ring, tail) end
       if write then
         write(next, cost, grant)
       else
@@ -262,17 +378,19 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
   end
 
   local part, details = 1, ''
-  for k = 1, #table / 2 do
+  for k = 1, all do
     lefts[k] = lefts[k] - taken
     if lefts[k] < 0 then lefts[k] = 0 end
     if lefts[k] < lefts[part] then part = k end
-    details = details .. struct.pack('<i8', lefts[k])
+    if k <= asked then details = details .. struct.pack('<i8', lefts[k]) end
   end
   local told = part
   if not allowed and culprit then told = culprit end
+  if told > asked then told = asked + 1 end
   if given_up and newest > at then newest = at end
   if taken > 0 then newest = grant end
   local remaining, clear = lefts[part], newest + longest - now
+  if till_all - now > clear then clear = till_all - now end
   if newest > at then remaining = 0 end -- nothing overtakes what is reserved
   if total == 0 and taken == 0 or clear < 0 then clear = 0 end
   if clear > 4503599627370496 then clear = 4503599627370496 end

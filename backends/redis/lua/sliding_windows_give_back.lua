@@ -22,17 +22,20 @@ local function sliding_windows_give_back(head, table, now, limit, units, time, k
 
   -- Log: what it has dropped, and the capacity that is asked for would have held, is there as
   -- assumed units.
-  local stamp, newest, capacity, next, size, dropped, kept_span, places = unpack(head, 1, 8)
+  local stamp, newest, capacity, next, size, dropped, kept_span, layout = unpack(head, 1, 8)
   local fresh = capacity == 0
+  local places, stored = layout % 16, (layout - layout % 16) / 16 % 16
+  local kept = (layout - places - 16 * stored) / 256
   if fresh then
     stamp, newest, capacity, next, size, dropped, kept_span, places =
       0, 0, most, 0, 0, 0, 0, #table / 2
   elseif capacity > 65536 or next >= capacity or size > capacity or places < 1 or places > 8 or
-      kept_span > 31622400000000 or dropped > 0 and size < capacity then
+      stored < 1 or stored > 8 or kept > 8 or kept_span > 31622400000000 or
+      dropped > 0 and size < capacity then
     corrupt()
     return -17, 0, 0, 0 -- Errc::corrupt_state
   end
-  local base = 8 + 3 * places
+  local base = 8 + 5 * places
   local ring, total, oldest = capacity, size, 0
   if most > ring then ring = most end
 
@@ -149,7 +152,7 @@ local function sliding_windows_give_back(head, table, now, limit, units, time, k
     if new_size > 0 then newest = old end
     if given < size then newest = unit(given) end
     put(0, struct.pack('<i8i8i8i8i8i8i8i8', stamp, newest, capacity, after, new_size,
-      dropped - back, kept_span, places) ..
+      dropped - back, kept_span, layout) ..
       string.rep(struct.pack('<i8', 4503599627370496), 3 * places)) -- unknown
     if back > 0 then
       local slot, packed = after - new_size, struct.pack('<i8', old)
@@ -183,4 +186,4 @@ local function sliding_windows_give_back(head, table, now, limit, units, time, k
   return 1, remaining, 0, clear, details
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 2, '<i8i8i8i8', 14, -1, sliding_windows_give_back
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8i8', 14, -1, sliding_windows_give_back

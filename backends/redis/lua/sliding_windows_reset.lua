@@ -14,4 +14,4 @@ local function sliding_windows_reset(head, table, now, limit)
   return 1, least, 0, 0, details
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 2, '<i8', 14, -1, sliding_windows_reset
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8', 14, -1, sliding_windows_reset

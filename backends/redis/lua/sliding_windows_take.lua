@@ -3,4 +3,4 @@ local function sliding_windows_take(head, table, now, limit, cost, max_wait, lon
   return sliding_windows_decide(head, table, now, limit, cost, max_wait, longest, true)
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 2, '<i8i8i8i8', 14, -1, sliding_windows_take
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8i8', 14, -1, sliding_windows_take

@@ -15,6 +15,18 @@
 // Only the newest max(limit) units can matter, so the log is a ring of that many words, one for
 // each unit: units at equal instants stay apart. Beside it stands, for each window, how many units
 // it held when it last admitted; from there the present number is a step or two away.
+//
+// The state also keeps the windows that it was last written under. Where a request brings others,
+// each old window (L, S) that is not among them leaves a guard, which decides as a window does
+// until what was admitted so far has left it:
+//
+//     (l, s)     the new window that admits the fewest units in S, l * ceil(S / s)
+//     parts    = min(ceil(S / s), max(ceil(L / l), whole_guard / l))
+//     guard    = (max(L, l * parts), min(S, s * parts)), until newest + its span
+//
+// So no interval of S holds more than the larger of what the two quotas allow in it. From `parts`
+// new spans on the new quota allows as much as the old one, which is why a guard need not be
+// longer.
 #pragma once
 
 #include "sluice/operation.hpp"
@@ -24,7 +36,8 @@ namespace sluice {
 /// The rule. Pure functions; use the class SlidingWindows (sluice/sliding_windows.hpp) to limit.
 ///
 /// Each answer tells 1 + n words of detail: the part, then what remains of each window. The part is
-/// the window that makes the request wait longest, or else the one with the least remaining.
+/// the window that makes the request wait longest, or else the one with the least remaining; n if
+/// that is a guard. What remains of the request is the least of windows and guards.
 ///
 /// O(windows) reads and writes: the search for a window's edge is amortised (each unit leaves a
 /// window once) and takes at most log2(limit) steps; a cost of c fills c words.
@@ -38,7 +51,14 @@ struct SlidingWindowsRule {
     Word size = 0;      ///< units in the ring
     Word dropped = 0;   ///< units that gave way to newer ones; above zero only in a full ring
     Word span = 0;      ///< any interval of this length holds at most `capacity` units
-    Word places = 0;    ///< 1 to max_windows: how many places follow, before the ring
+    Word layout = 0;    ///< what else there is: see Layout
+  };
+  /// Behind the head follow the places, then as many windows, then the ring; behind the ring the
+  /// windows that have no place, and the guards. As a word, places + 16 * windows + 256 * guards.
+  struct Layout {
+    Word places = 0;   ///< 1 to max_windows, as many as the first request had windows
+    Word windows = 0;  ///< 1 to max_windows, of the request that last wrote
+    Word guards = 0;   ///< 0 to max_guards
   };
   /// What is known of a window's edge: all but the `count` newest units are at `before` or older,
   /// and the oldest of the `count` is at `first`.
@@ -51,6 +71,12 @@ struct SlidingWindowsRule {
   struct Window {
     Word limit;  ///< 1 to max_limit
     Word span;   ///< microseconds, 1 to max_span
+  };
+  /// What a window of an earlier request has left: it binds until, and not at, `until`.
+  struct Guard {
+    Word limit;  ///< 1 to max_limit
+    Word span;   ///< microseconds, 1 to max_span
+    Word until;  ///< microseconds since the epoch
   };
 
   struct Args {
@@ -87,6 +113,13 @@ struct SlidingWindowsRule {
   /// each interval of State::span before it had been as full as it can have been. So many intervals
   /// are told apart, then all the rest count with the last of them.
   static constexpr Word max_assumed = 24;
+
+  /// As many as the windows of one request can leave. If more are needed, because windows changed
+  /// several times within their spans, one that present windows imply goes, or the first to end.
+  static constexpr std::size_t max_guards = 8;
+  /// A guard of up to so many units is as long as the window that left it, and then any number of
+  /// changes in its span keep the larger quota exactly; a longer one is as long as it has to be.
+  static constexpr Word whole_guard = 256;
 
   /// Worked example, {2, 5 s} and {3, 60 s}: two units at 0 are allowed, a third is refused with
   /// retry_after 5 s by window 0. Allowed at 5 s, the next is refused for 55 s by window 1.
