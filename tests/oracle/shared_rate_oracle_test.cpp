@@ -51,6 +51,8 @@ class Trial {
     clients_[random.below(2)].update_rate(RateType::overall, setting_.rate, setting_.interval);
     shortest_ = std::min(shortest_, setting_.interval);
     const Word now = to_word(clock_.now());
+    longest_ = std::max(longest_, before.interval);
+    if (before.rate > 0) guarded_until_ = now + 2 * longest_.count();
     std::vector<Left> old = std::exchange(left_, {});
     if (before.rate > 0) old.push_back({before.rate, before.interval.count(), now + 1});
     for (const Left& window : old) {
@@ -84,6 +86,9 @@ class Trial {
       REQUIRE(fits);
       if (permits_.empty()) keeps_all_ = setting_.rate == most_;
       permits_.insert(permits_.end(), static_cast<std::size_t>(asked), {now, setting_});
+    } else if (decision.part > 0) {
+      // The log's own guards look back over all changes of the last intervals; never further.
+      REQUIRE(now < guarded_until_);
     } else if (keeps_all_ || permits_.empty()) {
       REQUIRE_FALSE(fits);
     }
@@ -129,6 +134,8 @@ class Trial {
   Setting setting_{};
   std::vector<Left> left_;
   Span shortest_ = Span::max();
+  Span longest_{0};
+  Word guarded_until_ = 0;  // what a window that was left leaves in its turn included
   bool keeps_all_ = false;  // no window is larger than the log's first
   std::vector<Permit> permits_;
 };
