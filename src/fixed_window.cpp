@@ -109,4 +109,57 @@ Decision FixedWindow::peek(const Key& key, Cost cost) const {
   return thrown(peek(key, cost, error), error, "FixedWindow::peek");
 }
 
+Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), reward_step(key, amount), e); }, error);
+}
+
+Decision FixedWindow::reward(const Key& key, Cost amount) const {
+  std::error_code error;
+  return thrown(reward(key, amount, error), error, "FixedWindow::reward");
+}
+
+Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), penalize_step(key, amount), e); },
+      error);
+}
+
+Decision FixedWindow::penalize(const Key& key, Cost amount) const {
+  std::error_code error;
+  return thrown(penalize(key, amount, error), error, "FixedWindow::penalize");
+}
+
+Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Costs& costs,
+                               std::error_code& error) const noexcept {
+  error.clear();
+  const Word estimated = costs.estimated.value();
+  const Word actual = costs.actual.value();
+  if (estimated < 0 || actual < 0) {
+    error = Errc::invalid_cost;
+    return {};
+  }
+  if (!taken.allowed || is_degraded(taken.source)) return {};
+  if (actual <= estimated) {
+    const Decision given = refund(key, estimated - actual, taken, error);
+    return {given.allowed && !error ? estimated - actual : 0, 0};
+  }
+  // A calendar of that window alone: if it is over, it does not hold the present.
+  const Calendar::Window window = calendar_.window(taken.at);
+  const Word end = to_word(window.end);
+  const Step charge{&fixed_window_adjust,
+                    named(key),
+                    {limit_, 0, to_word(window.begin), end, end, end, end, actual - estimated}};
+  const Decision charged = decide(store(), charge, error);
+  if (error == Errc::outside_calendar) error.clear();
+  return {0, charged.allowed && !error ? actual - estimated : 0};
+}
+
+Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Costs& costs) const {
+  std::error_code error;
+  const Settlement result = settle(key, taken, costs, error);
+  thrown(taken, error, "FixedWindow::settle");
+  return result;
+}
+
 }  // namespace sluice

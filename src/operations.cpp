@@ -40,6 +40,7 @@ std::span<const Operation* const> operations() noexcept {
       &shared_rate_set,
       &shared_rate_expect,
       &shared_rate_read,
+      &fixed_window_adjust,
       &shared_bucket_set,
       &shared_bucket_take,
       &shared_bucket_peek,

@@ -9,6 +9,7 @@
 #include "sluice/algorithms/fixed_window.hpp"
 #include "sluice/calendar.hpp"
 #include "sluice/keyed_limiter.hpp"
+#include "sluice/reservation.hpp"
 
 namespace sluice {
 
@@ -62,6 +63,29 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
     return decide(store(), give_back(key, charged(cost, taken), taken.at), error);
   }
 
+  /// What an estimate and the truth were.
+  struct Costs {
+    Cost estimated;  ///< what the decision charged, and settle() since
+    Cost actual;
+  };
+  /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
+  /// the window in which `taken` was granted. Nothing if that is over.
+  ///
+  ///     const Decision taken = tokens.try_acquire("alice", 100);
+  ///     tokens.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
+  Settlement settle(const Key& key, const Decision& taken, const Costs& costs) const;
+  Settlement settle(const Key& key, const Decision& taken, const Costs& costs,
+                    std::error_code& error) const noexcept;
+
+  /// Gives `amount` units of the present window back, as many as are used.
+  Decision reward(const Key& key, Cost amount) const;
+  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
+  /// Charges `amount` units to the present window, whatever is there: more than the limit may be
+  /// used, up to 2^43, and nothing remains until the window ends. Errc::invalid_argument, here and
+  /// above, if `amount` is negative or above 2^52.
+  Decision penalize(const Key& key, Cost amount) const;
+  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept;
+
   /// Forgets what was used.
   void reset(const Key& key) const { (void)decide(store(), clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
@@ -78,6 +102,14 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step give_back(const Key& key, Cost cost, Time taken_at) const noexcept;
   [[nodiscard]] Step clear(const Key& key) const noexcept {
     return {&fixed_window_reset, named(key), {limit_}};
+  }
+  [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
+    const Word units = amount.value() < 0 ? -word_limit - 1 : -amount.value();
+    return step(fixed_window_adjust, key, units);
+  }
+  [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
+    const Word units = amount.value() < 0 ? word_limit + 1 : amount.value();
+    return step(fixed_window_adjust, key, units);
   }
 
   /// Finds out how far the store's clock is from Store::clock(), by one question about `key`. For

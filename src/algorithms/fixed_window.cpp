@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -36,17 +37,25 @@ Word eighths(Word code) noexcept { return (8 + code % 8) << (code / 8); }
 /// The same, rounded up to a microsecond.
 Word widest(Word code) noexcept { return (eighths(code) + 7) / 8; }
 
+bool are_windows(const Args& args) noexcept {
+  const Word* const b = args.boundary;
+  if (args.limit > Rule::max_limit || args.width < 0 || args.width > Rule::max_width) return false;
+  if (args.width > 0) return b[0] >= 0 && b[0] < args.width;
+  return b[0] >= 0 && b[4] <= word_limit && std::is_sorted(b, b + Rule::boundaries);
+}
+
 Word check(const Arguments& words) noexcept {
   const auto args = detail::unpack<Args>(words);
   if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
   if (args.cost > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
-  const Word* const b = args.boundary;
-  bool fine = args.limit <= Rule::max_limit && args.width >= 0 && args.width <= Rule::max_width;
-  if (args.width > 0) {
-    fine = fine && b[0] >= 0 && b[0] < args.width;
-  } else {
-    fine = fine && b[0] >= 0 && b[4] <= word_limit && std::is_sorted(b, b + Rule::boundaries);
-  }
+  return are_windows(args) ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
+}
+
+Word check_adjust(const Arguments& words) noexcept {
+  const auto args = detail::unpack<Args>(words);
+  const Word amount = args.cost;
+  const bool fine =
+      amount >= -word_limit && amount <= word_limit && args.limit >= 0 && are_windows(args);
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
@@ -151,6 +160,11 @@ Moment moment(const Stored& stored, const Args& args, const Window& window, Word
   return foreign(stored, args, window, now);
 }
 
+void store(Effects& effects, const Window& window, Word used) noexcept {
+  effects.put(0, cut(window.end));
+  effects.put(1, used * Rule::codes + Rule::code_of(window.end - window.begin));
+}
+
 Verdict decided(const StateView& view, const RuleRequest& request, Word now, Effects* effects) {
   if (const Word status = check(request.args); status < 0) return {status, 0, 0, 0};
   const Stored stored = stored_of(view);
@@ -168,8 +182,7 @@ Verdict decided(const StateView& view, const RuleRequest& request, Word now, Eff
   if (effects == nullptr || args.cost == 0) {
     return {Verdict::allowed, args.limit - used, 0, unused_after};
   }
-  effects->put(0, cut(m.window.end));
-  effects->put(1, want * Rule::codes + Rule::code_of(m.window.end - m.window.begin));
+  store(*effects, m.window, want);
   return {Verdict::allowed, args.limit - want, 0, m.window.end - now};
 }
 
@@ -198,6 +211,23 @@ Verdict give_back(const StateView& view, const RuleRequest& request, Word now,
     effects.put(1, used * Rule::codes + stored.code);
   }
   return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0, used > 0 ? args.end - now : 0};
+}
+
+Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
+               Effects& effects) noexcept {
+  if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
+  const Stored stored = stored_of(view);
+  auto args = detail::unpack<Args>(request.args);
+  const Word amount = std::exchange(args.cost, 0);
+
+  const Window window = window_at(args, now);
+  if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
+  const Moment m = moment(stored, args, window, now);
+  const Word used = std::clamp(m.used + amount, Word{0}, Rule::max_used);
+  if (used != m.used) store(effects, m.window, used);
+  const Word unused_at = used != m.used ? m.window.end : m.unused_at;
+  return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0,
+          used > 0 ? unused_at - now : 0};
 }
 
 Verdict reset(const StateView& view, const RuleRequest& request, Word /*now*/,
@@ -282,6 +312,18 @@ constinit const Operation fixed_window_reset{
     .check = check_reset,
     .keep = keep_nothing,
     .decide = reset,
+};
+
+constinit const Operation fixed_window_adjust{
+    .name = "fixed_window.adjust",
+    .id = 23,
+    .kind = StateKind::fixed_window,
+    .writes = true,
+    .argument_count = 8,
+    .apply = nullptr,
+    .check = check_adjust,
+    .keep = keep,
+    .decide = adjust,
 };
 
 }  // namespace sluice

@@ -128,6 +128,64 @@ TEST_CASE("units that were not needed are given back to their window", "[fixed_w
   });
 }
 
+TEST_CASE("an estimate is settled in the window in which it was taken", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily()}) {
+      const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
+      const Span width = calendar.is_even() ? Span{1min} : Span{24h};
+      const auto settle = [&](const Decision& taken, Word estimated, Word actual) {
+        return window.settle("k", taken, {.estimated = estimated, .actual = actual});
+      };
+      const Decision taken = window.try_acquire("k", 5);
+      CHECK(settle(taken, 5, 2).given_back == 3);
+      CHECK(window.peek("k").remaining == 8);
+      CHECK(settle(taken, 2, 2).charged == 0);
+      CHECK(settle(taken, 2, 22).charged == 20);
+      const Decision over = window.try_acquire("k");
+      CHECK_FALSE(over.allowed);
+      CHECK(over.remaining == 0);
+      CHECK(over.retry_after == calendar.window(over.at).end - over.at);
+      std::error_code error;
+      const Settlement none = window.settle("k", over, {.estimated = 1, .actual = 9}, error);
+      CHECK((none.given_back == 0 && none.charged == 0 && !error));  // it was refused
+      window.settle("k", taken, {.estimated = 1, .actual = -1}, error);
+      CHECK(error == Errc::invalid_cost);
+      CHECK_THROWS_AS(settle(taken, -1, 1), std::system_error);
+      clock.advance(width);
+      REQUIRE(window.try_acquire("k", 4).remaining == 6);
+      CHECK(settle(taken, 5, 2).given_back == 0);  // its window is over
+      CHECK(settle(taken, 5, 9).charged == 0);
+      CHECK(window.peek("k").remaining == 6);
+    }
+  });
+}
+
+TEST_CASE("a reward and a penalty count in the present window", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily()}) {
+      const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
+      CHECK(window.reward("k", 3).remaining == 10);
+      REQUIRE(window.try_acquire("k", 8).allowed);
+      CHECK(window.reward("k", 3).remaining == 5);
+      CHECK(window.penalize("k", 4).remaining == 1);
+      CHECK(window.penalize("k", 100).remaining == 0);
+      CHECK(window.peek("k").remaining == 0);
+      CHECK_FALSE(window.try_acquire("k").allowed);
+      CHECK(decide(store, window.reward_step("k", 100)).remaining == 1);
+      CHECK(decide(store, window.penalize_step("k", 1)).remaining == 0);
+      clock.advance(calendar.is_even() ? Span{1min} : Span{24h});
+      CHECK(window.peek("k").remaining == 10);
+      std::error_code error;
+      window.reward("k", -1, error);
+      CHECK(error == Errc::invalid_argument);
+      window.penalize("k", -1, error);
+      CHECK(error == Errc::invalid_argument);
+      CHECK_THROWS_AS(window.penalize("k", word_limit + 1), std::system_error);
+      CHECK(window.peek("k").remaining == 10);
+    }
+  });
+}
+
 TEST_CASE("a window is reset, and lives as long as it counts", "[fixed_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const FixedWindow window(store, "w", 2, Calendar::every(1min));

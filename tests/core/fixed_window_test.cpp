@@ -28,6 +28,9 @@ Ask take_by_calendar(Word cost, const Operation& row = fixed_window_take) {
            start + 100'000'000, cost}};
 }
 const Ask reset{&fixed_window_reset, {3}};
+Ask adjust(Word amount, Word limit = 3, Word width = minute) {
+  return {&fixed_window_adjust, {limit, width, 0, 0, 0, 0, 0, amount}};
+}
 
 Verdict allowed(Word remaining, Span until_reset) {
   return {Verdict::allowed, remaining, 0, until_reset.count()};
@@ -103,6 +106,40 @@ TEST_CASE("a reset forgets what was used", "[core][fixed_window]") {
   check_moments(start, {{10s, take(3), allowed(0, 50s)},
                         {10s, reset, allowed(3, 0s)},
                         {10s, take(3), allowed(0, 50s)}});
+}
+
+TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit",
+          "[core][fixed_window]") {
+  check_moments(start, {{10s, adjust(-1), allowed(3, 0s)},
+                        {10s, take(2), allowed(1, 50s)},
+                        {10s, adjust(-1), allowed(2, 50s)},
+                        {10s, adjust(-5), allowed(3, 0s)},
+                        {10s, adjust(2), allowed(1, 50s)},
+                        {10s, adjust(4), allowed(0, 50s)},  // 6 of 3
+                        {10s, adjust(0), allowed(0, 50s)},
+                        {10s, take(0), allowed(0, 50s)},
+                        {10s, take(1), refused(0, 50s)},
+                        {10s, adjust(-4), allowed(1, 50s)},
+                        {10s, take(1), allowed(0, 50s)},
+                        {10s, adjust(word_limit), allowed(0, 50s)},
+                        {11s, adjust(-FixedWindowRule::max_used), allowed(3, 0s)},
+                        {11s, adjust(word_limit), allowed(0, 49s)},
+                        {60s, take(3), allowed(0, 60s)},
+                        {60s, adjust(word_limit + 1), Verdict::failed(Errc::invalid_argument)},
+                        {60s, adjust(-word_limit - 1), Verdict::failed(Errc::invalid_argument)},
+                        {60s, adjust(1, 3, -1), Verdict::failed(Errc::invalid_argument)},
+                        {60s, adjust(1, -1), Verdict::failed(Errc::invalid_argument)}});
+  Kernel kernel(start);
+  CHECK(kernel.ask(0s, adjust(-1)) == allowed(3, 0s));
+  CHECK(kernel.words() == StateWords{0, 0});  // nothing to write
+  CHECK(kernel.ask(0s, adjust(word_limit)) == allowed(0, 60s));
+  CHECK(kernel.words()[1] / FixedWindowRule::codes == FixedWindowRule::max_used);
+}
+
+TEST_CASE("a penalty of other windows takes over what a foreign one used", "[core][fixed_window]") {
+  check_moments(start, {{600s, take(3), allowed(0, 60s)},
+                        {610s, adjust(6, 60, 60 * minute), allowed(40, 3600s - 610s)},
+                        {610s, adjust(-20, 60, 60 * minute), allowed(60, 0s)}});
 }
 
 TEST_CASE("another limit counts at once, and what was used stays used",

@@ -115,6 +115,7 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
   CAPTURE(random.repeat());
   std::size_t refused = 0;
   std::size_t refunded = 0;
+  std::size_t adjusted = 0;
   for (std::size_t history = 0; history < scaled(400); ++history) {
     VirtualClock clock(start + Span{random.between(0, 330 * day_us)});
     const auto store = make_virtual_store(clock);
@@ -148,18 +149,31 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
         REQUIRE(d.allowed == same);
         if (same) {
           oracle.spent.push_back({window, -std::min(back, used)});
-          REQUIRE(d.remaining == limit - oracle.used(window));
+          REQUIRE(d.remaining == std::max<Word>(0, limit - oracle.used(window)));
           ++refunded;
         }
+        continue;
+      }
+      if (random.one_in(8)) {
+        const Word amount = random.between(0, random.one_in(4) ? 3 * limit : 3);
+        const bool rewards = random.one_in(2);
+        const Word change = rewards ? -std::min(amount, used) : amount;
+        const Decision d = rewards ? limiter.reward("k", amount) : limiter.penalize("k", amount);
+        REQUIRE(d.allowed);
+        REQUIRE(d.remaining == std::max<Word>(0, limit - used - change));
+        REQUIRE(d.reset_after == (used + change > 0 ? end - now : Span{0}));
+        if (change != 0) oracle.latest = at;
+        oracle.spent.push_back({window, change});
+        adjusted += change != 0 ? 1 : 0;
         continue;
       }
       const Word cost = random.between(0, std::min<Word>(limit, random.one_in(3) ? limit : 3));
       const bool peeks = random.one_in(5);
       const Decision d = peeks ? limiter.peek("k", cost) : limiter.try_acquire("k", cost);
-      REQUIRE(d.allowed == (used + cost <= limit));
+      REQUIRE(d.allowed == (cost == 0 || used + cost <= limit));
       REQUIRE(d.retry_after == (d.allowed ? Span{0} : end - now));
       const Word after = d.allowed && !peeks ? used + cost : used;
-      REQUIRE(d.remaining == limit - after);
+      REQUIRE(d.remaining == std::max<Word>(0, limit - after));
       REQUIRE(d.reset_after == (after > 0 ? end - now : Span{0}));
       hint = d.allowed ? d.reset_after : d.retry_after;
       refused += d.allowed ? 0 : 1;
@@ -171,4 +185,5 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
   }
   CHECK(refused > scaled(1000));
   CHECK(refunded > scaled(200));
+  CHECK(adjusted > scaled(200));
 }

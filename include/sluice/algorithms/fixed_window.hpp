@@ -62,6 +62,15 @@ struct FixedWindowRule {
     Word cost;
   };
 
+  /// Of fixed_window.adjust: charges `amount` units to the present window, whatever is used of it,
+  /// up to max_used; or gives -amount units of it back, as many as are used. Errors as of Args.
+  struct AdjustArgs {
+    Word limit;
+    Word width;
+    Word boundary[boundaries];
+    Word amount;  ///< from -word_limit to word_limit
+  };
+
   static constexpr Word max_width = word_limit / 2;
   static constexpr Word max_limit = Word{1} << 42;
   static constexpr Word max_used = (Word{1} << 43) - 1;
@@ -85,5 +94,6 @@ extern const Operation fixed_window_take;
 extern const Operation fixed_window_peek;
 extern const Operation fixed_window_give_back;
 extern const Operation fixed_window_reset;
+extern const Operation fixed_window_adjust;
 
 }  // namespace sluice

@@ -10,6 +10,7 @@ inline constexpr std::string_view take = "fixed_window_take.lua";
 inline constexpr std::string_view peek = "fixed_window_peek.lua";
 inline constexpr std::string_view give_back = "fixed_window_give_back.lua";
 
+inline constexpr std::string_view adjust = "fixed_window_adjust.lua";
 inline constexpr std::string_view foreign = "fixed_window_foreign.lua";
 
 inline constexpr Mutant mutants[] = {
@@ -29,6 +30,13 @@ inline constexpr Mutant mutants[] = {
     {"given back to a window that is over", give_back, "now < to and ", ""},
     {"more given back than was used", give_back, "  if used < 0 then used = 0 end\n", ""},
     {"nothing used can be given back", give_back, " and used > 0", ""},
+    {"a reward below nothing used", adjust, "  if new_used < 0 then new_used = 0 end\n", ""},
+    {"a penalty without an end", adjust,
+     "  if new_used > 8796093022207 then new_used = 8796093022207 end -- max_used\n", ""},
+    {"a penalty of a negative remainder", adjust, "  if remaining < 0 then remaining = 0 end\n",
+     ""},
+    {"what changes nothing is written", adjust, "  if new_used == used then\n",
+     "  if false then\n"},
     {"a foreign window takes no share", foreign, "stored + share(from, to, now)", "stored"},
     {"a foreign window's units are forgotten", foreign, "stored + share(from, to, now)",
      "share(from, to, now)"},
@@ -53,6 +61,10 @@ inline constexpr Mutant mutants[] = {
     {"a clock set back mints a window", kernel, "std::min(stored.used, args.limit - args.cost)",
      "0"},
     {"given back to a window that is over", kernel, "now < args.end &&", ""},
+    {"a reward below nothing used", kernel, "std::clamp(m.used + amount, Word{0}, Rule::max_used)",
+     "std::min(m.used + amount, Rule::max_used)"},
+    {"a penalty without an end", kernel, "std::clamp(m.used + amount, Word{0}, Rule::max_used)",
+     "std::max(m.used + amount, Word{0})"},
     {"a foreign window takes no share", kernel, "stored.used + share(args.limit, window, now)",
      "stored.used"},
     {"a share of what is over is forgotten", kernel,

@@ -78,7 +78,12 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[3] = draw_cost(rng, limit);
   } else {
     if (rng.below(16) == 0) args = {limit};  // a calendar that ended in 1970
-    ask(args, draw_cost(rng, limit));
+    const Word units = draw_cost(rng, limit);
+    const bool adjusts = &row == &fixed_window_adjust;
+    ask(args, !adjusts            ? units
+              : rng.below(8) == 0 ? word_limit - 2 * word_limit * Word(rng.below(2))
+              : rng.below(2) == 0 ? -units
+                                  : 2 * units);
   }
 }
 inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
@@ -92,6 +97,11 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   }
   const std::array<Word, 3> costs{-1, INT64_MIN, limit + 1};
   const std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
+  if (&row == &fixed_window_adjust && trial < 3) {
+    const std::array<Word, 3> amounts{-word_limit - 1, INT64_MIN, word_limit + 1};
+    ask(args, amounts[trial]);
+    return true;
+  }
   if (&row == &fixed_window_give_back) {
     args = {limit, 0, 1};
     if (trial < 3) {

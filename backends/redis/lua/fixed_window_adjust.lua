@@ -1,0 +1,62 @@
+-- The twin of adjust() in src/algorithms/fixed_window.cpp: same names, same order, with moment(),
+-- is_stored() and window_at() in their place. Returns status, remaining, retry_after, reset_after
+-- and, if the state changes, the new end of the stored window, and what is used of it.
+local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, b3, b4, amount)
+  local code = packed % 512 -- of the width
+  if amount < -4503599627370496 or amount > 4503599627370496 or limit < 0 or limit > 4398046511104 or
+    width < 0 or width > 2251799813685248 or b0 < 0 then
+    return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+
+  local from, to
+  if width > 0 then
+    if b0 >= width then return -38, 0, 0, 0 end
+    if now < b0 then
+      from, to = 0, b0
+    else
+      from = now - (now - b0) % width
+      to = from + width
+    end
+  else
+    if b1 < b0 or b2 < b1 or b3 < b2 or b4 < b3 or b4 > 4503599627370496 then return -38, 0, 0, 0 end
+    if (now < b0 or now >= b4) and code <= 416 then return -41, 0, 0, 0 end -- Errc::outside_calendar
+    if now >= b3 then from, to = b3, b4
+    elseif now >= b2 then from, to = b2, b3
+    elseif now >= b1 then from, to = b1, b2
+    else from, to = b0, b1
+    end
+  end
+
+  if code > 416 then return -17, 0, 0, 0 end -- max_code; Errc::corrupt_state
+  local used, _, unused_at = 0, nil, to
+  if last > from then
+    used = (packed - code) / 512
+    local unit, wide, stored_to = 2 ^ ((code - code % 8) / 8), 8 * (to - from), to
+    local top = (8 + code % 8) * unit
+    if to > 4503599627370496 then stored_to = 4503599627370496 end -- word_limit
+    if last ~= stored_to or wide > top or wide <= top - unit then
+      from, to, used, _, unused_at =
+        fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, 0, from, to)
+    end
+  end
+
+  local new_used = used + amount
+  if new_used < 0 then new_used = 0 end
+  if new_used > 8796093022207 then new_used = 8796093022207 end -- max_used
+  local remaining, reset_after = limit - new_used, 0
+  if remaining < 0 then remaining = 0 end
+  if new_used == used then
+    if used > 0 then reset_after = unused_at - now end
+    return 1, remaining, 0, reset_after
+  end
+  if new_used > 0 then reset_after = to - now end
+  local stored_to = to
+  local fraction, exponent = math.frexp(to - from) -- code_of()
+  fraction = 16 * fraction
+  if stored_to > 4503599627370496 then stored_to = 4503599627370496 end
+  return 1, remaining, 0, reset_after, stored_to,
+    new_used * 512 + 8 * exponent - 16 + fraction + -fraction % 1
+end
+
+local KIND, ARGUMENTS, DETAILS, decide = 16, '<i8i8i8i8i8i8i8i8', 0, fixed_window_adjust
+
