@@ -7,7 +7,8 @@
 # A rule is the file <name>.lua, which ends in the line that names KIND, ARGUMENTS and so on. It
 # becomes the script <name>: the fragments of its form, with the file in the place of RULE, and, in
 # the forms terse and brief, its short cut <name>_quick.lua in the place of QUICK. What several rules
-# are made of is the file <shared>.lua, which stands before each of them. A form
+# are made of is the file <shared>.lua, which stands before each of them, or in the place of a line "-- SHARED":
+# there it costs nothing until it is needed. A form
 # that holds RULES becomes one script of the form's name, with a function rule(id) in that place: it
 # answers KIND, ARGUMENTS, DETAILS, HEAD and decide of the rule, whose functions are made by that call only.
 # CELL_RULES leaves out the wide ones.
@@ -88,7 +89,13 @@ function(read_rule row)
     file(READ "${LUA}/${CMAKE_MATCH_3}.lua" before)
   endif()
   file(READ "${LUA}/${name}.lua" text)
-  set(text "${before}${text}" PARENT_SCOPE)
+  string(FIND "${text}" "-- SHARED\n" place)
+  if(place EQUAL -1)
+    set(text "${before}${text}" PARENT_SCOPE)
+  else()
+    string(REPLACE "-- SHARED\n" "${before}" text "${text}")
+    set(text "${text}" PARENT_SCOPE)
+  endif()
 endfunction()
 
 function(append_rules file forms)

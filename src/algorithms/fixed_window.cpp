@@ -121,25 +121,26 @@ struct Moment {
   Word used;       // of it
   Word fits_at;    // when a cost that does not fit now will
   Word unused_at;  // when nothing will be used any more
+  Word code;       // of the window, if it is the stored one; else -1
 };
 
 /// The same where another window than the present one is stored and was not over before it began.
 Moment foreign(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
   const Word forgotten = stored.end + widest(stored.code);
   if (stored.end <= now) {
-    if (now >= forgotten) return {window, 0, window.end, window.end};
+    if (now >= forgotten) return {window, 0, window.end, window.end, -1};
     const Word clear = std::min(window.end, forgotten);
-    return {window, share(args.limit, window, stored.end), clear, clear};
+    return {window, share(args.limit, window, stored.end), clear, clear, -1};
   }
 
   const Window last = window_at(args, stored.end - 1);
   bool set_back = stored.end - widest(stored.code) > now + Rule::max_ahead;
   if (is_stored(stored, last)) {  // one's own, by a clock that was corrected
-    if (last.begin <= now + Rule::max_ahead) return {last, stored.used, last.end, last.end};
+    if (last.begin <= now + Rule::max_ahead) return {last, stored.used, last.end, last.end, -1};
     set_back = true;
   }
   if (set_back) {
-    return {window, std::min(stored.used, args.limit - args.cost), window.end, window.end};
+    return {window, std::min(stored.used, args.limit - args.cost), window.end, window.end, -1};
   }
 
   const Window next = window_at(args, stored.end);
@@ -151,18 +152,19 @@ Moment foreign(const Stored& stored, const Args& args, const Window& window, Wor
   }
   Word fits_at = left + args.cost <= args.limit ? stored.end : clear;
   if (window.end < stored.end && stored.used + args.cost <= args.limit) fits_at = window.end;
-  return {window, stored.used + share(args.limit, window, now), fits_at, clear};
+  return {window, stored.used + share(args.limit, window, now), fits_at, clear, -1};
 }
 
 Moment moment(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
-  if (stored.end <= window.begin) return {window, 0, window.end, window.end};
-  if (is_stored(stored, window)) return {window, stored.used, window.end, window.end};
+  if (stored.end <= window.begin) return {window, 0, window.end, window.end, -1};
+  if (is_stored(stored, window)) return {window, stored.used, window.end, window.end, stored.code};
   return foreign(stored, args, window, now);
 }
 
-void store(Effects& effects, const Window& window, Word used) noexcept {
-  effects.put(0, cut(window.end));
-  effects.put(1, used * Rule::codes + Rule::code_of(window.end - window.begin));
+void store(Effects& effects, const Moment& m, Word used) noexcept {
+  const Word code = m.code < 0 ? Rule::code_of(m.window.end - m.window.begin) : m.code;
+  effects.put(0, cut(m.window.end));
+  effects.put(1, used * Rule::codes + code);
 }
 
 Verdict decided(const StateView& view, const RuleRequest& request, Word now, Effects* effects) {
@@ -182,7 +184,7 @@ Verdict decided(const StateView& view, const RuleRequest& request, Word now, Eff
   if (effects == nullptr || args.cost == 0) {
     return {Verdict::allowed, args.limit - used, 0, unused_after};
   }
-  store(*effects, m.window, want);
+  store(*effects, m, want);
   return {Verdict::allowed, args.limit - want, 0, m.window.end - now};
 }
 
@@ -224,7 +226,7 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
   if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
   const Moment m = moment(stored, args, window, now);
   const Word used = std::clamp(m.used + amount, Word{0}, Rule::max_used);
-  if (used != m.used) store(effects, m.window, used);
+  if (used != m.used) store(effects, m, used);
   const Word unused_at = used != m.used ? m.window.end : m.unused_at;
   return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0,
           used > 0 ? unused_at - now : 0};

@@ -57,8 +57,12 @@ ScriptTables read_script_tables() {
 namespace {
 
 std::string text_of(const Fragments& fragments, const ScriptTables::Rule& rule) {
-  return (rule.shared.empty() ? "" : fragments.at(rule.shared + ".lua")) +
-         fragments.at(rule.name + ".lua");
+  std::string text = fragments.at(rule.name + ".lua");
+  if (rule.shared.empty()) return text;
+  constexpr std::string_view place = "-- SHARED\n";
+  const std::size_t at = text.find(place);
+  const std::string& shared = fragments.at(rule.shared + ".lua");
+  return at == std::string::npos ? shared + text : text.replace(at, place.size(), shared);
 }
 
 /// The function rule(id) of the scripts for plans.

@@ -28,13 +28,16 @@ local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, 
   end
 
   if code > 416 then return -17, 0, 0, 0 end -- max_code; Errc::corrupt_state
-  local used, _, unused_at = 0, nil, to
+  local used, _, unused_at, own = 0, nil, to
   if last > from then
     used = (packed - code) / 512
     local unit, wide, stored_to = 2 ^ ((code - code % 8) / 8), 8 * (to - from), to
     local top = (8 + code % 8) * unit
     if to > 4503599627370496 then stored_to = 4503599627370496 end -- word_limit
-    if last ~= stored_to or wide > top or wide <= top - unit then
+    if last == stored_to and wide <= top and wide > top - unit then
+      own = true
+    else
+-- SHARED
       from, to, used, _, unused_at =
         fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, 0, from, to)
     end
@@ -50,12 +53,13 @@ local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, 
     return 1, remaining, 0, reset_after
   end
   if new_used > 0 then reset_after = to - now end
-  local stored_to = to
-  local fraction, exponent = math.frexp(to - from) -- code_of()
-  fraction = 16 * fraction
-  if stored_to > 4503599627370496 then stored_to = 4503599627370496 end
-  return 1, remaining, 0, reset_after, stored_to,
-    new_used * 512 + 8 * exponent - 16 + fraction + -fraction % 1
+  if not own then
+    local fraction, exponent = math.frexp(to - from) -- code_of()
+    fraction = 16 * fraction
+    code = 8 * exponent - 16 + fraction + -fraction % 1
+  end
+  if to > 4503599627370496 then to = 4503599627370496 end
+  return 1, remaining, 0, reset_after, to, new_used * 512 + code
 end
 
 local KIND, ARGUMENTS, DETAILS, decide = 16, '<i8i8i8i8i8i8i8i8', 0, fixed_window_adjust

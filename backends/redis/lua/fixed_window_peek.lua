@@ -36,6 +36,7 @@ local function fixed_window_peek(last, packed, now, limit, width, b0, b1, b2, b3
     local top = (8 + code % 8) * unit
     if to > 4503599627370496 then stored_to = 4503599627370496 end -- word_limit
     if last ~= stored_to or wide > top or wide <= top - unit then
+-- SHARED
       from, to, used, fits_at, unused_at =
         fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, cost, from, to)
     end

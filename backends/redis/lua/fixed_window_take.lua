@@ -35,7 +35,13 @@ local function fixed_window_take(last, packed, now, limit, width, b0, b1, b2, b3
     local unit, wide, stored_to = 2 ^ ((code - code % 8) / 8), 8 * (to - from), to
     local top = (8 + code % 8) * unit
     if to > 4503599627370496 then stored_to = 4503599627370496 end -- word_limit
-    if last ~= stored_to or wide > top or wide <= top - unit then
+    if last == stored_to and wide <= top and wide > top - unit then
+      local want = used + cost
+      if cost > 0 and want <= limit then
+        return 1, limit - want, 0, to - now, last, packed + cost * 512
+      end
+    else
+-- SHARED
       from, to, used, fits_at, unused_at =
         fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, cost, from, to)
     end
