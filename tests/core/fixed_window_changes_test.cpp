@@ -145,7 +145,7 @@ TEST_CASE(
         REQUIRE(verdict.status >= 0);
         if (verdict.status == Verdict::allowed) {
           const Word code = words[1] % Rule::codes;
-          const Word wide = ((8 + code % 8) << (code / 8)) / 8 + 1;
+          const Word wide = (((8 + code % 8) << (code / 8)) + 7) / 8;  // FixedWindowRule::codes
           if (who != last && words[0] > at) ++foreign;
           last = who;
           if (!once && words[0] > 0 && at >= words[0] + wide) ++pauses;
