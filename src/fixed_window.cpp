@@ -130,11 +130,11 @@ Decision FixedWindow::penalize(const Key& key, Cost amount) const {
   return thrown(penalize(key, amount, error), error, "FixedWindow::penalize");
 }
 
-Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Costs& costs,
+Settlement FixedWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
                                std::error_code& error) const noexcept {
   error.clear();
-  const Word estimated = costs.estimated.value();
-  const Word actual = costs.actual.value();
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
   if (estimated < 0 || actual < 0) {
     error = Errc::invalid_cost;
     return {};
@@ -155,9 +155,10 @@ Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Cost
   return {0, charged.allowed && !error ? actual - estimated : 0};
 }
 
-Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Costs& costs) const {
+Settlement FixedWindow::settle(const Key& key, const Decision& taken,
+                               const SettledCost& cost) const {
   std::error_code error;
-  const Settlement result = settle(key, taken, costs, error);
+  const Settlement result = settle(key, taken, cost, error);
   thrown(taken, error, "FixedWindow::settle");
   return result;
 }

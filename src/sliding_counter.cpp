@@ -35,13 +35,13 @@ Word SlidingCounter::refund(const Key& key, const Decision& taken, Cost amount) 
   return given;
 }
 
-Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const Costs& costs,
+Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const SettledCost& cost,
                                   std::error_code& error) const noexcept {
-  if (costs.estimated.value() < 0 || costs.actual.value() < 0) {
+  if (cost.estimated.value() < 0 || cost.actual.value() < 0) {
     error = Errc::invalid_cost;
     return {};
   }
-  const Word more = costs.actual.value() - costs.estimated.value();
+  const Word more = cost.actual.value() - cost.estimated.value();
   if (more <= 0) return {refund(key, taken, -more, error), 0};
   std::array<Word, 1> details{};
   const Step step = adjust(key, SlidingCounterRule::Change::charge, charged(taken, more), taken.at);
@@ -49,9 +49,10 @@ Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const C
   return {0, details[0]};
 }
 
-Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const Costs& costs) const {
+Settlement SlidingCounter::settle(const Key& key, const Decision& taken,
+                                  const SettledCost& cost) const {
   std::error_code error;
-  const Settlement result = settle(key, taken, costs, error);
+  const Settlement result = settle(key, taken, cost, error);
   if (error) throw std::system_error(error, "SlidingCounter::settle");
   return result;
 }

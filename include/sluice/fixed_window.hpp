@@ -63,18 +63,13 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
     return decide(store(), give_back(key, charged(cost, taken), taken.at), error);
   }
 
-  /// What an estimate and the truth were.
-  struct Costs {
-    Cost estimated;  ///< what the decision charged, and settle() since
-    Cost actual;
-  };
   /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
   /// the window in which `taken` was granted. Nothing if that is over.
   ///
   ///     const Decision taken = tokens.try_acquire("alice", 100);
   ///     tokens.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const Key& key, const Decision& taken, const Costs& costs) const;
-  Settlement settle(const Key& key, const Decision& taken, const Costs& costs,
+  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost) const;
+  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
   /// Gives `amount` units of the present window back, as many as are used.

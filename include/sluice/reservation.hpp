@@ -5,6 +5,7 @@
 #include <span>
 
 #include "sluice/decision.hpp"
+#include "sluice/quota.hpp"
 
 namespace sluice {
 
@@ -39,6 +40,12 @@ struct Reservation {
   [[nodiscard]] Span wait() const noexcept { return decision.retry_after; }
   /// The grant's time, by the store's clock.
   [[nodiscard]] Time at() const noexcept { return decision.at + decision.retry_after; }
+};
+
+/// What settle() is told where a decision does not know what it charged.
+struct SettledCost {
+  Cost estimated;  ///< what the decision charged, and settle() since
+  Cost actual;
 };
 
 /// What settle() changed, in whole units.

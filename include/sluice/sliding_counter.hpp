@@ -35,18 +35,13 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   Word refund(const Key& key, const Decision& taken, Cost amount,
               std::error_code& error) const noexcept;
 
-  /// What an estimate and the truth were.
-  struct Costs {
-    Cost estimated;  ///< what the decision charged, and settle() since
-    Cost actual;
-  };
   /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
   /// the window in which `taken` was granted. Nothing if that counts no more.
   ///
   ///     const Decision taken = limit.try_acquire("alice", 100);
   ///     limit.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const Key& key, const Decision& taken, const Costs& costs) const;
-  Settlement settle(const Key& key, const Decision& taken, const Costs& costs,
+  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost) const;
+  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
   /// Takes `amount` units off what is counted: off the current window first, then off the one

@@ -40,9 +40,10 @@ struct WindowsReservation : WindowsDecision {
 ///     if (const auto d = limit.try_acquire("shop-7"); !d) retry_later(d.retry_after);
 ///
 /// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their logs, also under other windows: no interval then holds more than the larger of the quotas
-/// in force in it allows. Every form of the call is in KeyedLimiter; those here tell all windows.
-/// REQUIRES: the store outlives the limiter, and the limiter every step it has made.
+/// their logs, also under other windows: over such a change no interval holds more than the larger
+/// of the two quotas allows (docs/sliding_windows.md says what holds over several). Every form of
+/// the call is in KeyedLimiter; those here tell all windows. REQUIRES: the store outlives the
+/// limiter, and the limiter every step it has made.
 class SlidingWindows : public KeyedLimiter<SlidingWindows> {
  public:
   /// For acquire(), which answers a reservation whose time has come.
