@@ -69,8 +69,8 @@ class SharedBucket : public KeyedLimiter<SharedBucket> {
     Word version;  ///< the one in force now
   };
 
-  /// Sets the quota if there is none. Errc::invalid_argument, here and in set(), if keep_alive is
-  /// shorter than such a bucket takes to fill.
+  /// Sets the quota if there is none. Errc::invalid_argument, here and in set(), unless
+  /// keep_alive is longer than such a bucket takes to fill.
   Change try_set(const Key& key, const Quota& quota) const;
   Change try_set(const Key& key, const Quota& quota, std::error_code& error) const noexcept;
   /// Sets the quota; what the old one left is taken over as `inheritance` says. No interval ever

@@ -61,7 +61,7 @@ NewQuota quota_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3],
 Word check_set(const Arguments& args) noexcept {
   const NewQuota q = quota_of(args);
   const bool fits = is_quota(q.capacity, q.refill, q.period) && is_keep_alive(q.keep_alive) &&
-                    q.keep_alive >= ceil_div(q.capacity * q.period, q.refill) &&
+                    q.keep_alive > ceil_div(q.capacity * q.period, q.refill) &&
                     q.inheritance >= 0 && q.inheritance <= static_cast<Word>(Inheritance::reset) &&
                     (q.if_absent == 0 || q.if_absent == 1);
   return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
@@ -95,6 +95,12 @@ Word units(Word tokens, Word period) noexcept {
   return tokens > floor_div(word_limit, period) ? word_limit : tokens * period;
 }
 
+/// The level of a new quota. No debt outlasts the quota: a hint would lead beyond what is kept.
+Word level_of(Word tokens, const NewQuota& q) noexcept {
+  return static_cast<Word>(
+      std::min(Wide{units(tokens, q.period)}, Wide{q.keep_alive - 1} * q.refill));
+}
+
 Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
                    Effects& effects) noexcept {
   if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
@@ -105,7 +111,7 @@ Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
     Bucket next{1, q.capacity, q.refill, q.period, 0, 0, at};
     if (b.version != 0) {
       next.version = b.version < word_limit ? b.version + 1 : 1;
-      next.level = units(q.capacity - inherited(b, q, at > now), q.period);
+      next.level = level_of(q.capacity - inherited(b, q, at > now), q);
       next.spent =
           b.spent == word_limit ? word_limit : units(ceil_div(b.spent, b.period), q.period);
     }

@@ -136,6 +136,25 @@ TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before
   });
 }
 
+TEST_CASE("no hint leads beyond the time for which a quota is kept", "[shared_bucket][C-051]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b", 11min);
+    bucket.set("debt", Quota::per_second(1).burst(600));
+    CHECK(bucket.try_acquire("debt", 600).allowed);
+    bucket.set("debt", Quota::per(1, 1min).burst(10), Inheritance::additive);  // 590 owed
+    const Span hint = bucket.try_acquire("debt", 10).retry_after;
+    CHECK(hint == 11min - 1us);
+    clock.advance(hint - 1us);
+    CHECK(bucket.try_acquire("debt", 10).retry_after == 1us);
+    clock.advance(1us);
+    CHECK(bucket.try_acquire("debt", 10).allowed);
+
+    CHECK(error_of([&](auto& e) {
+            bucket.set("full", Quota::per(1, 1min).burst(11), Inheritance::as_is, e);
+          }) == Errc::invalid_argument);  // its whole burst would come back when it is forgotten
+  });
+}
+
 TEST_CASE("what can never be is a typed error", "[shared_bucket][C-024][C-025]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedBucket bucket(store, "b", 10s);

@@ -149,11 +149,11 @@ TEST_CASE("a shared bucket's arguments out of range are errors", "[core][shared_
                 {{0s, set(0), wrong},
                  {0s, set(5, static_cast<Inheritance>(4)), wrong},
                  {0s, set(5, Inheritance::reset, 0), wrong},
-                 {0s, {&shared_bucket_set, {5, 1, token, 5 * token - 1, 0, 0}}, wrong},
+                 {0s, {&shared_bucket_set, {5, 1, token, 5 * token, 0, 0}}, wrong},
                  {0s, take(-1), Verdict::failed(Errc::invalid_cost)},
                  {0s, take(word_limit + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
                  {0s, {&shared_bucket_take, {0, 1, 0}}, wrong},
-                 {0s, {&shared_bucket_set, {5, 1, token, 5 * token, 0, 0}}, admitted(5, 0s)}});
+                 {0s, {&shared_bucket_set, {5, 1, token, 5 * token + 1, 0, 0}}, admitted(5, 0s)}});
   for (const auto& [index, value] : std::vector<std::pair<std::size_t, Word>>{
            {1, 0}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}}) {
     LongKernel spoilt = kernel;

@@ -1,12 +1,12 @@
 -- The twin of the kernel of shared_bucket.set in src/algorithms/shared_bucket.cpp: same names, same
--- order, with moment(), inherited() and units() in their place.
+-- order, with moment(), inherited(), units() and level_of() in their place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function shared_bucket_set(head, _, now, new_capacity, new_refill, new_period, keep_alive,
   inheritance, if_absent)
   if new_capacity < 1 or new_refill < 1 or new_refill >= 4503599627370496 or new_period < 1 or
     new_capacity * new_period > 4503599627370496 - new_refill or
     keep_alive < 1 or keep_alive > 2251799813685248 or
-    keep_alive * new_refill < new_capacity * new_period or
+    (keep_alive - 1) * new_refill < new_capacity * new_period or
     inheritance < 0 or inheritance > 3 or if_absent < 0 or if_absent > 1 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
@@ -78,6 +78,8 @@ local function shared_bucket_set(head, _, now, new_capacity, new_refill, new_per
       new_level = tokens * new_period
       local most_tokens = (4503599627370496 - 4503599627370496 % new_period) / new_period
       if tokens > most_tokens then new_level = 4503599627370496 end
+      local lasting = (keep_alive - 1) * new_refill
+      if new_level > lasting then new_level = lasting end
       new_spent = spent
       if spent < 4503599627370496 then
         tokens = (spent + -spent % period) / period

@@ -51,7 +51,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   if (row.id == shared_bucket_set.id) {
     args = {10, 1, 100'000, keep_alive, 0, 0};
     const std::array<std::size_t, 9> places{0, 0, 1, 2, 3, 3, 4, 4, 5};
-    const std::array<Word, 9> values{0, word_limit, 0, -1, 0, 999'999, -1, 4, 2};
+    const std::array<Word, 9> values{0, word_limit, 0, -1, 0, 1'000'000, -1, 4, 2};
     if (trial >= places.size()) return false;
     args[places[trial]] = values[trial];
     return true;
