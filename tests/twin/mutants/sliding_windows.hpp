@@ -32,8 +32,6 @@ inline constexpr Mutant mutants[] = {
      "if false then\n    for k = 1, 2 * stored, 2"},
     {"guards are dropped by the next change", both, "    keep(limit, span, till)\n  end\n  if",
      "    if not changed then keep(limit, span, till) end\n  end\n  if"},
-    {"a guard binds for a whole span more", both, "if till and till < room then room = till end",
-     ""},
     {"a guard is no larger than the old limit", both,
      "if fewest * parts > limit then limit = fewest * parts end", ""},
     {"a guard is as long as the old span", both,
