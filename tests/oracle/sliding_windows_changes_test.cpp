@@ -169,7 +169,7 @@ void live_often(Random& random, const Draw& draw) {
     life.live();
     guarded += life.guarded();
   }
-  CHECK(guarded > lives / 20);
+  CHECK(guarded > lives / 100);
 }
 
 }  // namespace
