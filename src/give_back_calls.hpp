@@ -11,13 +11,17 @@
 
 namespace sluice::detail {
 
-/// What the store told about giving `amount` back: how much it was, and what is left.
+/// What the store told about giving `amount` back: how much it was, and what is left. The receipt
+/// moves also where others were charged since: else, once as much was given back as they took, it
+/// would look like the newest again, and take theirs.
 inline Word note_refund(Reservation& reservation, Cost amount, const Decision& decision,
                         const std::array<Word, 4>& details) noexcept {
   reservation.granted -= amount.value();
-  if (details[1] != 0) {  // nobody asked since: what is left of it comes earlier
+  if (!is_degraded(decision.source)) {
     reservation.level = details[2];
     reservation.stamp = details[3];
+  }
+  if (details[1] != 0) {  // nobody asked since: what is left of it comes earlier
     const Time due = std::max(decision.at, to_time(reservation.stamp));
     const Span wait = std::min(reservation.at(), due) - reservation.decision.at;
     reservation.decision.retry_after = std::max(wait, Span{0});

@@ -136,6 +136,25 @@ TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before
   });
 }
 
+TEST_CASE("a grant that was given back in part does not pass for the newest and take another's",
+          "[shared_bucket][token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const auto check = [&](const auto& bucket) {
+      Reservation early = bucket.reserve("a", 3, 0s);
+      clock.advance(2s);
+      CHECK(bucket.try_acquire("a").allowed);
+      CHECK(bucket.refund("a", early, 1) == 1);  // the level is what the early grant alone left
+      CHECK(bucket.refund("a", early, 2) == 0);  // and the unit in it is the other's
+      CHECK(bucket.peek("a").remaining == 3);
+    };
+    const Quota quota = Quota::per_second(1).burst(4);
+    check(TokenBucket(store, "t", quota));
+    const SharedBucket shared(store, "s", 1h);
+    shared.set("a", quota);
+    check(shared);
+  });
+}
+
 TEST_CASE("no hint leads beyond the time for which a quota is kept", "[shared_bucket][C-051]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedBucket bucket(store, "b", 11min);

@@ -242,7 +242,7 @@ class World {
     if (given != expected / quota_.period()) FAIL("gave back " << given);
     ++(top ? on_top : expected > 0 ? below : nothing);
     grant.units -= expected;
-    if (top) grant.position = oracle_.position();
+    grant.position = top ? oracle_.position() : grant.position - expected;
     if (top && ahead) {
       grant.from = oracle_.stamp();
       grant.at = std::min(grant.at, std::max(now(), grant.from));
