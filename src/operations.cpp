@@ -56,6 +56,7 @@ std::span<const Operation* const> operations() noexcept {
       &slot_lock_peek,
       &slot_lock_cancel,
       &slot_lock_reset,
+      &slot_lock_block,
       &gate_close,
       &gate_pass,
       &gate_peek,

@@ -84,6 +84,7 @@ class SlotLock : public Waitable {
 
   static constexpr Span max_interval{SlotLockRule::max_interval};  ///< 365 days
   static constexpr Span max_horizon{SlotLockRule::max_horizon};    ///< 24 hours
+  static constexpr Span max_block{SlotLockRule::max_block};        ///< 365 days
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if `interval` is not in
   /// [1 us, max_interval], or if the slack is not in [0, interval]. What is finer than a
@@ -130,12 +131,30 @@ class SlotLock : public Waitable {
   }
 
   /// Gives an unused slot back, as if it had never been reserved. False, and nothing changes, if a
-  /// later one has been reserved since, it was given back already, or it has passed. Give a slot
-  /// back once: under the same key it is known by its time alone, and may be another's by now.
+  /// later one has been reserved since, the key was blocked since, it was given back already, or it
+  /// has passed. Give a slot back once: under the same key it is known by its time alone, and may
+  /// be another's by now.
   bool cancel(const Key& key, const SlotPermit& permit) const;
   bool cancel(const Key& key, const SlotPermit& permit, std::error_code& error) const noexcept;
 
-  /// Forgets every slot reserved so far; their holders do not learn of it.
+  /// No slot that is not granted yet begins within `span` from now: an upstream has asked to wait.
+  /// A later time stands, and so do the slots that were granted; reset() opens the key again.
+  /// `reset_after` says when the next slot may begin. Once blocked, slots from before come back no
+  /// more: cancel() of one is false, even if it lies beyond the block, behind which the next slot
+  /// is then free a microsecond later. Range: 0, which changes nothing, to max_block, else
+  /// Errc::invalid_argument. O(1), one store operation.
+  ///
+  ///     if (response.status == 429) lock.block(token, feedback.wait());
+  ///
+  /// REQUIRES: limiters of this name have one interval. One with a longer interval may have taken
+  /// the key for more than max_horizon beyond ours: its slot then stays the last, and can be given
+  /// back.
+  Decision block(const Key& key, Span span) const { return decide(*store_, block_step(key, span)); }
+  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+    return decide(*store_, block_step(key, span), error);
+  }
+
+  /// Forgets every slot reserved so far, and a block; their holders do not learn of it.
   void reset(const Key& key) const { (void)decide(*store_, clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(*store_, clear(key), error);
@@ -153,6 +172,9 @@ class SlotLock : public Waitable {
     // Without the store no slot of it was taken: an instant at which none can begin.
     const bool degraded = is_degraded(permit.decision.source);
     return step(slot_lock_cancel, key, degraded ? 0 : to_word(permit.slot()));
+  }
+  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+    return step(slot_lock_block, key, span.count());
   }
   [[nodiscard]] Step clear(const Key& key) const noexcept;
 

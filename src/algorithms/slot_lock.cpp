@@ -11,10 +11,12 @@ using Rule = SlotLockRule;
 using State = Rule::State;
 using Args = Rule::Args;
 using CancelArgs = Rule::CancelArgs;
+using BlockArgs = Rule::BlockArgs;
 
 State state_of(const StateView& state) noexcept { return {state[0], state[1]}; }
 Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
 CancelArgs cancel_args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
+BlockArgs block_args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
 
 Word check(const Arguments& words) noexcept {
   const Args args = args_of(words);
@@ -27,6 +29,13 @@ Word check_cancel(const Arguments& words) noexcept {
   const CancelArgs args = cancel_args_of(words);
   const bool fine = args.limit == 1 && args.interval >= 1 && args.interval <= Rule::max_interval &&
                     args.slot >= 0 && args.slot <= word_limit;
+  return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
+}
+
+Word check_block(const Arguments& words) noexcept {
+  const BlockArgs args = block_args_of(words);
+  const bool fine = args.limit == 1 && args.interval >= 1 && args.interval <= Rule::max_interval &&
+                    args.span >= 0 && args.span <= Rule::max_block;
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
@@ -109,6 +118,34 @@ Verdict reset(const StateView& view, const RuleRequest& request, Word /*now*/,
   return {Verdict::allowed, 1, 0, 0};
 }
 
+/// How far ahead a block finds or leaves the next slot, the clock having been corrected since.
+Word most_ahead(const BlockArgs& args) noexcept {
+  return std::max(args.span, Rule::max_horizon + args.interval + Rule::max_ahead);
+}
+
+Verdict block(const StateView& view, const RuleRequest& request, Word now,
+              Effects& effects) noexcept {
+  const State state = state_of(view);
+  if (const Word status = check_block(request.args); status < 0) return {status, 0, 0, 0};
+  if (state.next < state.stamp) {
+    view.call_corrupt();
+    return {};
+  }
+  const BlockArgs args = block_args_of(request.args);
+
+  const Word most = most_ahead(args);
+  const Word slot = slot_for(state, most, now);
+  const Word wait = slot - now;
+  // What lies further off than that would be forgotten too early if it were written.
+  if (args.span == 0 || wait > most) return {Verdict::allowed, wait == 0 ? 1 : 0, 0, wait};
+
+  const Word until = now + args.span;
+  const Word next = std::min(slot < until ? until : slot + 1, word_limit);
+  effects.put(0, next);
+  effects.put(1, now);
+  return {Verdict::allowed, 0, 0, next - now};
+}
+
 /// A slot begins at most max_wait after it was granted, and the next one may begin an interval on.
 Word keep(const Arguments& words) noexcept {
   const Args args = args_of(words);
@@ -119,6 +156,9 @@ Word keep(const Arguments& words) noexcept {
 Word keep_cancelled(const Arguments& /*words*/) noexcept {
   return Rule::max_horizon + Rule::max_ahead;
 }
+
+/// With the microsecond by which a later slot is put off.
+Word keep_blocked(const Arguments& words) noexcept { return most_ahead(block_args_of(words)) + 1; }
 
 Word keep_nothing(const Arguments& /*words*/) noexcept { return 0; }
 
@@ -167,6 +207,17 @@ constinit const Operation slot_lock_reset{
     .check = check_reset,
     .keep = keep_nothing,
     .decide = reset,
+};
+constinit const Operation slot_lock_block{
+    .name = "slot_lock.block",
+    .id = 44,
+    .kind = StateKind::slot_lock,
+    .writes = true,
+    .argument_count = 3,
+    .apply = nullptr,
+    .check = check_block,
+    .keep = keep_blocked,
+    .decide = block,
 };
 
 }  // namespace sluice

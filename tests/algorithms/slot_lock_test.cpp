@@ -305,6 +305,65 @@ TEST_CASE("a slot that is given back is as if never reserved", "[slot_lock]") {
   });
 }
 
+TEST_CASE("a blocked key grants no slot until its time, whoever gives one back", "[slot_lock]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "toggl", 1s);
+    const SlotPermit first = lock.try_acquire("k");
+    const SlotPermit second = lock.reserve("k", 5s);
+    const Decision blocked = lock.block("k", 1500ms);
+    CHECK(blocked.allowed);
+    CHECK(blocked.retry_after == 0s);
+    CHECK(blocked.reset_after == 2s + 1us);  // a later time stands
+    CHECK_FALSE(lock.cancel("k", second));
+    CHECK_FALSE(lock.cancel("k", first));
+    CHECK(lock.block("k", 1min).reset_after == 1min);
+    CHECK(lock.peek("k").retry_after == 1min);
+    const SlotPermit behind = lock.reserve("k", 1min);
+    CHECK(behind.wait() == 1min);
+    CHECK(lock.cancel("k", behind));
+    clock.advance(1min - 1us);
+    CHECK(lock.try_acquire("k").decision.retry_after == 1us);
+    clock.advance(1us);
+    CHECK(lock.try_acquire("k"));
+
+    std::error_code error = make_error_code(Errc::unknown);
+    CHECK(lock.block("other", SlotLock::max_block, error).reset_after == SlotLock::max_block);
+    CHECK_FALSE(error);
+    clock.advance(SlotLock::max_block - 1us);
+    CHECK(lock.try_acquire("other").decision.retry_after == 1us);
+    clock.advance(1us);
+    CHECK(lock.try_acquire("other"));
+    CHECK(lock.block("free", 0s).remaining == 1);
+    CHECK(lock.try_acquire("free"));
+  });
+}
+
+TEST_CASE("a block that cannot be is an error, and changes nothing", "[slot_lock]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const SlotLock lock(store, "toggl", 1s);
+    std::error_code error;
+    for (const Span span : {Span{-1}, SlotLock::max_block + 1us, Span::min(), Span::max()}) {
+      CHECK_FALSE(lock.block("k", span, error).allowed);
+      CHECK(error == Errc::invalid_argument);
+      CHECK_THROWS_AS(lock.block("k", span), std::system_error);
+    }
+    CHECK_FALSE(lock.block("", 1s, error).allowed);
+    CHECK(error == Errc::invalid_key);
+    CHECK(lock.peek("k").remaining == 1);
+  });
+}
+
+TEST_CASE("a plan blocks all of its keys or none", "[slot_lock]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const SlotLock lock(store, "toggl", 1s);
+    REQUIRE(lock.try_acquire(Key{"k", "taken"}));
+    CHECK_FALSE(decide(store, {lock.block_step("k", 1min), lock.take(Key{"k", "taken"})}).allowed);
+    CHECK(lock.peek("k").remaining == 1);
+    CHECK(decide(store, {lock.block_step("k", 1min), lock.take(Key{"k", "free"})}).allowed);
+    CHECK(lock.peek("k").retry_after == 1min);
+  });
+}
+
 TEST_CASE("a slot is reset, peeked at and asked for without exceptions", "[slot_lock]") {
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const SlotLock lock(store, "toggl", 1s);

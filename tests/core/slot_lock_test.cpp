@@ -21,6 +21,9 @@ Ask peek(Span max_wait = 0s) { return {&slot_lock_peek, {1, second.count(), max_
 Ask cancel(Span slot, Span interval = second) {
   return {&slot_lock_cancel, {1, interval.count(), start + slot.count()}};
 }
+Ask block(Span span, Span interval = second) {
+  return {&slot_lock_block, {1, interval.count(), span.count()}};
+}
 const Ask reset{&slot_lock_reset, {1}};
 
 /// A grant `wait` ahead, after which no slot is free for `until_free`.
@@ -36,6 +39,8 @@ Verdict none_to_give_back(Word free, Span until_free) {
 Verdict given_back(Word free, Span until_free) {
   return {Verdict::allowed, free, 0, until_free.count()};
 }
+/// A block after which no slot is free for `until_free`.
+Verdict closed(Span until_free) { return {Verdict::allowed, 0, 0, until_free.count()}; }
 const Verdict free_now{Verdict::allowed, 1, 0, 0};
 
 }  // namespace
@@ -106,6 +111,89 @@ TEST_CASE("a reset forgets what is reserved", "[core][slot_lock]") {
                         {0ms, take(9s), granted(1s, 2s)},
                         {0ms, reset, free_now},
                         {0ms, take(), granted(0s, 1s)}});
+}
+
+TEST_CASE("a block closes the key to the microsecond, and later slots follow it",
+          "[core][slot_lock]") {
+  check_moments(start, {
+                           {0ms, block(5s), closed(5s)},
+                           {0ms, take(), refused(5s, 5s)},
+                           {5s - 1us, take(), refused(1us, 1us)},
+                           {5s - 1us, take(1us), granted(1us, 1s + 1us)},
+                           {5s, take(), refused(1s, 1s)},
+                           {6s, take(), granted(0s, 1s)},
+                           {6s, block(1us), closed(1s + 1us)},
+                           {6s, block(0s), closed(1s + 1us)},  // nothing
+                           {7s + 1us, take(), granted(0s, 1s)},
+                           {20s, block(0s), free_now},
+                           {20s, take(), granted(0s, 1s)},
+                       });
+}
+
+TEST_CASE("a longer block stands, and a slot that was reserved keeps its time",
+          "[core][slot_lock]") {
+  check_moments(start, {
+                           {0ms, take(9s), granted(0s, 1s)},
+                           {0ms, take(9s), granted(1s, 2s)},
+                           {0ms, block(10s), closed(10s)},
+                           {1s, block(2s), closed(9s + 1us)},
+                           {1s, take(10s), granted(9s + 1us, 10s + 1us)},
+                           {1s, reset, free_now},
+                           {1s, take(), granted(0s, 1s)},
+                       });
+}
+
+TEST_CASE("no slot that is given back opens what was blocked since", "[core][slot_lock]") {
+  const std::vector<Moment> queue{{0ms, take(9s), granted(0s, 1s)},
+                                  {0ms, take(9s), granted(1s, 2s)},
+                                  {0ms, take(9s), granted(2s, 3s)}};
+  // Ended between slots, with the last one, at its beginning, behind all.
+  for (const Span span : {1'500'000us, 3'000'000us, 2'000'000us, 3'000'001us, 1us}) {
+    INFO(span.count());
+    Kernel kernel(start);
+    for (const Moment& moment : queue) kernel.ask(moment.at, moment.ask);
+    const Span until = std::max(span, 3s + 1us);
+    CHECK(kernel.ask(0ms, block(span)) == closed(until));
+    for (const Span slot : {2s, 1s, 0s}) {
+      CHECK(kernel.ask(0ms, cancel(slot)) == none_to_give_back(0, until));
+    }
+    // Behind the block slots come back as ever, down to its end.
+    CHECK(kernel.ask(0ms, take(9s)) == granted(until, until + 1s));
+    CHECK(kernel.ask(0ms, cancel(until)) == given_back(0, until));
+    CHECK(kernel.ask(until - 1us, take()) == refused(1us, 1us));
+  }
+}
+
+TEST_CASE("a block counts from the new time of a clock that was set back", "[core][slot_lock]") {
+  // Reserved until 102 s at 100 s: two seconds of it are left at any earlier time.
+  for (const Span span : {Span{1s}, Span{5s}}) {
+    Kernel kernel(start);
+    kernel.ask(100s, take(9s));
+    kernel.ask(100s, take(9s));
+    const Span until = span < 2s ? 2s + 1us : span;
+    CHECK(kernel.ask(-10h, block(span)) == closed(until));
+    CHECK(kernel.ask(-10h, take()) == refused(until, until));
+    CHECK(kernel.ask(-10h + until, take()) == granted(0s, 1s));
+  }
+}
+
+TEST_CASE("a block is kept for as long as it closes, and writes nothing that it could forget",
+          "[core][slot_lock]") {
+  const auto keep = [](Span span) {
+    return Span{slot_lock_block.keep({1, second.count(), span.count()})};
+  };
+  const Span longest{SlotLockRule::max_block};
+  CHECK(keep(longest) == longest + 1us);
+  // A slot reserved by another interval, up to the bound of this one's block and beyond.
+  const Span most = 24h + 60s + second;
+  for (const Span beyond : {0us, 1us}) {
+    Kernel kernel(start);
+    kernel.ask(0us, take(0s, most + beyond));
+    const StateWords before = kernel.words();
+    CHECK(kernel.ask(0us, block(1s)) == closed(beyond > 0us ? most + beyond : most + 1us));
+    CHECK((kernel.words() == before) == (beyond > 0us));
+    CHECK(kernel.words()[0] - start <= keep(1s).count() + beyond.count());
+  }
 }
 
 TEST_CASE("another interval counts from the next slot on", "[core][slot_lock]") {
@@ -184,6 +272,11 @@ TEST_CASE("a slot lock's arguments out of range are errors", "[core][slot_lock][
                            {0ms, take(24h + 1us), wrong},
                            {0ms, peek(-1us), wrong},
                            {0ms, cancel(Span{-start - 1}), wrong},
+                           {0ms, block(-1us), wrong},
+                           {0ms, block(longest + 1us), wrong},
+                           {0ms, block(1s, 0us), wrong},
+                           {0ms, block(1s, longest + 1us), wrong},
+                           {0ms, {&slot_lock_block, {2, 1, 1}}, wrong},
                            {0ms, {&slot_lock_reset, {2}}, wrong},
                            {0ms, {&slot_lock_take, {2, 1, 0}}, wrong},
                            {0ms, take(24h, 1us), granted(0s, 1us)},
@@ -204,6 +297,7 @@ TEST_CASE("words that no slot lock leaves are a corrupt state", "[core][slot_loc
     CHECK(kernel.ask(0ms, take()) == corrupt);
     CHECK(kernel.ask(0ms, peek()) == corrupt);
     CHECK(kernel.ask(0ms, cancel(0s)) == corrupt);
+    CHECK(kernel.ask(0ms, block(1s)) == corrupt);
     CHECK(kernel.words() == words);
   }
 }
@@ -216,5 +310,7 @@ TEST_CASE("at the ends of time a slot lock stays within its words", "[core][slot
   CHECK(first.words() == StateWords{});
   Kernel last(word_limit);
   CHECK(last.ask(0us, take()) == granted(0s, 0s));
+  CHECK(last.words() == StateWords{word_limit, word_limit});
+  CHECK(last.ask(0us, block(Span{SlotLockRule::max_block})) == closed(0s));
   CHECK(last.words() == StateWords{word_limit, word_limit});
 }

@@ -19,7 +19,7 @@ class Oracle {
  public:
   /// The first instant from `now` on that no slot covers and none was granted behind.
   [[nodiscard]] Time earliest(Time now) const {
-    Time at = std::max(now, given_back_);
+    Time at = std::max({now, given_back_, closed_});
     for (const Slot& slot : slots_) at = std::max(at, slot.begin + slot.interval);
     return at;
   }
@@ -35,6 +35,13 @@ class Oracle {
     slots_.pop_back();
     return true;
   }
+  /// Nothing begins before it, and what was granted before it stays granted.
+  void block(Time now, Span span) {
+    if (span == 0us) return;
+    const Time free = earliest(now);
+    closed_ = free < now + span ? now + span : free + 1us;
+    slots_.clear();
+  }
   void reset() { *this = {}; }
 
  private:
@@ -44,6 +51,7 @@ class Oracle {
   };
   std::vector<Slot> slots_;
   Time given_back_{};
+  Time closed_{};
 };
 
 struct Held {
@@ -77,6 +85,8 @@ TEST_CASE("every slot is what the list of all slots says", "[oracle][slot_lock]"
   std::size_t granted = 0;
   std::size_t refused = 0;
   std::size_t cancelled = 0;
+  std::size_t blocked = 0;
+  std::size_t overtaken = 0;  // by what is reserved for longer
   for (std::size_t history = 0; history < scaled(400); ++history) {
     VirtualClock clock;
     const auto store = make_virtual_store(clock);
@@ -96,6 +106,16 @@ TEST_CASE("every slot is what the list of all slots says", "[oracle][slot_lock]"
         lock.reset("k");
         oracle.reset();
         held.clear();  // they are the holders' no more
+        continue;
+      }
+      if (random.one_in(15)) {
+        const Span span{random.one_in(5) ? 0 : random.between(1, 4 * interval.count())};
+        const bool reserved = oracle.earliest(now) > now + span;
+        oracle.block(now, span);
+        const Decision d = lock.block("k", span);
+        REQUIRE(d.allowed);
+        REQUIRE(d.reset_after == oracle.earliest(now) - now);
+        if (span > 0us && !held.empty()) ++(reserved ? overtaken : blocked);
         continue;
       }
       if (!held.empty() && random.one_in(4)) {
@@ -132,7 +152,9 @@ TEST_CASE("every slot is what the list of all slots says", "[oracle][slot_lock]"
   }
   CHECK(granted > scaled(4000));
   CHECK(refused > scaled(4000));
-  CHECK(cancelled > scaled(800));
+  CHECK(cancelled > scaled(400));
+  CHECK(blocked > scaled(100));
+  CHECK(overtaken > scaled(100));
 }
 
 TEST_CASE("slots that are kept never lie closer than the interval, in the order of asking",

@@ -40,7 +40,22 @@ struct SlotLockRule {
     Word slot;      ///< when the slot begins: `at + retry_after` of the grant
   };
 
+  /// Of slot_lock.block, which closes the key: no slot that is not granted yet begins before
+  /// `now + span`; a later `next` stands. Always allowed; reset_after says how long until `next`.
+  ///
+  ///     next = now + span     if no slot is taken beyond it
+  ///          = next + 1       else: what is reserved is the last no more, so that giving it back
+  ///                           cannot open what was closed
+  ///
+  /// A `next` further off than a caller with this interval can have reserved is left as it is.
+  struct BlockArgs {
+    Word limit;     ///< always 1
+    Word interval;  ///< as in Args
+    Word span;      ///< microseconds, 0 to max_block; 0 changes nothing
+  };
+
   static constexpr Word max_interval = 365 * Word{86'400'000'000};
+  static constexpr Word max_block = max_interval;
   static constexpr Word max_horizon = 86'400'000'000;
 
   /// How far the stamp may lie ahead of the clock. Up to this far the clock was corrected, and the
@@ -56,5 +71,6 @@ extern const Operation slot_lock_take;
 extern const Operation slot_lock_peek;
 extern const Operation slot_lock_cancel;
 extern const Operation slot_lock_reset;
+extern const Operation slot_lock_block;
 
 }  // namespace sluice

@@ -9,6 +9,7 @@ inline constexpr std::string_view kernel = "src/algorithms/slot_lock.cpp";
 inline constexpr std::string_view take = "slot_lock_take.lua";
 inline constexpr std::string_view peek = "slot_lock_peek.lua";
 inline constexpr std::string_view cancel = "slot_lock_cancel.lua";
+inline constexpr std::string_view block = "slot_lock_block.lua";
 
 inline constexpr Mutant mutants[] = {
     {"the hint is the wait for the slot", take, "wait - max_wait, wait end", "wait, wait end"},
@@ -27,6 +28,19 @@ inline constexpr Mutant mutants[] = {
     {"a question refuses at exactly max_wait", peek, "if wait > max_wait then return",
      "if wait >= max_wait then return"},
     {"any slot can be given back", cancel, "if not is_last or now", "if now"},
+    {"a later slot is drawn nearer by a block", block, "if slot >= next then next = slot + 1 end",
+     ""},
+    {"a block is opened by who gives a slot back", block, "next = slot + 1", "next = slot"},
+    {"a block that ends with the last slot leaves it on top", block, "if slot >= next",
+     "if slot > next"},
+    {"a block of nothing writes", block, "span == 0 or wait > most", "wait > most"},
+    {"after a clock set back a block forgets the queue", block, "slot = now + queue", "slot = now"},
+    {"a block beyond the end of time", block,
+     "  if next > 4503599627370496 then next = 4503599627370496 end -- word_limit\n", ""},
+    {"a block is opened by who gives a slot back", kernel, "slot + 1, word_limit",
+     "slot, word_limit"},
+    {"what is kept for longer than a block is written", kernel, "args.span == 0 || wait > most",
+     "args.span == 0"},
     {"the hint is the wait for the slot", kernel,
      "if (wait > args.max_wait) return {Verdict::refused, 0, wait - args.max_wait, wait};\n\n  "
      "const "
@@ -34,7 +48,9 @@ inline constexpr Mutant mutants[] = {
      "if (wait > args.max_wait) return {Verdict::refused, 0, wait, wait};\n\n  const Word next"},
     {"the next slot counts from the claim", kernel, "slot + args.interval, word_limit",
      "now + args.interval, word_limit"},
-    {"the slot written as stamp", kernel, "effects.put(1, now);", "effects.put(1, slot);"},
+    {"the slot written as stamp", kernel,
+     "effects.put(1, now);\n  return {Verdict::allowed, 0, wait",
+     "effects.put(1, slot);\n  return {Verdict::allowed, 0, wait"},
     {"bound of the stamp >= for >", kernel, "return state.stamp > now",
      "return state.stamp >= now"},
 };

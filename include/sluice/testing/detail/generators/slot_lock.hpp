@@ -23,6 +23,9 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     const Word start = to_word(VirtualClock::default_start);
     args[2] = rng.below(4) == 0 ? log_uniform(rng, 52)
                                 : std::min(word_limit, start + interval * Word(rng.below(4)));
+  } else if (&row == &slot_lock_block) {
+    const std::array<Word, 5> spans{0, 1, interval, log_uniform(rng, 44), SlotLockRule::max_block};
+    args[2] = std::min(SlotLockRule::max_block, spans[rng.below(spans.size())]);
   } else {
     const std::array<Word, 5> waits{0, interval, interval * 2 - 1, log_uniform(rng, 36),
                                     SlotLockRule::max_horizon};
