@@ -164,7 +164,7 @@ TEST_CASE("permits that were reserved under another rate come back if their log 
 }
 
 TEST_CASE("what cannot be reserved or given back is a typed error, and changes nothing",
-          "[shared_rate]") {
+          "[shared_rate][C-063]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedRateLimiter limiter(store, "api", "rate");
     CHECK(error_of([&](auto& e) { limiter.reserve(1, 1s, e); }) == Errc::not_configured);

@@ -214,7 +214,7 @@ TEST_CASE("a clock that is stepped by a day changes what is waited for, not how"
 }
 
 TEST_CASE("a shared rate is waited for to the tick, by all clients in order, on every store",
-          "[waiting][shared_rate]") {
+          "[waiting][shared_rate][C-063]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedRateLimiter one(store, "api", "rate");
     const SharedRateLimiter other(store, "api", "rate");

@@ -61,7 +61,10 @@ repeat
 
   -- First: a right that is missing shows before anything is written.
   if ends - ends % 500000 ~= old - old % 500000 then
-    call('PEXPIRE', key, format('%d', read('<L', message, 73)), 'GT')
+    local keep = format('%d', read('<L', message, 73))
+    if call('PEXPIRE', key, keep, 'GT') == 0 then -- longer, or taken away
+      call('PEXPIRE', key, keep, 'NX')
+    end
   end
   if after == 0 then -- a place right behind the front
     call('SETRANGE', key, '1', pack('<lllllllllllllllllll', used, at, ahead, fence, slots, first,

@@ -45,7 +45,10 @@ repeat
   end
   -- First: a right that is missing shows before anything is written.
   if ends - ends % 500000 ~= latest - latest % 500000 then
-    call('PEXPIRE', key, format('%d', read('<L', message, 57)), 'GT')
+    local keep = format('%d', read('<L', message, 57))
+    if call('PEXPIRE', key, keep, 'GT') == 0 then -- longer, or taken away
+      call('PEXPIRE', key, keep, 'NX')
+    end
   end
   call('SETRANGE', key, '1', pack('<lllllllllll', used, at, ahead, fence, slots, first, tail, free,
     under, earliest, ends))

@@ -17,7 +17,9 @@ if all then
     if writes[i] and (not pieces or fresh_keys[i]) then
       redis.call('PSETEX', KEYS[i], ARGV[2 * i + 1], writes[i])
     elseif pieces then
-      redis.call('PEXPIRE', KEYS[i], ARGV[2 * i + 1], 'GT')
+      if redis.call('PEXPIRE', KEYS[i], ARGV[2 * i + 1], 'GT') == 0 then -- longer, or taken away
+        redis.call('PEXPIRE', KEYS[i], ARGV[2 * i + 1], 'NX')
+      end
       redis.call('SETRANGE', KEYS[i], '1', writes[i])
     end
     for j = 1, pieces and #pieces or 0, 2 do

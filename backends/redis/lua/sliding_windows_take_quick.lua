@@ -134,7 +134,9 @@ repeat -- two windows
     end
     -- First: a right that is missing shows before anything is written.
     if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % 500000 then
-      call('PEXPIRE', key, read('<L', message, 73), 'GT')
+      if call('PEXPIRE', key, read('<L', message, 73), 'GT') == 0 then -- longer, or taken away
+        call('PEXPIRE', key, read('<L', message, 73), 'NX')
+      end
     end
     if span < kept_span then kept_span = span end
     if count1 == 0 then first1 = grant end
@@ -242,7 +244,9 @@ repeat -- one window
     end
     -- First: a right that is missing shows before anything is written.
     if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % 500000 then
-      call('PEXPIRE', key, read('<L', message, 57), 'GT')
+      if call('PEXPIRE', key, read('<L', message, 57), 'GT') == 0 then -- longer, or taken away
+        call('PEXPIRE', key, read('<L', message, 57), 'NX')
+      end
     end
     if span < kept_span then kept_span = span end
     if count1 == 0 then first1 = grant end

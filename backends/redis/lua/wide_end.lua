@@ -17,7 +17,9 @@ if status == 1 and front then
     redis.call('PSETEX', key, ARGV[2], struct.pack('<B', KIND) .. front)
   else
     -- First: a right that is missing shows before anything is written.
-    redis.call('PEXPIRE', key, ARGV[2], 'GT')
+    if redis.call('PEXPIRE', key, ARGV[2], 'GT') == 0 then -- longer, or taken away
+      redis.call('PEXPIRE', key, ARGV[2], 'NX')
+    end
     redis.call('SETRANGE', key, '1', front)
   end
   if rest then

@@ -89,7 +89,7 @@ inline constexpr Mutant mutants[] = {
      "redis.call('SET', key, "},
     {"the TTL of a wide state shrinks", "wide_end.lua", ", 'GT'", ""},
     {"the TTL of a wide state stays", "wide_end.lua",
-     "    redis.call('PEXPIRE', key, ARGV[2], 'GT')\n", ""},
+     "if redis.call('PEXPIRE', key, ARGV[2], 'GT') == 0 then", "if false then"},
     {"the kind in the place of word 0", "wide_end.lua", "redis.call('SETRANGE', key, '1', front)",
      "redis.call('SETRANGE', key, '0', front)"},
     {"a corrupt state is written to", "wide_end.lua", "if is_corrupt then", "if false then"},

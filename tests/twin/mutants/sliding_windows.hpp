@@ -54,12 +54,12 @@ inline constexpr Mutant mutants[] = {
      "2251799813685248 end\n    end\n    -- First: a right that is missing shows before anything "
      "is "
      "written.\n    if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % "
-     "500000 then\n      call('PEXPIRE', key, read('<L', message, 73), 'GT')",
+     "500000 then\n      if call('PEXPIRE', key, read('<L', message, 73), 'GT')",
      "dropped, capacity\n      if dropped > 2251799813685248 then dropped = "
      "2251799813685248 end\n    end\n    -- First: a right that is missing shows before anything "
      "is "
      "written.\n    if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % "
-     "500000 then\n      call('PEXPIRE', key, read('<L', message, 73), 'GT')"},
+     "500000 then\n      if call('PEXPIRE', key, read('<L', message, 73), 'GT')"},
     {"written behind the ring (one)", quick,
      "if after > capacity or count1 + cost > capacity then break end",
      "if count1 + cost > capacity then break end"},
@@ -67,9 +67,9 @@ inline constexpr Mutant mutants[] = {
      "if after > capacity or count1 + cost > capacity or count2 + cost > capacity then",
      "if count1 + cost > capacity or count2 + cost > capacity then"},
     {"the time to live is never renewed (one)", quick,
-     "call('PEXPIRE', key, read('<L', message, 57), 'GT')", ""},
+     "if call('PEXPIRE', key, read('<L', message, 57), 'GT') == 0 then", "if false then"},
     {"the time to live is never renewed (two)", quick,
-     "call('PEXPIRE', key, read('<L', message, 73), 'GT')", ""},
+     "if call('PEXPIRE', key, read('<L', message, 73), 'GT') == 0 then", "if false then"},
     {"a unit is written one place late (one)", quick, "8 * next + 105", "8 * next + 113"},
     {"a unit is written one place late (two)", quick, "8 * next + 145", "8 * next + 153"},
     {"the rule gets the time to live as a window", "brief_end.lua",
