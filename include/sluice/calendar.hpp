@@ -11,9 +11,9 @@ namespace sluice {
 
 /// Windows that follow each other without a gap. An immutable value, cheap to copy.
 ///
-///     Calendar::every(1min)                                        // from full minute to full
-///     minute Calendar::daily()                                            // UTC
-///     Calendar::daily(load_time_zone("Europe/Berlin"))             // 23, 24 or 25 hours
+///     Calendar::every(1min)                             // from full minute to full minute
+///     Calendar::daily()                                 // UTC
+///     Calendar::daily(load_time_zone("Europe/Berlin"))  // 23, 24 or 25 hours
 ///     Calendar::monthly(load_time_zone("America/New_York"))
 class Calendar {
  public:

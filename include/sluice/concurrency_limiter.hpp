@@ -10,8 +10,8 @@ namespace sluice {
 /// ends, and if its holder dies, the place comes back within the TTL.
 ///
 ///     ConcurrencyLimiter jobs{*store, "jobs", 20, {.ttl = 30s}};
-///     if (Lease lease = jobs.try_acquire("alice")) run(); else
-///     retry_later(lease.decision().retry_after);
+///     if (Lease lease = jobs.try_acquire("alice")) run();
+///     else retry_later(lease.decision().retry_after);
 ///
 /// A key without a name takes the limiter's. Limiters of the same name on the same store share
 /// their leases, also under different limits: each grants up to its own. Give them the same TTL;

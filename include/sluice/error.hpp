@@ -30,7 +30,7 @@ enum class Errc {
 
   // What was found under the key. Nothing was changed.
   wrong_type = 15,     ///< the key holds something that this library did not write
-  wrong_kind = 16,     ///< the key holds the state of another algorithm, or of a newer version
+  wrong_kind = 16,     ///< the key holds the state of another algorithm or version
   corrupt_state = 17,  ///< the key holds a state whose values cannot be
 
   // The server's own words. Nothing was executed.
