@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace sluice::memory {
+namespace {
+
+/// What a cell shows while it is held. Its high word stays: a reader who saw it zero in two holds,
+/// and the low word between them, would take both for a state (see Slot::snapshot()).
+Pair locked(const Pair& before) noexcept {
+  return {state::make(state::locked, 0, state::generation(before)).low, before.high};
+}
+
+}  // namespace
 
 bool Held::hold(Meetings& meetings) noexcept {
   Pause pause;
@@ -18,7 +27,7 @@ bool Held::hold(Meetings& meetings) noexcept {
       continue;
     }
     before = seen;
-    if (slot->state.exchange(seen, state::make(state::locked, 0, state::generation(seen)))) {
+    if (slot->state.exchange(seen, locked(before))) {
       words = state::words(before);
       kind = Slot::kind(identity.high);
       until = Slot::idle_at(identity.high);
@@ -51,13 +60,13 @@ void Held::let_go_changed() noexcept {
   const Pair next = state::make(words, generation);
   if (next == before) return let_go();
   slot->keep_until(mark, until);
-  Pair locked = state::make(state::locked, 0, generation);
-  slot->state.exchange(locked, next);
+  Pair held = locked(before);
+  slot->state.exchange(held, next);
 }
 
 void Held::let_go() noexcept {
-  Pair locked = state::make(state::locked, 0, state::generation(before));
-  slot->state.exchange(locked, before);
+  Pair held = locked(before);
+  slot->state.exchange(held, before);
 }
 
 }  // namespace sluice::memory

@@ -51,8 +51,9 @@ struct alignas(32) Slot {
   /// again. The generation is the same at both ends, so the owner was one and the same all the
   /// time, and the identity in between is its own (22 bits of generation cannot come round within
   /// three loads). The high word is the same at both ends; it holds the stamp, which within one
-  /// generation only moves on, or back to a time that the clock shows after it was set back; so it
-  /// did not change in between, and together with the low word is a state that the cell really had.
+  /// generation only moves on, or back to a time that the clock shows after it was set back, and
+  /// stays while the state is held; so it did not change in between, and together with the low word
+  /// is a state that the cell really had.
   struct Snapshot {
     Pair identity;
     Pair state;

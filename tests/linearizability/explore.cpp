@@ -1,6 +1,7 @@
 // The memory store under every order of a few short threads: each history must have an order that
 // the kernels explain. Prints how many orders each scenario has; a violation is printed with its
 // history, and ends the program with 1. The store is compiled with the explorer's atomics.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -274,9 +275,47 @@ bool explore(const Scenario& scenario) {
   return true;
 }
 
+/// A reader beside a thread that holds a slot twice, in every order: a look at a cell takes no
+/// lock, and so must see a state that was there, or that it is held.
+bool explore_holding() {
+  Explorer explorer(5);
+  const memory::Mark mark{{1, 0}, StateKind::token_bucket};
+  const std::array<StateWords, 3> states{StateWords{5, 100}, {6, 101}, {7, 102}};
+  std::size_t orders = 0;
+  for (;; ++orders) {
+    memory::Slot slot;
+    slot.identity.publish({mark.low(), mark.high(memory::never)});
+    slot.state.publish(memory::state::make(states[0], 0));
+    memory::Slot::Snapshot seen;
+    const bool more = explorer.run({[&] {
+                                      memory::Meetings meetings;
+                                      for (std::size_t i = 1; i < states.size(); ++i) {
+                                        memory::Held held{&slot, mark};
+                                        if (!held.hold(meetings)) return;
+                                        held.words = states[i];
+                                        held.let_go_changed();
+                                      }
+                                    },
+                                    [&] { seen = slot.snapshot(); }});
+    if (!more) break;
+    const StateWords words = memory::state::words(seen.state);
+    if (memory::state::is_special(seen.state) ||
+        std::find(states.begin(), states.end(), words) != states.end()) {
+      continue;
+    }
+    std::printf("violation: a reader saw {%lld, %lld}, order %zu (%s)\n",
+                static_cast<long long>(words[0]), static_cast<long long>(words[1]), orders,
+                explorer.order().c_str());
+    return false;
+  }
+  std::printf("%8zu orders: a slot that is held and looked at\n", orders);
+  return true;
+}
+
 }  // namespace
 
 int main() {
+  if (!explore_holding()) return 1;
   for (const Scenario& scenario : scenarios()) {
     if (!explore(scenario)) return 1;
   }
