@@ -113,7 +113,7 @@ TEST_CASE("what threads hear from the memory store has an order", "[linearizabil
   std::size_t window = 0;
   const auto met = [&] {
     const MemoryStats stats = world.memory.stats();
-    return stats.waits >= 3 && stats.conflicts >= 3;
+    return enough(stats.waits, 3) && enough(stats.conflicts, 3);
   };
   for (; window < 5'000 * least && (window < least || !met()); ++window) {
     const std::size_t threads = 2 + random.below(3);

@@ -1,5 +1,6 @@
 // Threads on states in cells and in blocks, alone, in plans and under request ids. Each case fails
-// unless threads really met: the store counts the exchanges that lost and the slots that were held.
+// unless threads really met, where they can: the store counts the exchanges that lost and the slots
+// that were held.
 #include "tests/memory/fixture.hpp"
 #include "tests/memory/rules.hpp"
 #include "tests/memory/threads.hpp"
@@ -23,13 +24,13 @@ template <class Round>
 void until_met(std::size_t max_keys, std::uint64_t MemoryStats::*met, const Round& round) {
   std::uint64_t meetings = 0;
   std::size_t rounds = 0;
-  for (; rounds < most_rounds && (rounds < 3 || meetings < 20); ++rounds) {
+  for (; rounds < most_rounds && (rounds < 3 || !enough(meetings, 20)); ++rounds) {
     Memory memory(max_keys);
     round(memory);
     meetings += memory.stats().*met;
   }
-  INFO("rounds: " << rounds);
-  CHECK(meetings >= 20);
+  INFO("rounds: " << rounds << ", meetings: " << meetings);
+  CHECK(enough(meetings, 20));
 }
 
 }  // namespace
@@ -160,11 +161,12 @@ TEST_CASE("states keep their words while slots change hands and blocks are recla
         ++ends[error ? 2 : decision.allowed ? 1 : 0];
       }
     });
-    if (store->stats().waits >= 20 && ends[2] > 20 && round >= 2) break;
+    if (enough(store->stats().waits, 20) && ends[2] > 20 && round >= 2) break;
   }
   CHECK(others == 0);
   for (const auto& end : ends) CHECK(end > 20);
-  CHECK(store->stats().waits >= 20);
+  INFO("waits: " << store->stats().waits);
+  CHECK(enough(store->stats().waits, 20));
   CHECK(store->stats().evicted_idle > 20);
   // No block was lost or given to two.
   clock.advance(2min);

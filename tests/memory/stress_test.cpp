@@ -1,5 +1,5 @@
 // Threads on the same keys: every token is admitted exactly once. Each case fails unless threads
-// really met: the store counts the exchanges that lost.
+// really met, where they can: the store counts the exchanges that lost.
 #include "tests/memory/fixture.hpp"
 #include "tests/memory/threads.hpp"
 
@@ -29,15 +29,15 @@ TEST_CASE("threads on one key admit its capacity exactly", "[memory][stress]") {
     Memory memory(64);
     const TokenBucket bucket(*memory.store, "b", Quota::per_hour(capacity));
     int round = 0;
-    for (; round < most_rounds && (round < 5 || memory.stats().conflicts < 100); ++round) {
+    for (; round < most_rounds && (round < 5 || !enough(memory.stats().conflicts, 100)); ++round) {
       const std::string key = name("hot", static_cast<std::size_t>(round));
       std::atomic<Word> admitted{0};
       together(threads, [&](std::size_t) { admitted += spend(bucket, key, 10); });
       REQUIRE(admitted == capacity);
       memory.clock.advance(1h);
     }
-    INFO("rounds: " << round);
-    CHECK(memory.stats().conflicts >= 100);
+    INFO("rounds: " << round << ", conflicts: " << memory.stats().conflicts);
+    CHECK(enough(memory.stats().conflicts, 100));
   }
 }
 
@@ -63,9 +63,10 @@ TEST_CASE("threads on one key under a moving clock admit what drains, exactly",
       admitted += spend(bucket, "hot", 1);
     });
     REQUIRE(admitted == static_cast<Word>(ticks));
-    if (round >= 2 && memory.stats().conflicts >= 20) break;
+    if (round >= 2 && enough(memory.stats().conflicts, 20)) break;
   }
-  CHECK(memory.stats().conflicts >= 20);
+  INFO("conflicts: " << memory.stats().conflicts);
+  CHECK(enough(memory.stats().conflicts, 20));
 }
 
 TEST_CASE("threads that bring the same new keys never give a key two slots", "[memory][stress]") {
@@ -85,9 +86,10 @@ TEST_CASE("threads that bring the same new keys never give a key two slots", "[m
     });
     for (const auto& count : admitted) REQUIRE(count == capacity);
     memory.clock.advance(2s);
-    if (round >= least && memory.stats().conflicts >= 20) break;
+    if (round >= least && enough(memory.stats().conflicts, 20)) break;
   }
-  CHECK(memory.stats().conflicts >= 20);
+  INFO("conflicts: " << memory.stats().conflicts);
+  CHECK(enough(memory.stats().conflicts, 20));
   CHECK(memory.stats().evicted_idle >= static_cast<std::uint64_t>(least) * 8);
   CHECK(memory.stats().keys == 8);
 }
