@@ -157,21 +157,14 @@ const Script* script_for(std::span<const Step> steps, bool once) noexcept {
 namespace {
 
 /// The arguments of the script of one step: two, or if a request is a single one, that one, which
-/// ends in the time to live, for cells in digits and for wide states as a word.
+/// ends in the time to live, as a word.
 void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool is_single) {
-  const KeepDigits keep(step);
-  const bool is_short = is_single && is_cell(step.operation->kind);
-  const std::size_t more = is_short ? keep.view().size() : is_single ? sizeof(Word) : 0;
-  append_header(out, '$', sizeof nonce + arguments_bytes(step) + more);
+  append_header(out, '$', sizeof nonce + arguments_bytes(step) + (is_single ? sizeof(Word) : 0));
   append_word(out, nonce);
   append_arguments(out, step);
-  if (is_short) {
-    out += keep.view();
-  } else if (is_single) {
-    append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
-  }
+  if (is_single) append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
   out += "\r\n";
-  if (!is_single) append_bulk(out, keep.view());
+  if (!is_single) append_bulk(out, KeepDigits(step).view());
 }
 
 /// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of

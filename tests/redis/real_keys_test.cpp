@@ -1,5 +1,8 @@
 // What lies under our keys: hostile names, other people's values, garbage, and when it expires.
 // Threading: the test's thread.
+#include <set>
+
+#include "sluice/slot_lock.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/real.hpp"
 
@@ -134,6 +137,8 @@ TEST_CASE("what others left under our key is an error, and stays as it was",
   check({"SET", key, "17"}, Errc::wrong_type);
   check({"SET", key, std::string(16, '\1')}, Errc::wrong_type);
   check({"SET", key, std::string(18, '\1')}, Errc::wrong_type);
+  check({"SET", key, std::string(24, '\1')}, Errc::wrong_type);
+  check({"SET", key, std::string(26, '\1')}, Errc::wrong_type);
   check({"SET", key, std::string(100'000, '\1')}, Errc::wrong_type);
   check({"SET", key, state('2', 0, 0)}, Errc::wrong_type);
   check({"SET", key, state(2, 0, 0)}, Errc::wrong_kind);
@@ -144,6 +149,7 @@ TEST_CASE("what others left under our key is an error, and stays as it was",
   check({"SET", key, state(1, word_limit + 1, 0)}, Errc::corrupt_state);
   check({"SET", key, state(1, 0, INT64_MAX)}, Errc::corrupt_state);
   check({"SET", key, state(1, INT64_MIN, INT64_MIN)}, Errc::corrupt_state);
+  check({"SET", key, state(1, 0, -1) + std::string(8, '\0')}, Errc::corrupt_state);
 }
 
 TEST_CASE("a state that may be is used, however odd, and gets a time to live", "[redis]") {
@@ -154,8 +160,41 @@ TEST_CASE("a state that may be is used, however odd, and gets a time to live", "
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
   for (const auto& odd : {state(1, 0, 0), state(1, word_limit, 0), state(1, word_limit, word_limit),
                           state(1, 0, word_limit)}) {
-    admin({"SET", "{a}:api", odd});
-    CHECK(bucket.try_acquire("a"));
-    CHECK(admin({"PTTL", "{a}:api"}).integer > 0);
+    // Behind the words stands when the key expires, or nothing.
+    for (const char filler : {'\0', '\x7f', '\xff'}) {
+      for (const std::size_t more : {0U, 8U}) {
+        admin({"SET", "{a}:api", odd + std::string(more, filler)});
+        CHECK(bucket.try_acquire("a"));
+        CHECK(admin({"PTTL", "{a}:api"}).integer > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a key that is written often gets its time to live anew twice a second",
+          "[redis][C-032]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const auto store = connect_socket(server);
+  const TokenBucket bucket(*store, "api", Quota::per_second(1'000'000));
+  const SlotLock lock(*store, "lock", Span{1});
+  for (const Step& step : {bucket.take("a"), lock.take("a", Span{0})}) {
+    const Word least = step.operation->keep(step.args) / 1'000;
+    for (const bool in_plan : {false, true}) {
+      std::set<Word> expiries;
+      int kept = 0;
+      while (expiries.size() < 3 || kept == 0) {
+        const RedisReply time = admin({"TIME"});
+        const Word before = std::stoll(time.elements.at(0).text) * 1'000;
+        const Decision decision =
+            in_plan ? decide(*store, {step, bucket.take("b")}) : decide(*store, {step});
+        if (!decision) continue;
+        const Word expiry = admin({"PEXPIRETIME", render(step.key)}).integer;
+        REQUIRE(expiry >= before + least);
+        if (!expiries.insert(expiry).second) ++kept;
+      }
+      CHECK(*expiries.rbegin() - *expiries.begin() >= 500);
+    }
   }
 }

@@ -172,4 +172,20 @@ TEST_CASE("a user with the documented rights can do everything, and loads script
     CHECK(Bucket(*store, Quota::per_second(10)).error("a") == Errc::no_permission);
     CHECK(admin({"DBSIZE"}).integer == 0);
   }
+  SECTION("without the right to write in place, a plan changes nothing") {
+    grant({});
+    const auto store = make_redis_store(options);
+    const TokenBucket bucket(*store, "api", Quota::per_hour(10));
+    for (int i = 0; i < 2; ++i) CHECK(bucket.try_acquire("b"));
+    grant({"-setrange"});
+    const auto expiry = [&] { return admin({"PEXPIRETIME", "rl:{b}:api"}).integer; };
+    Word before = 0;
+    std::error_code error;
+    do {  // until both are asked within half a second of each other
+      before = expiry();
+      decide(*store, {bucket.take("new"), bucket.take("b")}, error);
+    } while (!error && before != expiry() && admin({"DEL", "rl:{new}:api"}).integer == 1);
+    CHECK(error == Errc::no_permission);
+    CHECK(admin({"EXISTS", "rl:{new}:api"}).integer == 0);
+  }
 }

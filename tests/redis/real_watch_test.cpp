@@ -178,9 +178,9 @@ TEST_CASE("without the rights for wake-ups, calls go on and nothing is heard", "
   const RedisServer server;
   RedisClient admin(server.unix_socket());
   const auto rule = [&](std::initializer_list<std::string_view> more) {
-    std::vector<std::string_view> words{"ACL",     "SETUSER", "app",           "reset", "on",
-                                        ">secret", "~app:*",  "resetchannels", "-@all", "+evalsha",
-                                        "+eval",   "+time",   "+get",          "+mget", "+psetex"};
+    std::vector<std::string_view> words{
+        "ACL",   "SETUSER",  "app",   "reset", "on",   ">secret", "~app:*",  "resetchannels",
+        "-@all", "+evalsha", "+eval", "+time", "+get", "+mget",   "+psetex", "+setrange"};
     words.insert(words.end(), more);
     REQUIRE(admin.command(words).text == "OK");
   };

@@ -32,7 +32,7 @@ std::vector<std::string> message(const Ask& ask, const std::string& sha, const s
   parts.push_back((as_plan ? std::string(1, static_cast<char>(ask.row->id)) : nonce) +
                   pack_step(*ask.row, ask.config.args, ask.config.table));
   if (!as_plan && is_single(script_name(*ask.row))) {
-    parts.back() += pack_keep(*ask.row, 1'000'000);
+    parts.back() += le64(1'000'000);
   } else {
     parts.push_back("1000000");
   }

@@ -31,6 +31,7 @@ struct TwinCounts {
   std::size_t writes = 0;
   std::size_t stamp_ahead = 0;      // a word ahead of the clock, within the bound of stamps
   std::size_t stamp_far_ahead = 0;  // and beyond it
+  std::size_t ttl_kept = 0;         // writes of a cell that let its time to live be
 };
 
 class Twin {
@@ -54,6 +55,7 @@ class Twin {
     bool wrong_type = false;  // a list lies there
     Word ttl_ms = 0;          // when it was last set, at most
     Word least_ttl_ms = 0;    // and at least
+    Word keep_ms = 0;         // of the last request
     bool unusable = false;    // the last request could do nothing with the state
     testing::detail::Configuration config{};
   };
@@ -93,6 +95,7 @@ class Twin {
   void decide();
   /// Works out what a request does; returns the state's bytes after it.
   std::string foresee(const Request& request, Pending& pending);
+  void settle_cell(const Request& request, std::string next);
   void settle(const Request& request, const std::string& next);
   void send(const std::vector<Request>& requests, Pending& pending, bool as_plan,
             const std::string& receipt);

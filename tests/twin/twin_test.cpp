@@ -45,10 +45,12 @@ void check_alike(std::span<const Subject> subjects, const std::string& name, std
   const TwinCounts& counts = twin.counts();
   std::printf(
       "twin, %s: %zu decisions, %zu steps, %zu plans, %zu asked again; %zu allowed, %zu refused, "
-      "%zu failed, %zu corrupt, %zu writes; stamps ahead %zu, far ahead %zu\n",
+      "%zu failed, %zu corrupt, %zu writes, %zu of them with the time to live that was; stamps "
+      "ahead "
+      "%zu, far ahead %zu\n",
       name.c_str(), counts.decisions, counts.steps, counts.plans, counts.once, counts.allowed,
-      counts.refused, counts.failed, counts.corrupt, counts.writes, counts.stamp_ahead,
-      counts.stamp_far_ahead);
+      counts.refused, counts.failed, counts.corrupt, counts.writes, counts.ttl_kept,
+      counts.stamp_ahead, counts.stamp_far_ahead);
   CHECK(counts.decisions == decisions);
   CHECK(counts.plans > decisions / 10);
   CHECK(counts.once > decisions / 400);
@@ -58,6 +60,9 @@ void check_alike(std::span<const Subject> subjects, const std::string& name, std
   CHECK((!refuses || counts.refused > decisions / 200));
   CHECK(counts.failed > decisions / 400);
   CHECK(counts.writes > decisions / 20);
+  const bool cells =
+      std::ranges::any_of(subjects, [](const Subject& s) { return is_cell(s.kind()); });
+  CHECK((!cells || counts.ttl_kept > decisions / 400));
   CHECK(counts.stamp_ahead > decisions / 100);
   CHECK(counts.stamp_far_ahead > decisions / 200);
 }

@@ -46,10 +46,6 @@ std::string pack_step(const Operation& row, const Arguments& args, std::span<con
   return pack_words({args.data(), row.argument_count}) + pack_words(table);
 }
 
-std::string pack_keep(const Operation& row, Word keep_ms) {
-  return is_cell(row.kind) ? std::to_string(keep_ms) : le64(keep_ms);
-}
-
 namespace {
 
 bool is_word(Word word) { return word >= 0 && word <= word_limit; }
@@ -68,7 +64,7 @@ Loaded load(const std::string& raw, bool wrong_type, StateKind kind, std::size_t
   if (found != static_cast<unsigned char>(kind)) {
     return failed(found < 32 ? Errc::wrong_kind : Errc::wrong_type);
   }
-  if (cell && raw.size() != 17) return failed(Errc::wrong_type);
+  if (cell && raw.size() != 17 && raw.size() != 25) return failed(Errc::wrong_type);
   Loaded loaded;
   for (std::size_t at = 1; at < raw.size(); at += 8) {
     loaded.words.push_back(at + 8 <= raw.size() ? read_le64(raw, at) : -1);
@@ -77,6 +73,7 @@ Loaded load(const std::string& raw, bool wrong_type, StateKind kind, std::size_t
   if (!std::all_of(loaded.words.begin(), loaded.words.begin() + std::ptrdiff_t(checked), is_word)) {
     return failed(Errc::corrupt_state);
   }
+  if (cell) loaded.words.resize(cell_words);  // behind them stands when the key expires
   return loaded;
 }
 

@@ -25,9 +25,6 @@ namespace sluice::test {
 [[nodiscard]] std::string pack_step(const Operation& row, const Arguments& args,
                                     std::span<const Word> table);
 
-/// The time to live behind it, of a script whose request is a single argument.
-[[nodiscard]] std::string pack_keep(const Operation& row, Word keep_ms);
-
 /// Kernel's view of a stored state: its words, or why there are none. Words that no rule can have
 /// written stand among them where the driver leaves it to the rule to meet them.
 struct Loaded {

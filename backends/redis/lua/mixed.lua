@@ -6,7 +6,7 @@
 -- reset_after, and then the details of all steps.
 
 local verdicts, told = '', ''
-local writes, fresh_keys, rests = {}, {}, {}
+local writes, in_places, fresh_keys, rests = {}, {}, {}, {}
 local all = true
 local last, KIND, ARGUMENTS, DETAILS, HEAD, decide
 
@@ -23,4 +23,5 @@ for i = 1, steps do
   local remaining, retry_after, reset_after, details = 0, 0, 0
   if not HEAD then
     local raw = redis.pcall('GET', KEYS[i])
+    local keep = ARGV[2 * i + 1]
 

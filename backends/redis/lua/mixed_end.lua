@@ -12,9 +12,13 @@
 end
 
 if all then
+  -- In place first: a right to do so that is missing shows before anything is written.
+  for i = 1, steps do
+    if in_places[i] then redis.call('SETRANGE', KEYS[i], '1', writes[i]) end
+  end
   for i = 1, steps do
     local pieces = rests[i]
-    if writes[i] and (not pieces or fresh_keys[i]) then
+    if writes[i] and not in_places[i] and (not pieces or fresh_keys[i]) then
       redis.call('PSETEX', KEYS[i], ARGV[2 * i + 1], writes[i])
     elseif pieces then
       if redis.call('PEXPIRE', KEYS[i], ARGV[2 * i + 1], 'GT') == 0 then -- longer, or taken away

@@ -3,7 +3,7 @@
 local keys, args, pack = KEYS, ARGV, struct.pack
 local raws = redis.call('MGET', unpack(keys))
 local reply, told = pack('<c8i8', args[1], now), ''
-local writes = {}
+local writes, in_places = {}, {}
 local all = true
 local last, KIND, ARGUMENTS, DETAILS, none, decide
 
@@ -15,6 +15,7 @@ for i = 1, #keys do
     KIND, ARGUMENTS, DETAILS, none, decide = rule(id)
   end
   local status
+  local keep = args[2 * i + 1]
   -- MGET shows a key of another type as absent: GET tells which it is.
   local raw = raws[i] or redis.pcall('GET', keys[i])
 

@@ -2,7 +2,7 @@
 -- is none; or to a status, if this is no such state. An error of the server's own ends the script.
 local found, first, second = KIND, 0, 0
 if raw then
-  if #raw ~= STATE_BYTES then -- so is the table that an error comes as
+  if #raw ~= STATE_BYTES and #raw ~= 17 then -- so is the table that an error comes as
     if type(raw) == 'table' and string.sub(raw.err, 1, 9) ~= 'WRONGTYPE' then return raw end
     status = -15 -- Errc::wrong_type
     if type(raw) == 'string' and #raw % 8 == 1 then -- perhaps a state of many words
@@ -10,7 +10,7 @@ if raw then
       if found < 32 and found ~= KIND then status = -16 end -- Errc::wrong_kind
     end
   else
-    found, first, second = struct.unpack(STATE, raw)
+    found, first, second = struct.unpack('<Bi8i8', raw)
     if found ~= KIND then
       status = -15 -- Errc::wrong_type
       if found < 32 then status = -16 end -- Errc::wrong_kind

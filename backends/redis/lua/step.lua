@@ -4,3 +4,4 @@
 -- Replies with the nonce and 64-bit words: now, status, remaining, retry_after, reset_after, details.
 local raw = redis.pcall('GET', KEYS[1])
 local status
+local keep = ARGV[2]

@@ -3,7 +3,7 @@
 -- one that is below zero is one that is too large.
 repeat
   local message, raw = ARGV[1], redis.pcall('GET', KEYS[1])
-  if not raw or #raw ~= 17 then break end
+  if not raw or #raw ~= 25 then break end
   local pack, read = struct.pack, struct.unpack
   local kind, level, stamp = read('<BLL', raw)
   local capacity, refill, period, full_after, cost = read('<lllll', message, 9)
@@ -15,14 +15,19 @@ repeat
   if elapsed >= full_after then level = 0 else level = level - elapsed * refill end
   if level < 0 then level = 0 end
   local want = level + cost * period
+  -- pack() drops what is behind the point: floor(a / b) is a / b, and its ceiling (a + b - 1) / b.
   if want > limit then
-    local free, over = limit - level, want - limit
-    return pack('<c8lllll', message, now, 0, (free - free % period) / period,
-      (over + -over % refill) / refill, (level + -level % refill) / refill)
+    return pack('<c8lllll', message, now, 0, (limit - level) / period,
+      (want - limit + refill - 1) / refill, (level + refill - 1) / refill)
   end
-  redis.call('PSETEX', KEYS[1], string.sub(message, 49), pack('<Bll', 1, want, now))
-  local free = limit - want
-  return pack('<c8lllll', message, now, 1, (free - free % period) / period, 0,
-    (want + -want % refill) / refill)
+  local keep, before = read('<l', message, 49), read('<L', raw, 18)
+  local expires = now + 1000 * keep
+  if before <= expires and before > expires - 500000 then -- as in cell_write.lua
+    redis.call('SETRANGE', KEYS[1], '1', pack('<ll', want, now))
+  else
+    redis.call('PSETEX', KEYS[1], string.format('%d', keep), pack('<Blll', 1, want, now, expires))
+  end
+  return pack('<c8lllll', message, now, 1, (limit - want) / period, 0,
+    (want + refill - 1) / refill)
 until true
 

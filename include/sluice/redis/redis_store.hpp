@@ -81,7 +81,7 @@ struct RedisStats {
 /// name anew. Redis cluster, Sentinel and TLS are not supported yet.
 ///
 /// Rights that the user needs on the server, and no others:
-/// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex +getrange +setrange +pexpire` (PEXPIRE
+/// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex +setrange +getrange +pexpire` (PEXPIRE
 /// with GT: Redis 7 or Valkey). With `+script|load` a lost script is loaded once instead of sent
 /// again with each call that misses it; `+ping` and `+client|setname` are asked at login and done
 /// without; `+select` if `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for
