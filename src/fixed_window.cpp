@@ -130,29 +130,30 @@ Decision FixedWindow::penalize(const Key& key, Cost amount) const {
   return thrown(penalize(key, amount, error), error, "FixedWindow::penalize");
 }
 
-Settlement FixedWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
-                               std::error_code& error) const noexcept {
-  error.clear();
+Step FixedWindow::settle_step(const Key& key, const Decision& taken,
+                              const SettledCost& cost) const noexcept {
   const Word estimated = cost.estimated.value();
   const Word actual = cost.actual.value();
-  if (estimated < 0 || actual < 0) {
-    error = Errc::invalid_cost;
-    return {};
-  }
-  if (!taken.allowed || is_degraded(taken.source)) return {};
-  if (actual <= estimated) {
-    const Decision given = refund(key, estimated - actual, taken, error);
-    return {given.allowed && !error ? estimated - actual : 0, 0};
-  }
+  if (estimated < 0 || actual < 0) return give_back(key, -1, taken.at);
+  if (actual <= estimated) return give_back(key, charged(estimated - actual, taken), taken.at);
   // A calendar of that window alone: if it is over, it does not hold the present.
   const Calendar::Window window = calendar_.window(taken.at);
   const Word end = to_word(window.end);
-  const Step charge{&fixed_window_adjust,
-                    named(key),
-                    {limit_, 0, to_word(window.begin), end, end, end, end, actual - estimated}};
-  const Decision charged = decide(store(), charge, error);
+  const Word more = charged(actual - estimated, taken).value();
+  return {&fixed_window_adjust,
+          named(key),
+          {limit_, 0, to_word(window.begin), end, end, end, end, more}};
+}
+
+Settlement FixedWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
+                               std::error_code& error) const noexcept {
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  const Decision settled = decide(store(), settle_step(key, taken, cost), error);
   if (error == Errc::outside_calendar) error.clear();
-  return {0, charged.allowed && !error ? actual - estimated : 0};
+  if (!settled.allowed || !taken.allowed || is_degraded(taken.source)) return {};
+  if (actual <= estimated) return {estimated - actual, 0};
+  return {0, actual - estimated};
 }
 
 Settlement FixedWindow::settle(const Key& key, const Decision& taken,

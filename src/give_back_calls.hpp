@@ -36,6 +36,8 @@ Settlement settle(const Limiter& limiter, const Key& key, Reservation& reservati
     error = Errc::invalid_cost;
     return {};
   }
+  error.clear();
+  if (!reservation) return {};  // refused: there is nothing to settle
   const Word more = true_cost.value() - reservation.granted - reservation.settled;
   if (more <= 0) {
     return {limiter.refund(key, reservation, std::min(-more, reservation.granted), error), 0};

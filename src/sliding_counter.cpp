@@ -35,17 +35,21 @@ Word SlidingCounter::refund(const Key& key, const Decision& taken, Cost amount) 
   return given;
 }
 
+Step SlidingCounter::settle_step(const Key& key, const Decision& taken,
+                                 const SettledCost& cost) const noexcept {
+  using Change = SlidingCounterRule::Change;
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  if (estimated < 0 || actual < 0) return refund_step(key, taken, -1);
+  if (actual <= estimated) return refund_step(key, taken, estimated - actual);
+  return adjust(key, Change::charge, charged(taken, actual - estimated), taken.at);
+}
+
 Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const SettledCost& cost,
                                   std::error_code& error) const noexcept {
-  if (cost.estimated.value() < 0 || cost.actual.value() < 0) {
-    error = Errc::invalid_cost;
-    return {};
-  }
-  const Word more = cost.actual.value() - cost.estimated.value();
-  if (more <= 0) return {refund(key, taken, -more, error), 0};
   std::array<Word, 1> details{};
-  const Step step = adjust(key, SlidingCounterRule::Change::charge, charged(taken, more), taken.at);
-  decide(store(), step, error, {}, details);
+  decide(store(), settle_step(key, taken, cost), error, {}, details);
+  if (cost.actual.value() <= cost.estimated.value()) return {details[0], 0};
   return {0, details[0]};
 }
 

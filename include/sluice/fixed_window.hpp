@@ -54,7 +54,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
 
   /// Gives back units that `taken` was granted and that were not needed, if its window is still the
   /// present one. Not allowed, and nothing changes, if it is over or nothing of it is used. Give
-  /// back what was taken, once: the store does not know whose units they are.
+  /// back what was taken, once: the store does not know whose units they are. Of a refusal nothing
+  /// comes back.
   Decision refund(const Key& key, Cost cost, const Decision& taken) const {
     return decide(store(), give_back(key, charged(cost, taken), taken.at));
   }
@@ -64,8 +65,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   }
 
   /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
-  /// the window in which `taken` was granted. Nothing if that is over. Errc::invalid_cost if a cost
-  /// is negative. O(1), one store operation, as the calls below.
+  /// the window in which `taken` was granted. Nothing if that is over, or if it was refused.
+  /// Errc::invalid_cost if a cost is negative. O(1), one store operation, as the calls below.
   ///
   ///     const Decision taken = tokens.try_acquire("alice", 100);
   ///     tokens.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
@@ -99,6 +100,9 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step clear(const Key& key) const noexcept {
     return {&fixed_window_reset, named(key), {limit_}};
   }
+  /// The step that settle() asks. Errc::outside_calendar: the window in which it was taken is over.
+  [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
+                                 const SettledCost& cost) const noexcept;
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
     const Word units = amount.value() < 0 ? -word_limit - 1 : -amount.value();
     return step(fixed_window_adjust, key, units);
@@ -121,9 +125,10 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   FixedWindow(Store& store, std::string name, detail::Given limit, Calendar calendar);
 
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
-  /// Without the store nothing was charged there.
+  /// A refusal charged nothing, nor did what was granted without the store.
   [[nodiscard]] static Cost charged(Cost cost, const Decision& taken) noexcept {
-    return is_degraded(taken.source) ? Cost(0) : cost;
+    const bool nothing = !taken.allowed || is_degraded(taken.source);
+    return nothing && cost.value() > 0 ? Cost(0) : cost;
   }
   /// Asks, and if the windows were not those around the store's clock, asks again.
   template <class Ask>

@@ -29,15 +29,16 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
 
   /// Gives back `amount` of what `taken` was granted, once: the store does not know whose units
   /// they are. Answers how many came back: all of them while its window is the current one or the
-  /// one before, as far as that has them; none later, or if the span was changed since. No interval
-  /// then holds more than worst_case() units that were not given back. Errc::invalid_cost, here and
-  /// below, if an amount or a cost is negative. O(1), one store operation each.
+  /// one before, as far as that has them; none later, of a refusal, or if the span was changed
+  /// since. No interval then holds more than worst_case() units that were not given back.
+  /// Errc::invalid_cost, here and below, if an amount or a cost is negative. O(1), one store
+  /// operation each.
   Word refund(const Key& key, const Decision& taken, Cost amount) const;
   Word refund(const Key& key, const Decision& taken, Cost amount,
               std::error_code& error) const noexcept;
 
   /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
-  /// the window in which `taken` was granted. Nothing if that counts no more.
+  /// the window in which `taken` was granted. Nothing if that counts no more, or if it was refused.
   ///
   ///     const Decision taken = limit.try_acquire("alice", 100);
   ///     limit.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
@@ -86,6 +87,9 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
                                  Cost amount) const noexcept {
     return adjust(key, SlidingCounterRule::Change::give_back, charged(taken, amount), taken.at);
   }
+  /// The step that settle() asks. Its detail is how many units came back or were charged.
+  [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
+                                 const SettledCost& cost) const noexcept;
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
     return adjust(key, SlidingCounterRule::Change::reward, amount);
   }
@@ -100,9 +104,10 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   }
 
  private:
-  /// Without the store nothing was charged there.
+  /// A refusal charged nothing, nor did what was granted without the store.
   [[nodiscard]] static Cost charged(const Decision& taken, Cost amount) noexcept {
-    return is_degraded(taken.source) ? Cost(0) : amount;
+    const bool nothing = !taken.allowed || is_degraded(taken.source);
+    return nothing && amount.value() > 0 ? Cost(0) : amount;
   }
   [[nodiscard]] Step adjust(const Key& key, SlidingCounterRule::Change change, Cost amount,
                             Time taken = Time{}) const noexcept {

@@ -8,6 +8,7 @@
 
 #include "sluice/algorithms/sliding_windows.hpp"
 #include "sluice/keyed_limiter.hpp"
+#include "sluice/reservation.hpp"
 #include "sluice/window_limit.hpp"
 
 namespace sluice {
@@ -116,6 +117,18 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   Word refund(const Key& key, const Decision& grant, Cost unused,
               std::error_code& error) const noexcept;
 
+  /// After an estimate the true cost: gives the difference back as refund() does, or charges it at
+  /// the first instant at which all windows admit it, as reserve() does: no window ever holds more
+  /// than its limit, and others wait behind it. Nothing of a refusal. Errc::cost_exceeds_capacity,
+  /// and nothing is charged, if the difference is above the smallest limit; Errc::invalid_cost if a
+  /// cost is negative. One store operation.
+  ///
+  ///     const auto taken = limit.try_acquire("shop-7", 100);
+  ///     limit.settle("shop-7", taken, {.estimated = 100, .actual = tokens_used});
+  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost) const;
+  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
+                    std::error_code& error) const noexcept;
+
   /// Forgets all that the key has spent.
   void reset(const Key& key) const;
   void reset(const Key& key, std::error_code& error) const noexcept;
@@ -126,6 +139,9 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept;
   /// The step that refund() asks. Its first detail is how many units come back.
   [[nodiscard]] Step give_back(const Key& key, const Decision& grant, Cost units) const noexcept;
+  /// The step that settle() asks.
+  [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
+                                 const SettledCost& cost) const noexcept;
   /// The step that reset() asks.
   [[nodiscard]] Step clear(const Key& key) const noexcept;
 

@@ -169,9 +169,9 @@ class SlotLock : public Waitable {
     return step(slot_lock_peek, key, max_wait.count());
   }
   [[nodiscard]] Step give_back(const Key& key, const SlotPermit& permit) const noexcept {
-    // Without the store no slot of it was taken: an instant at which none can begin.
-    const bool degraded = is_degraded(permit.decision.source);
-    return step(slot_lock_cancel, key, degraded ? 0 : to_word(permit.slot()));
+    // Refused, or granted without the store, it took no slot: an instant at which none can begin.
+    const bool none = !permit || is_degraded(permit.decision.source);
+    return step(slot_lock_cancel, key, none ? 0 : to_word(permit.slot()));
   }
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
     return step(slot_lock_block, key, span.count());

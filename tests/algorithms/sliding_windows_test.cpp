@@ -452,3 +452,33 @@ TEST_CASE("every store gives the same answers, refunds and changed windows inclu
     }
   });
 }
+
+TEST_CASE(
+    "an estimate is settled within every window: what was not needed, or more, behind the rest",
+    "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{10, 10s}, {20, 1min}});
+    const Time start = clock.now();
+    const Decision less = limiter.try_acquire("a", 6);
+    CHECK(limiter.settle("a", less, {.estimated = 6, .actual = 2}).given_back == 4);
+    CHECK(limiter.peek("a").remaining == 8);
+    clock.advance(1s);
+    const Decision more = limiter.try_acquire("a", 4);
+    CHECK(limiter.settle("a", more, {.estimated = 4, .actual = 4}).charged == 0);
+    CHECK(limiter.settle("a", more, {.estimated = 4, .actual = 7}).charged == 3);  // there is room
+    CHECK(limiter.peek("a").windows()[0] == 1);
+    CHECK(limiter.settle("a", more, {.estimated = 7, .actual = 10}).charged == 3);  // paid at 10 s
+    CHECK(limiter.peek("a").remaining == 0);
+    CHECK(clock.now() + limiter.try_acquire("a").retry_after == start + 11s);
+    std::error_code error;
+    const Settlement none = limiter.settle("a", more, {.estimated = 0, .actual = 11}, error);
+    CHECK(error == Errc::cost_exceeds_capacity);
+    CHECK(none.charged == 0);
+    limiter.settle("a", more, {.estimated = 1, .actual = -1}, error);
+    CHECK(error == Errc::invalid_cost);
+    CHECK_THROWS_AS(limiter.settle("a", more, {.estimated = -1, .actual = 1}), std::system_error);
+    CHECK(clock.now() + limiter.try_acquire("a").retry_after == start + 11s);
+    clock.advance(10s);
+    CHECK(limiter.peek("a").windows()[0] == 7);
+  });
+}

@@ -284,6 +284,8 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
   const TokenBucket tokens(*store, "t", Quota::per_second(1).burst(1000));
+  const SlidingWindows windows(*store, "w", {{10, 1h}});
+  const FixedWindow daily(*store, "d", 10, Calendar::daily());
   const ConcurrencyLimiter jobs(*store, "j", 1);
   const Gates gates(*store, "g", {"account"}, {.ramp = 0s, .spacing = 0s});
   const std::vector<Scope> scopes{gates.scope("account", "7")};
@@ -299,6 +301,21 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
             });
         CHECK(text == "answer");
         CHECK(tokens.peek("a").remaining == 880);
+        const auto costs = [](Word actual) -> boost::asio::awaitable<Costed<Word>> {
+          co_return Costed<Word>{actual, actual};
+        };
+        co_await sluice::asio::guarded(windows, "a", 5, 0s, [&] { return costs(2); });
+        co_await sluice::asio::guarded(windows, "a", 2, 0s, [&] { return costs(5); });
+        CHECK(windows.peek("a").remaining == 3);
+        co_await sluice::asio::guarded(daily, "a", 5, 0s, [&] { return costs(7); });
+        CHECK(daily.peek("a").remaining == 3);
+        // Its window is over when the true cost is known: nothing is left to charge.
+        const auto slow = [&] {
+          clock.advance(24h);
+          return costs(3);
+        };
+        CHECK(co_await sluice::asio::guarded(daily, "a", 1, 0s, slow) == 3);
+        CHECK(daily.peek("a").remaining == 10);
         co_await sluice::asio::guarded(jobs, "a", 1, 0s,
                                        [&](Lease&) -> boost::asio::awaitable<void> {
                                          CHECK(jobs.peek("a").remaining == 0);

@@ -78,6 +78,26 @@ TEST_CASE("a call that tells its true cost is charged that", "[calls]") {
   CHECK(tokens.peek("a").remaining == 500);
 }
 
+TEST_CASE("whatever settles charges a guarded call its true cost", "[calls]") {
+  World world;
+  const auto check = [](const auto& limiter, Word most) {
+    const auto costs = [&](Word estimate, Word actual) {
+      CHECK(guarded(limiter, "a", estimate, 0s, [&] { return Costed<int>{7, actual}; }) == 7);
+      return most - limiter.peek("a").remaining;
+    };
+    CHECK(costs(50, 12) == 12);
+    CHECK(costs(10, 30) == 42);
+    CHECK(costs(8, 8) == 50);
+  };
+  check(TokenBucket(*world.store, "t", Quota::per_hour(100)), 100);
+  const SharedBucket shared(*world.store, "s");
+  shared.set("a", Quota::per_hour(100));
+  check(shared, 100);
+  check(SlidingWindows(*world.store, "w", {{100, 1h}, {200, 24h}}), 100);
+  check(SlidingCounter(*world.store, "c", {100, 1h}), 100);
+  check(FixedWindow(*world.store, "f", 100, Calendar::every(1h)), 100);
+}
+
 TEST_CASE("a slot lock spaces guarded calls", "[calls]") {
   World world;
   const SlotLock lock(*world.store, "l", 2s);

@@ -1,6 +1,7 @@
 // guarded() and with_backoff() as coroutines. Header only; needs Boost 1.81.
 #pragma once
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <functional>
@@ -45,14 +46,15 @@ using GuardedOf =
     boost::asio::awaitable<typename ValueOf<typename CallOf<Grant, Function>::Value>::Type,
                            typename CallOf<Grant, Function>::Executor>;
 
-/// Charges the true cost instead of what was granted.
-template <class L, class Grant, class Token>
-auto async_settle(const L& limiter, const Key& key, const Grant& grant, Word true_cost,
-                  Token token) {
-  const Word more = true_cost - grant.granted;
-  const Step step =
-      more > 0 ? limiter.penalize_step(key, more) : limiter.refund_step(key, grant, -more);
-  return async_decide(limiter.store(), step, token);
+/// What charges the true cost instead of the estimate that was granted.
+template <class L, class Grant>
+Step settle_step(const L& limiter, const Key& key, const Grant& grant, const SettledCost& cost) {
+  if constexpr (requires { limiter.settle_step(key, grant, cost); }) {
+    return limiter.settle_step(key, grant, cost);
+  } else {
+    const Word more = cost.actual.value() - grant.granted;
+    return more > 0 ? limiter.penalize_step(key, more) : limiter.refund_step(key, grant, -more);
+  }
 }
 
 template <class L, class Function>
@@ -66,7 +68,12 @@ GuardedOf<typename L::Waiting::Grant, Function> guard(const L& limiter, std::str
   sluice::detail::require_granted(grant, limiter.name());
   if constexpr (sluice::detail::is_costed<typename Call::Value>) {
     auto result = co_await sluice::detail::call_with(function, grant);
-    co_await async_settle(limiter, key, grant, result.cost, token);
+    const SettledCost true_cost{cost, result.cost};
+    const auto [error, settled] = co_await async_decide(
+        limiter.store(), settle_step(limiter, key, grant, true_cost), boost::asio::as_tuple(token));
+    if (error && error != make_error_code(Errc::outside_calendar)) {  // else its window is over
+      throw boost::system::system_error(error);
+    }
     co_return std::move(result.value);
   } else {
     co_return co_await sluice::detail::call_with(function, grant);

@@ -49,6 +49,16 @@ decltype(auto) call_with(Function&& function, Grant& grant) {
   }
 }
 
+/// Charges the true cost instead of the estimate that was granted.
+template <class L, class Grant>
+void settle_call(const L& limiter, const Key& key, Grant& grant, const SettledCost& cost) {
+  if constexpr (requires { limiter.settle(key, grant, cost); }) {
+    limiter.settle(key, grant, cost);
+  } else {
+    limiter.settle(key, grant, cost.actual);
+  }
+}
+
 template <class T>
 inline constexpr bool is_costed = false;
 template <class T>
@@ -77,7 +87,7 @@ auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadli
   using Result = decltype(detail::call_with(std::forward<Function>(function), grant));
   if constexpr (detail::is_costed<std::remove_cvref_t<Result>>) {
     auto result = detail::call_with(std::forward<Function>(function), grant);
-    limiter.settle(key, grant, result.cost);
+    detail::settle_call(limiter, key, grant, {cost, result.cost});
     return std::move(result.value);
   } else {
     return detail::call_with(std::forward<Function>(function), grant);

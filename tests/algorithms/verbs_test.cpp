@@ -1,0 +1,162 @@
+// Which limiter has which verb (the table of docs/composing.md), and that a refusal has nothing to
+// give back. Threading: single-threaded.
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class L>
+concept Reserves = requires(const L& l, Key k) {
+  l.reserve(k, 1, 1s);
+};
+template <class L>
+concept Borrows = requires(const L& l, Key k) {
+  l.borrow(k, 1, 1s);
+};
+template <class L>
+concept TakesSome = requires(const L& l, Key k) {
+  l.try_acquire_up_to(k, 2);
+};
+template <class L>
+concept SettlesReservations = requires(const L& l, Key k, Reservation r) {
+  l.settle(k, r, 1);
+};
+template <class L>
+concept SettlesDecisions = requires(const L& l, Key k, Decision d, SettledCost c) {
+  l.settle(k, d, c);
+};
+template <class L>
+concept Settles = SettlesReservations<L> || SettlesDecisions<L>;
+template <class L>
+concept Refunds = requires(const L& l, Key k, Reservation r) {
+  l.refund(k, r, 1);
+}
+|| requires(const L& l, Key k, Decision d) { l.refund(k, d, 1); }
+|| requires(const L& l, Key k, Decision d) { l.refund(k, 1, d); };
+template <class L>
+concept Rewards = requires(const L& l, Key k) {
+  l.reward(k, 1);
+  l.penalize(k, 1);
+};
+template <class L>
+concept Resets = requires(const L& l, Key k) {
+  l.reset(k);
+}
+|| requires(const L& l) { l.reset(); };
+template <class L>
+concept Blocks = requires(const L& l, Key k) {
+  l.block(k, 1s);
+};
+
+template <class L>
+concept HasNoneOfThem = !Reserves<L> && !Borrows<L> && !TakesSome<L> && !Settles<L> &&
+                        !Refunds<L> && !Rewards<L> && !Blocks<L>;
+
+static_assert(Reserves<TokenBucket> && Borrows<TokenBucket> && TakesSome<TokenBucket>);
+static_assert(SettlesReservations<TokenBucket> && Refunds<TokenBucket> && Rewards<TokenBucket>);
+static_assert(Resets<TokenBucket> && Blocks<TokenBucket>);
+
+static_assert(Reserves<SharedBucket> && Borrows<SharedBucket> && !TakesSome<SharedBucket>);
+static_assert(SettlesReservations<SharedBucket> && Refunds<SharedBucket> && Rewards<SharedBucket>);
+static_assert(Resets<SharedBucket> && Blocks<SharedBucket>);
+
+static_assert(Reserves<SlidingWindows> && SettlesDecisions<SlidingWindows>);
+static_assert(Refunds<SlidingWindows> && Resets<SlidingWindows>);
+static_assert(!Borrows<SlidingWindows> && !TakesSome<SlidingWindows> && !Rewards<SlidingWindows> &&
+              !Blocks<SlidingWindows>);
+
+static_assert(SettlesDecisions<SlidingCounter> && Refunds<SlidingCounter>);
+static_assert(Rewards<SlidingCounter> && Resets<SlidingCounter>);
+static_assert(!Reserves<SlidingCounter> && !Borrows<SlidingCounter> && !TakesSome<SlidingCounter> &&
+              !Blocks<SlidingCounter>);
+
+static_assert(SettlesDecisions<FixedWindow> && Refunds<FixedWindow>);
+static_assert(Rewards<FixedWindow> && Resets<FixedWindow>);
+static_assert(!Reserves<FixedWindow> && !Borrows<FixedWindow> && !TakesSome<FixedWindow> &&
+              !Blocks<FixedWindow>);
+
+template <class L>
+concept ReservesPermits = requires(const L& l, RateReservation r) {
+  l.reserve(1, 1s);
+  l.cancel(r);
+  l.refund(r, 1);
+};
+static_assert(ReservesPermits<SharedRateLimiter> && !Resets<SharedRateLimiter>);
+static_assert(HasNoneOfThem<SharedRateLimiter>);  // as it has no keys
+
+static_assert(Blocks<SlotLock> && Resets<SlotLock>);
+static_assert(requires(const SlotLock& l, Key k, SlotPermit p) {
+  l.reserve(k, 1s);
+  l.cancel(k, p);
+});
+static_assert(!Settles<SlotLock> && !Refunds<SlotLock> && !Rewards<SlotLock>);
+
+static_assert(HasNoneOfThem<ConcurrencyLimiter> && Resets<ConcurrencyLimiter>);
+static_assert(HasNoneOfThem<FleetShedder> && Resets<FleetShedder>);
+static_assert(HasNoneOfThem<UtilizationShedder> && Resets<UtilizationShedder>);
+static_assert(HasNoneOfThem<Gates> && !Resets<Gates>);  // close() and open() are its verbs
+
+}  // namespace
+
+TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted", "[verbs]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const TokenBucket bucket(store, "bucket", Quota::per_hour(5));
+    REQUIRE(bucket.try_acquire("k", 5));
+    Reservation refused = bucket.reserve("k", 1, 0s);
+    REQUIRE_FALSE(refused);
+    CHECK(bucket.cancel("k", refused) == 0);
+    CHECK(bucket.settle("k", refused, 0).given_back == 0);
+    CHECK(bucket.settle("k", refused, 3).charged == 0);
+    CHECK(bucket.peek("k").retry_after == 12min);
+
+    const SharedBucket shared(store, "shared");
+    shared.set("k", Quota::per_hour(5));
+    REQUIRE(shared.try_acquire("k", 5));
+    refused = shared.reserve("k", 1, 0s);
+    CHECK(shared.cancel("k", refused) == 0);
+    CHECK(shared.settle("k", refused, 3).charged == 0);
+    CHECK(shared.peek("k").retry_after == 12min);
+
+    const auto check = [&](const auto& limiter) {
+      REQUIRE(limiter.try_acquire("k", 5));
+      const Decision none = limiter.try_acquire("k", 2);
+      REQUIRE_FALSE(none.allowed);
+      CHECK(limiter.settle("k", none, {.estimated = 2, .actual = 0}).given_back == 0);
+      CHECK(limiter.settle("k", none, {.estimated = 2, .actual = 4}).charged == 0);
+      CHECK(limiter.settle("k", Decision{}, {.estimated = 2, .actual = 0}).given_back == 0);
+      CHECK(limiter.peek("k").remaining == 0);
+      limiter.reset("k");
+      CHECK(limiter.peek("k").remaining == 5);
+      return none;
+    };
+    const SlidingWindows windows(store, "windows", {{5, 1h}});
+    Decision none = check(windows);
+    REQUIRE(windows.try_acquire("k", 5));
+    CHECK(windows.refund("k", none, 2) == 0);
+    decide(store, windows.give_back("k", none, 2));
+    CHECK(windows.peek("k").remaining == 0);
+    const SlidingCounter counter(store, "counter", {5, 1h});
+    none = check(counter);
+    REQUIRE(counter.try_acquire("k", 5));
+    CHECK(counter.refund("k", none, 2) == 0);
+    CHECK(counter.peek("k").remaining == 0);
+    const FixedWindow window(store, "window", 5, Calendar::every(1h));
+    none = check(window);
+    REQUIRE(window.try_acquire("k", 5));
+    window.refund("k", 2, none);
+    CHECK(window.peek("k").remaining == 0);
+
+    const SlotLock lock(store, "lock", 1s);
+    REQUIRE(lock.try_acquire("k"));
+    const SlotPermit late = lock.try_acquire("k");
+    REQUIRE_FALSE(late);
+    CHECK_FALSE(lock.cancel("k", late));
+    CHECK_FALSE(decide(store, lock.give_back("k", late)).allowed);
+    CHECK(lock.peek("k").retry_after == 1s);
+  });
+}
