@@ -1,5 +1,7 @@
 // The shared rate limiter's requests: by the setting that is remembered, and once more by the one
 // that is read if it has changed.
+#include <algorithm>
+
 #include "src/shared_rate_known.hpp"
 
 namespace sluice {
@@ -230,6 +232,27 @@ Word SharedRateLimiter::cancel(RateReservation& reservation, std::error_code& er
 }
 Word SharedRateLimiter::cancel(RateReservation& reservation) const {
   return refund(reservation, reservation.permits_);
+}
+Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cost,
+                                     std::error_code& error) const {
+  error.clear();
+  if (true_cost.value() < 0) {
+    error = Errc::invalid_cost;
+    return {};
+  }
+  if (!reservation.allowed || is_degraded(reservation.source)) return {};
+  const Word more = true_cost.value() - reservation.permits_ - reservation.settled_;
+  if (more <= 0) return {refund(reservation, std::min(-more, reservation.permits_), error), 0};
+  const Span longest{SlidingWindowsRule::max_ahead_of_time};
+  if (!ask({.permits = more, .max_wait = longest}, error).decision.allowed) return {};
+  reservation.settled_ += more;
+  return {0, more};
+}
+Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cost) const {
+  std::error_code error;
+  const Settlement result = settle(reservation, true_cost, error);
+  throw_if(error, "SharedRateLimiter::settle");
+  return result;
 }
 
 Decision SharedRateLimiter::peek(Cost permits, std::error_code& error) const {

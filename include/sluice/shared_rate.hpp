@@ -13,6 +13,7 @@
 #include "sluice/algorithms/shared_rate.hpp"
 #include "sluice/decide.hpp"
 #include "sluice/quota.hpp"
+#include "sluice/reservation.hpp"
 #include "sluice/waiting/acquire.hpp"
 
 namespace sluice {
@@ -74,6 +75,7 @@ class RateReservation : public Decision {
  private:
   friend class SharedRateLimiter;
   Word permits_ = 0;
+  Word settled_ = 0;                     // beyond them, by settle()
   std::shared_ptr<const void> setting_;  // SharedRateLimiter::Known, if permits were charged
 };
 
@@ -146,6 +148,12 @@ class SharedRateLimiter : public Waitable {
   /// each back once.
   Word refund(RateReservation& reservation, Cost amount) const;
   Word refund(RateReservation& reservation, Cost amount, std::error_code& error) const;
+  /// After an estimate the true cost: refunds the difference, or charges it by the rate of now, at
+  /// the first instant at which it is there, as reserve() does: others wait behind it. Nothing of a
+  /// refusal. Errc::invalid_cost below zero; Errc::cost_exceeds_capacity, and nothing is charged,
+  /// if the difference is above the rate. One trip.
+  Settlement settle(RateReservation& reservation, Cost true_cost) const;
+  Settlement settle(RateReservation& reservation, Cost true_cost, std::error_code& error) const;
 
   /// try_acquire() that calls `handler(std::error_code, Decision)` once, before this returns or on
   /// a thread of the store; see decide_then(). REQUIRES, here and below: the limiter outlives the

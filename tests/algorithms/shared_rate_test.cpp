@@ -163,6 +163,32 @@ TEST_CASE("permits that were reserved under another rate come back if their log 
   });
 }
 
+TEST_CASE("an estimate of permits is settled: given back, or charged behind the rest",
+          "[shared_rate]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedRateLimiter limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 10, 10s);
+    RateReservation less = limiter.reserve(6, 0s);
+    CHECK(limiter.settle(less, 2).given_back == 4);
+    CHECK(less.permits() == 2);
+    clock.advance(1s);
+    RateReservation more = limiter.reserve(4, 0s);
+    CHECK(limiter.settle(more, 4).charged == 0);
+    CHECK(limiter.settle(more, 7).charged == 3);
+    CHECK(limiter.available_permits() == 1);
+    CHECK(limiter.settle(more, 9).charged == 2);  // paid in nine seconds
+    CHECK(limiter.try_acquire().retry_after == 9s);
+    RateReservation refused = limiter.reserve(1, 0s);
+    CHECK(limiter.settle(refused, 5).charged == 0);
+    CHECK(error_of([&](auto& e) { limiter.settle(more, 20, e); }) == Errc::cost_exceeds_capacity);
+    CHECK(error_of([&](auto& e) { limiter.settle(more, -1, e); }) == Errc::invalid_cost);
+    CHECK_THROWS_AS(limiter.settle(more, -1), std::system_error);
+    CHECK(limiter.try_acquire().retry_after == 9s);
+    clock.advance(9s);
+    CHECK(limiter.available_permits() == 1);
+  });
+}
+
 TEST_CASE("what cannot be reserved or given back is a typed error, and changes nothing",
           "[shared_rate][C-063]") {
   for_each_store([](Store& store, VirtualClock&) {

@@ -85,6 +85,7 @@ concept ReservesPermits = requires(const L& l, RateReservation r) {
   l.reserve(1, 1s);
   l.cancel(r);
   l.refund(r, 1);
+  l.settle(r, 1);
 };
 static_assert(ReservesPermits<SharedRateLimiter> && !Resets<SharedRateLimiter>);
 static_assert(HasNoneOfThem<SharedRateLimiter>);  // as it has no keys
