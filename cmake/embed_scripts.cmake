@@ -1,14 +1,14 @@
 # Lua scripts become C++ data: each script is a list of fragments joined in order, kept with its SHA1.
 #
 # Included, it defines sluice_embed_scripts(<target> FORMS "<form>: <fragment>..."...
-# RULES "<name> <id> <form> [<shared>]"...), which adds redis_scripts.cpp and the folder of redis_scripts.hpp to
+# RULES "<name> <id> <form> [<shared>...]"...), which adds redis_scripts.cpp and the folder of redis_scripts.hpp to
 # the target and runs this file again as a script whenever a fragment changes.
 #
 # A rule is the file <name>.lua, which ends in the line that names KIND, ARGUMENTS and so on. It
 # becomes the script <name>: the fragments of its form, with the file in the place of RULE, and, in
 # the forms terse and brief, its short cut <name>_quick.lua in the place of QUICK. What several rules
-# are made of is the file <shared>.lua, which stands before each of them, or in the place of a line "-- SHARED":
-# there it costs nothing until it is needed. A form
+# are made of is a file <shared>.lua, which stands before each of them, or in the place of a line
+# "-- SHARED <shared>": there a function costs nothing until it is needed, and a piece of a rule nothing at all. A form
 # that holds RULES becomes one script of the form's name, with a function rule(id) in that place: it
 # answers KIND, ARGUMENTS, DETAILS, HEAD and decide of the rule, whose functions are made by that call only.
 # CELL_RULES leaves out the wide ones.
@@ -27,16 +27,16 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       list(APPEND fragments ${names})
     endforeach()
     foreach(row IN LISTS arg_RULES)
-      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|terse|wide|brief)( ([a-z_]+))?$")
-        message(FATAL_ERROR "expected \"name id form [shared]\", got \"${row}\"")
+      if(NOT row MATCHES "^([a-z_]+) [0-9]+ (lean|cell|terse|wide|brief)(( [a-z_]+)*)$")
+        message(FATAL_ERROR "expected \"name id form [shared...]\", got \"${row}\"")
       endif()
       list(APPEND fragments "${CMAKE_MATCH_1}.lua")
-      if(CMAKE_MATCH_4)
-        list(APPEND fragments "${CMAKE_MATCH_4}.lua")
-      endif()
       if(CMAKE_MATCH_2 STREQUAL "terse" OR CMAKE_MATCH_2 STREQUAL "brief")
         list(APPEND fragments "${CMAKE_MATCH_1}_quick.lua")
       endif()
+      string(REGEX MATCHALL "[a-z_]+" shared "${CMAKE_MATCH_3}")
+      list(TRANSFORM shared APPEND ".lua")
+      list(APPEND fragments ${shared})
     endforeach()
     list(REMOVE_DUPLICATES fragments)
     list(TRANSFORM fragments PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/lua/")
@@ -80,22 +80,24 @@ set(answer_of_cell "return KIND, ARGUMENTS, DETAILS, nil, decide")
 set(answer_of_wide "return KIND, ARGUMENTS, DETAILS, HEAD, decide")
 set(answer_of_brief "${answer_of_wide}")
 
-# Reads the rule of a row into `text`, behind what it shares with others.
+# Reads the rule of a row into `text`, with what it shares with others.
 function(read_rule row)
-  string(REGEX MATCH "^([a-z_]+) [0-9]+ [a-z]+( ([a-z_]+))?$" row "${row}")
-  set(name "${CMAKE_MATCH_1}")
-  set(before "")
-  if(CMAKE_MATCH_3)
-    file(READ "${LUA}/${CMAKE_MATCH_3}.lua" before)
+  string(REGEX MATCH "^([a-z_]+) [0-9]+ [a-z]+(.*)$" row "${row}")
+  file(READ "${LUA}/${CMAKE_MATCH_1}.lua" text)
+  string(REGEX MATCHALL "[a-z_]+" shared "${CMAKE_MATCH_2}")
+  foreach(stem IN LISTS shared)
+    file(READ "${LUA}/${stem}.lua" part)
+    string(FIND "${text}" "-- SHARED ${stem}\n" place)
+    if(place EQUAL -1)
+      string(PREPEND text "${part}")
+    else()
+      string(REPLACE "-- SHARED ${stem}\n" "${part}" text "${text}")
+    endif()
+  endforeach()
+  if(text MATCHES "-- SHARED ([a-z_]+)")
+    message(FATAL_ERROR "the row \"${row}\" does not name ${CMAKE_MATCH_1}, which its file asks for")
   endif()
-  file(READ "${LUA}/${name}.lua" text)
-  string(FIND "${text}" "-- SHARED\n" place)
-  if(place EQUAL -1)
-    set(text "${before}${text}" PARENT_SCOPE)
-  else()
-    string(REPLACE "-- SHARED\n" "${before}" text "${text}")
-    set(text "${text}" PARENT_SCOPE)
-  endif()
+  set(text "${text}" PARENT_SCOPE)
 endfunction()
 
 function(append_rules file forms)

@@ -1,5 +1,5 @@
-// The kernel of the sliding window counter. Its twins are backends/redis/lua/sliding_counter.lua
-// and sliding_counter_<operation>.lua: same names, same order.
+// The kernel of the sliding window counter. Its twins are backends/redis/lua/sliding_counter_*.lua:
+// same names, same order.
 #include "sluice/algorithms/sliding_counter.hpp"
 
 #include <algorithm>

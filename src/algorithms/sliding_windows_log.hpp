@@ -1,5 +1,6 @@
 // The log of the sliding windows as the kernel reads it: units by age, and the search for a
-// window's edge. Its twin is backends/redis/lua/sliding_windows.lua. Threading: plain values.
+// window's edge. Its twin is in backends/redis/lua/sliding_windows_decide.lua. Threading: plain
+// values.
 #pragma once
 
 #include <algorithm>

@@ -75,7 +75,7 @@ std::vector<Subject> subjects_of(std::string_view fragment) {
     for (const Operation* row : subject.rows) {
       const std::string name = script_name(*row);
       const bool own = fragment == name + ".lua" || fragment == name + "_quick.lua";
-      if (own || is_behind(name, fragment)) return {subject};
+      if (own || shares(name, fragment)) return {subject};
     }
     const StateKind kind = subject.kind();
     if (fragment == "brief_end.lua" && kind == StateKind::sliding_windows) return {subject};

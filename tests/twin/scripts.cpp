@@ -45,10 +45,13 @@ ScriptTables read_script_tables() {
     std::istringstream names((*it)[2].str());
     tables.forms.push_back({(*it)[1].str(), {std::istream_iterator<std::string>(names), {}}});
   }
-  const std::regex rule("\"([a-z_]+) ([0-9]+) ([a-z]+)(?: ([a-z_]+))?\"");
+  const std::regex rule("\"([a-z_]+) ([0-9]+) ([a-z]+)((?: [a-z_]+)*)\"");
   for (std::sregex_iterator it(text.begin(), text.end(), rule); it != end; ++it) {
-    tables.rules.push_back(
-        {(*it)[1].str(), std::stoi((*it)[2].str()), (*it)[3].str(), (*it)[4].str()});
+    std::istringstream shared((*it)[4].str());
+    tables.rules.push_back({(*it)[1].str(),
+                            std::stoi((*it)[2].str()),
+                            (*it)[3].str(),
+                            {std::istream_iterator<std::string>(shared), {}}});
   }
   if (tables.forms.empty() || tables.rules.empty()) throw std::runtime_error("no table of scripts");
   return tables;
@@ -58,11 +61,13 @@ namespace {
 
 std::string text_of(const Fragments& fragments, const ScriptTables::Rule& rule) {
   std::string text = fragments.at(rule.name + ".lua");
-  if (rule.shared.empty()) return text;
-  constexpr std::string_view place = "-- SHARED\n";
-  const std::size_t at = text.find(place);
-  const std::string& shared = fragments.at(rule.shared + ".lua");
-  return at == std::string::npos ? shared + text : text.replace(at, place.size(), shared);
+  for (const std::string& stem : rule.shared) {
+    const std::string place = "-- SHARED " + stem + "\n";
+    const std::size_t at = text.find(place);
+    const bool before = at == std::string::npos;
+    text.replace(before ? 0 : at, before ? 0 : place.size(), fragments.at(stem + ".lua"));
+  }
+  return text;
 }
 
 /// The function rule(id) of the scripts for plans.
@@ -119,9 +124,11 @@ bool is_any_rule(const auto& predicate) {
 
 }  // namespace
 
-bool is_behind(std::string_view name, std::string_view fragment) {
+bool shares(std::string_view name, std::string_view fragment) {
   return is_any_rule([&](const ScriptTables::Rule& rule) {
-    return rule.name == name && !rule.shared.empty() && rule.shared + ".lua" == fragment;
+    return rule.name == name && std::ranges::any_of(rule.shared, [&](const std::string& stem) {
+             return stem + ".lua" == fragment;
+           });
   });
 }
 

@@ -25,7 +25,7 @@ struct ScriptTables {
     std::string name;
     int id;
     std::string form;
-    std::string shared{};  // the stem of what stands before it; empty: nothing
+    std::vector<std::string> shared{};  // the stems of what it is made of besides
   };
   std::vector<Form> forms;
   std::vector<Rule> rules;
@@ -38,8 +38,8 @@ using Scripts = std::map<std::string, std::string, std::less<>>;
 [[nodiscard]] Scripts join(const Fragments& fragments,
                            const std::vector<ScriptTables::Rule>& more = {});
 
-/// True if the rule of this name stands behind this fragment, which it shares with others.
-[[nodiscard]] bool is_behind(std::string_view name, std::string_view fragment);
+/// True if the rule of this name is made of this fragment too, which it shares with others.
+[[nodiscard]] bool shares(std::string_view name, std::string_view fragment);
 
 /// True if the script of one step takes its request as one argument, which ends in the time to
 /// live.

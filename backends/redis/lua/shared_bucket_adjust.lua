@@ -7,27 +7,7 @@ local function shared_bucket_adjust(head, _, now, reported, change, keep_alive, 
     (change == 3 and amount > 60000000) then -- longest, us
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local version, capacity, refill, period, level, spent, stamp =
-    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  local at, given_up = now, false
-  if version == 0 or now >= stamp + keep_alive then
-    version = 0
-  elseif capacity < 1 or refill < 1 or refill >= 4503599627370496 or period < 1 or
-    capacity * period > 4503599627370496 - refill then
-    corrupt()
-    version = 0
-  elseif stamp > now + 60000000 then -- max_ahead, us
-    given_up = true
-  else
-    if stamp > at then at = stamp end
-    local drained = (at - stamp) * refill
-    level = level - drained
-    if level < 0 then level = 0 end
-    if spent < 4503599627370496 then -- more than can be counted does not drain
-      spent = spent - drained
-      if spent < 0 then spent = 0 end
-    end
-  end
+-- SHARED shared_bucket_moment
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
 
   local limit = capacity * period
@@ -36,35 +16,7 @@ local function shared_bucket_adjust(head, _, now, reported, change, keep_alive, 
     units = 4503599627370496
   end
   if given_up and level > limit then level = limit end
-  local new_level, new_stamp, new_spent = level, at, spent
-  local function place(level, at)
-    if level <= limit then return level, at end
-    local over = level - limit
-    local stamp = at + (over + -over % refill) / refill
-    if stamp > 4503599627370496 then stamp = 4503599627370496 end -- word_limit
-    level = level - (stamp - at) * refill
-    if level < limit - period + 1 then level = limit - period + 1 end
-    if level > limit then level = limit end
-    return level, stamp
-  end
-  local function give(base, units)
-    local ahead = at - base
-    if ahead * refill > 4503599627370496 - level then return 0 end
-    local left = level + ahead * refill
-    local given = units
-    if given > left then given = left end
-    if given == 0 then return 0 end
-    new_level, new_stamp = left - given, at
-    if ahead > 0 then new_level, new_stamp = place(left - given, base) end
-    if spent < 4503599627370496 then
-      new_spent = spent - given
-      if new_spent < 0 then new_spent = 0 end
-      new_spent = new_spent + (at - new_stamp) * refill
-      if new_spent < 0 then new_spent = 0 end
-      if new_spent > 4503599627370496 then new_spent = 4503599627370496 end
-    end
-    return given
-  end
+-- SHARED shared_bucket_give
   local function truly(elapsed)
     if spent == 4503599627370496 then return spent end
     local left = spent - elapsed * refill

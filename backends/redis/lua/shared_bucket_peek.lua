@@ -8,30 +8,12 @@ local function shared_bucket_peek(head, _, now, reported, cost, keep_alive)
     keep_alive > 2251799813685248 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local version, capacity, refill, period, level, spent, stamp =
-    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  local at = now
-  if version == 0 or now >= stamp + keep_alive then
-    version = 0
-  elseif capacity < 1 or refill < 1 or refill >= 4503599627370496 or period < 1 or
-    capacity * period > 4503599627370496 - refill then
-    corrupt()
-    version = 0
-  elseif stamp <= now + 60000000 then -- max_ahead, us
-    if stamp > at then at = stamp end
-    local drained = (at - stamp) * refill
-    level = level - drained
-    if level < 0 then level = 0 end
-    if spent < 4503599627370496 then -- more than can be counted does not drain
-      spent = spent - drained
-      if spent < 0 then spent = 0 end
-    end
-  end
+-- SHARED shared_bucket_moment
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
 
   local limit, charge = capacity * period, cost * period
-  if stamp > now + 60000000 and level > limit - charge then level = limit - charge end
+  if given_up and level > limit - charge then level = limit - charge end
   local details = struct.pack('<i8i8i8i8', version, capacity, refill, period)
   local want = level + charge
   if want > limit then

@@ -10,25 +10,7 @@ local function shared_bucket_set(head, _, now, new_capacity, new_refill, new_per
     inheritance < 0 or inheritance > 3 or if_absent < 0 or if_absent > 1 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local version, capacity, refill, period, level, spent, stamp =
-    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  local at = now
-  if version == 0 or now >= stamp + keep_alive then
-    version = 0
-  elseif capacity < 1 or refill < 1 or refill >= 4503599627370496 or period < 1 or
-    capacity * period > 4503599627370496 - refill then
-    corrupt()
-    version = 0
-  elseif stamp <= now + 60000000 then -- max_ahead, us
-    if stamp > at then at = stamp end
-    local drained = (at - stamp) * refill
-    level = level - drained
-    if level < 0 then level = 0 end
-    if spent < 4503599627370496 then -- more than can be counted does not drain
-      spent = spent - drained
-      if spent < 0 then spent = 0 end
-    end
-  end
+-- SHARED shared_bucket_moment
 
   local is_new = 0
   if version == 0 or if_absent == 0 then

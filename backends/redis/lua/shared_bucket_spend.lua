@@ -8,27 +8,7 @@ local function shared_bucket_spend(head, _, now, reported, cost, keep_alive, max
     keep_alive > 2251799813685248 or max_wait < 0 or max_wait > 60000000 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local version, capacity, refill, period, level, spent, stamp =
-    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  local at, given_up = now, false
-  if version == 0 or now >= stamp + keep_alive then
-    version = 0
-  elseif capacity < 1 or refill < 1 or refill >= 4503599627370496 or period < 1 or
-    capacity * period > 4503599627370496 - refill then
-    corrupt()
-    version = 0
-  elseif stamp > now + 60000000 then -- max_ahead, us
-    given_up = true
-  else
-    if stamp > at then at = stamp end
-    local drained = (at - stamp) * refill
-    level = level - drained
-    if level < 0 then level = 0 end
-    if spent < 4503599627370496 then -- more than can be counted does not drain
-      spent = spent - drained
-      if spent < 0 then spent = 0 end
-    end
-  end
+-- SHARED shared_bucket_moment
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
   local limit, charge = capacity * period, cost * period

@@ -9,15 +9,7 @@ local function shared_rate_expect(head, _, now, reported, expected, permits, kee
     first_end < 0 or first_end > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local version, generation, rate, interval, per_client, touched, kept =
-    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  if version == 0 or now >= touched + kept then
-    version = 0
-  elseif rate < 1 or rate > 65536 or interval < 1 or interval > 31622400000000 or
-    per_client > 1 or generation > version or kept > 2251799813685248 then
-    corrupt()
-    version = 0
-  end
+-- SHARED shared_rate_setting
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
   local has_ended = first_end ~= 0 and now >= first_end
   if version ~= expected or has_ended then return -40, 0, 0, 0 end -- Errc::config_changed

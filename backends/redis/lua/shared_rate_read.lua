@@ -5,15 +5,7 @@ local function shared_rate_read(head, _, now, reported, keep_alive)
     keep_alive > 2251799813685248 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local version, generation, rate, interval, per_client, touched, kept =
-    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  if version == 0 or now >= touched + kept then
-    version = 0
-  elseif rate < 1 or rate > 65536 or interval < 1 or interval > 31622400000000 or
-    per_client > 1 or generation > version or kept > 2251799813685248 then
-    corrupt()
-    version = 0
-  end
+-- SHARED shared_rate_setting
   local windows, first_end = '', 0
   for i = 8, 14, 3 do
     local limit, span, till = head[i], head[i + 1], head[i + 2]

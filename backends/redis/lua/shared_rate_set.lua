@@ -36,15 +36,7 @@ local function shared_rate_set(head, _, now, new_rate, new_interval, new_per_cli
     keep_alive < 1 or keep_alive > 2251799813685248 or keep_alive < new_interval then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local version, generation, rate, interval, per_client, touched, kept =
-    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  if version == 0 or now >= touched + kept then
-    version = 0
-  elseif rate < 1 or rate > 65536 or interval < 1 or interval > 31622400000000 or
-    per_client > 1 or generation > version or kept > 2251799813685248 then
-    corrupt()
-    version = 0
-  end
+-- SHARED shared_rate_setting
   local before = {}
   for i = 8, 14, 3 do
     local limit, span, till = head[i], head[i + 1], head[i + 2]

@@ -11,12 +11,13 @@ inline constexpr std::string_view peek = "fixed_window_peek.lua";
 inline constexpr std::string_view give_back = "fixed_window_give_back.lua";
 
 inline constexpr std::string_view adjust = "fixed_window_adjust.lua";
+inline constexpr std::string_view present = "fixed_window_present.lua";
 inline constexpr std::string_view foreign = "fixed_window_foreign.lua";
 
 inline constexpr Mutant mutants[] = {
     {"boundary >= for >", take, "if want > limit then", "if want >= limit then"},
-    {"the origin is forgotten", take, "now - (now - b0) % width", "now - now % width"},
-    {"no window before the origin", take, "if now < b0 then\n", "if false then\n"},
+    {"the origin is forgotten", present, "now - (now - b0) % width", "now - now % width"},
+    {"no window before the origin", present, "if now < b0 then\n", "if false then\n"},
     {"what an old window used counts", take, "  if last > from then\n", "  if last >= 0 then\n"},
     {"any window of the same end is one's own", take,
      "if last == stored_to and wide <= top and wide > top - unit then",

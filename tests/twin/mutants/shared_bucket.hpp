@@ -11,6 +11,8 @@ inline constexpr std::string_view peek = "shared_bucket_peek.lua";
 inline constexpr std::string_view spend = "shared_bucket_spend.lua";
 inline constexpr std::string_view back = "shared_bucket_give_back.lua";
 inline constexpr std::string_view adjust = "shared_bucket_adjust.lua";
+inline constexpr std::string_view moment = "shared_bucket_moment.lua";
+inline constexpr std::string_view give = "shared_bucket_give.lua";
 inline constexpr std::string_view kernel = "src/algorithms/shared_bucket.cpp";
 inline constexpr std::string_view kernel_spend = "src/algorithms/shared_bucket_spend.cpp";
 
@@ -30,14 +32,14 @@ inline constexpr Mutant mutants[] = {
      "if next_free > new_capacity then next_free = new_capacity end", ""},
     {"what is truly spent is forgotten", set, "new_spent = tokens * new_period", "new_spent = 0"},
     {"what is truly spent is not counted", take, "spent = spent + charge", ""},
-    {"what is truly spent never drains", take, "spent = spent - drained", ""},
-    {"a quota is kept for ever", take, "now >= stamp + keep_alive", "false"},
+    {"what is truly spent never drains", moment, "spent = spent - drained", ""},
+    {"a quota is kept for ever", moment, "now >= stamp + keep_alive", "false"},
     {"a stamp far ahead locks the key out", take, "level > limit - charge then level",
      "false then level"},
     {"boundary >= for >", take, "if want > limit then", "if want >= limit then"},
     {"floor for ceil in the hint", peek, "(over + -over % refill) / refill",
      "(over - over % refill) / refill"},
-    {"a quota that is none accepted", peek, "period < 1 or\n", "false or\n"},
+    {"a quota that is none accepted", moment, "period < 1 or\n", "false or\n"},
     {"the share is rounded for the caller", kernel, "Wide{free} * q.capacity / b.capacity)",
      "(Wide{free} * q.capacity + b.capacity - 1) / b.capacity)"},
     {"a debt is forgiven", kernel, "free <= 0 ? free", "free <= 0 ? Word{0}"},
@@ -61,8 +63,8 @@ inline constexpr Mutant mutants[] = {
      "local own = cost * period"},
     {"given back to before the grant", back, "if before < now then before = now end",
      "before = now"},
-    {"what was truly spent stays", back, "new_spent = spent - given", "new_spent = spent"},
-    {"more given back than is left", back, "if given > left then given = left end", ""},
+    {"what was truly spent stays", give, "new_spent = spent - given", "new_spent = spent"},
+    {"more given back than is left", give, "if given > left then given = left end", ""},
     {"a block opens what is closed longer", adjust,
      "if new_level < least then\n      new_level = least", "if true then\n      new_level = least"},
     {"what is promised beyond a block opens it", adjust, "new_level = new_level + 1", ""},
@@ -70,7 +72,6 @@ inline constexpr Mutant mutants[] = {
     {"a charge without end", adjust, "if new_stamp > last then", "if false then"},
     {"a debt is cut by a charge", adjust,
      "if before >= last then new_level, new_stamp = level, at end", ""},
-    {"a reward beyond a full bucket", adjust, "if given > left then given = left end", ""},
     {"the clock's time written as stamp", kernel,
      "    write_bucket(b, at, effects);\n  }\n  return",
      "    write_bucket(b, now, effects);\n  }\n  return"},

@@ -8,25 +8,26 @@ namespace sluice::test::sliding_counter {
 inline constexpr std::string_view take = "sliding_counter_take.lua";
 inline constexpr std::string_view peek = "sliding_counter_peek.lua";
 inline constexpr std::string_view adjust = "sliding_counter_adjust.lua";
+inline constexpr std::string_view moment = "sliding_counter_moment.lua";
 inline constexpr std::string_view reset = "sliding_counter_reset.lua";
 inline constexpr std::string_view kernel = "src/algorithms/sliding_counter.cpp";
 
 inline constexpr Mutant mutants[] = {
-    {"products beyond 2^53", take, "if a * b <= 4503599627370496 then", "if true then"},
-    {"a digit's rest is forgotten", take, "local sum = rest * 1024 + digit * b",
+    {"products beyond 2^53", moment, "if a * b <= 4503599627370496 then", "if true then"},
+    {"a digit's rest is forgotten", moment, "local sum = rest * 1024 + digit * b",
      "local sum = digit * b"},
-    {"the window before counts in full", take,
+    {"the window before counts in full", moment,
      "return current + previous - scale(previous, at - start, span)", "return current + previous"},
-    {"what is two windows old counts", take,
+    {"what is two windows old counts", moment,
      "if aligned == start + old_span then previous = current else previous = 0 end",
      "previous = current"},
-    {"a longer span knows the past", take,
+    {"a longer span knows the past", moment,
      "if span > old_span and held > 0 then previous = limit end", ""},
-    {"a clock set back locks out", take, "start > now + 60000000", "false"},
+    {"a clock set back locks out", moment, "start > now + 60000000", "false"},
     {"a cost of zero writes", take, "if cost > 0 then\n    local counts",
      "if true then\n    local counts"},
-    {"words that no counter leaves accepted", take, "previous > 1099511627776 then\n    corrupt()",
-     "false then\n    corrupt()"},
+    {"words that no counter leaves accepted", moment,
+     "previous > 1099511627776 then\n    corrupt()", "false then\n    corrupt()"},
     {"the hint forgets the current window", peek, "scale(room - current, span, previous)",
      "scale(room, span, previous)"},
     {"answers as if it had spent", peek, "return 1, left, 0, clear",
