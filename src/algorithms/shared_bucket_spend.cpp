@@ -169,9 +169,13 @@ Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
   const State before = place(b.level, limit, b.refill, b.period, 1, at);
   State after = place(std::min(word_limit, b.level + units), limit, b.refill, b.period, 1, at);
   if (after.stamp > end) after = before.stamp >= end ? State{b.level, at} : State{limit, end};
-  const Word spent = truly(b, after.stamp - at);
-  return {after.level, after.stamp,
-          spent == word_limit ? spent : std::min(std::max(spent, limit), spent + units)};
+  // At the limit units come as they drain, so that what is truly spent stays until the stamp. Of
+  // what drained before they came, as much is spent anew as there is at once.
+  const Word elapsed = after.stamp - at;
+  const Word over = floor_div(std::max(Word{0}, b.level - limit), b.refill);
+  const Word fits = std::min(units, std::max(Word{0}, limit - b.level));
+  const Word stays = std::min(word_limit, truly(b, std::min(over, elapsed)) + fits);
+  return {after.level, after.stamp, std::max(stays, std::min(limit, truly(b, elapsed) + units))};
 }
 
 /// Nothing whole is left until `now + span`, and then a token, or what one microsecond brings. What

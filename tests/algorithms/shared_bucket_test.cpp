@@ -293,6 +293,35 @@ TEST_CASE("a shared bucket is blocked, rewarded, charged and reset by hand", "[s
   });
 }
 
+TEST_CASE("what is charged after a quota was lowered counts with what was spent under the old one",
+          "[shared_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedBucket bucket(store, "b");
+    const auto set = [&](Word burst) {
+      bucket.set("a", Quota::per_second(1).burst(burst), Inheritance::reset);
+    };
+    const auto lowered = [&] {
+      set(9);
+      bucket.reset("a");
+      CHECK(bucket.try_acquire("a", 9).allowed);
+      set(4);
+      clock.advance(2s);
+    };
+    // Seven of the nine are left: nine with two more, and as many for as long as a debt lasts.
+    lowered();
+    bucket.penalize("a", 2);
+    set(9);
+    CHECK(bucket.peek("a", 0).remaining == 0);
+    lowered();
+    bucket.penalize("a", 4);
+    clock.advance(2s);
+    set(9);
+    CHECK(bucket.peek("a", 0).remaining == 0);
+    clock.advance(3s);
+    CHECK(bucket.peek("a", 0).remaining == 3);
+  });
+}
+
 TEST_CASE("a plan reserves of several shared buckets, all or nothing", "[shared_bucket]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedBucket bucket(store, "b");

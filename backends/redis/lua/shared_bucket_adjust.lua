@@ -38,13 +38,18 @@ local function shared_bucket_adjust(head, _, now, reported, change, keep_alive, 
       new_level, new_stamp = limit, last
       if before >= last then new_level, new_stamp = level, at end
     end
-    new_spent = truly(new_stamp - at)
-    if new_spent < 4503599627370496 then
-      local most = limit
-      if new_spent > most then most = new_spent end
-      new_spent = new_spent + units
-      if new_spent > most then new_spent = most end
+    local elapsed, over, fits = new_stamp - at, 0, limit - level
+    if fits < 0 then
+      over = (level - limit - (level - limit) % refill) / refill
+      fits = 0
     end
+    if over > elapsed then over = elapsed end
+    if fits > units then fits = units end
+    new_spent = truly(over) + fits
+    if new_spent > 4503599627370496 then new_spent = 4503599627370496 end -- word_limit
+    local least = truly(elapsed) + units
+    if least > limit then least = limit end
+    if least > new_spent then new_spent = least end
   else -- block
     local last = now
     if amount > 0 then last = now + amount - 1 end

@@ -85,7 +85,10 @@ inline constexpr Mutant mutants[] = {
      "drained(r.cost * b.period, std::max(Word{0}, now - r.stamp), b.refill)", "r.cost * b.period"},
     {"given back to before the grant", kernel_spend, "std::clamp(r.before, now, at)", "now"},
     {"the grant keeps its place", kernel_spend, "moved ? next.stamp : r.stamp", "r.stamp"},
-    {"a charge is not truly spent", kernel_spend, "spent + units)};", "spent)};"},
+    {"a charge is not truly spent", kernel_spend, "std::min(over, elapsed)) + fits)",
+     "std::min(over, elapsed)))"},
+    {"a debt drains what is truly spent", kernel_spend, "truly(b, std::min(over, elapsed))",
+     "truly(b, elapsed)"},
     {"a block lets a token through", kernel_spend, "Word least = limit - b.period + 1;",
      "Word least = limit - b.period;"},
 };
