@@ -24,9 +24,9 @@ SharedBucket::SharedBucket(Store& store, std::string name, Span keep_alive)
   }
 }
 
-Decision SharedBucket::ask(const Step& step, std::error_code& error) const noexcept {
+Decision SharedBucket::ask(const Plan& plan, std::error_code& error) const noexcept {
   std::array<Word, 4> details{};
-  Decision decision = decide(store(), step, error, {}, details);
+  Decision decision = decide(store(), plan, error, {}, details);
   decision.limit = details[1];
   return decision;
 }
@@ -40,6 +40,13 @@ SharedBucket::Change SharedBucket::change(const Step& step, std::error_code& err
 Decision SharedBucket::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = try_acquire(key, cost, error);
+  throw_if(error, "SharedBucket::try_acquire");
+  return decision;
+}
+
+Decision SharedBucket::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+  std::error_code error;
+  const Decision decision = try_acquire(key, cost, id, error);
   throw_if(error, "SharedBucket::try_acquire");
   return decision;
 }

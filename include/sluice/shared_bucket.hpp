@@ -83,14 +83,23 @@ class SharedBucket : public KeyedLimiter<SharedBucket> {
   std::optional<Setting> read(const Key& key) const;
   std::optional<Setting> read(const Key& key, std::error_code& error) const noexcept;
 
-  using KeyedLimiter::peek;
-  using KeyedLimiter::try_acquire;
   /// As those of KeyedLimiter, with the limit filled in.
   Decision try_acquire(const Key& key, Cost cost = 1) const;
+  Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+    return ask(take(key), error);
+  }
   Decision try_acquire(const Key& key, Cost cost, std::error_code& error) const noexcept {
     return ask(take(key, cost), error);
   }
+  Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
+  Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+                       std::error_code& error) const noexcept {
+    return ask(Plan(take(key, cost)).once(id), error);
+  }
   Decision peek(const Key& key, Cost cost = 1) const;
+  Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return ask(look(key), error);
+  }
   Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
     return ask(look(key, cost), error);
   }
@@ -200,7 +209,7 @@ class SharedBucket : public KeyedLimiter<SharedBucket> {
             {0, static_cast<Word>(change), keep_alive_.count(), amount}};
   }
 
-  Decision ask(const Step& step, std::error_code& error) const noexcept;
+  Decision ask(const Plan& plan, std::error_code& error) const noexcept;
   Decision adjust(const Step& step, std::error_code& error) const noexcept;
   Change change(const Step& step, std::error_code& error) const noexcept;
 

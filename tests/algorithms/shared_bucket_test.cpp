@@ -40,6 +40,17 @@ TEST_CASE("without a quota a key is not configured, and the first quota wins", "
     const Decision d = bucket.try_acquire("a", 2);
     CHECK(d.remaining == 3);
     CHECK(d.limit == 5);
+    std::error_code error;
+    const RequestId id{1, 2};
+    for (const Decision& once :
+         {bucket.try_acquire("a", 1, id), bucket.try_acquire("a", 1, id, error)}) {
+      CHECK(once.remaining == 2);
+      CHECK(once.limit == 5);
+    }
+    CHECK(bucket.peek("a", error).limit == 5);
+    CHECK(bucket.try_acquire("a", error).limit == 5);
+    CHECK_FALSE(error);
+    CHECK_THROWS_AS(bucket.try_acquire("a", 6, RequestId{3, 4}), std::system_error);
   });
 }
 
