@@ -96,11 +96,11 @@ Step SlidingWindows::clear(const Key& key) const noexcept {
   return step(sliding_windows_reset, key, {least_});
 }
 
-WindowsDecision SlidingWindows::decide_all(const Step& step,
+WindowsDecision SlidingWindows::decide_all(const Plan& plan,
                                            std::error_code& error) const noexcept {
   std::array<Word, max_details> details{};
   const auto words = std::span(details).first(1 + windows_.size());
-  const Decision decision = decide(store(), step, error, {}, words);
+  const Decision decision = decide(store(), plan, error, {}, words);
   return error ? WindowsDecision{decision, {}, 0} : told(decision, words);
 }
 
@@ -114,6 +114,13 @@ WindowsDecision SlidingWindows::told(const Decision& decision,
 WindowsDecision SlidingWindows::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
   const WindowsDecision result = try_acquire(key, cost, error);
+  thrown(error, "SlidingWindows::try_acquire");
+  return result;
+}
+
+WindowsDecision SlidingWindows::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+  std::error_code error;
+  const WindowsDecision result = try_acquire(key, cost, id, error);
   thrown(error, "SlidingWindows::try_acquire");
   return result;
 }

@@ -77,9 +77,6 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   SlidingWindows(Store& store, std::string name, std::initializer_list<WindowLimit> windows)
       : SlidingWindows(store, std::move(name), std::vector<WindowLimit>(windows)) {}
 
-  using KeyedLimiter::peek;
-  using KeyedLimiter::try_acquire;
-
   /// As in KeyedLimiter, with every window.
   WindowsDecision try_acquire(const Key& key, Cost cost = 1) const;
   WindowsDecision try_acquire(const Key& key, std::error_code& error) const noexcept {
@@ -87,6 +84,11 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   }
   WindowsDecision try_acquire(const Key& key, Cost cost, std::error_code& error) const noexcept {
     return decide_all(take(key, cost), error);
+  }
+  WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
+  WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id,
+                              std::error_code& error) const noexcept {
+    return decide_all(Plan(take(key, cost)).once(id), error);
   }
   WindowsDecision peek(const Key& key, Cost cost = 1) const;
   WindowsDecision peek(const Key& key, std::error_code& error) const noexcept {
@@ -153,7 +155,7 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   [[nodiscard]] std::vector<std::string> lint() const { return lint(windows_); }
 
  private:
-  WindowsDecision decide_all(const Step& step, std::error_code& error) const noexcept;
+  WindowsDecision decide_all(const Plan& plan, std::error_code& error) const noexcept;
   [[nodiscard]] WindowsDecision told(const Decision& decision,
                                      std::span<const Word> details) const noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,

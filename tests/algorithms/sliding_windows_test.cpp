@@ -194,6 +194,23 @@ TEST_CASE("what remains is told after the grant", "[sliding_windows][C-005]") {
   });
 }
 
+TEST_CASE("a request under an id is charged once, and tells every window each time",
+          "[sliding_windows]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindows limiter(store, "w", {{5, 5s}, {20, 60s}});
+    const RequestId id{1, 2};
+    for (int i = 0; i < 3; ++i, clock.advance(1s)) {
+      CHECK(left(limiter.try_acquire("k", 2, id)) == std::vector<Word>{3, 18});
+    }
+    std::error_code error;
+    CHECK(left(limiter.try_acquire("k", 2, id, error)) == std::vector<Word>{3, 18});
+    CHECK(left(limiter.try_acquire("k", 4, RequestId{3, 4}, error)) == std::vector<Word>{3, 18});
+    CHECK_FALSE(error);
+    CHECK(left(limiter.try_acquire("k", error)) == std::vector<Word>{2, 17});
+    CHECK_THROWS_AS(limiter.try_acquire("k", 6, RequestId{5, 6}), std::system_error);
+  });
+}
+
 TEST_CASE("a window may have any length down to a microsecond", "[sliding_windows][C-006]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindows limiter(store, "w", {{1, 500ms}, {2, 1500001us}});
