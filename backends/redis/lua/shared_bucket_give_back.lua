@@ -15,6 +15,7 @@ local function shared_bucket_give_back(head, _, now, reported, cost, keep_alive,
   end
 -- SHARED shared_bucket_moment
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
+  local given_up = stamp > now + 60000000 -- max_ahead, us
 
   local limit = capacity * period
 -- SHARED shared_bucket_give

@@ -10,6 +10,7 @@ local function shared_bucket_spend(head, _, now, reported, cost, keep_alive, max
   end
 -- SHARED shared_bucket_moment
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured
+  local given_up = stamp > now + 60000000 -- max_ahead, us
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
   local limit, charge = capacity * period, cost * period
   if given_up and level > limit - charge then level = limit - charge end

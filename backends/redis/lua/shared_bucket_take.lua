@@ -13,7 +13,7 @@ local function shared_bucket_take(head, _, now, reported, cost, keep_alive)
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
 
   local limit, charge = capacity * period, cost * period
-  if given_up and level > limit - charge then level = limit - charge end
+  if stamp > now + 60000000 and level > limit - charge then level = limit - charge end
   local details = struct.pack('<i8i8i8i8', version, capacity, refill, period)
   local want = level + charge
   if want > limit then
