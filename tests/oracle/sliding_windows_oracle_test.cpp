@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sluice/virtual_store.hpp"
@@ -97,6 +98,8 @@ class Trial {
         if (!random.one_in(8)) return give_back(random.between(0, least()));
         limiter_.reset("k");
         return units_.clear();
+      case 4:
+        return settle(random.between(0, 2 * least() + 1));
       default:
         return ask(cost, 0, true);
     }
@@ -137,7 +140,7 @@ class Trial {
   }
 
   /// Only of what was granted for at once: see the page for what a cancelled wait gives back.
-  void give_back(Word unused) {
+  void give_back(Word unused, std::optional<Word> true_cost = {}) {
     if (!last_.allowed || last_.retry_after.count() > 0) return;
     const Word time = to_word(last_.at);
     Word given = 0;
@@ -145,8 +148,32 @@ class Trial {
       units_.pop_back();
       ++given;
     }
-    CHECK(limiter_.refund("k", last_, std::min(unused, last_units_)) == given);
+    if (true_cost) {
+      CHECK(limiter_.settle("k", last_, {last_units_, *true_cost}).given_back == given);
+    } else {
+      CHECK(limiter_.refund("k", last_, std::min(unused, last_units_)) == given);
+    }
     last_ = {};
+  }
+
+  /// The last grant turns out to have cost less, or more.
+  void settle(Word actual) {
+    if (!last_.allowed || last_.retry_after.count() > 0) return;
+    if (actual <= last_units_) return give_back(last_units_ - actual, actual);
+    const Word more = actual - last_units_;
+    const SettledCost cost{.estimated = last_units_, .actual = actual};
+    std::error_code error;
+    const Settlement settled = limiter_.settle("k", last_, cost, error);
+    last_ = {};
+    if (more > least()) {
+      CHECK(error == Errc::cost_exceeds_capacity);
+      CHECK(settled.charged == 0);
+      return;
+    }
+    CHECK_FALSE(error);
+    CHECK(settled.charged == more);
+    const Word grant = grant_of(units_, windows_, to_word(clock_.now()), more);
+    units_.insert(units_.end(), static_cast<std::size_t>(more), grant);
   }
 
   SlidingWindows limiter_;
