@@ -19,6 +19,12 @@ using Result = CircuitBreaker::Result;
 
 constexpr std::size_t max_plan_details = Plan::max_steps * max_details;
 
+/// What lies under the key is no state, or one that cannot be: the store is well, and has no
+/// answer.
+bool is_unreadable(const std::error_code& error) noexcept {
+  return error == Errc::wrong_type || error == Errc::corrupt_state;
+}
+
 /// What the end of a call says about the store.
 Result result_of(const std::error_code& error, const Plan& plan) noexcept {
   if (!error) return Result::success;
@@ -112,8 +118,10 @@ class FallbackStore::PrimaryCall final : public detail::PassedCall {
     const bool own_fault = store_.is_impatient(plan) &&
                            (outcome.error == Errc::timed_out || outcome.error == Errc::unknown);
     store_.probe_.end(leave_, own_fault ? Result::unclear : result);
-    if (result == Result::failure) {
-      ++store_.counts_.failures;
+    const bool unreadable = is_unreadable(outcome.error);
+    if (unreadable) ++store_.counts_.unreadable;
+    if (result == Result::failure || unreadable) {
+      if (!unreadable) ++store_.counts_.failures;
       return store_.decide_without(plan, outcome.error, store_.breaker_.first_pause(),
                                    std::move(done));
     }
@@ -251,7 +259,8 @@ bool FallbackStore::may_block() const noexcept {
 }
 
 FallbackStats FallbackStore::stats() const noexcept {
-  return {counts_.primary, counts_.failures, counts_.grants, counts_.refusals, counts_.errors};
+  return {counts_.primary,  counts_.failures, counts_.grants,
+          counts_.refusals, counts_.errors,   counts_.unreadable};
 }
 
 void FallbackStore::decide_without(const Plan& plan, std::error_code error, Span hint,

@@ -49,6 +49,7 @@ struct FallbackStats {
   std::uint64_t degraded_grants = 0;    ///< admitted without it
   std::uint64_t degraded_refusals = 0;  ///< refused without it
   std::uint64_t degraded_errors = 0;    ///< no honest answer without it: an error
+  std::uint64_t unreadable = 0;         ///< answered by it with wrong_type or corrupt_state
 };
 
 /// Asks `primary` while its breaker lets it, and decides by the policy when the primary cannot or
@@ -76,6 +77,9 @@ struct FallbackStats {
 /// What was granted without the primary has nothing to give back there: refund(), cancel() and
 /// settle() know it and return nothing. A lease granted so has fence 0, which whoever checks fences
 /// refuses; under open() nobody holds it, so renewing it later says that it is lost.
+///
+/// What lies under a key and is no state (wrong_type, corrupt_state) is answered by the policy as
+/// well, and counted apart: the primary is well, and the breaker stays as it is.
 ///
 /// Not replaced, and not counted as failures: errors about the request (cost_exceeds_capacity,
 /// invalid_..., wrong_kind, not_configured...), cancelled and would_deadlock, store_full, which a
@@ -146,6 +150,7 @@ class FallbackStore final : public Store {
     std::atomic<std::uint64_t> grants{0};
     std::atomic<std::uint64_t> refusals{0};
     std::atomic<std::uint64_t> errors{0};
+    std::atomic<std::uint64_t> unreadable{0};
   };
 
   void decide_without(const Plan& plan, std::error_code error, Span hint, Completion done) noexcept;

@@ -117,8 +117,34 @@ TEST_CASE("an error about the request is passed on, and trips nothing", "[fallba
         Errc::no_auth,       Errc::wrong_password, Errc::no_permission,  Errc::too_many_clients,
         Errc::server_error,  Errc::unknown,        Errc::protocol_error, Errc::circuit_open};
     const bool counts = std::ranges::find(failures, named.code) != failures.end();
-    CHECK(error == (counts ? std::error_code{} : told));
+    const bool unreadable = named.code == Errc::wrong_type || named.code == Errc::corrupt_state;
+    CHECK(error == (counts || unreadable ? std::error_code{} : told));
     CHECK((rig.breaker.state() == State::open) == counts);
+    CHECK(rig.store.stats().unreadable == (unreadable ? 10U : 0U));
+  }
+}
+
+TEST_CASE("what lies under the key and is no state is answered by the policy, and counted",
+          "[fallback][C-014][C-028]") {
+  for (const Errc code : {Errc::wrong_type, Errc::corrupt_state}) {
+    for (const bool admits : {true, false}) {
+      Rig rig(admits ? FailurePolicy::open() : FailurePolicy::closed());
+      rig.primary.fail_all(Fault::not_executed(code));
+      const Decision decision = ten(rig.store).try_acquire("a");
+      CHECK(decision.allowed == admits);
+      CHECK(decision.source == Source::policy);
+      std::error_code error;
+      ten(rig.store).reset("a", error);  // has no answer without the state
+      CHECK(error == code);
+    }
+    Rig rig(2);
+    rig.primary.fail_all(Fault::not_executed(code));
+    for (int i = 0; i < 20; ++i) (void)ten(rig.store).try_acquire("a");
+    CHECK(rig.breaker.state() == State::closed);
+    CHECK(rig.store.stats().unreadable == 20);
+    CHECK(rig.store.stats().failures == 0);
+    CHECK(rig.store.stats().degraded_grants == 2);
+    CHECK(ten(rig.store).try_acquire("a").source == Source::fallback);
   }
 }
 
