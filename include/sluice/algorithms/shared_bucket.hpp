@@ -4,9 +4,12 @@
 // old one leaves, in whole tokens, rounded against the caller:
 //
 //     spent   = ceil(level' / period)      free = capacity - spent
-//     as_is          free' = free                        proportional   free' = free * capacity' /
-//     capacity additive       free' = free + capacity' - capacity reset          free' = capacity'
-//     free''  = min(free', capacity', max(capacity, capacity') - truly spent)
+//
+//     as_is          free' = free
+//     proportional   free' = free * capacity' / capacity
+//     additive       free' = free + capacity' - capacity
+//     reset          free' = capacity'
+//     in any case    free'' = min(free', capacity', max(capacity, capacity') - truly spent)
 //
 // "Truly spent" is what was granted and has not drained, whatever the level was made to say since.
 // So no interval of t microseconds admits more than C + t * r, with C the largest capacity and r

@@ -68,8 +68,7 @@ struct RedisStats {
 ///
 /// How a call ends:
 /// - decided: the reply came, with the nonce of its request;
-/// - an error that equals Failure::not_executed: it was never sent, or the server refused to run
-/// it;
+/// - an error that equals Failure::not_executed: it was never sent, or the server did not run it;
 /// - an error that equals Failure::unknown: it was sent, and the deadline passed or the connection
 ///   broke before its reply, or the server answered with an error word that is not known. It is not
 ///   asked again, since it may have been charged.
