@@ -140,7 +140,7 @@ class SharedRateLimiter : public Waitable {
   RateReservation reserve(Cost permits, Span max_wait) const;
   RateReservation reserve(Cost permits, Span max_wait, std::error_code& error) const;
   /// Gives back all that is charged, as far as it is still the newest of the log; says how many
-  /// permits came back. Nothing after set_rate(), which forgot them.
+  /// permits came back. After set_rate(), which forgot them, they leave a log that nobody asks.
   Word cancel(RateReservation& reservation) const;
   Word cancel(RateReservation& reservation, std::error_code& error) const;
   /// Gives back `amount` of it, in the same way. Errc::invalid_argument if that is more than is
