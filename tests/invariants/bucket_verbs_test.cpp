@@ -196,7 +196,8 @@ class BucketLife {
   bool settle() {
     if (held_.empty()) return false;
     const std::size_t index = random_.one_in(2) ? held_.size() - 1 : random_.below(held_.size());
-    auto& [reservation, entry] = held_[index];
+    Reservation& reservation = held_[index].reservation;
+    const std::size_t entry = held_[index].entry;
     const Word granted = reservation.granted;
     if (random_.one_in(5)) {
       charge([&](Word amount) {
