@@ -47,13 +47,14 @@ Rule::Pace pace(const UtilizationOptions& options) {
 
 void check_tiers(const std::vector<std::string>& tiers) {
   require(tiers.size() >= 2 && tiers.size() <= Rule::max_tiers + 1,
-          "there must be 2 to 16 tiers, the last of which is never shed, got " +
+          "there must be 2 to 65536 tiers, the last of which is never shed, got " +
               std::to_string(tiers.size()));
-  for (auto name = tiers.begin(); name != tiers.end(); ++name) {
-    require(!name->empty(), "a tier's name must not be empty");
-    require(std::find(tiers.begin(), name, *name) == name,
-            "two tiers have the same name, \"" + *name + "\"");
-  }
+  std::vector<std::string_view> names(tiers.begin(), tiers.end());
+  std::ranges::sort(names);
+  require(!names.front().empty(), "a tier's name must not be empty");
+  const auto twin = std::ranges::adjacent_find(names);
+  require(twin == names.end(), "two tiers have the same name, \"" +
+                                   std::string(twin == names.end() ? "" : *twin) + "\"");
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ struct UtilizationOptions {
   /// Samples further apart than this count as this far apart; after so long without a sample the
   /// shedding decays. 2.5 times the sampling period is a good choice, 1 us to an hour.
   Span max_gap = std::chrono::seconds{20};
-  /// What kinds of call there are, least important first; the last is never shed. 2 to 16 names,
-  /// all different, none empty.
+  /// What kinds of call there are, least important first; the last is never shed. 2 to 65,536
+  /// names, all different, none empty.
   std::vector<std::string> tiers{"sheddable", "critical"};
 };
 

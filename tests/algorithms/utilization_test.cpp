@@ -169,6 +169,25 @@ TEST_CASE("the part that is shed is the probability that was drawn for", "[utili
       Stores::virtual_time);
 }
 
+TEST_CASE("any number of tiers is shed in order, the last one never", "[utilization]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    FixedRng lowest(0);
+    UtilizationOptions options;
+    options.tiers.clear();
+    for (int i = 0; i <= 1000; ++i) options.tiers.push_back("tier " + std::to_string(i));
+    const UtilizationShedder shedder(store, "api", options, lowest);
+    shedder.sample(1.0);
+    hold(shedder, clock, 1.0, 28s + 60s);  // half of the thousand
+    CHECK_FALSE(shedder.try_acquire("tier 499"));
+    CHECK(shedder.try_acquire("tier 500"));
+    hold(shedder, clock, 1.0, 60s);
+    const Decision last = shedder.try_acquire("tier 999");
+    CHECK_FALSE(last);
+    CHECK(last.part == 999);
+    CHECK(shedder.try_acquire("tier 1000"));
+  });
+}
+
 TEST_CASE("a shedder says what it sheds of which tier", "[utilization]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     FixedRng lowest(0);
@@ -329,8 +348,8 @@ TEST_CASE("options out of range are refused with the value and what is allowed",
   rejects({.rest_after = 148s - 1us}, "rest_after must be at least grace + full_after (148000000");
   rejects({.rest_after = 24h * 31}, "at most 30 days");
   rejects({.max_gap = 0us}, "max_gap must be 1 us to 1 h, got 0 us");
-  rejects({.tiers = {"only"}}, "2 to 16 tiers, the last of which is never shed, got 1");
-  rejects({.tiers = std::vector<std::string>(17, "x")}, "got 17");
+  rejects({.tiers = {"only"}}, "2 to 65536 tiers, the last of which is never shed, got 1");
+  rejects({.tiers = std::vector<std::string>(65'537, "x")}, "got 65537");
   rejects({.tiers = {"a", "b", "a"}}, "two tiers have the same name, \"a\"");
   rejects({.tiers = {"a", ""}}, "must not be empty");
   CHECK_THROWS_AS(UtilizationShedder(*store, ""), std::invalid_argument);

@@ -293,7 +293,8 @@ TEST_CASE("arguments out of range are errors and change nothing", "[core][utiliz
   for (const Word bad : {Word{699'999}, Rule::one})
     rejects(utilization_sample, with(sample, 6, bad));
   for (const Word u : {Word{-1}, Rule::one + 1}) rejects(utilization_sample, with(sample, 7, u));
-  for (const Word tiers : {Word{0}, Word{16}}) rejects(utilization_shed, with(shed, 5, tiers));
+  for (const Word tiers : {Word{0}, Rule::max_tiers + 1})
+    rejects(utilization_shed, with(shed, 5, tiers));
   for (const Word tier : {Word{-1}, Word{2}}) rejects(utilization_peek, with(shed, 6, tier));
   for (const Word draw : {Word{-1}, full}) rejects(utilization_shed, with(shed, 7, draw));
   rejects(utilization_reset, {999'999});

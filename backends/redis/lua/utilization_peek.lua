@@ -4,7 +4,7 @@ local function utilization_peek(first, last, now, limit, grace, full_after, deca
                                 tier)
   if limit ~= 1000000 or full_after < 1 or full_after > 3600000000 or grace < 0 or
     grace > 3600000000 - full_after or decay < 1 or decay > 1000000 or max_gap < 1 or
-    max_gap > 3600000000 or tiers < 1 or tiers > 15 or tier < 0 or tier > tiers then
+    max_gap > 3600000000 or tiers < 1 or tiers > 65535 or tier < 0 or tier > tiers then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
   if last == 0 and first ~= 0 then return -17, 0, 0, 0 end -- Errc::corrupt_state

@@ -29,8 +29,9 @@ struct UtilizationRule {
   static constexpr Word one = 1'000'000;
   /// The longest of every span but the state's life: an hour, which keeps products within 2^52.
   static constexpr Word max_span = 3'600'000'000;
-  /// The most tiers that can be shed; one more, the most critical, never is.
-  static constexpr Word max_tiers = 15;
+  /// The most tiers that can be shed, as many as Decision::part can name; one more, the most
+  /// critical, never is.
+  static constexpr Word max_tiers = 65'535;
   /// A stamp may lie this far ahead of the clock after the clock was set back: until the clock has
   /// caught up, samples change nothing. A state whose stamp lies further ahead counts as absent.
   static constexpr Word max_ahead = 60'000'000;

@@ -17,7 +17,7 @@ inline Configuration any(Rng& rng) {
   Configuration config;
   const auto [good, bad] =
       std::minmax({uniform(rng, 1, Rule::one - 1), uniform(rng, 1, Rule::one - 1)});
-  const Word tiers = uniform(rng, 1, Rule::max_tiers);
+  const Word tiers = rng.below(8) != 0 ? uniform(rng, 1, 15) : uniform(rng, 1, Rule::max_tiers);
   if (rng.below(4) != 0) {  // so quick that a few calls in a row meet every branch
     const Word grace = rng.below(4) != 0 ? 0 : log_uniform(rng, 22);
     config.args = {Rule::one,
