@@ -29,6 +29,15 @@ namespace sluice {
 /// Thread-safe. REQUIRES: the store outlives the limiter.
 class FixedWindow : public KeyedLimiter<FixedWindow> {
  public:
+  /// For acquire().
+  struct Waiting : KeyedLimiter::Waiting {
+    static void give_back(const FixedWindow& window, const Request& request, const Grant& grant,
+                          Completion done) noexcept {
+      const Cost units = charged(request.cost, grant);
+      window.store().execute(window.give_back(request.key(), units, grant.at), std::move(done));
+    }
+  };
+
   /// Throws std::invalid_argument if `limit` is not in [1, 2^42], or `name` is empty or longer than
   /// 1 MiB.
   template <CountType T>

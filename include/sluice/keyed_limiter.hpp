@@ -16,7 +16,8 @@ namespace sluice {
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:
-  /// For acquire(): see detail::WaiterFor. Limiters that can reserve have one of their own.
+  /// For acquire(): see detail::WaiterFor. Each limiter derives one of its own, which says how it
+  /// gives back; those that can reserve also how they ask, and what they grant.
   struct Waiting {
     using Grant = Decision;
     using Request = detail::KeyedRequest;
@@ -38,9 +39,6 @@ class KeyedLimiter : public Waitable {
     }
     static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
       return outcome.decision;
-    }
-    static void give_back(const KeyedLimiter&, const Request&, Grant&, Completion done) noexcept {
-      done(Outcome{});  // what is spent stays spent
     }
   };
 

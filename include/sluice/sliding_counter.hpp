@@ -23,6 +23,15 @@ namespace sluice {
 /// REQUIRES: the store outlives the limiter.
 class SlidingCounter : public KeyedLimiter<SlidingCounter> {
  public:
+  /// For acquire().
+  struct Waiting : KeyedLimiter::Waiting {
+    static void give_back(const SlidingCounter& counter, const Request& request, const Grant& grant,
+                          Completion done) noexcept {
+      counter.store().execute(counter.refund_step(request.key(), grant, request.cost),
+                              std::move(done));
+    }
+  };
+
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 1 to
   /// 2^40, or the span not 1 us to 2^42 us (50 days).
   SlidingCounter(Store& store, std::string name, WindowLimit window);

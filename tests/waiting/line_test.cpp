@@ -300,6 +300,25 @@ TEST_CASE("what is granted after a cancellation is given back", "[waiting][line]
   CHECK(log.granted == Grants{{1, 0s}});
 }
 
+TEST_CASE("what a limiter without reservations grants after a cancellation is given back as well",
+          "[waiting][line]") {
+  const auto check = [](HoldingStore& store, const auto& limiter) {
+    Log log(store.time);
+    const auto probe = wait_for(limiter, {"a", 2}, 1h, log.note<Decision>(0));
+    probe->cancel();
+    store.answer_all();
+    CHECK(log.ends.empty());  // it is being given back
+    store.answer_all();
+    CHECK(log.errors[0] == Errc::cancelled);
+    const auto next = wait_for(limiter, {"a", 3}, 1h, log.note<Decision>(1));
+    store.answer_all();
+    CHECK(log.granted == Grants{{1, 0s}});
+  };
+  HoldingStore store;
+  check(store, FixedWindow(store, "f", 3, Calendar::daily()));
+  check(store, SlidingCounter(store, "c", {3, 24h}));
+}
+
 TEST_CASE("random waiters, cancelled at random, end once each, and no grant is lost",
           "[waiting][line]") {
   Random random("random waiters, cancelled at random, end once each, and no grant is lost");
