@@ -64,7 +64,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// Gives back units that `taken` was granted and that were not needed, if its window is still the
   /// present one. Not allowed, and nothing changes, if it is over or nothing of it is used. Give
   /// back what was taken, once: the store does not know whose units they are. Of a refusal nothing
-  /// comes back.
+  /// comes back. Errc::invalid_cost if the cost is negative.
   Decision refund(const Key& key, Cost cost, const Decision& taken) const {
     return decide(store(), give_back(key, charged(cost, taken), taken.at));
   }

@@ -46,7 +46,8 @@ struct Tier {
 /// retry_after is when enough leases will have expired if nobody gives one back: the latest moment
 /// to try again, seldom the first. Shedders of the same name on the same store count together, also
 /// with a capacity or tiers that differ, as during a change of either.
-/// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
+/// Immutable: one object serves any number of threads. Costs what a ConcurrencyLimiter costs, all
+/// on one key, and a search of the tier's name. REQUIRES: the store outlives it.
 class FleetShedder {
  public:
   static constexpr std::size_t max_tiers = LeasesRule::max_tier + 1;

@@ -66,7 +66,8 @@ class Scope {
 /// Ask again after every wait, as above: the gate may have been closed anew meanwhile. All scopes
 /// of one Gates live under one tag, its name, so that they are read together in one trip.
 /// Limiters of the same name on one store share their gates; give them the same options.
-/// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
+/// Immutable: one object serves any number of threads. Each call is one store operation, O(scopes);
+/// an open gate has no state, and passing it writes nothing. REQUIRES: the store outlives it.
 class Gates : public Waitable {
  public:
   /// For acquire(): see detail::WaiterFor.

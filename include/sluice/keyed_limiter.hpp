@@ -12,7 +12,8 @@ namespace sluice {
 
 /// Base of the limiters that answer "may `key` spend `cost`?". `Limiter` has two functions that
 /// build steps: `take(key, cost)`, which spends, and `look(key, cost)`, which only asks.
-/// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
+/// Immutable: one object serves any number of threads. Every call but acquire() is one store
+/// operation, by a rule that is O(1), or O(windows). REQUIRES: the store outlives it.
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:
@@ -44,7 +45,7 @@ class KeyedLimiter : public Waitable {
 
   /// Spends `cost` of `key` if it is there; never waits. A refusal is a decision that is not
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
-  /// cost can never be admitted (Errc::cost_exceeds_capacity).
+  /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
   Decision try_acquire(const Key& key, Cost cost = 1) const {
     return decide(*store_, self().take(key, cost));
   }

@@ -29,7 +29,7 @@ namespace sluice {
 /// What can be given back is a Reservation, as with a TokenBucket. What is promised, owed or closed
 /// ahead stays so when the quota changes: the new one begins behind it, and nothing that was
 /// granted under another quota is given back. Every call has a form that throws std::system_error
-/// and one that fills an error_code.
+/// and one that fills an error_code; it is one store operation, O(1).
 class SharedBucket : public KeyedLimiter<SharedBucket> {
  public:
   /// For acquire(), which answers a Reservation whose time has come.
@@ -122,7 +122,8 @@ class SharedBucket : public KeyedLimiter<SharedBucket> {
   /// quota was set since. Answers how many whole units came back; the reservation is then over.
   Word cancel(const Key& key, Reservation& reservation) const;
   Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
-  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted.
+  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted,
+  /// Errc::invalid_cost, here and in settle(), if it is negative.
   Word refund(const Key& key, Reservation& reservation, Cost amount) const;
   Word refund(const Key& key, Reservation& reservation, Cost amount,
               std::error_code& error) const noexcept;
@@ -144,7 +145,8 @@ class SharedBucket : public KeyedLimiter<SharedBucket> {
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return adjust(block_step(key, span), error);
   }
-  /// Gives `amount` units, up to a full bucket.
+  /// Gives `amount` units, up to a full bucket. Errc::invalid_argument, here and below, if it is
+  /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const;
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return adjust(reward_step(key, amount), error);

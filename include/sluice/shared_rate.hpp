@@ -86,9 +86,10 @@ class RateReservation : public Decision {
 ///     limiter.try_set_rate(RateType::overall, 100, 1s);   // the first one wins
 ///     if (const Decision d = limiter.try_acquire(3); !d) retry_later(d.retry_after);
 ///
-/// The setting is remembered here, and every request proves in the same trip that it still stands.
-/// Thread-safe. Calls throw std::system_error or fill an error_code; Errc::not_configured means
-/// that no rate was set, or that it was not used for keep_alive. REQUIRES: the store outlives it.
+/// The setting is remembered here, and every request proves in the same trip that it still stands:
+/// one store operation, and two more when it has changed. Thread-safe. Calls throw
+/// std::system_error or fill an error_code; Errc::not_configured means that no rate was set, or
+/// that it was not used for keep_alive. REQUIRES: the store outlives it.
 class SharedRateLimiter : public Waitable {
  public:
   class Waited;

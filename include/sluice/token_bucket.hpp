@@ -58,7 +58,8 @@ struct BucketOptions {
 ///     }
 ///
 /// Every call has a form that throws std::system_error and one that fills an error_code; the steps
-/// at the end serve plans and the asynchronous forms. REQUIRES: the store outlives the limiter.
+/// at the end serve plans and the asynchronous forms. Every call is one store operation, O(1).
+/// REQUIRES: the store outlives the limiter.
 class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
   /// For acquire(), which answers a Reservation whose time has come.
@@ -103,6 +104,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
 
   /// Spends as much as is there, from `least` to `most`; Reservation::granted says how much.
+  /// Errc::cost_exceeds_capacity if `most` is above the burst, Errc::invalid_argument if `least` is
+  /// above `most` or negative.
   Reservation try_acquire_up_to(const Key& key, Cost most, Cost least = 1) const;
   Reservation try_acquire_up_to(const Key& key, Cost most, Cost least,
                                 std::error_code& error) const noexcept;
@@ -113,7 +116,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   Word cancel(const Key& key, Reservation& reservation) const;
   Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
 
-  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted.
+  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted,
+  /// Errc::invalid_cost, here and in settle(), if it is negative.
   Word refund(const Key& key, Reservation& reservation, Cost amount) const;
   Word refund(const Key& key, Reservation& reservation, Cost amount,
               std::error_code& error) const noexcept;
@@ -135,7 +139,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
-  /// Gives `amount` units, up to a full bucket.
+  /// Gives `amount` units, up to a full bucket. Errc::invalid_argument, here and below, if it is
+  /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const {
     return decide(store(), reward_step(key, amount));
   }

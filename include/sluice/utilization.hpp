@@ -96,8 +96,9 @@ struct UtilizationReport {
 /// A refusal has no time to wait for: retry_after is 0. Decision::part is the tier, `limit` is
 /// 1,000,000 and `remaining` the part of it that is not shed of this tier.
 ///
-/// Immutable: one object serves any number of threads, if the generator does. REQUIRES: the store
-/// and the generator outlive the shedder.
+/// Immutable: one object serves any number of threads, if the generator does. Each call is one
+/// store operation, O(1); only sample() and reset() write. REQUIRES: the store and the generator
+/// outlive the shedder.
 class UtilizationShedder {
  public:
   /// A tier of one shedder: look it up once for calls that are made often.
