@@ -1,0 +1,330 @@
+// What the pages show, compiled as it stands there; nothing of it runs. For each page a test asks
+// that every block of its code is found here.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <iostream>
+#include <thread>
+
+#include "sluice/asio.hpp"
+#include "sluice/asio/sleep.hpp"
+#include "sluice/calls/guarded.hpp"
+#include "sluice/calls/with_backoff.hpp"
+#include "sluice/http.hpp"
+#include "sluice/sim/fleet.hpp"
+#include "sluice/sim/world.hpp"
+#include "sluice/sluice.hpp"
+#include "sluice/testing/conformance.hpp"
+#include "sluice/timezone/time_zone.hpp"
+
+// clang-format off
+namespace pages {
+
+using namespace sluice;
+using namespace std::chrono_literals;
+
+void retry_later(Span retry_after);
+
+namespace architecture_page {
+struct Shown {
+  virtual ~Shown() = default;
+virtual void execute(const Plan& plan, Completion done) noexcept = 0;
+};
+}  // namespace architecture_page
+
+namespace composing_page {
+void plan(Store* store, const TokenBucket& user, const SlidingWindows& account, const Gates& gates, const Scope& scope) {
+const std::array steps{user.take("alice"), account.take("acme"), gates.take(scope)};
+const Decision d = decide(*store, steps);
+static_cast<void>(d);
+}
+Decision shared(Store* store, const TokenBucket& user, const SharedRateLimiter& partner, std::error_code& error) {
+for (;;) {
+  const auto rate = partner.take(3);
+  const std::array steps{user.take("alice"), rate[0], rate[1]};
+  const Decision d = decide(*store, steps, error);
+  if (error != Errc::config_changed) return d;
+  partner.refresh();                               // somebody changed the rate: nothing was charged
+}
+}
+void once(Store* store, const TokenBucket& bucket, Rng& rng, std::span<const Step> steps) {
+const auto id = RequestId::draw(rng);            // keep it over the retries
+const Decision d = bucket.try_acquire("alice", 3, id);
+decide(*store, Plan(steps).once(id));            // any plan
+static_cast<void>(d);
+}
+}  // namespace composing_page
+
+namespace concurrency_page {
+void run();
+void use(Store* store) {
+ConcurrencyLimiter jobs{*store, "jobs", 20, {.ttl = 30s}};
+if (Lease lease = jobs.try_acquire("alice")) {
+  run();                                   // given back when the scope is left, by an exception too
+} else {
+  retry_later(lease.decision().retry_after);
+}
+}
+void in_a_plan(Store* store, const TokenBucket& bucket, const ConcurrencyLimiter& everyone, Rng& rng) {
+const LeaseId id = LeaseId::draw(rng);
+const std::array steps{bucket.take("alice"), everyone.take(Key{"alice", "everyone"}, id)};
+std::array<Decision, 2> each;
+std::array<Word, ConcurrencyLimiter::details> told;       // the bucket has no details of its own
+std::error_code error;
+const Time asked_at = store->clock().now();
+if (decide(*store, steps, error, each, told)) {
+  Lease lease = everyone.adopt(Key{"alice", "everyone"}, id, 1, each[1], told, asked_at);
+}
+}
+void stop_job(const LeaseId&);
+void renewed(Store* store) {
+LeaseRenewer renewer(store->clock());
+renewer.start();
+ConcurrencyLimiter jobs{*store, "jobs", 20, {.ttl = 30s, .renewer = &renewer, .on_lost = stop_job}};
+}
+}  // namespace concurrency_page
+
+namespace failures_page {
+void ask_again();
+void give_up();
+void conditions(const std::error_code& error) {
+if (error == Failure::not_executed) ask_again();  // certainly nothing was charged
+if (error == Failure::unknown) give_up();         // it may have been charged: asking again may charge twice
+}
+void away(Store* redis, Store* memory) {
+CircuitBreaker breaker(redis->clock(), {.failures = 5});
+FallbackStore store(*redis, breaker, FailurePolicy::local(*memory, 20));   // one of 20 clients
+TokenBucket bucket(store, "api", Quota::per_second(1000).burst(100));
+}
+}  // namespace failures_page
+
+namespace fixed_window_page {
+void use(Store* store, const Key& account) {
+const FixedWindow operations{*store, "operations", 10'000, Calendar::daily()};
+const FixedWindow reports{*store, "reports", 50,
+                          Calendar::daily(load_time_zone("America/New_York"))};
+const Decision d = decide(*store, {operations.take(account, 3), reports.take(account)});
+static_cast<void>(d);
+}
+}  // namespace fixed_window_page
+
+namespace fleet_shedder_page {
+void serve();
+void refuse_503(std::string_view tier, Span retry_after);
+void use(Store* store) {
+FleetShedder fleet{*store, "api", 400, {{"critical", FleetShare::percent(100)},
+                                        {"normal", FleetShare::percent(90)},
+                                        {"batch", FleetShare::percent(50)}}};
+if (Lease lease = fleet.try_acquire("batch")) {
+  serve();
+} else {
+  refuse_503(fleet.tier_of(lease.decision()), lease.decision().retry_after);
+}
+}
+}  // namespace fleet_shedder_page
+
+namespace gates_page {
+struct Reply {
+  bool rate_exceeded;
+  std::size_t scope;
+  Span retry_after;
+};
+Reply call();
+void wait(Span span);
+Reply use(Store* store, std::string_view customer, std::string_view token, const HashKey& secret) {
+const Gates gates{*store, "adwords", {"account", "developer"},
+                  {.cap = 1h, .hashed_kinds = {"developer"}, .secret = secret}};
+const std::array scopes{gates.scope("account", customer), gates.scope("developer", token)};
+for (;;) {
+  const Decision d = gates.pass(scopes);              // all scopes in one trip
+  if (!d) { wait(d.retry_after); continue; }          // and ask again: it may have been closed anew
+  const auto answer = call();
+  if (!answer.rate_exceeded) return answer;
+  gates.close(scopes[answer.scope], answer.retry_after);
+}
+}
+}  // namespace gates_page
+
+namespace http_page {
+struct Response {
+  std::vector<std::pair<std::string, std::string>> fields;
+  auto begin() const { return fields.begin(); }
+  auto end() const { return fields.end(); }
+  void set(std::string_view name, std::string_view value) { fields.emplace_back(name, value); }
+};
+void client(Store* store, const Response& response, const Gates& gates, const Scope& scope, const TokenBucket& bucket,
+            const Key& account) {
+const http::Feedback feedback = http::parse_feedback(response, store->clock().now());
+http::close_gate(gates, scope, feedback);               // for the whole fleet, if the server asks to wait
+if (const http::Window* w = feedback.find("requests"); w && w->remaining)
+  http::lower(bucket, account, *w->remaining);          // the server counts what others did as well
+}
+void server(const TokenBucket& limiter, const Key& key, Response& response) {
+const http::Policy policy("api", limiter.quota());
+const Decision decision = limiter.try_acquire(key);
+http::limit_headers(policy, decision).for_each([&](auto name, auto value) { response.set(name, value); });
+}
+}  // namespace http_page
+
+namespace shared_bucket_page {
+void use(Store* store) {
+SharedBucket bucket{*store, "plan"};
+bucket.try_set("alice", Quota::per_second(10));                     // the first one wins
+bucket.try_acquire("alice");
+bucket.set("alice", Quota::per_second(20), Inheritance::additive);  // everywhere, at once
+bucket.read("alice");                                               // quota, version, what remains
+}
+void sleep_until(Time time);
+void more(const SharedBucket& bucket, Word tokens_used) {
+if (Reservation r = bucket.reserve("alice", 10, 2s)) {
+  sleep_until(r.at());                     // or bucket.cancel("alice", r)
+  bucket.settle("alice", r, tokens_used);  // the true cost
+}
+}
+}  // namespace shared_bucket_page
+
+namespace shared_rate_page {
+void use(Store* store) {
+SharedRateLimiter limiter{*store, "partner-api", "rate"};
+limiter.try_set_rate(RateType::overall, 100, 1s);   // the first one wins
+if (const Decision d = limiter.try_acquire(3); !d) retry_later(d.retry_after);
+}
+}  // namespace shared_rate_page
+
+namespace simulation_page {
+void fleet() {
+sluice::sim::Fleet fleet{{.limiting = sluice::sim::Limiting::shared, .seed = 7}};
+fleet.run_for(std::chrono::hours{1});
+const auto result = fleet.result();   // result.rejected == 0
+}
+boost::asio::awaitable<void> worker(const sluice::TokenBucket& bucket, sluice::Clock& clock) {
+  for (;;) {
+    const auto decision = co_await sluice::asio::async_try_acquire(bucket, "api", 1, boost::asio::use_awaitable);
+    if (!decision.allowed) co_await sluice::asio::sleep_for(clock, decision.retry_after);
+    // else: call the API
+  }
+}
+void both(Store* store, const sluice::TokenBucket& bucket, const Quota& quota) {
+// In production
+boost::asio::io_context context;
+boost::asio::co_spawn(context, worker(bucket, store->clock()), boost::asio::detached);
+context.run();
+
+// In a test: an hour in milliseconds
+sluice::sim::World world({.seed = 7});
+const sluice::TokenBucket simulated(world.store(), "api", quota);
+boost::asio::co_spawn(world, worker(simulated, world.clock()), boost::asio::detached);
+world.run_for(1h);
+}
+}  // namespace simulation_page
+
+namespace sliding_windows_page {
+void warn(const std::string& text);
+void use(Store* store) {
+SlidingWindows limit{*store, "partner", {{25, 5s}, {400, 2min}}};
+const auto d = limit.try_acquire("shop-7", 3);       // d.part, d.windows()[0], d.windows()[1]
+const auto held = limit.reserve("shop-7", 1, 10s);   // may go at held.time()
+limit.cancel("shop-7", held);                        // units that came back
+limit.refund("shop-7", d, 2);                        // two of the three were not used
+limit.settle("shop-7", d, {.estimated = 3, .actual = 5});  // or: two more were
+limit.reset("shop-7");
+for (const auto& text : limit.lint()) warn(text);    // windows that can never bind
+}
+}  // namespace sliding_windows_page
+
+namespace slot_lock_page {
+struct Result {};
+Result too_busy(Span retry_after);
+Result again();
+void call();
+Result use(Store* store, const Key& token) {
+const SlotLock lock{*store, "toggl", 1s, {.slack = 100ms}};
+const SlotPermit permit = lock.reserve(token, 15s);       // what is left until the deadline
+if (!permit) return too_busy(permit.decision.retry_after);
+std::this_thread::sleep_for(permit.wait());
+if (!permit.valid_at(store->clock().now())) return again();
+call();
+return {};
+}
+}  // namespace slot_lock_page
+
+namespace utilization_page {
+struct Result {};
+Result unavailable();
+Result use(Store* store) {
+UtilizationShedder shedder{*store, "api", {.tiers = {"test", "analytics", "payments"}}};
+BusyWorkers workers{32};
+Sampler sampler{shedder, workers};
+
+sampler.poke();                                               // in each call; samples every 8 s or so
+if (!shedder.try_acquire("analytics")) return unavailable();  // 503, not 429: it is not the caller's fault
+const auto busy = workers.begin();                            // until the call is done
+return {};
+}
+}  // namespace utilization_page
+
+namespace waiting_page {
+void call();
+void give_up(Span retry_after);
+void acquire(const TokenBucket& bucket) {
+if (const Reservation grant = bucket.acquire("alice", 1, 10s)) {
+  call();
+} else {
+  give_up(grant.decision.retry_after);   // when it could have been granted
+}
+}
+void across(ConcurrencyLimiter& jobs) {
+jobs.set_line({.across_processes = true});   // in every process
+}
+struct Page {};
+struct Api {
+  Page fetch(const std::string& url);
+};
+void guard(const TokenBucket& bucket, Api& api, const std::string& url) {
+const Page page = guarded(bucket, "alice", 1, 5s, [&] { return api.fetch(url); });
+static_cast<void>(page);
+}
+struct Answer {
+  int status;
+  Span retry_after;
+  std::size_t scope;
+  Page body;
+};
+struct Http {
+  Answer get(const std::string& url);
+};
+void backoff(const Gates& gates, std::span<const Scope> scopes, Http& http, const std::string& url) {
+const auto page = with_backoff(gates, scopes, [&] {
+  const auto answer = http.get(url);
+  if (answer.status == 429) throw RateLimited(answer.retry_after, answer.scope);
+  return answer.body;
+});
+static_cast<void>(page);
+}
+}  // namespace waiting_page
+
+namespace writing_a_store_page {
+struct Shown : Store {
+  Clock& clock() noexcept override;
+void execute(const Plan& plan, Completion done) noexcept override;
+};
+void check(Store& store) {
+#include <sluice/testing/conformance.hpp>
+
+const auto report = sluice::testing::check_conformance(store);
+std::cout << report.text();   // converts to true if every claim holds
+}
+#define INFO(text) std::cerr << text
+#define CHECK(condition) static_cast<void>(condition)
+void assertions(const sluice::testing::Report& report) {
+for (const auto& claim : report.claims) {
+  INFO(claim.name << ": " << claim.failure);
+  CHECK(claim.ok);
+}
+}
+#undef INFO
+#undef CHECK
+}  // namespace writing_a_store_page
+
+}  // namespace pages
