@@ -11,6 +11,8 @@ namespace sluice {
 
 /// A grant: now, or at a time ahead. Worked example, 10 a second with burst 5, all spent:
 /// reserve(key, 2, 1s) answers `wait() == 200 ms`; nobody who asks later has an earlier time.
+/// Give it back under the key that it was granted for: it does not know which, and another key's
+/// bucket that stands as this one did would take it for its own.
 struct Reservation {
   Decision decision{};
   /// Units that are charged; less after some were given back. Zero when refused.
