@@ -149,9 +149,11 @@ Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Sett
                                std::error_code& error) const noexcept {
   const Word estimated = cost.estimated.value();
   const Word actual = cost.actual.value();
+  error.clear();
+  if (detail::nothing_to_settle(taken, cost)) return {};
   const Decision settled = decide(store(), settle_step(key, taken, cost), error);
   if (error == Errc::outside_calendar) error.clear();
-  if (!settled.allowed || !taken.allowed || is_degraded(taken.source)) return {};
+  if (!settled.allowed) return {};
   if (actual <= estimated) return {estimated - actual, 0};
   return {0, actual - estimated};
 }

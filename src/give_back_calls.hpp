@@ -37,7 +37,7 @@ Settlement settle(const Limiter& limiter, const Key& key, Reservation& reservati
     return {};
   }
   error.clear();
-  if (!reservation) return {};  // refused: there is nothing to settle
+  if (charged_nothing(reservation.decision)) return {};
   const Word more = true_cost.value() - reservation.granted - reservation.settled;
   if (more <= 0) {
     return {limiter.refund(key, reservation, std::min(-more, reservation.granted), error), 0};

@@ -240,7 +240,7 @@ Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cos
     error = Errc::invalid_cost;
     return {};
   }
-  if (!reservation.allowed || is_degraded(reservation.source)) return {};
+  if (detail::charged_nothing(reservation)) return {};
   const Word more = true_cost.value() - reservation.permits_ - reservation.settled_;
   if (more <= 0) return {refund(reservation, std::min(-more, reservation.permits_), error), 0};
   const Span longest{SlidingWindowsRule::max_ahead_of_time};

@@ -47,6 +47,8 @@ Step SlidingCounter::settle_step(const Key& key, const Decision& taken,
 
 Settlement SlidingCounter::settle(const Key& key, const Decision& taken, const SettledCost& cost,
                                   std::error_code& error) const noexcept {
+  error.clear();
+  if (detail::nothing_to_settle(taken, cost)) return {};
   std::array<Word, 1> details{};
   decide(store(), settle_step(key, taken, cost), error, {}, details);
   if (cost.actual.value() <= cost.estimated.value()) return {details[0], 0};

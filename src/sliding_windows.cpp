@@ -87,8 +87,7 @@ Step SlidingWindows::look(const Key& key, Cost cost) const noexcept {
 Step SlidingWindows::give_back(const Key& key, const Decision& grant, Cost units) const noexcept {
   const Word time = to_word(grant.at) + grant.retry_after.count();
   const Word keep = longest_ + Rule::max_ahead + grant.retry_after.count();
-  const bool nothing = !grant.allowed || is_degraded(grant.source);
-  const Word charged = nothing && units.value() > 0 ? 0 : units.value();
+  const Word charged = detail::charged_nothing(grant) && units.value() > 0 ? 0 : units.value();
   return step(sliding_windows_give_back, key, {least_, charged, time, keep});
 }
 
@@ -177,17 +176,18 @@ Step SlidingWindows::settle_step(const Key& key, const Decision& taken,
   const Word actual = cost.actual.value();
   if (estimated < 0 || actual < 0) return give_back(key, taken, -1);
   if (actual <= estimated) return give_back(key, taken, estimated - actual);
-  const bool nothing = !taken.allowed || is_degraded(taken.source);
-  return take(key, nothing ? 0 : actual - estimated, Span{Rule::max_ahead_of_time});
+  return take(key, detail::charged_nothing(taken) ? 0 : actual - estimated,
+              Span{Rule::max_ahead_of_time});
 }
 
 Settlement SlidingWindows::settle(const Key& key, const Decision& taken, const SettledCost& cost,
                                   std::error_code& error) const noexcept {
+  error.clear();
+  if (detail::nothing_to_settle(taken, cost)) return {};
   std::array<Word, max_details> details{};
-  const std::size_t told = 1 + windows_.size();
-  const Decision settled =
-      decide(store(), settle_step(key, taken, cost), error, {}, std::span(details).first(told));
-  if (!settled.allowed || !taken.allowed || is_degraded(taken.source)) return {};
+  const auto told = std::span(details).first(1 + windows_.size());
+  const Decision settled = decide(store(), settle_step(key, taken, cost), error, {}, told);
+  if (!settled.allowed) return {};
   const Word more = cost.actual.value() - cost.estimated.value();
   return more > 0 ? Settlement{0, more} : Settlement{details[0], 0};
 }

@@ -136,8 +136,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
   /// A refusal charged nothing, nor did what was granted without the store.
   [[nodiscard]] static Cost charged(Cost cost, const Decision& taken) noexcept {
-    const bool nothing = !taken.allowed || is_degraded(taken.source);
-    return nothing && cost.value() > 0 ? Cost(0) : cost;
+    return detail::charged_nothing(taken) && cost.value() > 0 ? Cost(0) : cost;
   }
   /// Asks, and if the windows were not those around the store's clock, asks again.
   template <class Ask>

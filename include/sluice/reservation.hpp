@@ -50,6 +50,19 @@ struct SettledCost {
   Cost actual;
 };
 
+namespace detail {
+/// True if a decision charged nothing that could be settled, whatever the cost: it was refused, or
+/// granted without the store.
+[[nodiscard]] inline bool charged_nothing(const Decision& taken) noexcept {
+  return !taken.allowed || is_degraded(taken.source);
+}
+/// The same for settle(), which says what is wrong with a cost all the same.
+[[nodiscard]] inline bool nothing_to_settle(const Decision& taken,
+                                            const SettledCost& cost) noexcept {
+  return charged_nothing(taken) && cost.estimated.value() >= 0 && cost.actual.value() >= 0;
+}
+}  // namespace detail
+
 /// What settle() changed, in whole units.
 struct Settlement {
   Word given_back = 0;

@@ -115,8 +115,7 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
  private:
   /// A refusal charged nothing, nor did what was granted without the store.
   [[nodiscard]] static Cost charged(const Decision& taken, Cost amount) noexcept {
-    const bool nothing = !taken.allowed || is_degraded(taken.source);
-    return nothing && amount.value() > 0 ? Cost(0) : amount;
+    return detail::charged_nothing(taken) && amount.value() > 0 ? Cost(0) : amount;
   }
   [[nodiscard]] Step adjust(const Key& key, SlidingCounterRule::Change change, Cost amount,
                             Time taken = Time{}) const noexcept {

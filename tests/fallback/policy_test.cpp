@@ -1,9 +1,11 @@
 // What callers are told while the primary fails, and how often it is asked.
 #include <stop_token>
 
+#include "sluice/calls/guarded.hpp"
 #include "sluice/fixed_window.hpp"
 #include "sluice/gate.hpp"
 #include "sluice/shared_rate.hpp"
+#include "sluice/sliding_counter.hpp"
 #include "sluice/sliding_windows.hpp"
 #include "sluice/slot_lock.hpp"
 #include "sluice/token_bucket.hpp"
@@ -261,6 +263,31 @@ TEST_CASE("what was granted without the primary gives nothing back there", "[fal
     CHECK(windows.peek("a", 0).remaining == 2);
     CHECK(fixed.peek("a", 0).remaining == 2);
     CHECK(slots.peek("a").remaining == 0);
+  }
+}
+
+TEST_CASE("what was granted without the primary is settled without it: there is nothing to settle",
+          "[fallback]") {
+  for (const Word clients : {0, 1}) {
+    Rig rig = clients == 0 ? Rig(FailurePolicy::open()) : Rig(clients);
+    rig.trip();
+    const auto check = [](const auto& limiter) {
+      for (const Word actual : {1, 4}) {
+        CHECK(guarded(limiter, "a", 2, 0s, [&] { return Costed<Word>{actual, actual}; }) == actual);
+      }
+      const Decision taken = limiter.try_acquire("a", 1);
+      REQUIRE(taken);
+      const SettledCost more{.estimated = 1, .actual = 3};
+      std::error_code error = make_error_code(Errc::unknown);
+      if constexpr (requires { limiter.settle("a", taken, more, error); }) {
+        CHECK(limiter.settle("a", taken, more, error).charged == 0);
+        CHECK_FALSE(error);
+      }
+    };
+    check(ten(rig.store));
+    check(SlidingWindows(rig.store, "w", {{.limit = 5, .span = 10min}}));
+    check(SlidingCounter(rig.store, "c", {.limit = 5, .span = 10min}));
+    check(FixedWindow(rig.store, "f", 5, Calendar::every(24h)));
   }
 }
 

@@ -68,6 +68,9 @@ GuardedOf<typename L::Waiting::Grant, Function> guard(const L& limiter, std::str
   sluice::detail::require_granted(grant, limiter.name());
   if constexpr (sluice::detail::is_costed<typename Call::Value>) {
     auto result = co_await sluice::detail::call_with(function, grant);
+    if (sluice::detail::charged_nothing(sluice::detail::decision_of(grant))) {
+      co_return std::move(result.value);  // granted without the store
+    }
     const SettledCost true_cost{cost, result.cost};
     const auto [error, settled] = co_await async_decide(
         limiter.store(), settle_step(limiter, key, grant, true_cost), boost::asio::as_tuple(token));
