@@ -65,10 +65,10 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// present one. Not allowed, and nothing changes, if it is over or nothing of it is used. Give
   /// back what was taken, once: the store does not know whose units they are. Of a refusal nothing
   /// comes back. Errc::invalid_cost if the cost is negative.
-  Decision refund(const Key& key, Cost cost, const Decision& taken) const {
+  Decision refund(const Key& key, const Decision& taken, Cost cost) const {
     return decide(store(), give_back(key, charged(cost, taken), taken.at));
   }
-  Decision refund(const Key& key, Cost cost, const Decision& taken,
+  Decision refund(const Key& key, const Decision& taken, Cost cost,
                   std::error_code& error) const noexcept {
     return decide(store(), give_back(key, charged(cost, taken), taken.at), error);
   }

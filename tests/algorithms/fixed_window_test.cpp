@@ -107,21 +107,21 @@ TEST_CASE("units that were not needed are given back to their window", "[fixed_w
       const Span width = calendar.is_even() ? Span{1min} : Span{24h};
       const Decision taken = window.try_acquire("k", 8);
       REQUIRE(taken.allowed);
-      CHECK(window.refund("k", 5, taken).remaining == 7);
+      CHECK(window.refund("k", taken, 5).remaining == 7);
       CHECK(window.peek("k").remaining == 7);
       std::error_code error;
-      CHECK(window.refund("k", 10, taken, error).remaining == 10);  // no more than is used
-      CHECK_FALSE(window.refund("k", 1, taken, error).allowed);
+      CHECK(window.refund("k", taken, 10, error).remaining == 10);  // no more than is used
+      CHECK_FALSE(window.refund("k", taken, 1, error).allowed);
       CHECK_FALSE(error);
       REQUIRE(window.try_acquire("k", 8).allowed);
       clock.advance(width);
-      CHECK_FALSE(window.refund("k", 5, taken).allowed);  // its window is over
+      CHECK_FALSE(window.refund("k", taken, 5).allowed);  // its window is over
       REQUIRE(window.try_acquire("k", 8).allowed);
-      CHECK_FALSE(window.refund("k", 5, taken).allowed);
+      CHECK_FALSE(window.refund("k", taken, 5).allowed);
       CHECK(window.peek("k").remaining == 2);
-      window.refund("k", -1, taken, error);
+      window.refund("k", taken, -1, error);
       CHECK(error == Errc::invalid_cost);
-      window.refund("k", 11, taken, error);
+      window.refund("k", taken, 11, error);
       CHECK(error == Errc::cost_exceeds_capacity);
       CHECK(window.peek("k").remaining == 2);
     }

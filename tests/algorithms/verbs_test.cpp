@@ -36,8 +36,7 @@ template <class L>
 concept Refunds = requires(const L& l, Key k, Reservation r) {
   l.refund(k, r, 1);
 }
-|| requires(const L& l, Key k, Decision d) { l.refund(k, d, 1); }
-|| requires(const L& l, Key k, Decision d) { l.refund(k, 1, d); };
+|| requires(const L& l, Key k, Decision d) { l.refund(k, d, 1); };
 template <class L>
 concept Rewards = requires(const L& l, Key k) {
   l.reward(k, 1);
@@ -149,7 +148,7 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
     const FixedWindow window(store, "window", 5, Calendar::every(1h));
     none = check(window);
     REQUIRE(window.try_acquire("k", 5));
-    window.refund("k", 2, none);
+    window.refund("k", none, 2);
     CHECK(window.peek("k").remaining == 0);
 
     const SlotLock lock(store, "lock", 1s);

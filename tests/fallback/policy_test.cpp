@@ -257,7 +257,7 @@ TEST_CASE("what was granted without the primary gives nothing back there", "[fal
     REQUIRE(slots.reserve("a", 1h));
     CHECK(bucket.cancel("a", tokens) == 0);
     CHECK(windows.cancel("a", units) == 0);
-    (void)fixed.refund("a", 2, used);
+    (void)fixed.refund("a", used, 2);
     CHECK_FALSE(slots.cancel("a", slot));
     CHECK(bucket.peek("a", 0).remaining == 2);
     CHECK(windows.peek("a", 0).remaining == 2);

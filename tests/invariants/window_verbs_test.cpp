@@ -130,7 +130,7 @@ class WindowLife {
     if constexpr (is_counter) {
       return limiter_.refund("k", held.decision, amount);
     } else {
-      const Decision d = limiter_.refund("k", amount, held.decision);
+      const Decision d = limiter_.refund("k", held.decision, amount);
       CHECK((!d || window_of(held.decision.at) == window_of(clock_.now())));
       return d ? std::min(amount, window_.limit - before) : 0;
     }

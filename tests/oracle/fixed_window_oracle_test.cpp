@@ -145,7 +145,7 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
         const auto& [taken, units] = grants[random.below(grants.size())];
         const Word back = random.between(0, units);
         const bool same = kind.window(taken.at) == window && used > 0;
-        const Decision d = limiter.refund("k", back, taken);
+        const Decision d = limiter.refund("k", taken, back);
         REQUIRE(d.allowed == same);
         if (same) {
           oracle.spent.push_back({window, -std::min(back, used)});
