@@ -83,6 +83,12 @@ install(FILES
   DESTINATION "${package_folder}"
 )
 
+if(TARGET sluice_redis)
+  install(FILES "${PROJECT_BINARY_DIR}/backends/redis/scripts/redis_functions.lua"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice"
+  )
+endif()
+
 foreach(program sluice-sim sluice-demo)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")

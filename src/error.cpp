@@ -88,6 +88,11 @@ const char* text(Errc code) noexcept {
       return "the request id was used for another request";
     case Errc::circuit_open:
       return "the store has failed too often lately and was not asked";
+    case Errc::no_function:
+      return "the server lacks the functions: load the library that redis_functions() gives, or "
+             "grant +function|load";
+    case Errc::unknown_command:
+      return "the server does not know this command: functions need Redis 7.0";
     case Errc::server_error:
       return "the server answered with an unknown error: it may have been executed";
     case Errc::unknown:

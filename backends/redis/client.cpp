@@ -62,6 +62,7 @@ Client::Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> e
       work_(io_.get_executor()),
       link_(io_, options_, endpoints),
       subscriber_(io_, options_, std::move(endpoints), scramble(seed)),
+      pipeline_(options_.scripts),
       jitter_(seed) {}
 
 Client::~Client() = default;

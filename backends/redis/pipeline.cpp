@@ -14,6 +14,9 @@ namespace {
 constexpr unsigned attempts_by_hash = 1;
 constexpr unsigned max_attempts = 3;
 
+/// The library is too long for one turn of the server, which may lose it behind each load.
+constexpr unsigned max_loads = 8;
+
 }  // namespace
 
 void Pipeline::end(CallPtr call, Errc code) {
@@ -23,17 +26,24 @@ void Pipeline::end(CallPtr call, Errc code) {
   ended_.push_back(std::move(call));
 }
 
+void Pipeline::append_load(std::string& out, std::string_view kind, std::string_view text,
+                           std::string_view answer, Time now) {
+  if (std::ranges::count(loading_, answer) > 0) return;
+  sent_.push_back({nullptr, answer, 0, 0, 0, now});
+  loading_.push_back(answer);
+  append_command(out, {kind, "LOAD", text});
+}
+
 /// The entries of a request, and then its bytes.
 void Pipeline::append(std::string& out, const Call& call, Time now) {
-  const Script* script = call.request.script;
-  const bool by_hash = call.attempts <= attempts_by_hash;
-  if (by_hash && call.attempts > 0 && !std::ranges::count(loading_, script)) {
-    sent_.push_back({nullptr, script, 0, 0, 0, now});
-    loading_.push_back(script);
-    append_command(out, {"SCRIPT", "LOAD", script->text});
-  }
-  sent_.push_back({nullptr, nullptr, call.nonce, call.steps, call.details, now, call.deadline});
-  if (by_hash) {
+  const Script& script = *call.request.script;
+  const bool by_hash = !functions_ && call.attempts <= attempts_by_hash;
+  if (by_hash && call.attempts > 0) append_load(out, "SCRIPT", script.text, script.sha1, now);
+  if (wants_library_) append_load(out, "FUNCTION", library.text, library.name, now);
+  sent_.push_back({nullptr, {}, call.nonce, call.steps, call.details, now, call.deadline});
+  if (functions_) {
+    append_fcall(out, call.request);
+  } else if (by_hash) {
     append_evalsha(out, call.request);
   } else {
     append_eval(out, call.request);
@@ -53,6 +63,7 @@ void Pipeline::send(std::string& out, CallList& queue, Time now) {
     while (sent_.size() > entries) sent_.pop_back();
     throw;
   }
+  wants_library_ = false;
   sent_.back().call = queue.pop_front();
 }
 
@@ -73,7 +84,7 @@ void Pipeline::publish(std::string& out, Time now) {
   const std::size_t bytes = out.size();
   try {
     append_command(out, {"PUBLISH", notices_.front(), ""});
-    sent_.push_back({nullptr, nullptr, 0, 0, 0, now});
+    sent_.push_back({nullptr, {}, 0, 0, 0, now});
   } catch (...) {
     out.resize(bytes);
     throw;
@@ -87,7 +98,7 @@ Pipeline::Sent Pipeline::take_front() {
   Sent front = std::move(sent_.front());
   sent_.pop_front();
   if (front.publishes) --published_;
-  if (front.loads != nullptr) std::erase(loading_, front.loads);
+  if (!front.loads.empty()) std::erase(loading_, front.loads);
   return front;
 }
 
@@ -102,9 +113,10 @@ Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
   if (front.publishes) return Heard::nonsense;
-  if (front.loads != nullptr) {
+  if (!front.loads.empty()) {
     ++counters_.scripts_loaded;
-    return bytes == front.loads->sha1 ? Heard::ok : Heard::nonsense;
+    load_error_ = {};
+    return bytes == front.loads ? Heard::ok : Heard::nonsense;
   }
   Reply reply;
   if (!decode(reply, bytes, front.nonce, front.steps, front.details)) {
@@ -127,20 +139,38 @@ Pipeline::Heard Pipeline::hear_integer() {
   return Heard::nonsense;
 }
 
-Pipeline::Heard Pipeline::ask_again(CallPtr call) {
-  if (++call->attempts > max_attempts) {
-    end(std::move(call), Errc::no_script);
+/// `code`: what the call met. The library, unlike a script, cannot travel with a call: one that
+/// went behind an attempt to load it, in vain, ends.
+Pipeline::Heard Pipeline::ask_again(CallPtr call, Errc code) {
+  const bool in_vain = load_error_ != Errc{} && (call->attempts > 0 || !may_load_);
+  if (in_vain || ++call->attempts > (functions_ ? max_loads : max_attempts)) {
+    end(std::move(call), in_vain ? load_error_ : code);
   } else {
+    wants_library_ = functions_ && loading_.empty();
     again_.push_back(std::move(call));
   }
   return Heard::ok;
 }
 
+/// A script that may not be loaded is sent as a text by the calls that need it. The library is not
+/// loaded again on this connection, unless the error will pass.
+void Pipeline::hear_load_error(std::string_view message) {
+  if (!functions_) return;
+  load_error_ = {};
+  if (message.ends_with("already exists")) return;  // another client's doing
+  const Errc code = error_of(message);
+  may_load_ =
+      code != Errc::no_permission && code != Errc::unknown_command && code != Errc::server_error;
+  load_error_ = may_load_ ? code : Errc::no_function;
+}
+
 Pipeline::Heard Pipeline::hear_error(std::string_view message) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
-  // A script that may not be loaded is sent as a text by the calls that need it.
-  if (front.loads != nullptr) return Heard::ok;
+  if (!front.loads.empty()) {
+    hear_load_error(message);
+    return Heard::ok;
+  }
   const Errc code = error_of(message);
   if (front.publishes) {
     if (code == Errc::busy) return Heard::ok;  // passes: this wake-up is lost, and no other
@@ -150,8 +180,8 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message) {
   }
   if (!front.call) {
     ++counters_.late_replies;
-  } else if (code == Errc::no_script) {
-    return ask_again(std::move(front.call));
+  } else if (code == (functions_ ? Errc::no_function : Errc::no_script)) {
+    return ask_again(std::move(front.call), code);
   } else {
     end(std::move(front.call), code);
   }
@@ -197,6 +227,9 @@ void Pipeline::disconnect(Errc oldest) {
     ending_.push_back(std::move(sent.call));
   }
   sent_.clear();
+  wants_library_ = functions_ && !again_.empty();
+  may_load_ = true;
+  load_error_ = {};
   notices_.clear();
   published_ = 0;
   muted_ = false;

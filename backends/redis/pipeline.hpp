@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "sluice/redis/redis_store.hpp"
 
 namespace sluice::redis_detail {
 
@@ -29,7 +30,10 @@ class Pipeline {
     std::uint64_t scripts_loaded = 0;
   };
 
-  Pipeline() { loading_.reserve(script_count); }
+  explicit Pipeline(RedisScripts how = RedisScripts::eval)
+      : functions_(how == RedisScripts::functions) {
+    loading_.reserve(script_count);
+  }
 
   /// Takes a call that is to be sent.
   void submit(CallPtr call) noexcept { waiting_.push_back(std::move(call)); }
@@ -83,11 +87,11 @@ class Pipeline {
   static constexpr std::size_t max_notices = 1024;  // that wait or are sent
 
  private:
-  /// A request on the wire. Without a call it is a tombstone, the loading of a script, or a
-  /// wake-up.
+  /// A request on the wire. Without a call it is a tombstone, the loading of a script or of the
+  /// library, or a wake-up.
   struct Sent {
     CallPtr call;
-    const Script* loads = nullptr;
+    std::string_view loads{};  // what the server answers when it has
     std::uint64_t nonce = 0;
     std::size_t steps = 0;
     std::size_t details = 0;
@@ -98,6 +102,8 @@ class Pipeline {
   };
 
   void append(std::string& out, const Call& call, Time now);
+  void append_load(std::string& out, std::string_view kind, std::string_view text,
+                   std::string_view answer, Time now);
   void send(std::string& out, CallList& queue, Time now);
   void publish(std::string& out, Time now);
   void end(CallPtr call, Errc code);
@@ -105,17 +111,22 @@ class Pipeline {
   void bury(Sent& sent);
   void end_all();
   void conclude_call(CallPtr call, const Reply& reply);
-  Heard ask_again(CallPtr call);
+  Heard ask_again(CallPtr call, Errc code);
+  void hear_load_error(std::string_view message);
   Sent take_front();
 
   CallList waiting_;
-  CallList again_;  // met NOSCRIPT; go before those that wait
+  CallList again_;  // met NOSCRIPT or no function; go before those that wait
   std::deque<Sent> sent_;
   CallList ending_;
-  std::vector<const Script*> loading_;  // SCRIPT LOAD is on the wire
-  std::deque<std::string> notices_;     // channels
-  std::size_t published_ = 0;           // on the wire
-  bool muted_ = false;                  // this connection's user may not publish
+  std::vector<std::string_view> loading_;  // SCRIPT LOAD or FUNCTION LOAD is on the wire
+  const bool functions_;
+  bool wants_library_ = false;       // FUNCTION LOAD goes before the next call
+  bool may_load_ = true;             // the library, on this connection
+  Errc load_error_{};                // why the server has no library, since the last attempt
+  std::deque<std::string> notices_;  // channels
+  std::size_t published_ = 0;        // on the wire
+  bool muted_ = false;               // this connection's user may not publish
   CallList ended_;
   Counters counters_;
 };

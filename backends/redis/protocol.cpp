@@ -230,6 +230,13 @@ void append_eval(std::string& out, const Request& request) {
   out += request.tail;
 }
 
+void append_fcall(std::string& out, const Request& request) {
+  append_header(out, '*', request.words);
+  out += "$5\r\nFCALL\r\n";
+  append_bulk(out, request.script->function);
+  out += request.tail;
+}
+
 void append_command(std::string& out, std::initializer_list<std::string_view> words) {
   std::vector<const char*> starts;
   std::vector<std::size_t> sizes;
@@ -309,6 +316,8 @@ bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size
 
 Errc error_of(std::string_view message) noexcept {
   if (message.starts_with("ERR max number of clients")) return Errc::too_many_clients;
+  if (message.starts_with("ERR Function not found")) return Errc::no_function;
+  if (message.starts_with("ERR unknown command")) return Errc::unknown_command;
   // A command or a key that the user may not use, met inside of a script: Redis 7.0, and later.
   if (message.starts_with("ERR The user executing the script can't") ||
       message.starts_with("ERR ACL failure in script")) {

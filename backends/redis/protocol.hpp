@@ -27,7 +27,7 @@ struct KeyStyle {
 };
 
 /// Everything of a request behind the script itself: the number of keys, keys and arguments. It is
-/// the same for EVALSHA and EVAL.
+/// the same for EVALSHA, EVAL and FCALL.
 struct Request {
   const Script* script = nullptr;
   std::size_t words = 0;  // of the command, the script included
@@ -38,9 +38,10 @@ struct Request {
 void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
             const KeyStyle& style, const std::optional<RequestId>& id = {});
 
-/// Appends the request as EVALSHA, or with the script's text as EVAL.
+/// Appends the request as EVALSHA, with the script's text as EVAL, or as FCALL of its function.
 void append_evalsha(std::string& out, const Request& request);
 void append_eval(std::string& out, const Request& request);
+void append_fcall(std::string& out, const Request& request);
 
 /// Appends a command given in words, through hiredis' formatter.
 void append_command(std::string& out, std::initializer_list<std::string_view> words);

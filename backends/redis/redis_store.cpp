@@ -164,6 +164,8 @@ void check(const RedisOptions& options) {
 
 }  // namespace
 
+std::string_view redis_functions() noexcept { return redis_detail::library.text; }
+
 std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
   check(options);
   SystemRng system;

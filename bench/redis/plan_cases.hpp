@@ -59,15 +59,23 @@ class Cases {
   }
 
   void add_plan(const std::string& name, const std::vector<Step>& steps, Word status) {
-    std::size_t details = 0;
-    for (const Step& step : steps) details += detail_count(*step.operation, step.table.size());
-    add(name, rig_.request(steps),
-        [status, count = steps.size(), details](const std::string& last) {
-          expect(last, status, count, details);
-        });
+    add(name, rig_.request(steps), steps, status);
+  }
+
+  /// The same by a function.
+  void add_function(const std::string& name, const std::vector<Step>& steps, Word status) {
+    add(name, rig_.function_request(steps), steps, status);
   }
 
  private:
+  void add(const std::string& name, Command command, const std::vector<Step>& steps, Word status) {
+    std::size_t details = 0;
+    for (const Step& step : steps) details += detail_count(*step.operation, step.table.size());
+    add(name, std::move(command), [status, count = steps.size(), details](const std::string& last) {
+      expect(last, status, count, details);
+    });
+  }
+
   Rig& rig_;
 };
 

@@ -123,6 +123,18 @@ Command Rig::request(std::span<const Step> steps) {
   return Command(words_of(encoded));
 }
 
+Command Rig::function_request(std::span<const Step> steps) {
+  redis_detail::Request request;
+  redis_detail::encode(request, steps, nonce, {});
+  if (const auto reply = control_({"FUNCTION", "LOAD", "REPLACE", redis_functions()});
+      reply.is_error()) {
+    throw std::runtime_error(reply.text);
+  }
+  std::string encoded;
+  redis_detail::append_fcall(encoded, request);
+  return Command(words_of(encoded));
+}
+
 void Rig::reset_statistics() { control_({"CONFIG", "RESETSTAT"}); }
 
 namespace {
@@ -145,8 +157,11 @@ Usage usage_of(const std::string& statistics, const std::string& command) {
 }  // namespace
 
 double Rig::server_us() {
-  const Usage usage = usage_of(control_({"INFO", "commandstats"}).text, "evalsha");
-  return usage.calls > 0 ? usage.us / usage.calls : 0;
+  const std::string statistics = control_({"INFO", "commandstats"}).text;
+  const Usage scripts = usage_of(statistics, "evalsha");
+  const Usage functions = usage_of(statistics, "fcall");
+  const double calls = scripts.calls + functions.calls;
+  return calls > 0 ? (scripts.us + functions.us) / calls : 0;
 }
 
 double Rig::spent_us() {

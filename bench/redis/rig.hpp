@@ -74,11 +74,13 @@ class Rig {
                  const std::vector<std::string>& args);
   /// Loads the store's script for the steps and returns the request that the store would send.
   Command request(std::span<const Step> steps);
+  /// The same by a function.
+  Command function_request(std::span<const Step> steps);
 
   /// Sends one command apart from what is measured.
   void command(std::initializer_list<std::string_view> words) { control_(words); }
 
-  /// Microseconds of one EVALSHA since reset_statistics(), by the server's own count.
+  /// Microseconds of one EVALSHA or FCALL since reset_statistics(), by the server's own count.
   [[nodiscard]] double server_us();
   /// Microseconds of all commands that a client sent since then: scripts, and those on sorted sets
   /// that no script sends.

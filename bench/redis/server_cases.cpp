@@ -119,10 +119,12 @@ std::vector<Claim> register_server_cases(Rig& rig) {
   cases.add_plan("take allow", {plenty.take("alice")}, Verdict::allowed);
   cases.add_plan("take refuse", {spent.take("alice")}, Verdict::refused);
   cases.add_plan("peek", {plenty.look("alice")}, Verdict::allowed);
-  cases.add_plan("plan of 3 allow",
-                 {plenty.take("alice"), plenty.take(Key{"alice", "account"}),
-                  plenty.take(Key{"alice", "everyone"})},
-                 Verdict::allowed);
+  const std::vector<Step> three{plenty.take("alice"), plenty.take(Key{"alice", "account"}),
+                                plenty.take(Key{"alice", "everyone"})};
+  cases.add_plan("plan of 3 allow", three, Verdict::allowed);
+  cases.add_function("function: take allow", {plenty.take("alice")}, Verdict::allowed);
+  cases.add_function("function: take refuse", {spent.take("alice")}, Verdict::refused);
+  cases.add_function("function: plan of 3 allow", three, Verdict::allowed);
 
   add_pacing_cases(rig, cases);
 
@@ -134,6 +136,11 @@ std::vector<Claim> register_server_cases(Rig& rig) {
   return {{us, "take allow", "two-key bucket allow", 0.70, 0.55},
           {us, "take refuse", "two-key bucket refuse", 0.45, 0.30},
           {us, "plan of 3 allow", "take allow", 1.8, 1.5},
+          {us, "function: take allow", "two-key bucket allow"},
+          {us, "function: take refuse", "two-key bucket refuse"},
+          {us, "function: take allow", "take allow"},
+          {us, "function: take refuse", "take refuse"},
+          {us, "function: plan of 3 allow", "plan of 3 allow"},
           {us, "peek", "take allow"},
           {us, "take allow", "EVALSHA return 0, 1 key 3 args"},
           {us, "take refuse", "EVALSHA return 0, 1 key 3 args"},

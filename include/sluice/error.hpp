@@ -67,6 +67,10 @@ enum class Errc {
   // The store was not asked. Nothing was changed.
   circuit_open = 44,  ///< it has failed too often lately, and the request has no answer without it
 
+  // The server's own words about functions. Nothing was executed.
+  no_function = 45,  ///< it lacks the library that redis_functions() gives, and it was not loaded
+  unknown_command = 46,  ///< it does not know the command: functions need Redis 7.0
+
   // Sent, and it is not known whether it was executed.
   server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
   unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending

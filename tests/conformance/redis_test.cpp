@@ -38,6 +38,16 @@ TEST_CASE("the Redis store keeps every promise of a store over TCP",
   check_server(server, {.key_prefix = "app:"});
 }
 
+TEST_CASE("the Redis store keeps every promise of a store by functions", "[conformance][redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  const auto store = make_redis_store({.unix_socket = server.unix_socket(),
+                                       .call_timeout = patient,
+                                       .stall_timeout = patient,
+                                       .scripts = RedisScripts::functions});
+  check_store(*store, nullptr, 0.2);
+}
+
 TEST_CASE("the Redis store keeps every promise of a store while its server's clock is moved",
           "[conformance][redis][C-001][C-003][C-005][C-020][C-021][C-022][C-024][C-025][C-027]") {
   for_each_store([](Store& store, VirtualClock& clock) { check_store(store, &clock, 0.2); },

@@ -37,6 +37,10 @@ file(REMOVE_RECURSE "${WORK}")
 run(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/installed")
 file(RENAME "${WORK}/installed" "${prefix}")
 
+if(COMPONENTS MATCHES "redis" AND NOT EXISTS "${prefix}/share/sluice/redis_functions.lua")
+  message(FATAL_ERROR "share/sluice/redis_functions.lua is not installed")
+endif()
+
 configure(core "")
 configure(components "${COMPONENTS}")
 foreach(name core components)

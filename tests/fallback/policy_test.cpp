@@ -117,7 +117,8 @@ TEST_CASE("an error about the request is passed on, and trips nothing", "[fallba
         Errc::ask,           Errc::try_again,      Errc::cluster_down,   Errc::no_replicas,
         Errc::out_of_memory, Errc::master_down,    Errc::busy,           Errc::misconfigured,
         Errc::no_auth,       Errc::wrong_password, Errc::no_permission,  Errc::too_many_clients,
-        Errc::server_error,  Errc::unknown,        Errc::protocol_error, Errc::circuit_open};
+        Errc::server_error,  Errc::unknown,        Errc::protocol_error, Errc::circuit_open,
+        Errc::no_function,   Errc::unknown_command};
     const bool counts = std::ranges::find(failures, named.code) != failures.end();
     const bool unreadable = named.code == Errc::wrong_type || named.code == Errc::corrupt_state;
     CHECK(error == (counts || unreadable ? std::error_code{} : told));

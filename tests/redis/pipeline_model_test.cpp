@@ -17,6 +17,7 @@ struct ModelServer {
 
   Random& random;
   std::set<std::string> scripts;
+  bool has_library = false;
   std::map<std::uint64_t, Word> executed_at;
   std::size_t double_executions = 0;
   Word at = 0;
@@ -27,7 +28,16 @@ struct ModelServer {
   };
 
   Said run(const Command& command) {
-    if (random.one_in(20)) scripts.clear();
+    if (random.one_in(20)) {
+      scripts.clear();
+      has_library = false;
+    }
+    if (command[0] == "FUNCTION") {
+      if (random.one_in(40)) return {true, random.one_in(2) ? "NOPERM no" : "OOM no"};
+      if (std::exchange(has_library, true)) return {true, "ERR Library 'it' already exists"};
+      return {false, std::string(redis_detail::library.name)};
+    }
+    if (command[0] == "FCALL" && !has_library) return {true, "ERR Function not found"};
     if (command[0] == "SCRIPT") {
       if (random.one_in(10)) return {true, "NOPERM no"};
       scripts.insert(sha_of(command[2]));
@@ -56,7 +66,8 @@ struct ModelServer {
 
 class Run {
  public:
-  explicit Run(Random& random) : random_(random), server_(random), calls_(200) {}
+  Run(Random& random, RedisScripts scripts)
+      : random_(random), world_(scripts), server_(random), calls_(200) {}
 
   void step() {
     switch (random_.below(12)) {
@@ -164,9 +175,10 @@ class Run {
 TEST_CASE("whatever happens, each call ends once, truly, and with its own reply", "[pipeline]") {
   Random random("whatever happens, each call ends once, truly, and with its own reply");
   CAPTURE(random.repeat());
+  const auto scripts = GENERATE(RedisScripts::eval, RedisScripts::functions);
   std::map<std::string, std::size_t> ends;
   for (std::size_t i = scaled(300, 30); i > 0; --i) {
-    Run run(random);
+    Run run(random, scripts);
     for (int step = 0; step < 1'000; ++step) run.step();
     run.end();
     for (const auto& [name, count] : run.ends) ends[name] += count;
@@ -178,4 +190,8 @@ TEST_CASE("whatever happens, each call ends once, truly, and with its own reply"
     CHECK(ends[make_error_code(code).message()] > 0);
   }
   CHECK(ends["decided"] > 0);
+  if (scripts == RedisScripts::functions) {
+    CHECK(ends[make_error_code(Errc::no_function).message()] > 0);
+    CHECK(ends[make_error_code(Errc::out_of_memory).message()] > 0);
+  }
 }

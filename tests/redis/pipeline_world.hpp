@@ -43,6 +43,8 @@ inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time
 
 /// A pipeline and what it has sent.
 struct World {
+  explicit World(RedisScripts scripts = RedisScripts::eval) : pipeline(scripts) {}
+
   Pipeline pipeline;
   Time now = to_time(1'000'000);
 

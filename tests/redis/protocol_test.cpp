@@ -32,6 +32,9 @@ TEST_CASE("every error word has its code, and a known one says that nothing was 
       {"ERR max number of clients reached", Errc::too_many_clients},
       {"ERR The user executing the script can't run this command or subcommand script: 0",
        Errc::no_permission},
+      {"ERR Function not found", Errc::no_function},
+      {"ERR unknown command 'FCALL', with args beginning with: 'f' '1' ", Errc::unknown_command},
+      {"ERR unknown command `FCALL`, with args beginning with: `f`, `1`, ", Errc::unknown_command},
       {"ERR anything else", Errc::server_error},
       {"NOSCRIPTS is another word", Errc::server_error},
       {"MOVED", Errc::moved},
@@ -122,14 +125,18 @@ TEST_CASE("a request carries its keys as they are, whatever their bytes", "[prot
   const CallPtr one = make_call(unused, 5);
   redis_detail::append_evalsha(out, one->request);
   redis_detail::append_eval(out, one->request);
+  redis_detail::append_fcall(out, one->request);
   const CallPtr three = make_call(unused, 6, Time::max(), 3);
   redis_detail::append_evalsha(out, three->request);
   const auto first = take_command(out);
   const auto text = take_command(out);
+  const auto function = take_command(out);
   const auto plan = take_command(out);
-  REQUIRE((first && text && plan && out.empty()));
+  REQUIRE((first && text && function && plan && out.empty()));
   CHECK(first->at(1) == one->request.script->sha1);
   CHECK(text->at(1) == one->request.script->text);
+  CHECK(function->at(1) == one->request.script->function);
+  CHECK(std::equal(first->begin() + 2, first->end(), function->begin() + 2, function->end()));
   CHECK(first->at(3) == "{tag0}:api");
   CHECK(nonce_of(*plan) == 6);
   CHECK(steps_of(*plan) == 3);

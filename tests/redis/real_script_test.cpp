@@ -1,88 +1,15 @@
 // Scripts on a real server: lost in mid-load, forbidden, and the same on Valkey.
 // Threading: the test's thread asks; some tests have a second thread that disturbs the server.
-#include <cstdlib>
-
-#include "sluice/testing/detail/generators.hpp"
-#include "tests/catch.hpp"
 #include "tests/conformance/check.hpp"
-#include "tests/redis/real.hpp"
+#include "tests/redis/real_scripts.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
 
-namespace {
-
-/// SCRIPT FLUSH as often as possible while it lives.
-class Flusher {
- public:
-  explicit Flusher(const RedisServer& server)
-      : thread_([this, path = server.unix_socket()] {
-          RedisClient client(path);
-          while (!over_) {
-            client({"SCRIPT", "FLUSH"});
-            ++flushes_;
-            std::this_thread::sleep_for(500us);
-          }
-        }) {}
-  Flusher(const Flusher&) = delete;
-  Flusher& operator=(const Flusher&) = delete;
-  ~Flusher() {
-    over_ = true;
-    thread_.join();
-  }
-  [[nodiscard]] std::size_t flushes() const { return flushes_; }
-
- private:
-  std::atomic<bool> over_{false};
-  std::atomic<std::size_t> flushes_{0};
-  std::thread thread_;
-};
-
-void check_lost_scripts(const RedisServer& server) {
-  const auto store = connect_socket(server);
-  const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1'000'000));
-  const Flusher flusher(server);
-  // Each caller keeps some calls in flight; each key's remaining counts down one by one, so that a
-  // repeated or a lost execution would show.
-  constexpr std::size_t keys = 16;
-  constexpr Word depth = 8;
-  Word wrong = 0;
-  std::size_t rounds = 0;
-  std::array<Word, keys> expected;
-  expected.fill(1'000'000);
-  const std::size_t least = scaled(500, 100);
-  while (rounds < least || flusher.flushes() < 50) {
-    ++rounds;
-    Crowd crowd(keys * depth);
-    for (std::size_t i = 0; i < crowd.size(); ++i) {
-      const std::string tag = std::to_string(i % keys);
-      const std::string twin = "twin" + tag;
-      if (i % 3 == 0) {
-        store->execute(Plan({bucket.take(tag), bucket.look(twin)}).within(20s),
-                       crowd[i].completion());
-      } else {
-        store->execute(Plan(bucket.take(tag)).within(20s), crowd[i].completion());
-      }
-    }
-    REQUIRE(crowd.wait());
-    REQUIRE(crowd.count([](const Asked& call) { return bool(call.error); }) == 0);
-    for (std::size_t i = 0; i < keys; ++i) expected[i] -= depth;
-    for (std::size_t i = 0; i < keys; ++i) {
-      const auto left = bucket.peek(std::to_string(i)).remaining;
-      wrong += left == expected[i] ? 0 : 1;
-    }
-  }
-  CHECK(wrong == 0);
-  CHECK(store->stats().scripts_loaded > 10);
-  CHECK(store->stats().connections == 1);
-}
-
-}  // namespace
-
 TEST_CASE("scripts lost in mid-load are loaded again and no caller sees it", "[redis]") {
   if (redis_left_out()) return;
   const RedisServer server;
-  check_lost_scripts(server);
+  check_lost_scripts(server, socket_options(server), "SCRIPT", 500us);
 }
 
 TEST_CASE("Valkey keeps every promise, and loses scripts unseen as well", "[redis][valkey]") {
@@ -94,11 +21,13 @@ TEST_CASE("Valkey keeps every promise, and loses scripts unseen as well", "[redi
   }
   check_store(*connect_socket(*server));
   check_store(*connect_tcp(*server));
-  check_lost_scripts(*server);
+  check_lost_scripts(*server, socket_options(*server), "SCRIPT", 500us);
 }
 
 TEST_CASE("a user with the documented rights can do everything, and loads scripts", "[redis]") {
   if (redis_left_out()) return;
+  constexpr const char* name =
+      "a user with the documented rights can do everything, and loads scripts";
   const RedisServer server;
   RedisClient admin(server.unix_socket());
   RedisOptions options = socket_options(server);
@@ -112,50 +41,13 @@ TEST_CASE("a user with the documented rights can do everything, and loads script
     words.insert(words.end(), more.begin(), more.end());
     REQUIRE(admin.command(words).text == "OK");
   };
-  // What a rule itself answers: it has run.
-  const auto is_of_rule = [](const std::error_code& error) {
-    return error == Errc::cost_exceeds_capacity || error == Errc::invalid_argument ||
-           error == Errc::not_configured || error == Errc::config_changed ||
-           error == Errc::outside_calendar;
-  };
-  // Every row, twice, so that states are there the second time: alone, in a plan, and with an id.
-  const auto ask_all = [&] {
-    admin({"SCRIPT", "FLUSH"});
-    const auto store = make_redis_store(options);
-    Random random("a user with the documented rights can do everything, and loads scripts");
-    CAPTURE(random.repeat());
-    std::vector<testing::detail::Configuration> configs;
-    std::vector<std::string> names;
-    for (const Operation* row : operations()) {
-      const auto* generator = testing::detail::find_generator(row->kind);
-      REQUIRE(generator != nullptr);
-      configs.push_back(generator->any(random));
-      generator->draw(random, *row, configs.back().args);
-      names.push_back("kind " + std::to_string(static_cast<int>(row->kind)));
-    }
-    for (int round = 0; round < 2; ++round) {
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        const Step step{operations()[i], Key{"t", names[i]}, configs[i].args, nullptr,
-                        configs[i].table};
-        std::error_code error;
-        for (const Plan& plan : {Plan(step), Plan(step).once(RequestId::draw(random))}) {
-          static_cast<void>(decide(*store, plan, error));
-          INFO(step.operation->name << ": " << error.message());
-          CHECK((!error || is_of_rule(error)));
-        }
-      }
-    }
-    const TokenBucket bucket(*store, "api", Quota::per_second(10));
-    CHECK(decide(*store, {bucket.take("a"), bucket.take("b")}).allowed);
-    return store->stats().scripts_loaded;
-  };
   SECTION("with the right to load") {
     grant({"+script|load", "+ping", "+client|setname"});
-    CHECK(ask_all() == operations().size() + 2);
+    CHECK(ask_all_rows(options, name) == operations().size() + 2);
   }
   SECTION("without it, the text travels with the call") {
     grant({});
-    CHECK(ask_all() == 0);
+    CHECK(ask_all_rows(options, name) == 0);
   }
   SECTION("a key outside of its pattern is refused") {
     grant({});

@@ -40,7 +40,7 @@ std::optional<Command> take_command(std::string& bytes) {
 }
 
 bool is_call(const Command& command) {
-  return command.at(0) == "EVALSHA" || command.at(0) == "EVAL";
+  return command.at(0) == "EVALSHA" || command.at(0) == "EVAL" || command.at(0) == "FCALL";
 }
 
 std::size_t steps_of(const Command& call) { return std::stoull(call.at(2)); }

@@ -2,9 +2,9 @@
 -- little-endian 64-bit words from 0 to 2^52, counted from 0; those behind its end count as zero. It
 -- is read and written in pieces, never as a whole.
 local WORDS = '<i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8i8'
-local key = KEYS[1] -- of the step in hand, and so are:
+local key -- of the step in hand, and so are:
 local seen -- its kind and its first 32 words, as far as there are any
-local is_corrupt = false
+local is_corrupt
 local front -- what is to be written from word 0 on
 local rest -- and elsewhere: offset in bytes, words in bytes, and so on
 

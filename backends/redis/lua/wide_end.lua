@@ -27,8 +27,9 @@ if status == 1 and front then
   end
 end
 if not details then
-  if DETAILS < 0 then DETAILS = 1 + table_words / 2 end
-  details = string.rep('\0', 8 * DETAILS)
+  local count = DETAILS
+  if count < 0 then count = 1 + table_words / 2 end
+  details = string.rep('\0', 8 * count)
 end
 return struct.pack('<c8i8i8i8i8i8', ARGV[1], now, status, remaining, retry_after, reset_after) ..
   details

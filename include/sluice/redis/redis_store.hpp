@@ -4,12 +4,20 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "sluice/redis/secret.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice {
+
+/// How the store runs its scripts. Both decide alike, under the same keys: stores of either kind
+/// share limits.
+enum class RedisScripts {
+  eval,       ///< EVALSHA, and whatever the server lacks is sent to it
+  functions,  ///< FCALL of a library (Redis 7.0), for users without EVAL: docs/failures.md, Rights
+};
 
 /// Where the server is and what the store may spend on it.
 struct RedisOptions {
@@ -47,24 +55,28 @@ struct RedisOptions {
   /// Hashes key parts longer than 128 bytes. Processes that share keys must use the same secret.
   HashKey key_secret{};
 
+  /// How scripts are run.
+  RedisScripts scripts = RedisScripts::eval;
+
   /// Seeds the nonces and the jitter; null means SystemRng. Used during construction only.
   Rng* rng = nullptr;
 };
 
 /// What a Redis store has seen. Counters only rise.
 struct RedisStats {
-  std::uint64_t calls = 0;         ///< plans handed to the store
-  std::uint64_t connections = 0;   ///< successful connects, the first one included
-  std::uint64_t unknown = 0;       ///< calls that ended with Failure::unknown
-  std::uint64_t late_replies = 0;  ///< replies to calls that had already timed out
-  std::uint64_t scripts_loaded = 0;
+  std::uint64_t calls = 0;            ///< plans handed to the store
+  std::uint64_t connections = 0;      ///< successful connects, the first one included
+  std::uint64_t unknown = 0;          ///< calls that ended with Failure::unknown
+  std::uint64_t late_replies = 0;     ///< replies to calls that had already timed out
+  std::uint64_t scripts_loaded = 0;   ///< or the library, as often as this store has loaded it
   std::uint64_t protocol_errors = 0;  ///< connections dropped because an answer made no sense
   /// Watched keys that the server has agreed to tell of; again with each new connection.
   std::uint64_t subscriptions = 0;
 };
 
 /// A store on one Redis server, through one connection that all callers share; calls of many
-/// threads are pipelined by themselves. Every plan is one EVALSHA under the server's clock.
+/// threads are pipelined by themselves. Every plan is one EVALSHA, or one FCALL, under the server's
+/// clock.
 ///
 /// How a call ends:
 /// - decided: the reply came, with the nonce of its request;
@@ -73,7 +85,8 @@ struct RedisStats {
 ///   broke before its reply, or the server answered with an error word that is not known. It is not
 ///   asked again, since it may have been charged.
 /// A script that the server has lost is loaded and the call repeated, which is safe: it did not
-/// run.
+/// run. So is the library of functions, if the user may; if not, the call ends with
+/// Errc::no_function, and without functions (Redis 6) with Errc::unknown_command.
 ///
 /// Errors from outside the plan (Errc::moved, loading, read_only, out_of_memory...) are the
 /// server's own words, see Errc. After READONLY or MASTERDOWN the store reconnects and resolves the
@@ -81,11 +94,12 @@ struct RedisStats {
 ///
 /// Rights that the user needs on the server, and no others:
 /// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex +setrange +getrange +pexpire` (PEXPIRE
-/// with GT: Redis 7 or Valkey). With `+script|load` a lost script is loaded once instead of sent
-/// again with each call that misses it; `+ping` and `+client|setname` are asked at login and done
-/// without; `+select` if `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for
-/// wake-ups. A command or key that the user may not use ends the
-/// call with Errc::no_permission.
+/// with GT: Redis 7 or Valkey); with functions `+fcall` in the place of `+evalsha +eval`, and
+/// `+function|load` for who may load them. With `+script|load` a lost script is loaded once instead
+/// of sent again with each call that misses it; `+ping` and `+client|setname` are asked at login
+/// and done without; `+select` if `database` is not 0; `+publish +subscribe +unsubscribe
+/// &<key_prefix>*` for wake-ups. A command or key that the user may not use ends the call with
+/// Errc::no_permission.
 ///
 /// A plan with an id (Plan::once) that ended in Failure::unknown may be asked again under it, here
 /// or on another store of the same server: it is charged once. The store itself asks nothing twice.
@@ -114,5 +128,10 @@ class RedisStore : public Store {
 /// out of range, std::system_error if no thread can be started. Destroying the store ends every
 /// call at once, but waits for the system's resolver if a name is being looked up just then.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
+
+/// The library that stores with RedisScripts::functions call, as FUNCTION LOAD takes it; installed
+/// as share/sluice/redis_functions.lua too. Its name and those of its functions hold a digest of
+/// the text, so that libraries of several versions of Sluice live side by side.
+[[nodiscard]] std::string_view redis_functions() noexcept;
 
 }  // namespace sluice

@@ -57,6 +57,8 @@ inline constexpr std::array error_names{
     NamedError{Errc::too_many_waiters, "too_many_waiters"},
     NamedError{Errc::id_reused, "id_reused"},
     NamedError{Errc::circuit_open, "circuit_open"},
+    NamedError{Errc::no_function, "no_function"},
+    NamedError{Errc::unknown_command, "unknown_command"},
     NamedError{Errc::server_error, "server_error"},
     NamedError{Errc::unknown, "unknown"},
     NamedError{Errc::protocol_error, "protocol_error"},
