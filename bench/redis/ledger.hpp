@@ -11,7 +11,7 @@
 namespace sluice::bench {
 
 struct Sample {
-  double server_us = 0;   // the server's own count for one EVALSHA
+  double server_us = 0;   // the server's own count for one EVALSHA or FCALL
   double client_us = 0;   // CPU of this process for one decision
   double per_second = 0;  // decisions, by the wall clock
 };

@@ -103,7 +103,7 @@ inline constexpr Mutant mutants[] = {
     {"puts behind the front are forgotten", "wide_end.lua", "if rest then", "if false then"},
     {"the table read from another place", "wide_end.lua", "4 * #ARGUMENTS + 5",
      "4 * #ARGUMENTS - 3"},
-    {"too few zeros for details", "wide_end.lua", "DETAILS = 1 + table_words / 2", "DETAILS = 1"},
+    {"too few zeros for details", "wide_end.lua", "count = 1 + table_words / 2", "count = 1"},
     {"a refusal's puts are written (plan)", "mixed_end.lua", "\nif all then\n  -- In place",
      "\ndo\n  -- In place"},
     {"the first step's arguments for all", "mixed.lua",
