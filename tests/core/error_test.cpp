@@ -8,7 +8,7 @@
 using namespace sluice;
 
 namespace {
-constexpr int last_code = static_cast<int>(Errc::circuit_open);
+constexpr int last_code = static_cast<int>(Errc::unknown_command);
 }
 
 TEST_CASE("every error has a text of its own", "[core][error]") {
