@@ -130,6 +130,16 @@ Decision FixedWindow::penalize(const Key& key, Cost amount) const {
   return thrown(penalize(key, amount, error), error, "FixedWindow::penalize");
 }
 
+Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), block_step(key, span), e); }, error);
+}
+
+Decision FixedWindow::block(const Key& key, Span span) const {
+  std::error_code error;
+  return thrown(block(key, span, error), error, "FixedWindow::block");
+}
+
 Step FixedWindow::settle_step(const Key& key, const Decision& taken,
                               const SettledCost& cost) const noexcept {
   const Word estimated = cost.estimated.value();

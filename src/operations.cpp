@@ -47,6 +47,7 @@ std::span<const Operation* const> operations() noexcept {
       &shared_bucket_spend,
       &shared_bucket_give_back,
       &shared_bucket_adjust,
+      &fixed_window_block,
       &leases_acquire,
       &leases_release,
       &leases_renew,

@@ -38,6 +38,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
     }
   };
 
+  static constexpr Span max_block{FixedWindowRule::max_block};  ///< 365 days
+
   /// Throws std::invalid_argument if `limit` is not in [1, 2^42], or `name` is empty or longer than
   /// 1 MiB.
   template <CountType T>
@@ -92,7 +94,18 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Decision penalize(const Key& key, Cost amount) const;
   Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept;
 
-  /// Forgets what was used.
+  /// Nothing is admitted until `span` from now, and hints say so: an upstream has asked to wait. A
+  /// later time stands. What was used stays used: the block is over in the window that its end lies
+  /// in, with what is left of that; meanwhile refund(), settle(), reward() and penalize() count in
+  /// it if it is the present one, and open nothing. reset() opens the key. Range: 0, which changes
+  /// nothing, to max_block, else Errc::invalid_argument. A clock that is set back lengthens a block
+  /// by as much.
+  ///
+  ///     if (response.status == 429) operations.block(account, feedback.wait());
+  Decision block(const Key& key, Span span) const;
+  Decision block(const Key& key, Span span, std::error_code& error) const noexcept;
+
+  /// Forgets what was used, and a block.
   void reset(const Key& key) const { (void)decide(store(), clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(store(), clear(key), error);
@@ -119,6 +132,10 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
     const Word units = amount.value() < 0 ? word_limit + 1 : amount.value();
     return step(fixed_window_adjust, key, units);
+  }
+
+  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+    return step(fixed_window_block, key, span.count());
   }
 
   /// Finds out how far the store's clock is from Store::clock(), by one question about `key`. For

@@ -11,20 +11,21 @@ namespace {
 
 using Rule = FixedWindowRule;
 using Args = Rule::Args;
+using BlockArgs = Rule::BlockArgs;
 using GiveBackArgs = Rule::GiveBackArgs;
 
 __extension__ typedef __int128 Wide;
 
-/// The window that was last spent of.
+/// The window that was last spent of; or a block and what is used of the window that it ends in.
 struct Stored {
   Word end;
   Word used;
-  Word code;  // of its width
+  Word code;  // of its width, or Rule::blocked
 };
 
 Stored stored_of(const StateView& state) noexcept {
   const Word code = state[1] % Rule::codes;
-  if (code > Rule::max_code) {
+  if (code > Rule::blocked) {
     state.call_corrupt();
     return {0, 0, 0};
   }
@@ -56,6 +57,13 @@ Word check_adjust(const Arguments& words) noexcept {
   const Word amount = args.cost;
   const bool fine =
       amount >= -word_limit && amount <= word_limit && args.limit >= 0 && are_windows(args);
+  return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
+}
+
+Word check_block(const Arguments& words) noexcept {
+  const auto args = detail::unpack<BlockArgs>(words);
+  const bool fine = args.span >= 0 && args.span <= Rule::max_block && args.limit >= 1 &&
+                    are_windows(detail::unpack<Args>(words));
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
@@ -115,6 +123,12 @@ Word share(Word limit, const Window& window, Word at) noexcept {
   return limit - static_cast<Word>(Wide{limit} * rest / width);
 }
 
+/// True if a block ends inside of the window, which what the block found used is of. One that ends
+/// as the window begins never finds anything used.
+bool ends_in(const Stored& block, const Window& window) noexcept {
+  return window.begin < block.end && block.end < window.end;
+}
+
 /// The present window, before a request is looked at.
 struct Moment {
   Window window;   // that a grant is of
@@ -123,6 +137,16 @@ struct Moment {
   Word unused_at;  // when nothing will be used any more
   Word code;       // of the window, if it is the stored one; else -1
 };
+
+/// The same where a block is stored which was not over when the present window began.
+Moment blocked(const Stored& block, const Args& args, const Window& window, Word now) noexcept {
+  if (block.end <= now) return {window, block.used, window.end, window.end, -1};
+  const Window last = window_at(args, block.end);
+  const bool rests = block.used > 0 && ends_in(block, last);
+  const Word clear = rests ? last.end : block.end;
+  const Word fits_at = rests && block.used + args.cost > args.limit ? clear : block.end;
+  return {window, args.limit, fits_at, clear, -1};
+}
 
 /// The same where another window than the present one is stored and was not over before it began.
 Moment foreign(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
@@ -158,13 +182,18 @@ Moment foreign(const Stored& stored, const Args& args, const Window& window, Wor
 Moment moment(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
   if (stored.end <= window.begin) return {window, 0, window.end, window.end, -1};
   if (is_stored(stored, window)) return {window, stored.used, window.end, window.end, stored.code};
+  if (stored.code == Rule::blocked) return blocked(stored, args, window, now);
   return foreign(stored, args, window, now);
+}
+
+void store(Effects& effects, const Stored& stored) noexcept {
+  effects.put(0, stored.end);
+  effects.put(1, stored.used * Rule::codes + stored.code);
 }
 
 void store(Effects& effects, const Moment& m, Word used) noexcept {
   const Word code = m.code < 0 ? Rule::code_of(m.window.end - m.window.begin) : m.code;
-  effects.put(0, cut(m.window.end));
-  effects.put(1, used * Rule::codes + code);
+  store(effects, {cut(m.window.end), used, code});
 }
 
 Verdict decided(const StateView& view, const RuleRequest& request, Word now, Effects* effects) {
@@ -201,35 +230,81 @@ Verdict peek(const StateView& view, const RuleRequest& request, Word now,
 Verdict give_back(const StateView& view, const RuleRequest& request, Word now,
                   Effects& effects) noexcept {
   if (const Word status = check_give_back(request.args); status < 0) return {status, 0, 0, 0};
-  const Stored stored = stored_of(view);
+  Stored stored = stored_of(view);
   const auto args = detail::unpack<GiveBackArgs>(request.args);
 
-  const bool same = is_stored(stored, {args.begin, args.end}) && now < args.end &&
-                    args.begin <= now + Rule::max_ahead && stored.used > 0;
+  const Window window{args.begin, args.end};
+  const bool is_block = stored.code == Rule::blocked;
+  const bool same = (is_block ? ends_in(stored, window) : is_stored(stored, window)) &&
+                    now < args.end && args.begin <= now + Rule::max_ahead && stored.used > 0;
   if (!same) return {Verdict::refused, 0, 0, 0};
-  const Word used = std::max(Word{0}, stored.used - args.cost);
-  if (args.cost > 0) {
-    effects.put(0, stored.end);
-    effects.put(1, used * Rule::codes + stored.code);
-  }
-  return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0, used > 0 ? args.end - now : 0};
+  stored.used = std::max(Word{0}, stored.used - args.cost);
+  if (args.cost > 0) store(effects, stored);
+  const Word closed = is_block ? std::max(Word{0}, stored.end - now) : 0;
+  const Word remaining = closed > 0 ? 0 : std::max(Word{0}, args.limit - stored.used);
+  return {Verdict::allowed, remaining, 0, stored.used > 0 ? args.end - now : closed};
+}
+
+/// What is asked for nothing is answered so.
+Verdict standing(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
+  const Moment m = moment(stored, args, window, now);
+  const Word used = std::min(m.used, args.limit);
+  return {Verdict::allowed, args.limit - used, 0, used > 0 ? m.unused_at - now : 0};
 }
 
 Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
                Effects& effects) noexcept {
   if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
-  const Stored stored = stored_of(view);
+  Stored stored = stored_of(view);
   auto args = detail::unpack<Args>(request.args);
   const Word amount = std::exchange(args.cost, 0);
 
   const Window window = window_at(args, now);
   if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
+  if (stored.code == Rule::blocked && now < stored.end) {
+    // A window that is over before the block has no use for what is charged to it.
+    const Word used = std::clamp(stored.used + amount, Word{0}, Rule::max_used);
+    if (used != stored.used && ends_in(stored, window)) {
+      stored.used = used;
+      store(effects, stored);
+    }
+    return standing(stored, args, window, now);
+  }
   const Moment m = moment(stored, args, window, now);
   const Word used = std::clamp(m.used + amount, Word{0}, Rule::max_used);
   if (used != m.used) store(effects, m, used);
   const Word unused_at = used != m.used ? m.window.end : m.unused_at;
   return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0,
           used > 0 ? unused_at - now : 0};
+}
+
+/// What counts at the end of a block if nothing is admitted until then.
+Stored block_until(Word until, const Stored& stored, const Args& args) noexcept {
+  const Window last = window_at(args, until);
+  if (last.end <= last.begin) {  // further off than the calendar was sent
+    return {until, stored.end > until ? stored.used : 0, Rule::blocked};
+  }
+  const Moment m = moment(stored, args, last, until);
+  if (m.used > 0 || until < m.window.begin) until = std::max(until, m.window.begin + 1);
+  return {until, std::min(m.used, Rule::max_used), Rule::blocked};
+}
+
+Verdict block(const StateView& view, const RuleRequest& request, Word now,
+              Effects& effects) noexcept {
+  if (const Word status = check_block(request.args); status < 0) return {status, 0, 0, 0};
+  Stored stored = stored_of(view);
+  auto args = detail::unpack<Args>(request.args);
+  const Word span = std::exchange(args.cost, 0);
+
+  const Window window = window_at(args, now);
+  if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
+  const Word until = cut(now + span);
+  const bool stands = stored.code == Rule::blocked && stored.end >= until;
+  if (span > 0 && !stands) {
+    stored = block_until(until, stored, args);
+    store(effects, stored);
+  }
+  return standing(stored, args, window, now);
 }
 
 Verdict reset(const StateView& view, const RuleRequest& request, Word /*now*/,
@@ -254,6 +329,10 @@ Word keep(const Arguments& words) noexcept {
     longest = std::max(longest, args.boundary[i + 1] - args.boundary[i]);
   }
   return kept_for(longest);
+}
+
+Word keep_blocked(const Arguments& words) noexcept {
+  return std::min(keep(words) + detail::unpack<BlockArgs>(words).span, word_limit);
 }
 
 Word keep_given_back(const Arguments& words) noexcept {
@@ -326,6 +405,17 @@ constinit const Operation fixed_window_adjust{
     .check = check_adjust,
     .keep = keep,
     .decide = adjust,
+};
+constinit const Operation fixed_window_block{
+    .name = "fixed_window.block",
+    .id = 30,
+    .kind = StateKind::fixed_window,
+    .writes = true,
+    .argument_count = 8,
+    .apply = nullptr,
+    .check = check_block,
+    .keep = keep_blocked,
+    .decide = block,
 };
 
 }  // namespace sluice

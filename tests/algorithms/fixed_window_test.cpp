@@ -186,6 +186,83 @@ TEST_CASE("a reward and a penalty count in the present window", "[fixed_window]"
   });
 }
 
+TEST_CASE("a blocked key admits nothing until its time, and then what is left",
+          "[fixed_window][L1]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Calendar& calendar : {Calendar::every(24h), Calendar::daily()}) {
+      const FixedWindow window(store, calendar.is_even() ? "even" : "daily", 10, calendar);
+      REQUIRE(window.try_acquire("k", 5));
+      const Decision taken = window.try_acquire("k", 3);
+      const Time end = calendar.window(taken.at).end;
+      const Decision blocked = window.block("k", 1h);
+      CHECK(blocked.allowed);
+      CHECK(blocked.remaining == 0);
+      CHECK(blocked.retry_after == 0s);
+      CHECK(blocked.reset_after == end - clock.now());
+      CHECK(window.peek("k").retry_after == 1h);
+      CHECK(window.peek("k", 3).retry_after == end - clock.now());
+      CHECK(window.block("k", 1min).remaining == 0);  // a later time stands
+      CHECK(window.refund("k", taken, 1).remaining == 0);
+      CHECK(window.settle("k", taken, {.estimated = 2, .actual = 4}).charged == 2);
+      CHECK(window.penalize("k", 1).remaining == 0);
+      CHECK(window.reward("k", 2).remaining == 0);
+      clock.advance(1h - 1us);
+      CHECK(window.try_acquire("k").retry_after == 1us);
+      clock.advance(1us);
+      CHECK(window.try_acquire("k", 3).retry_after == end - clock.now());
+      CHECK(window.try_acquire("k", 2).remaining == 0);
+      CHECK_FALSE(window.try_acquire("k").allowed);
+
+      // Whatever is charged while the key is blocked for longer than its window, it stays blocked.
+      std::error_code error = make_error_code(Errc::unknown);
+      CHECK(window.block("k", FixedWindow::max_block, error).reset_after == FixedWindow::max_block);
+      CHECK_FALSE(error);
+      CHECK(window.penalize("k", 100).remaining == 0);
+      CHECK_FALSE(window.refund("k", taken, 1).allowed);
+      clock.advance(FixedWindow::max_block - 1us);
+      CHECK(window.try_acquire("k").retry_after == 1us);
+      clock.advance(1us);
+      CHECK(window.peek("k").remaining == 10);
+      CHECK(window.block("k", 0s).remaining == 10);
+      CHECK(window.block("k", 1h).remaining == 0);
+      window.reset("k");
+      CHECK(window.try_acquire("k", 10));
+      clock.advance(48h);
+    }
+  });
+}
+
+TEST_CASE("a block that cannot be of a window is an error, and changes nothing", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const FixedWindow window(store, "w", 10, Calendar::daily());
+    std::error_code error;
+    for (const Span span : {Span{-1}, FixedWindow::max_block + 1us, Span::min(), Span::max()}) {
+      CHECK_FALSE(window.block("k", span, error).allowed);
+      CHECK(error == Errc::invalid_argument);
+      CHECK_THROWS_AS(window.block("k", span), std::system_error);
+    }
+    CHECK_FALSE(window.block("", 1s, error).allowed);
+    CHECK(error == Errc::invalid_key);
+    CHECK(window.peek("k").remaining == 10);
+  });
+}
+
+TEST_CASE("a plan blocks all of its windows or none", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const FixedWindow window(store, "w", 1, Calendar::every(24h));
+    REQUIRE(window.try_acquire(Key{"k", "taken"}));
+    CHECK_FALSE(
+        decide(store, {window.block_step("k", 1h), window.take(Key{"k", "taken"})}).allowed);
+    CHECK(window.peek("k").remaining == 1);
+    CHECK(decide(store, {window.block_step("k", 1h), window.take(Key{"k", "free"})}).allowed);
+    CHECK(window.peek("k").retry_after == 1h);
+    const Decision refused = decide(store, {window.take(Key{"k", "other"}), window.take("k")});
+    CHECK(refused.step == 1);
+    CHECK(refused.retry_after == 1h);
+    CHECK(window.peek(Key{"k", "other"}).remaining == 1);
+  });
+}
+
 TEST_CASE("a window is reset, and lives as long as it counts", "[fixed_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const FixedWindow window(store, "w", 2, Calendar::every(1min));

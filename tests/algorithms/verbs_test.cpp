@@ -76,8 +76,8 @@ static_assert(!Reserves<SlidingCounter> && !Borrows<SlidingCounter> && !TakesSom
 
 static_assert(SettlesDecisions<FixedWindow> && Refunds<FixedWindow>);
 static_assert(Rewards<FixedWindow> && Resets<FixedWindow>);
-static_assert(!Reserves<FixedWindow> && !Borrows<FixedWindow> && !TakesSome<FixedWindow> &&
-              !Blocks<FixedWindow>);
+static_assert(Blocks<FixedWindow>);
+static_assert(!Reserves<FixedWindow> && !Borrows<FixedWindow> && !TakesSome<FixedWindow>);
 
 template <class L>
 concept ReservesPermits = requires(const L& l, RateReservation r) {

@@ -64,11 +64,11 @@ bool alike(const Windows& a, const Windows& b) {
 struct Grant {
   Word at;
   Word cost;
-  Word pauses;  // before it: stretches after which a key is forgotten
+  Word pauses;  // before it: stretches after which a key is forgotten, and blocks
 };
 
 /// An interval that holds more than what the fastest admits in it and the largest limit, once for
-/// each configuration and pause: where it begins, what it holds, how long it is.
+/// each configuration, pause and block: where it begins, what it holds, how long it is.
 std::optional<Grant> breach(const std::vector<Grant>& grants, const std::vector<Windows>& all) {
   Word limit = 0;
   const Windows* fastest = &all.front();
@@ -105,6 +105,7 @@ TEST_CASE(
   CAPTURE(random.repeat());
   std::size_t foreign = 0;
   std::size_t hinted = 0;
+  std::size_t blocked = 0;
   for (std::size_t history = 0; history < scaled(3000); ++history) {
     const Word unit = random.one_in(2) ? 1 : random.between(1, 1000);
     std::vector<Windows> all{draw_windows(random, unit), draw_windows(random, unit)};
@@ -118,6 +119,7 @@ TEST_CASE(
     });
     if (confused) continue;
     const bool once = random.one_in(3);  // one change, and no way back
+    const bool blocks = random.one_in(3);
     const std::size_t turns = 1 + random.below(20);
     Kernel kernel(0);
     std::vector<Grant> grants;
@@ -134,6 +136,17 @@ TEST_CASE(
         who = random.below(all.size());
       }
       const Windows& windows = all[who];
+      if (blocks && random.one_in(10)) {
+        Ask block = windows.take(random.between(1, random.one_in(2) ? 3 * unit : windows.widest));
+        block.row = &fixed_window_block;
+        const Word span = block.args[7];
+        const Verdict until = kernel.ask(Span{now}, block);
+        REQUIRE(until.status == Verdict::allowed);
+        Kernel copy(0, kernel.words());
+        CHECK(copy.ask(Span{now + span - 1}, windows.take(1)).status == Verdict::refused);
+        ++pauses;
+        ++blocked;
+      }
       Word cost = random.one_in(2) ? 1 : random.between(1, windows.limit);
       Word at = now;
       Verdict verdict{};
@@ -179,4 +192,5 @@ TEST_CASE(
   }
   CHECK(foreign > scaled(1000));
   CHECK(hinted > scaled(1000));
+  CHECK(blocked > scaled(1000));
 }

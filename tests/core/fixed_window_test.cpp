@@ -32,11 +32,18 @@ Ask adjust(Word amount, Word limit = 3, Word width = minute) {
   return {&fixed_window_adjust, {limit, width, 0, 0, 0, 0, 0, amount}};
 }
 
+Ask block(Span span, Word limit = 3, Word width = minute) {
+  return {&fixed_window_block, {limit, width, 0, 0, 0, 0, 0, span.count()}};
+}
+
 Verdict allowed(Word remaining, Span until_reset) {
   return {Verdict::allowed, remaining, 0, until_reset.count()};
 }
 Verdict refused(Word remaining, Span retry_after) {
   return {Verdict::refused, remaining, retry_after.count(), retry_after.count()};
+}
+Verdict closed(Span retry_after, Span until_reset) {
+  return {Verdict::refused, 0, retry_after.count(), until_reset.count()};
 }
 const Verdict nothing{Verdict::refused, 0, 0, 0};
 
@@ -134,6 +141,149 @@ TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit"
   CHECK(kernel.words() == StateWords{0, 0});  // nothing to write
   CHECK(kernel.ask(0s, adjust(word_limit)) == allowed(0, 60s));
   CHECK(kernel.words()[1] / FixedWindowRule::codes == FixedWindowRule::max_used);
+}
+
+TEST_CASE("a block admits nothing until its end, and what was used before it stays used",
+          "[core][fixed_window]") {
+  check_moments(start, {{10s, take(2), allowed(1, 50s)},
+                        {10s, block(20s), allowed(0, 50s)},
+                        {10s, peek(1), closed(20s, 50s)},
+                        {10s, peek(2), closed(50s, 50s)},  // what is left does not hold it
+                        {10s, take(0), allowed(0, 50s)},
+                        {20s, block(9s), allowed(0, 40s)},  // a later one stands
+                        {20s, block(0s), allowed(0, 40s)},
+                        {30s - 1us, take(1), closed(1us, 30s + 1us)},
+                        {30s, peek(2), refused(1, 30s)},
+                        {30s, take(1), allowed(0, 30s)},
+                        {30s, take(1), refused(0, 30s)},
+                        {60s, take(3), allowed(0, 60s)}});
+}
+
+TEST_CASE("a block that ends in another window leaves all of that", "[core][fixed_window]") {
+  check_moments(start, {{10s, take(3), allowed(0, 50s)},
+                        {10s, block(55s), allowed(0, 55s)},
+                        {10s, take(3), closed(55s, 55s)},
+                        {61s, take(1), closed(4s, 4s)},
+                        {65s, take(2), allowed(1, 55s)},
+                        {65s, block(55s), allowed(0, 55s)},  // to the end of the window
+                        {120s - 1us, take(3), closed(1us, 1us)},
+                        {120s, take(3), allowed(0, 60s)},
+                        {120s, block(1us), allowed(0, 60s)},
+                        {120s + 1us, take(1), refused(0, 60s - 1us)},
+                        {180s + 1us, block(10h), allowed(0, 10h)},
+                        {180s + 1us, reset, allowed(3, 0s)},
+                        {180s + 1us, take(3), allowed(0, 60s - 1us)}});
+  check_moments(start, {{0s, block(30s), allowed(0, 30s)},  // of a key that nobody used
+                        {0s, block(40s), allowed(0, 40s)},
+                        {40s - 1us, take(1), closed(1us, 1us)},
+                        {40s, take(3), allowed(0, 20s)}});
+}
+
+TEST_CASE("what comes back or is charged while a key is blocked counts behind the block",
+          "[core][fixed_window]") {
+  check_moments(start, {{10s, take(3), allowed(0, 50s)},
+                        {10s, block(20s), allowed(0, 50s)},
+                        {11s, give_back(1, 0s, 60s), allowed(0, 49s)},
+                        {11s, give_back(1, -60s, 0s), nothing},
+                        {12s, adjust(-1), allowed(0, 48s)},
+                        {13s, peek(2), closed(17s, 47s)},
+                        {13s, peek(3), closed(47s, 47s)},
+                        {13s, adjust(word_limit), allowed(0, 47s)},
+                        {14s, adjust(-FixedWindowRule::max_used), allowed(0, 16s)},
+                        {14s, adjust(0), allowed(0, 16s)},
+                        {14s, adjust(1), allowed(0, 46s)},
+                        {30s, adjust(0), allowed(2, 30s)},
+                        {30s, give_back(0, 0s, 60s), allowed(2, 30s)},
+                        {30s, give_back(5, 0s, 60s, 6), allowed(6, 0s)},
+                        {30s, give_back(1, 0s, 60s), nothing},
+                        {30s, adjust(2), allowed(1, 30s)},
+                        {30s, take(1), allowed(0, 30s)}});
+  // The present window is over before the block.
+  check_moments(start, {{10s, take(2), allowed(1, 50s)},
+                        {10s, block(60s), allowed(0, 60s)},
+                        {20s, adjust(3), allowed(0, 50s)},
+                        {20s, give_back(1, 0s, 60s), nothing},
+                        {65s, adjust(1), allowed(0, 55s)},
+                        {70s, take(3), refused(2, 50s)},
+                        {70s, take(2), allowed(0, 50s)}});
+}
+
+TEST_CASE("a block is of a key, not of its windows", "[core][fixed_window]") {
+  // 3 a minute, then 60 an hour, of which 10 have gone by with the minutes.
+  check_moments(start, {{600s, take(3), allowed(0, 60s)},
+                        {610s, block(20s), allowed(0, 50s)},
+                        {610s, take(1, 60, 60 * minute), closed(20s, 3600s - 610s)},
+                        {630s, take(1, 60, 60 * minute), allowed(56, 3600s - 630s)}});
+  // The hour that was blocked in its midst binds the minute which that lies in.
+  check_moments(start, {{610s, take(59, 60, 60 * minute), allowed(1, 3600s - 610s)},
+                        {610s, block(20s, 60, 60 * minute), allowed(0, 3600s - 610s)},
+                        {630s - 1us, take(1), closed(30s + 1us, 30s + 1us)},
+                        {630s, take(1), refused(0, 30s)},
+                        {660s, take(3), allowed(0, 60s)}});
+  // One's own window is blocked while a foreign one lasts, with a share for the time gone by then.
+  check_moments(start, {{600s, take(3), allowed(0, 60s)},
+                        {610s, block(20s, 60, 60 * minute), allowed(0, 3600s - 610s)},
+                        {630s, take(1, 60, 60 * minute), allowed(60 - 1 - 3 - 11, 3600s - 630s)}});
+}
+
+TEST_CASE("a block ends in a calendar's window, which need not be known yet",
+          "[core][fixed_window]") {
+  const auto block_to = [](Span span) {
+    Ask ask = take_by_calendar(0, fixed_window_block);
+    ask.args[7] = span.count();
+    return ask;
+  };
+  check_moments(start, {{-1us, block_to(1s), Verdict::failed(Errc::outside_calendar)},
+                        {5s, take_by_calendar(3), allowed(0, 5s)},
+                        {5s, block_to(10s), allowed(0, 10s)},
+                        {15s, take_by_calendar(3), allowed(0, 15s)},
+                        {15s, block_to(50h), allowed(0, 50h)},
+                        {99s, take_by_calendar(1), closed(50h - 84s, 50h - 84s)},
+                        {100s, take_by_calendar(1), Verdict::failed(Errc::outside_calendar)},
+                        {50h + 15s - 1us, take(1), closed(1us, 1us)},
+                        {50h + 15s, take(3), allowed(0, 45s)}});
+  // What a foreign window used beyond them counts behind the block, whenever that is.
+  const auto wide = [](Word cost) { return take(cost, 9, 1000 * minute); };
+  check_moments(start, {{5s, wide(2), allowed(7, 920min - 5s)},
+                        {5s, block_to(100s), allowed(0, 100s)},
+                        {105s, wide(7), allowed(0, 920min - 105s)}});
+}
+
+TEST_CASE("a block of a clock that was corrected lasts until the stored window begins",
+          "[core][fixed_window]") {
+  check_moments(start, {{61s, take(2), allowed(1, 59s)},
+                        {10s, block(5s), allowed(0, 110s)},
+                        {15s, take(1), closed(45s + 1us, 105s)},
+                        {60s, take(1), closed(1us, 60s)},
+                        {61s, take(2), refused(1, 59s)},
+                        {61s, take(1), allowed(0, 59s)}});
+  // Set back further, what was used binds the window that the block ends in.
+  check_moments(start, {{1h, take(3), allowed(0, 60s)},
+                        {10s, block(5s), allowed(0, 50s)},
+                        {15s, take(1), refused(0, 45s)},
+                        {60s, take(3), allowed(0, 60s)}});
+}
+
+TEST_CASE("a block that cannot be is an error", "[core][fixed_window][C-006]") {
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  const Span longest{FixedWindowRule::max_block};
+  check_moments(start, {{0s, block(-1us), wrong},
+                        {0s, block(longest + 1us), wrong},
+                        {0s, block(1s, 0), wrong},
+                        {0s, block(1s, FixedWindowRule::max_limit + 1), wrong},
+                        {0s, block(1s, 3, -1), wrong},
+                        {0s, block(0s), allowed(3, 0s)},
+                        {0s, block(longest), allowed(0, longest)},
+                        {longest - 1us, take(3), closed(1us, 1us)},
+                        {longest, take(3), allowed(0, 60s)}});
+  // A key is kept for as long as it closes and what it says is used counts.
+  const auto keep = [](Span span) {
+    return Span{fixed_window_block.keep({3, minute, 0, 0, 0, 0, 0, span.count()})};
+  };
+  CHECK(keep(longest) >= longest + 60s + 60s);
+  CHECK(keep(0s).count() == fixed_window_take.keep({3, minute, 0, 0, 0, 0, 0, 1}));
+  CHECK(fixed_window_block.keep({3, 0, 0, word_limit, word_limit, word_limit, word_limit,
+                                 longest.count()}) == word_limit);
 }
 
 TEST_CASE("a penalty of other windows takes over what a foreign one used", "[core][fixed_window]") {

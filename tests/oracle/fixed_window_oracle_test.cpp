@@ -92,6 +92,15 @@ Time next_window(const Naming& window, Time from, Span about) {
   return high;
 }
 
+/// The first instant after `from` that lies in the window of `to`, a later one.
+Time first_of(const Naming& window, Time from, Time to) {
+  while (to - from > 1us) {
+    const Time middle = from + (to - from) / 2;
+    (window(middle) < window(to) ? from : to) = middle;
+  }
+  return to;
+}
+
 /// The definition, taken literally.
 struct Oracle {
   struct Entry {
@@ -100,7 +109,13 @@ struct Oracle {
   };
   std::vector<Entry> spent;
   std::optional<Time> latest{};  // in the last window that was spent of
+  Time closed{};                 // until then nothing is admitted
 
+  /// The window of `at` is remembered, and no block.
+  void keep(Time at) {
+    latest = at;
+    closed = {};
+  }
   [[nodiscard]] Word used(Word window) const {
     Word sum = 0;
     for (const Entry& entry : spent) sum += entry.window == window ? entry.units : 0;
@@ -116,6 +131,9 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
   std::size_t refused = 0;
   std::size_t refunded = 0;
   std::size_t adjusted = 0;
+  std::size_t blocked_within = 0;  // with something used of the window that the block ends in
+  std::size_t blocked_beyond = 0;
+  std::size_t held_off = 0;
   for (std::size_t history = 0; history < scaled(400); ++history) {
     VirtualClock clock(start + Span{random.between(0, 330 * day_us)});
     const auto store = make_virtual_store(clock);
@@ -123,6 +141,10 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
     const Word limit = random.between(1, random.one_in(2) ? 5 : 1000);
     const FixedWindow limiter(*store, "w", limit, kind.calendar);
     Oracle oracle;
+    const auto clear_after = [&](Time now) {  // of a block
+      const bool rests = oracle.used(kind.window(oracle.closed)) > 0;
+      return (rests ? next_window(kind.window, oracle.closed, kind.about) : oracle.closed) - now;
+    };
     std::vector<std::pair<Decision, Word>> grants;
     Time high = clock.now();
     Span hint{0};
@@ -134,6 +156,7 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
       }
       high = std::max(high, clock.now());
       const Time now = clock.now();
+      const bool closed = oracle.closed > now;
       // A window that was spent of stays the present one while a corrected clock lies before it.
       const bool ahead = oracle.latest && kind.window(*oracle.latest) > kind.window(now);
       const Time at = ahead ? *oracle.latest : now;
@@ -141,15 +164,41 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
       const Time end = next_window(kind.window, at, kind.about);
       const Word used = oracle.used(window);
       INFO("history " << history << ", call " << i << ", used " << used << " of " << limit);
+      if (random.one_in(20)) {
+        const Word about = kind.about.count();
+        const Span span{random.between(0, random.one_in(3) ? 3 * about : 1 + about / 4)};
+        Time until = now + span;
+        if (span > 0us && until > oracle.closed) {
+          // A window ahead of a corrected clock was opened already.
+          if (oracle.latest && kind.window(*oracle.latest) > kind.window(until)) {
+            until = first_of(kind.window, until, *oracle.latest) + 1us;
+          }
+          oracle.closed = until;
+          oracle.latest.reset();
+        }
+        const Decision d = limiter.block("k", span);
+        REQUIRE(d.allowed);
+        REQUIRE(d.remaining == (oracle.closed > now ? 0 : std::max<Word>(0, limit - used)));
+        if (oracle.closed > now) {
+          REQUIRE(d.reset_after == clear_after(now));
+          ++(oracle.used(kind.window(oracle.closed)) > 0 ? blocked_within : blocked_beyond);
+        }
+        hint = random.one_in(2) ? std::max(Span{0}, oracle.closed - now) : d.reset_after;
+        continue;
+      }
       if (!grants.empty() && random.one_in(5)) {
         const auto& [taken, units] = grants[random.below(grants.size())];
         const Word back = random.between(0, units);
-        const bool same = kind.window(taken.at) == window && used > 0;
+        // While blocked, the window that the block ends in.
+        const Word place = closed ? kind.window(oracle.closed) : window;
+        const Word there = oracle.used(place);
+        const bool same = kind.window(taken.at) == place && there > 0;
         const Decision d = limiter.refund("k", taken, back);
         REQUIRE(d.allowed == same);
         if (same) {
-          oracle.spent.push_back({window, -std::min(back, used)});
-          REQUIRE(d.remaining == std::max<Word>(0, limit - oracle.used(window)));
+          oracle.spent.push_back({place, -std::min(back, there)});
+          REQUIRE(d.remaining == (closed ? 0 : std::max<Word>(0, limit - oracle.used(place))));
+          if (closed) REQUIRE(d.reset_after == clear_after(now));
           ++refunded;
         }
         continue;
@@ -160,9 +209,15 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
         const Word change = rewards ? -std::min(amount, used) : amount;
         const Decision d = rewards ? limiter.reward("k", amount) : limiter.penalize("k", amount);
         REQUIRE(d.allowed);
+        if (closed) {
+          if (window == kind.window(oracle.closed)) oracle.spent.push_back({window, change});
+          REQUIRE(d.remaining == 0);
+          REQUIRE(d.reset_after == clear_after(now));
+          continue;
+        }
         REQUIRE(d.remaining == std::max<Word>(0, limit - used - change));
         REQUIRE(d.reset_after == (used + change > 0 ? end - now : Span{0}));
-        if (change != 0) oracle.latest = at;
+        if (change != 0) oracle.keep(at);
         oracle.spent.push_back({window, change});
         adjusted += change != 0 ? 1 : 0;
         continue;
@@ -170,6 +225,16 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
       const Word cost = random.between(0, std::min<Word>(limit, random.one_in(3) ? limit : 3));
       const bool peeks = random.one_in(5);
       const Decision d = peeks ? limiter.peek("k", cost) : limiter.try_acquire("k", cost);
+      if (closed) {
+        const bool fits = oracle.used(kind.window(oracle.closed)) + cost <= limit;
+        REQUIRE(d.allowed == (cost == 0));
+        REQUIRE(d.remaining == 0);
+        REQUIRE(d.reset_after == clear_after(now));
+        if (cost > 0) REQUIRE(d.retry_after == (fits ? oracle.closed - now : clear_after(now)));
+        hint = cost > 0 ? d.retry_after : d.reset_after;
+        ++held_off;
+        continue;
+      }
       REQUIRE(d.allowed == (cost == 0 || used + cost <= limit));
       REQUIRE(d.retry_after == (d.allowed ? Span{0} : end - now));
       const Word after = d.allowed && !peeks ? used + cost : used;
@@ -179,11 +244,14 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
       refused += d.allowed ? 0 : 1;
       if (!d.allowed || peeks || cost == 0) continue;
       oracle.spent.push_back({window, cost});
-      oracle.latest = at;
+      oracle.keep(at);
       if (kind.window(d.at) == window) grants.emplace_back(d, cost);
     }
   }
   CHECK(refused > scaled(1000));
   CHECK(refunded > scaled(200));
   CHECK(adjusted > scaled(200));
+  CHECK(blocked_within > scaled(100));
+  CHECK(blocked_beyond > scaled(200));
+  CHECK(held_off > scaled(200));
 }

@@ -132,6 +132,23 @@ TEST_CASE("sliding windows, slot locks, fixed windows and gates are waited for t
   });
 }
 
+TEST_CASE("a block is waited for to the tick, and then what is left is granted", "[waiting]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const VirtualClock::AutoAdvance moving(clock);
+    const auto check = [&](const auto& limiter) {
+      REQUIRE(limiter.try_acquire("a"));
+      limiter.block("a", 5min);
+      const Time start = clock.now();
+      CHECK_FALSE(limiter.acquire("a", 1, 5min - 1us));
+      CHECK(clock.now() < start + 5min);
+      CHECK(limiter.acquire("a", 1, 10min));
+      CHECK(clock.now() == start + 5min);
+    };
+    check(FixedWindow(store, "f", 3, Calendar::every(1h)));
+    check(FixedWindow(store, "d", 3, Calendar::daily()));
+  });
+}
+
 TEST_CASE("a place that is given back goes to who waits, at once", "[waiting][leases]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 30s});

@@ -19,8 +19,23 @@ local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, 
       own = true
     else
 -- SHARED fixed_window_foreign
+      local is_closed, changed = code == 417 and now < last, false -- blocked
+      if is_closed then
+        local new_used = used + amount
+        if new_used < 0 then new_used = 0 end
+        if new_used > 8796093022207 then new_used = 8796093022207 end -- max_used
+        changed = new_used ~= used and last < to -- ends_in()
+        if changed then used = new_used end
+      end
+      local counted = used
       from, to, used, _, unused_at =
         fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, 0, from, to)
+      if is_closed then
+        local reset_after = 0 -- standing()
+        if used > 0 then reset_after = unused_at - now end
+        if changed then return 1, 0, 0, reset_after, last, counted * 512 + code end
+        return 1, 0, 0, reset_after
+      end
     end
   end
 

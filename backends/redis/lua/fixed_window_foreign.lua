@@ -1,5 +1,5 @@
--- The twin of foreign() in src/algorithms/fixed_window.cpp, with share() and window_at(): another
--- window than the present one, [from, to), is stored and was not over before it began. Returns the
+-- The twin of foreign() in src/algorithms/fixed_window.cpp, with share(), window_at() and blocked(): another
+-- window than the present one, [from, to), or a block is stored and was not over before it began. Returns the
 -- window that a grant is of, what is used of it, when a cost that does not fit now will, and when
 -- nothing will be used any more.
 local function fixed_window_foreign(last, stored, code, now, limit, width, b0, b1, b2, b3, b4, cost,
@@ -15,6 +15,16 @@ local function fixed_window_foreign(last, stored, code, now, limit, width, b0, b
     if at >= b2 then return b2, b3 end
     if at >= b1 then return b1, b2 end
     return b0, b1
+  end
+  if code == 417 then -- blocked()
+    if last <= now then return from, to, stored, to, to end
+    local begin, till = window_at(last)
+    local clear, fits_at = last, last
+    if stored > 0 and begin < last and last < till then
+      clear = till
+      if stored + cost > limit then fits_at = till end
+    end
+    return from, to, limit, fits_at, clear
   end
   local function share(from, to, at)
     if at == from then return 0 end

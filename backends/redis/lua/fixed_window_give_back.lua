@@ -1,5 +1,5 @@
 -- The twin of give_back() in src/algorithms/fixed_window.cpp: same names, same order, with is_stored()
--- in its place. Returns status, remaining, retry_after, reset_after and, if the state changes, the
+-- and ends_in() in their places. Returns status, remaining, retry_after, reset_after and, if the state changes, the
 -- stored window's end and what is used of it.
 local function fixed_window_give_back(last, packed, now, limit, from, to, cost)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
@@ -9,16 +9,20 @@ local function fixed_window_give_back(last, packed, now, limit, from, to, cost)
   end
 
   local code = packed % 512
-  if code > 416 then return -17, 0, 0, 0 end -- max_code; Errc::corrupt_state
+  if code > 417 then return -17, 0, 0, 0 end -- blocked; Errc::corrupt_state
   local used, unit, wide = (packed - code) / 512, 2 ^ ((code - code % 8) / 8), 8 * (to - from)
   local top = (8 + code % 8) * unit
   local reach = now + 60000000 -- max_ahead, us
-  local same = last == to and wide <= top and wide > top - unit and now < to and from <= reach and used > 0
-  if not same then return 0, 0, 0, 0 end
+  local closed, same = 0, last == to and wide <= top and wide > top - unit
+  if code == 417 then
+    same = from < last and last < to
+    if last > now then closed = last - now end
+  end
+  if not (same and now < to and from <= reach and used > 0) then return 0, 0, 0, 0 end
   used = used - cost
   if used < 0 then used = 0 end
-  local remaining, reset_after = limit - used, 0
-  if remaining < 0 then remaining = 0 end
+  local remaining, reset_after = limit - used, closed
+  if remaining < 0 or closed > 0 then remaining = 0 end
   if used > 0 then reset_after = to - now end
   if cost > 0 then return 1, remaining, 0, reset_after, last, used * 512 + code end
   return 1, remaining, 0, reset_after

@@ -11,7 +11,7 @@
     end
   else
     if b1 < b0 or b2 < b1 or b3 < b2 or b4 < b3 or b4 > 4503599627370496 then return -38, 0, 0, 0 end
-    if (now < b0 or now >= b4) and code <= 416 then return -41, 0, 0, 0 end -- Errc::outside_calendar
+    if (now < b0 or now >= b4) and code <= 417 then return -41, 0, 0, 0 end -- Errc::outside_calendar
     if now >= b3 then from, to = b3, b4
     elseif now >= b2 then from, to = b2, b3
     elseif now >= b1 then from, to = b1, b2
@@ -19,4 +19,4 @@
     end
   end
 
-  if code > 416 then return -17, 0, 0, 0 end -- max_code; Errc::corrupt_state
+  if code > 417 then return -17, 0, 0, 0 end -- blocked; Errc::corrupt_state

@@ -2,7 +2,7 @@
 -- remaining, retry_after, reset_after and the two words of the new state.
 local function fixed_window_reset(last, packed, now, limit)
   if limit < 0 or limit > 4398046511104 then return -38, 0, 0, 0 end -- Errc::invalid_argument
-  if packed % 512 > 416 then return -17, 0, 0, 0 end -- max_code; Errc::corrupt_state
+  if packed % 512 > 417 then return -17, 0, 0, 0 end -- blocked; Errc::corrupt_state
   return 1, limit, 0, 0, 0, 0
 end
 

@@ -20,6 +20,9 @@
 //     after that, for as long again as it was wide:    used' = share(its end), if it ended within
 //                                                      this window, else 0
 //
+// A block takes the place of the stored window. Nothing is admitted until it ends; of the window
+// that it ends in as much is used then as if nobody had asked since it began.
+//
 // The request that is admitted makes its own window the stored one. So what is admitted from the
 // end of one stored window to the end of the next is never more than the faster of the two
 // configurations lets pass in that time; see docs/fixed_window.md.
@@ -33,8 +36,8 @@ namespace sluice {
 struct FixedWindowRule {
   /// Absent means that nothing was used.
   struct State {
-    Word end = 0;   ///< of the stored window: microseconds since the epoch
-    Word used = 0;  ///< units of cost * codes, plus code_of() the window's width
+    Word end = 0;   ///< of the stored window, or of a block: microseconds since the epoch
+    Word used = 0;  ///< units of cost * codes, plus code_of() the window's width, or `blocked`
   };
 
   /// Boundaries of four windows.
@@ -71,6 +74,16 @@ struct FixedWindowRule {
     Word amount;  ///< from -word_limit to word_limit
   };
 
+  /// Of fixed_window.block: nothing is admitted until `span` from now; a later block stands.
+  /// Errors as of Args.
+  struct BlockArgs {
+    Word limit;  ///< from 1
+    Word width;
+    Word boundary[boundaries];
+    Word span;  ///< microseconds, 0 to max_block; 0 changes nothing
+  };
+
+  static constexpr Word max_block = 365 * Word{86'400'000'000};
   static constexpr Word max_width = word_limit / 2;
   static constexpr Word max_limit = Word{1} << 42;
   static constexpr Word max_used = (Word{1} << 43) - 1;
@@ -79,6 +92,9 @@ struct FixedWindowRule {
   /// eighths of a microsecond. Windows that end at once and have one code count as the same.
   static constexpr Word codes = 512;
   static constexpr Word max_code = 416;  ///< of 2^52
+  /// In the place of a code: `end` is a block's, and `used` is what will be used as it ends of the
+  /// window which then is the present one, whoever asks.
+  static constexpr Word blocked = max_code + 1;
   [[nodiscard]] static Word code_of(Word width) noexcept;
 
   /// How far the stored window may begin ahead of the clock. Up to this far the clock was
@@ -95,5 +111,6 @@ extern const Operation fixed_window_peek;
 extern const Operation fixed_window_give_back;
 extern const Operation fixed_window_reset;
 extern const Operation fixed_window_adjust;
+extern const Operation fixed_window_block;
 
 }  // namespace sluice

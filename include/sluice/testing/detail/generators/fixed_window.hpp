@@ -67,6 +67,13 @@ inline void draw_window(Rng& rng, const Arguments& config, Arguments& args) {
     args[2] = std::min(word_limit, args[1] + config[1]);
   }
 }
+/// About a window long, or any.
+inline Word draw_block(Rng& rng, const Arguments& config) {
+  constexpr Word most = FixedWindowRule::max_block;
+  const Word width = config[1] == 0 ? log_uniform(rng, 45) : config[1];
+  const std::array<Word, 5> spans{0, 1, 1 + width / 3, log_uniform(rng, 44), most};
+  return std::min(most, spans[rng.below(spans.size())]);
+}
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Arguments config = args;
   const Word limit = config[0];
@@ -78,6 +85,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[3] = draw_cost(rng, limit);
   } else {
     if (rng.below(16) == 0) args = {limit};  // a calendar that ended in 1970
+    if (&row == &fixed_window_block) return ask(args, draw_block(rng, config));
     const Word units = draw_cost(rng, limit);
     const bool adjusts = &row == &fixed_window_adjust;
     ask(args, !adjusts            ? units
@@ -100,6 +108,11 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   if (&row == &fixed_window_adjust && trial < 3) {
     const std::array<Word, 3> amounts{-word_limit - 1, INT64_MIN, word_limit + 1};
     ask(args, amounts[trial]);
+    return true;
+  }
+  if (&row == &fixed_window_block && trial < 3) {
+    const std::array<Word, 3> spans{-1, INT64_MIN, FixedWindowRule::max_block + 1};
+    ask(args, spans[trial]);
     return true;
   }
   if (&row == &fixed_window_give_back) {
