@@ -48,6 +48,7 @@ std::span<const Operation* const> operations() noexcept {
       &shared_bucket_give_back,
       &shared_bucket_adjust,
       &fixed_window_block,
+      &sliding_counter_block,
       &leases_acquire,
       &leases_release,
       &leases_renew,

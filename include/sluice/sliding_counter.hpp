@@ -18,8 +18,8 @@ namespace sluice {
 ///
 /// A key without a name takes the limiter's. Limiters of the same name on the same store share
 /// their counts. Every form of the call is in KeyedLimiter. What gives back names the decision that
-/// took: its instant says in which window its units are counted. No verb reserves or blocks: the
-/// counts hold no time ahead (a gate in the same plan closes a key).
+/// took: its instant says in which window its units are counted. No verb reserves: the counts hold
+/// no time ahead.
 /// REQUIRES: the store outlives the limiter.
 class SlidingCounter : public KeyedLimiter<SlidingCounter> {
  public:
@@ -31,6 +31,8 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
                               std::move(done));
     }
   };
+
+  static constexpr Span max_block{SlidingCounterRule::max_block};  ///< 365 days
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 1 to
   /// 2^40, or the span not 1 us to 2^42 us (50 days).
@@ -72,7 +74,19 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
     return decide(store(), penalize_step(key, amount), error);
   }
 
-  /// Forgets all that the key has spent. What was taken before it must not be given back.
+  /// Nothing is admitted until `span` from now, and hints say so: an upstream has asked to wait. A
+  /// later time stands. The counts stay, weigh less as time goes by, and may be changed meanwhile,
+  /// which opens nothing; reset() opens the key. Range: 0, which changes nothing, to max_block,
+  /// else Errc::invalid_argument. A clock that is set back lengthens a block by as much.
+  ///
+  ///     if (response.status == 429) limit.block("alice", feedback.wait());
+  Decision block(const Key& key, Span span) const { return decide(store(), block_step(key, span)); }
+  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+    return decide(store(), block_step(key, span), error);
+  }
+
+  /// Forgets all that the key has spent, and a block. What was taken before it must not be given
+  /// back.
   void reset(const Key& key) const { decide(store(), clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     decide(store(), clear(key), error);
@@ -104,6 +118,11 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   }
   [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
     return adjust(key, SlidingCounterRule::Change::penalize, amount);
+  }
+
+  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+    return {
+        &sliding_counter_block, named(key), {window_.limit, window_.span.count(), span.count()}};
   }
 
   [[nodiscard]] const WindowLimit& window() const noexcept { return window_; }

@@ -10,6 +10,7 @@ namespace {
 using Rule = SlidingCounterRule;
 using State = Rule::State;
 using Args = Rule::Args;
+using BlockArgs = Rule::BlockArgs;
 
 __extension__ typedef __int128 Wide;
 
@@ -96,6 +97,7 @@ Word clear_after(const State& state, Word now) noexcept {
 }
 
 Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
+BlockArgs block_args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
 
 Word check_adjust(const Arguments& args) noexcept {
   if (const Word status = Rule::check({args[0], args[1], 0}); status < 0) return status;
@@ -106,18 +108,30 @@ Word check_adjust(const Arguments& args) noexcept {
   return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
-/// The counts, unless they are not a counter's.
+Word check_block(const Arguments& words) noexcept {
+  const BlockArgs args = block_args_of(words);
+  const Word status = Rule::check({args.limit, args.span, 0});
+  const bool fits =
+      status == Verdict::allowed && args.length >= 0 && args.length <= Rule::max_block;
+  return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
+}
+
+/// The counts and how long the key is closed, unless they are not a counter's.
 bool read(const StateView& view, State& state) noexcept {
   state = {view[0], view[1], view[2], view[3]};
+  if (state.span >= Rule::blocked) {
+    state.span -= Rule::blocked;
+    state.closed = view[5];
+  }
   const bool fits = state.span <= Rule::max_span && state.current <= Rule::max_limit &&
                     state.previous <= Rule::max_limit;
   if (!fits) view.call_corrupt();
   return fits;
 }
 
-void write(const Moment& m, Word now, Effects& effects) noexcept {
+void write(const Moment& m, Word now, Word closed, Effects& effects) noexcept {
   effects.put(0, m.state.start);
-  effects.put(1, m.state.span);
+  effects.put(1, now < closed ? m.state.span + Rule::blocked : m.state.span);
   effects.put(2, m.state.current);
   effects.put(3, m.state.previous);
   if (m.weighed) effects.put(4, now);
@@ -131,13 +145,16 @@ Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effe
   if (!read(view, state)) return Verdict::failed(Errc::corrupt_state);
 
   Moment m = moment(state, args, now);
-  const Word left = std::max(Word{0}, args.limit - m.estimate);
+  const Word room = std::max(Word{0}, args.limit - m.estimate);
+  const Word left = now < state.closed ? 0 : room;
+  const Word clear = std::max(clear_after(m.state, now), state.closed - now);
   if (args.cost > left) {
-    return {Verdict::refused, left, fits_at(m, args) - now, clear_after(m.state, now)};
+    const Word fits = args.cost > room ? fits_at(m, args) : now;
+    return {Verdict::refused, left, std::max(fits, state.closed) - now, clear};
   }
-  if (!spends || args.cost == 0) return {Verdict::allowed, left, 0, clear_after(m.state, now)};
+  if (!spends || args.cost == 0) return {Verdict::allowed, left, 0, clear};
   m.state.current += args.cost;
-  write(m, now, effects);
+  write(m, now, 0, effects);
   return {Verdict::allowed, left - args.cost, 0, clear_after(m.state, now)};
 }
 
@@ -206,10 +223,31 @@ Verdict SlidingCounterRule::adjust(const StateView& view, const RuleRequest& req
       take_off(m.state.previous);
       break;
   }
-  if (changed > 0) write(m, now, effects);
+  if (changed > 0) write(m, now, state.closed, effects);
   effects.tell(changed);
   const Word left = std::max(Word{0}, args.limit - estimate(m.state, m.at));
-  return {Verdict::allowed, left, 0, clear_after(m.state, now)};
+  return {Verdict::allowed, now < state.closed ? 0 : left, 0,
+          std::max(clear_after(m.state, now), state.closed - now)};
+}
+
+Verdict SlidingCounterRule::block(const StateView& view, const RuleRequest& request, Word now,
+                                  Effects& effects) noexcept {
+  const BlockArgs args = block_args_of(request.args);
+  if (const Word status = check_block(request.args); status < 0) return {status, 0, 0, 0};
+  State state;
+  if (!read(view, state)) return Verdict::failed(Errc::corrupt_state);
+
+  const Word until = std::min(now + args.length, word_limit);
+  if (args.length > 0 && until > state.closed) {
+    state.closed = until;
+    effects.put(0, state.start);
+    effects.put(1, state.span + blocked);
+    effects.put(5, until);
+  }
+  const Moment m = moment(state, {args.limit, args.span, 0}, now);
+  const Word left = std::max(Word{0}, args.limit - m.estimate);
+  return {Verdict::allowed, now < state.closed ? 0 : left, 0,
+          std::max(clear_after(m.state, now), state.closed - now)};
 }
 
 Word SlidingCounterRule::check(const Args& args) noexcept {
@@ -229,6 +267,7 @@ Word check_reset(const Arguments& args) noexcept {
                                                   : Verdict::allowed;
 }
 Word keep_take(const Arguments& args) noexcept { return 2 * args[1] + Rule::max_ahead; }
+Word keep_block(const Arguments& args) noexcept { return keep_take(args) + args[2]; }
 Word keep_reset(const Arguments& /*args*/) noexcept { return 0; }
 
 }  // namespace
@@ -274,5 +313,15 @@ constinit const Operation sliding_counter_adjust{"sliding_counter.adjust",
                                                  nullptr,
                                                  Rule::adjust,
                                                  1};
+constinit const Operation sliding_counter_block{"sliding_counter.block",
+                                                31,
+                                                StateKind::sliding_counter,
+                                                true,
+                                                3,
+                                                nullptr,
+                                                check_block,
+                                                keep_block,
+                                                nullptr,
+                                                Rule::block};
 
 }  // namespace sluice

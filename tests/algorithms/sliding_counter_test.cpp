@@ -157,3 +157,64 @@ TEST_CASE("a counter gives back, settles, rewards and charges by hand", "[slidin
     CHECK(limit.refund("a", elsewhere, 2) == 0);
   });
 }
+
+TEST_CASE("a blocked counter admits nothing until its time, and counts meanwhile",
+          "[sliding_counter][L1]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingCounter counter(store, "c", {10, 1min});
+    REQUIRE(counter.try_acquire("k", 4));
+    const Decision taken = counter.try_acquire("k", 4);
+    const Decision blocked = counter.block("k", 10s);
+    CHECK(blocked.allowed);
+    CHECK(blocked.remaining == 0);
+    CHECK(blocked.retry_after == 0s);
+    CHECK(blocked.reset_after == 2min);
+    CHECK(counter.block("k", 1s).remaining == 0);  // a later time stands
+    CHECK(counter.peek("k").retry_after == 10s);
+    CHECK(counter.refund("k", taken, 1) == 1);
+    CHECK(counter.settle("k", taken, {.estimated = 3, .actual = 5}).charged == 2);
+    CHECK(counter.penalize("k", 1).remaining == 0);
+    CHECK(counter.reward("k", 1).remaining == 0);
+    clock.advance(10s - 1us);
+    CHECK(counter.try_acquire("k", 0).remaining == 0);
+    CHECK(counter.try_acquire("k").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(counter.try_acquire("k").remaining == 0);
+    CHECK_FALSE(counter.try_acquire("k").allowed);
+    clock.advance(2min);
+
+    std::error_code error = make_error_code(Errc::unknown);
+    CHECK(counter.block("k", SlidingCounter::max_block, error).reset_after ==
+          SlidingCounter::max_block);
+    CHECK_FALSE(error);
+    CHECK(counter.penalize("k", 100).remaining == 0);  // keeps the key no shorter
+    clock.advance(SlidingCounter::max_block - 1us);
+    CHECK(counter.try_acquire("k").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(counter.block("k", 0s).remaining == 10);
+    CHECK(counter.block("k", 1h).remaining == 0);
+    counter.reset("k");
+    CHECK(counter.try_acquire("k", 10));
+
+    for (const Span span : {Span{-1}, SlidingCounter::max_block + 1us, Span::min(), Span::max()}) {
+      CHECK_FALSE(counter.block("other", span, error).allowed);
+      CHECK(error == Errc::invalid_argument);
+      CHECK_THROWS_AS(counter.block("other", span), std::system_error);
+    }
+    CHECK_FALSE(counter.block("", 1s, error).allowed);
+    CHECK(error == Errc::invalid_key);
+    CHECK(counter.peek("other").remaining == 10);
+  });
+}
+
+TEST_CASE("a plan blocks all of its counters or none", "[sliding_counter]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const SlidingCounter counter(store, "c", {1, 1h});
+    REQUIRE(counter.try_acquire(Key{"k", "taken"}));
+    CHECK_FALSE(
+        decide(store, {counter.block_step("k", 1h), counter.take(Key{"k", "taken"})}).allowed);
+    CHECK(counter.peek("k").remaining == 1);
+    CHECK(decide(store, {counter.block_step("k", 1h), counter.take(Key{"k", "free"})}).allowed);
+    CHECK(counter.peek("k").retry_after == 1h);
+  });
+}

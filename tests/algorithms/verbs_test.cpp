@@ -71,8 +71,8 @@ static_assert(!Borrows<SlidingWindows> && !TakesSome<SlidingWindows> && !Rewards
 
 static_assert(SettlesDecisions<SlidingCounter> && Refunds<SlidingCounter>);
 static_assert(Rewards<SlidingCounter> && Resets<SlidingCounter>);
-static_assert(!Reserves<SlidingCounter> && !Borrows<SlidingCounter> && !TakesSome<SlidingCounter> &&
-              !Blocks<SlidingCounter>);
+static_assert(Blocks<SlidingCounter>);
+static_assert(!Reserves<SlidingCounter> && !Borrows<SlidingCounter> && !TakesSome<SlidingCounter>);
 
 static_assert(SettlesDecisions<FixedWindow> && Refunds<FixedWindow>);
 static_assert(Rewards<FixedWindow> && Resets<FixedWindow>);

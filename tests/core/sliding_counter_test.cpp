@@ -25,6 +25,9 @@ Ask adjust(Rule::Change change, Word amount, Span taken = 0s, Word limit = 10, S
   return {&sliding_counter_adjust,
           {limit, span.count(), amount, static_cast<Word>(change), start + taken.count()}};
 }
+Ask block(Span length, Word limit = 10, Span span = minute) {
+  return {&sliding_counter_block, {limit, span.count(), length.count()}};
+}
 Ask reset(Word limit) { return {&sliding_counter_reset, {limit}}; }
 
 }  // namespace
@@ -196,4 +199,69 @@ TEST_CASE("what another span has weighed cannot be given back", "[core][sliding_
        {20s, adjust(give_back, 4, 20s, 10, 30s), admitted(9, 40s), {4}},
        {20s, adjust(static_cast<Rule::Change>(4), 1), Verdict::failed(Errc::invalid_argument)},
        {20s, adjust(reward, -1), Verdict::failed(Errc::invalid_cost)}});
+}
+
+TEST_CASE("a block admits nothing until its end, and the counts go on meanwhile",
+          "[core][sliding_counter]") {
+  LongKernel kernel(start);
+  check_moments(kernel, {{59s, take(10), admitted(0, 61s)},
+                         {60s, block(3s), admitted(0, 60s)},
+                         {60s, take(1), turned_away(6s, 60s)},  // the counts last longer
+                         {60s, block(12s), admitted(0, 60s)},
+                         {66s, block(5s), admitted(0, 54s)},  // a later one stands
+                         {66s, block(0s), admitted(0, 54s)},
+                         {66s, take(0), admitted(0, 54s)},
+                         {66s, peek(1), turned_away(6s, 54s)},
+                         {66s, peek(3), turned_away(12s, 54s)},
+                         {72s - 1us, take(1), turned_away(1us, 48s + 1us)}});
+  CHECK(kernel.state.size() == 6);
+  check_moments(kernel, {{72s, peek(1), admitted(2, 48s)},
+                         {72s, take(2), admitted(0, 108s)},
+                         {72s, take(1), turned_away(6s, 108s)}});
+  CHECK(kernel.state[1] == minute.count());  // no block is looked for any more
+}
+
+TEST_CASE("a key that nobody used is blocked, and counts change behind a block",
+          "[core][sliding_counter]") {
+  using enum Rule::Change;
+  check_moments(LongKernel(start), {{0s, block(5min), admitted(0, 5min)},
+                                    {0s, take(10), turned_away(5min, 5min)},
+                                    {5min - 1us, take(1), turned_away(1us, 1us)},
+                                    {5min, take(10), admitted(0, 120s)},
+                                    {5min, block(6s), admitted(0, 120s)},
+                                    {5min, adjust(give_back, 4, 5min), admitted(0, 120s), {4}},
+                                    {5min, adjust(reward, 1), admitted(0, 120s), {1}},
+                                    {5min, adjust(penalize, 2), admitted(0, 120s), {2}},
+                                    {5min, take(3), turned_away(6s, 120s)},
+                                    {5min + 6s, take(4), turned_away(62'571'429us, 114s, 3)},
+                                    {5min + 6s, take(3), admitted(0, 114s)},
+                                    {5min + 6s, block(10h), admitted(0, 10h)},
+                                    {5min + 6s, reset(10), admitted(10, 0s)},
+                                    {5min + 6s, take(10), admitted(0, 114s)}});
+  // Whatever span who asks has.
+  check_moments(LongKernel(start), {{0s, take(4), admitted(6, 120s)},
+                                    {0s, block(20s, 9, 10s), admitted(0, 20s)},
+                                    {10s, take(1, 9, 10s), turned_away(10s, 20s)},
+                                    {10s, adjust(penalize, 1, 0s, 9, 10s), admitted(0, 20s), {1}},
+                                    {20s, take(9, 9, 10s), turned_away(10s, 10s, 4)},
+                                    {20s, take(4, 9, 10s), admitted(0, 20s)}});
+}
+
+TEST_CASE("a block that cannot be is an error of the counter", "[core][sliding_counter][C-006]") {
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  const Span longest{Rule::max_block};
+  check_moments(LongKernel(start), {{0s, block(-1us), wrong},
+                                    {0s, block(longest + 1us), wrong},
+                                    {0s, block(1s, 0), wrong},
+                                    {0s, block(1s, 10, 0us), wrong},
+                                    {0s, block(0s), admitted(10, 0s)},
+                                    {0s, block(longest), admitted(0, longest)},
+                                    {longest - 1us, take(1), turned_away(1us, 1us)},
+                                    {longest, take(10), admitted(0, 120s)}});
+  CHECK(Span{sliding_counter_block.keep({10, minute.count(), longest.count()})} >=
+        longest + 2 * minute);
+  LongKernel strange(start);
+  strange.state = {start, Rule::blocked + Rule::max_span + 1, 0, 0};
+  CHECK(strange.ask(0s, take(1)) == Verdict::failed(Errc::corrupt_state));
+  CHECK(strange.ask(0s, block(1s)) == Verdict::failed(Errc::corrupt_state));
 }

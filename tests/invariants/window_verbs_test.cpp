@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-enum Verb : std::size_t { refund, settle_less, settle_more, reward, penalize, reset, verbs };
-constexpr const char* names[]{"refund", "settle_less", "settle_more",
-                              "reward", "penalize",    "reset"};
+enum Verb : std::size_t { refund, settle_less, settle_more, reward, penalize, block, reset, verbs };
+constexpr const char* names[]{"refund",   "settle_less", "settle_more", "reward",
+                              "penalize", "block",       "reset"};
 using Seen = std::array<std::size_t, verbs>;
 
 /// One key of a limiter by windows.
@@ -62,6 +62,7 @@ class WindowLife {
 
   Decision take(Word cost) {
     const Decision d = limiter_.try_acquire("k", cost);
+    CHECK((cost == 0 || !d || d.at >= blocked_until_));
     if (d) held_.push_back({d, cost, ledger_.charge(d.at, d.at, cost)});
     return d;
   }
@@ -73,10 +74,17 @@ class WindowLife {
     if (verb == reset && !random_.one_in(8)) return false;
     const Word amount = random_.between(0, window_.limit);
     const Word before = remaining();
-    if (verb == reward) {
+    const bool blocked = clock_.now() < blocked_until_;
+    if (blocked) CHECK(before == 0);
+    if (verb == block) {
+      const Span span{random_.between(0, 2 * window_.span.count())};
+      if (span > 0us) blocked_until_ = std::max(blocked_until_, clock_.now() + span);
+      limiter_.block("k", span);
+      CHECK(remaining() == (clock_.now() < blocked_until_ ? 0 : before));
+    } else if (verb == reward) {
       limiter_.reward("k", amount);
       // Of a counter the units of the window before weigh less than one each.
-      const Word given = is_counter ? amount : remaining() - before;
+      const Word given = is_counter || blocked ? amount : remaining() - before;
       ledger_.allow(clock_.now(), clock_.now(), given * Ledger::whole);
       rewarded_ = clock_.now();
       CHECK(remaining() >= before);
@@ -88,6 +96,7 @@ class WindowLife {
       limiter_.reset("k");
       ledger_ = {};
       held_.clear();
+      blocked_until_ = {};
       CHECK(remaining() == window_.limit);
     } else {
       settle(verb, amount, before);
@@ -167,6 +176,7 @@ class WindowLife {
   Ledger ledger_;
   std::vector<Held> held_;
   Time rewarded_{};
+  Time blocked_until_{};
 };
 
 /// Lives until every verb was seen; `live(name, window, seen)` is one.

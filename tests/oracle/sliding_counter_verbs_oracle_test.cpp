@@ -76,6 +76,7 @@ TEST_CASE("what is given back, charged and rewarded is counted in its own window
   Random random("what is given back, charged and rewarded is counted in its own window");
   CAPTURE(random.repeat());
   std::size_t given = 0;
+  std::size_t held_off = 0;
   const std::size_t lives = test::scaled(300, 10);
   for (std::size_t life = 0; life < lives; ++life) {
     VirtualClock clock;
@@ -85,6 +86,7 @@ TEST_CASE("what is given back, charged and rewarded is counted in its own window
     const SlidingCounter limiter(*store, "v", {limit, Span{span}});
     Oracle oracle(span);
     std::vector<Taken> taken;
+    Time closed{};
     for (int step = 0; step < 120; ++step) {
       const Word now = to_word(clock.now());
       const Word units = random.between(0, limit / 2 + 1);
@@ -97,6 +99,11 @@ TEST_CASE("what is given back, charged and rewarded is counted in its own window
         case 1:
           limiter.reward("k", units);
           oracle.reward(units, now);
+          if (random.one_in(2)) {
+            const Span length{random.between(0, random.one_in(3) ? 3 * span : 1 + span / 4)};
+            closed = std::max(closed, clock.now() + length);
+            REQUIRE(limiter.block("k", length).allowed);
+          }
           break;
         case 2:
         case 3:
@@ -114,13 +121,24 @@ TEST_CASE("what is given back, charged and rewarded is counted in its own window
           break;
         default:
           if (const Decision d = limiter.try_acquire("k", std::min(units, limit))) {
+            REQUIRE((clock.now() >= closed || units == 0));
             oracle.change(now, std::min(units, limit), now);
             taken.push_back({d, std::min(units, limit)});
           }
       }
       const Decision seen = limiter.peek("k", 1);
-      REQUIRE(seen.remaining == std::max<Word>(0, limit - oracle.estimate(now)));
-      REQUIRE(seen.allowed == (oracle.estimate(now) < limit));
+      if (clock.now() < closed) {
+        REQUIRE_FALSE(seen.allowed);
+        REQUIRE(seen.remaining == 0);
+        // The counts only ever weigh less.
+        REQUIRE((seen.retry_after == closed - clock.now()) ==
+                (oracle.estimate(to_word(closed)) < limit));
+        REQUIRE(seen.retry_after >= closed - clock.now());
+        ++held_off;
+      } else {
+        REQUIRE(seen.remaining == std::max<Word>(0, limit - oracle.estimate(now)));
+        REQUIRE(seen.allowed == (oracle.estimate(now) < limit));
+      }
       if (!seen && random.one_in(2)) {  // the hint is exact
         clock.advance(seen.retry_after - Span{1});
         REQUIRE(limiter.peek("k").retry_after == Span{1});
@@ -131,6 +149,7 @@ TEST_CASE("what is given back, charged and rewarded is counted in its own window
     }
   }
   CHECK(given > lives);
+  CHECK(held_off > lives);
 }
 
 TEST_CASE("what is given back never lifts the worst case, whoever asks with which limit",

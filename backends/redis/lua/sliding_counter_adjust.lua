@@ -41,17 +41,20 @@ local function sliding_counter_adjust(head, table, now, limit, span, amount, cha
     previous = take_off(previous)
   end
   if changed > 0 then
-    local counts = struct.pack('<i8i8i8i8', start, span, current, previous)
+    local marked = span
+    if closed > now then marked = span + 8796093022208 end -- blocked
+    local counts = struct.pack('<i8i8i8i8', start, marked, current, previous)
     if weighed then counts = counts .. struct.pack('<i8', now) end
     put(0, counts)
   end
   local left, clear = limit - estimate(start, span, current, previous, at), 0
-  if left < 0 then left = 0 end
+  if left < 0 or closed > now then left = 0 end
   if current > 0 then
     clear = start + 2 * span - now
   elseif previous > 0 then
     clear = start + span - now
   end
+  if closed - now > clear then clear = closed - now end
   return 1, left, 0, clear, struct.pack('<i8', changed)
 end
 

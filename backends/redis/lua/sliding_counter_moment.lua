@@ -1,9 +1,16 @@
 -- The twins of read() and moment() in src/algorithms/sliding_counter.cpp with what those call, in their place
--- in a rule: from head, now, limit, span and cost to the counts and `spent`, what they weigh, at one instant.
+-- in a rule: from head, now, limit, span and cost to the counts and `spent`, what they weigh, at one instant;
+-- and until when the key is `closed`.
   local start, old_span, current, previous = unpack(head, 1, 4)
+  local closed = 0
   if old_span > 4398046511104 or current > 1099511627776 or previous > 1099511627776 then
-    corrupt()
-    return -17, 0, 0, 0 -- Errc::corrupt_state
+    if old_span >= 8796093022208 then -- blocked
+      old_span, closed = old_span - 8796093022208, word(5)
+    end
+    if old_span > 4398046511104 or current > 1099511627776 or previous > 1099511627776 then
+      corrupt()
+      return -17, 0, 0, 0 -- Errc::corrupt_state
+    end
   end
 
   -- floor(a * b / c), in parts of ten bits of a where the product would leave the whole numbers.

@@ -10,7 +10,7 @@ local function sliding_counter_take(head, table, now, limit, span, cost)
 -- SHARED sliding_counter_moment
 
   local left = limit - spent
-  if left < 0 then left = 0 end
+  if left < 0 or closed > now then left = 0 end
   if cost <= left then current = current + cost end
   local clear = 0
   if current > 0 then
@@ -18,9 +18,12 @@ local function sliding_counter_take(head, table, now, limit, span, cost)
   elseif previous > 0 then
     clear = start + span - now
   end
+  if closed - now > clear then clear = closed - now end
   if cost > left then
     local room, fits = limit - cost, start + span -- fits_at()
-    if room > current and previous > 0 then
+    if cost <= limit - spent then
+      fits = now
+    elseif room > current and previous > 0 then
       if room - current >= previous then
         fits = start
       else
@@ -29,6 +32,7 @@ local function sliding_counter_take(head, table, now, limit, span, cost)
     elseif current > room then
       fits = start + 2 * span - scale(room, span, current)
     end
+    if closed > fits then fits = closed end
     return 0, left, fits - now, clear
   end
   if cost > 0 then

@@ -7,6 +7,8 @@
 //     estimate = current + ceil(previous * (span - elapsed) / span)
 //     allowed  iff  estimate + cost <= limit
 //
+// A block refuses all until it ends, and changes no count.
+//
 // The weight is rounded up, so the estimate is never below what an even spread would give. It is
 // an estimate: if all of the window before came at its end, a sliding window of `span` may hold up
 // to worst_case() units; if it came at its beginning, units are refused that an exact log would
@@ -23,12 +25,13 @@ struct SlidingCounterRule {
   /// All zero means that nothing was counted.
   struct State {
     Word start = 0;     ///< of the current window, microseconds since the epoch
-    Word span = 0;      ///< microseconds; 0: nothing was counted
+    Word span = 0;      ///< microseconds; 0: nothing was counted; and `blocked`, if `closed` counts
     Word current = 0;   ///< units, 0 to max_limit
     Word previous = 0;  ///< units, 0 to max_limit
     /// What was taken before this instant is counted by its weight of then, since the span or the
     /// clock was changed; 0 and not written: all is counted in full.
     Word since = 0;
+    Word closed = 0;  ///< the end of a block, written only by one
   };
 
   /// What adjust does.
@@ -45,6 +48,16 @@ struct SlidingCounterRule {
     Word cost;   ///< units; 0 asks without spending
   };
 
+  struct BlockArgs {
+    Word limit;
+    Word span;
+    Word length;  ///< of the block: microseconds, 0 to max_block; 0 changes nothing
+  };
+
+  /// Added to the span of a key that was blocked. Who then looks at the end of the block is nobody
+  /// else.
+  static constexpr Word blocked = Word{1} << 43;
+  static constexpr Word max_block = 365 * Word{86'400'000'000};
   /// 10^12 a window. Products are made ten bits at a time, so that they stay below 2^53.
   static constexpr Word max_limit = Word{1} << 40;
   /// 50 days and more.
@@ -77,6 +90,10 @@ struct SlidingCounterRule {
   static Verdict adjust(const StateView& state, const RuleRequest& request, Word now,
                         Effects& effects) noexcept;
 
+  /// Admits nothing until `length` from now; a later block stands. The counts stay as they are.
+  static Verdict block(const StateView& state, const RuleRequest& request, Word now,
+                       Effects& effects) noexcept;
+
   /// allowed (1), or the negative code of what can never be admitted.
   [[nodiscard]] static Word check(const Args& args) noexcept;
 };
@@ -88,5 +105,6 @@ extern const Operation sliding_counter_reset;
 /// Arguments: limit, span, amount, a Change, and when the units were taken. Detail: how many units
 /// were taken off or added.
 extern const Operation sliding_counter_adjust;
+extern const Operation sliding_counter_block;
 
 }  // namespace sluice

@@ -8,6 +8,7 @@ namespace sluice::test::sliding_counter {
 inline constexpr std::string_view take = "sliding_counter_take.lua";
 inline constexpr std::string_view peek = "sliding_counter_peek.lua";
 inline constexpr std::string_view adjust = "sliding_counter_adjust.lua";
+inline constexpr std::string_view block = "sliding_counter_block.lua";
 inline constexpr std::string_view moment = "sliding_counter_moment.lua";
 inline constexpr std::string_view reset = "sliding_counter_reset.lua";
 inline constexpr std::string_view kernel = "src/algorithms/sliding_counter.cpp";
@@ -27,7 +28,7 @@ inline constexpr Mutant mutants[] = {
     {"a cost of zero writes", take, "if cost > 0 then\n    local counts",
      "if true then\n    local counts"},
     {"words that no counter leaves accepted", moment,
-     "previous > 1099511627776 then\n    corrupt()", "false then\n    corrupt()"},
+     "previous > 1099511627776 then\n      corrupt()", "false then\n      corrupt()"},
     {"the hint forgets the current window", peek, "scale(room - current, span, previous)",
      "scale(room, span, previous)"},
     {"answers as if it had spent", peek, "return 1, left, 0, clear",
@@ -47,6 +48,29 @@ inline constexpr Mutant mutants[] = {
      "changed = amount"},
     {"old units are charged now", adjust, "if window >= start then current = add(current) end",
      "if not is_before then current = add(current) end"},
+    {"a block is forgotten", moment, "old_span - 8796093022208, word(5)",
+     "old_span - 8796093022208, 0"},
+    {"units remain while blocked", take, "if left < 0 or closed > now then", "if left < 0 then"},
+    {"a hint to the end of the block whatever is counted", take, "if cost <= limit - spent then",
+     "if closed > now then"},
+    {"a hint that forgets the block", take, "    if closed > fits then fits = closed end\n", ""},
+    {"a question forgets how long the block lasts", peek,
+     "  if closed - now > clear then clear = closed - now end\n", ""},
+    {"who charges opens the block", adjust,
+     "if closed > now then marked = span + 8796093022208 end", ""},
+    {"a later block is shortened", block, " and till > closed", ""},
+    {"a block of nothing writes", block, "if length > 0 and till", "if till"},
+    {"a block beyond the end of time", block,
+     "  if till > 4503599627370496 then till = 4503599627370496 end -- word_limit\n", ""},
+    {"a block forgets the counts", block, "head[1], old_span + 8796093022208",
+     "head[1], 8796093022208"},
+    {"a block is forgotten", kernel, "state.closed = view[5];", ""},
+    {"a hint to the end of the block whatever is counted", kernel,
+     "args.cost > room ? fits_at(m, args) : now", "now"},
+    {"who charges opens the block", kernel,
+     "now < closed ? m.state.span + Rule::blocked : m.state.span", "m.state.span"},
+    {"a later block is shortened", kernel, "args.length > 0 && until > state.closed",
+     "args.length > 0"},
     {"the weight is rounded down", kernel, "return units - scale(units, span - rest, span);",
      "return scale(units, rest, span);"},
     {"what is two windows old counts", kernel,

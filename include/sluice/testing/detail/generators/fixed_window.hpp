@@ -85,7 +85,10 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[3] = draw_cost(rng, limit);
   } else {
     if (rng.below(16) == 0) args = {limit};  // a calendar that ended in 1970
-    if (&row == &fixed_window_block) return ask(args, draw_block(rng, config));
+    if (&row == &fixed_window_block) {       // which may end beyond what is known of the calendar
+      if (args[1] == 0 && rng.below(2) == 0) args[5] = args[6] = args[4];
+      return ask(args, draw_block(rng, config));
+    }
     const Word units = draw_cost(rng, limit);
     const bool adjusts = &row == &fixed_window_adjust;
     ask(args, !adjusts            ? units

@@ -33,6 +33,10 @@ inline Configuration slow(Rng& rng) {
 inline void ask(Arguments& args, Word units) { args[2] = units; }
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   if (row.id == sliding_counter_reset.id) return;
+  if (row.id == sliding_counter_block.id) {
+    const std::array<Word, 5> spans{0, 1, args[1], log_uniform(rng, 44), Rule::max_block};
+    return ask(args, std::min(Rule::max_block, spans[rng.below(spans.size())]));
+  }
   if (row.id == sliding_counter_adjust.id) {
     args[3] = uniform(rng, 0, 3);
     args[4] = to_word(VirtualClock::default_start) + log_uniform(rng, 42);
@@ -47,6 +51,11 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     const std::array<Word, 7> values{-1, word_limit + 1, -1, 4, -1, word_limit + 1, 0};
     if (trial < places.size()) args[places[trial]] = values[trial];
     return trial < places.size();
+  }
+  if (row.id == sliding_counter_block.id) {
+    const std::array<Word, 3> spans{-1, INT64_MIN, Rule::max_block + 1};
+    if (trial < spans.size()) ask(args, spans[trial]);
+    return trial < spans.size();
   }
   const std::array<Word, 6> units{-1,         INT64_MIN,      args[0] + 1,
                                   word_limit, word_limit + 1, INT64_MAX};
