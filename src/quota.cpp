@@ -13,8 +13,8 @@ namespace {
 
 [[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
 
-/// The largest burst for which burst * period + refill stays within word_limit.
-Word largest_burst(Word refill, Word period) { return (word_limit - refill) / period; }
+/// The largest burst for which burst * period + refill stays within Quota's bound.
+Word largest_burst(Word refill, Word period) { return (Quota::bound - refill) / period; }
 
 std::string text_of(detail::Given given) {
   return given.negative ? std::to_string(given.word()) : std::to_string(given.bits);
@@ -105,7 +105,7 @@ Quota::Quota(std::string_view what, detail::Given given, Span period) {
   const Word largest = largest_burst(refill_, period_);
   if (largest < 1) {
     reject(std::to_string(count) + " per " + std::to_string(period.count()) +
-           " us is not exact within 2^52: the reduced fraction " + std::to_string(refill_) + "/" +
+           " us is not exact within 2^51: the reduced fraction " + std::to_string(refill_) + "/" +
            std::to_string(period_) + " leaves no room for a burst of 1");
   }
   capacity_ = std::min(count, largest);

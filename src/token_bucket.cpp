@@ -66,13 +66,15 @@ TokenBucket::TokenBucket(Store& store, std::string name, Quota quota, const Buck
       plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
   detail::pack(args_, TokenBucketRule::args(quota_, 1));
   const Word interval = valid_interval(quota, options);
-  const Word longest = valid_longest(quota, options, interval);
+  longest_ = Span{valid_longest(quota, options, interval)};
   shape_ = {quota.capacity(),
             quota.refill(),
             quota.period(),
             interval,
             valid_full_at(store, quota, options),
-            longest};
+            TokenBucketSpend::packed(
+                longest_.count(),
+                token_bucket::unit_of(quota.period(), quota.capacity() * quota.period()))};
 }
 
 Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,

@@ -14,15 +14,11 @@ namespace {
 /// Buckets that keys of one quota share when the table is full.
 constexpr std::uint64_t shared_buckets = 64;
 
-/// How many arguments name the quota by which a row's keys share: all of a fast row's but the cost.
-/// Other rows for the same states begin with the same ones. None if such states are not shared.
-std::size_t quota_arguments(const Operation& operation) noexcept {
-  if (operation.apply != nullptr) return operation.argument_count - std::size_t{1};
-  const auto rows = operations();
-  const auto fast = std::ranges::find_if(rows, [&](const Operation* row) {
-    return row->kind == operation.kind && row->apply != nullptr;
-  });
-  return fast == rows.end() ? 0 : (*fast)->argument_count - std::size_t{1};
+/// True if keys may share states of this row's kind.
+bool is_shared(const Operation& operation) noexcept {
+  return operation.apply != nullptr || std::ranges::any_of(operations(), [&](const Operation* row) {
+           return row->kind == operation.kind && row->apply != nullptr;
+         });
 }
 
 }  // namespace
@@ -88,14 +84,14 @@ Slot* Engine::find_shared(const Mark& shared, Word now) noexcept {
 
 /// What a key without a slot starts with when no slot is empty. REQUIRES: its stripe is held.
 Engine::Seed Engine::first_state(const Step& step, const Mark& mark, Word now) const noexcept {
-  if (overflow_.used() == 0 || quota_arguments(*step.operation) == 0) return {};
+  if (overflow_.used() == 0 || !is_shared(*step.operation)) return {};
   return seed(shared_mark(step, mark), now);
 }
 
 /// Which bucket a key shares: one of 64 for each quota, by the key's hash.
 Mark Engine::shared_mark(const Step& step, const Mark& mark) const noexcept {
-  std::array<Word, max_arguments + 1> quota{};
-  std::copy_n(step.args.begin(), quota_arguments(*step.operation), quota.begin());
+  std::array<Word, quota_words + 1> quota{};
+  std::copy_n(step.args.begin(), quota_words, quota.begin());
   quota.back() = static_cast<Word>(mark.hash[1] % shared_buckets);
   const std::string_view bytes(reinterpret_cast<const char*>(quota.data()), sizeof(quota));
   return {detail::SipHash13(secret_)("", bytes), step.operation->kind};

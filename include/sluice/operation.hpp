@@ -31,6 +31,7 @@ struct Verdict {
 };
 
 inline constexpr std::size_t max_arguments = 8;
+inline constexpr std::size_t quota_words = 3;
 inline constexpr std::size_t cell_words = 2;
 inline constexpr std::size_t max_table_words = 16;
 inline constexpr std::size_t max_details = 12;
@@ -45,7 +46,6 @@ using StateWords = std::array<Word, cell_words>;
 /// What kind of state a key holds. It is the first byte of the state in Redis; a change of layout
 /// is a new kind.
 enum class StateKind : std::uint8_t {
-  token_bucket = 1,
   sliding_counter = 3,
   shared_rate = 5,
   shared_bucket = 6,
@@ -53,10 +53,11 @@ enum class StateKind : std::uint8_t {
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  receipt = 12,  // 2, 4 and 11 had other layouts
+  receipt = 12,  // 1, 2, 4 and 11 had other layouts
   wait_line = 13,
   fixed_window = 16,
   sliding_windows = 17,
+  token_bucket = 18,
 };
 
 /// True if states of this kind have two words, which a store may keep and swap as one cell; else
@@ -163,8 +164,8 @@ struct Operation {
   std::uint8_t argument_count;
   /// The kernel of a row whose state is a cell, in its fastest form; null in rows with decide().
   /// Pure: it may run again, and sees nothing but its arguments. It changes the state only when it
-  /// allows. Stores that can share one state among keys do so for these rows, by all arguments but
-  /// the last, which is the cost.
+  /// allows. Stores that can share one state among keys do so for kinds that have such a row, by
+  /// the first `quota_words` arguments of each of their rows, which name the quota.
   Verdict (*apply)(StateWords& state, const Arguments& args, Word now) noexcept;
   /// Why these arguments can never be admitted, or allowed (1): what the kernel would answer
   /// without looking at the state.

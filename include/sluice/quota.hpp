@@ -60,12 +60,15 @@ class Cost {
 ///     Quota::parse("10000/min")
 ///
 /// The rate is kept as a reduced fraction refill()/period(), in units per microsecond. Bounds:
-/// count 1 to 2^52, period 1 us to 2^52 us, burst 1 to 2^52, and burst * period() + refill() at
-/// most 2^52, so that no rule ever leaves the integers that a double holds. Each violation throws
+/// count 1 to 2^52, period 1 us to 2^52 us, burst 1 to 2^51, and burst * period() + refill() at
+/// most 2^51, so that no rule ever leaves the integers that a double holds. Each violation throws
 /// std::invalid_argument with the value and the allowed range. Counts and bursts are of any
 /// CountType; what is none (floating point, bool, characters) does not compile.
 class Quota {
  public:
+  /// burst * period() + refill() is at most this.
+  static constexpr Word bound = word_limit / 2;
+
   /// `count` units every `period`; the burst is `count` until burst() says otherwise, or the
   /// largest possible one if `count` is too large for a burst at this rate.
   template <CountType T>

@@ -193,12 +193,12 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
   /// The longest reservation, debt or block.
-  [[nodiscard]] Span longest() const noexcept { return Span{shape_[5]}; }
+  [[nodiscard]] Span longest() const noexcept { return longest_; }
 
  private:
   [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {
     Step result{&operation, named(key), args_};
-    result.args[4] = cost.value();
+    result.args[5] = cost.value();
     return result;
   }
   [[nodiscard]] Step shaped(const Operation& operation, const Key& key, Word first,
@@ -214,6 +214,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
 
   Quota quota_;
+  Span longest_{};
   bool plain_ = true;  // take() and look() are those of the plain form
   Arguments args_{};   // of the plain form; cost, the last, is filled in by each call
   Arguments shape_{};  // of the full form; the last two are filled in by each call

@@ -68,7 +68,7 @@ Verdict decide_spend(const StateView& state, const RuleRequest& request, Word no
     return {Verdict::refused, remaining(b, b.level), wait - max_wait,
             at - now + ceil_div(b.level, b.refill)};
   }
-  const State placed = place(want, limit, b.refill, b.period, 1, at);
+  const Position placed = place(want, limit, b.refill, b.period, 1, at);
   const Next next{placed.level, placed.stamp,
                   std::min(word_limit, truly(b, placed.stamp - at) + charge)};
   if (cost > 0) write(b, next, effects);
@@ -88,7 +88,7 @@ Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept 
   const Word left = b.level + ahead * b.refill;
   const Word given = std::min(units, left);
   if (given == 0) return 0;
-  State placed{left - given, at};
+  Position placed{left - given, at};
   if (ahead > 0) placed = place(left - given, b.capacity * b.period, b.refill, b.period, 1, base);
   Word spent = word_limit;
   if (b.spent < word_limit) {
@@ -166,9 +166,9 @@ Word check_adjust(const Arguments& args) noexcept {
 Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
   const Word limit = b.capacity * b.period;
   const Word end = now + longest;
-  const State before = place(b.level, limit, b.refill, b.period, 1, at);
-  State after = place(std::min(word_limit, b.level + units), limit, b.refill, b.period, 1, at);
-  if (after.stamp > end) after = before.stamp >= end ? State{b.level, at} : State{limit, end};
+  const Position before = place(b.level, limit, b.refill, b.period, 1, at);
+  Position after = place(std::min(word_limit, b.level + units), limit, b.refill, b.period, 1, at);
+  if (after.stamp > end) after = before.stamp >= end ? Position{b.level, at} : Position{limit, end};
   // At the limit units come as they drain, so that what is truly spent stays until the stamp. Of
   // what drained before they came, as much is spent anew as there is at once.
   const Word elapsed = after.stamp - at;
@@ -187,7 +187,7 @@ Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
   const Word stamp = std::max(at, last);
   Word least = limit - b.period + 1;
   if (last >= at) least = span == 0 ? limit - b.period : std::min(limit, least - 1 + b.refill);
-  State next{drained(b.level, stamp - at, b.refill), stamp};
+  Position next{drained(b.level, stamp - at, b.refill), stamp};
   if (next.level < least) {
     next.level = least;
   } else if (next.level == limit) {

@@ -5,35 +5,44 @@
 
 #include <algorithm>
 
+#include "token_bucket_level.hpp"
+
 namespace sluice {
 namespace {
 
 using State = TokenBucketRule::State;
 using Args = TokenBucketRule::Args;
 
-/// floor(a / b) for a >= 0, b > 0, without a division where the answer is plain.
+/// floor(a / b) for a >= 0, b > 0, without a division where the answer is plain; 0 if a < 0.
 Word floor_div(Word a, Word b) noexcept { return a < b ? 0 : b == 1 ? a : a / b; }
 
 Word ceil_div(Word a, Word b) noexcept { return b == 1 ? a : (a + b - 1) / b; }
+
+/// What is left of a level of any size.
+Word drained(Word level, Word elapsed, Word refill) noexcept {
+  return elapsed > level / refill ? 0 : level - elapsed * refill;
+}
 
 /// The bucket as it is at one instant, before a request is looked at.
 struct Moment {
   Word limit;
   Word charge;
   Word at;     // the instant that the rule sees: never before the stamp
-  Word level;  // spent at `at`
+  Word level;  // spent at `at`: more than the limit if another quota has a larger one
 };
 
 Moment moment(const State& state, const Args& args, Word now) noexcept {
   const Word limit = args.capacity * args.period;
   const Word charge = args.cost * args.period;
-  const Word level = std::min(state.level, limit);
+  const Word level = token_bucket::level_of(state.spent, args.unit, args.period, limit);
   if (state.stamp > now + TokenBucketRule::max_ahead) {
     return {limit, charge, now, std::min(level, limit - charge)};
   }
   const Word at = std::max(now, state.stamp);
   const Word elapsed = at - state.stamp;
-  if (elapsed >= args.full_after) return {limit, charge, at, 0};
+  if (elapsed >= args.full_after) {
+    return {limit, charge, at, level <= limit ? 0 : drained(level, elapsed, args.refill)};
+  }
   return {limit, charge, at, std::max(Word{0}, level - elapsed * args.refill)};
 }
 
@@ -51,8 +60,8 @@ Verdict allowed(const Moment& m, const Args& args, Word level, Word now) noexcep
 /// True if the answer stays the same until `now + lag`; see TokenBucketRule::take_lagging().
 bool settles(const State& state, const Moment& m, const Args& args, Word want, Word now,
              Word lag) noexcept {
+  if (want > m.limit) return ceil_div(want - m.limit, args.refill) > lag;
   const Word drained = std::min(lag, args.full_after) * args.refill;
-  if (want > m.limit) return want - m.limit > drained;
   // A stamp that was given up cut the level down to what it is at `now`, not a moment later.
   return m.level > drained && state.stamp - TokenBucketRule::max_ahead <= now;
 }
@@ -66,7 +75,7 @@ bool settles(const State& state, const Moment& m, const Args& args, Word want, W
   const Word want = m.level + m.charge;
   if (lag > 0 && !settles(state, m, args, want, now, lag)) return {Verdict::unsettled, 0, 0, 0};
   if (want > m.limit) return refused(m, args, want, now);
-  if (args.cost > 0) state = {want, m.at};
+  if (args.cost > 0) state = {token_bucket::word_of(want, args.unit), m.at};
   return allowed(m, args, want, now);
 }
 
@@ -99,19 +108,19 @@ namespace {
 // Word by word, so that nothing is copied: the compiler would move two words at once and then wait
 // for the one of them that the caller has just written.
 State state_of(const StateWords& words) noexcept { return {words[0], words[1]}; }
-Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4]}; }
+Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4], a[5]}; }
 
 Verdict apply_take_lagging(StateWords& words, const Arguments& args, Word now, Word lag) noexcept {
   State state = state_of(words);
   const Verdict verdict = TokenBucketRule::take_lagging(state, args_of(args), now, lag);
-  words = {state.level, state.stamp};
+  words = {state.spent, state.stamp};
   return verdict;
 }
 
 Verdict apply_take(StateWords& words, const Arguments& args, Word now) noexcept {
   State state = state_of(words);
   const Verdict verdict = TokenBucketRule::take(state, args_of(args), now);
-  words = {state.level, state.stamp};
+  words = {state.spent, state.stamp};
   return verdict;
 }
 
@@ -129,9 +138,9 @@ Word keep(const Arguments& args) noexcept {
 }  // namespace
 
 constinit const Operation token_bucket_take{
-    "token_bucket.take", 0,    StateKind::token_bucket, true, 5, apply_take,
+    "token_bucket.take", 0,    StateKind::token_bucket, true, 6, apply_take,
     check_cost,          keep, apply_take_lagging};
 constinit const Operation token_bucket_peek{
-    "token_bucket.peek", 1, StateKind::token_bucket, false, 5, apply_peek, check_cost, keep};
+    "token_bucket.peek", 1, StateKind::token_bucket, false, 6, apply_peek, check_cost, keep};
 
 }  // namespace sluice

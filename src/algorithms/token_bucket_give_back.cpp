@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/algorithms/token_bucket_spend.hpp"
+#include "token_bucket_level.hpp"
 #include "token_bucket_position.hpp"
 
 namespace sluice {
@@ -12,7 +13,7 @@ struct Args {
   Word capacity, refill, period, interval;
   Word cost;          // what was granted, in tokens
   Word amount;        // how much of it to give back
-  Word level, stamp;  // the state after the grant
+  Word spent, stamp;  // the state after the grant
 };
 
 Args args_of(const Arguments& a) noexcept {
@@ -24,8 +25,9 @@ Word check(const Arguments& arguments) noexcept {
   if (args.cost < 0 || args.amount < 0) return -static_cast<Word>(Errc::invalid_cost);
   if (args.cost > args.capacity) return -static_cast<Word>(Errc::cost_exceeds_capacity);
   if (args.amount > args.cost || args.interval < 1 ||
-      args.interval > TokenBucketSpend::max_interval || args.level < 0 || args.level > word_limit ||
-      args.stamp < 0 || args.stamp > word_limit) {
+      args.interval > TokenBucketSpend::max_interval || args.spent < 0 || args.spent > word_limit ||
+      args.stamp < 0 || args.stamp > word_limit ||
+      !token_bucket::is_unit(token_bucket::unit_in(args.spent), args.capacity * args.period)) {
     return -static_cast<Word>(Errc::invalid_argument);
   }
   return Verdict::allowed;
@@ -45,7 +47,10 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   const Args args = args_of(request.args);
   const Word limit = args.capacity * args.period;
   const Word at = floor_to(now, args.interval);
-  const Word level = std::min(words[0], limit);
+  const Word unit = token_bucket::unit_in(args.spent);
+  const Word level_then = token_bucket::level_in(args.spent);
+  const bool same_unit = token_bucket::unit_in(words[0]) == unit;
+  const Word level = token_bucket::level_of(words[0], unit, args.period, limit);
   const Word stamp = words[1];
 
   const Word ahead = stamp > at ? stamp - at : 0;
@@ -53,28 +58,29 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   const Word left = lost        ? limit
                     : ahead > 0 ? level + ahead * args.refill
                                 : drained(level, at - stamp, args.refill);
-  const bool on_top = same_position(level, stamp, args.level, args.stamp, args.refill);
+  const bool on_top = same_unit && same_position(level, stamp, level_then, args.stamp, args.refill);
   Word given = 0;
   if (on_top && !lost) {
     given = std::min(args.amount * args.period, left);
-  } else if (ahead == 0) {
+  } else if (ahead == 0 && same_unit && level <= limit) {
     // Part of a lump may have drained unseen: a whole one counts as drained.
     const Word lump = args.interval > 1 ? args.interval : 0;
     const Word age = std::max(Word{0}, at - args.stamp) + lump;
     const Word own = drained(args.cost * args.period, age, args.refill);
     given = std::min({args.amount * args.period, own, left});
   }
-  const State next = ahead == 0 || given == 0
-                         ? State{level - given, stamp}
-                         : place(left - given, limit, args.refill, args.period, args.interval, at);
+  const Position next = ahead == 0 || given == 0 ? Position{level - given, stamp}
+                                                 : place(left - given, limit, args.refill,
+                                                         args.period, args.interval, at);
   if (given > 0) {
-    effects.put(0, next.level);
+    effects.put(0, token_bucket::word_of(next.level, unit));
     effects.put(1, next.stamp);
   }
   effects.tell(floor_div(given, args.period));
   effects.tell(on_top && left > 0 ? 1 : 0);  // nothing is left of a state that may be gone
   const bool moved = ahead > 0 && given > 0;
-  effects.tell(moved ? next.level : std::max(Word{0}, args.level - given));
+  const Word kept = moved ? next.level : std::max(Word{0}, level_then - given);
+  effects.tell(token_bucket::word_of(kept, unit));
   effects.tell(moved ? next.stamp : args.stamp);
   return {Verdict::allowed, floor_div(std::max(Word{0}, limit - (left - given)), args.period), 0,
           until_drained(left - given, args.refill, args.interval, at, now)};

@@ -1,14 +1,18 @@
-// The arithmetic that the kernels of the token bucket's full form share. Pure functions of whole
-// numbers within 2^53.
+// The arithmetic that the kernels of the token bucket's full form and of the shared bucket have in
+// common. Pure functions of whole numbers within 2^53.
 #pragma once
 
 #include <algorithm>
 
-#include "sluice/algorithms/token_bucket.hpp"
+#include "sluice/time.hpp"
 
 namespace sluice {
 
-using State = TokenBucketRule::State;
+/// So much is spent at an instant.
+struct Position {
+  Word level;
+  Word stamp;
+};
 
 /// floor(a / b) and ceil(a / b) for a >= 0, b > 0.
 inline Word floor_div(Word a, Word b) noexcept { return a / b; }
@@ -31,10 +35,11 @@ inline Word until_drained(Word level, Word refill, Word interval, Word at, Word 
   return level == 0 ? 0 : ceil_to(at + ceil_div(level, refill), interval) - now;
 }
 
-/// The state of this level at `at`. More than the limit becomes a stamp ahead, so far that no whole
-/// token is left at it: the plain form of the rule spends what is left at a stamp at once.
-inline State place(Word level, Word limit, Word refill, Word period, Word interval,
-                   Word at) noexcept {
+/// Where a bucket stands with this level at `at`. More than the limit becomes a stamp ahead, so far
+/// that no whole token is left at it: the plain form of the rule spends what is left at a stamp at
+/// once.
+inline Position place(Word level, Word limit, Word refill, Word period, Word interval,
+                      Word at) noexcept {
   if (level <= limit) return {level, at};
   // At the end of time a stamp cannot lie as far ahead as it should.
   const Word stamp = std::min(word_limit, ceil_to(at + ceil_div(level - limit, refill), interval));

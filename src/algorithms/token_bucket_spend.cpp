@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "token_bucket_level.hpp"
 #include "token_bucket_position.hpp"
 
 namespace sluice {
@@ -15,7 +16,9 @@ using Shape = TokenBucketSpend::Shape;
 using Ask = TokenBucketSpend::Ask;
 using Change = TokenBucketSpend::Change;
 
-Shape shape_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4], a[5]}; }
+Shape shape_of(const Arguments& a) noexcept {
+  return {a[0], a[1], a[2], a[3], a[4], a[5] & 0xffff'ffff, a[5] >> 32};
+}
 
 /// What is spent of a bucket of which nothing is known.
 Word first_level(const Shape& shape, Word limit, Word charge, Word at) noexcept {
@@ -26,20 +29,36 @@ Word first_level(const Shape& shape, Word limit, Word charge, Word at) noexcept 
   return missing * shape.refill;
 }
 
-/// What is spent at `at`, the last instant at which tokens came.
-Word level_at(const State& state, const Shape& shape, Word limit, Word charge, Word at,
+/// The bucket before a request is looked at. What is asked for comes behind what was granted ahead,
+/// by whichever quota that was.
+struct Moment {
+  Word at;              // the last instant at which tokens came, or the stamp, if that is later
+  Word level;           // what is spent then
+  bool closed = false;  // tokens come in lumps, the next one for this key at `at`
+};
+
+Moment moment(const StateView& words, const Shape& shape, Word limit, Word charge,
               Word now) noexcept {
-  if (state.level == 0 && state.stamp == 0) return first_level(shape, limit, charge, at);
-  const Word level = std::min(state.level, limit);
-  if (state.stamp > now + shape.longest) return std::min(level, limit - charge);
-  if (state.stamp > at) return level + (state.stamp - at) * shape.refill;
-  const Word elapsed = at - state.stamp;
+  const Word at = floor_to(now, shape.interval);
+  const Word spent = words[0];
+  const Word stamp = words[1];
+  if (spent == 0 && stamp == 0) return {at, first_level(shape, limit, charge, at)};
+  const Word level = token_bucket::level_of(spent, shape.unit, shape.period, limit);
+  if (stamp > now + shape.longest) return {at, std::min(level, limit - charge)};
+  if (stamp > at) {
+    return {std::min(word_limit, ceil_to(stamp, shape.interval)), level, shape.interval > 1};
+  }
+  const Word elapsed = at - stamp;
   const Word left = drained(level, elapsed, shape.refill);
   // Long enough that the store may have dropped the state: the same as none.
   if (left == 0 && elapsed >= ceil_div(limit, shape.refill) + shape.interval) {
-    return first_level(shape, limit, charge, at);
+    return {at, first_level(shape, limit, charge, at)};
   }
-  return left;
+  return {at, left};
+}
+
+Word tokens_left(const Moment& m, Word level, const Shape& shape, Word limit) noexcept {
+  return m.closed ? 0 : floor_div(std::max(Word{0}, limit - level), shape.period);
 }
 
 Word check_shape(const Shape& shape) noexcept {
@@ -47,6 +66,7 @@ Word check_shape(const Shape& shape) noexcept {
       shape.interval >= 1 && shape.interval <= TokenBucketSpend::max_interval &&
       shape.full_at >= 0 && shape.full_at <= word_limit && shape.longest >= 0 &&
       shape.longest <= TokenBucketSpend::max_longest &&
+      token_bucket::is_unit(shape.unit, shape.capacity * shape.period) &&
       shape.longest + shape.interval <= (word_limit - shape.capacity * shape.period) / shape.refill;
   return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
@@ -65,34 +85,37 @@ Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word 
                Effects& effects, bool spends) noexcept {
   if (const Word status = check_ask(shape, ask); status < 0) return {status, 0, 0, 0};
   const Word limit = shape.capacity * shape.period;
-  const Word at = floor_to(now, shape.interval);
-  const Word level = level_at({words[0], words[1]}, shape, limit, ask.cost * shape.period, at, now);
-  const Word remaining = floor_div(std::max(Word{0}, limit - level), shape.period);
-  const Word reset_after = until_drained(level, shape.refill, shape.interval, at, now);
+  const Moment m = moment(words, shape, limit, ask.cost * shape.period, now);
+  const Word remaining = tokens_left(m, m.level, shape, limit);
+  const Word reset_after = until_drained(m.level, shape.refill, shape.interval, m.at, now);
 
-  const Word reach = std::max(Word{0}, floor_to(now + ask.max_wait, shape.interval) - at);
-  const Word most = limit + reach * shape.refill - level;
+  const Word latest = floor_to(now + ask.max_wait, shape.interval);
+  const Word reach = std::max(Word{0}, latest - m.at);
+  const Word most = m.closed && latest < m.at ? -1 : limit + reach * shape.refill - m.level;
   const Word granted = most < 0 ? -1 : std::min(ask.cost, floor_div(most, shape.period));
   if (granted < ask.min_cost) {
-    const Word over = level + ask.min_cost * shape.period - limit;
-    const Word covered = ceil_to(at + ceil_div(over, shape.refill), shape.interval);
+    const Word over = std::max(Word{0}, m.level + ask.min_cost * shape.period - limit);
+    const Word covered = ceil_to(m.at + ceil_div(over, shape.refill), shape.interval);
     for (int i = 0; i < 3; ++i) effects.tell(0);
     return {Verdict::refused, remaining, covered - now - ask.max_wait, reset_after};
   }
-  const Word want = level + granted * shape.period;
-  const Word wait =
-      want <= limit ? 0 : ceil_to(at + ceil_div(want - limit, shape.refill), shape.interval) - now;
-  const State next = place(want, limit, shape.refill, shape.period, shape.interval, at);
+  const Word want = m.level + granted * shape.period;
+  Word wait = m.closed ? m.at - now : 0;
+  if (want > limit) {
+    wait = ceil_to(m.at + ceil_div(want - limit, shape.refill), shape.interval) - now;
+  }
+  const Position next = place(want, limit, shape.refill, shape.period, shape.interval, m.at);
+  const Word spent = token_bucket::word_of(next.level, shape.unit);
   effects.tell(granted);
-  effects.tell(next.level);
+  effects.tell(spent);
   effects.tell(next.stamp);
   if (!spends) return {Verdict::allowed, remaining, wait, reset_after};
   if (granted > 0) {
-    effects.put(0, next.level);
+    effects.put(0, spent);
     effects.put(1, next.stamp);
   }
-  return {Verdict::allowed, floor_div(std::max(Word{0}, limit - want), shape.period), wait,
-          until_drained(want, shape.refill, shape.interval, at, now)};
+  return {Verdict::allowed, tokens_left(m, want, shape, limit), wait,
+          until_drained(want, shape.refill, shape.interval, m.at, now)};
 }
 
 Ask whole(const Arguments& a) noexcept { return {a[6], a[7], a[7]}; }
@@ -126,34 +149,39 @@ Word check_set(const Arguments& args) noexcept {
   return check_shape(shape);
 }
 
-/// The level after a change of so many tokens or microseconds.
-Word changed(const Shape& shape, Change change, Word amount, Word level, Word limit, Word at,
+/// The level at m.at after a change of so many tokens or microseconds.
+Word changed(const Shape& shape, Change change, Word amount, const Moment& m, Word limit,
              Word now) noexcept {
   if (change == Change::reset) return 0;
   if (change == Change::block) {
     const Word until = ceil_to(now + amount, shape.interval);
-    return std::max(level, limit - shape.period + (until - at) * shape.refill);
+    return std::max(m.level, limit - shape.period + (until - m.at) * shape.refill);
   }
-  const Word top = limit + (floor_to(now + shape.longest, shape.interval) - at) * shape.refill;
-  const Word units = amount > floor_div(top, shape.period) ? top : amount * shape.period;
-  return change == Change::reward ? std::max(Word{0}, level - units)
-                                  : std::max(level, std::min(top, level + units));
+  const Word top = limit + (floor_to(now + shape.longest, shape.interval) - m.at) * shape.refill;
+  const Word room = std::max(Word{0}, top);
+  const Word units = amount > floor_div(room, shape.period) ? room : amount * shape.period;
+  return change == Change::reward ? std::max(Word{0}, m.level - units)
+                                  : std::max(m.level, std::min(top, m.level + units));
 }
 
 Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
                    Effects& effects) noexcept {
   if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
   const Shape shape = shape_of(request.args);
+  const auto change = static_cast<Change>(request.args[6]);
   const Word limit = shape.capacity * shape.period;
+  Moment m = moment(words, shape, limit, 0, now);
   const Word at = floor_to(now, shape.interval);
-  const Word before = level_at({words[0], words[1]}, shape, limit, 0, at, now);
-  const Word level =
-      changed(shape, static_cast<Change>(request.args[6]), request.args[7], before, limit, at, now);
-  const State next = place(level, limit, shape.refill, shape.period, shape.interval, at);
-  effects.put(0, next.level);
+  if (m.at > at && (change == Change::reset || change == Change::reward)) {
+    // What is given may bring the grants ahead of it nearer.
+    m = {at, m.level + (m.at - at) * shape.refill};
+  }
+  const Word level = changed(shape, change, request.args[7], m, limit, now);
+  const Position next = place(level, limit, shape.refill, shape.period, shape.interval, m.at);
+  effects.put(0, token_bucket::word_of(next.level, shape.unit));
   effects.put(1, next.stamp);
-  return {Verdict::allowed, floor_div(std::max(Word{0}, limit - level), shape.period), 0,
-          until_drained(level, shape.refill, shape.interval, at, now)};
+  return {Verdict::allowed, tokens_left(m, level, shape, limit), 0,
+          until_drained(level, shape.refill, shape.interval, m.at, now)};
 }
 
 /// The stamp may be ahead by `longest` when it is written, and draining shows only once an

@@ -116,7 +116,7 @@ Verdict BrokenStore::decide_one(const Step& step, Entry& entry, Answer& answer) 
   if (is(Defect::stamp_moves_back) && is_bucket && entry.state[1] > now) {
     entry.state[1] = now - 1'000;
   }
-  if (is(Defect::accepts_negative_cost) && is_bucket && step.args[4] < 0) {
+  if (is(Defect::accepts_negative_cost) && is_bucket && step.args[5] < 0) {
     entry.state = {0, 0};
     return {Verdict::allowed, step.args[0], 0, 0};
   }

@@ -125,7 +125,7 @@ TEST_CASE("what cannot be a quota is refused with the value and the allowed rang
   CHECK(lacks(message_of([] { (void)Quota::per(1, -5s); }), {"got -5000000 us"}) == "");
   CHECK(lacks(message_of([] { (void)Quota::per(1, Span::max()); }), {"the period must be"}) == "");
   CHECK(lacks(message_of([] { (void)Quota::per(word_limit, Span{1}); }),
-              {"not exact within 2^52", "no room for a burst of 1"}) == "");
+              {"not exact within 2^51", "no room for a burst of 1"}) == "");
   CHECK(lacks(message_of([] { (void)Quota::per(1, Span{word_limit}); }), {"not exact"}) == "");
   CHECK(lacks(message_of([] { (void)Quota::per(word_limit - 2, Span{3}); }), {"not exact"}) == "");
 }
@@ -135,10 +135,10 @@ TEST_CASE("a burst beyond what stays exact is refused, and the largest one is na
   const Quota quota = Quota::per_second(10);
   CHECK(lacks(message_of([&] { (void)quota.burst(0); }), {"burst must be 1 to ", "got 0"}) == "");
   CHECK(message_of([&] { (void)quota.burst(-1); }) ==
-        "burst must be 1 to 45035996273 at 1 per 100000 us, got -1");
+        "burst must be 1 to 22517998136 at 1 per 100000 us, got -1");
   CHECK(message_of([&] { (void)quota.burst(std::numeric_limits<std::uint64_t>::max()); }) ==
-        "burst must be 1 to 45035996273 at 1 per 100000 us, got 18446744073709551615");
-  const Word largest = (word_limit - quota.refill()) / quota.period();
+        "burst must be 1 to 22517998136 at 1 per 100000 us, got 18446744073709551615");
+  const Word largest = (Quota::bound - quota.refill()) / quota.period();
   CHECK(quota.burst(largest).capacity() == largest);
   CHECK(lacks(message_of([&] { (void)quota.burst(largest + 1); }),
               {"burst must be 1 to " + std::to_string(largest)}) == "");
@@ -247,9 +247,9 @@ TEST_CASE("a bad quota is shown on one line, of which no terminal takes orders",
   CHECK(shown(std::string(1'000'000, 'x')).size() == 69);
 }
 
-TEST_CASE("any quota that is accepted keeps every product of its rule within 2^52",
+TEST_CASE("any quota that is accepted keeps every product of its rule within 2^51",
           "[core][quota]") {
-  test::Random random("any quota that is accepted keeps every product of its rule within 2^52");
+  test::Random random("any quota that is accepted keeps every product of its rule within 2^51");
   CAPTURE(random.repeat());
   std::size_t accepted = 0;
   const std::size_t trials = test::scaled(100'000);
@@ -262,7 +262,7 @@ TEST_CASE("any quota that is accepted keeps every product of its rule within 2^5
       const Quota quota = Quota::per(count, Span{period}).burst(burst);
       ++accepted;
       const auto wide = static_cast<Wide>(quota.capacity()) * quota.period();
-      if (wide + quota.refill() > word_limit) FAIL(count << "/" << period << " burst " << burst);
+      if (wide + quota.refill() > Quota::bound) FAIL(count << "/" << period << " burst " << burst);
       if (quota.capacity() != burst) FAIL("another burst than asked for");
       if (static_cast<Wide>(count) * quota.period() != static_cast<Wide>(period) * quota.refill()) {
         FAIL("another rate than asked for: " << count << "/" << period);

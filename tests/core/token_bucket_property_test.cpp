@@ -23,7 +23,7 @@ Verdict take(State& state, const Quota& quota, Word cost, Word now) {
   return TokenBucketRule::take(state, TokenBucketRule::args(quota, cost), now);
 }
 
-bool same(const State& a, const State& b) { return a.level == b.level && a.stamp == b.stamp; }
+bool same(const State& a, const State& b) { return a.spent == b.spent && a.stamp == b.stamp; }
 
 Word draw_cost(Random& random, const Quota& quota) {
   if (random.one_in(4)) return quota.capacity();
@@ -267,7 +267,7 @@ TEST_CASE("a refusal or an error leaves the state untouched, and extreme values 
     const Verdict verdict = take(state, quota, cost, now);
     if (verdict.status != Verdict::allowed && !same(state, before)) FAIL("a refusal wrote");
     refusals += verdict.status == Verdict::refused ? 1 : 0;
-    const bool in_range = state.level >= 0 && state.level <= word_limit && state.stamp >= 0 &&
+    const bool in_range = state.spent >= 0 && state.spent <= word_limit && state.stamp >= 0 &&
                           state.stamp <= word_limit && verdict.remaining >= 0 &&
                           verdict.remaining <= quota.capacity() && verdict.retry_after >= 0 &&
                           verdict.retry_after <= word_limit + TokenBucketRule::max_ahead &&

@@ -14,6 +14,10 @@ using Change = TokenBucketSpend::Change;
 
 constexpr Word start = 946'684'800'000'000;
 constexpr Word token = 100'000;  // units, of which one drains a microsecond: ten tokens a second
+const Word unit = token_bucket::unit_of(token, 5 * token);
+
+/// How the state tells a level.
+Word spent(Word level) { return token_bucket::word_of(level, unit); }
 
 struct Shape {
   Span interval = 1us;
@@ -22,7 +26,8 @@ struct Shape {
 
 Ask row(const Operation& operation, Word a, Word b, const Shape& shape) {
   return {&operation,
-          {5, 1, token, shape.interval.count(), start + shape.full_at.count(), 60'000'000, a, b}};
+          {5, 1, token, shape.interval.count(), start + shape.full_at.count(),
+           TokenBucketSpend::packed(60'000'000, unit), a, b}};
 }
 Ask spend(Word cost, Span max_wait = 0s, const Shape& shape = {}) {
   return row(token_bucket_spend, max_wait.count(), cost, shape);
@@ -36,7 +41,8 @@ Ask set(Change change, Word amount) {
 }
 /// Of a grant of `cost` that left `level` at `stamp`.
 Ask give(Word cost, Word amount, Word level, Span stamp) {
-  return {&token_bucket_give_back, {5, 1, token, 1, cost, amount, level, start + stamp.count()}};
+  return {&token_bucket_give_back,
+          {5, 1, token, 1, cost, amount, spent(level), start + stamp.count()}};
 }
 
 const Details nothing{0, 0, 0};
@@ -46,12 +52,12 @@ const Details nothing{0, 0, 0};
 TEST_CASE("a reservation is granted for when its tokens are there", "[core][token_bucket]") {
   check_moments(
       LongKernel(start),
-      {{0ms, spend(5), admitted(0, 500ms), {5, 5 * token, start}},
+      {{0ms, spend(5), admitted(0, 500ms), {5, spent(5 * token), start}},
        {0ms, spend(1), turned_away(100ms, 500ms), nothing},
        {100ms - 1us, spend(1), turned_away(1us, 400ms + 1us)},
        {100ms, spend(1), admitted(0, 500ms)},
        {100ms, spend(1, 100ms - 1us), turned_away(1us, 500ms)},
-       {100ms, spend(1, 250ms), admitted(0, 600ms, 100ms), {1, 5 * token, start + 200'000}},
+       {100ms, spend(1, 250ms), admitted(0, 600ms, 100ms), {1, spent(5 * token), start + 200'000}},
        {100ms, spend(1, 250ms), admitted(0, 700ms, 200ms)},
        {100ms, look(1, 250ms), turned_away(50ms, 700ms), nothing},
        {100ms, spend(1), turned_away(300ms, 700ms)},
@@ -64,12 +70,12 @@ TEST_CASE("as many tokens are taken as there are", "[core][token_bucket]") {
   check_moments(LongKernel(start),
                 {{0ms, spend(3), admitted(2, 300ms)},
                  {0ms, some(3, 5), turned_away(100ms, 300ms, 2), nothing},
-                 {0ms, some(1, 5), admitted(0, 500ms), {2, 5 * token, start}},
+                 {0ms, some(1, 5), admitted(0, 500ms), {2, spent(5 * token), start}},
                  {0ms, some(1, 5), turned_away(100ms, 500ms), nothing},
                  {100ms - 1us, some(1, 5), turned_away(1us, 400ms + 1us)},
                  {100ms, some(1, 5), admitted(0, 500ms)},
-                 {100ms, some(0, 5), admitted(0, 500ms), {0, 5 * token, start + 100'000}},
-                 {300ms, some(1, 5), admitted(0, 500ms), {2, 5 * token, start + 300'000}}});
+                 {100ms, some(0, 5), admitted(0, 500ms), {0, spent(5 * token), start + 100'000}},
+                 {300ms, some(1, 5), admitted(0, 500ms), {2, spent(5 * token), start + 300'000}}});
 }
 
 TEST_CASE("tokens that come in lumps come at whole intervals", "[core][token_bucket]") {
@@ -122,29 +128,31 @@ TEST_CASE("what is given back at once was never taken, later what has not draine
     check_moments(LongKernel(start), first);
   };
   const std::vector<LongMoment> alone{{0ms, spend(3), admitted(2, 300ms)}};
-  after(alone, 0ms, give(3, 2, 3 * token, 0s), admitted(4, 100ms), {2, 1, token, start});
-  after(alone, 50ms, give(3, 2, 3 * token, 0s), admitted(4, 50ms), {2, 1, token, start});
-  after(alone, 200ms, give(3, 2, 3 * token, 0s), admitted(5, 0s), {1, 1, 2 * token, start});
+  after(alone, 0ms, give(3, 2, 3 * token, 0s), admitted(4, 100ms), {2, 1, spent(token), start});
+  after(alone, 50ms, give(3, 2, 3 * token, 0s), admitted(4, 50ms), {2, 1, spent(token), start});
+  after(alone, 200ms, give(3, 2, 3 * token, 0s), admitted(5, 0s), {1, 1, spent(2 * token), start});
   after(alone, 300ms - 1us, give(3, 2, 3 * token, 0s), admitted(5, 0s),
-        {0, 1, 3 * token - 1, start});
-  after(alone, 300ms, give(3, 2, 3 * token, 0s), admitted(5, 0s), {0, 0, 3 * token, start});
+        {0, 1, spent(3 * token - 1), start});
+  after(alone, 300ms, give(3, 2, 3 * token, 0s), admitted(5, 0s), {0, 0, spent(3 * token), start});
   auto followed = alone;
   followed.push_back({0ms, spend(1), admitted(1, 400ms)});
-  after(followed, 100ms, give(3, 3, 3 * token, 0s), admitted(4, 100ms), {2, 0, token, start});
+  after(followed, 100ms, give(3, 3, 3 * token, 0s), admitted(4, 100ms),
+        {2, 0, spent(token), start});
 }
 
 TEST_CASE("a reservation is given back from the end of the queue only", "[core][token_bucket]") {
   const Ask first = give(1, 1, 5 * token, 100ms);
   const Ask last = give(1, 1, 5 * token, 200ms);
-  check_moments(LongKernel(start),
-                {{0ms, spend(5), admitted(0, 500ms)},
-                 {0ms, spend(1, 1s), admitted(0, 600ms, 100ms), {1, 5 * token, start + 100'000}},
-                 {0ms, spend(1, 1s), admitted(0, 700ms, 200ms), {1, 5 * token, start + 200'000}},
-                 {0ms, first, admitted(0, 700ms), {0, 0, 5 * token, start + 100'000}},
-                 {0ms, last, admitted(0, 600ms), {1, 1, 5 * token, start + 100'000}},
-                 {0ms, last, admitted(0, 600ms), {0, 0, 5 * token, start + 200'000}},
-                 {0ms, first, admitted(0, 500ms), {1, 1, 5 * token, start}},
-                 {100ms - 1us, spend(1), turned_away(1us, 400ms + 1us)}});
+  check_moments(
+      LongKernel(start),
+      {{0ms, spend(5), admitted(0, 500ms)},
+       {0ms, spend(1, 1s), admitted(0, 600ms, 100ms), {1, spent(5 * token), start + 100'000}},
+       {0ms, spend(1, 1s), admitted(0, 700ms, 200ms), {1, spent(5 * token), start + 200'000}},
+       {0ms, first, admitted(0, 700ms), {0, 0, spent(5 * token), start + 100'000}},
+       {0ms, last, admitted(0, 600ms), {1, 1, spent(5 * token), start + 100'000}},
+       {0ms, last, admitted(0, 600ms), {0, 0, spent(5 * token), start + 200'000}},
+       {0ms, first, admitted(0, 500ms), {1, 1, spent(5 * token), start}},
+       {100ms - 1us, spend(1), turned_away(1us, 400ms + 1us)}});
 }
 
 TEST_CASE("beyond the longest reservation a stamp ahead is given up", "[core][token_bucket]") {

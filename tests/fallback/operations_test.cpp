@@ -105,7 +105,7 @@ TEST_CASE("every operation has an honest answer without its store, or an error",
 TEST_CASE("a plan with one step that has no answer has none, and the step is named", "[fallback]") {
   Rig rig(1);
   rig.trip();
-  const Step take{&token_bucket_take, {"t", "take"}, {5, 1, 1, 5, 1}};
+  const Step take{&token_bucket_take, {"t", "take"}, {5, 1, 1, 5, 1, 1}};
   const Step clear{&leases_reset, {"t", "leases"}, {5}};
   const std::array steps{take, clear};
   std::error_code error;
@@ -121,7 +121,7 @@ TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {
               : kind == 1 ? Rig(FailurePolicy::closed())
                           : Rig(2);
     rig.trip();
-    const Step first{&token_bucket_take, {"t", "a"}, {50, 1, 1, 50, 1}};
+    const Step first{&token_bucket_take, {"t", "a"}, {50, 1, 1, 50, 1, 1}};
     const Step second{&fixed_window_take, {"t", "b"}, {4, 3'600'000'000, 0, 0, 0, 0, 0, 1}};
     const std::array steps{first, second};
     std::array<Decision, 2> each;

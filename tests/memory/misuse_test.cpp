@@ -36,7 +36,7 @@ TEST_CASE("a key with the state of another kind is refused as wrong", "[memory]"
   step.operation = &other;
   CHECK(error_of(*memory.store, step) == Errc::wrong_kind);
   CHECK(error_of(*memory.store, {step, bucket.take("fresh")}) == Errc::wrong_kind);
-  step.args[4] = 5;  // what can never be admitted is said first
+  step.args[5] = 5;  // what can never be admitted is said first
   CHECK(error_of(*memory.store, step) == Errc::cost_exceeds_capacity);
   CHECK(bucket.peek("k").remaining == 3);
   CHECK(bucket.peek("fresh").remaining == 4);

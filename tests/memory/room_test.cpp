@@ -33,15 +33,6 @@ struct Tight {
 const Key log_key{"log", "l"};
 constexpr Word day = 86'400'000'000;
 
-/// The token bucket's rule in the form that leaves effects.
-constexpr Operation bucket_spend = [] {
-  Operation row{"bucket.spend", 243, StateKind::token_bucket, true, 5, nullptr, nullptr, nullptr};
-  row.check = rules::check_nothing;
-  row.keep = rules::keep_an_hour;
-  row.decide = rules::spend;
-  return row;
-}();
-
 Step push(const Key& key, Word units, Word limit = 1'000'000, Word keep_us = day) {
   return asks(log_push, key, units, limit, keep_us);
 }
@@ -155,6 +146,7 @@ TEST_CASE("a full table turns away new keys of rules with effects, but answers w
 TEST_CASE("a key that spent from a shared bucket starts with it, whichever rule brings it back",
           "[memory]") {
   for (const bool in_plan : {false, true}) {
+    CAPTURE(in_plan);
     Tight tight(0);
     const TokenBucket bucket(*tight.store, "b", Quota::per_hour(9));
     for (std::size_t i = 0; i < 8; ++i) {
@@ -162,12 +154,11 @@ TEST_CASE("a key that spent from a shared bucket starts with it, whichever rule 
     }
     REQUIRE(bucket.try_acquire("k", 7).allowed);
     REQUIRE(tight.stats().overflowed == 1);
-    Step spend = bucket.take("k", 3);
-    spend.operation = &bucket_spend;
-    CHECK_FALSE(tight(spend).allowed);
+    const Step too_much = bucket.reserve_step("k", 3, 0s);
+    CHECK_FALSE(tight(too_much).allowed);
     tight.clock.advance(2min);  // a slot becomes idle
-    CHECK_FALSE(tight(spend).allowed);
-    spend.args[4] = 1;
+    CHECK_FALSE(tight(too_much).allowed);
+    const Step spend = bucket.reserve_step("k", 1, 0s);
     const Step other = asks(counter_add, {"c1", "c"}, 1, 5, day);
     CHECK((in_plan ? tight({spend, other}) : tight(spend)).allowed);
     CHECK(tight.stats().evicted_idle == 1);

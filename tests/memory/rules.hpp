@@ -86,20 +86,6 @@ inline Verdict pop(const StateView& state, const RuleRequest& request, Word now,
   return {Verdict::allowed, entries - args[1], 0, std::max(now, last) - now + args[2]};
 }
 
-inline Word check_nothing(const Arguments&) noexcept { return Verdict::allowed; }
-inline Word keep_an_hour(const Arguments&) noexcept { return 3'660'000'000; }
-
-inline Verdict spend(const StateView& state, const RuleRequest& request, Word now,
-                     Effects& effects) noexcept {
-  StateWords words{state[0], state[1]};
-  const Verdict verdict = token_bucket_take.apply(words, request.args, now);
-  if (verdict.status == Verdict::allowed) {
-    effects.put(0, words[0]);
-    effects.put(1, words[1]);
-  }
-  return verdict;
-}
-
 }  // namespace rules
 
 inline constexpr Operation counter_add{

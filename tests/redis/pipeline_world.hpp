@@ -19,10 +19,9 @@ using redis_detail::Pipeline;
 using Heard = Pipeline::Heard;
 
 inline Step bucket_step(std::string_view tag) {
-  const auto args = TokenBucketRule::args(Quota::per_second(10), 1);
-  return {&token_bucket_take,
-          Key{tag, "api"},
-          {args.capacity, args.refill, args.period, args.full_after, args.cost, 0}};
+  Step step{&token_bucket_take, Key{tag, "api"}, {}};
+  detail::pack(step.args, TokenBucketRule::args(Quota::per_second(10), 1));
+  return step;
 }
 
 inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time::max(),

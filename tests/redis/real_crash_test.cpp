@@ -70,7 +70,7 @@ TEST_CASE("after a pause that timed calls out, each reply still belongs to its c
   const RedisServer server;
   RedisClient admin(server.unix_socket());
   const auto store = connect_tcp(server);
-  const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1'000'000));
+  const TokenBucket bucket(*store, "api", Quota::per(1, 30min).burst(1'000'000));
   // Key i is charged i + 1 first: what remains tells whose reply it is.
   constexpr std::size_t keys = 50;
   for (std::size_t i = 0; i < keys; ++i) bucket.try_acquire(std::to_string(i), i + 1);
@@ -104,7 +104,7 @@ TEST_CASE("a deadline counts from the call, also behind a server that hangs", "[
   if (redis_left_out()) return;
   RedisServer server;
   const auto store = GENERATE(true, false) ? connect_socket(server) : connect_tcp(server);
-  const Bucket bucket(*store, Quota::per_hour(1).burst(1'000'000));
+  const Bucket bucket(*store, Quota::per(1, 30min).burst(1'000'000));
   CHECK_FALSE(bucket.error("a"));
   const SystemClock clock;
   server.suspend();
@@ -132,7 +132,7 @@ TEST_CASE("a server that hangs longer than the stall timeout is left, and found 
   options.stall_timeout = 30ms;
   options.connect_timeout = 30ms;
   const auto store = make_redis_store(options);
-  const Bucket bucket(*store, Quota::per_hour(1).burst(1'000'000));
+  const Bucket bucket(*store, Quota::per(1, 30min).burst(1'000'000));
   CHECK_FALSE(bucket.error("a"));
   server.suspend();
   CHECK(bucket.error("a") == Errc::unknown);

@@ -135,21 +135,21 @@ TEST_CASE("what others left under our key is an error, and stays as it was",
   check({"HSET", key, "x", "y"}, Errc::wrong_type);
   check({"SET", key, ""}, Errc::wrong_type);
   check({"SET", key, "17"}, Errc::wrong_type);
-  check({"SET", key, std::string(16, '\1')}, Errc::wrong_type);
-  check({"SET", key, std::string(18, '\1')}, Errc::wrong_type);
-  check({"SET", key, std::string(24, '\1')}, Errc::wrong_type);
-  check({"SET", key, std::string(26, '\1')}, Errc::wrong_type);
-  check({"SET", key, std::string(100'000, '\1')}, Errc::wrong_type);
+  check({"SET", key, std::string(16, '\x12')}, Errc::wrong_type);
+  check({"SET", key, std::string(18, '\x12')}, Errc::wrong_type);
+  check({"SET", key, std::string(24, '\x12')}, Errc::wrong_type);
+  check({"SET", key, std::string(26, '\x12')}, Errc::wrong_type);
+  check({"SET", key, std::string(100'000, '\x12')}, Errc::wrong_type);
   check({"SET", key, state('2', 0, 0)}, Errc::wrong_type);
   check({"SET", key, state(2, 0, 0)}, Errc::wrong_kind);
   check({"SET", key, state(31, 0, 0)}, Errc::wrong_kind);
   check({"SET", key, state(0, 0, 0)}, Errc::wrong_kind);
-  check({"SET", key, state(1, -1, 0)}, Errc::corrupt_state);
-  check({"SET", key, state(1, 0, -1)}, Errc::corrupt_state);
-  check({"SET", key, state(1, word_limit + 1, 0)}, Errc::corrupt_state);
-  check({"SET", key, state(1, 0, INT64_MAX)}, Errc::corrupt_state);
-  check({"SET", key, state(1, INT64_MIN, INT64_MIN)}, Errc::corrupt_state);
-  check({"SET", key, state(1, 0, -1) + std::string(8, '\0')}, Errc::corrupt_state);
+  check({"SET", key, state(18, -1, 0)}, Errc::corrupt_state);
+  check({"SET", key, state(18, 0, -1)}, Errc::corrupt_state);
+  check({"SET", key, state(18, word_limit + 1, 0)}, Errc::corrupt_state);
+  check({"SET", key, state(18, 0, INT64_MAX)}, Errc::corrupt_state);
+  check({"SET", key, state(18, INT64_MIN, INT64_MIN)}, Errc::corrupt_state);
+  check({"SET", key, state(18, 0, -1) + std::string(8, '\0')}, Errc::corrupt_state);
 }
 
 TEST_CASE("a state that may be is used, however odd, and gets a time to live", "[redis]") {
@@ -158,8 +158,8 @@ TEST_CASE("a state that may be is used, however odd, and gets a time to live", "
   RedisClient admin(server.unix_socket());
   const auto store = connect_socket(server);
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
-  for (const auto& odd : {state(1, 0, 0), state(1, word_limit, 0), state(1, word_limit, word_limit),
-                          state(1, 0, word_limit)}) {
+  for (const auto& odd : {state(18, 0, 0), state(18, word_limit, 0),
+                          state(18, word_limit, word_limit), state(18, 0, word_limit)}) {
     // Behind the words stands when the key expires, or nothing.
     for (const char filler : {'\0', '\x7f', '\xff'}) {
       for (const std::size_t more : {0U, 8U}) {

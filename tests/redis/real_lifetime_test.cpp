@@ -12,7 +12,7 @@ using namespace sluice::test;
 
 namespace {
 
-const Quota quota = Quota::per_hour(1).burst(1'000'000);
+const Quota quota = Quota::per(1, 30min).burst(1'000'000);
 
 }  // namespace
 

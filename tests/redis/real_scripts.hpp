@@ -39,7 +39,7 @@ class Flusher {
 inline void check_lost_scripts(const RedisServer& server, const RedisOptions& options,
                                std::string_view kind, Span pause) {
   const auto store = make_redis_store(options);
-  const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1'000'000));
+  const TokenBucket bucket(*store, "api", Quota::per(1, 30min).burst(1'000'000));
   const Flusher flusher(server, kind, pause);
   // Each caller keeps some calls in flight; each key's remaining counts down one by one, so that a
   // repeated or a lost execution would show.

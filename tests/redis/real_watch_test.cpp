@@ -16,7 +16,7 @@ using namespace sluice::test;
 namespace {
 
 const Key key{"a", "jobs"};
-const Quota quota = Quota::per_hour(1).burst(1'000'000);
+const Quota quota = Quota::per(1, 30min).burst(1'000'000);
 
 /// Counts the wake-ups of a key.
 struct Ears {

@@ -102,9 +102,9 @@ void draw_impossible(Random& random, const Subject& subject, const Operation& ro
 Configuration draw_config(Random& random, const Subject& subject) {
   if (subject.kind() == StateKind::token_bucket && random.one_in(6)) {
     static const std::array<Quota, 5> corners{
-        Quota::per(word_limit - 1, Span{1}), Quota::per(1, Span{1}).burst(word_limit - 1),
-        Quota::per(1, Span{word_limit - 1}), Quota::per(word_limit - 2, Span{2}).burst(1),
-        Quota::per(67'108'859, Span{67'108'864}).burst(67'108'862)};
+        Quota::per(Quota::bound - 1, Span{1}), Quota::per(1, Span{1}).burst(Quota::bound - 1),
+        Quota::per(1, Span{Quota::bound - 1}), Quota::per(Quota::bound - 2, Span{2}).burst(1),
+        Quota::per(67'108'859, Span{67'108'864}).burst(33'554'431)};
     return testing::detail::token_bucket::pack(corners[random.below(corners.size())]);
   }
   return subject.generator->any(random);

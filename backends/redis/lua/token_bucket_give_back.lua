@@ -1,18 +1,23 @@
 -- The twin of the kernel of token_bucket.give_back in src/algorithms/token_bucket_give_back.cpp: same
--- names, same order, with same_position() and place() in their place.
+-- names, same order, with same_position(), level_of() and place() in their place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_give_back(first, second, now, capacity, refill, period, interval, cost,
-  amount, level_then, stamp_then)
+  amount, spent_then, stamp_then)
   if cost < 0 or amount < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
-  if amount > cost or interval < 1 or interval > 35184372088832 or level_then < 0 or
-    level_then > 4503599627370496 or stamp_then < 0 or stamp_then > 4503599627370496 then
+  if amount > cost or interval < 1 or interval > 35184372088832 or spent_then < 0 or
+    spent_then > 4503599627370496 or stamp_then < 0 or stamp_then > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local limit = capacity * period
+  local limit, unit = capacity * period, 0
+  if spent_then % 2 == 1 then unit = spent_then % 4096 end
+  if (unit == 0 and limit > 2251799813685248) or (unit ~= 0 and limit >= 1099511627776) then
+    return -38, 0, 0, 0
+  end
   local at = now - now % interval
   local level, stamp = first, second
-  if level > limit then level = limit end
+-- SHARED token_bucket_level
+  local level_then = (spent_then - unit) / scale
 
   local ahead, left, lost = 0, 0, false
   if stamp > at then
@@ -24,16 +29,17 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
     left = level - (at - stamp) * refill
     if left < 0 then left = 0 end
   end
-  local on_top
+  local same_unit, on_top = first % scale == unit
   if stamp < stamp_then then
     on_top = level - (stamp_then - stamp) * refill == level_then
   else
     on_top = level_then - (stamp - stamp_then) * refill == level
   end
+  on_top = on_top and same_unit
   local given, most = 0, amount * period
   if on_top and not lost then
     given = most
-  elseif ahead == 0 then
+  elseif ahead == 0 and same_unit and level <= limit then
     local age = at - stamp_then
     if age < 0 then age = 0 end
     if interval > 1 then age = age + interval end
@@ -69,12 +75,13 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
   local free = limit - rest
   if free < 0 then free = 0 end
   local details = struct.pack('<i8i8i8i8', (given - given % period) / period,
-    on_top and left > 0 and 1 or 0, grant_level, grant_stamp)
+    on_top and left > 0 and 1 or 0, grant_level * scale + unit, grant_stamp)
   if given > 0 then
-    return 1, (free - free % period) / period, 0, reset_after, new_level, new_stamp, details
+    return 1, (free - free % period) / period, 0, reset_after, new_level * scale + unit, new_stamp,
+      details
   end
   return 1, (free - free % period) / period, 0, reset_after, nil, nil, details
 end
 
-local KIND, ARGUMENTS, DETAILS, decide = 1, '<i8i8i8i8i8i8i8i8', 4, token_bucket_give_back
+local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 4, token_bucket_give_back
 

@@ -1,47 +1,27 @@
 -- The twin of the kernel of token_bucket.look in src/algorithms/token_bucket_spend.cpp: same names, same
--- order, with level_at(), first_level() and place() in their place. Writes nothing.
+-- order, with place() in its place. Writes nothing.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_look(first, second, now, capacity, refill, period, interval, full_at,
-  longest, max_wait, cost)
+  span, max_wait, cost)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+  local charge = cost * period
+-- SHARED token_bucket_moment
   if max_wait < 0 or max_wait > longest then return -38, 0, 0, 0 end
-  if interval < 1 or interval > 35184372088832 or full_at < 0 or full_at > 4503599627370496 or
-    longest < 0 or longest > 3600000000 or
-    (longest + interval) * refill > 4503599627370496 - capacity * period then
-    return -38, 0, 0, 0 -- Errc::invalid_argument
-  end
-
-  local limit, charge = capacity * period, cost * period
-  local at = now - now % interval
-  local level = first
-  if level > limit then level = limit end
-  if second > now + longest then
-    if level > limit - charge then level = limit - charge end
-  elseif second > at then
-    level = level + (second - at) * refill
-  else
-    local elapsed = at - second
-    level = level - elapsed * refill
-    if level < 0 then level = 0 end
-    local full_after = (limit + -limit % refill) / refill
-    if level == 0 and full_at > at and
-      (elapsed >= full_after + interval or (first == 0 and second == 0)) then
-      level = (full_at - at) * refill
-      if full_at - at > full_after + longest then level = limit - charge end
-    end
-  end
 
   local free, reset_after = limit - level, 0
-  if free < 0 then free = 0 end
+  if free < 0 or closed then free = 0 end
   local remaining = (free - free % period) / period
   local latest = now + max_wait
   local reach = latest - latest % interval - at
+  local is_open = reach >= 0 or not closed
+  if reach < 0 then reach = 0 end
   local granted, most = -1, limit + reach * refill - level
-  if most >= 0 then granted = (most - most % period) / period end
+  if most >= 0 and is_open then granted = (most - most % period) / period end
   if granted > cost then granted = cost end
   if granted < cost then
     local over = level + cost * period - limit
+    if over < 0 then over = 0 end
     local covered = at + (over + -over % refill) / refill
     if level > 0 then
       reset_after = at + (level + -level % refill) / refill
@@ -53,6 +33,7 @@ local function token_bucket_look(first, second, now, capacity, refill, period, i
 
   local want = level + granted * period
   local wait, new_level, new_stamp = 0, want, at
+  if closed then wait = at - now end
   if want > limit then
     local over = want - limit
     new_stamp = at + (over + -over % refill) / refill
@@ -70,8 +51,8 @@ local function token_bucket_look(first, second, now, capacity, refill, period, i
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   return 1, remaining, wait, reset_after, nil, nil,
-    struct.pack('<i8i8i8', granted, new_level, new_stamp)
+    struct.pack('<i8i8i8', granted, new_level * scale + unit, new_stamp)
 end
 
-local KIND, ARGUMENTS, DETAILS, decide = 1, '<i8i8i8i8i8i8i8i8', 3, token_bucket_look
+local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 3, token_bucket_look
 

@@ -1,24 +1,25 @@
 -- The twin of TokenBucketRule::peek in src/algorithms/token_bucket.cpp: same names, same order,
--- with moment() in its place. Returns status, remaining, retry_after and reset_after.
+-- with moment() and level_of() in its place. Returns status, remaining, retry_after and reset_after.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
-local function token_bucket_peek(level, stamp, now, capacity, refill, period, full_after, cost)
+local function token_bucket_peek(level, stamp, now, capacity, refill, period, full_after, unit,
+  cost)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
 
   local limit, charge = capacity * period, cost * period
-  if level > limit then level = limit end
+-- SHARED token_bucket_level
   local at = now
   if stamp > now + 60000000 then -- max_ahead, us
     if level > limit - charge then level = limit - charge end
   else
     if stamp > at then at = stamp end
-    local elapsed = at - stamp
-    if elapsed >= full_after then level = 0 else level = level - elapsed * refill end
+    level = level - (at - stamp) * refill
     if level < 0 then level = 0 end
   end
 
   local want = level + charge
   local free, over = limit - level, want - limit
+  if free < 0 then free = 0 end
   local remaining, reset_after =
     (free - free % period) / period, at - now + (level + -level % refill) / refill
   if over > 0 then
@@ -27,5 +28,5 @@ local function token_bucket_peek(level, stamp, now, capacity, refill, period, fu
   return 1, remaining, 0, reset_after
 end
 
-local KIND, ARGUMENTS, decide = 1, '<i8i8i8i8i8', token_bucket_peek
+local KIND, ARGUMENTS, decide = 18, '<i8i8i8i8i8i8', token_bucket_peek
 

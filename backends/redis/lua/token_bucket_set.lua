@@ -1,36 +1,18 @@
 -- The twin of the kernel of token_bucket.set in src/algorithms/token_bucket_spend.cpp: same names, same
--- order, with level_at(), first_level(), changed() and place() in their place.
+-- order, with changed() and place() in their place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_set(first, second, now, capacity, refill, period, interval, full_at,
-  longest, change, amount)
-  if change < 0 or change > 3 or amount < 0 or amount > 4503599627370496 or
-    (change == 3 and amount > longest - interval + 1) then
+  span, change, amount)
+  if change < 0 or change > 3 or amount < 0 or amount > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  if interval < 1 or interval > 35184372088832 or full_at < 0 or full_at > 4503599627370496 or
-    longest < 0 or longest > 3600000000 or
-    (longest + interval) * refill > 4503599627370496 - capacity * period then
-    return -38, 0, 0, 0 -- Errc::invalid_argument
-  end
-
-  local limit, charge = capacity * period, 0
-  local at = now - now % interval
-  local level = first
-  if level > limit then level = limit end
-  if second > now + longest then
-    if level > limit - charge then level = limit - charge end
-  elseif second > at then
-    level = level + (second - at) * refill
-  else
-    local elapsed = at - second
-    level = level - elapsed * refill
-    if level < 0 then level = 0 end
-    local full_after = (limit + -limit % refill) / refill
-    if level == 0 and full_at > at and
-      (elapsed >= full_after + interval or (first == 0 and second == 0)) then
-      level = (full_at - at) * refill
-      if full_at - at > full_after + longest then level = limit - charge end
-    end
+  local charge = 0
+-- SHARED token_bucket_moment
+  if change == 3 and amount > longest - interval + 1 then return -38, 0, 0, 0 end
+  local floor_at = now - now % interval
+  if at > floor_at and change <= 1 then
+    -- What is given may bring the grants ahead of it nearer.
+    at, level, closed = floor_at, level + (at - floor_at) * refill, false
   end
 
   if change == 0 then -- reset
@@ -42,7 +24,9 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
   else
     local top, units = now + longest, amount * period
     top = limit + (top - top % interval - at) * refill
-    if amount > (top - top % period) / period then units = top end
+    local room = top
+    if room < 0 then room = 0 end
+    if amount > (room - room % period) / period then units = room end
     if change == 1 then -- reward
       level = level - units
       if level < 0 then level = 0 end
@@ -70,9 +54,9 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   local free = limit - level
-  if free < 0 then free = 0 end
-  return 1, (free - free % period) / period, 0, reset_after, new_level, new_stamp
+  if free < 0 or closed then free = 0 end
+  return 1, (free - free % period) / period, 0, reset_after, new_level * scale + unit, new_stamp
 end
 
-local KIND, ARGUMENTS, DETAILS, decide = 1, '<i8i8i8i8i8i8i8i8', 0, token_bucket_set
+local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 0, token_bucket_set
 

@@ -1,45 +1,23 @@
 -- The twin of the kernel of token_bucket.spend_some in src/algorithms/token_bucket_spend.cpp: same names, same
--- order, with level_at(), first_level() and place() in their place. 
+-- order, with place() in its place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_spend_some(first, second, now, capacity, refill, period, interval, full_at,
-  longest, min_cost, cost)
+  span, min_cost, cost)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
   if min_cost < 0 or min_cost > cost then return -38, 0, 0, 0 end
-  if interval < 1 or interval > 35184372088832 or full_at < 0 or full_at > 4503599627370496 or
-    longest < 0 or longest > 3600000000 or
-    (longest + interval) * refill > 4503599627370496 - capacity * period then
-    return -38, 0, 0, 0 -- Errc::invalid_argument
-  end
-
-  local limit, charge = capacity * period, cost * period
-  local at = now - now % interval
-  local level = first
-  if level > limit then level = limit end
-  if second > now + longest then
-    if level > limit - charge then level = limit - charge end
-  elseif second > at then
-    level = level + (second - at) * refill
-  else
-    local elapsed = at - second
-    level = level - elapsed * refill
-    if level < 0 then level = 0 end
-    local full_after = (limit + -limit % refill) / refill
-    if level == 0 and full_at > at and
-      (elapsed >= full_after + interval or (first == 0 and second == 0)) then
-      level = (full_at - at) * refill
-      if full_at - at > full_after + longest then level = limit - charge end
-    end
-  end
+  local charge = cost * period
+-- SHARED token_bucket_moment
 
   local free, reset_after = limit - level, 0
-  if free < 0 then free = 0 end
+  if free < 0 or closed then free = 0 end
   local remaining = (free - free % period) / period
   local granted, most = -1, limit - level
-  if most >= 0 then granted = (most - most % period) / period end
+  if most >= 0 and not closed then granted = (most - most % period) / period end
   if granted > cost then granted = cost end
   if granted < min_cost then
     local over = level + min_cost * period - limit
+    if over < 0 then over = 0 end
     local covered = at + (over + -over % refill) / refill
     if level > 0 then
       reset_after = at + (level + -level % refill) / refill
@@ -51,6 +29,7 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
 
   local want = level + granted * period
   local wait, new_level, new_stamp = 0, want, at
+  if closed then wait = at - now end
   if want > limit then
     local over = want - limit
     new_stamp = at + (over + -over % refill) / refill
@@ -68,14 +47,15 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   free = limit - want
-  if free < 0 then free = 0 end
+  if free < 0 or closed then free = 0 end
   remaining = (free - free % period) / period
-  local details = struct.pack('<i8i8i8', granted, new_level, new_stamp)
+  local spent = new_level * scale + unit
+  local details = struct.pack('<i8i8i8', granted, spent, new_stamp)
   if granted > 0 then
-    return 1, remaining, wait, reset_after, new_level, new_stamp, details
+    return 1, remaining, wait, reset_after, spent, new_stamp, details
   end
   return 1, remaining, wait, reset_after, nil, nil, details
 end
 
-local KIND, ARGUMENTS, DETAILS, decide = 1, '<i8i8i8i8i8i8i8i8', 3, token_bucket_spend_some
+local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 3, token_bucket_spend_some
 

@@ -1,31 +1,33 @@
 -- The short cut of token_bucket_take.lua, for a bucket that is known, whose stamp is not ahead of the
--- clock, and a cost that is not zero: same names. The words of the state are read as unsigned, so that
+-- clock, a level in this quota's units, and a cost that is not zero: same names. The words of the state are read as unsigned, so that
 -- one that is below zero is one that is too large.
 repeat
   local message, raw = ARGV[1], redis.pcall('GET', KEYS[1])
   if not raw or #raw ~= 25 then break end
   local pack, read = struct.pack, struct.unpack
   local kind, level, stamp = read('<BLL', raw)
-  local capacity, refill, period, full_after, cost = read('<lllll', message, 9)
-  if kind ~= 1 or level > 4503599627370496 or stamp > now or cost < 1 or cost > capacity then break end
+  local capacity, refill, period, full_after, unit, cost = read('<llllll', message, 9)
+  local scale = 4096
+  if unit == 0 then scale = 2 end
+  if kind ~= 18 or level % scale ~= unit or level > 4503599627370496 or stamp > now or cost < 1 or cost > capacity then break end
 
   local limit = capacity * period
-  if level > limit then level = limit end
-  local elapsed = now - stamp
-  if elapsed >= full_after then level = 0 else level = level - elapsed * refill end
+  level = (level - unit) / scale - (now - stamp) * refill
   if level < 0 then level = 0 end
   local want = level + cost * period
   -- pack() drops what is behind the point: floor(a / b) is a / b, and its ceiling (a + b - 1) / b.
   if want > limit then
-    return pack('<c8lllll', message, now, 0, (limit - level) / period,
+    local free = limit - level
+    if free < 0 then free = 0 end
+    return pack('<c8lllll', message, now, 0, free / period,
       (want - limit + refill - 1) / refill, (level + refill - 1) / refill)
   end
-  local keep, before = read('<l', message, 49), read('<L', raw, 18)
+  local keep, before = read('<l', message, 57), read('<L', raw, 18)
   local expires = now + 1000 * keep
   if before <= expires and before > expires - 500000 then -- as in cell_write.lua
-    redis.call('SETRANGE', KEYS[1], '1', pack('<ll', want, now))
+    redis.call('SETRANGE', KEYS[1], '1', pack('<ll', want * scale + unit, now))
   else
-    redis.call('PSETEX', KEYS[1], string.format('%d', keep), pack('<Blll', 1, want, now, expires))
+    redis.call('PSETEX', KEYS[1], string.format('%d', keep), pack('<Blll', 18, want * scale + unit, now, expires))
   end
   return pack('<c8lllll', message, now, 1, (limit - want) / period, 0,
     (want + refill - 1) / refill)

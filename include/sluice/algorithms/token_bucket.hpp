@@ -9,10 +9,15 @@
 //
 // This is the virtual scheduling form of GCRA (ITU-T I.371) with an exact fraction for its rate:
 // in any interval of t microseconds at most capacity + t * refill / period units are admitted.
+//
+// The state tells the unit of its level, so limiters of several quotas may share a key: see
+// sluice/algorithms/token_bucket_unit.hpp. Then the largest capacity and the fastest rate are the
+// bound.
 #pragma once
 
 #include <span>
 
+#include "sluice/algorithms/token_bucket_unit.hpp"
 #include "sluice/operation.hpp"
 #include "sluice/quota.hpp"
 
@@ -22,7 +27,7 @@ namespace sluice {
 struct TokenBucketRule {
   /// Absent means a full bucket.
   struct State {
-    Word level = 0;  ///< units spent and not yet drained, at `stamp`; 0 to capacity * period
+    Word spent = 0;  ///< the level at `stamp` and its unit: token_bucket::word_of()
     Word stamp = 0;  ///< microseconds since the epoch
   };
 
@@ -31,6 +36,7 @@ struct TokenBucketRule {
     Word refill;      ///< units that drain a microsecond
     Word period;      ///< units a token
     Word full_after;  ///< microseconds in which a full level drains: ceil(capacity*period/refill)
+    Word unit;        ///< of the level: token_bucket::unit_of()
     Word cost;        ///< tokens; 0 asks without spending
   };
 
@@ -59,7 +65,11 @@ struct TokenBucketRule {
 
   /// The arguments for this quota.
   [[nodiscard]] static Args args(const Quota& quota, Cost cost) noexcept {
-    return {quota.capacity(), quota.refill(), quota.period(), quota.full_after().count(),
+    return {quota.capacity(),
+            quota.refill(),
+            quota.period(),
+            quota.full_after().count(),
+            token_bucket::unit_of(quota.period(), quota.capacity() * quota.period()),
             cost.value()};
   }
 };

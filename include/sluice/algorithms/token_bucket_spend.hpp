@@ -6,11 +6,13 @@
 // last grant is covered. A request that must wait is a reservation, in order of arrival:
 //
 //     at      = floor(now to a multiple of interval)          interval 1: tokens come steadily
-//     level'  = max(0, level - (at - stamp) * refill)          more than the limit if stamp > at
+//               the stamp, if that is later
+//     level'  = max(0, level - (at - stamp) * refill)
 //     over    = level' + cost * period - limit
 //     wait    = 0 if over <= 0, else ceil(at + over / refill, to a multiple of interval) - now
 //     allowed  iff  wait <= max_wait
 //
+// So whoever comes after a grant ahead, of the same or another quota, comes behind it.
 // In any interval of t microseconds at most capacity + (t + interval) * refill / period units have
 // their time, not counting what is given back. (Times are whole: a grant ahead may be up to 1 us
 // late, so that two may be that much closer.)
@@ -36,7 +38,12 @@ struct TokenBucketSpend {
     /// debt or block. Beyond it (the clock was set back) the stamp is given up: one request is
     /// admitted whatever the level, and time restarts at it.
     Word longest;
+    Word unit;  ///< of the level: token_bucket::unit_of()
   };
+  /// How the last two words of a shape go as one argument.
+  [[nodiscard]] static constexpr Word packed(Word longest, Word unit) noexcept {
+    return unit << 32 | longest;
+  }
 
   /// What one call asks. REQUIRES of a call that can be admitted: 0 <= min_cost <= cost <=
   /// capacity, 0 <= max_wait <= longest.
@@ -58,8 +65,8 @@ struct TokenBucketSpend {
   static constexpr Word max_longest = 3'600'000'000;   ///< an hour; to close for longer, use a gate
 };
 
-/// Rows of the table of operations. Arguments: a Shape, then those named.
-/// max_wait, cost. Details: what was granted, and the state after it (level, stamp).
+/// Rows of the table of operations. Arguments: a Shape in six words, then those named.
+/// max_wait, cost. Details: what was granted, and the state after it (spent, stamp).
 extern const Operation token_bucket_spend;
 /// min_cost, cost. Details as above.
 extern const Operation token_bucket_spend_some;
@@ -68,13 +75,14 @@ extern const Operation token_bucket_look;
 /// change, amount.
 extern const Operation token_bucket_set;
 /// capacity, refill, period, interval, then the cost of a grant, how much of it to give back, and
-/// the level and stamp after it. Details: tokens given back (rounded down); 1 if nothing was
-/// charged since; level and stamp of what is left of the grant. How much is given back:
+/// the state after it (spent, stamp). Details: tokens given back (rounded down); 1 if nothing was
+/// charged since; spent and stamp of what is left of the grant. How much is given back:
 /// - if nothing was charged since: `amount`, as far as it has not drained, and things are as if it
 ///   had never been asked for;
 /// - else, if no grant's time lies ahead: `amount`, as far as `cost` would not have drained if it
 ///   had begun to at its own time, which is never more than what is left of it;
-/// - else nothing: those who wait behind it keep their times.
+/// - else nothing: those who wait behind it keep their times. Nothing either if a quota of another
+///   unit was charged last, or more is spent than this one allows.
 extern const Operation token_bucket_give_back;
 
 }  // namespace sluice

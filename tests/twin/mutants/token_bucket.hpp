@@ -1,5 +1,5 @@
-// Bugs planted in the token bucket. (Dropping `elapsed >= full_after` from the Lua twin is none:
-// doubles do not wrap, and what is below zero is clamped anyway.) Threading: constants.
+// Bugs planted in the token bucket. (The Lua twin needs no `elapsed >= full_after`: doubles do not
+// wrap, and what is below zero is clamped anyway.) Threading: constants.
 #pragma once
 
 #include "tests/twin/mutants.hpp"
@@ -10,16 +10,18 @@ inline constexpr std::string_view kernel = "src/algorithms/token_bucket.cpp";
 inline constexpr std::string_view take = "token_bucket_take.lua";
 inline constexpr std::string_view quick = "token_bucket_take_quick.lua";
 inline constexpr std::string_view peek = "token_bucket_peek.lua";
+inline constexpr std::string_view level = "token_bucket_level.lua";
 
 inline constexpr Mutant mutants[] = {
     {"floor for ceil in the hint", take, "(over + -over % refill)", "(over - over % refill)"},
     {"floor for ceil in reset_after", take, "at - now + (want + -want % refill)",
      "at - now + (want - want % refill)"},
-    {"level not clamped to the limit", take, "  if level > limit then level = limit end\n", ""},
+    {"less than nothing remains", take, "    if free < 0 then free = 0 end\n", ""},
+    {"the unit is not written", take, "want * scale + unit, at end", "want * scale, at end"},
     {"level not clamped to zero", take, "    if level < 0 then level = 0 end\n", ""},
     {"stamp not monotone", take, "    if stamp > at then at = stamp end\n", ""},
-    {"the clock's time written as stamp", take, "reset_after, want, at end",
-     "reset_after, want, now end"},
+    {"the clock's time written as stamp", take, "reset_after, want * scale + unit, at end",
+     "reset_after, want * scale + unit, now end"},
     {"boundary >= for >", take, "if want > limit then", "if want >= limit then"},
     {"remaining off by one", take, "(free - free % period) / period, at - now + (want",
      "(free - free % period) / period + 1, at - now + (want"},
@@ -33,20 +35,33 @@ inline constexpr Mutant mutants[] = {
     {"a stamp far ahead gives a full bucket", take,
      "if level > limit - charge then level = limit - charge end", "level = 0"},
     {"floor for ceil in the hint", quick, "(want - limit + refill - 1)", "(want - limit)"},
-    {"level not clamped to the limit", quick, "  if level > limit then level = limit end\n", ""},
+    {"less than nothing remains", quick, "    if free < 0 then free = 0 end\n", ""},
+    {"another unit is read as one's own", quick, "level % scale ~= unit or ", ""},
+    {"the unit is not written", quick, "pack('<ll', want * scale + unit, now)",
+     "pack('<ll', want * scale, now)"},
     {"level not clamped to zero", quick, "  if level < 0 then level = 0 end\n", ""},
     {"boundary >= for >", quick, "if want > limit then", "if want >= limit then"},
     {"a cost of zero writes", quick, "cost < 1 or", "cost < 0 or"},
     {"a cost above the capacity", quick, " or cost > capacity then break", " then break"},
     {"a stamp ahead is in the past", quick, "stamp > now or ", ""},
     {"a level that no rule has written", quick, "level > 4503599627370496 or ", ""},
-    {"another kind of state", quick, "kind ~= 1 or ", ""},
-    {"another time to live", quick, "message, 49)", "message, 41)"},
+    {"another kind of state", quick, "kind ~= 18 or ", ""},
+    {"another time to live", quick, "message, 57)", "message, 49)"},
     {"another time to live", "terse_end.lua", "#ARGV[1] - 7", "#ARGV[1] - 15"},
     {"a time to live is never set again", quick, " and before > expires - 500000", ""},
     {"a longer time to live is kept", quick, "before <= expires and ", ""},
     {"floor for ceil in the hint", peek, "(over + -over % refill)", "(over - over % refill)"},
-    {"level not clamped to the limit", peek, "  if level > limit then level = limit end\n", ""},
+    {"less than nothing remains", peek, "  if free < 0 then free = 0 end\n", ""},
+    {"a period of another unit", level, "(code - 1500) % 13", "(code - 1500) % 12"},
+    {"an octave of other units", level, "step) / 13)", "step) / 14)"},
+    {"a digit of the code", level, "{ 2, 10, 5, 15 }", "{ 2, 10, 6, 15 }"},
+    {"primes in the wrong order", level, "{ 7, 5, 3, 2 }", "{ 7, 3, 5, 2 }"},
+    {"what nobody can know is nothing", level, "if word > 0 then level = limit end", "level = 0"},
+    {"parts of a token are dropped", level, "(more + -more % 4096) / 4096", "0"},
+    {"parts of a token rounded down", level, "(rest + -rest % from)", "(rest - rest % from)"},
+    {"a level without bounds", level, "if tokens > (room - room % period) / period then",
+     "if false then"},
+    {"the same period converted", level, "if from ~= period then", "if true then"},
     {"level not clamped to zero", peek, "    if level < 0 then level = 0 end\n", ""},
     {"stamp not monotone", peek, "    if stamp > at then at = stamp end\n", ""},
     {"boundary >= for >", peek, "if over > 0 then", "if over >= 0 then"},
@@ -58,15 +73,13 @@ inline constexpr Mutant mutants[] = {
      "local free, over = limit - want,"},
     {"floor for ceil", kernel, "b == 1 ? a : (a + b - 1) / b", "a / b"},
     {"ceil for floor", kernel, "a < b ? 0 : b == 1 ? a : a / b", "(a + b - 1) / b"},
-    {"level not clamped to the limit", kernel,
-     "const Word level = std::min(state.level, limit);\n  if (state.stamp > now",
-     "const Word level = state.level;\n  if (state.stamp > now"},
+    {"more than the limit drains at once", kernel,
+     "level <= limit ? 0 : drained(level, elapsed, args.refill)", "0"},
     {"level not clamped to zero", kernel, "std::max(Word{0}, level - elapsed * args.refill)",
      "level - elapsed * args.refill"},
-    {"elapsed time unclamped", kernel,
-     "  if (elapsed >= args.full_after) return {limit, charge, at, 0};\n", ""},
+    {"elapsed time unclamped", kernel, "if (elapsed >= args.full_after) {", "if (false) {"},
     {"stamp not monotone", kernel, "std::max(now, state.stamp)", "now"},
-    {"the clock's time written as stamp", kernel, "state = {want, m.at}", "state = {want, now}"},
+    {"the clock's time written as stamp", kernel, "args.unit), m.at}", "args.unit), now}"},
     {"boundary >= for >", kernel,
      "if (want > m.limit) return refused(m, args, want, now);\n  if (args.cost > 0)",
      "if (want >= m.limit) return refused(m, args, want, now);\n  if (args.cost > 0)"},
@@ -74,7 +87,7 @@ inline constexpr Mutant mutants[] = {
      "floor_div(m.limit - level, args.period) + 1, 0,"},
     {"charged on refusal", kernel,
      "if (want > m.limit) return refused(m, args, want, now);\n  if (args.cost > 0)",
-     "if (want > m.limit) { state.level = m.limit; return refused(m, args, want, now); }\n"
+     "if (want > m.limit) { state.spent = 2; return refused(m, args, want, now); }\n"
      "  if (args.cost > 0)"},
     {"a cost of zero writes", kernel, "if (args.cost > 0) state", "if (args.cost >= 0) state"},
     {"a cost below zero accepted", kernel,

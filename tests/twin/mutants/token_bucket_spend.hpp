@@ -9,23 +9,29 @@ inline constexpr std::string_view spend = "token_bucket_spend.lua";
 inline constexpr std::string_view some = "token_bucket_spend_some.lua";
 inline constexpr std::string_view look = "token_bucket_look.lua";
 inline constexpr std::string_view set = "token_bucket_set.lua";
+inline constexpr std::string_view moment = "token_bucket_moment.lua";
 inline constexpr std::string_view back = "token_bucket_give_back.lua";
 inline constexpr std::string_view kernel = "src/algorithms/token_bucket_spend.cpp";
 inline constexpr std::string_view kernel_back = "src/algorithms/token_bucket_give_back.cpp";
 
 inline constexpr Mutant mutants[] = {
-    {"tokens come between the intervals", spend, "local at = now - now % interval",
-     "local at = now"},
+    {"tokens come between the intervals", moment, "now - now % interval, first, false",
+     "now, first, false"},
     {"a wait reaches between the intervals", spend, "local reach = latest - latest % interval - at",
      "local reach = latest - at"},
     {"the hint is the wait for the tokens", spend,
      "covered - now + (interval - covered % interval) % interval - max_wait",
      "covered - now + (interval - covered % interval) % interval"},
-    {"a bucket of which nothing is known is full", spend, "if level == 0 and full_at > at and",
+    {"a bucket of which nothing is known is full", moment, "if level == 0 and full_at > at and",
      "if false and"},
+    {"no time between the intervals", moment, "closed = interval > 1", "closed = false"},
+    {"what comes later may come first", moment, "    at = second + -second % interval\n", ""},
+    {"a unit that has no room", moment, " or limit >= 1099511627776", ""},
+    {"grants before the next lump", spend, "if most >= 0 and is_open then", "if most >= 0 then"},
+    {"no wait for the next lump", spend, "if closed then wait = at - now end", ""},
     {"a whole token is left at a stamp ahead", spend,
      "if new_level < least then new_level = least end", ""},
-    {"a stamp far ahead locks the key out", spend,
+    {"a stamp far ahead locks the key out", moment,
      "if level > limit - charge then level = limit - charge end\n  elseif",
      "level = limit\n  elseif"},
     {"less than the least is taken", some, "if granted < min_cost then", "if granted < 0 then"},
@@ -37,15 +43,18 @@ inline constexpr Mutant mutants[] = {
     {"a charge without end", set, "if want > top then want = top end", ""},
     {"a reward beyond a full bucket", set,
      "level = level - units\n      if level < 0 then level = 0 end", "level = level - units"},
-    {"given back from the middle of the queue", back, "elseif ahead == 0 then\n    local age",
-     "else\n    local age"},
+    {"given back from the middle of the queue", back, "elseif ahead == 0 and", "elseif"},
+    {"given back of another unit", back, "on_top = on_top and same_unit", ""},
+    {"given back while more is spent than fits", back, " and level <= limit then", " then"},
     {"given back what has drained", back, "given = cost * period - age * refill",
      "given = cost * period"},
     {"more given back than is left", back, "if given > left then given = left end", ""},
     {"nothing left is on top", back, "on_top and left > 0 and 1 or 0", "on_top and 1 or 0"},
     {"tokens come between the intervals", kernel,
-     "const Word at = floor_to(now, shape.interval);\n  const Word level =",
-     "const Word at = now;\n  const Word level ="},
+     "const Word at = floor_to(now, shape.interval);\n  const Word spent =",
+     "const Word at = now;\n  const Word spent ="},
+    {"a reward that moves nothing nearer", kernel, "if (m.at > at && (", "if (false && ("},
+    {"a charge that frees the time before it", kernel, "(change == Change::reset ||", "(true ||"},
     {"the hint is the wait for the tokens", kernel, "covered - now - ask.max_wait",
      "covered - now"},
     {"a first level by a clock set back", kernel,
@@ -53,12 +62,12 @@ inline constexpr Mutant mutants[] = {
     {"a block ends early", kernel, "ceil_to(now + amount, shape.interval)",
      "floor_to(now + amount, shape.interval)"},
     {"an empty grant is written", kernel, "if (granted > 0) {", "if (true) {"},
-    {"given back from the middle of the queue", kernel_back, "} else if (ahead == 0) {",
-     "} else {"},
+    {"given back from the middle of the queue", kernel_back, "} else if (ahead == 0 &&",
+     "} else if ("},
     {"given back what has drained", kernel_back,
      "drained(args.cost * args.period, age, args.refill)", "args.cost * args.period"},
     {"the grant keeps its place", kernel_back, "moved ? next.stamp : args.stamp", "args.stamp"},
-    {"a reservation's tokens are lost", kernel_back, "ahead == 0 || given == 0\n", "true\n"},
+    {"a reservation's tokens are lost", kernel_back, "ahead == 0 || given == 0 ?", "true ?"},
 };
 
 }  // namespace sluice::test::token_bucket_spend

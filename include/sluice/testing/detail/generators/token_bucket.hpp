@@ -21,7 +21,7 @@ inline Quota random_quota(Rng& rng) {
     const Word count = log_uniform(rng, 52);
     const Word period = log_uniform(rng, 52);
     const Word common = std::gcd(count, period);
-    const Word largest = (word_limit - count / common) / (period / common);
+    const Word largest = (Quota::bound - count / common) / (period / common);
     if (largest < 1) continue;
     const auto bits = static_cast<unsigned>(64 - __builtin_clzll(std::uint64_t(largest)));
     const Word burst = rng.below(4) == 0 ? largest : std::min(largest, log_uniform(rng, bits));
@@ -37,15 +37,15 @@ inline Configuration pack(const Quota& quota) {
   return config;
 }
 /// How tokens come back and since when belongs to a configuration: a key's limiters agree on it.
-/// Words 5 and 6 hold it, in place of which a call has its own; 0 and 0: the plain form.
+/// Words 6 and 7 hold it, in place of which a call has its own; 0 and 0: the plain form.
 inline Configuration any(Rng& rng) {
   Configuration config = pack(random_quota(rng));
   Arguments& args = config.args;
   const Word room = (word_limit - args[0] * args[2]) / args[1];
   if (rng.below(4) == 0) {
-    args[5] = std::min({room, TokenBucketSpend::max_interval, log_uniform(rng, 40)});
+    args[6] = std::min({room, TokenBucketSpend::max_interval, log_uniform(rng, 40)});
   }
-  if (rng.below(6) == 0) args[6] = to_word(VirtualClock::default_start) + log_uniform(rng, 38);
+  if (rng.below(6) == 0) args[7] = to_word(VirtualClock::default_start) + log_uniform(rng, 38);
   return config;
 }
 inline Configuration frozen(Word limit) {
@@ -56,7 +56,9 @@ inline Configuration slow(Rng& rng) {
   const auto burst = static_cast<Word>(3'600'000'000 / period + 1 + Word(rng.below(20)));
   return pack(Quota::per(1, Span{period}).burst(burst));
 }
-inline void ask(Arguments& args, Word units) { args = {args[0], args[1], args[2], args[3], units}; }
+inline void ask(Arguments& args, Word units) {
+  args = {args[0], args[1], args[2], args[3], args[4], units};
+}
 inline Word draw_cost(Rng& rng, Word capacity) {
   const auto bits = static_cast<unsigned>(64 - __builtin_clzll(std::uint64_t(capacity)));
   switch (rng.below(8)) {
@@ -74,23 +76,31 @@ inline Word draw_cost(Rng& rng, Word capacity) {
 /// The arguments that the rows of the full form share, in place of the plain form's.
 inline void draw_shape(Rng& rng, Arguments& args) {
   const Word room = (word_limit - args[0] * args[2]) / args[1];
-  const Word interval = std::max<Word>(args[5], 1);
+  const Word interval = std::max<Word>(args[6], 1);
   const Word longest =
       std::min({room - interval, TokenBucketSpend::max_longest, log_uniform(rng, 32)});
-  args = {args[0], args[1], args[2], interval, args[6], longest};
+  args = {args[0], args[1], args[2], interval, args[7], TokenBucketSpend::packed(longest, args[4])};
 }
 inline void draw_return(Rng& rng, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
   const Word start = to_word(VirtualClock::default_start);
+  const Word unit = args[5] >> 32;
   const Word level = rng.below(2) == 0 ? 0 : uniform(rng, 0, args[0] * args[2]);
   const Word stamp = rng.below(2) == 0 ? 0 : start + log_uniform(rng, 34);
-  args = {args[0], args[1], args[2], args[3], cost, uniform(rng, 0, cost), level, stamp};
+  args = {args[0],
+          args[1],
+          args[2],
+          args[3],
+          cost,
+          uniform(rng, 0, cost),
+          sluice::token_bucket::word_of(level, unit),
+          stamp};
 }
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
   if (row.id <= token_bucket_peek.id) {
     // Where tokens come otherwise than the plain form knows, it only asks.
-    const bool plain = args[5] <= 1 && args[6] == 0;
+    const bool plain = args[6] <= 1 && args[7] == 0;
     return ask(args, plain ? cost : 0);
   }
   draw_shape(rng, args);
@@ -100,12 +110,13 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[6] = uniform(rng, 0, cost);
   } else if (row.id == token_bucket_set.id) {
     args[6] = uniform(rng, 0, 2);
-    if (rng.below(4) == 0 && args[5] >= args[3] - 1) {
+    const Word longest = args[5] & 0xffff'ffff;
+    if (rng.below(4) == 0 && longest >= args[3] - 1) {
       args[6] = 3;
-      args[7] = uniform(rng, 0, args[5] - args[3] + 1);
+      args[7] = uniform(rng, 0, longest - args[3] + 1);
     }
   } else {
-    args[6] = uniform(rng, 0, args[5]);
+    args[6] = uniform(rng, 0, args[5] & 0xffff'ffff);
   }
 }
 inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
@@ -123,7 +134,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     if (row.id == token_bucket_set.id) {
       args[6] = cost < 0 ? cost : std::max<Word>(4, cost);
     } else {
-      args[plain || row.id == token_bucket_give_back.id ? 4 : 7] = cost;
+      args[plain ? 5 : row.id == token_bucket_give_back.id ? 4 : 7] = cost;
     }
     return true;
   }
