@@ -12,7 +12,8 @@ TEST_CASE("scripts lost in mid-load are loaded again and no caller sees it", "[r
   check_lost_scripts(server, socket_options(server), "SCRIPT", 500us);
 }
 
-TEST_CASE("Valkey keeps every promise, and loses scripts unseen as well", "[redis][valkey]") {
+TEST_CASE("Valkey keeps every promise, and loses scripts and functions unseen as well",
+          "[redis][valkey]") {
   if (redis_left_out()) return;
   const auto server = valkey_server();
   if (!server) {
@@ -22,6 +23,10 @@ TEST_CASE("Valkey keeps every promise, and loses scripts unseen as well", "[redi
   check_store(*connect_socket(*server));
   check_store(*connect_tcp(*server));
   check_lost_scripts(*server, socket_options(*server), "SCRIPT", 500us);
+  RedisOptions functions = socket_options(*server);
+  functions.scripts = RedisScripts::functions;
+  functions.key_prefix = "other:";  // fresh keys
+  check_lost_scripts(*server, functions, "FUNCTION", 20ms);
 }
 
 TEST_CASE("a user with the documented rights can do everything, and loads scripts", "[redis]") {
