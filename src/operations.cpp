@@ -59,6 +59,8 @@ std::span<const Operation* const> operations() noexcept {
       &slot_lock_cancel,
       &slot_lock_reset,
       &slot_lock_block,
+      &sliding_windows_block,
+      &sliding_windows_reward,
       &gate_close,
       &gate_pass,
       &gate_peek,

@@ -25,22 +25,35 @@ Decision of_permits(std::span<const Decision> each) noexcept {
 
 }  // namespace
 
-std::array<Step, 2> SharedRateLimiter::steps_of(const Known& setting, bool spends, Cost permits,
-                                                Span max_wait) const {
+std::array<Step, 2> SharedRateLimiter::steps_of(const Known& setting,
+                                                const Question& question) const {
   const Key log{tag_, setting.log_name};
+  const auto of_log = [&] {
+    switch (question.verb) {
+      case Verb::take:
+        return setting.log.take(log, question.permits, question.span);
+      case Verb::look:
+        return setting.log.look(log, question.permits);
+      case Verb::block:
+        return setting.log.block_step(log, question.span);
+      case Verb::reward:
+        break;
+    }
+    return setting.log.reward_step(log, question.permits);
+  };
   return {Step{&shared_rate_expect,
                key(),
-               {setting.setting.rate, setting.setting.version, permits.value(),
+               {setting.setting.rate, setting.setting.version, question.needed(),
                 options_.keep_alive.count(), to_word(setting.first_end)}},
-          spends ? setting.log.take(log, permits, max_wait) : setting.log.look(log, permits)};
+          of_log()};
 }
 
-SharedRateSteps SharedRateLimiter::steps(bool spends, Cost permits, std::error_code& error) const {
+SharedRateSteps SharedRateLimiter::steps(const Question& question, std::error_code& error) const {
   error.clear();
   auto setting = known();
-  if (!setting || permits.value() > setting->setting.rate) setting = read(error);
+  if (!setting || question.needed() > setting->setting.rate) setting = read(error);
   if (!setting) return {};
-  const auto steps = steps_of(*setting, spends, permits);
+  const auto steps = steps_of(*setting, question);
   return {std::move(setting), steps};
 }
 
@@ -51,11 +64,11 @@ SharedRateLimiter::Answered SharedRateLimiter::ask(const Question& question,
     const bool remembered = setting != nullptr;
     if (!remembered) setting = read(error);
     if (!setting) return {};
-    if (remembered && question.permits.value() > setting->setting.rate) {
+    if (remembered && question.needed() > setting->setting.rate) {
       setting = nullptr;  // perhaps it is larger by now
       continue;
     }
-    const auto steps = steps_of(*setting, question.spends, question.permits, question.max_wait);
+    const auto steps = steps_of(*setting, question);
     std::array<Decision, 2> each{};
     decide(*store_, question.id ? Plan(steps).once(*question.id) : Plan(steps), error, each);
     if (!is_outdated(error, remembered)) {
@@ -89,7 +102,7 @@ class SharedRateLimiter::Asking {
 
  private:
   void ask() {
-    const auto steps = limiter_.steps_of(*setting_, true, permits_, max_wait_);
+    const auto steps = limiter_.steps_of(*setting_, {.permits = permits_, .span = max_wait_});
     limiter_.store_->execute(steps, Completion(&Asking::on_answer, this));
   }
 
@@ -193,7 +206,7 @@ Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id) const
 
 RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait,
                                            std::error_code& error) const {
-  const auto [decision, used] = ask({.permits = permits, .max_wait = max_wait}, error);
+  const auto [decision, used] = ask({.permits = permits, .span = max_wait}, error);
   RateReservation result;
   static_cast<Decision&>(result) = decision;
   if (decision.allowed) {
@@ -244,7 +257,7 @@ Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cos
   const Word more = true_cost.value() - reservation.permits_ - reservation.settled_;
   if (more <= 0) return {refund(reservation, std::min(-more, reservation.permits_), error), 0};
   const Span longest{SlidingWindowsRule::max_ahead_of_time};
-  if (!ask({.permits = more, .max_wait = longest}, error).decision.allowed) return {};
+  if (!ask({.permits = more, .span = longest}, error).decision.allowed) return {};
   reservation.settled_ += more;
   return {0, more};
 }
@@ -255,8 +268,27 @@ Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cos
   return result;
 }
 
+Decision SharedRateLimiter::block(Span span, std::error_code& error) const {
+  return ask({.permits = 0, .verb = Verb::block, .span = span}, error).decision;
+}
+Decision SharedRateLimiter::block(Span span) const {
+  std::error_code error;
+  const Decision result = block(span, error);
+  throw_if(error, "SharedRateLimiter::block");
+  return result;
+}
+Decision SharedRateLimiter::reward(Cost permits, std::error_code& error) const {
+  return ask({.permits = permits, .verb = Verb::reward}, error).decision;
+}
+Decision SharedRateLimiter::reward(Cost permits) const {
+  std::error_code error;
+  const Decision result = reward(permits, error);
+  throw_if(error, "SharedRateLimiter::reward");
+  return result;
+}
+
 Decision SharedRateLimiter::peek(Cost permits, std::error_code& error) const {
-  return ask({.permits = permits, .spends = false}, error).decision;
+  return ask({.permits = permits, .verb = Verb::look}, error).decision;
 }
 Decision SharedRateLimiter::peek(Cost permits) const {
   std::error_code error;
@@ -270,7 +302,7 @@ Word SharedRateLimiter::available_permits(std::error_code& error) const {
 Word SharedRateLimiter::available_permits() const { return peek(0).remaining; }
 
 SharedRateSteps SharedRateLimiter::take(Cost permits, std::error_code& error) const {
-  return steps(true, permits, error);
+  return steps({.permits = permits}, error);
 }
 SharedRateSteps SharedRateLimiter::take(Cost permits) const {
   std::error_code error;
@@ -279,12 +311,30 @@ SharedRateSteps SharedRateLimiter::take(Cost permits) const {
   return result;
 }
 SharedRateSteps SharedRateLimiter::look(Cost permits, std::error_code& error) const {
-  return steps(false, permits, error);
+  return steps({.permits = permits, .verb = Verb::look}, error);
 }
 SharedRateSteps SharedRateLimiter::look(Cost permits) const {
   std::error_code error;
   auto result = look(permits, error);
   throw_if(error, "SharedRateLimiter::look");
+  return result;
+}
+SharedRateSteps SharedRateLimiter::block_steps(Span span, std::error_code& error) const {
+  return steps({.permits = 0, .verb = Verb::block, .span = span}, error);
+}
+SharedRateSteps SharedRateLimiter::block_steps(Span span) const {
+  std::error_code error;
+  auto result = block_steps(span, error);
+  throw_if(error, "SharedRateLimiter::block_steps");
+  return result;
+}
+SharedRateSteps SharedRateLimiter::reward_steps(Cost permits, std::error_code& error) const {
+  return steps({.permits = permits, .verb = Verb::reward}, error);
+}
+SharedRateSteps SharedRateLimiter::reward_steps(Cost permits) const {
+  std::error_code error;
+  auto result = reward_steps(permits, error);
+  throw_if(error, "SharedRateLimiter::reward_steps");
   return result;
 }
 

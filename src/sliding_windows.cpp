@@ -200,6 +200,20 @@ Settlement SlidingWindows::settle(const Key& key, const Decision& taken,
   return result;
 }
 
+WindowsDecision SlidingWindows::block(const Key& key, Span span) const {
+  std::error_code error;
+  const WindowsDecision result = block(key, span, error);
+  thrown(error, "SlidingWindows::block");
+  return result;
+}
+
+WindowsDecision SlidingWindows::reward(const Key& key, Cost amount) const {
+  std::error_code error;
+  const WindowsDecision result = reward(key, amount, error);
+  thrown(error, "SlidingWindows::reward");
+  return result;
+}
+
 void SlidingWindows::reset(const Key& key, std::error_code& error) const noexcept {
   decide(store(), clear(key), error);
 }

@@ -156,6 +156,18 @@ class SharedRateLimiter : public Waitable {
   Settlement settle(RateReservation& reservation, Cost true_cost) const;
   Settlement settle(RateReservation& reservation, Cost true_cost, std::error_code& error) const;
 
+  /// Grants nothing for a time before `span` from now, but what was promised before: to all
+  /// clients, or to this one, if the rate is one for each. A later end that stands already stays,
+  /// and update_rate() keeps it; set_rate(), and an update to another type, open again.
+  /// `span`: 0, which changes nothing, to max_block; else Errc::invalid_argument.
+  Decision block(Span span) const;
+  Decision block(Span span, std::error_code& error) const;
+  /// Gives back the newest `permits` of the log, whoever took them, reserved ones first; of more
+  /// than there are all. Errc::invalid_argument if that is negative or above 2^52.
+  Decision reward(Cost permits) const;
+  Decision reward(Cost permits, std::error_code& error) const;
+  static constexpr Span max_block{SharedRateRule::max_interval};  ///< 366 days
+
   /// try_acquire() that calls `handler(std::error_code, Decision)` once, before this returns or on
   /// a thread of the store; see decide_then(). REQUIRES, here and below: the limiter outlives the
   /// call. One more allocation.
@@ -196,6 +208,11 @@ class SharedRateLimiter : public Waitable {
   /// The steps that peek() asks: in a plan, a condition that charges nothing.
   [[nodiscard]] SharedRateSteps look(Cost permits = 1) const;
   [[nodiscard]] SharedRateSteps look(Cost permits, std::error_code& error) const;
+  /// The steps that block() and reward() ask.
+  [[nodiscard]] SharedRateSteps block_steps(Span span) const;
+  [[nodiscard]] SharedRateSteps block_steps(Span span, std::error_code& error) const;
+  [[nodiscard]] SharedRateSteps reward_steps(Cost permits) const;
+  [[nodiscard]] SharedRateSteps reward_steps(Cost permits, std::error_code& error) const;
   /// Reads the setting that the next steps are made by. Errc::not_configured without a rate.
   void refresh() const;
   void refresh(std::error_code& error) const;
@@ -216,16 +233,20 @@ class SharedRateLimiter : public Waitable {
   std::shared_ptr<const Known> remember(std::span<const Word> details,
                                         std::error_code& error) const noexcept;
   std::shared_ptr<const Known> read(std::error_code& error) const;
-  [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, bool spends, Cost permits,
-                                             Span max_wait = Span{0}) const;
-  SharedRateSteps steps(bool spends, Cost permits, std::error_code& error) const;
+  enum class Verb : std::uint8_t { take, look, block, reward };
   /// What is asked by the setting that is known, or by the one that is read if it has changed.
   struct Question {
     Cost permits;
-    bool spends = true;
-    Span max_wait{0};
+    Verb verb = Verb::take;
+    Span span{0};  // to wait at most, or to block
     std::optional<RequestId> id{};
+    /// What the rate must not be below.
+    [[nodiscard]] Word needed() const noexcept {
+      return verb == Verb::reward ? 0 : permits.value();
+    }
   };
+  [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, const Question& question) const;
+  SharedRateSteps steps(const Question& question, std::error_code& error) const;
   /// The answer, and the setting that it was made by; none on an error.
   struct Answered {
     Decision decision;

@@ -15,7 +15,8 @@ namespace sluice {
 
 /// A decision with what remains of each window after it. Decision::part is the window that makes a
 /// refused request wait longest, or of an admitted one that with the least remaining; `count` if
-/// that is none of these windows but what a change of windows has left (docs/sliding_windows.md).
+/// that is none of these windows but a block, or what a change of windows has left
+/// (docs/sliding_windows.md).
 struct WindowsDecision : Decision {
   std::array<Word, SlidingWindowsRule::max_windows> left{};
   std::size_t count = 0;
@@ -131,7 +132,27 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
-  /// Forgets all that the key has spent.
+  /// Grants nothing for a time before `span` from now, whatever the windows are set to; what was
+  /// reserved before stays promised. Afterwards all goes on as the log says. A later end that
+  /// stands already stays. The answer's retry_after is 0; `reset_after` says when the key means
+  /// nothing any more. Brings these windows into force, as a grant does. `span`: 0, which changes
+  /// nothing, to max_block; else Errc::invalid_argument.
+  ///
+  ///     if (response.status == 429) limit.block("shop-7", feedback.wait());
+  WindowsDecision block(const Key& key, Span span) const;
+  WindowsDecision block(const Key& key, Span span, std::error_code& error) const noexcept {
+    return decide_all(block_step(key, span), error);
+  }
+  static constexpr Span max_block{SlidingWindowsRule::max_block};  ///< 366 days
+  /// Forgets the newest `amount` units of the key, whoever took them, reserved ones first; of more
+  /// than there are all. Their grants must not be given back. Errc::invalid_argument if `amount`
+  /// is negative or above 2^52.
+  WindowsDecision reward(const Key& key, Cost amount) const;
+  WindowsDecision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+    return decide_all(reward_step(key, amount), error);
+  }
+
+  /// Forgets all that the key has spent, and a block.
   void reset(const Key& key) const;
   void reset(const Key& key, std::error_code& error) const noexcept;
 
@@ -144,6 +165,14 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   /// The step that settle() asks.
   [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
                                  const SettledCost& cost) const noexcept;
+  /// The step that block() asks.
+  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+    return step(sliding_windows_block, key, {least_, span.count(), longest_});
+  }
+  /// The step that reward() asks. Its first detail is how many units come back.
+  [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
+    return step(sliding_windows_reward, key, {least_, amount.value(), longest_});
+  }
   /// The step that reset() asks.
   [[nodiscard]] Step clear(const Key& key) const noexcept;
 

@@ -1,6 +1,6 @@
-// The kernels of the sliding windows that ask. Their twins are
-// backends/redis/lua/sliding_windows_{take,peek}.lua: same names, same order. Times stay within
-// 2^52 and sums of a time and a span within 2^53.
+// The kernels of the sliding windows that ask, and that block. Their twins are
+// backends/redis/lua/sliding_windows_{take,peek,block}.lua: same names, same order. Times stay
+// within 2^52 and sums of a time and a span within 2^53.
 #include "sluice/algorithms/sliding_windows.hpp"
 
 #include <algorithm>
@@ -54,9 +54,18 @@ void put_windows(Effects& effects, const Log& log, const Windows& windows,
   for (const Guard& guard : guards.all()) put(guard.limit, guard.span, guard.until);
 }
 
-/// Logs `cost` units of the time found.
+/// What a request leaves.
+struct Mark {
+  Word cost;    // units that it logs, of the time found
+  Word newest;  // then
+  Word block;   // the end of the block that stands then, or 0
+  Word at;
+  bool given_up;
+};
+
 void admit(Effects& effects, const Log& log, const Windows& windows, const Guards& guards,
-           const Finding& found, Word cost, Word at, bool given_up) noexcept {
+           const Finding& found, const Mark& mark) noexcept {
+  const auto [cost, newest, block, at, given_up] = mark;
   const Rule::State& head = log.head();
   const bool grows = log.grows();
   if (grows) grow(effects, log);
@@ -69,12 +78,13 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Guard
   const Word next = head.next + cost;
   const Word places = log.layout().places;
   put_head(effects,
-           {at, found.grant, log.capacity(), next < log.capacity() ? next : next - log.capacity(),
+           {at, newest, log.capacity(), next < log.capacity() ? next : next - log.capacity(),
             log.total() + cost - over, std::min(head.dropped - assumed + over, word_limit / 2),
             log.is_fresh() ? windows.longest : std::min(head.span, windows.longest),
-            places + 16 * windows.count + 256 * static_cast<Word>(guards.all().size())});
+            places + 16 * windows.count + 256 * static_cast<Word>(guards.all().size()) +
+                (block > 0 ? 4096 : 0)});
   Word known = 0;
-  if (!grows && !given_up) {
+  if (!grows && !given_up && block == 0) {
     known = std::min(windows.count, places);
     for (Word k = 0; k < known; ++k) {
       const Place place = moved(log, found.places[static_cast<std::size_t>(k)], cost, found.grant);
@@ -84,15 +94,16 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Guard
       effects.put(index + 2, place.first);
     }
   }
-  forget_places(effects, log, known);
+  forget_places(effects, log, known, block);
   if (guards.changed() || grows || log.layout().guards > 0) {
     put_windows(effects, log, windows, guards);
   }
   write(effects, log, head.next, cost, found.grant);
 }
 
+/// `span`: how long the key is to be blocked.
 Verdict decide(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
-               bool spends) noexcept {
+               bool spends, Word span = 0) noexcept {
   const Args args = args_of<Args>(request.args);
   if (const Word status = Rule::check(args); status < 0) return failed(status);
   const Windows windows(request.table);
@@ -104,24 +115,29 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   const Word at = given_up ? now : std::max(now, log.head().stamp);
   const Guards guards(log, windows, at, given_up);
   log.widen(std::max(windows.most, guards.most()));
-  Finding found = find(log, windows, guards.all(), args.cost, at, given_up);
+  const Word stands = given_up || log.block_end() <= at ? 0 : log.block_end();
+  Finding found = find(log, windows, guards.all(), stands, args.cost, at, given_up);
   const Word wait = found.grant == at ? 0 : found.grant - now;
   const bool allowed = wait <= args.max_wait && found.grant <= word_limit;
   const Word taken = allowed && spends ? args.cost : 0;
-  if (taken > 0) admit(effects, log, windows, guards, found, taken, at, given_up);
+  Word newest = given_up ? std::min(log.head().newest, at) : log.head().newest;
+  if (taken > 0) newest = found.grant;
+  const Word block = span > 0 ? std::max(stands, std::min(at + span, word_limit)) : stands;
+  if (taken > 0 || block > stands) {
+    admit(effects, log, windows, guards, found, {taken, newest, block, at, given_up});
+  }
 
   const Word part = subtract(found, windows.count + static_cast<Word>(guards.all().size()), taken);
   const Word told = allowed || found.culprit < 0 ? part : found.culprit;
   effects.tell(std::min(told, windows.count));
   tell_left(effects, windows, found);
-  Word newest = given_up ? std::min(log.head().newest, at) : log.head().newest;
-  if (taken > 0) newest = found.grant;
-  const bool queue = newest > at;  // nothing overtakes what is reserved
+  const bool queue = newest > at || block > at;  // nothing overtakes what is reserved
   const bool empty = log.total() == 0 && taken == 0;
   const Word retry = allowed ? wait : std::clamp(wait - args.max_wait, Word{1}, word_limit);
   return {allowed ? Verdict::allowed : Verdict::refused,
           queue ? 0 : found.left[static_cast<std::size_t>(part)], retry,
-          empty ? 0 : clear_after(windows, newest, guards.end(), now)};
+          empty ? std::max(Word{0}, block - now)
+                : clear_after(windows, newest, std::max(guards.end(), block), now)};
 }
 
 }  // namespace
@@ -134,6 +150,19 @@ Verdict SlidingWindowsRule::take(const StateView& state, const RuleRequest& requ
 Verdict SlidingWindowsRule::peek(const StateView& state, const RuleRequest& request, Word now,
                                  Effects& effects) noexcept {
   return decide(state, request, now, effects, false);
+}
+
+Verdict SlidingWindowsRule::block(const StateView& state, const RuleRequest& request, Word now,
+                                  Effects& effects) noexcept {
+  const auto args = detail::unpack<BlockArgs>(request.args);
+  if (const Word status = check(args); status < 0) return failed(status);
+  const Arguments nothing{args.limit, 0, 0, args.longest};
+  return decide(state, {nothing, request.table}, now, effects, false, args.span);
+}
+
+Word SlidingWindowsRule::check(const BlockArgs& args) noexcept {
+  if (args.span < 0 || args.span > max_block) return -static_cast<Word>(Errc::invalid_argument);
+  return check(Args{args.limit, 0, 0, args.longest});
 }
 
 Word SlidingWindowsRule::check(const Args& args) noexcept {
@@ -150,10 +179,19 @@ namespace {
 
 Word check_take(const Arguments& args) noexcept { return Rule::check(args_of<Args>(args)); }
 
+Word check_block(const Arguments& args) noexcept {
+  return Rule::check(detail::unpack<Rule::BlockArgs>(args));
+}
+
 /// The newest unit may lie ahead of the stamp by the wait, and the stamp ahead of the clock.
 Word keep_take(const Arguments& args) noexcept {
   const auto a = args_of<Args>(args);
   return a.longest + a.max_wait + Rule::max_ahead;
+}
+
+Word keep_block(const Arguments& args) noexcept {
+  const auto a = detail::unpack<Rule::BlockArgs>(args);
+  return std::max(a.longest, a.span) + Rule::max_ahead;
 }
 
 constexpr auto per_window = Operation::detail_per_window;
@@ -184,4 +222,16 @@ constinit const Operation sliding_windows_peek{"sliding_windows.peek",
                                                Rule::peek,
                                                per_window,
                                                true};
+constinit const Operation sliding_windows_block{"sliding_windows.block",
+                                                45,
+                                                StateKind::sliding_windows,
+                                                true,
+                                                3,
+                                                nullptr,
+                                                check_block,
+                                                keep_block,
+                                                nullptr,
+                                                Rule::block,
+                                                per_window,
+                                                true};
 }  // namespace sluice

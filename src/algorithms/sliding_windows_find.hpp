@@ -18,9 +18,10 @@ struct Finding {
   Word culprit = -1;  // the one that makes it wait longest
 };
 
-/// `at`: the instant that the rule sees. `given_up`: the log lies too far ahead of the clock.
+/// `block`: until when the key is blocked, or 0. `at`: the instant that the rule sees. `given_up`:
+/// the log lies too far ahead of the clock.
 inline Finding find(const Log& log, const Windows& windows, std::span<const Guard> guards,
-                    Word cost, Word at, bool given_up) noexcept {
+                    Word block, Word cost, Word at, bool given_up) noexcept {
   Finding found;
   found.grant = given_up || cost == 0 ? at : std::max(at, log.head().newest);
   Word latest = 0;
@@ -44,6 +45,10 @@ inline Finding find(const Log& log, const Windows& windows, std::span<const Guar
         found.culprit = k;
       }
     }
+  }
+  if (cost > 0 && block > latest) {
+    latest = block;
+    found.culprit = windows.count;
   }
   found.grant = std::max(found.grant, latest);
   return found;
@@ -77,6 +82,12 @@ inline void forget_places(Effects& effects, const Log& log, Word k) noexcept {
   if (k >= log.layout().places) return;
   effects.fill(static_cast<std::size_t>(head_words + place_words * k),
                static_cast<std::size_t>(place_words * (log.layout().places - k)), unknown);
+}
+
+/// Nothing is known of any place; a block that stands stays.
+inline void forget_places(Effects& effects, const Log& log, Word k, Word block) noexcept {
+  forget_places(effects, log, k);
+  if (block > 0) effects.put(static_cast<std::size_t>(block_word), block);
 }
 
 /// What remains of each of the first `count`, once `taken` is taken; which of them has the least.

@@ -1,5 +1,5 @@
 // The kernels of the sliding windows that give back. Their twins are
-// backends/redis/lua/sliding_windows_{give_back,reset}.lua: same names, same order.
+// backends/redis/lua/sliding_windows_{give_back,reward,reset}.lua: same names, same order.
 #include <algorithm>
 
 #include "src/algorithms/sliding_windows_find.hpp"
@@ -9,36 +9,68 @@ namespace {
 
 using namespace sliding_windows;
 
-/// How old the units that gave way to those granted for `time` count when they come back. They
-/// were the oldest, and had left an interval as long as any for which the ring is large enough.
-Word returned(const Log& log, Word given, Word time) noexcept {
-  const Word oldest = given < log.head().size ? log.unit(log.head().size - 1) : time;
-  return std::max(Word{0}, std::min(oldest, time - log.head().span));
+/// How old the units that gave way to the newest count when they come back. They were the oldest,
+/// and had left an interval as long as any for which the ring is large enough.
+Word returned(const Log& log) noexcept {
+  const Word oldest = log.unit(log.head().size - 1);
+  return std::max(Word{0}, std::min(oldest, log.head().newest - log.head().span));
 }
 
-/// Takes the newest `given` units out of the log and out of what is left.
-Word withdraw(Effects& effects, const Log& log, const Windows& windows, Finding& found, Word given,
-              Word time, Word at) noexcept {
+/// Takes the newest `units` units out of the log and out of what is left. REQUIRES: there are some.
+Word withdraw(Effects& effects, const Log& log, const Windows& windows, Finding& found, Word units,
+              Word at) noexcept {
   const Rule::State& head = log.head();
-  const Word back = std::min(head.dropped, given);
-  const Word old = returned(log, given, time);
+  const Word given = std::min(units, head.size);
+  const Word dropped = head.dropped - std::min(head.dropped, units - given);
+  const Word back = std::min(dropped, given);
+  const Word old = returned(log);
   const Word size = head.size - given + back;
   const Word next = head.next - given;
   const Word newest = size == 0 ? 0 : given < head.size ? log.unit(given) : old;
   const Rule::State after{
-      head.stamp,          newest,    head.capacity, next < 0 ? next + head.capacity : next, size,
-      head.dropped - back, head.span, head.layout};
+      head.stamp, newest,         head.capacity, next < 0 ? next + head.capacity : next,
+      size,       dropped - back, head.span,     head.layout};
   put_head(effects, after);
-  forget_places(effects, log, 0);
+  forget_places(effects, log, 0, log.block_end());
   write(effects, log.base(), head.capacity, after.next - size, back, old);
   const Word total = size + std::min(after.dropped, log.capacity() - size);
   for (Word k = 0; k < windows.count; ++k) {
     const auto i = static_cast<std::size_t>(k);
-    const Word held = std::max(Word{0}, found.places[i].count - given);
+    const Word held = std::max(Word{0}, found.places[i].count - units);
     const Word within = old > at - windows[k].span ? held + back : held;
     found.left[i] = std::max(Word{0}, windows[k].limit - std::min(within, total));
   }
   return newest;
+}
+
+constexpr Word any_time = -1;
+
+/// Gives back up to `units` of the newest units: all those granted for `time`, or any.
+Verdict give(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
+             Word units, Word time) noexcept {
+  const Windows windows(request.table);
+  if (!windows.good) return Verdict::failed(Errc::invalid_argument);
+
+  const Log log(state, windows.most, windows.count);
+  const Word at = std::max(now, log.head().stamp);
+  Finding found = find(log, windows, {}, 0, 0, at, false);
+  Word newest = log.head().newest;
+  Word given = 0;
+  if (time == any_time) {
+    given = std::min(units, log.head().size + log.head().dropped);
+  } else if (units > 0 && newest == time) {
+    const Word there = log.locate({unknown, 0, 0}, time - 1).count;
+    given = std::min({units, there, log.head().size});
+  }
+  if (given > 0) newest = withdraw(effects, log, windows, found, given, at);
+  effects.tell(given);
+  tell_left(effects, windows, found);
+  const Word part = subtract(found, windows.count, 0);
+  const Word block = log.block_end() > at ? log.block_end() : 0;
+  const bool queue = newest > at || block > at;
+  return {
+      Verdict::allowed, queue ? 0 : found.left[static_cast<std::size_t>(part)], 0,
+      log.total() == 0 ? std::max(Word{0}, block - now) : clear_after(windows, newest, block, now)};
 }
 
 }  // namespace
@@ -47,24 +79,14 @@ Verdict SlidingWindowsRule::give_back(const StateView& state, const RuleRequest&
                                       Effects& effects) noexcept {
   const auto args = args_of<BackArgs>(request.args);
   if (const Word status = check(args); status < 0) return failed(status);
-  const Windows windows(request.table);
-  if (!windows.good) return Verdict::failed(Errc::invalid_argument);
+  return give(state, request, now, effects, args.units, args.time);
+}
 
-  const Log log(state, windows.most, windows.count);
-  const Word at = std::max(now, log.head().stamp);
-  Finding found = find(log, windows, {}, 0, at, false);
-  Word newest = log.head().newest;
-  Word given = 0;
-  if (args.units > 0 && newest == args.time) {
-    const Word there = log.locate({unknown, 0, 0}, args.time - 1).count;
-    given = std::min({args.units, there, log.head().size});
-  }
-  if (given > 0) newest = withdraw(effects, log, windows, found, given, args.time, at);
-  effects.tell(given);
-  tell_left(effects, windows, found);
-  const Word part = subtract(found, windows.count, 0);
-  return {Verdict::allowed, newest > at ? 0 : found.left[static_cast<std::size_t>(part)], 0,
-          log.total() == 0 ? 0 : clear_after(windows, newest, 0, now)};
+Verdict SlidingWindowsRule::reward(const StateView& state, const RuleRequest& request, Word now,
+                                   Effects& effects) noexcept {
+  const auto args = detail::unpack<RewardArgs>(request.args);
+  if (const Word status = check(args); status < 0) return failed(status);
+  return give(state, request, now, effects, args.units, any_time);
 }
 
 Verdict SlidingWindowsRule::reset(const StateView& state, const RuleRequest& request, Word /*now*/,
@@ -87,14 +109,26 @@ Word SlidingWindowsRule::check(const BackArgs& args) noexcept {
   return Verdict::allowed;
 }
 
+Word SlidingWindowsRule::check(const RewardArgs& args) noexcept {
+  const bool fits =
+      args.units >= 0 && args.units <= word_limit && args.longest >= 1 && args.longest <= max_span;
+  return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
+}
+
 namespace {
 
 Word check_back(const Arguments& args) noexcept {
   return Rule::check(args_of<Rule::BackArgs>(args));
 }
+Word check_reward(const Arguments& args) noexcept {
+  return Rule::check(detail::unpack<Rule::RewardArgs>(args));
+}
 Word check_reset(const Arguments& /*args*/) noexcept { return Verdict::allowed; }
 
 Word keep_back(const Arguments& args) noexcept { return args_of<Rule::BackArgs>(args).keep; }
+Word keep_reward(const Arguments& args) noexcept {
+  return detail::unpack<Rule::RewardArgs>(args).longest + Rule::max_ahead;
+}
 Word keep_reset(const Arguments& /*args*/) noexcept { return 0; }
 
 constexpr auto per_window = Operation::detail_per_window;
@@ -113,6 +147,18 @@ constinit const Operation sliding_windows_give_back{"sliding_windows.give_back",
                                                     Rule::give_back,
                                                     per_window,
                                                     false};
+constinit const Operation sliding_windows_reward{"sliding_windows.reward",
+                                                 46,
+                                                 StateKind::sliding_windows,
+                                                 true,
+                                                 3,
+                                                 nullptr,
+                                                 check_reward,
+                                                 keep_reward,
+                                                 nullptr,
+                                                 Rule::reward,
+                                                 per_window,
+                                                 false};
 constinit const Operation sliding_windows_reset{"sliding_windows.reset",
                                                 11,
                                                 StateKind::sliding_windows,

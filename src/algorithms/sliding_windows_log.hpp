@@ -18,6 +18,8 @@ inline constexpr Word window_words = 2;
 inline constexpr Word guard_words = 3;
 /// Of a place that nothing is known of.
 inline constexpr Word unknown = word_limit;
+/// Where a block's end stands: in the first place, of which nothing is known then.
+inline constexpr Word block_word = head_words + 1;
 
 /// Reads all words that the twin has at hand when it starts, so that both find the same corrupt.
 inline void judge_head(const StateView& state) noexcept {
@@ -31,12 +33,13 @@ class Log {
   Log(const StateView& state, Word wanted, Word windows) noexcept : state_(state) {
     head_ = {state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
     judge_head(state);
-    layout_ = {head_.layout % 16, head_.layout / 16 % 16, head_.layout / 256};
+    layout_ = {head_.layout % 16, head_.layout / 16 % 16, head_.layout / 256 % 16,
+               head_.layout / 4096};
     fresh_ = head_.capacity == 0;
     if (!fresh_ && !is_sound()) state.call_corrupt();
     if (fresh_ || state.is_corrupt()) {
       head_ = {0, 0, wanted, 0, 0, 0, 0, windows};
-      layout_ = {windows, 0, 0};
+      layout_ = {windows, 0, 0, 0};
     }
     widen(wanted);
   }
@@ -84,6 +87,11 @@ class Log {
     return guard;
   }
 
+  /// Until when the key is blocked, which may be over; 0: it is not.
+  [[nodiscard]] Word block_end() const noexcept {
+    return layout_.blocks == 0 ? 0 : word(block_word);
+  }
+
   /// The time of a unit. REQUIRES: age < total().
   [[nodiscard]] Word unit(Word age) const noexcept {
     if (age < head_.size) return word(base() + slot(age));
@@ -117,7 +125,12 @@ class Log {
     return head_.capacity <= Rule::max_limit && head_.next < head_.capacity &&
            head_.size <= head_.capacity && is_count(layout_.places) && is_count(layout_.windows) &&
            layout_.guards <= static_cast<Word>(Rule::max_guards) && head_.span <= Rule::max_span &&
-           (head_.dropped == 0 || head_.size == head_.capacity);
+           (head_.dropped == 0 || head_.size == head_.capacity) &&
+           (layout_.blocks == 0 || is_sound_block());
+  }
+  [[nodiscard]] bool is_sound_block() const noexcept {
+    return layout_.blocks == 1 && word(head_words) == unknown &&
+           word(block_word) <= head_.stamp + Rule::max_block;
   }
   [[nodiscard]] static bool is_count(Word windows) noexcept {
     return windows >= 1 && windows <= static_cast<Word>(Rule::max_windows);

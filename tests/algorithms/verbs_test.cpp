@@ -40,6 +40,9 @@ concept Refunds = requires(const L& l, Key k, Reservation r) {
 template <class L>
 concept Rewards = requires(const L& l, Key k) {
   l.reward(k, 1);
+};
+template <class L>
+concept Penalizes = requires(const L& l, Key k) {
   l.penalize(k, 1);
 };
 template <class L>
@@ -54,28 +57,28 @@ concept Blocks = requires(const L& l, Key k) {
 
 template <class L>
 concept HasNoneOfThem = !Reserves<L> && !Borrows<L> && !TakesSome<L> && !Settles<L> &&
-                        !Refunds<L> && !Rewards<L> && !Blocks<L>;
+                        !Refunds<L> && !Rewards<L> && !Penalizes<L> && !Blocks<L>;
 
 static_assert(Reserves<TokenBucket> && Borrows<TokenBucket> && TakesSome<TokenBucket>);
 static_assert(SettlesReservations<TokenBucket> && Refunds<TokenBucket> && Rewards<TokenBucket>);
-static_assert(Resets<TokenBucket> && Blocks<TokenBucket>);
+static_assert(Penalizes<TokenBucket> && Resets<TokenBucket> && Blocks<TokenBucket>);
 
 static_assert(Reserves<SharedBucket> && Borrows<SharedBucket> && !TakesSome<SharedBucket>);
 static_assert(SettlesReservations<SharedBucket> && Refunds<SharedBucket> && Rewards<SharedBucket>);
-static_assert(Resets<SharedBucket> && Blocks<SharedBucket>);
+static_assert(Penalizes<SharedBucket> && Resets<SharedBucket> && Blocks<SharedBucket>);
 
 static_assert(Reserves<SlidingWindows> && SettlesDecisions<SlidingWindows>);
-static_assert(Refunds<SlidingWindows> && Resets<SlidingWindows>);
-static_assert(!Borrows<SlidingWindows> && !TakesSome<SlidingWindows> && !Rewards<SlidingWindows> &&
-              !Blocks<SlidingWindows>);
+static_assert(Refunds<SlidingWindows> && Rewards<SlidingWindows> && Resets<SlidingWindows>);
+static_assert(Blocks<SlidingWindows>);
+static_assert(!Borrows<SlidingWindows> && !TakesSome<SlidingWindows> && !Penalizes<SlidingWindows>);
 
 static_assert(SettlesDecisions<SlidingCounter> && Refunds<SlidingCounter>);
-static_assert(Rewards<SlidingCounter> && Resets<SlidingCounter>);
+static_assert(Rewards<SlidingCounter> && Penalizes<SlidingCounter> && Resets<SlidingCounter>);
 static_assert(Blocks<SlidingCounter>);
 static_assert(!Reserves<SlidingCounter> && !Borrows<SlidingCounter> && !TakesSome<SlidingCounter>);
 
 static_assert(SettlesDecisions<FixedWindow> && Refunds<FixedWindow>);
-static_assert(Rewards<FixedWindow> && Resets<FixedWindow>);
+static_assert(Rewards<FixedWindow> && Penalizes<FixedWindow> && Resets<FixedWindow>);
 static_assert(Blocks<FixedWindow>);
 static_assert(!Reserves<FixedWindow> && !Borrows<FixedWindow> && !TakesSome<FixedWindow>);
 
@@ -85,6 +88,8 @@ concept ReservesPermits = requires(const L& l, RateReservation r) {
   l.cancel(r);
   l.refund(r, 1);
   l.settle(r, 1);
+  l.block(1s);
+  l.reward(1);
 };
 static_assert(ReservesPermits<SharedRateLimiter> && !Resets<SharedRateLimiter>);
 static_assert(HasNoneOfThem<SharedRateLimiter>);  // as it has no keys
@@ -94,7 +99,8 @@ static_assert(requires(const SlotLock& l, Key k, SlotPermit p) {
   l.reserve(k, 1s);
   l.cancel(k, p);
 });
-static_assert(!Settles<SlotLock> && !Refunds<SlotLock> && !Rewards<SlotLock>);
+static_assert(!Settles<SlotLock> && !Refunds<SlotLock> && !Rewards<SlotLock> &&
+              !Penalizes<SlotLock>);
 
 static_assert(HasNoneOfThem<ConcurrencyLimiter> && Resets<ConcurrencyLimiter>);
 static_assert(HasNoneOfThem<FleetShedder> && Resets<FleetShedder>);

@@ -24,6 +24,8 @@ Ask peek(Word cost, Span max_wait = 0s) {
 Ask back(Word units, Span time) {
   return {&sliding_windows_give_back, {limit, units, start + time.count(), Rule::max_span}};
 }
+Ask block(Span span) { return {&sliding_windows_block, {limit, span.count(), Rule::max_span}}; }
+Ask reward(Word units) { return {&sliding_windows_reward, {limit, units, Rule::max_span}}; }
 const Ask reset{&sliding_windows_reset, {limit}};
 
 LongKernel windows(std::vector<std::pair<Word, Span>> all) {
@@ -217,5 +219,45 @@ TEST_CASE("a log that contradicts itself is a corrupt state", "[core][sliding_wi
     CHECK(spoilt.ask(1s, take(1)) == Verdict::failed(Errc::corrupt_state));
     CHECK(spoilt.ask(1s, peek(0)) == Verdict::failed(Errc::corrupt_state));
     CHECK(spoilt.ask(1s, back(1, 0s)) == Verdict::failed(Errc::corrupt_state));
+  }
+}
+
+TEST_CASE("nothing is granted for a time before the end of a block", "[core][sliding_windows]") {
+  LongKernel kernel = windows({{2, 5s}, {3, 60s}});
+  check_moments(kernel, {{0s, take(1), admitted(1, 60s), {0, 1, 2}},
+                         {1s, block(0s), admitted(1, 59s), {0, 1, 2}},
+                         {1s, block(9s), admitted(0, 59s), {0, 1, 2}},
+                         {1s, take(1), turned_away(9s, 59s), {2, 1, 2}},
+                         {1s, peek(1, 9s - 1us), turned_away(1us, 59s), {2, 1, 2}},
+                         {1s, take(1, 9s), admitted(0, 69s, 9s), {0, 0, 1}},
+                         {1s, back(1, 10s), admitted(0, 59s), {1, 1, 2}},
+                         {2s, block(8s - 1us), admitted(0, 58s), {0, 1, 2}},
+                         {2s, reward(9), admitted(0, 8s), {1, 2, 3}},
+                         {10s - 1us, peek(2), turned_away(1us, 1us), {2, 2, 3}},
+                         {10s, peek(2), admitted(2, 0s), {0, 2, 3}},
+                         {10s, take(2), admitted(0, 60s), {0, 0, 1}},
+                         {11s, block(9s), admitted(0, 59s), {0, 0, 1}},
+                         {11s, reset, admitted(2, 0s), {0, 2, 3}},
+                         {11s, take(1), admitted(1, 60s), {0, 1, 2}}});
+  CHECK(kernel.state[7] == 2 + 16 * 2);  // as if it had never been blocked
+  CHECK(kernel.ask(11s, block(9s)).status == Verdict::allowed);
+  CHECK(kernel.state[7] == 2 + 16 * 2 + 4096);
+  CHECK(kernel.state[9] == start + 20'000'000);
+  CHECK(kernel.ask(20s, take(1)).status == Verdict::allowed);
+  CHECK(kernel.state[7] == 2 + 16 * 2);
+}
+
+TEST_CASE("a block that no rule can have left is corrupt", "[core][sliding_windows]") {
+  LongKernel kernel = windows({{2, 5s}});
+  CHECK(kernel.ask(0s, block(Span{Rule::max_block})).status == Verdict::allowed);
+  CHECK(kernel.ask(0s, take(1)) == turned_away(Span{Rule::max_block}, Span{Rule::max_block}));
+  const std::vector<Word> sound = kernel.state;
+  for (const auto& [index, word] : {std::pair{9, sound[9] + 1}, {8, 0}, {7, sound[7] + 4096}}) {
+    INFO(index);
+    kernel.state = sound;
+    kernel.state[static_cast<std::size_t>(index)] = word;
+    for (const Ask& ask : {take(1), peek(1), back(1, 0s), reward(1), block(1s)}) {
+      CHECK(kernel.ask(0s, ask) == Verdict::failed(Errc::corrupt_state));
+    }
   }
 }

@@ -1,7 +1,8 @@
 // Histories of shared rates in which permits are promised, given back and settled while another
-// client changes the rate: every interval is judged by the times that were promised. What is
-// charged after an estimate counts when it would have been granted.
-// Threading: single-threaded.
+// client changes the rate, blocks it and rewards: every interval is judged by the times that were
+// promised. What is charged after an estimate counts when it would have been granted; what is
+// rewarded allows as much more to the intervals around it, and what was promised before. Threading:
+// single-threaded.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -27,10 +28,12 @@ enum RateVerb : std::size_t {
   give_back,
   settle_less,
   settle_more,
+  block,
+  reward,
   rate_verbs
 };
-constexpr const char* rate_names[]{"update",    "begin",       "promise",    "cancel",
-                                   "give_back", "settle_less", "settle_more"};
+constexpr const char* rate_names[]{"update",      "begin",       "promise", "cancel", "give_back",
+                                   "settle_less", "settle_more", "block",   "reward"};
 using RateSeen = std::array<std::size_t, rate_verbs>;
 
 /// One shared rate, of which one client asks and another changes it.
@@ -73,6 +76,7 @@ class RateLife {
   Decision take(Word cost) {
     const RateReservation r = here_.reserve(cost, max_wait_);
     if (r) {
+      CHECK(r.time() >= closed_until_);
       held_.push_back({r, ledger_.charge(r.at, r.time(), cost)});
       if (r.retry_after > 0s) ++seen_[promise];
     }
@@ -82,6 +86,8 @@ class RateLife {
   bool meddle() {
     if (!random_.one_in(4)) return false;
     if (random_.one_in(5)) return changes_ && change(!random_.one_in(4));
+    if (random_.one_in(10)) return close();
+    if (random_.one_in(20)) return give();
     if (held_.empty()) return false;
     const std::size_t most = std::min<std::size_t>(held_.size(), 4);
     Held& held = held_[held_.size() - 1 - random_.below(random_.one_in(4) ? held_.size() : most)];
@@ -112,6 +118,27 @@ class RateLife {
     return true;
   }
 
+  bool close() {
+    const Span span{random_.between(0, quotas_.back().length.count())};
+    CHECK(there_.block(span).allowed);
+    if (span > 0s) closed_until_ = std::max(closed_until_, clock_.now() + span);
+    if (closed_until_ > clock_.now()) CHECK(here_.available_permits() == 0);
+    ++seen_[block];
+    return true;
+  }
+
+  /// Whose permits they were is not known, so what was held cannot be given back any more.
+  bool give() {
+    const Word permits = random_.between(1, most_rate);
+    const Time latest = ledger_.latest(clock_.now());
+    there_.reward(permits);
+    ledger_.allow(clock_.now(), latest, permits * Ledger::whole);
+    held_.clear();
+    charged_.clear();
+    ++seen_[reward];
+    return true;
+  }
+
   bool change(bool keeps) {
     const WindowFrom next{clock_.now(), Span{random_.between(10, 100'000)},
                           random_.between(least_, most_rate)};
@@ -128,6 +155,7 @@ class RateLife {
       CHECK(here_.available_permits() == next.limit);
       held_.clear();
       charged_.clear();
+      closed_until_ = {};
       ++seen_[begin];
     }
     quotas_.push_back(next);
@@ -161,6 +189,7 @@ class RateLife {
   std::vector<WindowFrom> quotas_;
   Ledger ledger_;
   std::vector<Held> held_;
+  Time closed_until_{};
   std::map<std::size_t, Word> charged_;  // by settling, beyond an entry
 };
 

@@ -58,13 +58,14 @@ void drop_needless(std::vector<Limit>& limits, Says says) {
 /// Two clients of one rate, and every permit that they were given.
 class Trial {
  public:
-  /// `changes`: of so many requests one comes after a change.
+  /// `changes`: of so many requests one comes after a change. `rewards`: permits are rewarded.
   Trial(Store& store, VirtualClock& clock, const std::string& name, Word most,
-        std::uint64_t changes)
+        std::uint64_t changes, bool rewards)
       : clock_(clock),
         clients_{{{store, "t", name}, {store, "t", name}}},
         most_(most),
-        changes_(changes) {}
+        changes_(changes),
+        rewards_(rewards) {}
 
   void set(Random& random, Word permits) {
     const Limit before = std::exchange(rate_, {permits, random.between(1, 80)});
@@ -89,7 +90,7 @@ class Trial {
     const Word by_rate = fits_under({&rate_, 1}, asked, now);
     const Word by_windows = fits_under(windows, asked, now);
     const Word by_guards = fits_under(guards, asked, now);
-    const Word fits = std::max(by_windows, by_guards);
+    const Word fits = std::max({by_windows, by_guards, block_});
     Word needs = 0;
     for (const auto& limits : {windows, guards}) {
       for (const Limit& limit : limits) needs = std::max(needs, limit.permits);
@@ -97,6 +98,19 @@ class Trial {
     // A log counts what it has dropped as if it had been full, and has room for few guards.
     const bool dropped = ring_ > 0 && needs > ring_ && std::ssize(permits_) > ring_;
     if (dropped || guards.size() > SlidingWindowsRule::max_guards) is_exact_ = false;
+    const auto come_into_force = [&] {
+      under_ = windows;
+      guards_ = guards;
+      ring_ = std::max(ring_, needs);
+    };
+    if (random.one_in(60)) {
+      const Word span = random.between(1, 60);
+      const Decision blocked = clients_[random.below(2)].block(Span{span});
+      REQUIRE((blocked.allowed && blocked.remaining == 0));
+      if (now + span <= block_) return;
+      block_ = now + span;
+      return come_into_force();
+    }
 
     const Decision decision = clients_[random.below(2)].try_acquire(asked);
     INFO("now " << now << ", asked " << asked << ", fits at " << fits);
@@ -112,12 +126,19 @@ class Trial {
     }
     if (decision.allowed) {
       REQUIRE(by_windows == now);
+      REQUIRE(now >= block_);
       permits_.insert(permits_.end(), static_cast<std::size_t>(asked), {now, rate_});
-      under_ = windows;
-      guards_ = guards;
-      ring_ = std::max(ring_, needs);
+      come_into_force();
     }
+    if (rewards_ && random.one_in(40)) reward(random.between(0, 6));
     clock_.advance(Span{random.between(0, random.one_in(10) ? 60 : 4)});
+  }
+
+  void reward(Word permits) {
+    if (std::ssize(permits_) > ring_) is_exact_ = false;  // what it had dropped comes back
+    clients_[0].reward(permits);
+    const auto gone = std::min<std::size_t>(permits_.size(), static_cast<std::size_t>(permits));
+    permits_.erase(permits_.end() - static_cast<std::ptrdiff_t>(gone), permits_.end());
   }
 
   /// No interval that is as short as any in force holds more than the largest rate in force.
@@ -156,6 +177,7 @@ class Trial {
   /// What the log holds those to besides.
   [[nodiscard]] std::vector<Limit> guards_at(Word now, const std::vector<Limit>& windows) const {
     std::vector<Limit> guards = guards_;
+    if (permits_.empty()) return {};
     if (!same_windows(windows, under_)) {
       guards.insert(guards.end(), under_.begin(), under_.end());
       for (Limit& guard : guards) reshape(guard);
@@ -215,6 +237,7 @@ class Trial {
   std::array<SharedRateLimiter, 2> clients_;
   Word most_;
   std::uint64_t changes_;
+  bool rewards_;
   Limit rate_;
   std::vector<Limit> kept_;
   Word shortest_ = word_limit;
@@ -222,6 +245,7 @@ class Trial {
   std::vector<Limit> under_;   // what the last of them was asked under
   std::vector<Limit> guards_;  // and what guards there were
   Word ring_ = 0;              // permits that the log has room for
+  Word block_ = 0;             // its end
   bool is_exact_ = true;
   std::size_t by_kept_ = 0;
   std::size_t by_guards_ = 0;
@@ -248,7 +272,8 @@ TEST_CASE("every decision is what counting all permits gives, under the rate and
     if (i >= trials && by_kept > 0 && by_guards > 0) break;
     INFO("trial " << i);
     const Word most = random.between(1, 30);
-    Trial trial(*store, clock, "r" + std::to_string(i), most, random.one_in(2) ? 5 : 25);
+    Trial trial(*store, clock, "r" + std::to_string(i), most, random.one_in(2) ? 5 : 25,
+                random.one_in(4));
     trial.set(random, random.one_in(2) ? most : random.between(1, most));
     for (int step = 0; step < 300; ++step) trial.step(random);
     trial.check();

@@ -111,6 +111,7 @@ class Life {
       } else if (random_.one_in(3)) {
         present_ = static_cast<std::size_t>(random_.below(limiters_.size()));
       }
+      if (random_.one_in(20)) block();
       ask();
       if (random_.one_in(2)) clock_.advance(Span{random_.between(0, draw_.most_span / 8 + 1)});
     }
@@ -128,7 +129,7 @@ class Life {
     const Span wait{random_.one_in(8) ? random_.between(0, draw_.most_span) : 0};
     const auto decision = limiter.reserve("k", cost, wait);
     if (decision.allowed) return note(decision, cost);
-    if (decision.part == all_[present_].size()) ++guarded_;
+    if (decision.part == all_[present_].size() && block_ <= to_word(clock_.now())) ++guarded_;
     if (!random_.one_in(3)) return;
     clock_.advance(decision.retry_after - Span{1});
     const auto early = limiter.reserve("k", cost, wait);
@@ -140,7 +141,20 @@ class Life {
     note(due, cost);
   }
 
+  /// Its windows are in force from then on, as if nothing were granted behind all that is reserved.
+  void block() {
+    const Word now = to_word(clock_.now());
+    const Word span = random_.between(0, draw_.most_span / 2);
+    CHECK(limiters_[present_].block("k", Span{span}).allowed);
+    if (span == 0 || now + span <= block_) return;
+    block_ = now + span;
+    Word latest = now;
+    for (const Grant& grant : grants_) latest = std::max(latest, grant.time);
+    grants_.push_back({now, latest, present_, 0});
+  }
+
   void note(const WindowsReservation& grant, Word cost) {
+    REQUIRE(to_word(grant.time()) >= block_);
     Word units = cost;
     if (random_.one_in(6)) {
       units -= limiters_[present_].refund("k", grant, random_.between(0, cost));
@@ -156,6 +170,7 @@ class Life {
   std::vector<Grant> grants_;
   std::size_t present_ = 0;
   std::size_t guarded_ = 0;
+  Word block_ = 0;  // its end
 };
 
 void live_often(Random& random, const Draw& draw) {

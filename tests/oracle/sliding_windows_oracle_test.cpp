@@ -30,11 +30,11 @@ bool fits(const Units& units, const Windows& windows, Word at, Word cost) {
   });
 }
 
-/// The first instant at which the cost fits behind all that is there: room comes only as a unit
-/// leaves a window. Nothing always fits.
-Word grant_of(const Units& units, const Windows& windows, Word now, Word cost) {
+/// The first instant at which the cost fits behind all that is there and `block`: room comes only
+/// as a unit leaves a window. Nothing always fits.
+Word grant_of(const Units& units, const Windows& windows, Word block, Word now, Word cost) {
   if (cost == 0) return now;
-  const Word from = units.empty() ? now : std::max(now, units.back());
+  const Word from = std::max({now, block, units.empty() ? now : units.back()});
   Word best = fits(units, windows, from, cost) ? from : word_limit;
   for (const Word unit : units) {
     for (const WindowLimit& window : windows) {
@@ -72,12 +72,16 @@ Windows random_windows(Random& random, Word most) {
 }
 
 void check_left(const WindowsDecision& decision, const Units& units, const Windows& windows,
-                Word now) {
+                Word block, Word now) {
   const std::vector<Word> left = left_of(units, windows, now);
   CHECK(std::ranges::equal(decision.windows(), left));
-  const bool queue = !units.empty() && units.back() > now;
+  const bool queue = block > now || (!units.empty() && units.back() > now);
   CHECK(decision.remaining == (queue ? 0 : std::ranges::min(left)));
-  if (decision.allowed) CHECK(left[decision.part] == std::ranges::min(left));
+}
+
+/// An admitted request names the window with the least.
+void check_part(const WindowsDecision& decision) {
+  CHECK(decision.windows()[decision.part] == std::ranges::min(decision.windows()));
 }
 
 /// One limiter, one key, and the oracle's list.
@@ -88,7 +92,7 @@ class Trial {
 
   void step(Random& random) {
     const Word cost = random.between(0, least());
-    switch (random.below(12)) {
+    switch (random.below(13)) {
       case 0:
         return ask(cost, 0, false);
       case 1:
@@ -97,9 +101,13 @@ class Trial {
       case 3:
         if (!random.one_in(8)) return give_back(random.between(0, least()));
         limiter_.reset("k");
+        block_ = 0;
         return units_.clear();
       case 4:
         return settle(random.between(0, 2 * least() + 1));
+      case 5:
+        if (random.one_in(3)) return reward(random.between(0, random.one_in(4) ? 100 : least()));
+        return random.one_in(3) ? block(random.between(0, 100)) : ask(cost, 0, true);
       default:
         return ask(cost, 0, true);
     }
@@ -119,10 +127,13 @@ class Trial {
   [[nodiscard]] Word least() const {
     return std::ranges::min(windows_, {}, &WindowLimit::limit).limit;
   }
+  [[nodiscard]] Word longest() const {
+    return std::ranges::max(windows_, {}, &WindowLimit::span).span.count();
+  }
 
   void ask(Word cost, Word max_wait, bool spends) {
     const Word now = to_word(clock_.now());
-    const Word grant = grant_of(units_, windows_, now, cost);
+    const Word grant = grant_of(units_, windows_, block_, now, cost);
     const WindowsDecision decision = !spends         ? limiter_.peek("k", cost)
                                      : max_wait == 0 ? limiter_.try_acquire("k", cost)
                                                      : limiter_.reserve("k", cost, Span{max_wait});
@@ -135,8 +146,36 @@ class Trial {
       last_ = decision;
       last_units_ = cost;
     }
-    check_left(decision, units_, windows_, now);
+    check_left(decision, units_, windows_, block_, now);
+    if (decision.allowed) {
+      check_part(decision);
+    } else {
+      const bool by_block = grant_of(units_, windows_, 0, now, cost) < block_;
+      CHECK((!by_block || decision.part == windows_.size()));
+    }
     hint_ = wait;
+  }
+
+  void block(Word span) {
+    const Word now = to_word(clock_.now());
+    const WindowsDecision decision = limiter_.block("k", Span{span});
+    if (span > 0) block_ = std::max(block_, now + span);
+    check_left(decision, units_, windows_, block_, now);
+    check_part(decision);
+    Word clear = block_ - now;
+    if (!units_.empty()) clear = std::max(clear, units_.back() + longest() - now);
+    CHECK(decision.reset_after.count() == std::max(Word{0}, clear));
+    CHECK(limiter_.peek("k", 1).reset_after == decision.reset_after);
+  }
+
+  /// What had left a full log comes back: it counts only beside what is reserved ahead.
+  void reward(Word amount) {
+    const Word now = to_word(clock_.now());
+    const auto most = std::ranges::max(windows_, {}, &WindowLimit::limit).limit;
+    if (std::ssize(units_) > most && units_.back() > now) return;
+    units_.resize(units_.size() - std::min(units_.size(), static_cast<std::size_t>(amount)));
+    check_left(limiter_.reward("k", amount), units_, windows_, block_, now);
+    last_ = {};
   }
 
   /// Only of what was granted for at once: see the page for what a cancelled wait gives back.
@@ -172,7 +211,7 @@ class Trial {
     }
     CHECK_FALSE(error);
     CHECK(settled.charged == more);
-    const Word grant = grant_of(units_, windows_, to_word(clock_.now()), more);
+    const Word grant = grant_of(units_, windows_, block_, to_word(clock_.now()), more);
     units_.insert(units_.end(), static_cast<std::size_t>(more), grant);
   }
 
@@ -182,6 +221,7 @@ class Trial {
   Units units_;
   Decision last_;
   Word last_units_ = 0;
+  Word block_ = 0;  // its end
   Word hint_ = 0;
 };
 

@@ -2,6 +2,7 @@
 // Threading: the test's thread.
 #include <set>
 
+#include "sluice/sliding_windows.hpp"
 #include "sluice/slot_lock.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/real.hpp"
@@ -85,6 +86,29 @@ TEST_CASE("every key expires, within a second of when it means nothing", "[redis
       CHECK(ttl <= longest);
     }
   }
+}
+
+TEST_CASE("a blocked key lives as long as its block", "[redis][C-032]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const auto store = connect_socket(server);
+  const SlidingWindows windows(*store, "api", {{5, std::chrono::seconds(1)}});
+  const auto hour = std::chrono::hours(1);
+  const auto ttl = [&](const char* key) { return admin({"PTTL", key}).integer; };
+  windows.block("fresh", hour);
+  windows.try_acquire("spent");
+  windows.block("spent", hour);
+  windows.block("spent", std::chrono::seconds(1));
+  windows.reserve("spent", 1, 2 * hour);
+  windows.reward("fresh", 1);
+  CHECK(ttl("{fresh}:api") > 3'600'000);
+  CHECK(ttl("{fresh}:api") <= 3'600'000 + 61'001);
+  CHECK(ttl("{spent}:api") > 3'600'000);
+  admin({"PERSIST", "{spent}:api"});
+  windows.reward("spent", 1);
+  CHECK(ttl("{spent}:api") > 0);
+  CHECK_FALSE(windows.try_acquire("spent").allowed);
 }
 
 TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis][C-016]") {

@@ -146,9 +146,11 @@ end
 
 -- The twin of decide() in src/algorithms/sliding_windows.cpp and of the Log of sliding_windows_log.hpp:
 -- same names, same order, with find() and admit() in their place. Windows count from 1 here. Returns
--- status, remaining, retry_after, reset_after and the details. A cost of c writes c words; a larger
+-- status, remaining, retry_after, reset_after and the details. `block_span`: how long the key is to be
+-- blocked; nil: not at all. A cost of c writes c words; a larger
 -- capacity under a live log moves the log once.
-local function sliding_windows_decide(head, table, now, limit, cost, max_wait, longest, spends)
+local function sliding_windows_decide(head, table, now, limit, cost, max_wait, longest, spends,
+    block_span)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > limit then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
   if max_wait < 0 or max_wait > 31622400000000 or longest < 1 or longest > 31622400000000 then
@@ -173,13 +175,15 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
   local stamp, newest, capacity, next, size, dropped, kept_span, layout = unpack(head, 1, 8)
   local fresh, asked = capacity == 0, #table / 2
   local places, stored = layout % 16, (layout - layout % 16) / 16 % 16
-  local kept = (layout - places - 16 * stored) / 256
+  local kept = (layout - places - 16 * stored) / 256 % 16
+  local blocks = (layout - places - 16 * stored - 256 * kept) / 4096
   if fresh then
-    stamp, newest, capacity, next, size, dropped, kept_span, places, stored, kept =
-      0, 0, most, 0, 0, 0, 0, asked, 0, 0
+    stamp, newest, capacity, next, size, dropped, kept_span, places, stored, kept, blocks =
+      0, 0, most, 0, 0, 0, 0, asked, 0, 0, 0
   elseif capacity > 65536 or next >= capacity or size > capacity or places < 1 or places > 8 or
       stored < 1 or stored > 8 or kept > 8 or kept_span > 31622400000000 or
-      dropped > 0 and size < capacity then
+      dropped > 0 and size < capacity or blocks > 1 or
+      blocks == 1 and (head[9] ~= 4503599627370496 or head[10] > stamp + 31622400000000) then
     corrupt()
     return -17, 0, 0, 0 -- Errc::corrupt_state
   end
@@ -211,6 +215,9 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
     unit, locate = sliding_windows_search(word, words, base, next, capacity, size, total, newest,
       kept_span, oldest)
   end
+
+  local stands = 0
+  if blocks == 1 and not given_up and head[10] > at then stands = head[10] end
 
   -- find(): what the request meets, window by window, and then guard by guard.
   local grant, latest, culprit = at, 0, nil
@@ -277,6 +284,7 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
     end
     lefts[k] = left
   end
+  if cost > 0 and stands > latest then latest, culprit = stands, asked + 1 end
   if latest > grant then grant = latest end
 
   local wait = 0
@@ -284,7 +292,15 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
   local allowed = wait <= max_wait and grant <= 4503599627370496 -- word_limit
   local taken = 0
   if allowed and spends then taken = cost end
-  if taken > 0 then
+  local new_newest = anchor
+  if taken > 0 then new_newest = grant end
+  local block = stands
+  if block_span and block_span > 0 then
+    local till = at + block_span
+    if till > 4503599627370496 then till = 4503599627370496 end -- word_limit
+    if till > block then block = till end
+  end
+  if taken > 0 or block > stands then
     local grows = ring > capacity
     local write
     if grows or given_up or next + cost > ring then
@@ -326,10 +342,12 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
     if left_out > 2251799813685248 then left_out = 2251799813685248 end
     local new_span = longest
     if not fresh and kept_span < new_span then new_span = kept_span end
-    local front = struct.pack('<i8i8i8i8i8i8i8i8', at, grant, ring, after, total + cost - over,
-      left_out, new_span, places + 16 * asked + 256 * (all - asked))
+    local new_layout = places + 16 * asked + 256 * (all - asked)
+    if block > 0 then new_layout = new_layout + 4096 end
+    local front = struct.pack('<i8i8i8i8i8i8i8i8', at, new_newest, ring, after, total + cost - over,
+      left_out, new_span, new_layout)
     local known = 0
-    if not grows and not given_up then
+    if not grows and not given_up and block == 0 then
       known = asked
       if known > places then known = places end
       for k = 1, known do -- moved()
@@ -349,7 +367,11 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
       end
     end
     if known < places then
-      front = front .. string.rep(struct.pack('<i8', 4503599627370496), 3 * (places - known))
+      local unknown, forgotten = struct.pack('<i8', 4503599627370496), 3 * (places - known)
+      if block > 0 then
+        front, forgotten = front .. unknown .. struct.pack('<i8', block), forgotten - 2
+      end
+      front = front .. string.rep(unknown, forgotten)
     end
     local tail = ''
     if changed or grows or kept > 0 then -- put_windows()
@@ -387,12 +409,12 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
   local told = part
   if not allowed and culprit then told = culprit end
   if told > asked then told = asked + 1 end
-  if given_up and newest > at then newest = at end
-  if taken > 0 then newest = grant end
-  local remaining, clear = lefts[part], newest + longest - now
+  local remaining, clear = lefts[part], new_newest + longest - now
   if till_all - now > clear then clear = till_all - now end
-  if newest > at then remaining = 0 end -- nothing overtakes what is reserved
-  if total == 0 and taken == 0 or clear < 0 then clear = 0 end
+  if new_newest > at or block > at then remaining = 0 end -- nothing overtakes what is reserved
+  if total == 0 and taken == 0 then clear = 0 end
+  if block - now > clear then clear = block - now end
+  if clear < 0 then clear = 0 end
   if clear > 4503599627370496 then clear = 4503599627370496 end
   local status = 1
   if not allowed then

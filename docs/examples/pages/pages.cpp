@@ -228,6 +228,8 @@ const auto held = limit.reserve("shop-7", 1, 10s);   // may go at held.time()
 limit.cancel("shop-7", held);                        // units that came back
 limit.refund("shop-7", d, 2);                        // two of the three were not used
 limit.settle("shop-7", d, {.estimated = 3, .actual = 5});  // or: two more were
+limit.block("shop-7", 30s);                          // nothing for 30 s
+limit.reward("shop-7", 4);                           // the newest four count no more
 limit.reset("shop-7");
 for (const auto& text : limit.lint()) warn(text);    // windows that can never bind
 }

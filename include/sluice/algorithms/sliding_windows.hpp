@@ -27,6 +27,8 @@
 // So no interval of S holds more than the larger of what the two quotas allow in it. From `parts`
 // new spans on the new quota allows as much as the old one, which is why a guard need not be
 // longer.
+//
+// While a key is blocked until B, grant is at least B.
 #pragma once
 
 #include "sluice/operation.hpp"
@@ -54,11 +56,14 @@ struct SlidingWindowsRule {
     Word layout = 0;    ///< what else there is: see Layout
   };
   /// Behind the head follow the places, then as many windows, then the ring; behind the ring the
-  /// windows that have no place, and the guards. As a word, places + 16 * windows + 256 * guards.
+  /// windows that have no place, and the guards. As a word, places + 16 * windows + 256 * guards +
+  /// 4096 * blocks. If the key is blocked, nothing is known of the first place: its count says so,
+  /// and its `before` is the block's end.
   struct Layout {
     Word places = 0;   ///< 1 to max_windows, as many as the first request had windows
     Word windows = 0;  ///< 1 to max_windows, of the request that last wrote
     Word guards = 0;   ///< 0 to max_guards
+    Word blocks = 0;   ///< 1: the key is blocked, or was when it was last written
   };
   /// What is known of a window's edge: all but the `count` newest units are at `before` or older,
   /// and the oldest of the `count` is at `first`.
@@ -92,6 +97,18 @@ struct SlidingWindowsRule {
     Word time;   ///< when they were granted for
     Word keep;   ///< microseconds after which what is left means nothing
   };
+  /// Of block.
+  struct BlockArgs {
+    Word limit;
+    Word span;     ///< microseconds from now, 0 to max_block; 0 changes nothing
+    Word longest;  ///< the longest span of the windows
+  };
+  /// Of reward.
+  struct RewardArgs {
+    Word limit;
+    Word units;    ///< 0 to 2^52
+    Word longest;  ///< the longest span of the windows
+  };
 
   /// A window costs two words of a table and three of a state; eight cover a second, a minute, an
   /// hour, a day and more.
@@ -100,13 +117,15 @@ struct SlidingWindowsRule {
   static constexpr Word max_limit = 65'536;
   /// 366 days: 24 of them stay far below 2^52.
   static constexpr Word max_span = Word{366} * 24 * 3600 * 1'000'000;
+  /// How long a key can be blocked.
+  static constexpr Word max_block = max_span;
   /// Reservations reach this far at most.
   static constexpr Word max_ahead_of_time = max_span;
 
   /// A stamp may lie ahead of the clock after the clock was set back. Up to this far, time stands
   /// still for the key until the clock has caught up. Beyond it, the log is given up: one request
-  /// is admitted whatever it holds, all units later than the clock count as admitted now, and time
-  /// restarts. That costs at most the one request for a key and a step.
+  /// is admitted whatever it holds, all units later than the clock count as admitted now, a block
+  /// is over, and time restarts. That costs at most the one request for a key and a step.
   static constexpr Word max_ahead = 60'000'000;
 
   /// Under a larger capacity than the log was kept for, what it has dropped counts again: as if
@@ -133,13 +152,23 @@ struct SlidingWindowsRule {
   /// as they must at least have been: never older, so no window admits too much.
   static Verdict give_back(const StateView& state, const RuleRequest& request, Word now,
                            Effects& effects) noexcept;
-  /// Forgets everything.
+  /// Nothing is granted for a time before the end of the span, unless it was before; a later end
+  /// that stands already stays. In a log of its own time: from State::stamp on, if that is later
+  /// than now. Brings its windows into force, as an admission does.
+  static Verdict block(const StateView& state, const RuleRequest& request, Word now,
+                       Effects& effects) noexcept;
+  /// Forgets the newest units of the log, reserved ones first. Tells as give_back().
+  static Verdict reward(const StateView& state, const RuleRequest& request, Word now,
+                        Effects& effects) noexcept;
+  /// Forgets everything, a block as well.
   static Verdict reset(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
 
   /// allowed (1), or the negative code of what can never be admitted.
   [[nodiscard]] static Word check(const Args& args) noexcept;
   [[nodiscard]] static Word check(const BackArgs& args) noexcept;
+  [[nodiscard]] static Word check(const BlockArgs& args) noexcept;
+  [[nodiscard]] static Word check(const RewardArgs& args) noexcept;
 };
 
 /// Rows of the table of operations.
@@ -147,5 +176,7 @@ extern const Operation sliding_windows_take;
 extern const Operation sliding_windows_peek;
 extern const Operation sliding_windows_give_back;
 extern const Operation sliding_windows_reset;
+extern const Operation sliding_windows_block;
+extern const Operation sliding_windows_reward;
 
 }  // namespace sluice

@@ -61,11 +61,29 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[3] = Rule::max_span;
     return;
   }
+  if (row.id == sliding_windows_block.id) {
+    const std::array<Word, 4> spans{0, args[3], log_uniform(rng, 45), Rule::max_block};
+    args = {limit, std::min(Rule::max_block, spans[rng.below(spans.size())]), args[3]};
+    return;
+  }
+  if (row.id == sliding_windows_reward.id) {
+    const Word most = rng.below(4) == 0 ? log_uniform(rng, 52) : units;
+    args = {limit, most, args[3]};
+    return;
+  }
   ask(args, units);
   if (rng.below(4) == 0) args[2] = std::min(Rule::max_ahead_of_time, log_uniform(rng, 45));
 }
 inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   if (row.id == sliding_windows_reset.id) return false;
+  if (row.id == sliding_windows_block.id || row.id == sliding_windows_reward.id) {
+    const std::array<Word, 6> wrong{-1,        INT64_MIN, word_limit + 1,
+                                    INT64_MAX, 0,         Rule::max_span + 1};
+    if (trial >= wrong.size()) return false;
+    args = {args[0], 1, args[3]};
+    args[trial < 4 ? 1 : 2] = wrong[trial];
+    return true;
+  }
   const std::array<Word, 6> units{-1,         INT64_MIN,      args[0] + 1,
                                   word_limit, word_limit + 1, INT64_MAX};
   if (trial < units.size()) {
