@@ -102,8 +102,9 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Guard
 }
 
 /// `span`: how long the key is to be blocked.
+template <bool spends>
 Verdict decide(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
-               bool spends, Word span = 0) noexcept {
+               Word span = 0) noexcept {
   const Args args = args_of<Args>(request.args);
   if (const Word status = Rule::check(args); status < 0) return failed(status);
   const Windows windows(request.table);
@@ -122,7 +123,8 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   const Word taken = allowed && spends ? args.cost : 0;
   Word newest = given_up ? std::min(log.head().newest, at) : log.head().newest;
   if (taken > 0) newest = found.grant;
-  const Word block = span > 0 ? std::max(stands, std::min(at + span, word_limit)) : stands;
+  const Word block =
+      !spends && span > 0 ? std::max(stands, std::min(at + span, word_limit)) : stands;
   if (taken > 0 || block > stands) {
     admit(effects, log, windows, guards, found, {taken, newest, block, at, given_up});
   }
@@ -131,7 +133,7 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   const Word told = allowed || found.culprit < 0 ? part : found.culprit;
   effects.tell(std::min(told, windows.count));
   tell_left(effects, windows, found);
-  const bool queue = newest > at || block > at;  // nothing overtakes what is reserved
+  const bool queue = std::max(newest, block) > at;  // nothing overtakes what is reserved
   const bool empty = log.total() == 0 && taken == 0;
   const Word retry = allowed ? wait : std::clamp(wait - args.max_wait, Word{1}, word_limit);
   return {allowed ? Verdict::allowed : Verdict::refused,
@@ -144,12 +146,12 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
 
 Verdict SlidingWindowsRule::take(const StateView& state, const RuleRequest& request, Word now,
                                  Effects& effects) noexcept {
-  return decide(state, request, now, effects, true);
+  return decide<true>(state, request, now, effects);
 }
 
 Verdict SlidingWindowsRule::peek(const StateView& state, const RuleRequest& request, Word now,
                                  Effects& effects) noexcept {
-  return decide(state, request, now, effects, false);
+  return decide<false>(state, request, now, effects);
 }
 
 Verdict SlidingWindowsRule::block(const StateView& state, const RuleRequest& request, Word now,
@@ -157,7 +159,7 @@ Verdict SlidingWindowsRule::block(const StateView& state, const RuleRequest& req
   const auto args = detail::unpack<BlockArgs>(request.args);
   if (const Word status = check(args); status < 0) return failed(status);
   const Arguments nothing{args.limit, 0, 0, args.longest};
-  return decide(state, {nothing, request.table}, now, effects, false, args.span);
+  return decide<false>(state, {nothing, request.table}, now, effects, args.span);
 }
 
 Word SlidingWindowsRule::check(const BlockArgs& args) noexcept {

@@ -150,8 +150,6 @@ inline constexpr Mutant mutants[] = {
      "std::min(at + span, word_limit)"},
     {"a block that has ended stands", kernel, "given_up || log.block_end() <= at ? 0",
      "given_up ? 0"},
-    {"a block is kept as long as the windows", kernel, "std::max(a.longest, a.span) + ",
-     "a.longest + "},
     {"what is reserved opens a block", kernel, "(block > 0 ? 4096 : 0)", "0"},
     {"units come back younger than they were", kernel_back, "= log.unit(log.head().size - 1);",
      "= log.head().newest;"},

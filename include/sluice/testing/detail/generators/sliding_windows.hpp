@@ -80,7 +80,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     const std::array<Word, 6> wrong{-1,        INT64_MIN, word_limit + 1,
                                     INT64_MAX, 0,         Rule::max_span + 1};
     if (trial >= wrong.size()) return false;
-    args = {args[0], 1, args[3]};
+    args = {args[0], 1, Rule::max_span};
     args[trial < 4 ? 1 : 2] = wrong[trial];
     return true;
   }
