@@ -169,7 +169,8 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
     return step(sliding_windows_block, key, {least_, span.count(), longest_});
   }
-  /// The step that reward() asks. Its first detail is how many units come back.
+  /// The step that reward() asks. Its first detail is how many units come back that some window
+  /// still held.
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
     return step(sliding_windows_reward, key, {least_, amount.value(), longest_});
   }

@@ -62,8 +62,12 @@ Verdict give(const StateView& state, const RuleRequest& request, Word now, Effec
     const Word there = log.locate({unknown, 0, 0}, time - 1).count;
     given = std::min({units, there, log.head().size});
   }
+  Word held = time == any_time ? 0 : given;  // by some window
+  for (Word k = 0; k < windows.count; ++k) {
+    held = std::max(held, found.places[static_cast<std::size_t>(k)].count);
+  }
   if (given > 0) newest = withdraw(effects, log, windows, found, given, at);
-  effects.tell(given);
+  effects.tell(std::min(given, held));
   tell_left(effects, windows, found);
   const Word part = subtract(found, windows.count, 0);
   const Word block = log.block_end() > at ? log.block_end() : 0;

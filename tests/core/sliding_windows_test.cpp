@@ -233,6 +233,7 @@ TEST_CASE("nothing is granted for a time before the end of a block", "[core][sli
                          {1s, back(1, 10s), admitted(0, 59s), {1, 1, 2}},
                          {2s, block(8s - 1us), admitted(0, 58s), {0, 1, 2}},
                          {2s, reward(9), admitted(0, 8s), {1, 2, 3}},
+                         {2s, reward(9), admitted(0, 8s), {0, 2, 3}},
                          {10s - 1us, peek(2), turned_away(1us, 1us), {2, 2, 3}},
                          {10s, peek(2), admitted(2, 0s), {0, 2, 3}},
                          {10s, take(2), admitted(0, 60s), {0, 0, 1}},
@@ -245,6 +246,13 @@ TEST_CASE("nothing is granted for a time before the end of a block", "[core][sli
   CHECK(kernel.state[9] == start + 20'000'000);
   CHECK(kernel.ask(20s, take(1)).status == Verdict::allowed);
   CHECK(kernel.state[7] == 2 + 16 * 2);
+}
+
+TEST_CASE("a reward tells the units that some window held", "[core][sliding_windows]") {
+  check_moments(windows({{2, 5s}, {3, 60s}}), {{0s, take(2), admitted(0, 60s)},
+                                               {5s, take(1), admitted(0, 60s)},
+                                               {60s, reward(1), admitted(2, 0s), {1, 2, 3}},
+                                               {60s, reward(2), admitted(2, 0s), {0, 2, 3}}});
 }
 
 TEST_CASE("a block that no rule can have left is corrupt", "[core][sliding_windows]") {

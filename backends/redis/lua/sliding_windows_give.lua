@@ -139,6 +139,14 @@ local function sliding_windows_give(head, table, now, units, time)
     if units < given then given = units end
     if size < given then given = size end
   end
+  local told = given
+  if time == -1 then
+    local held = 0
+    for k = 1, #table / 2 do
+      if counts[k] > held then held = counts[k] end
+    end
+    if held < told then told = held end
+  end
   if given > 0 then
     -- withdraw(), with returned() first.
     local back, old = given, unit(size - 1)
@@ -181,7 +189,7 @@ local function sliding_windows_give(head, table, now, units, time)
     end
   end
 
-  local remaining, details = lefts[1], struct.pack('<i8', given)
+  local remaining, details = lefts[1], struct.pack('<i8', told)
   for k = 1, #table / 2 do
     if lefts[k] < remaining then remaining = lefts[k] end
     details = details .. struct.pack('<i8', lefts[k])

@@ -157,7 +157,8 @@ struct SlidingWindowsRule {
   /// than now. Brings its windows into force, as an admission does.
   static Verdict block(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
-  /// Forgets the newest units of the log, reserved ones first. Tells as give_back().
+  /// Forgets the newest units of the log, reserved ones first. Tells as give_back(), but of the
+  /// units that some window still held.
   static Verdict reward(const StateView& state, const RuleRequest& request, Word now,
                         Effects& effects) noexcept;
   /// Forgets everything, a block as well.

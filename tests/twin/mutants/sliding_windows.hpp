@@ -125,6 +125,7 @@ inline constexpr Mutant mutants[] = {
      "    given = units\n  else"},
     {"what had left a full log is never rewarded", back,
      "dropped, back = dropped - (back - size), size", "back = size"},
+    {"a reward tells what no window held", back, "if held < told then told = held end", ""},
     {"what comes back opens a block", back, "    if blocks == 1 then\n      front,",
      "    if false then\n      front,"},
     {"a block is over where units come back", back,
