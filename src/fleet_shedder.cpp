@@ -118,6 +118,13 @@ Decision FleetShedder::peek(std::string_view tier, Cost weight,
   return {};
 }
 
+Decision FleetShedder::block(Span span) const {
+  return decide(store(), desk_.block(key(), capacity_, span));
+}
+Decision FleetShedder::block(Span span, std::error_code& error) const noexcept {
+  return decide(store(), desk_.block(key(), capacity_, span), error);
+}
+
 void FleetShedder::reset() const { decide(store(), desk_.reset(key(), capacity_)); }
 void FleetShedder::reset(std::error_code& error) const noexcept {
   decide(store(), desk_.reset(key(), capacity_), error);

@@ -210,6 +210,9 @@ Step LeaseDesk::extend(const Key& key, Word limit, const LeaseId& id) const noex
 Step LeaseDesk::reset(const Key& key, Word limit) const noexcept {
   return {&leases_reset, named(key), {limit}};
 }
+Step LeaseDesk::block(const Key& key, Word limit, Span span) const noexcept {
+  return {&leases_block, named(key), {limit, span.count()}};
+}
 
 }  // namespace detail
 

@@ -54,6 +54,7 @@ std::span<const Operation* const> operations() noexcept {
       &leases_renew,
       &leases_peek,
       &leases_reset,
+      &leases_block,
       &slot_lock_take,
       &slot_lock_peek,
       &slot_lock_cancel,

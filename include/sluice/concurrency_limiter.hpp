@@ -110,7 +110,24 @@ class ConcurrencyLimiter : public Waitable {
   bool release(const Key& key, const LeaseId& id) const;
   bool release(const Key& key, const LeaseId& id, std::error_code& error) const noexcept;
 
-  /// Takes all leases of the key from their holders.
+  static constexpr Span max_block{LeasesRule::max_block};  ///< 365 days
+
+  /// No lease is granted until `span` from now, under whatever limit up to 2^50, and hints say so:
+  /// an upstream has asked to wait. A later time stands, and so do the leases that are held: they
+  /// are renewed and given back as ever. reset() opens the key. Not allowed, and nothing changes,
+  /// in the one case that LeasesRule::max_holders leases leave no place. `remaining` is 0, and
+  /// `reset_after` when the last lease and the block will have ended. Range: 0, which changes
+  /// nothing, to max_block, else Errc::invalid_argument, as for a limit above 2^50. A clock that is
+  /// set back by up to a minute lengthens a block by as much; after one that is set back further
+  /// the first request is granted, whatever is held or blocked. O(leases of the key).
+  ///
+  ///     if (response.status == 503) jobs.block("alice", feedback.wait());
+  Decision block(const Key& key, Span span) const { return decide(store(), block_step(key, span)); }
+  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+    return decide(store(), block_step(key, span), error);
+  }
+
+  /// Takes all leases of the key from their holders, and opens it if it is blocked.
   void reset(const Key& key) const;
   void reset(const Key& key, std::error_code& error) const noexcept;
 
@@ -138,6 +155,11 @@ class ConcurrencyLimiter : public Waitable {
   /// The step that renews: it refuses, with nothing to wait for, if the lease is not live.
   [[nodiscard]] Step extend(const Key& key, const LeaseId& id) const noexcept {
     return desk_.extend(key, limit_, id);
+  }
+
+  /// The step that block() asks.
+  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+    return desk_.block(key, limit_, span);
   }
 
   /// How many details the step of take() has.

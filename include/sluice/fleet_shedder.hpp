@@ -76,7 +76,11 @@ class FleetShedder {
   Decision peek(std::string_view tier, std::error_code& error) const noexcept;
   Decision peek(std::string_view tier, Cost weight, std::error_code& error) const noexcept;
 
-  /// Takes all leases from their holders.
+  /// No work of any tier is admitted until `span` from now; see ConcurrencyLimiter::block().
+  Decision block(Span span) const;
+  Decision block(Span span, std::error_code& error) const noexcept;
+
+  /// Takes all leases from their holders, and ends a block.
   void reset() const;
   void reset(std::error_code& error) const noexcept;
 

@@ -40,6 +40,7 @@ class LeaseDesk {
   [[nodiscard]] Step give_back(const Key& key, Word limit, const LeaseId& id) const noexcept;
   [[nodiscard]] Step extend(const Key& key, Word limit, const LeaseId& id) const noexcept;
   [[nodiscard]] Step reset(const Key& key, Word limit) const noexcept;
+  [[nodiscard]] Step block(const Key& key, Word limit, Span span) const noexcept;
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

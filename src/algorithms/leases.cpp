@@ -40,6 +40,11 @@ Word check(const Rule::RenewArgs& a) noexcept {
   const bool valid = valid_limit(a.limit) && valid_ttl(a.ttl) && valid_slot(a.slot);
   return valid && valid_id(a.id) ? Verdict::allowed : invalid_argument;
 }
+Word check(const Rule::BlockArgs& a) noexcept {
+  const bool valid =
+      a.limit >= 1 && a.limit <= Rule::block_weight && a.span >= 0 && a.span <= Rule::max_block;
+  return valid ? Verdict::allowed : invalid_argument;
+}
 Word check(const Rule::PeekArgs& a) noexcept {
   if (const Word status = check_weight(a.limit, a.weight); status < 0) return status;
   return valid_tier(a.tier) ? Verdict::allowed : invalid_argument;
@@ -53,19 +58,39 @@ Word check_limit(const Arguments& args) noexcept {
   return valid_limit(args[0]) ? Verdict::allowed : invalid_argument;
 }
 
+/// Puts a lease into a place that is free.
+Word enter(LeaseBook& book, Word weight, Word expiry, const Word (&id)[3], Word fence) noexcept {
+  const Word slot = book.pop();
+  const LeasePlace place = book.place(expiry, 0);
+  if (fence > word_limit || book.head.used > word_limit - weight) book.call_corrupt();
+  const Word words[Rule::record_words]{weight, place.before, expiry, place.after,
+                                       id[0],  id[1],        id[2],  fence};
+  for (Word i = 0; i < Rule::record_words; ++i) book.put(slot, i, words[i]);
+  book.join(slot, place, expiry);
+  book.head.used += weight;
+  return slot;
+}
+
+/// Puts a lease's end off.
+void prolong(LeaseBook& book, Word slot, const LeaseBook::Record& record, Word expiry) noexcept {
+  const LeasePlace place = book.place(expiry, slot);
+  if (place.after == slot) {
+    book.put(slot, Rule::expiry, expiry);
+    return;
+  }
+  book.unlink(slot, record);
+  book.join(slot, place, expiry);
+  book.put(slot, Rule::next, place.before);
+  book.put(slot, Rule::expiry, expiry);
+  book.put(slot, Rule::prev, place.after);
+}
+
 Verdict grant(LeaseBook& book, Lapse lapse, const Rule::AcquireArgs& a, Word now,
               Effects& effects) noexcept {
   book.reclaim(lapse);
-  const Word slot = book.pop();
   const Word expiry = std::min(book.at + a.ttl, word_limit);
-  const LeasePlace place = book.place(expiry, 0);
   book.head.fence = std::max(book.head.fence + 1, now);
-  if (book.head.fence > word_limit || book.head.used > word_limit - a.weight) book.call_corrupt();
-  const Word words[Rule::record_words]{a.weight, place.before, expiry,  place.after,
-                                       a.id[0],  a.id[1],      a.id[2], book.head.fence};
-  for (Word i = 0; i < Rule::record_words; ++i) book.put(slot, i, words[i]);
-  book.join(slot, place, expiry);
-  book.head.used += a.weight;
+  const Word slot = enter(book, a.weight, expiry, a.id, book.head.fence);
   book.write();
   for (const Word told : {a.tier, slot, book.head.fence, expiry - book.head.ahead}) {
     effects.tell(told);
@@ -135,16 +160,7 @@ Verdict LeasesRule::renew(const StateView& state, const RuleRequest& request, Wo
   effects.tell(record.fence);
   effects.tell(expiry - book.head.ahead);
   if (expiry == record.node.expiry) return book.granted(lapse, a.limit);
-  const LeasePlace place = book.place(expiry, slot);
-  if (place.after == slot) {
-    book.put(slot, Rule::expiry, expiry);
-  } else {
-    book.unlink(slot, record);
-    book.join(slot, place, expiry);
-    book.put(slot, Rule::next, place.before);
-    book.put(slot, Rule::expiry, expiry);
-    book.put(slot, Rule::prev, place.after);
-  }
+  prolong(book, slot, record, expiry);
   book.write();
   return {Verdict::allowed, book.remaining(lapse, a.limit), 0, book.head.latest - book.base};
 }
@@ -158,6 +174,31 @@ Verdict LeasesRule::peek(const StateView& state, const RuleRequest& request, Wor
   const Lapse lapse = book.lapsed(a.limit, a.weight);
   return book.fits(lapse, a.limit, a.weight) ? book.granted(lapse, a.limit)
                                              : book.refused(lapse, a.limit, a.weight);
+}
+
+Verdict LeasesRule::block(const StateView& state, const RuleRequest& request, Word now,
+                          Effects& effects) noexcept {
+  const auto a = detail::unpack<BlockArgs>(request.args);
+  if (const Word status = check(a); status < 0) return {status, 0, 0, 0};
+  LeaseBook book(state, now, effects);
+  Lapse lapse = book.lapsed(a.limit, 0);
+  const Word slot = book.find(0, block_id);
+  const Word until = std::min(book.at + a.span, word_limit);
+  if (a.span == 0) return book.granted(lapse, a.limit);
+  if (slot != 0) {
+    const LeaseBook::Record record = book.record(slot);
+    if (record.node.expiry >= until) return book.granted(lapse, a.limit);
+    prolong(book, slot, record, until);
+  } else {
+    const bool has_room = book.has_room() || lapse.count > 0;
+    if (!has_room || book.head.used > word_limit - block_weight) {
+      return {Verdict::refused, book.remaining(lapse, a.limit), 0, book.reset_after(lapse)};
+    }
+    book.reclaim(lapse);
+    enter(book, block_weight, until, block_id, 0);
+  }
+  book.write();
+  return {Verdict::allowed, 0, 0, book.head.latest - book.base};
 }
 
 Verdict LeasesRule::reset(const StateView& state, const RuleRequest& request, Word now,
@@ -179,6 +220,7 @@ namespace {
 /// The stamp may be ahead of the clock by max_ahead when an expiry is counted from it.
 Word keep_acquired(const Arguments& args) noexcept { return args[2] + Rule::max_ahead; }
 Word keep_renewed(const Arguments& args) noexcept { return args[1] + Rule::max_ahead; }
+Word keep_blocked(const Arguments& args) noexcept { return args[1] + Rule::max_ahead; }
 /// Nothing is held longer for it.
 Word keep_no_longer(const Arguments& /*args*/) noexcept { return 0; }
 
@@ -203,5 +245,7 @@ constinit const Operation leases_peek = row("leases.peek", 35, false, 3, check_a
                                             keep_no_longer, Rule::peek, 1, true);
 constinit const Operation leases_reset =
     row("leases.reset", 36, true, 1, check_limit, keep_no_longer, Rule::reset, 0, false);
+constinit const Operation leases_block = row(
+    "leases.block", 37, true, 2, check_args<Rule::BlockArgs>, keep_blocked, Rule::block, 0, false);
 
 }  // namespace sluice

@@ -123,3 +123,21 @@ TEST_CASE("shares are whole places, rounded down, without overflow", "[fleet_she
   CHECK(FleetShare::percent(100).of(word_limit) == word_limit);
   CHECK(FleetShare::places(7).of(400) == 7);
 }
+
+TEST_CASE("a blocked fleet admits no tier until its time", "[leases][fleet]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const FleetShedder fleet(
+        store, "api", 10,
+        {{"critical", FleetShare::percent(100)}, {"sheddable", FleetShare::percent(50)}});
+    const Lease held = fleet.try_acquire("critical");
+    REQUIRE(held);
+    CHECK(fleet.block(10s).remaining == 0);
+    CHECK(fleet.peek("critical").retry_after == 10s);
+    CHECK(fleet.peek("sheddable").retry_after == 10s);
+    clock.advance(10s);
+    CHECK(fleet.try_acquire("sheddable"));
+    std::error_code error;
+    CHECK_FALSE(fleet.block(Span{-1}, error).allowed);
+    CHECK(error == Errc::invalid_argument);
+  });
+}

@@ -394,3 +394,79 @@ TEST_CASE("threads never hold more than the limit at once", "[leases]") {
   CHECK(grants + refusals == 6 * rounds);
   CHECK(jobs.peek("alice").remaining == 3);
 }
+
+TEST_CASE("a blocked key grants no lease until its time, and those that are held go on",
+          "[leases][L1]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 30s});
+    Lease held = jobs.try_acquire("k");
+    Lease other = jobs.try_acquire("k");
+    const Decision blocked = jobs.block("k", 10s);
+    CHECK(blocked.allowed);
+    CHECK(blocked.remaining == 0);
+    CHECK(blocked.reset_after == 30s);
+    CHECK(jobs.block("k", 1s).remaining == 0);  // a later time stands
+    CHECK(jobs.peek("k").retry_after == 10s);
+    clock.advance(10s - 1us);
+    CHECK(held.renew());
+    CHECK(other.release());
+    CHECK_FALSE(jobs.try_acquire("k"));
+    CHECK(jobs.peek("k").retry_after == 1us);
+    clock.advance(1us);
+    const Lease third = jobs.try_acquire("k", 2);
+    CHECK(third);
+    CHECK_FALSE(jobs.try_acquire("k"));
+    CHECK(held.release());
+
+    std::error_code error = make_error_code(Errc::unknown);
+    const Span longest = ConcurrencyLimiter::max_block;
+    CHECK(jobs.block("long", longest, error).reset_after == longest);
+    CHECK_FALSE(error);
+    clock.advance(longest - 1us);
+    CHECK(jobs.peek("long").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(jobs.peek("long").remaining == 3);
+    CHECK(jobs.block("long", 0s).remaining == 3);
+    CHECK(jobs.block("long", 1h).remaining == 0);
+    jobs.reset("long");
+    CHECK(jobs.peek("long").remaining == 3);
+
+    for (const Span span : {Span{-1}, longest + 1us, Span::min(), Span::max()}) {
+      CHECK_FALSE(jobs.block("other", span, error).allowed);
+      CHECK(error == Errc::invalid_argument);
+      CHECK_THROWS_AS(jobs.block("other", span), std::system_error);
+    }
+    CHECK_FALSE(jobs.block("", 1s, error).allowed);
+    CHECK(error == Errc::invalid_key);
+    CHECK(jobs.peek("other").remaining == 3);
+  });
+}
+
+TEST_CASE("a plan blocks a key of leases with the rest of it or not at all", "[leases]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 30s});
+    const Lease taken = jobs.try_acquire(Key{"k", "taken"});
+    REQUIRE(taken);
+    CHECK_FALSE(decide(store, {jobs.block_step("k", 1h), jobs.look(Key{"k", "taken"})}).allowed);
+    CHECK(jobs.peek("k").remaining == 1);
+    CHECK(decide(store, {jobs.block_step("k", 1h), jobs.look(Key{"k", "free"})}).allowed);
+    CHECK(jobs.peek("k").retry_after == 1h);
+  });
+}
+
+TEST_CASE("a block is refused where every place of the key is held", "[leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", LeasesRule::max_holders + 1, {.ttl = 30s});
+    SeededRng rng(1);
+    for (Word i = 0; i < LeasesRule::max_holders; ++i) {
+      REQUIRE(decide(store, jobs.take("k", LeaseId::draw(rng))).allowed);
+    }
+    const Decision refused = jobs.block("k", 1h);
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.retry_after == 0s);
+    CHECK(jobs.peek("k").retry_after == 30s);
+    clock.advance(30s);
+    CHECK(jobs.block("k", 1h).allowed);
+    CHECK(jobs.peek("k").retry_after == 1h);
+  });
+}

@@ -102,8 +102,11 @@ static_assert(requires(const SlotLock& l, Key k, SlotPermit p) {
 static_assert(!Settles<SlotLock> && !Refunds<SlotLock> && !Rewards<SlotLock> &&
               !Penalizes<SlotLock>);
 
-static_assert(HasNoneOfThem<ConcurrencyLimiter> && Resets<ConcurrencyLimiter>);
+static_assert(Blocks<ConcurrencyLimiter> && Resets<ConcurrencyLimiter>);
+static_assert(!Reserves<ConcurrencyLimiter> && !Settles<ConcurrencyLimiter> &&
+              !Refunds<ConcurrencyLimiter> && !Rewards<ConcurrencyLimiter>);
 static_assert(HasNoneOfThem<FleetShedder> && Resets<FleetShedder>);
+static_assert(requires(const FleetShedder& f) { f.block(1s); });  // as it has one key
 static_assert(HasNoneOfThem<UtilizationShedder> && Resets<UtilizationShedder>);
 static_assert(HasNoneOfThem<Gates> && !Resets<Gates>);  // close() and open() are its verbs
 

@@ -36,6 +36,7 @@ class Leases {
     return call(leases_renew, at, {limit_, lasting, slot, id});
   }
   Told peek(Span at, Word weight = 1) { return call(leases_peek, at, {limit_, weight}); }
+  Told block(Span at, Span span) { return call(leases_block, at, {limit_, span.count()}); }
   Told reset(Span at) { return call(leases_reset, at, {limit_}); }
   Told call(const Operation& row, Span at, const Arguments& args) {
     Effects effects;
@@ -220,4 +221,81 @@ TEST_CASE("words that contradict each other are an error, not a grant", "[core][
   spoiled(Rule::slot_at(1) + Rule::next, 1, full_peek);
   spoiled(Rule::slot_at(1) + Rule::next, 4, full_peek);
   spoiled(Rule::slot_at(3) + Rule::weight, 2, full_peek);
+}
+
+TEST_CASE("a block grants nothing until its end, and leases go on", "[core][leases]") {
+  Leases leases(3);
+  CHECK(leases.acquire(0s, 1).verdict == allowed(2, 60s));
+  CHECK(leases.acquire(0s, 2).verdict == allowed(1, 60s));
+  CHECK(leases.block(10s, 20s).verdict == allowed(0, 50s));
+  CHECK(leases.peek(10s).verdict == refused(20s, 50s));
+  CHECK(leases.acquire(10s, 3, 2).verdict == refused(50s, 50s));  // beside those that are held
+  CHECK(leases.block(15s, 10s).verdict == allowed(0, 45s));       // a later one stands
+  CHECK(leases.block(15s, 0s).verdict == allowed(0, 45s));
+  CHECK(leases.acquire(15s, 1, 1, ttl, 1).verdict == allowed(0, 45s));  // it is held already
+  CHECK(leases.renew(20s, 1).verdict == allowed(0, 60s));
+  CHECK(leases.release(20s, 2).details == std::vector<Word>{1});
+  CHECK(leases.acquire(30s - 1us, 3).verdict == refused(1us, 50s + 1us));
+  CHECK(leases.acquire(30s, 3, 2).verdict == allowed(0, 60s));
+  CHECK(leases.acquire(30s, 4).verdict == refused(50s, 60s));
+}
+
+TEST_CASE("a block is put off, outlasts every lease, and is nobody's to give back",
+          "[core][leases]") {
+  Leases leases(2);
+  CHECK(leases.block(0s, 10s).verdict == allowed(0, 10s));
+  CHECK(leases.block(1s, 10min).verdict == allowed(0, 10min));
+  CHECK(leases.block(1s, 20min).verdict == allowed(0, 20min));
+  CHECK(leases.peek(1s, 2).verdict == refused(20min, 20min));
+  // Its id can be no holder's.
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  const Word nobody = Rule::block_id[2];
+  CHECK(leases.call(leases_release, 1s, {2, 0, 0, 0, nobody}).verdict == wrong);
+  CHECK(leases.call(leases_renew, 1s, {2, ttl, 1, 0, 0, nobody}).verdict == wrong);
+  CHECK(leases.call(leases_acquire, 1s, {2, 1, ttl, 0, 1, 0, 0, nobody}).verdict == wrong);
+  CHECK(leases.acquire(20min + 1s - 1us, 1).verdict == refused(1us, 1us));
+  CHECK(leases.acquire(20min + 1s, 1).verdict == allowed(1, 60s));
+  CHECK(leases.block(20min + 1s, 1h).verdict == allowed(0, 1h));
+  CHECK(leases.reset(20min + 1s).verdict == allowed(2, 0s));
+  CHECK(leases.acquire(20min + 1s, 2, 2).verdict == allowed(0, 60s));
+}
+
+TEST_CASE("a block takes a place like a lease, and is refused where none is left",
+          "[core][leases]") {
+  Leases leases(Rule::max_holders + 1);
+  for (Word id = 1; id < Rule::max_holders; ++id) {
+    REQUIRE(leases.acquire(0s, id).verdict.status == Verdict::allowed);
+  }
+  Leases last = leases;
+  CHECK(leases.block(1s, 1s).verdict == allowed(0, 59s));
+  CHECK(leases.acquire(1s, 1 + Rule::max_holders).verdict == refused(1s, 59s));
+  CHECK(leases.acquire(2s, 1 + Rule::max_holders).verdict.status == Verdict::allowed);
+  CHECK(last.acquire(0s, Rule::max_holders).verdict.status == Verdict::allowed);
+  CHECK(last.block(1s, 1s).verdict == refused(0s, 59s));
+  CHECK(last.block(60s, 1s).verdict == allowed(0, 1s));  // all have lapsed
+}
+
+TEST_CASE("blocks that cannot be are errors of the leases", "[core][leases][C-006]") {
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  const Span longest{Rule::max_block};
+  Leases leases(2);
+  CHECK(leases.block(0s, -1us).verdict == wrong);
+  CHECK(leases.block(0s, longest + 1us).verdict == wrong);
+  CHECK(leases.call(leases_block, 0s, {0, 1}).verdict == wrong);
+  CHECK(leases.call(leases_block, 0s, {Rule::block_weight + 1, 1}).verdict == wrong);
+  CHECK(leases.block(0s, 0s).verdict == allowed(2, 0s));
+  CHECK(leases.call(leases_block, 0s, {Rule::block_weight, longest.count()}).verdict ==
+        allowed(0, longest));
+  CHECK(leases.call(leases_peek, longest - 1us, {Rule::block_weight, 1}).verdict ==
+        refused(1us, 1us));
+  CHECK(Span{leases_block.keep({2, longest.count()})} >= longest + 60s);
+}
+
+TEST_CASE("a clock corrected lengthens a block, and one set back far ends it with one request",
+          "[core][leases]") {
+  Leases leases(2);
+  CHECK(leases.acquire(60s, 1).verdict == allowed(1, 60s));
+  CHECK(leases.block(60s, 10s).verdict == allowed(0, 60s));
+  CHECK(leases.peek(10s).verdict == refused(60s, 110s));
+  CHECK(leases.peek(-1h).verdict == allowed(1, 60s));
 }

@@ -21,6 +21,7 @@ struct Places {
   std::function<Decision()> look;
   std::vector<Word> shares;
   Span ttl;
+  std::function<Decision(Span)> block;
 };
 
 /// One life of holders; each event of a lease is also one of the history of requests, where it
@@ -40,6 +41,7 @@ class Holders {
       const auto [at, caller] = agenda.top();
       agenda.pop();
       clock_.set(at);
+      if (random_.one_in(40)) block();
       agenda.push({held[caller] ? go_on(held[caller]) : ask(held[caller]), caller});
     }
   }
@@ -52,6 +54,15 @@ class Holders {
     Lease lease;
     std::uint64_t number;
   };
+
+  /// Nobody is granted a place meanwhile, and what is held stays held.
+  void block() {
+    const Span span{random_.between(1, places_.ttl.count())};
+    blocked_until_ = std::max(blocked_until_, clock_.now() + span);
+    CHECK(places_.block(span).allowed);
+    CHECK(places_.look().retry_after >= blocked_until_ - clock_.now());
+    life_.history.push_back({.at = clock_.now(), .cost = 0, .allowed = true});
+  }
 
   /// Asks for a place; returns when to wake up.
   Time ask(std::optional<Held>& held) {
@@ -72,6 +83,7 @@ class Holders {
                              : random_.one_in(3) ? Span{random_.between(0, hint.count())}
                                                  : hint);
     }
+    CHECK(clock_.now() >= blocked_until_);
     leases_.push_back({clock_.now(), LeaseEvent::Act::acquired, ++serial_, weight,
                        lease.expires_at(), lease.fence(), share});
     held.emplace(Held{std::move(lease), serial_});
@@ -119,6 +131,7 @@ class Holders {
   std::vector<LeaseEvent> leases_;
   Life life_;
   std::deque<Held> dead_;
+  Time blocked_until_{};
   std::uint64_t serial_ = 0;
 };
 
@@ -224,7 +237,8 @@ TEST_CASE("histories of leases never weigh more than the limit, on every store",
       const Places places{[&](std::size_t, Word weight) { return jobs.try_acquire("k", weight); },
                           [&] { return jobs.peek("k", 1); },
                           {limit},
-                          ttl};
+                          ttl,
+                          [&](Span span) { return jobs.block("k", span); }};
       proven += check_holders(clock, random, places);
     }
     CHECK(proven > 0);
@@ -250,7 +264,8 @@ TEST_CASE("histories of a fleet keep each tier within its share, on every store"
       const Places places{[&](std::size_t tier, Word weight) {
                             return fleet.try_acquire(tiers[tier].name, weight);
                           },
-                          [&] { return fleet.peek(tiers[0].name, 1); }, shares, ttl};
+                          [&] { return fleet.peek(tiers[0].name, 1); }, shares, ttl,
+                          [&](Span span) { return fleet.block(span); }};
       proven += check_holders(clock, random, places);
     }
     CHECK(proven > 0);

@@ -85,6 +85,14 @@ class Oracle {
     }
     return true;
   }
+  /// A lease that nobody holds, as heavy as all limits.
+  Answer block(const LeaseId& nobody, Word limit, Word span) {
+    if (span > 0 && !renew(nobody, span)) {
+      entries_.push_back({nobody, now_ + span, LeasesRule::block_weight, 0});
+      change();
+    }
+    return {true, std::max<Word>(0, limit - held()), 0, last() - clock_};
+  }
   void reset() {
     entries_.clear();
     all_.clear();
@@ -139,6 +147,9 @@ class Duel {
       case 7:
         if (random_.one_in(20)) reset(limiter);
         return;
+      case 8:
+        if (random_.one_in(4)) block(limiter);
+        return;
       default:
         return acquire(limiter);
     }
@@ -147,6 +158,7 @@ class Duel {
   std::size_t refusals = 0;
   std::size_t replays = 0;
   std::size_t lapses = 0;
+  std::size_t blocks = 0;
 
  private:
   void move() {
@@ -232,12 +244,19 @@ class Duel {
     oracle_.reset();
   }
 
+  void block(const ConcurrencyLimiter& limiter) {
+    const Word span = random_.between(0, random_.one_in(3) ? 1'000'000 : 50'000);
+    check(limiter.block("k", Span{span}), oracle_.block(nobody_, limiter.limit(), span));
+    ++blocks;
+  }
+
   Random& random_;
   VirtualClock clock_;
   std::unique_ptr<Store> store_ = make_virtual_store(clock_);
   std::vector<ConcurrencyLimiter> limiters_;
   Oracle oracle_;
   std::vector<LeaseId> ids_;
+  LeaseId nobody_ = LeaseId::draw(random_);
   Word hint_ = 0;
 };
 
@@ -250,6 +269,7 @@ TEST_CASE("leases are granted, refused, renewed and given back as a list of them
   std::size_t refusals = 0;
   std::size_t replays = 0;
   std::size_t lapses = 0;
+  std::size_t blocks = 0;
   const std::size_t rounds = scaled(60);
   for (std::size_t round = 0; round < rounds; ++round) {
     Duel duel(random, round % 3 + 1);
@@ -257,8 +277,10 @@ TEST_CASE("leases are granted, refused, renewed and given back as a list of them
     refusals += duel.refusals;
     replays += duel.replays;
     lapses += duel.lapses;
+    blocks += duel.blocks;
   }
   CHECK(refusals > rounds * 10);
   CHECK(replays > rounds);
   CHECK(lapses > rounds * 10);
+  CHECK(blocks > rounds * 5);
 }

@@ -147,6 +147,7 @@ TEST_CASE("a block is waited for to the tick, and then what is left is granted",
     check(FixedWindow(store, "f", 3, Calendar::every(1h)));
     check(FixedWindow(store, "d", 3, Calendar::daily()));
     check(SlidingCounter(store, "c", {3, 1h}));
+    check(ConcurrencyLimiter(store, "j", 3, {.ttl = 1h}));
   });
 }
 

@@ -11,7 +11,8 @@
 // The leases stand in a list in order of expiry, so that what has lapsed is taken off its head, and
 // the instant at which enough will have lapsed is found by walking on from there. With one ttl for
 // a key every call is O(1), amortised; a lease that expires before others is sorted in from the
-// tail. Places are counted from 1 and used again; a place and the id find a lease without a search.
+// tail. A block is a lease that nobody holds, as heavy as all limits. Places are counted from 1 and
+// used again; a place and the id find a lease without a search.
 #pragma once
 
 #include "sluice/operation.hpp"
@@ -69,6 +70,17 @@ struct LeasesRule {
     Word tier;
   };
 
+  struct BlockArgs {
+    Word limit;  ///< 1 to block_weight
+    Word span;   ///< microseconds, 0 to max_block; 0 changes nothing
+  };
+
+  static constexpr Word max_block = 365 * Word{86'400'000'000};
+  /// Of the lease that a block is. Beside it no limit up to this has room; and as much is left for
+  /// a block that has lapsed and is in the list yet.
+  static constexpr Word block_weight = word_limit / 4;
+  /// What no holder's id can be.
+  static constexpr Word block_id[3] = {0, 0, Word{1} << 24};
   /// The most leases of one key, and so the longest search and the longest state: 256 KiB. Larger
   /// fleets give weights, or spread over keys.
   static constexpr Word max_holders = 4096;
@@ -102,6 +114,10 @@ struct LeasesRule {
   /// What acquire() would answer to a new id. Tells the tier.
   static Verdict peek(const StateView& state, const RuleRequest& request, Word now,
                       Effects& effects) noexcept;
+  /// Grants nothing until `span` from now; a later block stands, and so do all leases. Refuses,
+  /// with no time to wait for, while max_holders leases leave no place for it.
+  static Verdict block(const StateView& state, const RuleRequest& request, Word now,
+                       Effects& effects) noexcept;
   /// Forgets all leases; their holders lose them. Fences go on rising.
   static Verdict reset(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
@@ -113,5 +129,6 @@ extern const Operation leases_release;
 extern const Operation leases_renew;
 extern const Operation leases_peek;
 extern const Operation leases_reset;
+extern const Operation leases_block;
 
 }  // namespace sluice

@@ -9,6 +9,7 @@ inline constexpr std::string_view acquire = "leases_acquire.lua";
 inline constexpr std::string_view release = "leases_release.lua";
 inline constexpr std::string_view renew = "leases_renew.lua";
 inline constexpr std::string_view peek = "leases_peek.lua";
+inline constexpr std::string_view block = "leases_block.lua";
 inline constexpr std::string_view reset = "leases_reset.lua";
 inline constexpr std::string_view quick = "leases_acquire_quick.lua";
 inline constexpr std::string_view quick_release = "leases_release_quick.lua";
@@ -16,6 +17,20 @@ inline constexpr std::string_view quick_renew = "leases_renew_quick.lua";
 inline constexpr std::string_view kernel = "src/algorithms/leases.cpp";
 
 inline constexpr Mutant mutants[] = {
+    {"a block of nothing is one", block, "local stands = span == 0 or", "local stands ="},
+    {"a later block is shortened", block, " or (found ~= 0 and old >= ends)", ""},
+    {"a second block beside the first", block, "        found = i\n", "        found = 0\n"},
+    {"a block leaves room", block, "used = used + 1125899906842624", "used = used + 1"},
+    {"a block is a holder's", block, "local high, middle, low = 0, 0, 16777216",
+     "local high, middle, low = 0, 0, 0"},
+    {"what has lapsed stays beside a block", block, "if taken > 16 then taken = 16 end",
+     "taken = 1"},
+    {"a later block is shortened", kernel, "if (record.node.expiry >= until) return",
+     "if (false) return"},
+    {"a block beyond what can be counted", kernel,
+     "if (!has_room || book.head.used > word_limit - block_weight)", "if (!has_room)"},
+    {"a block counts from the clock", kernel, "std::min(book.at + a.span, word_limit)",
+     "std::min(now + a.span, word_limit)"},
     {"a weight of zero accepted", acquire, "if weight < 1 then", "if weight < 0 then"},
     {"the whole limit refused", acquire, "if weight > limit then", "if weight >= limit then"},
     {"a TTL that is too short accepted", acquire, "ttl < 1000 or", "ttl < 999 or"},
@@ -77,7 +92,7 @@ inline constexpr Mutant mutants[] = {
     {"expiry counted from the clock", kernel,
      "const Word expiry = std::min(book.at + a.ttl, word_limit);",
      "const Word expiry = std::min(now + a.ttl, word_limit);"},
-    {"the weight is not counted", kernel, "book.head.used += a.weight;", ""},
+    {"the weight is not counted", kernel, "book.head.used += weight;", ""},
     {"a renewal shortens", kernel,
      "std::max(record.node.expiry, std::min(book.at + a.ttl, word_limit))",
      "std::min(book.at + a.ttl, word_limit)"},

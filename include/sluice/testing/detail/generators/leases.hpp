@@ -55,6 +55,10 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[1] = ttl;
     args[2] = draw_slot(rng);
     draw_id(rng, &args[3]);
+  } else if (row.id == leases_block.id) {
+    args[0] = std::min(limit, Rule::block_weight);
+    const std::array<Word, 5> spans{0, 1, ttl, log_uniform(rng, 44), Rule::max_block};
+    args[1] = std::min(Rule::max_block, spans[rng.below(spans.size())]);
   } else if (row.id == leases_peek.id) {
     args[1] = draw_weight(rng, limit);
     args[2] = tier;
@@ -119,6 +123,11 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
                                        {4, word_limit},
                                        {5, low_24}}};
     return spoil(faults, {limit, Rule::min_ttl, 1, 1, 1, 1});
+  }
+  if (row.id == leases_block.id) {
+    const std::array<Fault, 5> faults{
+        {{0, 0}, {0, Rule::block_weight + 1}, {1, -1}, {1, Rule::max_block + 1}, {1, INT64_MAX}}};
+    return spoil(faults, {limit, 1});
   }
   if (row.id == leases_peek.id) {
     const std::array<Fault, 6> faults{
