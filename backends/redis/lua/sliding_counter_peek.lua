@@ -16,10 +16,10 @@ local function sliding_counter_peek(head, table, now, limit, span, cost)
   elseif previous > 0 then
     clear = start + span - now
   end
-  if closed - now > clear then clear = closed - now end
+  if closed > 0 and closed - now > clear then clear = closed - now end
   if cost > left then
     local room, fits = limit - cost, start + span -- fits_at()
-    if cost <= limit - spent then
+    if closed > 0 and cost <= limit - spent then
       fits = now
     elseif room > current and previous > 0 then
       if room - current >= previous then
