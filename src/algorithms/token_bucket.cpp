@@ -27,40 +27,49 @@ Word drained(Word level, Word elapsed, Word refill) noexcept {
 struct Moment {
   Word limit;
   Word charge;
-  Word at;     // the instant that the rule sees: never before the stamp
-  Word level;  // spent at `at`: more than the limit if another quota has a larger one
+  Word at;              // the instant that the rule sees: never before the stamp
+  Word level;           // spent at `at`: more than the limit if another quota has a larger one
+  bool closed = false;  // nothing is granted before `at`
 };
 
 Moment moment(const State& state, const Args& args, Word now) noexcept {
   const Word limit = args.capacity * args.period;
   const Word charge = args.cost * args.period;
   const Word level = token_bucket::level_of(state.spent, args.unit, args.period, limit);
-  if (state.stamp > now + TokenBucketRule::max_ahead) {
-    return {limit, charge, now, std::min(level, limit - charge)};
+  if (state.stamp > now) [[unlikely]] {
+    if (state.stamp > now + TokenBucketRule::max_ahead) {
+      return {limit, charge, now, std::min(level, limit - charge)};
+    }
+    return {limit, charge, state.stamp, level, token_bucket::is_promise(state.spent)};
   }
-  const Word at = std::max(now, state.stamp);
-  const Word elapsed = at - state.stamp;
+  const Word elapsed = now - state.stamp;
   if (elapsed >= args.full_after) {
-    return {limit, charge, at, level <= limit ? 0 : drained(level, elapsed, args.refill)};
+    return {limit, charge, now, level <= limit ? 0 : drained(level, elapsed, args.refill)};
   }
-  return {limit, charge, at, std::max(Word{0}, level - elapsed * args.refill)};
+  return {limit, charge, now, std::max(Word{0}, level - elapsed * args.refill)};
+}
+
+bool fits(const Moment& m, Word want) noexcept {
+  return want <= m.limit && !(m.closed && m.charge > 0);
 }
 
 Verdict refused(const Moment& m, const Args& args, Word want, Word now) noexcept {
-  return {Verdict::refused, floor_div(m.limit - m.level, args.period),
-          m.at - now + ceil_div(want - m.limit, args.refill),
+  return {Verdict::refused, m.closed ? 0 : floor_div(m.limit - m.level, args.period),
+          m.at - now + ceil_div(std::max(Word{0}, want - m.limit), args.refill),
           m.at - now + ceil_div(m.level, args.refill)};
 }
 
 Verdict allowed(const Moment& m, const Args& args, Word level, Word now) noexcept {
-  return {Verdict::allowed, floor_div(m.limit - level, args.period), 0,
+  return {Verdict::allowed, m.closed ? 0 : floor_div(m.limit - level, args.period), 0,
           m.at - now + ceil_div(level, args.refill)};
 }
 
 /// True if the answer stays the same until `now + lag`; see TokenBucketRule::take_lagging().
 bool settles(const State& state, const Moment& m, const Args& args, Word want, Word now,
              Word lag) noexcept {
-  if (want > m.limit) return ceil_div(want - m.limit, args.refill) > lag;
+  if (!fits(m, want)) {
+    return m.at - now + ceil_div(std::max(Word{0}, want - m.limit), args.refill) > lag;
+  }
   const Word drained = std::min(lag, args.full_after) * args.refill;
   // A stamp that was given up cut the level down to what it is at `now`, not a moment later.
   return m.level > drained && state.stamp - TokenBucketRule::max_ahead <= now;
@@ -74,7 +83,7 @@ bool settles(const State& state, const Moment& m, const Args& args, Word want, W
   const Moment m = moment(state, args, now);
   const Word want = m.level + m.charge;
   if (lag > 0 && !settles(state, m, args, want, now, lag)) return {Verdict::unsettled, 0, 0, 0};
-  if (want > m.limit) return refused(m, args, want, now);
+  if (!fits(m, want)) return refused(m, args, want, now);
   if (args.cost > 0) state = {token_bucket::word_of(want, args.unit), m.at};
   return allowed(m, args, want, now);
 }
@@ -93,7 +102,7 @@ Verdict TokenBucketRule::peek(const State& state, const Args& args, Word now) no
   if (const Word status = check(args); status < 0) return {status, 0, 0, 0};
   const Moment m = moment(state, args, now);
   const Word want = m.level + m.charge;
-  if (want > m.limit) return refused(m, args, want, now);
+  if (!fits(m, want)) return refused(m, args, want, now);
   return allowed(m, args, m.level, now);
 }
 

@@ -59,9 +59,10 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
                     : ahead > 0 ? level + ahead * args.refill
                                 : drained(level, at - stamp, args.refill);
   const bool on_top = same_unit && same_position(level, stamp, level_then, args.stamp, args.refill);
+  const bool stays = ahead > 0 && token_bucket::is_promise(args.spent);  // see is_behind()
   Word given = 0;
   if (on_top && !lost) {
-    given = std::min(args.amount * args.period, left);
+    given = std::min(args.amount * args.period, stays ? level : left);
   } else if (ahead == 0 && same_unit && level <= limit) {
     // Part of a lump may have drained unseen: a whole one counts as drained.
     const Word lump = args.interval > 1 ? args.interval : 0;
@@ -69,18 +70,19 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
     const Word own = drained(args.cost * args.period, age, args.refill);
     given = std::min({args.amount * args.period, own, left});
   }
-  const Position next = ahead == 0 || given == 0 ? Position{level - given, stamp}
-                                                 : place(left - given, limit, args.refill,
-                                                         args.period, args.interval, at);
+  const Position next = ahead == 0 || given == 0 || stays ? Position{level - given, stamp}
+                                                          : place(left - given, limit, args.refill,
+                                                                  args.period, args.interval, at);
   if (given > 0) {
-    effects.put(0, token_bucket::word_of(next.level, unit));
+    const bool promises = token_bucket::is_promise(words[0]) && next.stamp > at;
+    effects.put(0, token_bucket::word_of(next.level, unit, promises));
     effects.put(1, next.stamp);
   }
   effects.tell(floor_div(given, args.period));
   effects.tell(on_top && left > 0 ? 1 : 0);  // nothing is left of a state that may be gone
-  const bool moved = ahead > 0 && given > 0;
+  const bool moved = ahead > 0 && given > 0 && !stays;
   const Word kept = moved ? next.level : std::max(Word{0}, level_then - given);
-  effects.tell(token_bucket::word_of(kept, unit));
+  effects.tell(token_bucket::word_of(kept, unit, token_bucket::is_promise(args.spent)));
   effects.tell(moved ? next.stamp : args.stamp);
   return {Verdict::allowed, floor_div(std::max(Word{0}, limit - (left - given)), args.period), 0,
           until_drained(left - given, args.refill, args.interval, at, now)};

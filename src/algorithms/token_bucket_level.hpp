@@ -53,7 +53,7 @@ inline Word level_of(Word word, Word unit, Word period, Word limit) noexcept {
   if (unit_in(word) != unit) [[unlikely]] {
     return foreign_level(word, period, limit);
   }
-  return word >> (unit != 0 ? 12 : 1);
+  return word >> (unit != 0 ? 13 : 1);
 }
 
 }  // namespace sluice::token_bucket

@@ -32,7 +32,7 @@ inline Word drained(Word level, Word elapsed, Word refill) noexcept {
 
 /// How long from `now` until a level at `at` shows as drained.
 inline Word until_drained(Word level, Word refill, Word interval, Word at, Word now) noexcept {
-  return level == 0 ? 0 : ceil_to(at + ceil_div(level, refill), interval) - now;
+  return level == 0 && at <= now ? 0 : ceil_to(at + ceil_div(level, refill), interval) - now;
 }
 
 /// Where a bucket stands with this level at `at`. More than the limit becomes a stamp ahead, so far

@@ -34,7 +34,7 @@ Word first_level(const Shape& shape, Word limit, Word charge, Word at) noexcept 
 struct Moment {
   Word at;              // the last instant at which tokens came, or the stamp, if that is later
   Word level;           // what is spent then
-  bool closed = false;  // tokens come in lumps, the next one for this key at `at`
+  bool closed = false;  // nothing is granted before `at`
 };
 
 Moment moment(const StateView& words, const Shape& shape, Word limit, Word charge,
@@ -46,7 +46,8 @@ Moment moment(const StateView& words, const Shape& shape, Word limit, Word charg
   const Word level = token_bucket::level_of(spent, shape.unit, shape.period, limit);
   if (stamp > now + shape.longest) return {at, std::min(level, limit - charge)};
   if (stamp > at) {
-    return {std::min(word_limit, ceil_to(stamp, shape.interval)), level, shape.interval > 1};
+    return {std::min(word_limit, ceil_to(stamp, shape.interval)), level,
+            shape.interval > 1 || token_bucket::is_promise(spent)};
   }
   const Word elapsed = at - stamp;
   const Word left = drained(level, elapsed, shape.refill);
@@ -81,6 +82,15 @@ Word check_ask(const Shape& shape, const Ask& ask) noexcept {
   return check_shape(shape);
 }
 
+/// True if it lies behind a promise of another quota, which may leave room at its stamp that is not
+/// there before it. What is given back then leaves the stamp where it is.
+bool is_behind(Word spent, const Moment& m, const Shape& shape, Word limit) noexcept {
+  if (!m.closed) return false;
+  const Word lump = shape.interval > 1 ? shape.interval * shape.refill : 0;
+  return token_bucket::unit_in(spent) != shape.unit ||
+         (m.level < limit - shape.period && m.level + lump <= limit);
+}
+
 Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word now,
                Effects& effects, bool spends) noexcept {
   if (const Word status = check_ask(shape, ask); status < 0) return {status, 0, 0, 0};
@@ -105,9 +115,10 @@ Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word 
     wait = ceil_to(m.at + ceil_div(want - limit, shape.refill), shape.interval) - now;
   }
   const Position next = place(want, limit, shape.refill, shape.period, shape.interval, m.at);
-  const Word spent = token_bucket::word_of(next.level, shape.unit);
+  const bool promises = m.closed || next.stamp > m.at;
+  const Word spent = token_bucket::word_of(next.level, shape.unit, promises);
   effects.tell(granted);
-  effects.tell(spent);
+  effects.tell(token_bucket::word_of(next.level, shape.unit, is_behind(words[0], m, shape, limit)));
   effects.tell(next.stamp);
   if (!spends) return {Verdict::allowed, remaining, wait, reset_after};
   if (granted > 0) {
@@ -149,19 +160,51 @@ Word check_set(const Arguments& args) noexcept {
   return check_shape(shape);
 }
 
-/// The level at m.at after a change of so many tokens or microseconds.
+/// The level at m.at after a change of so many tokens.
 Word changed(const Shape& shape, Change change, Word amount, const Moment& m, Word limit,
              Word now) noexcept {
   if (change == Change::reset) return 0;
-  if (change == Change::block) {
-    const Word until = ceil_to(now + amount, shape.interval);
-    return std::max(m.level, limit - shape.period + (until - m.at) * shape.refill);
-  }
   const Word top = limit + (floor_to(now + shape.longest, shape.interval) - m.at) * shape.refill;
   const Word room = std::max(Word{0}, top);
   const Word units = amount > floor_div(room, shape.period) ? room : amount * shape.period;
-  return change == Change::reward ? std::max(Word{0}, m.level - units)
+  return change == Change::reward ? std::clamp(m.level - units, Word{0}, room)
                                   : std::max(m.level, std::min(top, m.level + units));
+}
+
+/// A state to be, and what it means.
+struct Next {
+  Word spent;
+  Word stamp;
+  Word at;     // an instant,
+  Word level;  // what is spent then
+};
+
+Next placed(const Shape& shape, Word level, const Moment& m, Word limit) noexcept {
+  const Position next = place(level, limit, shape.refill, shape.period, shape.interval, m.at);
+  const bool promises = m.closed || next.stamp > m.at;
+  return {token_bucket::word_of(next.level, shape.unit, promises), next.stamp, m.at, level};
+}
+
+Next blocked(const StateView& words, const Shape& shape, Word until, const Moment& m, Word limit,
+             Word now) noexcept {
+  const bool foreign = m.level > limit && words[0] != 0;
+  if (until <= m.at) {
+    const bool ahead = m.at > now;
+    if (foreign) {
+      return {ahead ? token_bucket::promised(words[0]) : words[0], words[1], m.at, m.level};
+    }
+    const Word level = std::max(m.level, limit - shape.period - (m.at - until) * shape.refill);
+    return placed(shape, level, {m.at, m.level, m.closed || ahead}, limit);
+  }
+  const Word rest = drained(m.level, until - m.at, shape.refill);
+  // More than this quota allows is left: it does not drain meanwhile.
+  if (foreign && rest > limit) return {token_bucket::promised(words[0]), until, until, m.level};
+  const Word level = std::max(m.level, limit - shape.period + (until - m.at) * shape.refill);
+  const Next next = placed(shape, level, m, limit);
+  if (shape.unit == 0 || next.stamp >= until) return next;
+  // On the same line, but closed for other quotas as well.
+  const Word left = drained(token_bucket::level_in(next.spent), until - next.stamp, shape.refill);
+  return {token_bucket::word_of(left, shape.unit, true), until, m.at, level};
 }
 
 Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
@@ -169,6 +212,7 @@ Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
   if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
   const Shape shape = shape_of(request.args);
   const auto change = static_cast<Change>(request.args[6]);
+  const Word amount = request.args[7];
   const Word limit = shape.capacity * shape.period;
   Moment m = moment(words, shape, limit, 0, now);
   const Word at = floor_to(now, shape.interval);
@@ -176,12 +220,20 @@ Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
     // What is given may bring the grants ahead of it nearer.
     m = {at, m.level + (m.at - at) * shape.refill};
   }
-  const Word level = changed(shape, change, request.args[7], m, limit, now);
-  const Position next = place(level, limit, shape.refill, shape.period, shape.interval, m.at);
-  effects.put(0, token_bucket::word_of(next.level, shape.unit));
+  Next next{words[0], words[1], m.at, m.level};
+  if (change == Change::block) {
+    const Word until = std::min(word_limit, ceil_to(now + amount, shape.interval));
+    next = blocked(words, shape, until, m, limit, now);
+  } else {
+    const Word level = changed(shape, change, amount, m, limit, now);
+    // More is owed to a larger quota than this one may charge: that stays.
+    const bool stays = level == m.level && level > limit && words[0] != 0;
+    if (!stays) next = placed(shape, level, m, limit);
+  }
+  effects.put(0, next.spent);
   effects.put(1, next.stamp);
-  return {Verdict::allowed, tokens_left(m, level, shape, limit), 0,
-          until_drained(level, shape.refill, shape.interval, m.at, now)};
+  return {Verdict::allowed, tokens_left(m, next.level, shape, limit), 0,
+          until_drained(next.level, shape.refill, shape.interval, next.at, now)};
 }
 
 /// The stamp may be ahead by `longest` when it is written, and draining shows only once an

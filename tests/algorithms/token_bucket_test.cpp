@@ -368,6 +368,61 @@ TEST_CASE("reset, reward and penalize do what they say", "[token_bucket]") {
   });
 }
 
+TEST_CASE("limiters of several quotas read what the others have spent, in tokens",
+          "[token_bucket][S1]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket before(store, "b", Quota::per_second(10).burst(20));
+    const TokenBucket slower(store, "b", Quota::per_minute(50).burst(30));
+    const TokenBucket smaller(store, "b", Quota::per_second(10).burst(12));
+    REQUIRE(before.try_acquire("k", 15));
+    CHECK(slower.peek("k").remaining == 15);
+    CHECK(smaller.try_acquire("k").retry_after == 400ms);
+    CHECK(before.peek("k").remaining == 5);
+    clock.advance(400ms);
+    CHECK(smaller.try_acquire("k"));
+    CHECK(before.peek("k").remaining == 8);
+  });
+}
+
+TEST_CASE("nothing of any quota comes before what is promised or blocked under another",
+          "[token_bucket][S1]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket large(store, "b", Quota::per_second(10).burst(19));
+    const TokenBucket small(store, "b", Quota::per_second(10).burst(9));
+    REQUIRE(large.try_acquire("k", 14));
+    Reservation r = small.reserve("k", 1, 1s);
+    CHECK(r.wait() == 600ms);
+    CHECK(large.try_acquire("k").retry_after == 600ms);
+    Reservation behind = large.reserve("k", 7, 1s);
+    CHECK(behind.wait() == 600ms);
+    // What lies behind another's promise keeps its place when it is given back.
+    CHECK(large.cancel("k", behind) == 7);
+    CHECK(large.try_acquire("k").retry_after == 600ms);
+    clock.advance(600ms);
+    CHECK(large.peek("k").remaining == 10);
+
+    small.block("blocked", 3s);
+    CHECK(large.try_acquire("blocked").retry_after == 3s);
+    CHECK(large.peek("blocked").remaining == 0);
+    clock.advance(3s);
+    CHECK(large.try_acquire("blocked", 11));
+    CHECK_FALSE(large.try_acquire("blocked"));
+  });
+}
+
+TEST_CASE("what a larger quota is owed is kept where a smaller one blocks or charges",
+          "[token_bucket][S1]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const TokenBucket large(store, "b", Quota::per_second(97).burst(384));
+    const TokenBucket small(store, "b", Quota::per_second(5).burst(49));
+    REQUIRE(large.try_acquire("k", 366));
+    small.block("k", 0s);
+    CHECK(large.peek("k").remaining == 18);
+    small.penalize("k", 1);  // more is owed than it may charge
+    CHECK(large.peek("k").remaining == 18);
+  });
+}
+
 TEST_CASE("options out of range are refused with the range", "[token_bucket]") {
   for_each_store(
       [](Store& store, VirtualClock&) {

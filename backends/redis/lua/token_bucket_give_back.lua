@@ -11,13 +11,13 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
   end
   local limit, unit = capacity * period, 0
   if spent_then % 2 == 1 then unit = spent_then % 4096 end
-  if (unit == 0 and limit > 2251799813685248) or (unit ~= 0 and limit >= 1099511627776) then
+  if (unit == 0 and limit > 2251799813685248) or (unit ~= 0 and limit >= 549755813888) then
     return -38, 0, 0, 0
   end
   local at = now - now % interval
   local level, stamp = first, second
 -- SHARED token_bucket_level
-  local level_then = (spent_then - unit) / scale
+  local level_then = (spent_then - spent_then % scale) / scale
 
   local ahead, left, lost = 0, 0, false
   if stamp > at then
@@ -29,7 +29,8 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
     left = level - (at - stamp) * refill
     if left < 0 then left = 0 end
   end
-  local same_unit, on_top = first % scale == unit
+  local stays = ahead > 0 and unit > 0 and spent_then % 8192 >= 4096 -- see is_behind()
+  local same_unit, on_top = word_unit == unit
   if stamp < stamp_then then
     on_top = level - (stamp_then - stamp) * refill == level_then
   else
@@ -48,12 +49,13 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
     if given > most then given = most end
   end
   if given > left then given = left end
+  if stays and given > level then given = level end
 
   local new_level, new_stamp, reset_after = level - given, stamp, 0
   local grant_level, grant_stamp = level_then - given, stamp_then
   if grant_level < 0 then grant_level = 0 end
   local rest = left - given
-  if ahead > 0 and given > 0 then
+  if ahead > 0 and given > 0 and not stays then
     new_level, new_stamp = rest, at
     if rest > limit then
       local over = rest - limit
@@ -75,10 +77,11 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
   local free = limit - rest
   if free < 0 then free = 0 end
   local details = struct.pack('<i8i8i8i8', (given - given % period) / period,
-    on_top and left > 0 and 1 or 0, grant_level * scale + unit, grant_stamp)
+    on_top and left > 0 and 1 or 0, grant_level * scale + spent_then % scale, grant_stamp)
   if given > 0 then
-    return 1, (free - free % period) / period, 0, reset_after, new_level * scale + unit, new_stamp,
-      details
+    local spent = new_level * scale + unit
+    if promised and new_stamp > at then spent = spent + promise end
+    return 1, (free - free % period) / period, 0, reset_after, spent, new_stamp, details
   end
   return 1, (free - free % period) / period, 0, reset_after, nil, nil, details
 end

@@ -1,14 +1,16 @@
 -- The twin of token_bucket::level_of() in a rule: `level` is the word, then the level in units of
--- `period`. foreign_level() and period_of() are in place.
-  local scale = 4096
-  if unit == 0 then scale = 2 end
-  if level % scale ~= unit then
-    local word = level
-    if word % 2 == 0 then
+-- `period`. unit_in(), is_promise(), foreign_level() and period_of() are in place: the unit of the word is
+-- word_unit, what is added to a promise is `promise`.
+  local word, scale, word_unit, promise = level, 8192, 0, 4096
+  if unit == 0 then scale, promise = 2, 0 end
+  if word % 2 == 1 then word_unit = word % 4096 end
+  local promised = word_unit > 0 and word % 8192 >= 4096
+  if word_unit ~= unit then
+    if word_unit == 0 then
       if word > 0 then level = limit end
     else
-      local code, from = (word % 4096 - 1) / 2, 1
-      level = (word - word % 4096) / 4096
+      local code, from = (word_unit - 1) / 2, 1
+      level = (word - word % 8192) / 8192
       if code >= 1500 then
         local step = (code - 1500) % 13
         from = 2 ^ ((code - 1500 - step) / 13)
@@ -35,5 +37,5 @@
       end
     end
   else
-    level = (level - unit) / scale
+    level = (word - word % scale) / scale
   end

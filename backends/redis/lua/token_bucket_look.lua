@@ -23,7 +23,7 @@ local function token_bucket_look(first, second, now, capacity, refill, period, i
     local over = level + cost * period - limit
     if over < 0 then over = 0 end
     local covered = at + (over + -over % refill) / refill
-    if level > 0 then
+    if level > 0 or at > now then
       reset_after = at + (level + -level % refill) / refill
       reset_after = reset_after - now + (interval - reset_after % interval) % interval
     end
@@ -46,12 +46,20 @@ local function token_bucket_look(first, second, now, capacity, refill, period, i
     if new_level < least then new_level = least end
     if new_level > limit then new_level = limit end
   end
-  if level > 0 then
+  if level > 0 or at > now then
     reset_after = at + (level + -level % refill) / refill
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
+  local behind = false -- is_behind()
+  if closed then
+    local lump = 0
+    if interval > 1 then lump = interval * refill end
+    behind = word_unit ~= unit or (level < limit - period and level + lump <= limit)
+  end
+  local receipt = new_level * scale + unit
+  if behind then receipt = receipt + promise end
   return 1, remaining, wait, reset_after, nil, nil,
-    struct.pack('<i8i8i8', granted, new_level * scale + unit, new_stamp)
+    struct.pack('<i8i8i8', granted, receipt, new_stamp)
 end
 
 local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 3, token_bucket_look

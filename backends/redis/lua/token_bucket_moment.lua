@@ -5,7 +5,7 @@
   if interval < 1 or interval > 35184372088832 or full_at < 0 or full_at > 4503599627370496 or
     longest > 3600000000 or (longest + interval) * refill > 4503599627370496 - limit or
     (unit == 0 and limit > 2251799813685248) or
-    (unit ~= 0 and (unit < 0 or unit > 4095 or unit % 2 == 0 or limit >= 1099511627776)) then
+    (unit ~= 0 and (unit < 0 or unit > 4095 or unit % 2 == 0 or limit >= 549755813888)) then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
 
@@ -16,7 +16,7 @@
   elseif second > at then
     at = second + -second % interval
     if at > 4503599627370496 then at = 4503599627370496 end -- word_limit
-    closed = interval > 1
+    closed = interval > 1 or promised
   else
     local elapsed = at - second
     level = level - elapsed * refill

@@ -8,21 +8,22 @@ local function token_bucket_peek(level, stamp, now, capacity, refill, period, fu
 
   local limit, charge = capacity * period, cost * period
 -- SHARED token_bucket_level
-  local at = now
+  local at, closed = now, false
   if stamp > now + 60000000 then -- max_ahead, us
     if level > limit - charge then level = limit - charge end
   else
-    if stamp > at then at = stamp end
+    if stamp > at then at, closed = stamp, promised end
     level = level - (at - stamp) * refill
     if level < 0 then level = 0 end
   end
 
   local want = level + charge
   local free, over = limit - level, want - limit
-  if free < 0 then free = 0 end
+  if free < 0 or closed then free = 0 end
   local remaining, reset_after =
     (free - free % period) / period, at - now + (level + -level % refill) / refill
-  if over > 0 then
+  if over > 0 or (closed and cost > 0) then
+    if over < 0 then over = 0 end
     return 0, remaining, at - now + (over + -over % refill) / refill, reset_after
   end
   return 1, remaining, 0, reset_after

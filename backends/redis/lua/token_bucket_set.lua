@@ -1,5 +1,5 @@
 -- The twin of the kernel of token_bucket.set in src/algorithms/token_bucket_spend.cpp: same names, same
--- order, with changed() and place() in their place.
+-- order, with changed(), placed() and blocked() in their place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_set(first, second, now, capacity, refill, period, interval, full_at,
   span, change, amount)
@@ -15,12 +15,21 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     at, level, closed = floor_at, level + (at - floor_at) * refill, false
   end
 
+  local kept = level > limit and first ~= 0 -- owed to a larger quota
+  local before, till, promises = level, at, closed
   if change == 0 then -- reset
     level = 0
   elseif change == 3 then -- block
-    local till = now + amount
-    till = limit - period + (till + -till % interval - at) * refill
-    if level < till then level = till end
+    till = now + amount
+    till = till + -till % interval
+    if till > 4503599627370496 then till = 4503599627370496 end -- word_limit
+    if till > at then
+      kept = kept and level - (till - at) * refill > limit
+    elseif at > now then
+      promises = true
+    end
+    local least = limit - period + (till - at) * refill
+    if level < least and not kept then level = least end
   else
     local top, units = now + longest, amount * period
     top = limit + (top - top % interval - at) * refill
@@ -30,12 +39,14 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     if change == 1 then -- reward
       level = level - units
       if level < 0 then level = 0 end
+      if level > room then level = room end
     else
       local want = level + units
       if want > top then want = top end
       if level < want then level = want end
     end
   end
+  if change < 3 and level ~= before then kept = false end
 
   local new_level, new_stamp, reset_after = level, at, 0
   if level > limit then
@@ -48,14 +59,30 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     new_level = level - (new_stamp - at) * refill
     if new_level < least then new_level = least end
     if new_level > limit then new_level = limit end
+    if new_stamp > at then promises = true end
   end
-  if level > 0 then
+  if new_stamp < till and unit > 0 then
+    -- On the same line, but closed for other quotas as well.
+    new_level = new_level - (till - new_stamp) * refill
+    if new_level < 0 then new_level = 0 end
+    new_stamp, promises = till, true
+  end
+  local spent = new_level * scale + unit
+  if promises then spent = spent + promise end
+  if kept then
+    spent, new_stamp = first, second
+    if change == 3 and (till > at or at > now) and word_unit > 0 and not promised then
+      spent = spent + 4096
+    end
+    if till > at then new_stamp, at = till, till end
+  end
+  if level > 0 or at > now then
     reset_after = at + (level + -level % refill) / refill
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   local free = limit - level
   if free < 0 or closed then free = 0 end
-  return 1, (free - free % period) / period, 0, reset_after, new_level * scale + unit, new_stamp
+  return 1, (free - free % period) / period, 0, reset_after, spent, new_stamp
 end
 
 local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 0, token_bucket_set

@@ -23,7 +23,7 @@ local function token_bucket_spend(first, second, now, capacity, refill, period, 
     local over = level + cost * period - limit
     if over < 0 then over = 0 end
     local covered = at + (over + -over % refill) / refill
-    if level > 0 then
+    if level > 0 or at > now then
       reset_after = at + (level + -level % refill) / refill
       reset_after = reset_after - now + (interval - reset_after % interval) % interval
     end
@@ -46,15 +46,24 @@ local function token_bucket_spend(first, second, now, capacity, refill, period, 
     if new_level < least then new_level = least end
     if new_level > limit then new_level = limit end
   end
-  if want > 0 then
+  if want > 0 or at > now then
     reset_after = at + (want + -want % refill) / refill
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   free = limit - want
   if free < 0 or closed then free = 0 end
   remaining = (free - free % period) / period
+  local behind = false -- is_behind()
+  if closed then
+    local lump = 0
+    if interval > 1 then lump = interval * refill end
+    behind = word_unit ~= unit or (level < limit - period and level + lump <= limit)
+  end
   local spent = new_level * scale + unit
-  local details = struct.pack('<i8i8i8', granted, spent, new_stamp)
+  local receipt = spent
+  if behind then receipt = receipt + promise end
+  if closed or new_stamp > at then spent = spent + promise end
+  local details = struct.pack('<i8i8i8', granted, receipt, new_stamp)
   if granted > 0 then
     return 1, remaining, wait, reset_after, spent, new_stamp, details
   end

@@ -19,7 +19,7 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
     local over = level + min_cost * period - limit
     if over < 0 then over = 0 end
     local covered = at + (over + -over % refill) / refill
-    if level > 0 then
+    if level > 0 or at > now then
       reset_after = at + (level + -level % refill) / refill
       reset_after = reset_after - now + (interval - reset_after % interval) % interval
     end
@@ -42,7 +42,7 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
     if new_level < least then new_level = least end
     if new_level > limit then new_level = limit end
   end
-  if want > 0 then
+  if want > 0 or at > now then
     reset_after = at + (want + -want % refill) / refill
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
@@ -50,6 +50,7 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
   if free < 0 or closed then free = 0 end
   remaining = (free - free % period) / period
   local spent = new_level * scale + unit
+  -- Granted at once: it neither promises nor lies behind a promise.
   local details = struct.pack('<i8i8i8', granted, spent, new_stamp)
   if granted > 0 then
     return 1, remaining, wait, reset_after, spent, new_stamp, details

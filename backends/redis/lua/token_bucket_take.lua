@@ -9,23 +9,25 @@ local function token_bucket_take(level, stamp, now, capacity, refill, period, fu
 
   local limit, charge = capacity * period, cost * period
 -- SHARED token_bucket_level
-  local at = now
+  local at, closed = now, false
   if stamp > now + 60000000 then -- max_ahead, us
     if level > limit - charge then level = limit - charge end
   else
-    if stamp > at then at = stamp end
+    if stamp > at then at, closed = stamp, promised end
     level = level - (at - stamp) * refill
     if level < 0 then level = 0 end
   end
 
   local want = level + charge
-  if want > limit then
+  if want > limit or (closed and cost > 0) then
     local free, over = limit - level, want - limit
-    if free < 0 then free = 0 end
+    if free < 0 or closed then free = 0 end
+    if over < 0 then over = 0 end
     return 0, (free - free % period) / period, at - now + (over + -over % refill) / refill,
       at - now + (level + -level % refill) / refill
   end
   local free = limit - want
+  if closed then free = 0 end
   local remaining, reset_after =
     (free - free % period) / period, at - now + (want + -want % refill) / refill
   if cost > 0 then return 1, remaining, 0, reset_after, want * scale + unit, at end

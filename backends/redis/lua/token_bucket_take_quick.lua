@@ -7,7 +7,7 @@ repeat
   local pack, read = struct.pack, struct.unpack
   local kind, level, stamp = read('<BLL', raw)
   local capacity, refill, period, full_after, unit, cost = read('<llllll', message, 9)
-  local scale = 4096
+  local scale = 8192
   if unit == 0 then scale = 2 end
   if kind ~= 18 or level % scale ~= unit or level > 4503599627370496 or stamp > now or cost < 1 or cost > capacity then break end
 

@@ -6,13 +6,13 @@
 // last grant is covered. A request that must wait is a reservation, in order of arrival:
 //
 //     at      = floor(now to a multiple of interval)          interval 1: tokens come steadily
-//               the stamp, if that is later
+//               the stamp, if that is later; a promised one is waited for
 //     level'  = max(0, level - (at - stamp) * refill)
 //     over    = level' + cost * period - limit
 //     wait    = 0 if over <= 0, else ceil(at + over / refill, to a multiple of interval) - now
 //     allowed  iff  wait <= max_wait
 //
-// So whoever comes after a grant ahead, of the same or another quota, comes behind it.
+// So whoever comes after a grant ahead or a block, of the same or another quota, comes behind it.
 // In any interval of t microseconds at most capacity + (t + interval) * refill / period units have
 // their time, not counting what is given back. (Times are whole: a grant ahead may be up to 1 us
 // late, so that two may be that much closer.)
@@ -83,6 +83,8 @@ extern const Operation token_bucket_set;
 ///   had begun to at its own time, which is never more than what is left of it;
 /// - else nothing: those who wait behind it keep their times. Nothing either if a quota of another
 ///   unit was charged last, or more is spent than this one allows.
+/// What lies behind another quota's promise keeps its stamp, which its receipt tells by the bit of
+/// a promise.
 extern const Operation token_bucket_give_back;
 
 }  // namespace sluice

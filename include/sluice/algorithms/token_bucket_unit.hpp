@@ -3,8 +3,12 @@
 //
 // The first word of the state is the level with the unit of the quota that wrote it:
 //
-//     word = level * 4096 + unit     unit = 2 * code + 1, if capacity * period < 2^40
-//     word = level * 2               unit = 0, else: a unit that others cannot know
+//     word = level * 8192 + promise * 4096 + unit     unit = 2 * code + 1, if the limit,
+//                                                     capacity * period, is below 2^39
+//     word = level * 2                                unit = 0, else: others cannot know it
+//
+// A promise is a stamp ahead of which no more is granted: that of a grant ahead or of a block. A
+// stamp ahead that is none was written before the clock was set back.
 //
 // Each period that divides 2^14 * 3^4 * 5^9 * 7 microseconds has a code of its own. 30 days and a
 // week divide that, and so does the period of every quota of so many per second, minute, hour or
@@ -16,8 +20,9 @@
 namespace sluice::token_bucket {
 
 /// Limits (capacity * period) below this leave room for a code beside the level.
-inline constexpr Word coded_limit = Word{1} << 40;
+inline constexpr Word coded_limit = Word{1} << 39;
 inline constexpr Word max_unit = 4095;
+inline constexpr Word promise = 4096;
 
 /// The unit of a quota of this period and limit. Some divisions.
 [[nodiscard]] Word unit_of(Word period, Word limit) noexcept;
@@ -35,12 +40,21 @@ inline constexpr Word max_unit = 4095;
 
 /// The level that a word tells, in that unit.
 [[nodiscard]] constexpr Word level_in(Word word) noexcept {
-  return word >> (word % 2 == 0 ? 1 : 12);
+  return word >> (word % 2 == 0 ? 1 : 13);
+}
+
+/// True if it tells a promise. Words of unit 0 cannot.
+[[nodiscard]] constexpr bool is_promise(Word word) noexcept {
+  return word % 2 != 0 && (word & promise) != 0;
+}
+/// The same word as a promise, if it can tell one.
+[[nodiscard]] constexpr Word promised(Word word) noexcept {
+  return word % 2 != 0 ? word | promise : word;
 }
 
 /// The word of a level that is at most a limit with this unit.
-[[nodiscard]] constexpr Word word_of(Word level, Word unit) noexcept {
-  return unit != 0 ? level << 12 | unit : level << 1;
+[[nodiscard]] constexpr Word word_of(Word level, Word unit, bool promises = false) noexcept {
+  return unit != 0 ? level << 13 | (promises ? promise : 0) | unit : level << 1;
 }
 
 }  // namespace sluice::token_bucket

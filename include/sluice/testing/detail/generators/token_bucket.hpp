@@ -93,7 +93,7 @@ inline void draw_return(Rng& rng, Arguments& args) {
           args[3],
           cost,
           uniform(rng, 0, cost),
-          sluice::token_bucket::word_of(level, unit),
+          sluice::token_bucket::word_of(level, unit, rng.below(4) == 0),
           stamp};
 }
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
