@@ -230,8 +230,12 @@ Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
     const bool stays = level == m.level && level > limit && words[0] != 0;
     if (!stays) next = placed(shape, level, m, limit);
   }
-  effects.put(0, next.spent);
-  effects.put(1, next.stamp);
+  // What a larger quota is owed is not to expire with this one.
+  const bool owed = m.level > limit && words[0] != 0;
+  if (!owed || next.spent != words[0] || next.stamp != words[1]) {
+    effects.put(0, next.spent);
+    effects.put(1, next.stamp);
+  }
   return {Verdict::allowed, tokens_left(m, next.level, shape, limit), 0,
           until_drained(next.level, shape.refill, shape.interval, next.at, now)};
 }

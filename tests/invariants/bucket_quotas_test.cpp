@@ -259,13 +259,16 @@ class MixedLife {
   /// no more is spent than the burst.
   template <class Charge>
   void charge(const Turn& turn, Charge make) {
+    // In lumps nobody could see whether what is overdrawn was charged.
+    if (in_lumps() && !bucket(turn).peek("k", 0)) return;
     const Span before = full_after(turn);
     const Span first = bucket(turn).peek("k", 1).retry_after;
     const Word amount = std::min<Word>(cost(turn), 9);
     make(amount);
     const Span more = full_after(turn) - before;
     CHECK(more >= 0us);
-    wrote(turn);
+    if (more > 0us || in_lumps()) wrote(turn);
+    top_.clear();
     ++seen_.verb[turn.verb];
     if (in_lumps()) return;  // what is left of a lump cannot be seen
     const Word charged = std::min(amount, millionths_in(turn, more + 1us) / Ledger::whole);
@@ -290,6 +293,8 @@ class MixedLife {
   }
 
   void shut(const Turn& turn) {
+    // What a larger quota is owed is then kept for as long as this one needs.
+    if (!bucket(turn).peek("k", 0)) return;
     const Span span =
         (bucket(turn).longest() - script_.options.refill.interval()) / 20'000 * turn.wait;
     bucket(turn).block("k", span);

@@ -16,7 +16,7 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
   end
 
   local kept = level > limit and first ~= 0 -- owed to a larger quota
-  local before, till, promises = level, at, closed
+  local owed, before, till, promises = kept, level, at, closed
   if change == 0 then -- reset
     level = 0
   elseif change == 3 then -- block
@@ -82,6 +82,9 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
   end
   local free = limit - level
   if free < 0 or closed then free = 0 end
+  if owed and spent == first and new_stamp == second then
+    return 1, (free - free % period) / period, 0, reset_after -- not to expire with this one
+  end
   return 1, (free - free % period) / period, 0, reset_after, spent, new_stamp
 end
 
