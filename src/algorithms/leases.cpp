@@ -191,7 +191,8 @@ Verdict LeasesRule::block(const StateView& state, const RuleRequest& request, Wo
     prolong(book, slot, record, until);
   } else {
     const bool has_room = book.has_room() || lapse.count > 0;
-    if (!has_room || book.head.used > word_limit - block_weight) {
+    const Word used = lapse.first == 0 ? 0 : book.head.used;  // what reclaim() may leave
+    if (!has_room || used > word_limit - block_weight) {
       return {Verdict::refused, book.remaining(lapse, a.limit), 0, book.reset_after(lapse)};
     }
     book.reclaim(lapse);

@@ -73,7 +73,7 @@ local function leases_block(head, table, now, limit, span)
   if ends > 4503599627370496 then ends = 4503599627370496 end -- word_limit
   local stands = span == 0 or (found ~= 0 and old >= ends)
   local fits = found ~= 0 or ((room or count > 0) and
-    used + 1125899906842624 <= 4503599627370496) -- word_limit
+    (live == 0 or used + 1125899906842624 <= 4503599627370496)) -- word_limit
   if stands or not fits then
     local remaining, reset_after = limit - used + lapsed, 0
     if remaining < 0 or not (room or count > 0) then remaining = 0 end

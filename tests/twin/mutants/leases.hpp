@@ -28,7 +28,7 @@ inline constexpr Mutant mutants[] = {
     {"a later block is shortened", kernel, "if (record.node.expiry >= until) return",
      "if (false) return"},
     {"a block beyond what can be counted", kernel,
-     "if (!has_room || book.head.used > word_limit - block_weight)", "if (!has_room)"},
+     "if (!has_room || used > word_limit - block_weight)", "if (!has_room)"},
     {"a block counts from the clock", kernel, "std::min(book.at + a.span, word_limit)",
      "std::min(now + a.span, word_limit)"},
     {"a weight of zero accepted", acquire, "if weight < 1 then", "if weight < 0 then"},
