@@ -454,6 +454,18 @@ TEST_CASE("a plan blocks a key of leases with the rest of it or not at all", "[l
   });
 }
 
+TEST_CASE("a block finds the room of leases that have all lapsed, however heavy", "[leases]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter heavy(store, "jobs", word_limit, {.ttl = 10s});
+    const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 10s});
+    const Lease lapsed = heavy.try_acquire("k", word_limit);
+    REQUIRE(lapsed);
+    clock.advance(10s);
+    CHECK(jobs.block("k", 5s).allowed);
+    CHECK_FALSE(jobs.try_acquire("k"));
+  });
+}
+
 TEST_CASE("a block is refused where every place of the key is held", "[leases]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const ConcurrencyLimiter jobs(store, "jobs", LeasesRule::max_holders + 1, {.ttl = 30s});
