@@ -30,7 +30,7 @@ void until_met(std::size_t max_keys, std::uint64_t MemoryStats::*met, const Roun
     meetings += memory.stats().*met;
   }
   INFO("rounds: " << rounds << ", meetings: " << meetings);
-  CHECK(enough(meetings, 20));
+  CHECK(met_enough(meetings, 20));
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ TEST_CASE("states keep their words while slots change hands and blocks are recla
   CHECK(others == 0);
   for (const auto& end : ends) CHECK(end > 20);
   INFO("waits: " << store->stats().waits);
-  CHECK(enough(store->stats().waits, 20));
+  CHECK(met_enough(store->stats().waits, 20));
   CHECK(store->stats().evicted_idle > 20);
   // No block was lost or given to two.
   clock.advance(2min);
