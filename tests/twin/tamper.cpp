@@ -110,6 +110,22 @@ Configuration draw_config(Random& random, const Subject& subject) {
   return subject.generator->any(random);
 }
 
+Configuration draw_change(Random& random, const Subject& subject, const Configuration& config) {
+  if (subject.kind() != StateKind::sliding_windows || config.table.empty() || random.one_in(2)) {
+    return draw_config(random, subject);
+  }
+  const std::size_t other = random.below(config.table.size() / 2);
+  Configuration changed;
+  for (std::size_t k = 0; 2 * k < config.table.size(); ++k) {
+    const Word span = config.table[2 * k + 1];
+    testing::detail::sliding_windows::add(
+        changed, config.table[2 * k],
+        k == other ? std::clamp<Word>(span + random.between(-2, 2), 1, SlidingWindowsRule::max_span)
+                   : span);
+  }
+  return changed;
+}
+
 std::string draw_state(Random& random, StateKind kind, std::size_t head, const std::string& raw,
                        const Configuration& config, Word now) {
   std::vector<Word> words(is_cell(kind)      ? cell_words

@@ -27,6 +27,9 @@ void draw_impossible(Random& random, const Subject& subject, const Operation& ro
 
 /// Any configuration, often at a corner of what it may hold.
 [[nodiscard]] testing::detail::Configuration draw_config(Random& random, const Subject& subject);
+/// Another configuration than this one; of windows often the same ones but for one span.
+[[nodiscard]] testing::detail::Configuration draw_change(
+    Random& random, const Subject& subject, const testing::detail::Configuration& config);
 
 /// The bytes of some state that no rule need have written, or of none. `raw` is what lies there
 /// now; a wide state's driver looks at `head` words of it.

@@ -183,7 +183,7 @@ void Twin::echo(Request& request) {
 Twin::Request Twin::draw_request(Slot& slot) {
   const bool cell = is_cell(slot.subject->kind());
   const auto rarely = [&](std::uint64_t n) { return random_.one_in(calm_ ? 10 * n : n); };
-  if (rarely(cell ? 12 : 60)) slot.config = draw_config(random_, *slot.subject);
+  if (rarely(cell ? 12 : 60)) slot.config = draw_change(random_, *slot.subject, slot.config);
   if (slot.unusable ? random_.one_in(2) : rarely(cell ? 24 : 40)) tamper(slot);
   const auto& rows = slot.subject->rows;
   // Often the first row, which takes: else the states of kinds with many rows stay empty.

@@ -68,8 +68,6 @@ inline constexpr Mutant mutants[] = {
     {"a block ends as the window begins", block, " or (used > 0 and till == begin)", ""},
     {"a block uses more than can be", block,
      "      if used > 8796093022207 then used = 8796093022207 end -- max_used\n", ""},
-    {"beyond the calendar a block forgets", block,
-     "      if last > till then used = (packed - code) / 512 end\n", ""},
     {"a block counts from what is used now", block, "moment(till, begin, ends)",
      "moment(now, from, to)"},
     {"a block is open from the first", foreign, "if last <= now then return from",
