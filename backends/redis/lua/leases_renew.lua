@@ -7,46 +7,9 @@ local function leases_renew(head, table, now, limit, ttl, slot, high, middle, lo
     middle < 0 or middle >= 4503599627370496 or low < 0 or low >= 16777216 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local used, stamp, ahead, fence, slots, first, tail, free, under, earliest, latest = unpack(head)
-  if slots > 4096 or first > slots or tail > slots or free > slots or -- max_holders
-    (under > slots and under ~= 4097) or (first == 0) ~= (tail == 0) or -- unread
-    (first == 0 and (used ~= 0 or slots ~= 0)) then
-    corrupt()
-    return 0, 0, 0, 0
-  end
-  local base = now + ahead
-  if base > 4503599627370496 then base = 4503599627370496 end -- word_limit
-  local stepped = stamp > base + 60000000 -- max_ahead, us
-  if stepped then ahead, base = stamp - now, stamp end
-  local at = base
-  if stamp > at then at = stamp end
+-- SHARED leases_base
 
-  -- lapsed(): what has lapsed together, and the first to live on
-  local room = free ~= 0 or slots < 4096 -- max_holders
-  local lapsed, count, live, expiry = 0, 0, first, 0
-  if first ~= 0 and at >= earliest then
-    if at >= latest then
-      lapsed, count, live = used, slots, 0
-    else
-      local held, next
-      held, next, expiry = words(8 * live + 3, 3)
-      while live ~= 0 and expiry <= at do
-        local left, last = used - lapsed, live == tail
-        if held == 0 or held > left or (held == left) ~= last or count == slots or
-          (not last and (next < 1 or next > slots)) then
-          corrupt()
-          return 0, 0, 0, 0
-        end
-        lapsed, count = lapsed + held, count + 1
-        if last then
-          live, expiry = 0, 0
-        else
-          live = next
-          held, next, expiry = words(8 * live + 3, 3)
-        end
-      end
-    end
-  end
+-- SHARED leases_lapsed
 
   -- find(): the place of the live lease with this id, and its words
   local found = 0

@@ -11,6 +11,7 @@ inline constexpr std::string_view renew = "leases_renew.lua";
 inline constexpr std::string_view peek = "leases_peek.lua";
 inline constexpr std::string_view block = "leases_block.lua";
 inline constexpr std::string_view reset = "leases_reset.lua";
+inline constexpr std::string_view base = "leases_base.lua";
 inline constexpr std::string_view quick = "leases_acquire_quick.lua";
 inline constexpr std::string_view quick_release = "leases_release_quick.lua";
 inline constexpr std::string_view quick_renew = "leases_renew_quick.lua";
@@ -54,8 +55,8 @@ inline constexpr Mutant mutants[] = {
     {"expiry told by the state's time", acquire, "tier, slot, fence, ends - ahead",
      "tier, slot, fence, ends"},
     {"a refusal tells no tier", acquire, "'<i8i8i8i8', tier, 0, 0, 0", "'<i8i8i8i8', 0, 0, 0, 0"},
-    {"a clock set far back locks out", acquire, "stamp > base + 60000000", "false"},
-    {"bound of the stamp >= for >", acquire, "stamp > base + 60000000", "stamp >= base + 60000000"},
+    {"a clock set far back locks out", base, "stamp > base + 60000000", "false"},
+    {"bound of the stamp >= for >", base, "stamp > base + 60000000", "stamp >= base + 60000000"},
     {"given back when late", release, "held > 0 and ends > at then found = slot end",
      "held > 0 then found = slot end"},
     {"given back by a stranger", release, "if a == high and b == middle and c == low and held > 0",
