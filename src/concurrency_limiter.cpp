@@ -49,7 +49,9 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
   return told[0] == 1;
 }
 
-void ConcurrencyLimiter::reset(const Key& key) const { decide(store(), desk_.reset(key, limit_)); }
+void ConcurrencyLimiter::reset(const Key& key) const {
+  decide_as("reset", desk_.reset(key, limit_));
+}
 void ConcurrencyLimiter::reset(const Key& key, std::error_code& error) const noexcept {
   decide(store(), desk_.reset(key, limit_), error);
 }

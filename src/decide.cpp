@@ -102,6 +102,13 @@ Decision decide(Store& store, const Plan& plan) {
   return decision;
 }
 
+Decision detail::decide_as(const CallName& call, Store& store, const Plan& plan) {
+  std::error_code error;
+  const Decision decision = decide(store, plan, error);
+  if (error) throw std::system_error(error, call.text());
+  return decision;
+}
+
 namespace {
 
 /// Batches go through in runs of this many, so that nothing is allocated.
@@ -145,20 +152,25 @@ void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision>
 }
 
 std::future<Decision> future_decide(Store& store, const Plan& plan) {
-  auto [done, future] = detail::promised("sluice::future_decide");
+  return detail::future_decide_as({"sluice", "future_decide"}, store, plan);
+}
+
+std::future<Decision> detail::future_decide_as(const CallName& call, Store& store,
+                                               const Plan& plan) {
+  auto [done, future] = promised(call);
   store.execute(plan, std::move(done));
   return std::move(future);
 }
 
 namespace detail {
 
-Promised promised(const char* call) {
+Promised promised(const CallName& call) {
   std::promise<Decision> promise;
   auto future = promise.get_future();
   auto fulfil = [promise = std::move(promise), call](std::error_code error,
                                                      Decision decision) mutable {
     if (error) {
-      promise.set_exception(std::make_exception_ptr(std::system_error(error, call)));
+      promise.set_exception(std::make_exception_ptr(std::system_error(error, call.text())));
     } else {
       promise.set_value(decision);
     }

@@ -105,7 +105,7 @@ Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseI
 }
 
 Decision FleetShedder::peek(std::string_view tier, Cost weight) const {
-  return decide(store(), desk_.look(key(), known(tier), weight));
+  return decide_as("peek", desk_.look(key(), known(tier), weight));
 }
 Decision FleetShedder::peek(std::string_view tier, std::error_code& error) const noexcept {
   return peek(tier, 1, error);
@@ -119,13 +119,13 @@ Decision FleetShedder::peek(std::string_view tier, Cost weight,
 }
 
 Decision FleetShedder::block(Span span) const {
-  return decide(store(), desk_.block(key(), capacity_, span));
+  return decide_as("block", desk_.block(key(), capacity_, span));
 }
 Decision FleetShedder::block(Span span, std::error_code& error) const noexcept {
   return decide(store(), desk_.block(key(), capacity_, span), error);
 }
 
-void FleetShedder::reset() const { decide(store(), desk_.reset(key(), capacity_)); }
+void FleetShedder::reset() const { decide_as("reset", desk_.reset(key(), capacity_)); }
 void FleetShedder::reset(std::error_code& error) const noexcept {
   decide(store(), desk_.reset(key(), capacity_), error);
 }

@@ -114,7 +114,7 @@ Scope Gates::scope(std::string_view kind, std::string_view id) const {
 }
 
 Decision Gates::pass(std::span<const Scope> scopes) const {
-  return decide(*store_, steps_of(scopes, [this](const Scope& s) { return take(s); }).span());
+  return decide_as("pass", steps_of(scopes, [this](const Scope& s) { return take(s); }).span());
 }
 
 Decision Gates::pass(std::span<const Scope> scopes, std::error_code& error) const noexcept {
@@ -129,7 +129,7 @@ void Gates::Waiting::ask(const Gates& gates, const Request& scopes, Span,
 }
 
 Decision Gates::peek(std::span<const Scope> scopes) const {
-  return decide(*store_, steps_of(scopes, [this](const Scope& s) { return look(s); }).span());
+  return decide_as("peek", steps_of(scopes, [this](const Scope& s) { return look(s); }).span());
 }
 
 Decision Gates::peek(std::span<const Scope> scopes, std::error_code& error) const noexcept {

@@ -79,6 +79,13 @@ Reservation SharedBucket::reserve(const Key& key, Cost cost, Span max_wait) cons
   return result;
 }
 
+Reservation SharedBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
+  std::error_code error;
+  const Reservation result = borrow(key, cost, max_debt, error);
+  throw_if(error, "SharedBucket::borrow");
+  return result;
+}
+
 Word SharedBucket::refund(const Key& key, Reservation& reservation, Cost amount,
                           std::error_code& error) const noexcept {
   std::array<Word, 4> details{};
@@ -101,7 +108,10 @@ Word SharedBucket::cancel(const Key& key, Reservation& reservation,
 }
 
 Word SharedBucket::cancel(const Key& key, Reservation& reservation) const {
-  return refund(key, reservation, reservation.granted);
+  std::error_code error;
+  const Word given = cancel(key, reservation, error);
+  throw_if(error, "SharedBucket::cancel");
+  return given;
 }
 
 Settlement SharedBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,

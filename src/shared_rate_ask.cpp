@@ -179,7 +179,7 @@ Decision SharedRateLimiter::acquire(Cost permits, const Deadline& deadline,
 std::size_t SharedRateLimiter::waiting() const { return lines()->waiting(detail::line_of(key())); }
 
 std::future<Decision> SharedRateLimiter::future_try_acquire(Cost permits) const {
-  auto [done, future] = detail::promised("SharedRateLimiter::future_try_acquire");
+  auto [done, future] = detail::promised({"SharedRateLimiter", "future_try_acquire"});
   ask_then(permits, std::move(done));
   return std::move(future);
 }
@@ -244,7 +244,10 @@ Word SharedRateLimiter::cancel(RateReservation& reservation, std::error_code& er
   return refund(reservation, reservation.permits_, error);
 }
 Word SharedRateLimiter::cancel(RateReservation& reservation) const {
-  return refund(reservation, reservation.permits_);
+  std::error_code error;
+  const Word units = cancel(reservation, error);
+  throw_if(error, "SharedRateLimiter::cancel");
+  return units;
 }
 Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cost,
                                      std::error_code& error) const {
@@ -299,7 +302,12 @@ Decision SharedRateLimiter::peek(Cost permits) const {
 Word SharedRateLimiter::available_permits(std::error_code& error) const {
   return peek(0, error).remaining;
 }
-Word SharedRateLimiter::available_permits() const { return peek(0).remaining; }
+Word SharedRateLimiter::available_permits() const {
+  std::error_code error;
+  const Word permits = available_permits(error);
+  throw_if(error, "SharedRateLimiter::available_permits");
+  return permits;
+}
 
 SharedRateSteps SharedRateLimiter::take(Cost permits, std::error_code& error) const {
   return steps({.permits = permits}, error);

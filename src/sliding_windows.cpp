@@ -167,7 +167,10 @@ Word SlidingWindows::cancel(const Key& key, const WindowsReservation& reservatio
 }
 
 Word SlidingWindows::cancel(const Key& key, const WindowsReservation& reservation) const {
-  return refund(key, reservation, reservation.units);
+  std::error_code error;
+  const Word units = cancel(key, reservation, error);
+  thrown(error, "SlidingWindows::cancel");
+  return units;
 }
 
 Step SlidingWindows::settle_step(const Key& key, const Decision& taken,
@@ -218,7 +221,7 @@ void SlidingWindows::reset(const Key& key, std::error_code& error) const noexcep
   decide(store(), clear(key), error);
 }
 
-void SlidingWindows::reset(const Key& key) const { decide(store(), clear(key)); }
+void SlidingWindows::reset(const Key& key) const { decide_as("reset", clear(key)); }
 
 std::vector<std::string> SlidingWindows::lint(std::span<const WindowLimit> windows) {
   std::vector<std::string> texts;

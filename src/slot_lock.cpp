@@ -27,9 +27,9 @@ SlotLock::SlotLock(Store& store, std::string name, Span interval, SlotLockOption
   }
 }
 
-SlotPermit SlotLock::reserve(const Key& key, Span max_wait) const {
+SlotPermit SlotLock::granted(const char* verb, const Key& key, Span max_wait) const {
   const Time asked = store_->clock().now();
-  return permit(decide(*store_, take(key, max_wait)), asked);
+  return permit(decide_as(verb, take(key, max_wait)), asked);
 }
 
 SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept {
@@ -38,7 +38,7 @@ SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& err
 }
 
 bool SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
-  return permit && decide(*store_, give_back(key, permit)).allowed;
+  return permit && decide_as("cancel", give_back(key, permit)).allowed;
 }
 
 bool SlotLock::cancel(const Key& key, const SlotPermit& permit,

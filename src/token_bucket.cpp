@@ -91,6 +91,13 @@ Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const
   return result;
 }
 
+Reservation TokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
+  std::error_code error;
+  Reservation result = borrow(key, cost, max_debt, error);
+  or_throw(result.decision, error, "TokenBucket::borrow");
+  return result;
+}
+
 Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least,
                                            std::error_code& error) const noexcept {
   std::array<Word, 3> details{};
@@ -135,7 +142,10 @@ Word TokenBucket::cancel(const Key& key, Reservation& reservation,
 }
 
 Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
-  return refund(key, reservation, reservation.granted);
+  std::error_code error;
+  const Word given = cancel(key, reservation, error);
+  or_throw(reservation.decision, error, "TokenBucket::cancel");
+  return given;
 }
 
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,

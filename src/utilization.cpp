@@ -92,9 +92,13 @@ UtilizationShedder::Tier UtilizationShedder::tier(std::string_view name) const {
   return found;
 }
 
-UtilizationShedder::Tier UtilizationShedder::named_tier(std::string_view name) const {
+UtilizationShedder::Tier UtilizationShedder::named_tier(const char* verb,
+                                                        std::string_view name) const {
   const Tier found = find(name);
-  if (found.index_ < 0) throw std::system_error(Errc::invalid_argument, no_tier(name));
+  if (found.index_ < 0) {
+    throw std::system_error(Errc::invalid_argument,
+                            std::string(type_name) + "::" + verb + ": " + no_tier(name));
+  }
   return found;
 }
 

@@ -14,11 +14,13 @@ class TokenBucket;
 /// it, and no step of it is in use. REQUIRES: the store outlives it.
 class BoundTokenBucket {
  public:
+  static constexpr const char* type_name = "BoundTokenBucket";  ///< in texts of exceptions
+
   BoundTokenBucket(BoundTokenBucket&& other) noexcept;
   BoundTokenBucket& operator=(BoundTokenBucket&& other) noexcept;
   ~BoundTokenBucket() = default;
 
-  Decision try_acquire(Cost cost = 1) const { return decide(*store_, take(cost)); }
+  Decision try_acquire(Cost cost = 1) const { return decide_as("try_acquire", take(cost)); }
   Decision try_acquire(std::error_code& error) const noexcept {
     return decide(*store_, take(), error);
   }
@@ -27,7 +29,7 @@ class BoundTokenBucket {
   }
   /// Charges once under this id; see Plan::once().
   Decision try_acquire(Cost cost, const RequestId& id) const {
-    return decide(*store_, Plan(take(cost)).once(id));
+    return decide_as("try_acquire", Plan(take(cost)).once(id));
   }
   Decision try_acquire(Cost cost, const RequestId& id, std::error_code& error) const noexcept {
     return decide(*store_, Plan(take(cost)).once(id), error);
@@ -37,12 +39,12 @@ class BoundTokenBucket {
     decide_then(*store_, take(cost), std::move(handler));
   }
   [[nodiscard]] std::future<Decision> future_try_acquire(Cost cost = 1) const {
-    return future_decide(*store_, take(cost));
+    return detail::future_decide_as({type_name, "future_try_acquire"}, *store_, take(cost));
   }
   [[nodiscard]] DecideAwaitable awaitable_try_acquire(Cost cost = 1) const {
     return {*store_, take(cost)};
   }
-  Decision peek(Cost cost = 1) const { return decide(*store_, look(cost)); }
+  Decision peek(Cost cost = 1) const { return decide_as("peek", look(cost)); }
   Decision peek(std::error_code& error) const noexcept { return decide(*store_, look(), error); }
   Decision peek(Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, look(cost), error);
@@ -58,6 +60,9 @@ class BoundTokenBucket {
   friend class TokenBucket;
 
   BoundTokenBucket(Store& store, const Step& step);
+  Decision decide_as(const char* verb, const Plan& plan) const {
+    return detail::decide_as({type_name, verb}, *store_, plan);
+  }
   [[nodiscard]] Step step(const Operation& operation, Cost cost) const noexcept {
     Step result{&operation, key_, args_, &binding_};
     result.args[plain_ ? 5 : 7] = cost.value();

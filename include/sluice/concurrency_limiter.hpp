@@ -21,6 +21,8 @@ namespace sluice {
 /// store outlives it.
 class ConcurrencyLimiter : public Waitable {
  public:
+  static constexpr const char* type_name = "ConcurrencyLimiter";  ///< in texts of exceptions
+
   /// For acquire(): see detail::WaiterFor.
   struct Waiting {
     using Grant = Lease;
@@ -96,7 +98,7 @@ class ConcurrencyLimiter : public Waitable {
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
   Decision peek(const Key& key, Cost weight = 1) const {
-    return decide(store(), look(key, weight));
+    return decide_as("peek", look(key, weight));
   }
   Decision peek(const Key& key, std::error_code& error) const noexcept {
     return decide(store(), look(key), error);
@@ -122,7 +124,9 @@ class ConcurrencyLimiter : public Waitable {
   /// the first request is granted, whatever is held or blocked. O(leases of the key).
   ///
   ///     if (response.status == 503) jobs.block("alice", feedback.wait());
-  Decision block(const Key& key, Span span) const { return decide(store(), block_step(key, span)); }
+  Decision block(const Key& key, Span span) const {
+    return decide_as("block", block_step(key, span));
+  }
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
@@ -179,6 +183,10 @@ class ConcurrencyLimiter : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return desk_.store(); }
 
  private:
+  Decision decide_as(const char* verb, const Step& step) const {
+    return detail::decide_as({type_name, verb}, store(), step);
+  }
+
   detail::LeaseDesk desk_;
   Word limit_;
 };

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "sluice/store.hpp"
 
@@ -26,6 +27,19 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept
 /// beyond a decision (Outcome::details); either may be empty. REQUIRES: room for all, or none.
 Decision decide(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
                 std::span<Word> details = {}) noexcept;
+
+namespace detail {
+
+/// The call that an exception names: `limiter`::`verb`. Views of text that outlives it.
+struct CallName {
+  const char* limiter;
+  const char* verb;
+  [[nodiscard]] std::string text() const { return std::string(limiter) + "::" + verb; }
+};
+/// decide() for a limiter's own call, in whose name it throws.
+Decision decide_as(const CallName& call, Store& store, const Plan& plan);
+
+}  // namespace detail
 
 /// Decides plans that do not depend on each other, as one batch: results[i] and errors[i] answer
 /// plans[i]. Blocks until all are answered. REQUIRES: three spans of the same size.
@@ -54,12 +68,12 @@ template <AnswerHandler Handler>
   return {run, owned.release()};
 }
 
-/// A completion and the future that it fulfils; a failure is a std::system_error about `call`.
+/// A completion and the future that it fulfils; a failure is a std::system_error that names `call`.
 struct Promised {
   Completion completion;
   std::future<Decision> future;
 };
-[[nodiscard]] Promised promised(const char* call);
+[[nodiscard]] Promised promised(const CallName& call);
 
 }  // namespace detail
 
@@ -73,6 +87,12 @@ void decide_then(Store& store, const Plan& plan, Handler handler) {
 
 /// The answer as a future; a failure is a std::system_error in it.
 [[nodiscard]] std::future<Decision> future_decide(Store& store, const Plan& plan);
+
+namespace detail {
+/// future_decide() for a limiter's own call, which its failure names.
+[[nodiscard]] std::future<Decision> future_decide_as(const CallName& call, Store& store,
+                                                     const Plan& plan);
+}  // namespace detail
 
 /// The answer of an awaited call.
 struct Answer {

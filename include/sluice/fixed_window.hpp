@@ -29,6 +29,8 @@ namespace sluice {
 /// Thread-safe. REQUIRES: the store outlives the limiter.
 class FixedWindow : public KeyedLimiter<FixedWindow> {
  public:
+  static constexpr const char* type_name = "FixedWindow";  ///< in texts of exceptions
+
   /// For acquire().
   struct Waiting : KeyedLimiter::Waiting {
     static void give_back(const FixedWindow& window, const Request& request, const Grant& grant,
@@ -68,7 +70,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// back what was taken, once: the store does not know whose units they are. Of a refusal nothing
   /// comes back. Errc::invalid_cost if the cost is negative.
   Decision refund(const Key& key, const Decision& taken, Cost cost) const {
-    return decide(store(), give_back(key, charged(cost, taken), taken.at));
+    return decide_as("refund", give_back(key, charged(cost, taken), taken.at));
   }
   Decision refund(const Key& key, const Decision& taken, Cost cost,
                   std::error_code& error) const noexcept {
@@ -106,7 +108,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept;
 
   /// Forgets what was used, and a block.
-  void reset(const Key& key) const { (void)decide(store(), clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(store(), clear(key), error);
   }

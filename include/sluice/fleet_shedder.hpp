@@ -50,6 +50,8 @@ struct Tier {
 /// on one key, and a search of the tier's name. REQUIRES: the store outlives it.
 class FleetShedder {
  public:
+  static constexpr const char* type_name = "FleetShedder";  ///< in texts of exceptions
+
   static constexpr std::size_t max_tiers = LeasesRule::max_tier + 1;
 
   /// Tiers in order, the most critical first, each with a share of at least one place and no more
@@ -108,6 +110,10 @@ class FleetShedder {
 
  private:
   using Share = detail::LeaseDesk::Share;
+
+  Decision decide_as(const char* verb, const Step& step) const {
+    return detail::decide_as({type_name, verb}, store(), step);
+  }
 
   /// The share of a tier; a limit of 0 if there is none.
   [[nodiscard]] Share find(std::string_view tier) const noexcept;

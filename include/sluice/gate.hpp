@@ -70,6 +70,8 @@ class Scope {
 /// an open gate has no state, and passing it writes nothing. REQUIRES: the store outlives it.
 class Gates : public Waitable {
  public:
+  static constexpr const char* type_name = "Gates";  ///< in texts of exceptions
+
   /// For acquire(): see detail::WaiterFor.
   struct Waiting {
     using Grant = Decision;
@@ -134,13 +136,15 @@ class Gates : public Waitable {
   /// Closes a scope for `span` from now, at most the cap; what is closed for longer stays so. Zero
   /// or less closes nothing. Never fails silently: it is an answer or an error. `reset_after` tells
   /// when the gate will be free again.
-  Decision close(const Scope& scope, Span span) const { return decide(*store_, shut(scope, span)); }
+  Decision close(const Scope& scope, Span span) const {
+    return decide_as("close", shut(scope, span));
+  }
   Decision close(const Scope& scope, Span span, std::error_code& error) const noexcept {
     return decide(*store_, shut(scope, span), error);
   }
 
   /// Opens a scope at once, and without a ramp.
-  void open(const Scope& scope) const { (void)decide(*store_, clear(scope)); }
+  void open(const Scope& scope) const { (void)decide_as("open", clear(scope)); }
   void open(const Scope& scope, std::error_code& error) const noexcept {
     (void)decide(*store_, clear(scope), error);
   }
@@ -158,6 +162,9 @@ class Gates : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
+  Decision decide_as(const char* verb, const Plan& plan) const {
+    return detail::decide_as({type_name, verb}, *store_, plan);
+  }
   [[nodiscard]] Step step(const Operation& operation, const Scope& scope) const noexcept {
     return {&operation,
             scope.key(),

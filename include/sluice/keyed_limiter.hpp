@@ -11,7 +11,8 @@
 namespace sluice {
 
 /// Base of the limiters that answer "may `key` spend `cost`?". `Limiter` has two functions that
-/// build steps: `take(key, cost)`, which spends, and `look(key, cost)`, which only asks.
+/// build steps: `take(key, cost)`, which spends, and `look(key, cost)`, which only asks; and
+/// `type_name`, by which exceptions call it.
 /// Immutable: one object serves any number of threads. Every call but acquire() is one store
 /// operation, by a rule that is O(1), or O(windows). REQUIRES: the store outlives it.
 template <class Limiter>
@@ -47,7 +48,7 @@ class KeyedLimiter : public Waitable {
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
   /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
   Decision try_acquire(const Key& key, Cost cost = 1) const {
-    return decide(*store_, self().take(key, cost));
+    return decide_as("try_acquire", self().take(key, cost));
   }
   Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
     return decide(*store_, self().take(key), error);
@@ -58,7 +59,7 @@ class KeyedLimiter : public Waitable {
   /// Charges once, however often it is asked under this id; see Plan::once(). Asked with it,
   /// another limiter, or for another key of the tag, ends in Errc::id_reused.
   Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const {
-    return decide(*store_, Plan(self().take(key, cost)).once(id));
+    return decide_as("try_acquire", Plan(self().take(key, cost)).once(id));
   }
   Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
                        std::error_code& error) const noexcept {
@@ -73,7 +74,8 @@ class KeyedLimiter : public Waitable {
   }
   /// try_acquire() as a future; a failure is a std::system_error in it.
   [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
-    return future_decide(*store_, self().take(key, cost));
+    return detail::future_decide_as({Limiter::type_name, "future_try_acquire"}, *store_,
+                                    self().take(key, cost));
   }
   /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until then.
   [[nodiscard]] DecideAwaitable awaitable_try_acquire(const Key& key, Cost cost = 1) const {
@@ -82,7 +84,7 @@ class KeyedLimiter : public Waitable {
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
   Decision peek(const Key& key, Cost cost = 1) const {
-    return decide(*store_, self().look(key, cost));
+    return decide_as("peek", self().look(key, cost));
   }
   Decision peek(const Key& key, std::error_code& error) const noexcept {
     return decide(*store_, self().look(key), error);
@@ -128,6 +130,10 @@ class KeyedLimiter : public Waitable {
   KeyedLimiter& operator=(KeyedLimiter&&) noexcept = default;
   ~KeyedLimiter() = default;
 
+  /// Decides a call that throws by its name, "Limiter::verb".
+  Decision decide_as(const char* verb, const Plan& plan) const {
+    return detail::decide_as({Limiter::type_name, verb}, *store_, plan);
+  }
   /// The key, with the limiter's name if it has none of its own.
   [[nodiscard]] Key named(const Key& key) const noexcept {
     return key.name.empty() ? Key{key.tag, name_} : key;

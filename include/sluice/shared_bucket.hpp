@@ -32,6 +32,8 @@ namespace sluice {
 /// and one that fills an error_code; it is one store operation, O(1).
 class SharedBucket : public KeyedLimiter<SharedBucket> {
  public:
+  static constexpr const char* type_name = "SharedBucket";  ///< in texts of exceptions
+
   /// For acquire(), which answers a Reservation whose time has come.
   struct Waiting : KeyedLimiter::Waiting {
     using Grant = Reservation;
@@ -110,9 +112,7 @@ class SharedBucket : public KeyedLimiter<SharedBucket> {
   Reservation reserve(const Key& key, Cost cost, Span max_wait,
                       std::error_code& error) const noexcept;
   /// Spends now what will be there within `max_debt` and pays it off later; as TokenBucket::borrow.
-  Reservation borrow(const Key& key, Cost cost, Span max_debt) const {
-    return reserve(key, cost, max_debt);
-  }
+  Reservation borrow(const Key& key, Cost cost, Span max_debt) const;
   Reservation borrow(const Key& key, Cost cost, Span max_debt,
                      std::error_code& error) const noexcept {
     return reserve(key, cost, max_debt, error);

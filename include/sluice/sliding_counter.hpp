@@ -23,6 +23,8 @@ namespace sluice {
 /// REQUIRES: the store outlives the limiter.
 class SlidingCounter : public KeyedLimiter<SlidingCounter> {
  public:
+  static constexpr const char* type_name = "SlidingCounter";  ///< in texts of exceptions
+
   /// For acquire().
   struct Waiting : KeyedLimiter::Waiting {
     static void give_back(const SlidingCounter& counter, const Request& request, const Grant& grant,
@@ -60,7 +62,7 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   /// Takes `amount` units off what is counted: off the current window first, then off the one
   /// before.
   Decision reward(const Key& key, Cost amount) const {
-    return decide(store(), reward_step(key, amount));
+    return decide_as("reward", reward_step(key, amount));
   }
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), reward_step(key, amount), error);
@@ -68,7 +70,7 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   /// Adds `amount` units to the current window, whatever is there. They weigh as others do, so that
   /// more than the limit is refused for two spans at most.
   Decision penalize(const Key& key, Cost amount) const {
-    return decide(store(), penalize_step(key, amount));
+    return decide_as("penalize", penalize_step(key, amount));
   }
   Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), penalize_step(key, amount), error);
@@ -80,14 +82,16 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   /// else Errc::invalid_argument. A clock that is set back lengthens a block by as much.
   ///
   ///     if (response.status == 429) limit.block("alice", feedback.wait());
-  Decision block(const Key& key, Span span) const { return decide(store(), block_step(key, span)); }
+  Decision block(const Key& key, Span span) const {
+    return decide_as("block", block_step(key, span));
+  }
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
 
   /// Forgets all that the key has spent, and a block. What was taken before it must not be given
   /// back.
-  void reset(const Key& key) const { decide(store(), clear(key)); }
+  void reset(const Key& key) const { decide_as("reset", clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     decide(store(), clear(key), error);
   }

@@ -48,6 +48,8 @@ struct WindowsReservation : WindowsDecision {
 /// limiter, and the limiter every step it has made.
 class SlidingWindows : public KeyedLimiter<SlidingWindows> {
  public:
+  static constexpr const char* type_name = "SlidingWindows";  ///< in texts of exceptions
+
   /// For acquire(), which answers a reservation whose time has come.
   struct Waiting : KeyedLimiter::Waiting {
     using Grant = WindowsReservation;

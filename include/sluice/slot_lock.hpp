@@ -56,6 +56,8 @@ struct SlotLockOptions {
 /// Immutable: one object serves any number of threads. REQUIRES: the store outlives it.
 class SlotLock : public Waitable {
  public:
+  static constexpr const char* type_name = "SlotLock";  ///< in texts of exceptions
+
   /// For acquire(): see detail::WaiterFor.
   struct Waiting {
     using Grant = SlotPermit;
@@ -93,7 +95,7 @@ class SlotLock : public Waitable {
 
   /// Takes the present slot if it is free; never waits. Throws std::system_error if the store could
   /// not decide.
-  SlotPermit try_acquire(const Key& key) const { return reserve(key, Span{0}); }
+  SlotPermit try_acquire(const Key& key) const { return granted("try_acquire", key, Span{0}); }
   SlotPermit try_acquire(const Key& key, std::error_code& error) const noexcept {
     return reserve(key, Span{0}, error);
   }
@@ -101,7 +103,9 @@ class SlotLock : public Waitable {
   /// Reserves the next free slot if it begins within `max_wait`; the caller waits, nobody polls.
   /// Pass what is left until the deadline: a refusal comes at once. Range: 0 to max_horizon, else
   /// Errc::invalid_argument.
-  SlotPermit reserve(const Key& key, Span max_wait) const;
+  SlotPermit reserve(const Key& key, Span max_wait) const {
+    return granted("reserve", key, max_wait);
+  }
   SlotPermit reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept;
 
   /// Waits for a slot that begins by the deadline, and until it begins; blocks this thread
@@ -121,7 +125,7 @@ class SlotLock : public Waitable {
 
   /// What reserve() would answer; changes nothing. `remaining` is 1 if a slot is free now.
   Decision peek(const Key& key, Span max_wait = Span{0}) const {
-    return decide(*store_, look(key, max_wait));
+    return decide_as("peek", look(key, max_wait));
   }
   Decision peek(const Key& key, std::error_code& error) const noexcept {
     return peek(key, Span{0}, error);
@@ -149,13 +153,15 @@ class SlotLock : public Waitable {
   /// REQUIRES: limiters of this name have one interval. One with a longer interval may have taken
   /// the key for more than max_horizon beyond ours: its slot then stays the last, and can be given
   /// back.
-  Decision block(const Key& key, Span span) const { return decide(*store_, block_step(key, span)); }
+  Decision block(const Key& key, Span span) const {
+    return decide_as("block", block_step(key, span));
+  }
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return decide(*store_, block_step(key, span), error);
   }
 
   /// Forgets every slot reserved so far, and a block; their holders do not learn of it.
-  void reset(const Key& key) const { (void)decide(*store_, clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(*store_, clear(key), error);
   }
@@ -188,6 +194,10 @@ class SlotLock : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
+  SlotPermit granted(const char* verb, const Key& key, Span max_wait) const;
+  Decision decide_as(const char* verb, const Step& step) const {
+    return detail::decide_as({type_name, verb}, *store_, step);
+  }
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Word last) const noexcept {
     return {&operation, named(key), {1, interval_.count(), last}};
   }

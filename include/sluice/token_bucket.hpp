@@ -63,6 +63,8 @@ struct BucketOptions {
 /// REQUIRES: the store outlives the limiter.
 class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
+  static constexpr const char* type_name = "TokenBucket";  ///< in texts of exceptions
+
   /// For acquire(), which answers a Reservation whose time has come.
   struct Waiting : KeyedLimiter::Waiting {
     using Grant = Reservation;
@@ -96,9 +98,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   /// Spends now what will be there within `max_debt` and pays it off later: others wait for it. The
   /// same as reserve() of a caller who does not wait, so that up to max_debt * rate units more than
   /// the burst may go out at once.
-  Reservation borrow(const Key& key, Cost cost, Span max_debt) const {
-    return reserve(key, cost, max_debt);
-  }
+  Reservation borrow(const Key& key, Cost cost, Span max_debt) const;
   Reservation borrow(const Key& key, Cost cost, Span max_debt,
                      std::error_code& error) const noexcept {
     return reserve(key, cost, max_debt, error);
@@ -130,27 +130,29 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
                     std::error_code& error) const noexcept;
 
   /// Makes the bucket full, whatever was spent. Reservations from before it must not be given back.
-  void reset(const Key& key) const { (void)decide(store(), clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(store(), clear(key), error);
   }
   /// No token for `span` from now; then one, and more as the quota says. Errc::invalid_argument if
   /// `span` is negative or more than longest().
-  Decision block(const Key& key, Span span) const { return decide(store(), block_step(key, span)); }
+  Decision block(const Key& key, Span span) const {
+    return decide_as("block", block_step(key, span));
+  }
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
   /// Gives `amount` units, up to a full bucket. Errc::invalid_argument, here and below, if it is
   /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const {
-    return decide(store(), reward_step(key, amount));
+    return decide_as("reward", reward_step(key, amount));
   }
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), reward_step(key, amount), error);
   }
   /// Takes `amount` units, whatever is there, up to a debt of longest().
   Decision penalize(const Key& key, Cost amount) const {
-    return decide(store(), penalize_step(key, amount));
+    return decide_as("penalize", penalize_step(key, amount));
   }
   Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), penalize_step(key, amount), error);

@@ -101,6 +101,8 @@ struct UtilizationReport {
 /// outlive the shedder.
 class UtilizationShedder {
  public:
+  static constexpr const char* type_name = "UtilizationShedder";  ///< in texts of exceptions
+
   /// A tier of one shedder: look it up once for calls that are made often.
   class Tier {
    public:
@@ -124,7 +126,7 @@ class UtilizationShedder {
   /// it, or if the utilization is none (Errc::invalid_argument).
   Decision sample(Utilization utilization) const { return sample(whole(), utilization); }
   Decision sample(const Key& key, Utilization utilization) const {
-    return decide(*store_, sampling(key, utilization));
+    return decide_as("sample", sampling(key, utilization));
   }
   Decision sample(Utilization utilization, std::error_code& error) const noexcept {
     return sample(whole(), utilization, error);
@@ -139,9 +141,11 @@ class UtilizationShedder {
   Decision try_acquire(std::string_view tier) const { return try_acquire(whole(), tier); }
   Decision try_acquire(Tier tier) const { return try_acquire(whole(), tier); }
   Decision try_acquire(const Key& key, std::string_view tier) const {
-    return try_acquire(key, named_tier(tier));
+    return try_acquire(key, named_tier("try_acquire", tier));
   }
-  Decision try_acquire(const Key& key, Tier tier) const { return decide(*store_, take(key, tier)); }
+  Decision try_acquire(const Key& key, Tier tier) const {
+    return decide_as("try_acquire", take(key, tier));
+  }
   Decision try_acquire(std::string_view tier, std::error_code& error) const {
     return try_acquire(whole(), tier, error);
   }
@@ -158,8 +162,10 @@ class UtilizationShedder {
   /// Draws nothing: refused only if this tier is wholly shed.
   Decision peek(std::string_view tier) const { return peek(whole(), tier); }
   Decision peek(Tier tier) const { return peek(whole(), tier); }
-  Decision peek(const Key& key, std::string_view tier) const { return peek(key, named_tier(tier)); }
-  Decision peek(const Key& key, Tier tier) const { return decide(*store_, look(key, tier)); }
+  Decision peek(const Key& key, std::string_view tier) const {
+    return peek(key, named_tier("peek", tier));
+  }
+  Decision peek(const Key& key, Tier tier) const { return decide_as("peek", look(key, tier)); }
   Decision peek(std::string_view tier, std::error_code& error) const noexcept {
     return peek(whole(), tier, error);
   }
@@ -183,7 +189,7 @@ class UtilizationShedder {
 
   /// Brings it to rest at once, as if it had never been sampled.
   void reset() const { reset(whole()); }
-  void reset(const Key& key) const { (void)decide(*store_, clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
   void reset(std::error_code& error) const noexcept { reset(whole(), error); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(*store_, clear(key), error);
@@ -206,8 +212,11 @@ class UtilizationShedder {
   [[nodiscard]] Key whole() const noexcept { return {name_, "utilization"}; }
 
  private:
+  Decision decide_as(const char* verb, const Step& step) const {
+    return detail::decide_as({type_name, verb}, *store_, step);
+  }
   [[nodiscard]] Tier find(std::string_view name) const noexcept;
-  [[nodiscard]] Tier named_tier(std::string_view name) const;
+  [[nodiscard]] Tier named_tier(const char* verb, std::string_view name) const;
   [[nodiscard]] std::string no_tier(std::string_view name) const;
   [[nodiscard]] Key named(const Key& key) const noexcept {
     return key.name.empty() ? Key{key.tag, name_} : key;

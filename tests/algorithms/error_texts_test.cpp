@@ -1,0 +1,132 @@
+// What an exception says: the call that was made, and why it failed. Threading: single-threaded.
+#include <functional>
+#include <string>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using sluice::test::for_each_store;
+using sluice::test::Stores;
+
+namespace {
+
+/// The call that `call` fails by: what stands before the reason.
+std::string named_by(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::system_error& error) {
+    const std::string reason = ": " + error.code().message();
+    const std::string text = error.what();
+    CHECK(text.ends_with(reason));
+    return text.substr(0, text.size() - std::min(reason.size(), text.size()));
+  }
+  return "no exception";
+}
+
+const Key bad{"", "name"};  // no call takes it
+
+}  // namespace
+
+TEST_CASE("an exception names the call that failed", "[errors]") {
+  for_each_store(
+      [](Store& store, VirtualClock&) {
+        const RequestId id{1, 2};
+        const auto common = [&](const auto& limiter, const std::string& type) {
+          CHECK(named_by([&] { limiter.try_acquire(bad); }) == type + "::try_acquire");
+          CHECK(named_by([&] { limiter.try_acquire(bad, 1, id); }) == type + "::try_acquire");
+          CHECK(named_by([&] { limiter.future_try_acquire(bad).get(); }) ==
+                type + "::future_try_acquire");
+          CHECK(named_by([&] { limiter.peek(bad); }) == type + "::peek");
+          CHECK(named_by([&] { limiter.reset(bad); }) == type + "::reset");
+          CHECK(named_by([&] { limiter.block(bad, 1s); }) == type + "::block");
+          CHECK(named_by([&] { limiter.reward(bad, 1); }) == type + "::reward");
+        };
+        const TokenBucket bucket(store, "bucket", Quota::per_second(10));
+        common(bucket, "TokenBucket");
+        CHECK(named_by([&] { bucket.penalize(bad, 1); }) == "TokenBucket::penalize");
+        CHECK(named_by([&] { bucket.borrow(bad, 1, 1s); }) == "TokenBucket::borrow");
+        Reservation none;
+        CHECK(named_by([&] { bucket.cancel(bad, none); }) == "TokenBucket::cancel");
+        BoundTokenBucket bound = bucket.at("alice");
+        CHECK(named_by([&] { bound.try_acquire(-1); }) == "BoundTokenBucket::try_acquire");
+        CHECK(named_by([&] { bound.try_acquire(11, id); }) == "BoundTokenBucket::try_acquire");
+        CHECK(named_by([&] { bound.future_try_acquire(11).get(); }) ==
+              "BoundTokenBucket::future_try_acquire");
+        CHECK(named_by([&] { bound.peek(11); }) == "BoundTokenBucket::peek");
+
+        const FixedWindow window(store, "window", 10, Calendar::every(1s));
+        common(window, "FixedWindow");
+        CHECK(named_by([&] { window.penalize(bad, 1); }) == "FixedWindow::penalize");
+        CHECK(named_by([&] { window.refund(bad, {}, 1); }) == "FixedWindow::refund");
+
+        const SlidingCounter counter(store, "counter", {10, 1s});
+        common(counter, "SlidingCounter");
+        CHECK(named_by([&] { counter.penalize(bad, 1); }) == "SlidingCounter::penalize");
+
+        const SlidingWindows windows(store, "windows", {{10, 1s}});
+        common(windows, "SlidingWindows");
+        const WindowsReservation granted = windows.reserve("alice", 1, 1s);
+        CHECK(named_by([&] { windows.cancel(bad, granted); }) == "SlidingWindows::cancel");
+
+        const SharedBucket shared(store, "shared");
+        common(shared, "SharedBucket");
+        CHECK(named_by([&] { shared.borrow(bad, 1, 1s); }) == "SharedBucket::borrow");
+        CHECK(named_by([&] { shared.cancel(bad, none); }) == "SharedBucket::cancel");
+
+        const SlotLock lock(store, "lock", 1s);
+        CHECK(named_by([&] { lock.try_acquire(bad); }) == "SlotLock::try_acquire");
+        CHECK(named_by([&] { lock.reserve(bad, 1s); }) == "SlotLock::reserve");
+        CHECK(named_by([&] { lock.peek(bad); }) == "SlotLock::peek");
+        CHECK(named_by([&] { lock.block(bad, 1s); }) == "SlotLock::block");
+        CHECK(named_by([&] { lock.reset(bad); }) == "SlotLock::reset");
+        const SlotPermit permit = lock.try_acquire("alice");
+        CHECK(named_by([&] { lock.cancel(bad, permit); }) == "SlotLock::cancel");
+
+        const ConcurrencyLimiter jobs(store, "jobs", 3);
+        CHECK(named_by([&] { jobs.peek(bad); }) == "ConcurrencyLimiter::peek");
+        CHECK(named_by([&] { jobs.block(bad, 1s); }) == "ConcurrencyLimiter::block");
+        CHECK(named_by([&] { jobs.reset(bad); }) == "ConcurrencyLimiter::reset");
+        CHECK(named_by([&] { jobs.release(bad, {1, 2}); }) == "ConcurrencyLimiter::release");
+
+        const FleetShedder fleet(store, "fleet", 3, {{"all", FleetShare::percent(100)}});
+        CHECK(named_by([&] { (void)fleet.try_acquire("all", 4); }) == "FleetShedder::try_acquire");
+        CHECK(named_by([&] { fleet.peek("all", 4); }) == "FleetShedder::peek");
+        CHECK(named_by([&] { fleet.block(-1s); }) == "FleetShedder::block");
+
+        const Gates gates(store, "gates", {"account"});
+        const std::vector<Scope> none_at_all;
+        CHECK(named_by([&] { gates.pass(none_at_all); }) == "Gates::pass");
+        CHECK(named_by([&] { gates.peek(none_at_all); }) == "Gates::peek");
+
+        const UtilizationShedder shedder(store, "shedder");
+        CHECK(named_by([&] { shedder.sample(7.5); }) == "UtilizationShedder::sample");
+        CHECK(named_by([&] { shedder.reset(bad); }) == "UtilizationShedder::reset");
+        CHECK(named_by([&] {
+                shedder.peek("nobody");
+              }).starts_with("UtilizationShedder::peek: no tier \"nobody\"; the tiers are"));
+        CHECK(named_by([&] {
+                shedder.try_acquire("nobody");
+              }).starts_with("UtilizationShedder::try_acquire: no tier"));
+
+        const SharedRateLimiter rate(store, "rate", "rate");
+        CHECK(named_by([&] { rate.available_permits(); }) ==
+              "SharedRateLimiter::available_permits");
+        CHECK(named_by([&] { rate.future_try_acquire(1).get(); }) ==
+              "SharedRateLimiter::future_try_acquire");
+      },
+      Stores::virtual_time);
+}
+
+TEST_CASE("a plan that is decided by hand is named as such", "[errors]") {
+  for_each_store(
+      [](Store& store, VirtualClock&) {
+        const TokenBucket bucket(store, "bucket", Quota::per_second(10));
+        CHECK(named_by([&] { decide(store, bucket.take(bad)); }) == "sluice::decide");
+        CHECK(named_by([&] { future_decide(store, bucket.take(bad)).get(); }) ==
+              "sluice::future_decide");
+      },
+      Stores::virtual_time);
+}
