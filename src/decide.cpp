@@ -1,8 +1,12 @@
 // The blocking, future and co_await forms of Store::execute().
 #include "sluice/decide.hpp"
 
+#include <semaphore.h>
+
 #include <algorithm>
-#include <mutex>
+#include <atomic>
+#include <cstddef>
+#include <iterator>
 
 namespace sluice {
 namespace {
@@ -11,30 +15,25 @@ namespace {
 /// the waiting thread itself needs no atomic operation, and is not counted here.
 class Group {
  public:
+  /// Only the arrival that the waiter sleeps for touches the object behind its own count, and the
+  /// waiter goes on after that one alone: sem_post() allows that the semaphore ends with it.
   void arrive() noexcept {
-    // The waiter takes the mutex before it goes on, so this object outlives the notification.
-    const std::lock_guard lock(mutex_);
-    if (++arrived_ != awaited_) return;
-    over_.store(true, std::memory_order_release);
-    over_.notify_one();
+    if (missing_.fetch_add(1, std::memory_order_acq_rel) == -1) ::sem_post(&all_here_);
   }
 
-  /// Sleeps once, however many calls it waits for.
-  void wait_for(std::size_t calls) noexcept {
-    {
-      const std::lock_guard lock(mutex_);
-      awaited_ = calls;
-      if (arrived_ == awaited_) return;
+  /// Sleeps once, however many calls it waits for, and is woken once: a lock that the one who
+  /// wakes still holds, or a wait that yields before it sleeps, would cost system calls.
+  void wait_for(std::ptrdiff_t calls) noexcept {
+    ::sem_init(&all_here_, 0, 0);
+    if (missing_.fetch_sub(calls, std::memory_order_acq_rel) != calls) {
+      while (::sem_wait(&all_here_) != 0) continue;  // a signal was handled
     }
-    over_.wait(false, std::memory_order_acquire);
-    const std::lock_guard lock(mutex_);
+    ::sem_destroy(&all_here_);
   }
 
  private:
-  std::mutex mutex_;
-  std::size_t arrived_ = 0;  // guarded by mutex_
-  std::size_t awaited_ = 0;  // guarded by mutex_; zero until the owner waits
-  std::atomic<bool> over_{false};
+  std::atomic<std::ptrdiff_t> missing_{0};  // what arrived less what is waited for
+  sem_t all_here_;                          // exists while the owner waits
 };
 
 struct Call : Completion::Blocked {
@@ -130,7 +129,7 @@ void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> r
   std::destroy_n(done, plans.size());
   const auto answered =
       std::count_if(calls, calls + plans.size(), [](const Call& call) { return call.answered; });
-  const std::size_t elsewhere = plans.size() - static_cast<std::size_t>(answered);
+  const std::ptrdiff_t elsewhere = std::ssize(plans) - answered;
   if (elsewhere > 0) group.wait_for(elsewhere);
 }
 

@@ -135,20 +135,19 @@ RedisStats Client::stats() const noexcept {
           subscriber_.confirmed()};
 }
 
-CallPtr Client::new_call() {
+void Client::take_spare(CallList& spare, std::size_t count) noexcept {
+  const std::lock_guard lock(mutex_);
+  while (spare.size() < count && !pool_.empty()) spare.push_back(pool_.pop_front());
+}
+
+CallPtr Client::new_call(CallList& spare) {
   calls_.fetch_add(1, std::memory_order_relaxed);
   const std::size_t before = in_flight_.fetch_add(1);
   Place place(in_flight_);
   if (before >= options_.max_in_flight) return nullptr;
-  CallPtr call = pooled_call();
-  if (!call) call = std::make_unique<Call>();
+  CallPtr call = spare.empty() ? std::make_unique<Call>() : spare.pop_front();
   call->place = std::move(place);
   return call;
-}
-
-CallPtr Client::pooled_call() noexcept {
-  const std::lock_guard lock(mutex_);
-  return pool_.empty() ? nullptr : pool_.pop_front();
 }
 
 void Client::wake_up() noexcept {
@@ -279,13 +278,23 @@ void Client::cancel_marked() noexcept {
   recycle();
 }
 
+/// Writes at once what the socket takes, which is mostly all, and has Asio wait for the rest only:
+/// a completion of its own would cost a look at all sockets for each batch.
 void Client::flush() {
-  if (!connected_ || writing_ || draining_ || !pipeline_.has_unsent()) return;
-  out_.clear();
-  pipeline_.flush(out_, clock_.now());
-  arm(pipeline_.oldest_sent() + options_.stall_timeout);
+  while (connected_ && !writing_ && !draining_ && pipeline_.has_unsent()) {
+    out_.clear();
+    pipeline_.flush(out_, clock_.now());
+    arm(pipeline_.oldest_sent() + options_.stall_timeout);
+    error_code error;
+    const std::size_t taken = link_.socket().write_some(asio::buffer(out_), error);
+    if (error && error != asio::error::would_block) return drop();
+    if (taken < out_.size()) finish_write(taken);
+  }
+}
+
+void Client::finish_write(std::size_t taken) {
   writing_ = true;
-  asio::async_write(link_.socket(), asio::buffer(out_),
+  asio::async_write(link_.socket(), asio::buffer(out_) + taken,
                     [this, epoch = epoch_](error_code error, std::size_t) {
                       if (epoch != epoch_) return;
                       writing_ = false;

@@ -39,8 +39,11 @@ class Client : public std::enable_shared_from_this<Client> {
   void start();
   /// Ends every call and the thread. Afterwards, calls end in Errc::shut_down. Needs no memory.
   void stop() noexcept;
-  /// A call whose memory can be used, or null if max_in_flight calls are under way.
-  [[nodiscard]] CallPtr new_call();
+  /// Moves the memory of up to `count` calls that have ended to `spare`, under one lock.
+  void take_spare(CallList& spare, std::size_t count) noexcept;
+  /// A call whose memory can be used, from `spare` as long as there is some; or null if
+  /// max_in_flight calls are under way. May throw std::bad_alloc.
+  [[nodiscard]] CallPtr new_call(CallList& spare);
   /// Ends the call when a stop is requested. It came from new_call() and is to be submitted.
   void watch(Call& call, const std::stop_token& stop);
   /// Sends the calls, and moves from them. Needs no memory. REQUIRES: the caller keeps the client
@@ -74,7 +77,6 @@ class Client : public std::enable_shared_from_this<Client> {
   void resume();
   boost::asio::awaitable<void> read_replies();
   [[nodiscard]] bool hear_all();
-  [[nodiscard]] CallPtr pooled_call() noexcept;
   void wake_up() noexcept;
   void wake();
   [[nodiscard]] Time take_inbox() noexcept;
@@ -82,6 +84,7 @@ class Client : public std::enable_shared_from_this<Client> {
   void drain_notices() noexcept;
   void cancel_marked() noexcept;
   void flush();
+  void finish_write(std::size_t taken);
   void drop(Errc oldest = Errc::unknown) noexcept;
   void arm(Time at);
   void arm_expiry(Span least);

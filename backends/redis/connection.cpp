@@ -179,6 +179,7 @@ asio::awaitable<bool> Connection::open(Endpoint endpoint) {
     ::close(fd);
     co_return false;
   }
+  if (socket_.non_blocking(true, error)) co_return false;
   set_socket_options(endpoint.protocol().family() != AF_UNIX);
   co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
   co_return !error;

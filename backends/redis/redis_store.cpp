@@ -1,6 +1,7 @@
 // The Redis store: checks a plan, encodes it, and hands it to the client's thread.
 #include "sluice/redis/redis_store.hpp"
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 namespace sluice {
 namespace {
 
+using redis_detail::CallList;
 using redis_detail::CallPtr;
 using redis_detail::Client;
 
@@ -33,20 +35,29 @@ class RedisStoreImpl final : public RedisStore {
   void execute(const Plan& plan, Completion done) noexcept override {
     const std::shared_ptr<Client> client = client_;
     PlanFault fault;
-    CallPtr call = prepare(*client, plan, done, fault);
+    CallList spare;
+    client->take_spare(spare, 1);
+    CallPtr call = prepare(*client, plan, client->clock().now(), spare, done, fault);
     if (!call) return done.fail(fault.error, fault.step);
     client->submit({&call, 1});
   }
 
-  /// Hands the calls over together, so that the I/O thread is woken once.
+  /// Prepares the calls with one look at the clock and one at what memory there is, and hands them
+  /// over together, so that the I/O thread is woken once.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
     const std::shared_ptr<Client> client = client_;
     std::array<CallPtr, 64> calls;
     std::size_t ready = 0;
+    CallList spare;
+    Time now{};
     const auto submit = [&] { client->submit({calls.data(), std::exchange(ready, 0)}); };
     for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (i % calls.size() == 0) {
+        now = client->clock().now();
+        client->take_spare(spare, std::min(calls.size(), plans.size() - i));
+      }
       PlanFault fault;
-      calls[ready] = prepare(*client, plans[i], done[i], fault);
+      calls[ready] = prepare(*client, plans[i], now, spare, done[i], fault);
       if (calls[ready]) {
         if (++ready == calls.size()) submit();
       } else {
@@ -84,14 +95,14 @@ class RedisStoreImpl final : public RedisStore {
   }
 
   /// The call to be submitted, which answers `done`; or null, and why.
-  static CallPtr prepare(Client& client, const Plan& plan, Completion& done,
-                         PlanFault& fault) noexcept {
+  static CallPtr prepare(Client& client, const Plan& plan, Time now, CallList& spare,
+                         Completion& done, PlanFault& fault) noexcept {
     fault = find_fault(plan);
     if (fault.error) return nullptr;
     fault.error = find_refusal(client, plan);
     if (fault.error) return nullptr;
     try {
-      if (CallPtr call = make_call(client, plan, done)) return call;
+      if (CallPtr call = make_call(client, plan, now, spare, done)) return call;
     } catch (const std::bad_alloc&) {
     }
     fault.error = Errc::queue_full;
@@ -108,10 +119,10 @@ class RedisStoreImpl final : public RedisStore {
   }
 
   /// Null if the client has no place.
-  static CallPtr make_call(Client& client, const Plan& plan, Completion& done) {
+  static CallPtr make_call(Client& client, const Plan& plan, Time now, CallList& spare,
+                           Completion& done) {
     const Span timeout = plan.timeout() == Span{0} ? client.options().call_timeout : plan.timeout();
-    const Time now = client.clock().now();
-    CallPtr call = client.new_call();
+    CallPtr call = client.new_call(spare);
     if (!call) return nullptr;
     call->nonce = client.next_nonce();
     call->deadline = timeout < Time::max() - now ? now + timeout : Time::max();

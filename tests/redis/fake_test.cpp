@@ -257,3 +257,28 @@ TEST_CASE("a server that stops reading leaves what it did not take certainly not
   CHECK(with(Errc::unknown) + with(Errc::timed_out) == crowd.size());
   over = true;
 }
+
+TEST_CASE("a server that reads late is sent everything, in order", "[fake]") {
+  std::atomic<bool> reads{false};
+  FakeServer server([&](Peer& peer, int) {
+    const auto first = peer.read_call();
+    if (!first || !eventually([&] { return reads.load(); })) return;
+    if (peer.send(allowing(*first, 1))) serve_well(peer, 2);
+  });
+  RedisOptions options = options_for(server);
+  options.max_in_flight = 100'000;
+  options.stall_timeout = 60s;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  Crowd crowd(40'000);  // more than a socket takes
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], "a", 60s);
+  reads = true;
+  CHECK(crowd.wait());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < crowd.size(); ++i) {
+    const bool right = !crowd[i].error && crowd[i].decision.at == to_time(static_cast<Word>(i) + 1);
+    wrong += right ? 0U : 1U;
+  }
+  CHECK(wrong == 0);
+  CHECK(store->stats().connections == 1);
+}
