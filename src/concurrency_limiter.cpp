@@ -36,8 +36,12 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId
 }
 
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
-  return detail::or_throw("ConcurrencyLimiter::release",
-                          [&](auto& error) { return release(key, id, error); });
+  std::error_code error;
+  const bool given = release(key, id, error);
+  if (error && error != Errc::lease_not_live) {
+    throw std::system_error(error, "ConcurrencyLimiter::release");
+  }
+  return given;
 }
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
@@ -46,7 +50,8 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
   decide(store(), given.steps(), error, {}, {told.data(), given.details()});
   if (error) return false;
   given.wake(store(), told);
-  return told[0] == 1;
+  if (told[0] != 1) error = Errc::lease_not_live;
+  return !error;
 }
 
 void ConcurrencyLimiter::reset(const Key& key) const {

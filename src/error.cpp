@@ -86,6 +86,9 @@ const char* text(Errc code) noexcept {
       return "too many callers wait for this limit already";
     case Errc::id_reused:
       return "the request id was used for another request";
+    case Errc::lease_not_live:
+      return "no lease with this id is live under the key: it was given back, has lapsed, or is "
+             "another key's";
     case Errc::circuit_open:
       return "the store has failed too often lately and was not asked";
     case Errc::no_function:

@@ -107,7 +107,9 @@ class ConcurrencyLimiter : public Waitable {
     return decide(store(), look(key, weight), error);
   }
 
-  /// Gives back a lease of which only the id is left. False: it is not live under this key.
+  /// Gives back a lease of which only the id is left. False, and nothing changes, if none with it
+  /// is live under this key: it was given back, has lapsed, or is another key's. The second form
+  /// then leaves Errc::lease_not_live; the first throws only if the store could not decide.
   /// O(leases of the key).
   bool release(const Key& key, const LeaseId& id) const;
   bool release(const Key& key, const LeaseId& id, std::error_code& error) const noexcept;

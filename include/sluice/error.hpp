@@ -64,6 +64,8 @@ enum class Errc {
   // More about the request itself. Nothing was changed.
   id_reused = 43,  ///< its request id was admitted for another plan: other keys or operations
 
+  lease_not_live = 47,  ///< no live lease has the id: given back, lapsed or another key's
+
   // The store was not asked. Nothing was changed.
   circuit_open = 44,  ///< it has failed too often lately, and the request has no answer without it
 

@@ -67,6 +67,47 @@ TEST_CASE("double, late and foreign returns change nothing", "[leases][C-033]") 
   });
 }
 
+TEST_CASE("the id of a lease that is not live is a typed error, and gives nothing back",
+          "[leases][C-033]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 10s});
+    const ConcurrencyLimiter others(store, "others", 2, {.ttl = 10s});
+    Lease held = jobs.try_acquire("alice");
+    Lease bobs = jobs.try_acquire("bob");
+    const LeaseId id = held.id();
+    const auto error_of = [&](const ConcurrencyLimiter& limiter, const Key& key,
+                              const LeaseId& given) {
+      std::error_code error;
+      CHECK_FALSE(limiter.release(key, given, error));
+      CHECK_FALSE(limiter.release(key, given));  // does not throw
+      CHECK(error == Failure::not_executed);
+      return error;
+    };
+    CHECK(error_of(jobs, "alice", bobs.id()) == Errc::lease_not_live);
+    CHECK(error_of(jobs, "bob", id) == Errc::lease_not_live);
+    CHECK(error_of(others, "alice", id) == Errc::lease_not_live);
+    CHECK(error_of(jobs, "nobody", id) == Errc::lease_not_live);
+    CHECK(error_of(jobs, "alice", LeaseId{}) == Errc::lease_not_live);
+    jobs.block("alice", 5s);
+    CHECK(error_of(jobs, "alice", LeaseId{~0ULL, ~0ULL}) == Errc::lease_not_live);
+    CHECK_FALSE(jobs.peek("alice"));
+    clock.advance(5s);
+    CHECK(jobs.peek("alice").remaining == 1);
+    CHECK(jobs.peek("bob").remaining == 1);
+
+    std::error_code error = Errc::unknown;
+    CHECK(jobs.release("alice", id, error));
+    CHECK_FALSE(error);
+    CHECK(error_of(jobs, "alice", id) == Errc::lease_not_live);
+    CHECK_FALSE(held.release(error));
+    CHECK_FALSE(error);  // a Lease that was lost is no failure
+    clock.advance(5s);
+    CHECK(error_of(jobs, "bob", bobs.id()) == Errc::lease_not_live);
+    CHECK(jobs.peek("bob").remaining == 2);
+    CHECK_THROWS_AS(jobs.release(Key{"", "jobs"}, id), std::system_error);
+  });
+}
+
 TEST_CASE("those around a returned lease still lapse in their order", "[leases]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const ConcurrencyLimiter jobs(store, "jobs", 3, {.ttl = 10s});

@@ -8,7 +8,7 @@
 using namespace sluice;
 
 namespace {
-constexpr int last_code = static_cast<int>(Errc::unknown_command);
+constexpr int last_code = static_cast<int>(Errc::lease_not_live);
 }
 
 TEST_CASE("every error has a text of its own", "[core][error]") {
