@@ -9,7 +9,7 @@ const char* text(Errc code) noexcept {
     case Errc::cost_exceeds_capacity:
       return "the cost exceeds the capacity: it can never be admitted";
     case Errc::invalid_cost:
-      return "the cost is below the least that can be asked for, or no whole number below 2^52";
+      return "the cost is below the least that can be asked for, or no whole number up to 2^52";
     case Errc::invalid_key:
       return "each part of a key must have 1 byte to 1 MiB";
     case Errc::duplicate_key:

@@ -224,8 +224,8 @@ RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait) const {
 Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount,
                                std::error_code& error) const {
   error.clear();
-  if (amount.value() > reservation.permits_) {
-    error = Errc::invalid_argument;
+  if (amount.value() < 0 || amount.value() > reservation.permits_) {
+    error = amount.value() < 0 ? Errc::invalid_cost : Errc::invalid_argument;
     return 0;
   }
   if (reservation.permits_ == 0) return 0;

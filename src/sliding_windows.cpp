@@ -147,7 +147,7 @@ WindowsReservation SlidingWindows::reserve(const Key& key, Cost cost, Span max_w
 Word SlidingWindows::refund(const Key& key, const Decision& grant, Cost unused,
                             std::error_code& error) const noexcept {
   error.clear();
-  if (!grant.allowed) return 0;
+  if (!grant.allowed && unused.value() >= 0) return 0;
   std::array<Word, max_details> details{};
   const std::size_t told = 1 + windows_.size();
   decide(store(), give_back(key, grant, unused), error, {}, std::span(details).first(told));

@@ -12,7 +12,7 @@ namespace sluice {
 enum class Errc {
   // The request itself. Nothing was sent.
   cost_exceeds_capacity = 1,  ///< this cost can never be admitted by this quota
-  invalid_cost = 2,           ///< below zero, or not a whole number below 2^52
+  invalid_cost = 2,           ///< units below zero, or no whole number up to 2^52
   invalid_key = 3,            ///< an empty tag or name, or a part longer than 1 MiB
   duplicate_key = 4,          ///< the same key twice in one plan
   invalid_plan = 5,           ///< no step, or more than Plan::max_steps

@@ -91,7 +91,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Decision reward(const Key& key, Cost amount) const;
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
   /// Charges `amount` units to the present window, whatever is there: more than the limit may be
-  /// used, up to 2^43, and nothing remains until the window ends. Errc::invalid_argument, here and
+  /// used, up to 2^43, and nothing remains until the window ends. Errc::invalid_cost, here and
   /// above, if `amount` is negative or above 2^52.
   Decision penalize(const Key& key, Cost amount) const;
   Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept;

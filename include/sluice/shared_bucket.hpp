@@ -145,7 +145,7 @@ class SharedBucket : public KeyedLimiter<SharedBucket> {
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return adjust(block_step(key, span), error);
   }
-  /// Gives `amount` units, up to a full bucket. Errc::invalid_argument, here and below, if it is
+  /// Gives `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const;
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {

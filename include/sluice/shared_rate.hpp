@@ -145,8 +145,8 @@ class SharedRateLimiter : public Waitable {
   Word cancel(RateReservation& reservation) const;
   Word cancel(RateReservation& reservation, std::error_code& error) const;
   /// Gives back `amount` of it, in the same way. Errc::invalid_argument if that is more than is
-  /// charged. Of several clients' permits of one microsecond none can be told from another's: give
-  /// each back once.
+  /// charged, Errc::invalid_cost if it is negative. Of several clients' permits of one microsecond
+  /// none can be told from another's: give each back once.
   Word refund(RateReservation& reservation, Cost amount) const;
   Word refund(RateReservation& reservation, Cost amount, std::error_code& error) const;
   /// After an estimate the true cost: refunds the difference, or charges it by the rate of now, at
@@ -163,7 +163,7 @@ class SharedRateLimiter : public Waitable {
   Decision block(Span span) const;
   Decision block(Span span, std::error_code& error) const;
   /// Gives back the newest `permits` of the log, whoever took them, reserved ones first; of more
-  /// than there are all. Errc::invalid_argument if that is negative or above 2^52.
+  /// than there are all. Errc::invalid_cost if that is negative or above 2^52.
   Decision reward(Cost permits) const;
   Decision reward(Cost permits, std::error_code& error) const;
   static constexpr Span max_block{SharedRateRule::max_interval};  ///< 366 days

@@ -147,7 +147,7 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   }
   static constexpr Span max_block{SlidingWindowsRule::max_block};  ///< 366 days
   /// Forgets the newest `amount` units of the key, whoever took them, reserved ones first; of more
-  /// than there are all. Their grants must not be given back. Errc::invalid_argument if `amount`
+  /// than there are all. Their grants must not be given back. Errc::invalid_cost if `amount`
   /// is negative or above 2^52.
   WindowsDecision reward(const Key& key, Cost amount) const;
   WindowsDecision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {

@@ -106,7 +106,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   /// Spends as much as is there, from `least` to `most`; Reservation::granted says how much.
   /// Errc::cost_exceeds_capacity if `most` is above the burst, Errc::invalid_argument if `least` is
-  /// above `most` or negative.
+  /// above `most`, Errc::invalid_cost if one is negative.
   Reservation try_acquire_up_to(const Key& key, Cost most, Cost least = 1) const;
   Reservation try_acquire_up_to(const Key& key, Cost most, Cost least,
                                 std::error_code& error) const noexcept;
@@ -142,7 +142,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
-  /// Gives `amount` units, up to a full bucket. Errc::invalid_argument, here and below, if it is
+  /// Gives `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const {
     return decide_as("reward", reward_step(key, amount));

@@ -55,8 +55,8 @@ Word check(const Arguments& words) noexcept {
 Word check_adjust(const Arguments& words) noexcept {
   const auto args = detail::unpack<Args>(words);
   const Word amount = args.cost;
-  const bool fine =
-      amount >= -word_limit && amount <= word_limit && args.limit >= 0 && are_windows(args);
+  if (amount < -word_limit || amount > word_limit) return -static_cast<Word>(Errc::invalid_cost);
+  const bool fine = args.limit >= 0 && are_windows(args);
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
@@ -252,6 +252,10 @@ Verdict standing(const Stored& stored, const Args& args, const Window& window, W
   return {Verdict::allowed, args.limit - used, 0, used > 0 ? m.unused_at - now : 0};
 }
 
+Word changed(Word used, Word amount) noexcept {
+  return std::clamp(used + amount, Word{0}, Rule::max_used);
+}
+
 Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
                Effects& effects) noexcept {
   if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
@@ -263,7 +267,7 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
   if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
   if (stored.code == Rule::blocked && now < stored.end) {
     // A window that is over before the block has no use for what is charged to it.
-    const Word used = std::clamp(stored.used + amount, Word{0}, Rule::max_used);
+    const Word used = changed(stored.used, amount);
     if (used != stored.used && ends_in(stored, window)) {
       stored.used = used;
       store(effects, stored);
@@ -271,7 +275,7 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
     return standing(stored, args, window, now);
   }
   const Moment m = moment(stored, args, window, now);
-  const Word used = std::clamp(m.used + amount, Word{0}, Rule::max_used);
+  const Word used = changed(m.used, amount);
   if (used != m.used) store(effects, m, used);
   const Word unused_at = used != m.used ? m.window.end : m.unused_at;
   return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0,

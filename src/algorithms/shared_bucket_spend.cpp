@@ -156,11 +156,12 @@ Verdict decide_give_back(const StateView& state, const RuleRequest& request, Wor
 }
 
 Word check_adjust(const Arguments& args) noexcept {
-  const Word most = args[1] == static_cast<Word>(Change::block) ? longest : word_limit;
-  const bool fits = args[0] >= 0 && args[0] <= word_limit && args[1] >= 0 &&
-                    args[1] <= static_cast<Word>(Change::block) && is_keep_alive(args[2]) &&
-                    args[3] >= 0 && args[3] <= most;
-  return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
+  constexpr auto block = static_cast<Word>(Change::block);
+  const bool fits = args[0] >= 0 && args[0] <= word_limit && args[1] >= 0 && args[1] <= block &&
+                    is_keep_alive(args[2]);
+  if (!fits) return shared_error(Errc::invalid_argument);
+  if (args[3] >= 0 && args[3] <= (args[1] == block ? longest : word_limit)) return Verdict::allowed;
+  return shared_error(args[1] == block ? Errc::invalid_argument : Errc::invalid_cost);
 }
 
 Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {

@@ -114,8 +114,8 @@ Word SlidingWindowsRule::check(const BackArgs& args) noexcept {
 }
 
 Word SlidingWindowsRule::check(const RewardArgs& args) noexcept {
-  const bool fits =
-      args.units >= 0 && args.units <= word_limit && args.longest >= 1 && args.longest <= max_span;
+  if (args.units < 0 || args.units > word_limit) return -static_cast<Word>(Errc::invalid_cost);
+  const bool fits = args.longest >= 1 && args.longest <= max_span;
   return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 

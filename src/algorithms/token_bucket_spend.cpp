@@ -75,8 +75,8 @@ Word check_shape(const Shape& shape) noexcept {
 Word check_ask(const Shape& shape, const Ask& ask) noexcept {
   if (ask.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
   if (ask.cost > shape.capacity) return -static_cast<Word>(Errc::cost_exceeds_capacity);
-  if (ask.min_cost < 0 || ask.min_cost > ask.cost || ask.max_wait < 0 ||
-      ask.max_wait > shape.longest) {
+  if (ask.min_cost < 0) return -static_cast<Word>(Errc::invalid_cost);
+  if (ask.min_cost > ask.cost || ask.max_wait < 0 || ask.max_wait > shape.longest) {
     return -static_cast<Word>(Errc::invalid_argument);
   }
   return check_shape(shape);
@@ -150,11 +150,12 @@ Word check_some(const Arguments& args) noexcept { return check_ask(shape_of(args
 
 Word check_set(const Arguments& args) noexcept {
   const Shape shape = shape_of(args);
-  if (args[6] < 0 || args[6] > static_cast<Word>(Change::block) || args[7] < 0 ||
-      args[7] > word_limit) {
-    return -static_cast<Word>(Errc::invalid_argument);
+  constexpr auto block = static_cast<Word>(Change::block);
+  if (args[6] < 0 || args[6] > block) return -static_cast<Word>(Errc::invalid_argument);
+  if (args[7] < 0 || args[7] > word_limit) {
+    return -static_cast<Word>(args[6] == block ? Errc::invalid_argument : Errc::invalid_cost);
   }
-  if (args[6] == static_cast<Word>(Change::block) && args[7] > shape.longest - shape.interval + 1) {
+  if (args[6] == block && args[7] > shape.longest - shape.interval + 1) {
     return -static_cast<Word>(Errc::invalid_argument);
   }
   return check_shape(shape);

@@ -177,9 +177,9 @@ TEST_CASE("a reward and a penalty count in the present window", "[fixed_window]"
       CHECK(window.peek("k").remaining == 10);
       std::error_code error;
       window.reward("k", -1, error);
-      CHECK(error == Errc::invalid_argument);
+      CHECK(error == Errc::invalid_cost);
       window.penalize("k", -1, error);
-      CHECK(error == Errc::invalid_argument);
+      CHECK(error == Errc::invalid_cost);
       CHECK_THROWS_AS(window.penalize("k", word_limit + 1), std::system_error);
       CHECK(window.peek("k").remaining == 10);
     }

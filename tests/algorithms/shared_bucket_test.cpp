@@ -299,7 +299,7 @@ TEST_CASE("a shared bucket is blocked, rewarded, charged and reset by hand", "[s
     CHECK(error_of([&](auto& e) { bucket.block("a", bucket.longest() + 1us, e); }) ==
           Errc::invalid_argument);
     CHECK(error_of([&](auto& e) { bucket.block("a", -1us, e); }) == Errc::invalid_argument);
-    CHECK(error_of([&](auto& e) { bucket.reward("a", -1, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.reward("a", -1, e); }) == Errc::invalid_cost);
     CHECK_THROWS_AS(bucket.penalize("a", -1), std::system_error);
   });
 }

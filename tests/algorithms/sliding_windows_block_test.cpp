@@ -267,7 +267,7 @@ TEST_CASE("a reward forgets the newest units, in all windows", "[sliding_windows
     std::error_code error;
     for (const Word wrong : {Word{-1}, word_limit + 1}) {
       limiter.reward("k", wrong, error);
-      CHECK(error == Errc::invalid_argument);
+      CHECK(error == Errc::invalid_cost);
     }
     CHECK_THROWS_AS(limiter.reward("k", -1), std::system_error);
     CHECK(limiter.peek("k", 0).remaining == 0);
@@ -335,7 +335,7 @@ TEST_CASE("a shared rate is blocked for all clients and rewarded, by the setting
       CHECK(error == Errc::invalid_argument);
     }
     here.reward(-1, error);
-    CHECK(error == Errc::invalid_argument);
+    CHECK(error == Errc::invalid_cost);
     CHECK_THROWS_AS(here.block(-1us), std::system_error);
     CHECK(here.available_permits() == 0);
   });

@@ -115,8 +115,8 @@ TEST_CASE("a cost below zero is an error in every call, and zero asks without sp
           Errc::invalid_cost);
     CHECK(error_of([&](auto& e) { bucket.refund("a", r, -5, e); }) == Errc::invalid_cost);
     CHECK(error_of([&](auto& e) { bucket.settle("a", r, -5, e); }) == Errc::invalid_cost);
-    CHECK(error_of([&](auto& e) { bucket.reward("a", -5, e); }) == Errc::invalid_argument);
-    CHECK(error_of([&](auto& e) { bucket.penalize("a", -5, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.reward("a", -5, e); }) == Errc::invalid_cost);
+    CHECK(error_of([&](auto& e) { bucket.penalize("a", -5, e); }) == Errc::invalid_cost);
     CHECK_THROWS_AS(bucket.reserve("a", -5, 1s), std::system_error);
     CHECK(bucket.try_acquire("a", 0).remaining == 10);
     CHECK(bucket.reserve("a", 0, 1s).decision.remaining == 10);

@@ -1,5 +1,7 @@
 // Which limiter has which verb (the table of docs/composing.md), and that a refusal has nothing to
 // give back. Threading: single-threaded.
+#include <limits>
+
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
@@ -167,5 +169,91 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
     CHECK_FALSE(lock.cancel("k", late));
     CHECK_FALSE(decide(store, lock.give_back("k", late)).allowed);
     CHECK(lock.peek("k").retry_after == 1s);
+  });
+}
+
+TEST_CASE("units below zero are an invalid cost in every verb, and change nothing",
+          "[verbs][C-024]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const auto check = [](const auto& call) {
+      std::error_code error;
+      call(error);
+      CHECK(error == Errc::invalid_cost);
+    };
+    const SettledCost no_estimate{.estimated = -1, .actual = 1};
+    const SettledCost no_actual{.estimated = 1, .actual = -1};
+    for (const Word units : {Word{-1}, -word_limit - 1, std::numeric_limits<Word>::min()}) {
+      CAPTURE(units);
+      const auto asks = [&](const auto& limiter) {
+        check([&](auto& e) { limiter.try_acquire("k", units, e); });
+        check([&](auto& e) { limiter.try_acquire("k", units, RequestId{1, 2}, e); });
+        check([&](auto& e) { limiter.peek("k", units, e); });
+        check([&](auto& e) { limiter.reward("k", units, e); });
+      };
+      const auto settles = [&](const auto& limiter) {
+        const Decision taken = limiter.try_acquire("k", 2);
+        const Decision refused = limiter.try_acquire("k", 5);
+        for (const Decision& of : {taken, refused}) {
+          check([&](auto& e) { limiter.refund("k", of, units, e); });
+          check([&](auto& e) { limiter.settle("k", of, no_estimate, e); });
+          check([&](auto& e) { limiter.settle("k", of, no_actual, e); });
+        }
+        CHECK(limiter.peek("k").remaining == 3);
+        limiter.reset("k");
+      };
+      const auto reserves = [&](const auto& limiter) {
+        Reservation taken = limiter.reserve("k", 2, 0s);
+        Reservation refused = limiter.reserve("k", 5, 0s);
+        asks(limiter);
+        check([&](auto& e) { limiter.reserve("k", units, 0s, e); });
+        check([&](auto& e) { limiter.penalize("k", units, e); });
+        for (Reservation* of : {&taken, &refused}) {
+          check([&](auto& e) { limiter.refund("k", *of, units, e); });
+          check([&](auto& e) { limiter.settle("k", *of, units, e); });
+        }
+        CHECK(limiter.peek("k").remaining == 3);
+        limiter.reset("k");
+      };
+      const TokenBucket bucket(store, "bucket", Quota::per_hour(5));
+      reserves(bucket);
+      check([&](auto& e) { bucket.try_acquire_up_to("k", units, 0, e); });
+      check([&](auto& e) { bucket.try_acquire_up_to("k", 1, units, e); });
+      const SharedBucket shared(store, "shared");
+      shared.set("k", Quota::per_hour(5));
+      reserves(shared);
+
+      const SlidingWindows windows(store, "windows", {{5, 1h}});
+      asks(windows);
+      check([&](auto& e) { windows.reserve("k", units, 0s, e); });
+      settles(windows);
+      const SlidingCounter counter(store, "counter", {5, 1h});
+      asks(counter);
+      check([&](auto& e) { counter.penalize("k", units, e); });
+      settles(counter);
+      const FixedWindow window(store, "window", 5, Calendar::every(1h));
+      asks(window);
+      check([&](auto& e) { window.penalize("k", units, e); });
+      settles(window);
+
+      const SharedRateLimiter rate(store, "rate", "rate");
+      rate.set_rate(RateType::overall, 5, 1h);
+      RateReservation taken = rate.reserve(2, 0s);
+      RateReservation refused = rate.reserve(5, 0s);
+      check([&](auto& e) { rate.try_acquire(units, e); });
+      check([&](auto& e) { rate.peek(units, e); });
+      check([&](auto& e) { rate.reward(units, e); });
+      for (RateReservation* of : {&taken, &refused}) {
+        check([&](auto& e) { rate.refund(*of, units, e); });
+        check([&](auto& e) { rate.settle(*of, units, e); });
+      }
+      CHECK(rate.available_permits() == 3);
+
+      const ConcurrencyLimiter jobs(store, "jobs", 5);
+      for (const Word weight : {Word{0}, units}) {  // a lease of nothing is none
+        check([&](auto& e) { CHECK_FALSE(jobs.try_acquire("k", weight, e)); });
+        check([&](auto& e) { jobs.peek("k", weight, e); });
+      }
+      CHECK(jobs.peek("k").remaining == 5);
+    }
   });
 }

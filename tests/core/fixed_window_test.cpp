@@ -132,8 +132,8 @@ TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit"
                         {11s, adjust(-FixedWindowRule::max_used), allowed(3, 0s)},
                         {11s, adjust(word_limit), allowed(0, 49s)},
                         {60s, take(3), allowed(0, 60s)},
-                        {60s, adjust(word_limit + 1), Verdict::failed(Errc::invalid_argument)},
-                        {60s, adjust(-word_limit - 1), Verdict::failed(Errc::invalid_argument)},
+                        {60s, adjust(word_limit + 1), Verdict::failed(Errc::invalid_cost)},
+                        {60s, adjust(-word_limit - 1), Verdict::failed(Errc::invalid_cost)},
                         {60s, adjust(1, 3, -1), Verdict::failed(Errc::invalid_argument)},
                         {60s, adjust(1, -1), Verdict::failed(Errc::invalid_argument)}});
   Kernel kernel(start);

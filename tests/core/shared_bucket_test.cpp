@@ -287,7 +287,7 @@ TEST_CASE("a debt ends at its longest, and a reward is never more than full",
                  {0ms, adjust(Change::reset, 0), admitted(5, 0s)},
                  {0ms, adjust(Change::block, 60'000'001), Verdict::failed(Errc::invalid_argument)},
                  {0ms, adjust(static_cast<Change>(4), 0), Verdict::failed(Errc::invalid_argument)},
-                 {0ms, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_argument)}});
+                 {0ms, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_cost)}});
 }
 
 TEST_CASE("what is promised is truly spent when its time comes, and not before",

@@ -3,9 +3,14 @@
 -- and, if the state changes, the new end of the stored window, and what is used of it.
 local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, b3, b4, amount)
   local code = packed % 512 -- of the width
-  if amount < -4503599627370496 or amount > 4503599627370496 or limit < 0 or limit > 4398046511104 or
-    width < 0 or width > 2251799813685248 or b0 < 0 then
+  if amount < -4503599627370496 or amount > 4503599627370496 then return -2, 0, 0, 0 end -- Errc::invalid_cost
+  if limit < 0 or limit > 4398046511104 or width < 0 or width > 2251799813685248 or b0 < 0 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
+  end
+  local function changed(used)
+    if used + amount < 0 then return 0 end
+    if used + amount > 8796093022207 then return 8796093022207 end -- max_used
+    return used + amount
   end
 
 -- SHARED fixed_window_present
@@ -19,13 +24,11 @@ local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, 
       own = true
     else
 -- SHARED fixed_window_foreign
-      local is_closed, changed = code == 417 and now < last, false -- blocked
+      local is_closed, is_changed = code == 417 and now < last, false -- blocked
       if is_closed then
-        local new_used = used + amount
-        if new_used < 0 then new_used = 0 end
-        if new_used > 8796093022207 then new_used = 8796093022207 end -- max_used
-        changed = new_used ~= used and last < to -- ends_in()
-        if changed then used = new_used end
+        local new_used = changed(used)
+        is_changed = new_used ~= used and last < to -- ends_in()
+        if is_changed then used = new_used end
       end
       local counted = used
       from, to, used, _, unused_at =
@@ -33,15 +36,13 @@ local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, 
       if is_closed then
         local reset_after = 0 -- standing()
         if used > 0 then reset_after = unused_at - now end
-        if changed then return 1, 0, 0, reset_after, last, counted * 512 + code end
+        if is_changed then return 1, 0, 0, reset_after, last, counted * 512 + code end
         return 1, 0, 0, reset_after
       end
     end
   end
 
-  local new_used = used + amount
-  if new_used < 0 then new_used = 0 end
-  if new_used > 8796093022207 then new_used = 8796093022207 end -- max_used
+  local new_used = changed(used)
   local remaining, reset_after = limit - new_used, 0
   if remaining < 0 then remaining = 0 end
   if new_used == used then

@@ -3,9 +3,10 @@
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function shared_bucket_adjust(head, _, now, reported, change, keep_alive, amount)
   if reported < 0 or reported > 4503599627370496 or change < 0 or change > 3 or keep_alive < 1 or
-    keep_alive > 2251799813685248 or amount < 0 or amount > 4503599627370496 or
-    (change == 3 and amount > 60000000) then -- longest, us
-    return -38, 0, 0, 0 -- Errc::invalid_argument
+    keep_alive > 2251799813685248 then return -38, 0, 0, 0 end -- Errc::invalid_argument
+  if amount < 0 or amount > 4503599627370496 or (change == 3 and amount > 60000000) then -- longest, us
+    if change == 3 then return -38, 0, 0, 0 end
+    return -2, 0, 0, 0 -- Errc::invalid_cost
   end
 -- SHARED shared_bucket_moment
   if version == 0 then return -39, 0, 0, 0 end -- Errc::not_configured

@@ -3,8 +3,10 @@
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_set(first, second, now, capacity, refill, period, interval, full_at,
   span, change, amount)
-  if change < 0 or change > 3 or amount < 0 or amount > 4503599627370496 then
-    return -38, 0, 0, 0 -- Errc::invalid_argument
+  if change < 0 or change > 3 then return -38, 0, 0, 0 end -- Errc::invalid_argument
+  if amount < 0 or amount > 4503599627370496 then
+    if change == 3 then return -38, 0, 0, 0 end
+    return -2, 0, 0, 0 -- Errc::invalid_cost
   end
   local charge = 0
 -- SHARED token_bucket_moment

@@ -5,7 +5,8 @@ local function token_bucket_spend_some(first, second, now, capacity, refill, per
   span, min_cost, cost)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
-  if min_cost < 0 or min_cost > cost then return -38, 0, 0, 0 end
+  if min_cost < 0 then return -2, 0, 0, 0 end
+  if min_cost > cost then return -38, 0, 0, 0 end -- Errc::invalid_argument
   local charge = cost * period
 -- SHARED token_bucket_moment
 
