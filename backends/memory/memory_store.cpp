@@ -62,6 +62,8 @@ bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& 
       continue;
     }
     ++conflicts;
+    step_back();
+    seen.state = slot.snapshot().state;
     if (!state::same_owner(seen.state, before)) return false;
   }
 }
@@ -164,7 +166,10 @@ void Engine::hurry(const Step& step, const Decision& decision) const noexcept {
 /// Goes on after a first try that has not decided.
 Word Engine::decide_again(Slot& slot, const Step& step, Reading reading, Try first,
                           Decision& decision) noexcept {
-  if (first == Try::unsettled) {
+  if (first == Try::conflict) {
+    count(&Counters::conflicts);
+    step_back();
+  } else if (first == Try::unsettled) {
     reading.refine();
     // A guess for the next time, which any thread may make and none needs to see.
     step.binding->fine.store(true, std::memory_order_relaxed);  // see above
@@ -172,7 +177,6 @@ Word Engine::decide_again(Slot& slot, const Step& step, Reading reading, Try fir
   Answer answer{decision};
   const Mark mark{step.binding->hash, step.operation->kind};
   const bool decided = decide_in(slot, step, mark, reading, answer);
-  if (first == Try::conflict) count(&Counters::conflicts);
   return decided ? answer.status : decide_named(step, decision);
 }
 

@@ -13,6 +13,7 @@ void changed() noexcept;
 /// Goes on with another thread until a value has changed.
 void pause_briefly() noexcept;
 inline void pause_long() noexcept { pause_briefly(); }
+inline void step_back() noexcept {}
 
 template <class T>
 class Atomic {

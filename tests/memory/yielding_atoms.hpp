@@ -23,6 +23,7 @@ inline void interleave() noexcept {
 inline void changed() noexcept {}
 inline void pause_briefly() noexcept { std::this_thread::yield(); }
 inline void pause_long() noexcept { std::this_thread::yield(); }
+inline void step_back() noexcept {}
 
 template <class T>
 class Atomic {
