@@ -106,7 +106,7 @@ inline constexpr Mutant mutants[] = {
     {"a reward below nothing used", kernel, "std::clamp(used + amount, Word{0}, Rule::max_used)",
      "std::min(used + amount, Rule::max_used)"},
     {"a penalty without an end", kernel, "std::clamp(used + amount, Word{0}, Rule::max_used)",
-     "std::max(m.used + amount, Word{0})"},
+     "std::max(used + amount, Word{0})"},
     {"a foreign window takes no share", kernel, "stored.used + share(args.limit, window, now)",
      "stored.used"},
     {"a share of what is over is forgotten", kernel,
