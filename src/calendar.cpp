@@ -72,6 +72,7 @@ Word Calendar::index_at(Time time) const noexcept {
 }
 
 Calendar::Window Calendar::window(Time time) const noexcept {
+  time = cut(time);
   if (is_even()) {
     if (time < Time{origin_}) return {Time{}, Time{origin_}};
     const Time begin = time - (time - Time{origin_}) % width_;
@@ -84,7 +85,7 @@ Calendar::Window Calendar::window(Time time) const noexcept {
 std::array<Word, 1 + FixedWindowRule::boundaries> Calendar::words(Time time) const noexcept {
   std::array<Word, 1 + FixedWindowRule::boundaries> words{width_.count(), origin_.count()};
   if (is_even()) return words;
-  const Word index = index_at(time);
+  const Word index = index_at(cut(time));
   for (std::size_t i = 0; i < FixedWindowRule::boundaries; ++i) {
     words[1 + i] = to_word(cut(begin_of(index - 1 + static_cast<Word>(i))));
   }

@@ -38,7 +38,8 @@ class Calendar {
     friend bool operator==(const Window&, const Window&) = default;
   };
 
-  /// The window that holds `time`: begin <= time < end. Cut to the range of Time.
+  /// The window that holds `time`: begin <= time < end. Both are cut to the range of Time, and so
+  /// is `time`: what lies before it or beyond is its first instant or its last.
   [[nodiscard]] Window window(Time time) const noexcept;
 
   /// Words 1 to 6 of FixedWindowRule::Args: the width and origin, or the boundaries of the window

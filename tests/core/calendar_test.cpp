@@ -160,6 +160,21 @@ TEST_CASE("a calendar is cut to the range of time", "[core][calendar]") {
   }
 }
 
+TEST_CASE("instants beyond the range of time have its first window or its last",
+          "[core][calendar]") {
+  for (const Calendar& calendar : {Calendar::every(1min), Calendar::daily(),
+                                   Calendar::weekly(berlin), Calendar::monthly(berlin)}) {
+    for (const Time early : {Time{} - 1us, to_time(-word_limit), Time::min()}) {
+      CHECK(calendar.window(early) == calendar.window(Time{}));
+      CHECK(calendar.words(early) == calendar.words(Time{}));
+    }
+    for (const Time late : {to_time(word_limit + 1), Time::max()}) {
+      CHECK(calendar.window(late) == calendar.window(to_time(word_limit)));
+      CHECK(calendar.words(late) == calendar.words(to_time(word_limit)));
+    }
+  }
+}
+
 TEST_CASE("a calendar or time zone that cannot be is refused with the value", "[core][calendar]") {
   CHECK(names(refusal([] { Calendar::every(0us); }), "got 0 us"));
   CHECK(names(refusal([] { Calendar::every(-1us); }), "got -1 us"));
