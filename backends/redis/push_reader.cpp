@@ -1,7 +1,8 @@
 #include "push_reader.hpp"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
+#include <system_error>
 
 namespace sluice::redis_detail {
 namespace {
@@ -36,8 +37,10 @@ class Cursor {
     if (state_ != State::good) return 0;
     std::size_t value = 0;
     const auto* const end = text.data() + text.size();
-    const bool fits = text.size() > 1 && text[0] == type &&
-                      std::from_chars(text.data() + 1, end, value).ptr == end && value <= most;
+    const auto read =
+        std::from_chars(text.data() + std::min(text.size(), std::size_t{1}), end, value);
+    const bool fits = text.size() > 1 && text[0] == type && read.ec == std::errc{} &&
+                      read.ptr == end && value <= most;
     if (!fits) state_ = State::bad;
     return value;
   }
@@ -74,9 +77,10 @@ Push read(Cursor& cursor, bool is_error) noexcept {
     cursor.bulk();
     return {Push::Kind::message, channel};
   }
-  if (kind != "subscribe" && kind != "unsubscribe") return {Push::Kind::broken};
+  const bool subscribed = kind == "subscribe";
+  if (!subscribed && kind != "unsubscribe") return {Push::Kind::broken};
   cursor.number(':', ~std::size_t{0});
-  return {Push::Kind::notice, channel};
+  return {subscribed ? Push::Kind::subscribed : Push::Kind::unsubscribed, channel};
 }
 
 }  // namespace

@@ -10,11 +10,12 @@ namespace sluice::redis_detail {
 /// One thing that the server said. The channel lives until the next one is asked for.
 struct Push {
   enum class Kind {
-    none,     // not complete yet
-    message,  // somebody published
-    notice,   // subscribed, unsubscribed
-    error,    // -NOPERM ...: `channel` is its text
-    broken    // no push that could be ours
+    none,          // not complete yet
+    message,       // somebody published
+    subscribed,    // from here on messages come
+    unsubscribed,  // from here on none
+    error,         // -NOPERM ...: `channel` is its text
+    broken         // no push that could be ours
   };
   Kind kind = Kind::none;
   std::string_view channel = {};

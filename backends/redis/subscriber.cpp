@@ -60,6 +60,11 @@ std::vector<WatchedChannels::Change> WatchedChannels::take_changes() {
   return changes;
 }
 
+bool WatchedChannels::contains(std::string_view channel) const {
+  const std::lock_guard lock(mutex_);
+  return counts_.find(channel) != counts_.end();
+}
+
 void WatchedChannels::forget_changes() noexcept {
   const std::lock_guard lock(mutex_);
   changed_.clear();
@@ -77,9 +82,11 @@ std::vector<WatchedChannels::Change> WatchedChannels::take_all() {
 Subscriber::Subscriber(asio::io_context& io, const RedisOptions& options,
                        std::vector<Connection::Endpoint> endpoints, std::uint64_t seed)
     : io_(io),
+      options_(options),
       link_(io, options, std::move(endpoints)),
       pause_(io),
       idle_(io),
+      mute_(io),
       jitter_(seed),
       fresh_(options.reconnect_min, options.reconnect_max, Jitter::full),
       backoff_(fresh_) {}
@@ -105,11 +112,16 @@ void Subscriber::stop() noexcept {
   link_.stop();
 }
 
-/// If it fails for want of memory, the next update() starts it anew.
+/// Without memory it tries again, as without a server. If there is none even for a pause, the next
+/// update() starts it anew.
 asio::awaitable<void> Subscriber::listen() {
   try {
     while (!stopped_ && !channels_.empty()) {
-      co_await listen_once();
+      try {
+        co_await listen_once();
+      } catch (const std::exception&) {
+        link_.close();
+      }
       disconnect();
       if (!stopped_ && !channels_.empty()) co_await pause();
     }
@@ -130,8 +142,10 @@ void Subscriber::disconnect() noexcept {
 asio::awaitable<void> Subscriber::listen_once() {
   denied_ = false;
   if (!co_await link_.connect()) co_return;
+  const Time since = clock_.now();
   pushes_.reset();
   waiting_.clear();
+  asked_ = answered_ = 0;
   connected_ = true;
   send(channels_.take_all());
   if (channels_.empty()) leave_when_idle();
@@ -144,6 +158,8 @@ asio::awaitable<void> Subscriber::listen_once() {
     pushes_.feed({link_.room().data(), bytes});
     if (!hear_all()) break;
   }
+  const bool held = clock_.now() - since >= healthy_after;
+  if (held && answered_ > 0) backoff_ = fresh_;
 }
 
 /// Handles every push that is complete. False if the connection is of no use. Who is woken may
@@ -157,9 +173,11 @@ bool Subscriber::hear_all() {
       case Push::Kind::message:
         channels_.watchers().notify(push.channel);
         break;
-      case Push::Kind::notice:
-        backoff_ = fresh_;  // this connection is a good one
-        confirmed_.fetch_add(1);
+      case Push::Kind::subscribed:
+        if (channels_.contains(push.channel)) confirmed_.fetch_add(1);
+        [[fallthrough]];
+      case Push::Kind::unsubscribed:
+        ++answered_;
         break;
       case Push::Kind::error:
         denied_ = error_of(push.channel) == Errc::no_permission;
@@ -179,11 +197,14 @@ asio::awaitable<void> Subscriber::pause() {
 }
 
 void Subscriber::send(const std::vector<WatchedChannels::Change>& changes) {
+  if (changes.empty()) return;
   for (const auto& [channel, watched] : changes) {
     append_command(waiting_, {watched ? "SUBSCRIBE" : "UNSUBSCRIBE", channel});
   }
   // A server that does not read: all channels are named anew on the next connection.
-  if (waiting_.size() > most_waiting) return link_.close();
+  if (writing_ && waiting_.size() > most_waiting) return link_.close();
+  if (asked_ <= answered_) leave_when_mute();
+  asked_ += changes.size();
   flush();
 }
 
@@ -205,6 +226,17 @@ void Subscriber::leave_when_idle() {
   idle_.expires_after(linger);
   idle_.async_wait([this, epoch = epoch_](error_code error) {
     if (!error && epoch == epoch_ && channels_.empty()) link_.close();
+  });
+}
+
+/// A server that takes commands and answers none is left, as one that answers no call: behind a
+/// proxy a connection can outlive the server it led to.
+void Subscriber::leave_when_mute() {
+  mute_.expires_after(options_.stall_timeout);
+  mute_.async_wait([this, epoch = epoch_, before = answered_](error_code error) {
+    if (error || epoch != epoch_ || asked_ <= answered_) return;
+    if (answered_ == before) return link_.close();
+    leave_when_mute();
   });
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -26,6 +27,7 @@ class WatchedChannels {
   void remove(const std::string& channel) noexcept;
 
   [[nodiscard]] bool empty() const;
+  [[nodiscard]] bool contains(std::string_view channel) const;
   /// What became watched or unwatched since the last time, or what is watched.
   struct Change {
     std::string channel;
@@ -39,7 +41,10 @@ class WatchedChannels {
 
  private:
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::size_t> counts_;
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> counts_;
   std::unordered_set<std::string> changed_;
   Watchers watchers_;
 };
@@ -59,14 +64,16 @@ class Subscriber {
   void stop() noexcept;
 
   [[nodiscard]] WatchedChannels& channels() noexcept { return channels_; }
-  /// Channels that the server has confirmed, ever. Any thread.
+  /// Channels that were watched when the server confirmed them, ever. Any thread.
   [[nodiscard]] std::uint64_t confirmed() const noexcept { return confirmed_.load(); }
 
   /// How long the connection stays when nobody watches any more, since somebody may again.
   static constexpr Span linger = std::chrono::seconds{1};
   /// Who may not subscribe asks again after this: rights may be given while a program runs.
   static constexpr Span denied_pause = std::chrono::seconds{30};
-  /// Bytes of commands that wait for a server that does not read.
+  /// A connection that held this long was a good one: the next attempt need not be slow.
+  static constexpr Span healthy_after = std::chrono::milliseconds{100};
+  /// Bytes of commands that wait behind those that a server does not read.
   static constexpr std::size_t most_waiting = 1 << 20;
 
  private:
@@ -78,13 +85,17 @@ class Subscriber {
   void flush();
   void disconnect() noexcept;
   void leave_when_idle();
+  void leave_when_mute();
 
   boost::asio::io_context& io_;
+  const RedisOptions& options_;
+  SystemClock clock_;
   WatchedChannels channels_;
   Connection link_;
   PushReader pushes_;
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer idle_;
+  boost::asio::steady_timer mute_;
   SeededRng jitter_;
   Backoff fresh_;
   Backoff backoff_;
@@ -92,7 +103,9 @@ class Subscriber {
   std::string out_;      // that are being sent
   std::atomic<std::uint64_t> confirmed_{0};
   std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
-  bool listening_ = false;   // listen() is under way
+  std::size_t asked_ = 0;    // commands on this connection
+  std::size_t answered_ = 0;
+  bool listening_ = false;  // listen() is under way
   bool connected_ = false;
   bool writing_ = false;
   bool denied_ = false;

@@ -43,6 +43,15 @@ std::optional<Command> Peer::read_call() {
   return std::nullopt;
 }
 
+std::optional<Command> Peer::read_behind_login() {
+  while (auto command = read()) {
+    const std::string& name = command->at(0);
+    if (name != "PING" && name != "AUTH" && name != "SELECT" && name != "CLIENT") return command;
+    if (!send(name == "PING" ? "+PONG\r\n" : "+OK\r\n")) break;
+  }
+  return std::nullopt;
+}
+
 bool Peer::send(std::string_view bytes) {
   while (!bytes.empty()) {
     while (!is_ready(fd_, POLLOUT)) {
@@ -67,7 +76,8 @@ void Peer::reset_on_close() {
   ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
-FakeServer::FakeServer(Behaviour behaviour) : behaviour_(std::move(behaviour)) {
+FakeServer::FakeServer(Behaviour behaviour, Serving serving)
+    : behaviour_(std::move(behaviour)), serving_(serving) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -85,6 +95,7 @@ FakeServer::FakeServer(Behaviour behaviour) : behaviour_(std::move(behaviour)) {
 FakeServer::~FakeServer() {
   stopping_ = true;
   thread_.join();
+  crowd_.clear();
   ::close(listener_);
 }
 
@@ -93,10 +104,19 @@ void FakeServer::run() {
     if (!is_ready(listener_, POLLIN)) continue;
     const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) continue;
-    Peer peer(fd, stopping_);
-    behaviour_(peer, connections_++);
-    ::close(fd);
+    const int number = connections_++;
+    if (serving_ == Serving::one_by_one) {
+      serve(fd, number);
+    } else {
+      crowd_.emplace_back([this, fd, number] { serve(fd, number); });
+    }
   }
+}
+
+void FakeServer::serve(int fd, int number) {
+  Peer peer(fd, stopping_);
+  behaviour_(peer, number);
+  ::close(fd);
 }
 
 void serve_well(Peer& peer, Word first_at) {

@@ -1,5 +1,6 @@
 // A server that behaves as a test wants: each connection is handed to a function.
-// Threading: the behaviour runs on the server's own thread, one connection after the other.
+// Threading: the behaviour runs on the server's own thread, one connection after the other; or each
+// connection has a thread.
 #pragma once
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "tests/redis/resp.hpp"
 
@@ -22,6 +24,8 @@ class Peer {
   std::optional<Command> read();
   /// The next EVALSHA or EVAL; the login before it is answered as by a server without a password.
   std::optional<Command> read_call();
+  /// The next command behind a login, which is answered as by a server without a password.
+  std::optional<Command> read_behind_login();
   /// False if the client has closed.
   bool send(std::string_view bytes);
   /// Waits until the client closes, or the server stops.
@@ -40,8 +44,10 @@ class FakeServer {
   /// `number` counts the connections from 0.
   using Behaviour = std::function<void(Peer& peer, int number)>;
 
+  enum class Serving { one_by_one, at_once };
+
   /// Listens on a free loopback port.
-  explicit FakeServer(Behaviour behaviour);
+  explicit FakeServer(Behaviour behaviour, Serving serving = Serving::one_by_one);
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;
   ~FakeServer();
@@ -51,12 +57,15 @@ class FakeServer {
 
  private:
   void run();
+  void serve(int fd, int number);
 
   Behaviour behaviour_;
+  Serving serving_;
   int listener_ = -1;
   std::uint16_t port_ = 0;
   std::atomic<int> connections_{0};
   std::atomic<bool> stopping_{false};
+  std::vector<std::jthread> crowd_;  // of the connections, if they are served at once
   std::thread thread_;
 };
 

@@ -45,10 +45,10 @@ TEST_CASE("pushes mean the same however their stream is split", "[push]") {
   const std::string text = push("subscribe", "{a}:x", ":1\r\n") +
                            push("message", "{a}:x", bulk("")) + push("message", "", bulk("\r\n")) +
                            push("unsubscribe", "{a}:x", ":0\r\n") + "-NOPERM no\r\n";
-  const Heard expected{{Kind::notice, "{a}:x"},
+  const Heard expected{{Kind::subscribed, "{a}:x"},
                        {Kind::message, "{a}:x"},
                        {Kind::message, ""},
-                       {Kind::notice, "{a}:x"},
+                       {Kind::unsubscribed, "{a}:x"},
                        {Kind::error, "NOPERM no"}};
   std::size_t wrong = 0;
   for (std::size_t first = 0; first <= text.size(); ++first) {
@@ -79,6 +79,8 @@ TEST_CASE("a stream of pushes that cannot be ours is broken", "[push]") {
   CHECK(is_broken(push("message", "a", ":1\r\n")));
   CHECK(is_broken(push("subscribe", "a", bulk(""))));
   CHECK(is_broken("*3\r\n$2147483647\r\n"));
+  CHECK(is_broken("*3\r\n$99999999999999999999999\r\n"));
+  CHECK(is_broken(push("subscribe", "a", ":99999999999999999999999\r\n")));
   CHECK(is_broken("*3\r\n$1\r\nab\r\n"));
   CHECK(is_broken("*3\r\n$-1\r\n"));
   CHECK(is_broken(std::string(5'000, '*')));

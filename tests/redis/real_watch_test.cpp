@@ -8,6 +8,7 @@
 
 #include "sluice/concurrency_limiter.hpp"
 #include "tests/catch.hpp"
+#include "tests/redis/fake_server.hpp"
 #include "tests/redis/real.hpp"
 
 using namespace sluice;
@@ -313,4 +314,66 @@ TEST_CASE("a lease that comes back wakes who waits for it at another store, with
     theirs.cancel_waits();
     waiter.join();
   }
+}
+
+namespace {
+
+/// The reply as a server sends it. Calls have replies of these kinds alone.
+std::string encoded(const RedisReply& reply) {
+  switch (reply.type) {
+    case RedisReply::Type::status:
+      return "+" + reply.text + "\r\n";
+    case RedisReply::Type::error:
+      return "-" + reply.text + "\r\n";
+    case RedisReply::Type::integer:
+      return ":" + std::to_string(reply.integer) + "\r\n";
+    default:
+      return bulk(reply.text);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("who waits behind a connection that hears nothing, or nonsense, is woken by its timer",
+          "[redis][watch][waiting]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  const std::string lie = GENERATE("", "*3\r\n", "-ERR no\r\n", "+OK\r\n");
+  std::atomic<bool> asked{false};
+  FakeServer relay(
+      [&](Peer& peer, int) {
+        RedisClient there(server.unix_socket());
+        while (const auto command = peer.read()) {
+          const std::vector<std::string_view> words(command->begin(), command->end());
+          const bool listens = words[0] == "SUBSCRIBE";
+          if (listens) asked = true;
+          if (!peer.send(listens ? lie : encoded(there.command(words)))) return;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto here = connect_socket(server);
+  RedisOptions options = tcp_options(server);
+  options.port = relay.port();
+  const auto there = make_redis_store(options);
+  LineOptions line{.across_processes = true, .place_ttl = 1min};
+  line.recheck = 50ms;
+  const ConcurrencyLimiter mine(*here, "jobs", 1, {.ttl = 10min});
+  const ConcurrencyLimiter theirs(*there, "jobs", 1, {.ttl = 10min});
+  mine.set_line(line);
+  theirs.set_line(line);
+  Lease held = mine.try_acquire("a");
+  REQUIRE(held);
+  std::atomic<bool> granted{false};
+  std::thread waiter([&] {
+    std::error_code error;
+    const Lease lease = theirs.acquire("a", 1, Deadline::never(), {}, error);
+    granted = !error && lease;
+  });
+  CHECK(eventually([&] { return asked.load(); }));
+  CHECK_FALSE(granted);
+  CHECK(held.release());
+  CHECK(eventually([&] { return granted.load(); }));
+  CHECK(there->stats().subscriptions == 0);
+  theirs.cancel_waits();
+  waiter.join();
 }
