@@ -1,6 +1,10 @@
-// Leases in the hands of holders whose store fails. Threading: single-threaded.
+// Leases in the hands of holders whose store fails. Threading: as each test says, mostly one
+// thread.
 #include "sluice/lease.hpp"
 
+#include <list>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "sluice/sluice.hpp"
@@ -31,6 +35,41 @@ class FickleStore final : public Store {
 
  private:
   std::unique_ptr<Store> inner_ = make_virtual_store(time);
+};
+
+/// A virtual store of which every other call hangs until its time is over.
+class HangingStore final : public Store {
+ public:
+  explicit HangingStore(VirtualClock& time) : time_(time), inner_(make_virtual_store(time)) {}
+  ~HangingStore() override {
+    for (Call& call : hanging_) time_.cancel_alarm(call.alarm);
+  }
+
+  void execute(const Plan& plan, Completion done) noexcept override {
+    if (!hangs || (++calls_ % 2 == 0 && !always)) return inner_->execute(plan, std::move(done));
+    const std::lock_guard lock(mutex_);
+    Call& call = hanging_.emplace_back(std::move(done));
+    time_.set_alarm(call.alarm, time_.now() + plan.timeout());
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return time_; }
+  [[nodiscard]] bool may_block() const noexcept override { return !hangs; }
+
+  bool hangs = false;
+  bool always = false;
+
+ private:
+  struct Call {
+    explicit Call(Completion answer) : done(std::move(answer)) {}
+    Completion done;
+    Alarm alarm{[](void* self) noexcept { static_cast<Call*>(self)->done.fail(Errc::timed_out); },
+                this};
+  };
+
+  VirtualClock& time_;
+  std::unique_ptr<Store> inner_;
+  int calls_ = 0;
+  std::mutex mutex_;
+  std::list<Call> hanging_;
 };
 
 class BrokenRng final : public Rng {
@@ -152,6 +191,64 @@ TEST_CASE("a renewer's own thread keeps leases through a day of virtual time",
   CHECK_FALSE(lease.lost());
   CHECK(store.calls - calls == 24 * 900);
   renewer.stop();
+}
+
+TEST_CASE("a store that hangs delays the renewals of no other store", "[core][leases][C-034]") {
+  FickleStore quick;
+  HangingStore slow(quick.time);
+  LeaseRenewer renewer(quick.clock());
+  const VirtualClock::AutoAdvance moving(quick.time);
+  std::atomic<int> lost{0};
+  const auto count = [&](const LeaseId&) { ++lost; };
+  const LeaseOptions options{.ttl = 12s, .renewer = &renewer, .on_lost = count};
+  const ConcurrencyLimiter jobs(quick, "jobs", 2, options);
+  const ConcurrencyLimiter slow_jobs(slow, "jobs", 2, options);
+  const Lease lease = jobs.try_acquire("alice");
+  const Lease slow_lease = slow_jobs.try_acquire("alice");
+  slow.hangs = true;
+  renewer.start();
+  const int calls = quick.calls;
+  Waker waker;
+  quick.time.wait_until(quick.time.now() + 24h + 1us, waker);
+  CHECK(quick.calls - calls == 24 * 900);
+  CHECK_FALSE(lease.lost());
+  CHECK_FALSE(slow_lease.lost());
+  CHECK(lost == 0);
+  renewer.stop();
+}
+
+TEST_CASE("who must not wait for a store renews the leases of all others, and hears the rest later",
+          "[core][leases][C-034]") {
+  FickleStore quick;
+  HangingStore slow(quick.time);
+  std::vector<LeaseId> lost;
+  std::optional<LeaseRenewer> renewer(quick.clock());
+  const LeaseOptions options{
+      .ttl = 12s, .renewer = &*renewer, .on_lost = [&](const LeaseId& id) { lost.push_back(id); }};
+  const ConcurrencyLimiter jobs(quick, "jobs", 2, options);
+  const ConcurrencyLimiter slow_jobs(slow, "jobs", 2, options);
+  const Lease lease = jobs.try_acquire("alice");
+  const Lease slow_lease = slow_jobs.try_acquire("alice");
+  slow.hangs = slow.always = true;
+  for (const Span ahead : {4s, 4s}) {
+    quick.time.advance(ahead);
+    CHECK(renewer->renew_due() == quick.time.now() + 4s);
+    CHECK(lease.expires_at() == quick.time.now() + 12s);
+    CHECK(renewer->size() == 2);
+  }
+  CHECK(lost.empty());
+  quick.time.advance(4s);
+  CHECK(renewer->renew_due() == quick.time.now() + 4s);
+  CHECK(lost == std::vector{slow_lease.id()});
+  CHECK(renewer->size() == 1);
+  slow.hangs = false;
+  const Lease last = slow_jobs.try_acquire("bob");
+  slow.hangs = true;
+  quick.time.advance(4s);
+  renewer->renew_due();
+  renewer.reset();
+  quick.time.advance(1h);  // its answers come, and find nobody
+  CHECK(lost.size() == 1);
 }
 
 TEST_CASE("what is given back is not renewed, nor kept", "[core][leases]") {
