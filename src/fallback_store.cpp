@@ -229,16 +229,27 @@ FallbackStore::FallbackStore(Store& primary, CircuitBreaker& breaker, const Fail
   }
 }
 
-void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
+/// The plan as the primary is asked it.
+Plan FallbackStore::timed(const Plan& plan) const noexcept {
+  return plan.timeout() == Span{0} ? plan.within(within_) : plan;
+}
+
+/// What the primary is to answer; or none, and the plan is answered.
+std::optional<Completion> FallbackStore::pass_on(const Plan& plan, Completion& done) noexcept {
+  const auto fail_with = [&](std::error_code error, std::uint16_t step = 0) {
+    done.fail(error, step);
+    return std::nullopt;
+  };
   if (const PlanFault fault = find_fault(plan); fault.error) {
-    return done.fail(fault.error, fault.step);
+    return fail_with(fault.error, fault.step);
   }
   const CircuitBreaker::Leave leave = breaker_.ask();
   if (!leave) {
     // What a primary would have said without looking.
-    if (plan.timeout() < Span{0}) return done.fail(Errc::timed_out);
-    if (plan.stop().stop_requested()) return done.fail(Errc::cancelled);
-    return decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
+    if (plan.timeout() < Span{0}) return fail_with(Errc::timed_out);
+    if (plan.stop().stop_requested()) return fail_with(Errc::cancelled);
+    decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
+    return std::nullopt;
   }
   probe_.begin(leave);
   ++counts_.primary;
@@ -246,13 +257,39 @@ void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
   try {
     call = std::make_unique<PrimaryCall>(*this, plan, leave);
     call->done = std::move(done);
-    primary_.execute(plan.timeout() == Span{0} ? plan.within(within_) : plan,
-                     in_flight_.pass(call));
+    return in_flight_.pass(call);
   } catch (const std::bad_alloc&) {
     probe_.end(leave, Result::unclear);
     Completion& left = call ? call->done : done;
     left.fail(Errc::queue_full);
+    return std::nullopt;
   }
+}
+
+void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
+  if (auto passed = pass_on(plan, done)) primary_.execute(timed(plan), std::move(*passed));
+}
+
+void FallbackStore::execute_batch(std::span<const Plan> plans,
+                                  std::span<Completion> done) noexcept {
+  std::vector<Plan> asked;
+  std::vector<Completion> passed;
+  // A probe goes alone: it decides what becomes of the others.
+  bool together = breaker_.state() == CircuitBreaker::State::closed;
+  try {
+    if (together) asked.reserve(plans.size());
+    if (together) passed.reserve(plans.size());
+  } catch (const std::bad_alloc&) {
+    together = false;
+  }
+  if (!together) return Store::execute_batch(plans, done);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    auto one = pass_on(plans[i], done[i]);
+    if (!one) continue;
+    asked.push_back(timed(plans[i]));
+    passed.push_back(std::move(*one));
+  }
+  if (!asked.empty()) primary_.execute_batch(asked, passed);
 }
 
 bool FallbackStore::may_block() const noexcept {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/detail/in_flight.hpp"
@@ -104,6 +105,9 @@ class FallbackStore final : public Store {
   ~FallbackStore() override = default;
 
   void execute(const Plan& plan, Completion done) noexcept override;
+  /// While the breaker is closed the primary gets them as one batch, and each that fails is
+  /// answered by the policy; else one after the other.
+  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return primary_.clock(); }
   void bind(const Key& key, Binding& binding) noexcept override { primary_.bind(key, binding); }
   void notify(const Key& key) noexcept override { primary_.notify(key); }
@@ -153,6 +157,8 @@ class FallbackStore final : public Store {
     std::atomic<std::uint64_t> unreadable{0};
   };
 
+  [[nodiscard]] Plan timed(const Plan& plan) const noexcept;
+  [[nodiscard]] std::optional<Completion> pass_on(const Plan& plan, Completion& done) noexcept;
   void decide_without(const Plan& plan, std::error_code error, Span hint, Completion done) noexcept;
   void answer_by_policy(const Plan& plan, bool admits, Span hint, Completion& done) noexcept;
   void decide_locally(const Plan& plan, std::error_code error, Span hint,

@@ -373,4 +373,78 @@ TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
   CHECK((results[0].allowed && results[1].allowed));
 }
 
+namespace {
+
+/// Counts batches, and hands their plans on one by one.
+class CountingStore final : public Store {
+ public:
+  explicit CountingStore(Store& inner) : inner_(inner) {}
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++singles;
+    inner_.execute(plan, std::move(done));
+  }
+  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
+    batches.push_back(plans.size());
+    for (const Plan& plan : plans) timeouts.push_back(plan.timeout());
+    inner_.execute_batch(plans, done);
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
+
+  int singles = 0;
+  std::vector<std::size_t> batches;
+  std::vector<Span> timeouts;
+
+ private:
+  Store& inner_;
+};
+
+}  // namespace
+
+TEST_CASE("a batch reaches the primary as one, and each plan that fails is answered by the policy",
+          "[fallback][C-036]") {
+  Rig rig(FailurePolicy::open());
+  CountingStore primary(rig.primary);
+  CircuitBreaker breaker(rig.clock, rig.drawing({.failures = 3}));
+  FallbackStore store(primary, breaker, FailurePolicy::open(), 70ms);
+  const TokenBucket bucket = ten(store);
+  const std::vector<Step> steps{bucket.take("a"),    bucket.take("b"), bucket.take(""),
+                                bucket.take("c", 5), bucket.take("d"), bucket.take("c")};
+  std::vector<Plan> plans(steps.begin(), steps.end());
+  plans[4] = plans[4].within(20ms);
+  std::vector<Decision> results(plans.size());
+  std::vector<std::error_code> errors(plans.size());
+  rig.primary.play(FaultScript("ok not_connected ok wrong_kind ok"));
+  decide_batch(store, plans, results, errors);
+  CHECK(primary.singles == 0);
+  CHECK(primary.batches == std::vector<std::size_t>{5});
+  CHECK(primary.timeouts == std::vector<Span>{70ms, 70ms, 70ms, 20ms, 70ms});
+  CHECK((results[0].allowed && results[0].source == Source::virtual_store));
+  CHECK((results[1].allowed && results[1].source == Source::policy));
+  CHECK(errors[2] == Errc::invalid_key);
+  CHECK((results[3].allowed && results[3].remaining == 0));
+  CHECK(errors[4] == Errc::wrong_kind);
+  CHECK((!errors[5] && !results[5].allowed));
+  CHECK(store.stats().primary == 5);
+  CHECK(store.stats().failures == 1);
+  CHECK(store.stats().degraded_grants == 1);
+
+  rig.primary.fail_all(dead);  // all are out before the first fails
+  decide_batch(store, plans, results, errors);
+  CHECK(primary.batches == std::vector<std::size_t>{5, 5});
+  CHECK(breaker.state() == State::open);
+  decide_batch(store, plans, results, errors);
+  CHECK(primary.batches.size() == 2);
+  CHECK(primary.singles == 0);
+  for (const std::size_t i : {0U, 1U, 3U, 4U, 5U}) CHECK(results[i].source == Source::policy);
+  CHECK(errors[2] == Errc::invalid_key);
+
+  rig.primary.heal();
+  rig.clock.advance(1min);
+  decide_batch(store, plans, results, errors);  // the probe goes alone, and closes it
+  CHECK(primary.singles == 5);
+  CHECK(breaker.state() == State::closed);
+  decide_batch(store, plans, results, errors);
+  CHECK(primary.batches.size() == 3);
+}
+
 }  // namespace sluice::test
