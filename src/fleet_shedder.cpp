@@ -38,8 +38,10 @@ void check_tiers(const std::vector<Tier>& tiers, Word capacity) {
   }
 }
 
-std::string unknown(std::string_view tier) {
-  return "unknown tier \"" + std::string(tier.substr(0, 64)) + '"';
+std::string unknown(std::string_view tier, const std::vector<Tier>& tiers) {
+  std::string text = "unknown tier \"" + std::string(tier.substr(0, 64)) + "\"; there are";
+  for (const Tier& known : tiers) text += " \"" + known.name + '"';
+  return text;
 }
 
 }  // namespace
@@ -71,7 +73,7 @@ FleetShedder::Share FleetShedder::find(std::string_view tier) const noexcept {
 }
 FleetShedder::Share FleetShedder::known(std::string_view tier) const {
   const Share share = find(tier);
-  if (share.limit == 0) reject(unknown(tier));
+  if (share.limit == 0) reject(unknown(tier, tiers_));
   return share;
 }
 

@@ -30,7 +30,13 @@ SharedRateLimiter::SharedRateLimiter(Store& store, std::string tag, std::string 
                                 std::to_string(keep_alive) + " us");
   }
   if (options_.client.empty()) options_.client = drawn_name();
-  (void)detail::valid_name(log_name(word_limit, RateType::per_client));  // the longest
+  const std::size_t longest = log_name(word_limit, RateType::per_client).size();
+  if (longest > Key::max_part_bytes) {
+    const std::size_t names = name_.size() + client().size();
+    throw std::invalid_argument("the names of a limiter and its client must have " +
+                                std::to_string(Key::max_part_bytes - (longest - names)) +
+                                " bytes at most together, got " + std::to_string(names));
+  }
 }
 
 SharedRateLimiter::~SharedRateLimiter() = default;

@@ -85,8 +85,11 @@ Step SlidingWindows::look(const Key& key, Cost cost) const noexcept {
 }
 
 Step SlidingWindows::give_back(const Key& key, const Decision& grant, Cost units) const noexcept {
-  const Word time = to_word(grant.at) + grant.retry_after.count();
-  const Word keep = longest_ + Rule::max_ahead + grant.retry_after.count();
+  // Of a decision that no store has made the rule says what is wrong.
+  const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
+  const Word ahead = bounded(grant.retry_after.count());
+  const Word time = bounded(to_word(grant.at)) + ahead;
+  const Word keep = longest_ + Rule::max_ahead + ahead;
   const Word charged = detail::charged_nothing(grant) && units.value() > 0 ? 0 : units.value();
   return step(sliding_windows_give_back, key, {least_, charged, time, keep});
 }

@@ -135,7 +135,8 @@ class Plan {
 [[nodiscard]] std::array<char, 37> receipt_name(const RequestId& id) noexcept;
 
 /// What is wrong with a plan before any state is looked at: its size, its keys, two steps on one
-/// key, a cost that can never be admitted. `step` is the step at fault.
+/// key or one on that of the plan's id, a cost that can never be admitted. `step` is the step at
+/// fault.
 struct PlanFault {
   std::error_code error;
   std::uint16_t step = 0;

@@ -166,3 +166,22 @@ TEST_CASE("a plan of reservations waits for the last of them", "[composing]") {
     CHECK(ask().allowed);
   });
 }
+
+TEST_CASE("a plan's id is not remembered under the key of one of its steps", "[plans]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const TokenBucket bucket(store, "bucket", Quota::per_second(10));
+    const RequestId id{4, 4};
+    const auto name = receipt_name(id);
+    const Key own{"k", {name.data(), name.size()}};
+    const std::array steps{bucket.take("k", 2), bucket.take(own, 2)};
+    std::error_code error;
+    decide(store, Plan(steps).once(id), error);
+    CHECK(error == Errc::duplicate_key);
+    decide(store, Plan(bucket.take(own, 2)).once(id), error);
+    CHECK(error == Errc::duplicate_key);
+    CHECK(bucket.peek("k").remaining == 10);
+    CHECK(bucket.peek(own).remaining == 10);
+    CHECK(bucket.try_acquire("k", 2, id));
+    CHECK(bucket.peek("k").remaining == 8);
+  });
+}

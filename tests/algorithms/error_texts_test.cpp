@@ -96,6 +96,13 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         CHECK(named_by([&] { fleet.peek("all", 4); }) == "FleetShedder::peek");
         CHECK(named_by([&] { fleet.block(-1s); }) == "FleetShedder::block");
 
+        CHECK_THROWS_WITH(fleet.share_of("none"),
+                          "FleetShedder: unknown tier \"none\"; there are \"all\"");
+        CHECK_THROWS_WITH(
+            SharedRateLimiter(store, "t", "rate", {.client = std::string(1 << 20, 'c')}),
+            "the names of a limiter and its client must have 1048554 bytes at most together, got "
+            "1048580");
+
         const Gates gates(store, "gates", {"account"});
         const std::vector<Scope> none_at_all;
         CHECK(named_by([&] { gates.pass(none_at_all); }) == "Gates::pass");

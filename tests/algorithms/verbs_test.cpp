@@ -257,3 +257,30 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
     }
   });
 }
+
+TEST_CASE("a receipt whose numbers cannot be is a typed error", "[verbs]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const Word least = std::numeric_limits<Word>::min();
+    const Word most = std::numeric_limits<Word>::max();
+    std::error_code error;
+    const TokenBucket bucket(store, "bucket", Quota::per_hour(5));
+    for (const Word units : {least, Word{-1}, most}) {
+      Reservation forged;
+      forged.decision.allowed = true;
+      forged.granted = units;
+      bucket.settle("k", forged, 3, error);
+      CHECK(error == (units < 0 ? Errc::invalid_cost : Errc::cost_exceeds_capacity));
+    }
+    const SlidingWindows windows(store, "windows", {{5, 1h}});
+    for (const Word word : {least, Word{-1}, word_limit + 1, most}) {
+      Decision forged;
+      forged.allowed = true;
+      forged.at = to_time(word);
+      CHECK(windows.refund("k", forged, 1, error) == 0);
+      CHECK(error == Errc::invalid_argument);
+      forged.retry_after = Span{most};
+      CHECK(windows.refund("k", forged, 1, error) == 0);
+      CHECK(error == Errc::invalid_argument);
+    }
+  });
+}
