@@ -46,18 +46,18 @@ using StateWords = std::array<Word, cell_words>;
 /// What kind of state a key holds. It is the first byte of the state in Redis; a change of layout
 /// is a new kind.
 enum class StateKind : std::uint8_t {
-  sliding_counter = 3,
   shared_rate = 5,
   shared_bucket = 6,
   leases = 7,
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  receipt = 12,  // 1, 2, 4 and 11 had other layouts
+  receipt = 12,  // 1 to 4 and 11 had other layouts
   wait_line = 13,
   fixed_window = 16,
   sliding_windows = 17,
   token_bucket = 18,
+  sliding_counter = 19,
 };
 
 /// True if states of this kind have two words, which a store may keep and swap as one cell; else

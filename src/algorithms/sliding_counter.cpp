@@ -23,53 +23,83 @@ Word weigh(Word units, Word rest, Word span) noexcept {
   return units - scale(units, span - rest, span);
 }
 
-/// The counts at one instant, before a request is looked at.
+/// The counts at one instant, before a request is looked at. Changed in place: a copy of words that
+/// were just written costs as much as the rest.
 struct Moment {
-  State state;  // with the window that `at` lies in
-  Word at;      // the instant that the rule sees
-  Word estimate;
-  bool given_up;
-  bool weighed;  // what was counted is now an estimate of it
+  State state;           // with the window that `at` lies in, of the span that it was counted by
+  Word at = 0;           // the instant that the rule sees
+  Word estimate = 0;     // what counts for who asks
+  bool weighed = false;  // what was counted is now an estimate of it
+  Word full = 0;         // under another span: what counted when the last unit came, or soon after,
+  Word since = 0;        // at this instant
 };
 
 Word estimate(const State& state, Word at) noexcept {
   return state.current + weigh(state.previous, state.start + state.span - at, state.span);
 }
 
-/// The windows of `span` up to `at`.
-State advanced(const State& state, Word at) noexcept {
+/// How much of the window is left at an instant in it, in full parts of it. Doubles divide faster,
+/// and as well: 2^53 holds the product, and no quotient comes nearer to the next part than 2^-42.
+Word spare_at(const State& state, Word at) noexcept {
+  const Word left = (state.start + state.span - at - 1) * Rule::parts;
+  return static_cast<Word>(static_cast<double>(left) / static_cast<double>(state.span));
+}
+
+/// The window of `span` around `at`, and the units of it and of the one before.
+void open_window(State& state, Word at, Word span, Word current, Word previous = 0) noexcept {
+  state.start = at - at % span;
+  state.span = span;
+  state.current = current;
+  state.previous = previous;
+  state.spare = current > 0 ? 0 : Rule::parts - 1;
+}
+
+/// The windows of the state's span up to `at`.
+void advance(State& state, Word at) noexcept {
   const Word start = at - at % state.span;
-  if (start == state.start) return state;
-  return {start, state.span, 0, start == state.start + state.span ? state.current : 0};
+  if (start == state.start) return;
+  open_window(state, at, state.span, 0, start == state.start + state.span ? state.current : 0);
 }
 
-/// The same key under another span. What the old window holds counts as admitted now; and what
-/// came before it, which the old counts do not know, as a full window.
-State converted(const State& state, const Args& args, Word at) noexcept {
-  const State old = advanced(state, at);
-  const Word held = old.current + old.previous;
-  const Word before = args.span > state.span && held > 0 ? args.limit : 0;
-  return {at - at % args.span, args.span, std::min(estimate(old, at), Rule::max_limit), before};
+/// What is left of `full` units when `args` let them drain for so long. REQUIRES: elapsed >= 0.
+Word drained(Word full, Word elapsed, const Args& args) noexcept {
+  const Wide gone = Wide{elapsed} * args.limit / args.span;
+  return gone >= full ? 0 : full - static_cast<Word>(gone);
 }
 
-Moment moment(const State& state, const Args& args, Word now) noexcept {
-  Moment m{state, now, 0, false, false};
-  if (state.span == 0) {
-    m.state = {now - now % args.span, args.span, 0, 0};
-    return m;
+/// What counts for who asks at `m.at`: what the counts weigh; or less, if what they weighed when
+/// the last unit came, under another span, has drained further at the rate of who asks.
+void count(Moment& m, const Args& args) noexcept {
+  if (m.state.span != args.span) {
+    m.since = m.state.start + m.state.span - m.state.spare * m.state.span / Rule::parts;
+    m.full = estimate(m.state, m.since);
   }
-  if (state.start > now + Rule::max_ahead) {
-    m.given_up = m.weighed = true;
-    const Word all = std::min(state.current + state.previous, args.limit - args.cost);
-    m.state = {now - now % args.span, args.span, all, 0};
-    m.estimate = all;
-    return m;
-  }
-  m.at = std::max(now, state.start);
-  m.state = state.span == args.span ? advanced(state, m.at) : converted(state, args, m.at);
-  m.weighed = state.span != args.span;
+  advance(m.state, m.at);
   m.estimate = estimate(m.state, m.at);
-  return m;
+  if (m.state.span == args.span || m.estimate == 0 || m.at <= m.since) return;
+  m.estimate = std::min(m.estimate, drained(m.full, m.at - m.since, args));
+}
+
+/// From the counts as they are stored to those at `now`.
+void look(Moment& m, const Args& args, Word now) noexcept {
+  m.at = now;
+  if (m.state.span == 0) return open_window(m.state, now, args.span, 0);
+  if (m.state.start > now + Rule::max_ahead) {
+    m.weighed = true;
+    m.estimate = std::min(m.state.current + m.state.previous, args.limit - args.cost);
+    return open_window(m.state, now, args.span, m.estimate);
+  }
+  m.at = std::max(now, m.state.start);
+  count(m, args);
+}
+
+/// Windows of who asks begin, in which what counts was admitted now. What is not above the limit
+/// weighs at no instant less in them than what is left of it when it drains at limit / span, so
+/// they forget it no sooner than the bound does. REQUIRES: m.estimate <= args.limit.
+void convert(Moment& m, const Args& args) noexcept {
+  if (m.state.span == args.span) return;
+  open_window(m.state, m.at, args.span, m.estimate);
+  m.weighed = true;
 }
 
 /// The first instant at which `units` of the window that ends at `end` weigh `room` or less in the
@@ -79,10 +109,9 @@ Word eased(Word units, Word room, Word end, Word span) noexcept {
   return end + span - scale(room, span, units);
 }
 
-/// The first instant at which the cost fits. REQUIRES: it does not now.
-Word fits_at(const Moment& m, const Args& args) noexcept {
+/// The first instant at which the counts weigh `room` or less. REQUIRES: they do not now.
+Word eases_at(const Moment& m, Word room) noexcept {
   const Word end = m.state.start + m.state.span;
-  const Word room = args.limit - args.cost;
   if (room > m.state.current && m.state.previous > 0) {
     return eased(m.state.previous, room - m.state.current, m.state.start, m.state.span);
   }
@@ -90,10 +119,20 @@ Word fits_at(const Moment& m, const Args& args) noexcept {
   return eased(m.state.current, room, end, m.state.span);
 }
 
+/// The first instant at which `room` or less counts for who asks. REQUIRES: more does now.
+Word fits_at(const Moment& m, const Args& args, Word room) noexcept {
+  const Word eases = eases_at(m, room);
+  if (m.state.span == args.span || eases <= m.since) return eases;
+  if (drained(m.full, eases - m.since, args) > room) return eases;
+  const Word wait = scale(m.full - room, args.span, args.limit);
+  return m.since + wait + (drained(m.full, wait, args) > room ? 1 : 0);
+}
+
 /// From `now` until nothing counts any more.
-Word clear_after(const State& state, Word now) noexcept {
-  if (state.current > 0) return state.start + 2 * state.span - now;
-  return state.previous > 0 ? state.start + state.span - now : 0;
+Word clear_after(const Moment& m, const Args& args, Word now) noexcept {
+  if (m.state.span != args.span) return m.estimate > 0 ? fits_at(m, args, 0) - now : 0;
+  if (m.state.current > 0) return m.state.start + 2 * m.state.span - now;
+  return m.state.previous > 0 ? m.state.start + m.state.span - now : 0;
 }
 
 Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
@@ -118,7 +157,8 @@ Word check_block(const Arguments& words) noexcept {
 
 /// The counts and how long the key is closed, unless they are not a counter's.
 bool read(const StateView& view, State& state) noexcept {
-  state = {view[0], view[1], view[2], view[3]};
+  state = {view[0], view[1], view[2] % Rule::part, view[3]};
+  state.spare = view[2] / Rule::part;
   if (state.span >= Rule::blocked) {
     state.span -= Rule::blocked;
     state.closed = view[5];
@@ -132,7 +172,7 @@ bool read(const StateView& view, State& state) noexcept {
 void write(const Moment& m, Word now, Word closed, Effects& effects) noexcept {
   effects.put(0, m.state.start);
   effects.put(1, now < closed ? m.state.span + Rule::blocked : m.state.span);
-  effects.put(2, m.state.current);
+  effects.put(2, m.state.current + m.state.spare * Rule::part);
   effects.put(3, m.state.previous);
   if (m.weighed) effects.put(4, now);
 }
@@ -141,21 +181,24 @@ Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effe
                bool spends) noexcept {
   const Args args = args_of(request.args);
   if (const Word status = Rule::check(args); status < 0) return {status, 0, 0, 0};
-  State state;
-  if (!read(view, state)) return Verdict::failed(Errc::corrupt_state);
+  Moment m;
+  if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
 
-  Moment m = moment(state, args, now);
+  look(m, args, now);
+  const Word closed = m.state.closed;
   const Word room = std::max(Word{0}, args.limit - m.estimate);
-  const Word left = now < state.closed ? 0 : room;
-  const Word clear = std::max(clear_after(m.state, now), state.closed - now);
+  const Word left = now < closed ? 0 : room;
+  const Word clear = std::max(clear_after(m, args, now), closed - now);
   if (args.cost > left) {
-    const Word fits = args.cost > room ? fits_at(m, args) : now;
-    return {Verdict::refused, left, std::max(fits, state.closed) - now, clear};
+    const Word fits = args.cost > room ? fits_at(m, args, args.limit - args.cost) : now;
+    return {Verdict::refused, left, std::max(fits, closed) - now, clear};
   }
   if (!spends || args.cost == 0) return {Verdict::allowed, left, 0, clear};
+  convert(m, args);
   m.state.current += args.cost;
+  m.state.spare = spare_at(m.state, m.at);
   write(m, now, 0, effects);
-  return {Verdict::allowed, left - args.cost, 0, clear_after(m.state, now)};
+  return {Verdict::allowed, left - args.cost, 0, clear_after(m, args, now)};
 }
 
 }  // namespace
@@ -188,13 +231,24 @@ Verdict SlidingCounterRule::adjust(const StateView& view, const RuleRequest& req
   const Word amount = std::min(request.args[2], max_limit);
   const auto change = static_cast<Change>(request.args[3]);
   const Word taken = request.args[4];
-  State state;
-  if (!read(view, state)) return Verdict::failed(Errc::corrupt_state);
+  Moment m;
+  if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
+  const State stored = m.state;
   const Word since = view[4];
 
-  Moment m = moment(state, args, now);
-  const Word window = taken - taken % args.span;
-  const bool is_before = window + args.span == m.state.start;
+  look(m, args, now);
+  const auto answer = [&]() -> Verdict {
+    const Word left = std::max(Word{0}, args.limit - m.estimate);
+    return {Verdict::allowed, now < stored.closed ? 0 : left, 0,
+            std::max(clear_after(m, args, now), stored.closed - now)};
+  };
+  const Verdict unchanged = answer();
+  const bool adds = change == Change::charge || change == Change::penalize;
+  // Over the limit the windows stay as they are, since those of who asks would forget it too soon.
+  if (adds && m.estimate <= args.limit) convert(m, args);
+  const Word span = m.state.span;
+  const Word window = taken - taken % span;
+  const bool is_before = window + span == m.state.start;
   Word changed = 0;
   const auto take_off = [&](Word& count) {
     const Word units = std::min(amount - changed, count);
@@ -204,10 +258,11 @@ Verdict SlidingCounterRule::adjust(const StateView& view, const RuleRequest& req
   const auto add = [&](Word& count) {
     changed = std::min(amount, max_limit - count);
     count += changed;
+    if (changed > 0) m.state.spare = spare_at(m.state, m.at);
   };
   switch (change) {
     case Change::give_back:
-      if (m.weighed || taken < since) break;
+      if (m.weighed || span != args.span || taken < since) break;
       if (window == m.state.start) take_off(m.state.current);
       if (is_before) take_off(m.state.previous);
       break;
@@ -223,31 +278,38 @@ Verdict SlidingCounterRule::adjust(const StateView& view, const RuleRequest& req
       take_off(m.state.previous);
       break;
   }
-  if (changed > 0) write(m, now, state.closed, effects);
   effects.tell(changed);
-  const Word left = std::max(Word{0}, args.limit - estimate(m.state, m.at));
-  return {Verdict::allowed, now < state.closed ? 0 : left, 0,
-          std::max(clear_after(m.state, now), state.closed - now)};
+  if (changed == 0) return unchanged;
+  if (!adds && m.state.start == stored.start + span) {
+    // Nothing came, so that what drains is still what the windows of then weighed.
+    const Word rest = m.state.previous;
+    m.state = stored;
+    m.state.current = rest;
+  }
+  write(m, now, stored.closed, effects);
+  count(m, args);
+  return answer();
 }
 
 Verdict SlidingCounterRule::block(const StateView& view, const RuleRequest& request, Word now,
                                   Effects& effects) noexcept {
   const BlockArgs args = block_args_of(request.args);
   if (const Word status = check_block(request.args); status < 0) return {status, 0, 0, 0};
-  State state;
-  if (!read(view, state)) return Verdict::failed(Errc::corrupt_state);
+  Moment m;
+  if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
 
   const Word until = std::min(now + args.length, word_limit);
-  if (args.length > 0 && until > state.closed) {
-    state.closed = until;
-    effects.put(0, state.start);
-    effects.put(1, state.span + blocked);
+  if (args.length > 0 && until > m.state.closed) {
+    m.state.closed = until;
+    effects.put(0, m.state.start);
+    effects.put(1, m.state.span + blocked);
     effects.put(5, until);
   }
-  const Moment m = moment(state, {args.limit, args.span, 0}, now);
+  const Args asked{args.limit, args.span, 0};
+  look(m, asked, now);
   const Word left = std::max(Word{0}, args.limit - m.estimate);
-  return {Verdict::allowed, now < state.closed ? 0 : left, 0,
-          std::max(clear_after(m.state, now), state.closed - now)};
+  return {Verdict::allowed, now < m.state.closed ? 0 : left, 0,
+          std::max(clear_after(m, asked, now), m.state.closed - now)};
 }
 
 Word SlidingCounterRule::check(const Args& args) noexcept {

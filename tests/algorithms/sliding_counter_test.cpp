@@ -73,7 +73,7 @@ TEST_CASE("a counter refuses what cannot be where it is built", "[sliding_counte
   CHECK(why({Word{1} << 40, Span{Word{1} << 42}}) == "accepted");
 }
 
-TEST_CASE("a lowered limit refuses, and a longer span takes what it cannot know as used up",
+TEST_CASE("a lowered limit refuses, and other spans are told what is spent, whatever the span",
           "[sliding_counter][C-004]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     CHECK(SlidingCounter(store, "c", {25, 60s}).try_acquire("k", 20).allowed);
@@ -88,9 +88,22 @@ TEST_CASE("a lowered limit refuses, and a longer span takes what it cannot know 
 
     CHECK(lower.try_acquire("m", 4).allowed);
     const SlidingCounter longer(store, "c", {10, 3600s});
-    CHECK(longer.peek("m", 0).remaining == 0);
+    CHECK(longer.peek("m", 0).remaining == 6);
     const SlidingCounter shorter(store, "c", {10, 1s});
     CHECK(shorter.peek("m", 0).remaining == 6);
+
+    // 50 a minute begin with what is left of 60 an hour, and forget nothing of them.
+    const SlidingCounter hour(store, "c", {60, 3600s});
+    const SlidingCounter minute(store, "c", {50, 60s});
+    CHECK(hour.try_acquire("n", 60).allowed);
+    const Decision wait = minute.try_acquire("n");
+    CHECK(wait.retry_after > 13s);  // 11 of 60, at 50 a minute
+    CHECK(wait.retry_after < 16s);
+    clock.advance(wait.retry_after - 1us);
+    CHECK(minute.try_acquire("n").retry_after == 1us);
+    clock.advance(1us);
+    CHECK(minute.try_acquire("n").allowed);
+    CHECK(hour.peek("n", 0).remaining == 10);
   });
 }
 

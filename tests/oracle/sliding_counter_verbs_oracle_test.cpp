@@ -186,60 +186,6 @@ TEST_CASE("what is given back never lifts the worst case, whoever asks with whic
   CHECK(given > lives);
 }
 
-namespace {
-
-/// What a configuration alone may admit in any `span`, by its own worst case.
-Word alone(const WindowLimit& window, Word span) {
-  const Word own = window.span.count();
-  return (span + own - 1) / own * SlidingCounterRule::worst_case(window.limit, own);
-}
-
-}  // namespace
-
-TEST_CASE("a shortened span holds the larger worst case, and any other change of it both together",
-          "[oracle][sliding_counter]") {
-  Random random(
-      "a shortened span holds the larger worst case, and any other change of it both together");
-  CAPTURE(random.repeat());
-  std::size_t changed = 0;
-  const std::size_t lives = test::scaled(6000, 300);
-  for (std::size_t life = 0; life < lives; ++life) {
-    VirtualClock clock;
-    const auto store = make_virtual_store(clock);
-    const Word span = random.between(1, 15);
-    const std::array windows{WindowLimit{random.between(1, 30), Span{span + random.between(1, 30)}},
-                             WindowLimit{random.between(1, 30), Span{span}}};
-    const std::array callers{SlidingCounter(*store, "v", windows[0]),
-                             SlidingCounter(*store, "v", windows[1])};
-    const bool shortened = random.one_in(2);
-    const int at = static_cast<int>(random.between(1, 50));
-    const std::uint64_t greed = 1 + random.below(4);
-    std::vector<Taken> taken;
-    bool by_both[2] = {};
-    for (int step = 0; step < 60; ++step) {
-      const std::size_t who = shortened ? (step < at ? 0 : 1) : random.below(2);
-      const Word cost = random.one_in(greed) ? callers[who].peek("k", 0).remaining : 1;
-      if (const Decision d = callers[who].try_acquire("k", cost); d && cost > 0) {
-        taken.push_back({d, cost});
-        by_both[who] = true;
-      }
-      if (greed == 1 || random.one_in(2)) {
-        clock.advance(Span{random.one_in(8) ? random.between(0, 2 * span) : 1});
-      }
-    }
-    changed += by_both[0] && by_both[1] ? 1 : 0;
-    for (const WindowLimit& one : windows) {
-      const Word length = one.span.count();
-      const Word first = alone(windows[0], length);
-      const Word second = alone(windows[1], length);
-      INFO(windows[0].limit << "/" << windows[0].span.count() << ", " << windows[1].limit << "/"
-                            << windows[1].span.count() << " in " << length);
-      REQUIRE(most_in(taken, length) <= (shortened ? std::max(first, second) : first + second));
-    }
-  }
-  CHECK(changed > lives / 4);
-}
-
 TEST_CASE("of units that another span counted none comes back", "[oracle][sliding_counter]") {
   Random random("of units that another span counted none comes back");
   CAPTURE(random.repeat());

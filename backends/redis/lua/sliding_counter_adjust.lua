@@ -1,5 +1,5 @@
 -- The twin of SlidingCounterRule::adjust in src/algorithms/sliding_counter.cpp: same names, same order,
--- with moment() and clear_after() in their place.
+-- with look() and clear_after() in their place.
 local function sliding_counter_adjust(head, table, now, limit, span, amount, change, taken)
   if limit < 1 or limit > 1099511627776 or span < 1 or span > 4398046511104 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
@@ -13,8 +13,26 @@ local function sliding_counter_adjust(head, table, now, limit, span, amount, cha
   local since, cost = head[5], 0
 -- SHARED sliding_counter_moment
 
-  local window, changed = taken - taken % span, 0
-  local is_before = window + span == start
+  local function answer()
+    local left, clear = limit - spent, 0
+    if left < 0 or closed > now then left = 0 end
+    if current > 0 then
+      clear = start + 2 * width - now
+    elseif previous > 0 then
+      clear = start + width - now
+    end
+    if fits_at then clear = spent > 0 and fits_at(clear + now, 0) - now or 0 end
+    if closed - now > clear then clear = closed - now end
+    return left, clear
+  end
+
+  local left, clear = answer()
+  local adds = change == 1 or change == 2
+  if adds and fits_at and spent <= limit then -- convert()
+    start, current, previous, weighed, width, fits_at = at - at % span, spent, 0, true, span, nil
+  end
+  local window, changed = taken - taken % width, 0
+  local is_before = window + width == start
   local function take_off(count)
     local units = amount - changed
     if units > count then units = count end
@@ -27,7 +45,7 @@ local function sliding_counter_adjust(head, table, now, limit, span, amount, cha
     return count + changed
   end
   if change == 0 then -- give_back
-    if not weighed and taken >= since then
+    if not weighed and width == span and taken >= since then
       if window == start then current = take_off(current) end
       if is_before then previous = take_off(previous) end
     end
@@ -41,21 +59,23 @@ local function sliding_counter_adjust(head, table, now, limit, span, amount, cha
     previous = take_off(previous)
   end
   if changed > 0 then
-    local marked = span
-    if closed > now then marked = span + 8796093022208 end -- blocked
-    local counts = struct.pack('<i8i8i8i8', start, marked, current, previous)
+    local from, units, before = start, current, previous
+    if adds then
+      local parts = (start + width - at - 1) * 2048 -- spare_at()
+      late = (parts - parts % width) / width * 2199023255552
+    elseif start == head[1] + width then -- what drains is still what the windows of then weighed
+      from, units, before, late = head[1], previous, head[4], packed - packed % 2199023255552
+    end
+    local marked = width
+    if closed > now then marked = width + 8796093022208 end -- blocked
+    local counts = struct.pack('<i8i8i8i8', from, marked, units + late, before)
     if weighed then counts = counts .. struct.pack('<i8', now) end
     put(0, counts)
+    spent = estimate(start, width, current, previous, at)
+    if fits_at then count(from, units, before, late, spent) end
+    left, clear = answer()
   end
-  local left, clear = limit - estimate(start, span, current, previous, at), 0
-  if left < 0 or closed > now then left = 0 end
-  if current > 0 then
-    clear = start + 2 * span - now
-  elseif previous > 0 then
-    clear = start + span - now
-  end
-  if closed - now > clear then clear = closed - now end
   return 1, left, 0, clear, struct.pack('<i8', changed)
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 3, '<i8i8i8i8i8', 5, 1, sliding_counter_adjust
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 19, '<i8i8i8i8i8', 5, 1, sliding_counter_adjust

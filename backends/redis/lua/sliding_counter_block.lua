@@ -1,5 +1,5 @@
 -- The twin of SlidingCounterRule::block in src/algorithms/sliding_counter.cpp: same names, same order,
--- with moment() and clear_after() in their place.
+-- with look() and clear_after() in their place.
 local function sliding_counter_block(head, table, now, limit, span, length)
   if limit < 1 or limit > 1099511627776 or span < 1 or span > 4398046511104 or length < 0 or
     length > 31536000000000 then
@@ -18,12 +18,13 @@ local function sliding_counter_block(head, table, now, limit, span, length)
   local left, clear = limit - spent, 0
   if left < 0 or closed > now then left = 0 end
   if current > 0 then
-    clear = start + 2 * span - now
+    clear = start + 2 * width - now
   elseif previous > 0 then
-    clear = start + span - now
+    clear = start + width - now
   end
+  if fits_at then clear = spent > 0 and fits_at(clear + now, 0) - now or 0 end
   if closed - now > clear then clear = closed - now end
   return 1, left, 0, clear
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 3, '<i8i8i8', 4, 0, sliding_counter_block
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 19, '<i8i8i8', 4, 0, sliding_counter_block

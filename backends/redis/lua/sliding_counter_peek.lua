@@ -12,28 +12,30 @@ local function sliding_counter_peek(head, table, now, limit, span, cost)
   if left < 0 or closed > now then left = 0 end
   local clear = 0
   if current > 0 then
-    clear = start + 2 * span - now
+    clear = start + 2 * width - now
   elseif previous > 0 then
-    clear = start + span - now
+    clear = start + width - now
   end
+  if fits_at then clear = spent > 0 and fits_at(clear + now, 0) - now or 0 end
   if closed > 0 and closed - now > clear then clear = closed - now end
   if cost > left then
-    local room, fits = limit - cost, start + span -- fits_at()
+    local room, fits = limit - cost, start + width -- eases_at()
     if closed > 0 and cost <= limit - spent then
       fits = now
     elseif room > current and previous > 0 then
       if room - current >= previous then
         fits = start
       else
-        fits = start + span - scale(room - current, span, previous)
+        fits = start + width - scale(room - current, width, previous)
       end
     elseif current > room then
-      fits = start + 2 * span - scale(room, span, current)
+      fits = start + 2 * width - scale(room, width, current)
     end
+    if fits_at and cost > limit - spent then fits = fits_at(fits, room) end
     if closed > fits then fits = closed end
     return 0, left, fits - now, clear
   end
   return 1, left, 0, clear
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 3, '<i8i8i8', 4, 0, sliding_counter_peek
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 19, '<i8i8i8', 4, 0, sliding_counter_peek

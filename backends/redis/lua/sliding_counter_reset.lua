@@ -5,4 +5,4 @@ local function sliding_counter_reset(head, table, now, limit)
   return 1, limit, 0, 0
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 3, '<i8', 4, 0, sliding_counter_reset
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 19, '<i8', 4, 0, sliding_counter_reset

@@ -9,6 +9,12 @@
 //
 // A block refuses all until it ends, and changes no count.
 //
+// Limits and spans may change, and callers of several may take turns. Who has another span than the
+// counts is told what they weigh, or what is left if that has drained since the last unit at the
+// own rate, limit / span; and begins windows of the own span with it when admitted. So of any
+// number of limits and spans, no interval of `t` holds more than the largest limit and `t` times
+// the fastest rate of those that were admitted in it.
+//
 // The weight is rounded up, so the estimate is never below what an even spread would give. It is
 // an estimate: if all of the window before came at its end, a sliding window of `span` may hold up
 // to worst_case() units; if it came at its beginning, units are refused that an exact log would
@@ -26,12 +32,15 @@ struct SlidingCounterRule {
   struct State {
     Word start = 0;     ///< of the current window, microseconds since the epoch
     Word span = 0;      ///< microseconds; 0: nothing was counted; and `blocked`, if `closed` counts
-    Word current = 0;   ///< units, 0 to max_limit
+    Word current = 0;   ///< units, 0 to max_limit; the word has `spare` as well
     Word previous = 0;  ///< units, 0 to max_limit
     /// What was taken before this instant is counted by its weight of then, since the span or the
     /// clock was changed; 0 and not written: all is counted in full.
     Word since = 0;
     Word closed = 0;  ///< the end of a block, written only by one
+    /// How much of the window was left when the last unit came, in full 2048ths of the span. No
+    /// word of its own: that of `current` is `part` times this and the units.
+    Word spare = 0;
   };
 
   /// What adjust does.
@@ -62,6 +71,9 @@ struct SlidingCounterRule {
   static constexpr Word max_limit = Word{1} << 40;
   /// 50 days and more.
   static constexpr Word max_span = Word{1} << 42;
+
+  static constexpr Word parts = 2048;          ///< that a window has
+  static constexpr Word part = Word{1} << 41;  ///< above the units in the word of `current`
 
   /// A window's start may lie ahead of the clock after the clock was set back. Up to this far, time
   /// stands still for the key at that start. Beyond it, one request is admitted whatever was
