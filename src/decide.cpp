@@ -39,15 +39,34 @@ class Group {
 struct Call : Completion::Blocked {
   Group* group;
   std::span<Decision> each;
-  std::span<Word> details;
 
+  [[nodiscard]] Completion completion() noexcept {
+    return each.empty() ? Completion(*this) : Completion(&Call::deliver_each, this);
+  }
+
+ private:
   static void deliver_each(void* self, const Outcome& outcome) noexcept {
     const Call& call = *static_cast<Call*>(static_cast<Blocked*>(self));
-    if (!call.each.empty()) std::ranges::copy(outcome.steps, call.each.begin());
-    if (!call.details.empty()) std::ranges::copy(outcome.details, call.details.begin());
+    std::ranges::copy(outcome.steps, call.each.begin());
     deliver(self, outcome);
   }
 };
+
+Decision ask(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
+             std::span<Word> details) noexcept {
+  Decision result;
+  if (!store.may_block()) [[unlikely]] {
+    error = Errc::would_deadlock;
+    return result;
+  }
+  Group group;
+  Call call{{&result, &error, details}, &group, each};
+  store.execute(plan, call.completion());
+  if (!call.answered) [[unlikely]] {
+    group.wait_for(1);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -57,6 +76,7 @@ void Completion::Blocked::deliver(void* self, const Outcome& outcome) noexcept {
   auto& blocked = *static_cast<Blocked*>(self);
   *blocked.error = outcome.error;
   *blocked.decision = outcome.decision;
+  if (!blocked.details.empty()) std::ranges::copy(outcome.details, blocked.details.begin());
   if (blocked.thread == detail::this_thread()) {
     blocked.answered = true;
   } else {
@@ -65,33 +85,12 @@ void Completion::Blocked::deliver(void* self, const Outcome& outcome) noexcept {
 }
 
 Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept {
-  Decision result;
-  if (!store.may_block()) [[unlikely]] {
-    error = Errc::would_deadlock;
-    return result;
-  }
-  Group group;
-  Call call{{&result, &error}, &group, {}, {}};
-  store.execute(plan, Completion(call));
-  if (!call.answered) [[unlikely]] {
-    group.wait_for(1);
-  }
-  return result;
+  return ask(store, plan, error, {}, {});
 }
 
 Decision decide(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
                 std::span<Word> details) noexcept {
-  if (each.empty() && details.empty()) return decide(store, plan, error);
-  Decision result;
-  if (!store.may_block()) {
-    error = Errc::would_deadlock;
-    return result;
-  }
-  Group group;
-  Call call{{&result, &error}, &group, each, details};
-  store.execute(plan, Completion(&Call::deliver_each, &call));
-  if (!call.answered) group.wait_for(1);
-  return result;
+  return ask(store, plan, error, each, details);
 }
 
 Decision decide(Store& store, const Plan& plan) {
@@ -122,7 +121,7 @@ void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> r
   auto* done = reinterpret_cast<Completion*>(storage.data());
   for (std::size_t i = 0; i < plans.size(); ++i) {
     results[i] = Decision{};
-    std::construct_at(calls + i, Call{{&results[i], &errors[i]}, &group, {}, {}});
+    std::construct_at(calls + i, Call{{&results[i], &errors[i]}, &group, {}});
     std::construct_at(done + i, calls[i]);
   }
   store.execute_batch(plans, {done, plans.size()});

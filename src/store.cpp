@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "room.hpp"
+
 namespace sluice {
 namespace {
 
@@ -94,13 +96,20 @@ PlanFault find_fault(const Plan& plan) noexcept {
   return {};
 }
 
-void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdicts,
-              std::span<const Word> details, Time at, Source source, Completion& done) noexcept {
+namespace {
+
+/// `Asked` is what an AskedStep can be made of.
+template <class Asked>
+void conclude_all(std::span<const Asked> asked, std::span<const Verdict> verdicts,
+                  std::span<const Word> details, Time at, Source source,
+                  Completion& done) noexcept {
   if (asked.size() == 1 && verdicts[0].status >= 0) {
-    const Decision only = to_decision(asked[0], verdicts[0], details, 0, at, source);
-    return done(Outcome{{}, only, {&only, 1}, details});
+    Outcome outcome{
+        {}, to_decision(AskedStep(asked[0]), verdicts[0], details, 0, at, source), {}, details};
+    outcome.steps = {&outcome.decision, 1};
+    return done(outcome);
   }
-  std::array<Decision, Plan::max_steps> each;
+  detail::Room<Decision, Plan::max_steps> each;
   std::size_t decisive = 0;
   std::size_t told = 0;
   Span wait{0};
@@ -108,22 +117,31 @@ void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdict
     if (verdicts[i].status < 0) {
       return done.fail(static_cast<Errc>(-verdicts[i].status), static_cast<std::uint16_t>(i));
     }
-    each[i] =
-        to_decision(asked[i], verdicts[i], details.subspan(told, asked[i].details), i, at, source);
-    told += asked[i].details;
+    const AskedStep step(asked[i]);
+    each.make(i, [&] {
+      return to_decision(step, verdicts[i], details.subspan(told, step.details), i, at, source);
+    });
+    told += step.details;
     if (decides_over(each[i], each[decisive])) decisive = i;
     wait = std::max(wait, each[i].retry_after);
   }
-  Decision decision = each[decisive];
-  if (decision.allowed) decision.retry_after = wait;  // until the last reservation's time
-  done(Outcome{{}, decision, {each.data(), asked.size()}, details});
+  Outcome outcome{{}, each[decisive], {each.data(), asked.size()}, details};
+  if (outcome.decision.allowed) {
+    outcome.decision.retry_after = wait;  // until the last reservation's time
+  }
+  done(outcome);
+}
+
+}  // namespace
+
+void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdicts,
+              std::span<const Word> details, Time at, Source source, Completion& done) noexcept {
+  conclude_all(asked, verdicts, details, at, source, done);
 }
 
 void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts,
               std::span<const Word> details, Time at, Source source, Completion& done) noexcept {
-  std::array<AskedStep, Plan::max_steps> asked;
-  for (std::size_t i = 0; i < steps.size(); ++i) asked[i] = AskedStep(steps[i]);
-  conclude({asked.data(), steps.size()}, verdicts, details, at, source, done);
+  conclude_all(steps, verdicts, details, at, source, done);
 }
 
 }  // namespace sluice

@@ -1,5 +1,7 @@
 // One step by a rule that leaves effects. A cell is exchanged, as for the rules of crowded keys and
 // bound ones; a state in a block is decided by the thread that holds its slot.
+#include <new>
+
 #include "backends/memory/engine.hpp"
 #include "backends/memory/held.hpp"
 
@@ -17,15 +19,16 @@ void Engine::execute_rule(const Plan& plan, Completion& done) noexcept {
   }
   Answer answer{*place};
   answer.put(step, ruling.verdict, ruling.at);
-  if (step.operation->names_part && answer.status >= 0) {
-    place->part = static_cast<std::uint16_t>(ruling.effects.details().front());
-  }
-  done.placed(error_of(answer.status));
+  if (answer.status < 0) return done.placed(error_of(answer.status));
+  const std::span<const Word> details = ruling.effects.details();
+  if (step.operation->names_part) place->part = static_cast<std::uint16_t>(details.front());
+  done.placed(no_error_, details);
 }
 
 void Engine::Ruling::decide(const Step& step, std::span<const Word> words) noexcept {
   effects.clear();
-  verdict = run(*step.operation, words, {step.args, step.table}, at, effects);
+  // Made in its place: see sluice::run().
+  ::new (&verdict) Verdict(run(*step.operation, words, {step.args, step.table}, at, effects));
 }
 
 void Engine::decide_rule(const Step& step, const Mark& mark, Ruling& ruling) noexcept {

@@ -76,7 +76,14 @@ struct alignas(32) Slot {
 
   /// Makes sure that the slot of `mark` counts as in use until `until`. Call it before the exchange
   /// of the state that makes it necessary: whoever sees that state then sees this.
-  [[gnu::noinline, gnu::cold]] void keep_until(Mark mark, Quarter until) noexcept {
+  void keep_until(const Mark& mark, Quarter until) noexcept {
+    if (idle_at(identity.high()) < until) [[unlikely]] {
+      put_off(mark, until);
+    }
+  }
+
+ private:
+  [[gnu::noinline, gnu::cold]] void put_off(Mark mark, Quarter until) noexcept {
     std::uint64_t seen = identity.high();
     while (idle_at(seen) < until && (seen ^ mark.high(0)) >> 32 == 0) {
       if (identity.exchange_high(seen, mark.high(until))) return;

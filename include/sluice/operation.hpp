@@ -2,6 +2,7 @@
 // its Lua twin, and what a store must know to keep its state. Rows are constants.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -110,11 +111,13 @@ class Effects {
   void put(std::size_t index, Word value) noexcept { fill(index, 1, value); }
   void fill(std::size_t index, std::size_t count, Word value) noexcept {
     if (count == 0) return;
+    end_ = std::max(end_, index + count);
     fills_[fill_count_++] = {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(count),
                              value};
   }
   void rotate(std::size_t first, std::size_t middle, std::size_t last) noexcept {
     rotation_ = {first, middle, last};
+    end_ = std::max(end_, last);
   }
   /// Adds a word to the answer; a row always tells as many as it has.
   void tell(Word detail) noexcept { details_[detail_count_++] = detail; }
@@ -128,12 +131,13 @@ class Effects {
     return {details_.data(), detail_count_};
   }
   /// How many words a state needs to take the changes.
-  [[nodiscard]] std::size_t extent() const noexcept;
+  [[nodiscard]] std::size_t extent() const noexcept { return end_; }
   /// Makes the changes. REQUIRES: words.size() >= extent().
   void make(std::span<Word> words) const noexcept;
 
   void clear() noexcept {
     rotation_ = {};
+    end_ = 0;
     fill_count_ = 0;
     detail_count_ = 0;
   }
@@ -144,6 +148,7 @@ class Effects {
   std::array<Fill, max_fills> fills_;
   std::array<Word, max_details> details_;
   Rotation rotation_;
+  std::size_t end_ = 0;
   std::size_t fill_count_ = 0;
   std::size_t detail_count_ = 0;
 };

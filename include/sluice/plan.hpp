@@ -44,9 +44,18 @@ struct Step {
   const Operation* operation;
   Key key;
   Arguments args;
-  Binding* binding = nullptr;  ///< of the same key, or null
+  Binding* binding;  ///< of the same key, or null
   /// More words of the limiter's own, for operations that take them; lives as long as the limiter.
-  std::span<const Word> table{};
+  std::span<const Word> table;
+
+  /// A constructor, since compilers clear a whole aggregate first that is zero in part.
+  Step(const Operation* step_operation, const Key& step_key, const Arguments& step_args,
+       Binding* step_binding = nullptr, std::span<const Word> step_table = {}) noexcept
+      : operation(step_operation),
+        key(step_key),
+        args(step_args),
+        binding(step_binding),
+        table(step_table) {}
 };
 
 /// 128 bits that name one request, so that asking again after a lost answer charges once.

@@ -191,7 +191,7 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
   [[nodiscard]] WindowsDecision told(const Decision& decision,
                                      std::span<const Word> details) const noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
-                          Arguments args) const noexcept {
+                          const Arguments& args) const noexcept {
     return {&operation, named(key), args, nullptr, table_};
   }
 

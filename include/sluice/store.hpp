@@ -1,6 +1,7 @@
 // A Store decides plans. It owns the state of every key and the clock that the rules see.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -61,10 +62,12 @@ class Completion {
   /// Delivers an error about `step`.
   void fail(std::error_code error, std::uint16_t step = 0) noexcept;
 
-  /// What decide() waits for: the places of a decision and its error.
+  /// What decide() waits for: the places of a decision, its error and, if they are wanted, its
+  /// details.
   struct Blocked {
     Decision* decision;
     std::error_code* error;
+    std::span<Word> details{};
     const void* thread = detail::this_thread();
     bool answered = false;  ///< on the blocked thread itself
 
@@ -75,12 +78,18 @@ class Completion {
       : Completion(&Blocked::deliver, static_cast<void*>(&blocked)) {}
 
   /// A short way for stores that answer before execute() returns: if the caller is blocked and
-  /// wants a decision only, its place, else null. The decision there is not allowed yet; fill it
-  /// in and call placed(). It saves copying an outcome.
+  /// does not want the decision of each step, the decision's place, else null. The decision there
+  /// is not allowed yet; fill it in and call placed(). It saves copying an outcome.
   [[nodiscard]] Decision* place() const noexcept {
     return function_ == &Blocked::deliver ? static_cast<Blocked*>(context_)->decision : nullptr;
   }
-  /// Delivers what was filled in. REQUIRES: place() is not null.
+  /// Delivers what was filled in, and what the operations tell. REQUIRES: place() is not null.
+  void placed(const std::error_code& error, std::span<const Word> details) noexcept {
+    std::span<Word>& wanted = static_cast<Blocked*>(context_)->details;
+    if (!wanted.empty()) std::copy(details.begin(), details.end(), wanted.begin());
+    placed(error);
+  }
+  /// The same for operations that tell nothing.
   void placed(const std::error_code& error) noexcept {
     auto& blocked = *static_cast<Blocked*>(context_);
     function_ = nullptr;
