@@ -135,10 +135,11 @@ Lease LeaseDesk::ask(const Key& key, Share share, Cost weight, const LeaseId& id
   const Step step = seek == known_id ? take(held->key(), share, weight, id)
                                      : take_new(held->key(), share, weight, id);
   std::array<Word, told_words> told{};
-  const Time asked_at = store_->clock().now();
+  const bool stamped = store_->stamps_by_clock();
+  const Time before = stamped ? Time{} : store_->clock().now();
   const Decision decision = decide(*store_, step, error, {}, told);
   if (error || !decision.allowed) return {decision, nullptr};
-  held->granted(decision, told, asked_at);
+  held->granted(decision, told, stamped ? decision.at : before);
   Lease lease(decision, std::move(held));
   if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
   return lease;

@@ -12,6 +12,11 @@ std::invalid_argument out_of_range(const char* what, Span least, Span most, Span
                                std::to_string(given.count()) + " us");
 }
 
+/// When a call is made that begins now, if its answer will not tell.
+Time before(Store& store) noexcept {
+  return store.stamps_by_clock() ? Time{} : store.clock().now();
+}
+
 }  // namespace
 
 SlotLock::SlotLock(Store& store, std::string name, Span interval, SlotLockOptions options)
@@ -28,12 +33,12 @@ SlotLock::SlotLock(Store& store, std::string name, Span interval, SlotLockOption
 }
 
 SlotPermit SlotLock::granted(const char* verb, const Key& key, Span max_wait) const {
-  const Time asked = store_->clock().now();
+  const Time asked = before(*store_);
   return permit(decide_as(verb, take(key, max_wait)), asked);
 }
 
 SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept {
-  const Time asked = store_->clock().now();
+  const Time asked = before(*store_);
   return permit(decide(*store_, take(key, max_wait), error), asked);
 }
 
@@ -52,9 +57,10 @@ Step SlotLock::clear(const Key& key) const noexcept { return {&slot_lock_reset, 
 SlotPermit SlotLock::permit(const Decision& decision, Time asked) const noexcept {
   SlotPermit permit{decision, {}, {}};
   if (!decision.allowed) return permit;
-  // The slot was counted from some instant between these two readings.
-  permit.not_before = store_->clock().now() + decision.retry_after;
-  permit.not_after = asked + decision.retry_after + slack_;
+  // The slot was counted from some instant between these two.
+  const bool stamped = store_->stamps_by_clock();
+  permit.not_before = (stamped ? decision.at : store_->clock().now()) + decision.retry_after;
+  permit.not_after = (stamped ? decision.at : asked) + decision.retry_after + slack_;
   return permit;
 }
 

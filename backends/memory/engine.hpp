@@ -33,6 +33,7 @@ class Engine final : public MemoryStore {
   void execute(const Plan& plan, Completion done) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return true; }
   void bind(const Key& key, Binding& binding) noexcept override;
   void notify(const Key& key) noexcept override { watchers_.notify_key(key); }
   [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,

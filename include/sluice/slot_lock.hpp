@@ -185,7 +185,7 @@ class SlotLock : public Waitable {
   [[nodiscard]] Step clear(const Key& key) const noexcept;
 
   /// The permit of a step's answer. `asked` is the reading of Store::clock() before the (first)
-  /// call.
+  /// call; not needed if the store stamps its answers by that clock.
   [[nodiscard]] SlotPermit permit(const Decision& decision, Time asked) const noexcept;
 
   [[nodiscard]] Span interval() const noexcept { return interval_; }

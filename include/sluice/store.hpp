@@ -129,6 +129,11 @@ class Store {
   /// The clock that decisions are made on, and waiting is to be measured on.
   [[nodiscard]] virtual Clock& clock() noexcept = 0;
 
+  /// True if the answer of an operation that has Operation::decide carries in Decision::at a
+  /// reading of clock() from between the call and the answer, so that callers need none of their
+  /// own. By default false: it is a server's, or of a store behind this one.
+  [[nodiscard]] virtual bool stamps_by_clock() const noexcept { return false; }
+
   /// Prepares `binding` for a key that will be used often. By default it stays empty.
   virtual void bind(const Key& key, Binding& binding) noexcept;
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/concurrency_limiter.hpp"
+#include "sluice/memory_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/stores.hpp"
@@ -42,6 +43,14 @@ class Relay final : public Store {
  private:
   Store& store_;
   VirtualClock& clock_;
+};
+
+/// A clock that a microsecond passes on whenever it is read.
+class Ticking final : public Clock {
+ public:
+  [[nodiscard]] Time now() const noexcept override { return start + Span{++readings}; }
+  static constexpr Time start = VirtualClock::default_start;
+  mutable int readings = 0;
 };
 
 std::string refusal(Store& store, const std::string& name, Span interval,
@@ -115,6 +124,24 @@ TEST_CASE("a permit starts late rather than early when the answer was slow", "[s
     CHECK(permit.not_before == asked + 50ms);  // the slot began at most so late
     CHECK(permit.not_after == asked + 200ms);  // and at least so early
   });
+}
+
+TEST_CASE("where the store stamps by its clock, a permit's and a lease's times are exact",
+          "[slot_lock][leases]") {
+  Ticking clock;
+  const auto store = make_memory_store({.max_keys = 16, .clock = &clock});
+  const SlotLock lock(*store, "toggl", 1s, {.slack = 200ms});
+  for (int i = 0; i < 3; ++i) {
+    const SlotPermit permit = lock.reserve("token", 15s);
+    CHECK(permit.not_before == permit.decision.at + permit.wait());
+    CHECK(permit.not_after == permit.not_before + 200ms);
+    CHECK(permit.slot() == permit.not_before);
+  }
+  const ConcurrencyLimiter jobs(*store, "jobs", 1, {.ttl = 2ms});
+  const Lease lease = jobs.try_acquire("key");
+  while (!lease.lost()) {
+  }
+  CHECK(Ticking::start + Span{clock.readings} == lease.expires_at());
 }
 
 TEST_CASE("a plan of a slot and a place keeps calls apart and bounds how many are under way",
