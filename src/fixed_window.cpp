@@ -14,13 +14,38 @@ Decision thrown(const Decision& decision, const std::error_code& error, const ch
   return decision;
 }
 
+constexpr std::size_t window_words = 1 + FixedWindowRule::boundaries;
+
 }  // namespace
+
+/// Any thread may call any member.
+struct FixedWindow::Known {
+  /// How far the store's clock is ahead of Store::clock(), as far as it matters.
+  std::atomic<Word> ahead{0};
+
+  /// Calendar::words() at `now`, if it lies in the window that is remembered.
+  [[nodiscard]] bool around(Time now, std::span<Word, window_words> words) const noexcept {
+    const unsigned turn = turn_;
+    std::ranges::copy(words_, words.begin());
+    return turn % 2 == 0 && turn_ == turn && words[2] <= to_word(now) && to_word(now) < words[3];
+  }
+  void remember(std::span<const Word, window_words> words) noexcept {
+    unsigned turn = turn_;
+    if (turn % 2 != 0 || !turn_.compare_exchange_strong(turn, turn + 1)) return;
+    std::ranges::copy(words, words_.begin());
+    turn_ = turn + 2;
+  }
+
+ private:
+  std::atomic<unsigned> turn_{0};  // odd while words are written
+  std::array<std::atomic<Word>, window_words> words_{};
+};
 
 FixedWindow::FixedWindow(Store& store, std::string name, detail::Given limit, Calendar calendar)
     : KeyedLimiter(store, std::move(name)),
       limit_(0),
       calendar_(std::move(calendar)),
-      ahead_(std::make_shared<std::atomic<Word>>(0)) {
+      known_(std::make_shared<Known>()) {
   if (!limit.within(1, FixedWindowRule::max_limit)) {
     const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
                                              : std::to_string(limit.bits);
@@ -31,12 +56,19 @@ FixedWindow::FixedWindow(Store& store, std::string name, detail::Given limit, Ca
 
 Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) const noexcept {
   Step result{&operation, named(key), {limit_}};
-  Time now{};
-  if (!calendar_.is_even()) {
-    now = std::clamp(store().clock().now() + Span{*ahead_}, Time{}, to_time(word_limit));
-  }
-  std::ranges::copy(calendar_.words(now), result.args.begin() + 1);
   result.args[7] = cost.value();
+  const auto words = std::span(result.args).subspan<1, window_words>();
+  if (calendar_.is_even()) {
+    std::ranges::copy(calendar_.words({}), words.begin());
+    return result;
+  }
+  // Boundaries reach far enough around the window for a clock that lags.
+  const Time clock = store().clock().coarse_now();
+  const Time now = std::clamp(clock + Span{known_->ahead}, Time{}, to_time(word_limit));
+  if (!known_->around(now, words)) {
+    std::ranges::copy(calendar_.words(now), words.begin());
+    known_->remember(words);
+  }
   return result;
 }
 
@@ -53,7 +85,7 @@ void FixedWindow::synchronize(const Key& key, std::error_code& error) const noex
                       named(key),
                       {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
   const Decision answer = decide(store(), question, error);
-  if (!error) *ahead_ = (answer.at - store().clock().now()).count();
+  if (!error) known_->ahead = (answer.at - store().clock().now()).count();
 }
 
 void FixedWindow::synchronize(const Key& key) const {

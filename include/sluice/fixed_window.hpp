@@ -163,8 +163,9 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
 
   Word limit_;
   Calendar calendar_;
-  /// How far the store's clock is ahead of Store::clock(), as far as it matters. Shared by copies.
-  std::shared_ptr<std::atomic<Word>> ahead_;
+  /// What the last calls found out: the clock's lead, the window around it. Shared by copies.
+  struct Known;
+  std::shared_ptr<Known> known_;
 };
 
 }  // namespace sluice

@@ -4,17 +4,31 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <utility>
 
 namespace sluice {
 namespace {
 
 using Rule = FixedWindowRule;
-using Args = Rule::Args;
 using BlockArgs = Rule::BlockArgs;
 using GiveBackArgs = Rule::GiveBackArgs;
 
 __extension__ typedef __int128 Wide;
+
+/// Rule::Args, whose boundaries stay where they are: a copy would read in pairs what was just
+/// written word by word, and wait until those stores have left the processor's store buffer.
+struct Args {
+  explicit Args(const Arguments& words) noexcept
+      : limit(words[0]), width(words[1]), boundary(words.data() + 2), cost(words[7]) {}
+
+  Word limit;
+  Word width;
+  const Word* boundary;
+  Word cost;
+};
+static_assert(offsetof(Rule::Args, boundary) == 2 * sizeof(Word) &&
+              offsetof(Rule::Args, cost) == 7 * sizeof(Word));
 
 /// The window that was last spent of; or a block and what is used of the window that it ends in.
 struct Stored {
@@ -46,14 +60,14 @@ bool are_windows(const Args& args) noexcept {
 }
 
 Word check(const Arguments& words) noexcept {
-  const auto args = detail::unpack<Args>(words);
+  const Args args(words);
   if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
   if (args.cost > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
   return are_windows(args) ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
 Word check_adjust(const Arguments& words) noexcept {
-  const auto args = detail::unpack<Args>(words);
+  const Args args(words);
   const Word amount = args.cost;
   if (amount < -word_limit || amount > word_limit) return -static_cast<Word>(Errc::invalid_cost);
   const bool fine = args.limit >= 0 && are_windows(args);
@@ -62,8 +76,8 @@ Word check_adjust(const Arguments& words) noexcept {
 
 Word check_block(const Arguments& words) noexcept {
   const auto args = detail::unpack<BlockArgs>(words);
-  const bool fine = args.span >= 0 && args.span <= Rule::max_block && args.limit >= 1 &&
-                    are_windows(detail::unpack<Args>(words));
+  const bool fine =
+      args.span >= 0 && args.span <= Rule::max_block && args.limit >= 1 && are_windows(Args(words));
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
@@ -103,7 +117,7 @@ Window window_at(const Args& args, Word at) noexcept {
 Word cut(Word end) noexcept { return std::min(end, word_limit); }
 
 /// True if the stored window is, as far as its code tells, this one.
-bool is_stored(const Stored& stored, const Window& window) noexcept {
+bool is_stored(const Stored& stored, Window window) noexcept {
   const Word width = 8 * (window.end - window.begin);
   const Word top = eighths(stored.code);
   return stored.end == cut(window.end) && width <= top &&
@@ -112,7 +126,7 @@ bool is_stored(const Stored& stored, const Window& window) noexcept {
 
 /// The part of the limit that the time up to `at` stands for, rounded up. The twin makes the
 /// product of parts of ten bits, so that wide windows are measured by 1024 us.
-Word share(Word limit, const Window& window, Word at) noexcept {
+Word share(Word limit, Window window, Word at) noexcept {
   if (at == window.begin) return 0;
   Word rest = window.end - at;
   Word width = window.end - window.begin;
@@ -125,13 +139,14 @@ Word share(Word limit, const Window& window, Word at) noexcept {
 
 /// True if a block ends inside of the window, which what the block found used is of. One that ends
 /// as the window begins never finds anything used.
-bool ends_in(const Stored& block, const Window& window) noexcept {
+bool ends_in(const Stored& block, Window window) noexcept {
   return window.begin < block.end && block.end < window.end;
 }
 
 /// The present window, before a request is looked at.
 struct Moment {
-  Window window;   // that a grant is of
+  Word begin;  // of the window that a grant is of
+  Word end;
   Word used;       // of it
   Word fits_at;    // when a cost that does not fit now will
   Word unused_at;  // when nothing will be used any more
@@ -139,32 +154,34 @@ struct Moment {
 };
 
 /// The same where a block is stored which was not over when the present window began.
-Moment blocked(const Stored& block, const Args& args, const Window& window, Word now) noexcept {
-  if (block.end <= now) return {window, block.used, window.end, window.end, -1};
+Moment blocked(const Stored& block, const Args& args, Window window, Word now) noexcept {
+  if (block.end <= now) return {window.begin, window.end, block.used, window.end, window.end, -1};
   const Window last = window_at(args, block.end);
   const bool rests = block.used > 0 && ends_in(block, last);
   const Word clear = rests ? last.end : block.end;
   const Word fits_at = rests && block.used + args.cost > args.limit ? clear : block.end;
-  return {window, args.limit, fits_at, clear, -1};
+  return {window.begin, window.end, args.limit, fits_at, clear, -1};
 }
 
 /// The same where another window than the present one is stored and was not over before it began.
-Moment foreign(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
+Moment foreign(const Stored& stored, const Args& args, Window window, Word now) noexcept {
   const Word forgotten = stored.end + widest(stored.code);
   if (stored.end <= now) {
-    if (now >= forgotten) return {window, 0, window.end, window.end, -1};
+    if (now >= forgotten) return {window.begin, window.end, 0, window.end, window.end, -1};
     const Word clear = std::min(window.end, forgotten);
-    return {window, share(args.limit, window, stored.end), clear, clear, -1};
+    return {window.begin, window.end, share(args.limit, window, stored.end), clear, clear, -1};
   }
 
   const Window last = window_at(args, stored.end - 1);
   bool set_back = stored.end - widest(stored.code) > now + Rule::max_ahead;
   if (is_stored(stored, last)) {  // one's own, by a clock that was corrected
-    if (last.begin <= now + Rule::max_ahead) return {last, stored.used, last.end, last.end, -1};
+    if (last.begin <= now + Rule::max_ahead)
+      return {last.begin, last.end, stored.used, last.end, last.end, -1};
     set_back = true;
   }
   if (set_back) {
-    return {window, std::min(stored.used, args.limit - args.cost), window.end, window.end, -1};
+    return {window.begin, window.end, std::min(stored.used, args.limit - args.cost),
+            window.end,   window.end, -1};
   }
 
   const Window next = window_at(args, stored.end);
@@ -176,12 +193,16 @@ Moment foreign(const Stored& stored, const Args& args, const Window& window, Wor
   }
   Word fits_at = left + args.cost <= args.limit ? stored.end : clear;
   if (window.end < stored.end && stored.used + args.cost <= args.limit) fits_at = window.end;
-  return {window, stored.used + share(args.limit, window, now), fits_at, clear, -1};
+  return {window.begin, window.end, stored.used + share(args.limit, window, now),
+          fits_at,      clear,      -1};
 }
 
-Moment moment(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
-  if (stored.end <= window.begin) return {window, 0, window.end, window.end, -1};
-  if (is_stored(stored, window)) return {window, stored.used, window.end, window.end, stored.code};
+/// Inlined, so that the common case stays in registers.
+[[gnu::always_inline]] inline Moment moment(const Stored& stored, const Args& args, Window window,
+                                            Word now) noexcept {
+  if (stored.end <= window.begin) return {window.begin, window.end, 0, window.end, window.end, -1};
+  if (is_stored(stored, window))
+    return {window.begin, window.end, stored.used, window.end, window.end, stored.code};
   if (stored.code == Rule::blocked) return blocked(stored, args, window, now);
   return foreign(stored, args, window, now);
 }
@@ -192,14 +213,14 @@ void store(Effects& effects, const Stored& stored) noexcept {
 }
 
 void store(Effects& effects, const Moment& m, Word used) noexcept {
-  const Word code = m.code < 0 ? Rule::code_of(m.window.end - m.window.begin) : m.code;
-  store(effects, {cut(m.window.end), used, code});
+  const Word code = m.code < 0 ? Rule::code_of(m.end - m.begin) : m.code;
+  store(effects, {cut(m.end), used, code});
 }
 
 Verdict decided(const StateView& view, const RuleRequest& request, Word now, Effects* effects) {
   if (const Word status = check(request.args); status < 0) return {status, 0, 0, 0};
   const Stored stored = stored_of(view);
-  const auto args = detail::unpack<Args>(request.args);
+  const Args args(request.args);
 
   const Window window = window_at(args, now);
   if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
@@ -214,7 +235,7 @@ Verdict decided(const StateView& view, const RuleRequest& request, Word now, Eff
     return {Verdict::allowed, args.limit - used, 0, unused_after};
   }
   store(*effects, m, want);
-  return {Verdict::allowed, args.limit - want, 0, m.window.end - now};
+  return {Verdict::allowed, args.limit - want, 0, m.end - now};
 }
 
 Verdict take(const StateView& view, const RuleRequest& request, Word now,
@@ -246,7 +267,7 @@ Verdict give_back(const StateView& view, const RuleRequest& request, Word now,
 }
 
 /// What is asked for nothing is answered so.
-Verdict standing(const Stored& stored, const Args& args, const Window& window, Word now) noexcept {
+Verdict standing(const Stored& stored, const Args& args, Window window, Word now) noexcept {
   const Moment m = moment(stored, args, window, now);
   const Word used = std::min(m.used, args.limit);
   return {Verdict::allowed, args.limit - used, 0, used > 0 ? m.unused_at - now : 0};
@@ -260,7 +281,7 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
                Effects& effects) noexcept {
   if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
   Stored stored = stored_of(view);
-  auto args = detail::unpack<Args>(request.args);
+  Args args(request.args);
   const Word amount = std::exchange(args.cost, 0);
 
   const Window window = window_at(args, now);
@@ -277,7 +298,7 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
   const Moment m = moment(stored, args, window, now);
   const Word used = changed(m.used, amount);
   if (used != m.used) store(effects, m, used);
-  const Word unused_at = used != m.used ? m.window.end : m.unused_at;
+  const Word unused_at = used != m.used ? m.end : m.unused_at;
   return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0,
           used > 0 ? unused_at - now : 0};
 }
@@ -289,7 +310,7 @@ Stored block_until(Word until, const Stored& stored, const Args& args) noexcept 
     return {until, stored.end > until ? stored.used : 0, Rule::blocked};
   }
   const Moment m = moment(stored, args, last, until);
-  if (m.used > 0 || until < m.window.begin) until = std::max(until, m.window.begin + 1);
+  if (m.used > 0 || until < m.begin) until = std::max(until, m.begin + 1);
   return {until, std::min(m.used, Rule::max_used), Rule::blocked};
 }
 
@@ -297,7 +318,7 @@ Verdict block(const StateView& view, const RuleRequest& request, Word now,
               Effects& effects) noexcept {
   if (const Word status = check_block(request.args); status < 0) return {status, 0, 0, 0};
   Stored stored = stored_of(view);
-  auto args = detail::unpack<Args>(request.args);
+  Args args(request.args);
   const Word span = std::exchange(args.cost, 0);
 
   const Window window = window_at(args, now);
@@ -327,7 +348,7 @@ Word kept_for(Word width) noexcept {
 }
 
 Word keep(const Arguments& words) noexcept {
-  const auto args = detail::unpack<Args>(words);
+  const Args args(words);
   Word longest = std::max(Word{1}, args.width);
   for (std::size_t i = 0; args.width == 0 && i + 1 < Rule::boundaries; ++i) {
     longest = std::max(longest, args.boundary[i + 1] - args.boundary[i]);

@@ -2,6 +2,7 @@
 // Threading: single-threaded.
 #include "sluice/fixed_window.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "sluice/virtual_store.hpp"
@@ -324,6 +325,28 @@ TEST_CASE("a limiter whose clock is far from the store's finds the windows by it
     }
     clock.advance(1s);
   });
+}
+
+TEST_CASE("a request carries the windows around the clock, wherever it stood before",
+          "[fixed_window]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  for (const Calendar& calendar :
+       {Calendar::daily(summer_time()), Calendar::weekly(), Calendar::monthly(summer_time())}) {
+    const FixedWindow windows(*store, "w", 1, calendar);
+    const FixedWindow copy = windows;
+    const auto check = [&](const FixedWindow& asked) {
+      const auto words = calendar.words(clock.now());
+      const Step step = asked.take("k");
+      CHECK(std::equal(words.begin(), words.end(), step.args.begin() + 1));
+    };
+    for (const Span jump : {Span{1h}, Span{22h}, Span{1h - 1us}, Span{1us}, Span{85 * 24h},
+                            Span{-24h}, Span{-1us}, Span{31 * 24h}, Span{-300 * 24h}, Span{0}}) {
+      clock.advance(jump);
+      check(windows);
+      check(copy);
+    }
+  }
 }
 
 TEST_CASE("a cost that can never be admitted is an error and spends nothing", "[fixed_window]") {
