@@ -1,5 +1,6 @@
 // Plans of several steps, or with an id: finding and holding their slots.
 #include <algorithm>
+#include <functional>
 
 #include "backends/memory/plan_run.hpp"
 
@@ -7,12 +8,15 @@ namespace sluice::memory {
 
 PlanRun::PlanRun(Engine& engine, const Plan& plan) noexcept
     : engine_(engine), steps_(plan.steps()), once_(plan.id().has_value()) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) marks_[i] = engine.mark_of(steps_[i]);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    marks_.make(i, [&] { return engine.mark_of(steps_[i]); });
+  }
   if (once_) {
     const auto name = receipt_name(*plan.id());
     const Key key{steps_[0].key.tag, {name.data(), name.size()}};
-    marks_[steps_.size()] = {engine.hash(key), StateKind::receipt};
+    marks_.make(steps_.size(), [&] { return Mark{engine.hash(key), StateKind::receipt}; });
   }
+  for (std::size_t i = 0; i < keys(); ++i) engine.table_.prefetch(marks_[i].hash);
 }
 
 bool PlanRun::run() noexcept {
@@ -22,14 +26,22 @@ bool PlanRun::run() noexcept {
 
 /// Finds or claims a slot for each key, without a lock. False if one has none and cannot.
 bool PlanRun::find_slots() noexcept {
-  const Word now = to_word(engine_.clock_->now());
   for (std::size_t i = 0; i < keys(); ++i) {
-    Slot* const slot = engine_.table_.find_or_claim(marks_[i], engine_.soon(now));
+    Slot* const slot = find(marks_[i]);
     if (slot == nullptr) return false;
-    fit(*slot, marks_[i], now);
     use(i, slot, marks_[i]);
   }
   return true;
+}
+
+/// The same for one key. The time is needed for keys that are new, or are used otherwise.
+Slot* PlanRun::find(const Mark& mark) noexcept {
+  Slot* slot = engine_.table_.find(mark).slot;
+  if (slot != nullptr && Slot::kind(slot->identity.high()) == mark.kind) return slot;
+  const Word now = to_word(engine_.clock_->now());
+  slot = engine_.table_.find_or_claim(mark, engine_.soon(now));
+  if (slot != nullptr) fit(*slot, mark, now);
+  return slot;
 }
 
 /// A key whose state is absent may have had another kind of state before.
@@ -55,6 +67,7 @@ bool PlanRun::run_crowded() noexcept {
 
 bool PlanRun::find_slots_crowded() noexcept {
   slots_ = 0;
+  shared_ = 0;
   const Word now = to_word(engine_.clock_->now());
   for (std::size_t i = 0; i < keys(); ++i) {
     Mark mark = marks_[i];
@@ -84,29 +97,38 @@ Slot* PlanRun::find_crowded(std::size_t key, Mark& mark, Word now) noexcept {
     slot = engine_.take_over(mark, first, now);
   }
   if (!shares) return slot;
-  shared_[key] = slot == nullptr;
   if (slot != nullptr) return slot;
+  ++shared_;
   mark = engine_.shared_mark(steps_[key], mark);
   return engine_.find_shared(mark, now);
 }
 
 /// Two keys of a plan may share a bucket, and so a slot.
 void PlanRun::use(std::size_t key, Slot* slot, const Mark& mark) noexcept {
-  slot_of_[key] = slot;
+  place_[key] = nowhere;
   if (slot == nullptr) return;
-  for (std::size_t i = 0; i < slots_; ++i) {
-    if (held_[i].slot == slot) return;
+  std::size_t before = slots_;  // slots with lower addresses
+  for (; before > 0; --before) {
+    const Place other = order_[before - 1];
+    if (held_[other].slot == slot) {
+      place_[key] = other;
+      return;
+    }
+    if (std::less<>()(held_[other].slot, slot)) break;
   }
-  held_[slots_++] = Held{slot, mark};
+  place_[key] = static_cast<Place>(slots_);
+  held_.make(slots_, [&] { return Held{slot, mark}; });
+  const auto first = order_.begin() + static_cast<std::ptrdiff_t>(before);
+  std::copy_backward(first, order_.begin() + static_cast<std::ptrdiff_t>(slots_),
+                     order_.begin() + static_cast<std::ptrdiff_t>(slots_ + 1));
+  *first = static_cast<Place>(slots_++);
 }
 
 /// Holds every slot. False, with none held, if one of them has lost its owner.
 bool PlanRun::hold() noexcept {
-  std::sort(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(slots_),
-            [](const Held& a, const Held& b) { return std::less<>()(a.slot, b.slot); });
   Meetings meetings;
   for (std::size_t i = 0; i < slots_; ++i) {
-    if (held_[i].hold(meetings)) continue;
+    if (held_[order_[i]].hold(meetings)) continue;
     let_go(i, false);
     engine_.count(meetings);
     return false;
@@ -115,19 +137,16 @@ bool PlanRun::hold() noexcept {
   return true;
 }
 
-Held& PlanRun::held(std::size_t key) noexcept {
-  return *std::find_if(held_.begin(), held_.end(),
-                       [&](const Held& h) { return h.slot == slot_of_[key]; });
-}
-
+/// Lets the first `count` slots go, in the order in which they are held.
 void PlanRun::let_go(std::size_t count, bool changed) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
+    Held& held = held_[order_[i]];
     if (changed) {
-      held_[i].let_go_changed();
+      held.let_go_changed();
     } else {
-      held_[i].let_go();
+      held.let_go();
     }
-    engine_.blocks_.give_back(held_[i].larger);
+    engine_.blocks_.give_back(held.larger);
   }
 }
 

@@ -18,19 +18,19 @@ bool PlanRun::decide() noexcept {
   const bool room = !changed || secure();
   if (changed && room) write();
   let_go(slots_, changed && room);
-  const auto shared = std::count(shared_.begin(), shared_.end(), true);
-  if (shared != 0) engine_.count(&Counters::overflowed, static_cast<std::uint64_t>(shared));
+  if (shared_ != 0) engine_.count(&Counters::overflowed, shared_);
   return room;
 }
 
 void PlanRun::decide_step(std::size_t step) noexcept {
   const Step& asked = steps_[step];
-  if (slot_of_[step] == nullptr) return decide_by_rule(step);
+  grows_[step] = 0;
+  if (!has_slot(step)) return decide_by_rule(step);
   Held& mine = held(step);
   if (mine.kind != asked.operation->kind) return fail(step, Errc::wrong_kind);
   if (asked.operation->apply == nullptr) return decide_by_rule(step);
   if (!is_cell(mine.kind)) return fail(step, Errc::unsupported_operation);
-  verdicts_[step] = asked.operation->apply(mine.words, asked.args, at_);
+  verdicts_.make(step, [&] { return asked.operation->apply(mine.words, asked.args, at_); });
   mine.until = std::max(mine.until, engine_.quarter_after(at_ + verdicts_[step].reset_after));
 }
 
@@ -38,13 +38,15 @@ void PlanRun::decide_step(std::size_t step) noexcept {
 void PlanRun::decide_by_rule(std::size_t step) noexcept {
   static constexpr StateWords absent{};
   const Step& asked = steps_[step];
-  Held* const mine = slot_of_[step] != nullptr ? &held(step) : nullptr;
+  Held* const mine = has_slot(step) ? &held(step) : nullptr;
   const bool cell = is_cell(asked.operation->kind);
   std::span<const Word> words = absent;
   if (mine != nullptr && cell) words = mine->words;
   if (mine != nullptr && !cell) words = mine->state(engine_.blocks_);
-  Effects& left = *std::construct_at(&effects(step));
-  verdicts_[step] = sluice::run(*asked.operation, words, {asked.args, asked.table}, at_, left);
+  Effects& left = effects_.make(step);
+  verdicts_.make(step, [&] {
+    return sluice::run(*asked.operation, words, {asked.args, asked.table}, at_, left);
+  });
   tell(left.details());
   if (verdicts_[step].status != Verdict::allowed || !left.changes()) return;
   if (mine != nullptr) {
@@ -65,9 +67,15 @@ void PlanRun::tell(std::span<const Word> details) noexcept {
 
 void PlanRun::fail(std::size_t step, Errc code) noexcept {
   static constexpr std::array<Word, max_details> none{};
-  verdicts_[step] = Verdict::failed(code);
+  verdicts_.make(step, [&] { return Verdict::failed(code); });
   const Step& asked = steps_[step];
   tell(std::span(none).first(detail_count(*asked.operation, asked.table.size())));
+}
+
+void PlanRun::fail_all(Errc code) noexcept {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    verdicts_.make(i, [&] { return Verdict::failed(code); });
+  }
 }
 
 bool PlanRun::all_allowed() const noexcept {
@@ -84,7 +92,7 @@ bool PlanRun::secure() noexcept {
 }
 
 bool PlanRun::secure(std::size_t key, std::size_t words) noexcept {
-  if (slot_of_[key] != nullptr && engine_.secure(held(key), words, at_)) return true;
+  if (has_slot(key) && engine_.secure(held(key), words, at_)) return true;
   fault_ = key % steps_.size();
   return false;
 }
@@ -92,7 +100,7 @@ bool PlanRun::secure(std::size_t key, std::size_t words) noexcept {
 /// REQUIRES: secure().
 void PlanRun::write() noexcept {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    if (grows_[i] != 0) effects(i).make(held(i).grow(engine_.blocks_, grows_[i]));
+    if (grows_[i] != 0) effects_[i].make(held(i).grow(engine_.blocks_, grows_[i]));
   }
   if (once_) note();
 }
@@ -101,18 +109,20 @@ void PlanRun::write() noexcept {
 bool PlanRun::recall() noexcept {
   const Held& mine = held(steps_.size());
   if (mine.kind != StateKind::receipt) {
-    verdicts_.fill(Verdict::failed(Errc::wrong_kind));
+    fail_all(Errc::wrong_kind);
     return true;
   }
   const std::span<const Word> words = mine.state(engine_.blocks_);
   if (words.empty() || words[0] + id_kept_for.count() <= at_) return false;
   const Receipt receipt(words, steps_);
   if (!receipt) {
-    verdicts_.fill(Verdict::failed(Errc::id_reused));
+    fail_all(Errc::id_reused);
     return true;
   }
   at_ = receipt.at();
-  for (std::size_t i = 0; i < steps_.size(); ++i) verdicts_[i] = receipt.verdict(i);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    verdicts_.make(i, [&] { return receipt.verdict(i); });
+  }
   tell(receipt.details());
   return true;
 }

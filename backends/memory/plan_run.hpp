@@ -7,6 +7,7 @@
 
 #include "backends/memory/engine.hpp"
 #include "sluice/receipt.hpp"
+#include "src/room.hpp"
 
 namespace sluice::memory {
 
@@ -27,16 +28,20 @@ class PlanRun {
 
  private:
   static constexpr std::size_t most_slots = Plan::max_steps + 1;
+  using Place = std::uint8_t;
+  static constexpr Place nowhere = 0xff;
 
   // Finding and holding.
   bool find_slots() noexcept;
+  [[nodiscard]] Slot* find(const Mark& mark) noexcept;
   void fit(Slot& slot, const Mark& mark, Word now) noexcept;
   bool run_crowded() noexcept;
   bool find_slots_crowded() noexcept;
   [[nodiscard]] Slot* find_crowded(std::size_t key, Mark& mark, Word now) noexcept;
   void use(std::size_t key, Slot* slot, const Mark& mark) noexcept;
   bool hold() noexcept;
-  [[nodiscard]] Held& held(std::size_t key) noexcept;
+  [[nodiscard]] bool has_slot(std::size_t key) const noexcept { return place_[key] != nowhere; }
+  [[nodiscard]] Held& held(std::size_t key) noexcept { return held_[place_[key]]; }
 
   // Deciding and writing.
   bool decide() noexcept;
@@ -44,6 +49,7 @@ class PlanRun {
   void decide_by_rule(std::size_t step) noexcept;
   void tell(std::span<const Word> details) noexcept;
   void fail(std::size_t step, Errc code) noexcept;
+  void fail_all(Errc code) noexcept;
   [[nodiscard]] bool all_allowed() const noexcept;
   bool secure() noexcept;
   bool secure(std::size_t key, std::size_t words) noexcept;
@@ -58,28 +64,22 @@ class PlanRun {
     return Receipt::words_for(steps_.size(), told_);
   }
 
-  /// The effects of a step whose state lies in a block; made when they are needed, since they are a
-  /// kilobyte each.
-  [[nodiscard]] Effects& effects(std::size_t step) noexcept {
-    return reinterpret_cast<Effects*>(effects_.data())[step];
-  }
-
   Engine& engine_;
   std::span<const Step> steps_;
   bool once_;
-  std::array<Mark, most_slots> marks_;  // of the steps, and of the receipt
-  std::array<Held, most_slots> held_;
+  detail::Room<Mark, most_slots> marks_;  // of the steps, and of the receipt
+  detail::Room<Held, most_slots> held_;
+  std::array<Place, most_slots> order_;  // of held_, by the addresses of their slots
   std::size_t slots_ = 0;
-  std::array<const Slot*, most_slots> slot_of_{};  // null: none, and the state is absent
-  std::array<bool, Plan::max_steps> shared_{};
-  std::array<Verdict, Plan::max_steps> verdicts_;
-  std::array<std::size_t, Plan::max_steps>
-      grows_{};  // to so many words; 0: its block is not changed
+  std::array<Place, most_slots> place_;  // in held_; nowhere: no slot, and the state is absent
+  std::size_t shared_ = 0;               // steps that are decided in a bucket of several keys
+  detail::Room<Verdict, Plan::max_steps> verdicts_;
+  std::array<std::size_t, Plan::max_steps> grows_;  // to so many words; 0: no block is changed
   std::array<Word, Plan::max_steps * max_details> details_;
   std::size_t told_ = 0;
   Word at_ = 0;
   std::size_t fault_ = 0;
-  alignas(Effects) std::array<std::byte, Plan::max_steps * sizeof(Effects)> effects_;
+  detail::Room<Effects, Plan::max_steps> effects_;  // of steps whose states lie in blocks
 };
 
 }  // namespace sluice::memory
