@@ -6,13 +6,14 @@
 #include <array>
 
 #include "src/algorithms/sliding_windows_guards.hpp"
+#include "src/room.hpp"
 
 namespace sluice::sliding_windows {
 
 /// What a request finds, window by window, and then guard by guard.
 struct Finding {
   static constexpr std::size_t most = Rule::max_windows + Rule::max_guards;
-  std::array<Place, most> places;
+  detail::Room<Place, most> places;
   std::array<Word, most> left;  // what remains, before the request
   Word grant = 0;
   Word culprit = -1;  // the one that makes it wait longest
@@ -28,18 +29,20 @@ inline Finding find(const Log& log, const Windows& windows, std::span<const Guar
   for (Word k = 0; k < windows.count + static_cast<Word>(guards.size()); ++k) {
     const auto i = static_cast<std::size_t>(k);
     const bool is_guard = k >= windows.count;
-    const Guard guard = is_guard ? guards[static_cast<std::size_t>(k - windows.count)]
-                                 : Guard{windows[k].limit, windows[k].span, word_limit};
-    const Place from = is_guard ? Place{unknown, 0, 0} : log.remembered(k);
-    const Place place = log.locate(from, at - guard.span);
-    found.places[i] = place;
-    found.left[i] = std::max(Word{0}, guard.limit - place.count);
+    const Guard* const guard =
+        is_guard ? &guards[static_cast<std::size_t>(k - windows.count)] : nullptr;
+    const Word limit = is_guard ? guard->limit : windows[k].limit;
+    const Word span = is_guard ? guard->span : windows[k].span;
+    const Place& place = found.places.make(i, [&] {
+      return log.locate(is_guard ? Place{unknown, 0, 0} : log.remembered(k), at - span);
+    });
+    found.left[i] = std::max(Word{0}, limit - place.count);
     if (given_up) {
       found.left[i] = std::max(found.left[i], cost);
-    } else if (cost > 0 && place.count + cost > guard.limit) {
-      const Word age = guard.limit - cost;
-      Word room = (age == place.count - 1 ? place.first : log.unit(age)) + guard.span;
-      if (is_guard) room = std::min(room, guard.until);
+    } else if (cost > 0 && place.count + cost > limit) {
+      const Word age = limit - cost;
+      Word room = (age == place.count - 1 ? place.first : log.unit(age)) + span;
+      if (is_guard) room = std::min(room, guard->until);
       if (room > latest) {
         latest = room;
         found.culprit = k;

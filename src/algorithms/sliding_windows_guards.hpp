@@ -75,15 +75,14 @@ class Guards {
         at_(at) {
     const Rule::Layout& layout = log.layout();
     changed_ = layout.windows != windows.count;
-    std::array<Window, Rule::max_windows> before;
     for (Word k = 0; k < layout.windows; ++k) {
-      const Window old = before[static_cast<std::size_t>(k)] = log.window(k);
+      const Window old = log.window(k);
       if (k >= windows.count) continue;
       changed_ = changed_ || old.limit != windows[k].limit || old.span != windows[k].span;
     }
     for (Word j = 0; j < layout.guards; ++j) keep(log.guard(j));
     for (Word k = 0; changed_ && k < layout.windows; ++k) {
-      const Window& old = before[static_cast<std::size_t>(k)];
+      const Window old = log.window(k);
       keep({old.limit, old.span, word_limit});
     }
     for (const Guard& guard : all()) {

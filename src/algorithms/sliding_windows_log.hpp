@@ -113,8 +113,8 @@ class Log {
   }
 
   /// The units later than `edge`. From a place that is right, without reading the log.
-  [[nodiscard]] Place locate(Place from, Word edge) const noexcept {
-    if (from.count > total_) from = {0, total_ > 0 ? head_.newest : 0, 0};
+  [[nodiscard]] Place locate(const Place& from, Word edge) const noexcept {
+    if (from.count > total_) return locate({0, total_ > 0 ? head_.newest : 0, 0}, edge);
     if (from.count > 0 && from.first <= edge) return fewer(from, edge);
     if (from.before > edge && from.count < total_) return more(from.count, edge);
     return from;

@@ -18,10 +18,13 @@ struct Position {
 inline Word floor_div(Word a, Word b) noexcept { return a / b; }
 inline Word ceil_div(Word a, Word b) noexcept { return a / b + (a % b != 0 ? 1 : 0); }
 
-/// The last multiple of `interval` up to `time`, and the first from it on.
-inline Word floor_to(Word time, Word interval) noexcept { return time - time % interval; }
+/// The last multiple of `interval` up to `time`, and the first from it on. Most intervals are a
+/// microsecond, and a decision has several of these divisions in a row.
+inline Word floor_to(Word time, Word interval) noexcept {
+  return interval == 1 ? time : time - time % interval;
+}
 inline Word ceil_to(Word time, Word interval) noexcept {
-  const Word late = time % interval;
+  const Word late = interval == 1 ? 0 : time % interval;
   return late == 0 ? time : time - late + interval;
 }
 

@@ -96,8 +96,10 @@ Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word 
   if (const Word status = check_ask(shape, ask); status < 0) return {status, 0, 0, 0};
   const Word limit = shape.capacity * shape.period;
   const Moment m = moment(words, shape, limit, ask.cost * shape.period, now);
-  const Word remaining = tokens_left(m, m.level, shape, limit);
-  const Word reset_after = until_drained(m.level, shape.refill, shape.interval, m.at, now);
+  const auto remaining = [&] { return tokens_left(m, m.level, shape, limit); };
+  const auto reset_after = [&] {
+    return until_drained(m.level, shape.refill, shape.interval, m.at, now);
+  };
 
   const Word latest = floor_to(now + ask.max_wait, shape.interval);
   const Word reach = std::max(Word{0}, latest - m.at);
@@ -107,7 +109,7 @@ Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word 
     const Word over = std::max(Word{0}, m.level + ask.min_cost * shape.period - limit);
     const Word covered = ceil_to(m.at + ceil_div(over, shape.refill), shape.interval);
     for (int i = 0; i < 3; ++i) effects.tell(0);
-    return {Verdict::refused, remaining, covered - now - ask.max_wait, reset_after};
+    return {Verdict::refused, remaining(), covered - now - ask.max_wait, reset_after()};
   }
   const Word want = m.level + granted * shape.period;
   Word wait = m.closed ? m.at - now : 0;
@@ -120,7 +122,7 @@ Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word 
   effects.tell(granted);
   effects.tell(token_bucket::word_of(next.level, shape.unit, is_behind(words[0], m, shape, limit)));
   effects.tell(next.stamp);
-  if (!spends) return {Verdict::allowed, remaining, wait, reset_after};
+  if (!spends) return {Verdict::allowed, remaining(), wait, reset_after()};
   if (granted > 0) {
     effects.put(0, spent);
     effects.put(1, next.stamp);
