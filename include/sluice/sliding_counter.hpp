@@ -44,8 +44,8 @@ class SlidingCounter : public KeyedLimiter<SlidingCounter> {
   /// they are. Answers how many came back: all of them while its window is the current one or the
   /// one before, as far as that has them; none later, of a refusal, or if the span was changed
   /// since. No interval then holds more than worst_case() units that were not given back.
-  /// Errc::invalid_cost, here and below, if an amount or a cost is negative. O(1), one store
-  /// operation each.
+  /// Errc::invalid_cost, here and below, if an amount or a cost is negative, or a reward or a
+  /// penalty above 2^52. O(1), one store operation each.
   Word refund(const Key& key, const Decision& taken, Cost amount) const;
   Word refund(const Key& key, const Decision& taken, Cost amount,
               std::error_code& error) const noexcept;

@@ -140,10 +140,9 @@ BlockArgs block_args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}
 
 Word check_adjust(const Arguments& args) noexcept {
   if (const Word status = Rule::check({args[0], args[1], 0}); status < 0) return status;
-  if (args[2] < 0) return -static_cast<Word>(Errc::invalid_cost);
-  const bool fits = args[2] <= word_limit && args[3] >= 0 &&
-                    args[3] <= static_cast<Word>(Rule::Change::reward) && args[4] >= 0 &&
-                    args[4] <= word_limit;
+  if (args[2] < 0 || args[2] > word_limit) return -static_cast<Word>(Errc::invalid_cost);
+  const bool fits = args[3] >= 0 && args[3] <= static_cast<Word>(Rule::Change::reward) &&
+                    args[4] >= 0 && args[4] <= word_limit;
   return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 

@@ -246,6 +246,7 @@ TEST_CASE("what another span has weighed cannot be given back", "[core][sliding_
        {10s, adjust(give_back, 4, 10s), admitted(5, 30'004'883us), {0}},
        {10s, adjust(give_back, 4, 10s, 10, 30s), admitted(9, 50s), {4}},
        {10s, adjust(static_cast<Rule::Change>(4), 1), Verdict::failed(Errc::invalid_argument)},
+       {10s, adjust(reward, word_limit + 1), Verdict::failed(Errc::invalid_cost)},
        {10s, adjust(reward, -1), Verdict::failed(Errc::invalid_cost)}});
 }
 

@@ -4,9 +4,8 @@ local function sliding_counter_adjust(head, table, now, limit, span, amount, cha
   if limit < 1 or limit > 1099511627776 or span < 1 or span > 4398046511104 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  if amount < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
-  if amount > 4503599627370496 or change < 0 or change > 3 or taken < 0 or
-    taken > 4503599627370496 then
+  if amount < 0 or amount > 4503599627370496 then return -2, 0, 0, 0 end -- Errc::invalid_cost
+  if change < 0 or change > 3 or taken < 0 or taken > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
   if amount > 1099511627776 then amount = 1099511627776 end -- max_limit
