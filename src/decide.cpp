@@ -41,7 +41,8 @@ struct Call : Completion::Blocked {
   std::span<Decision> each;
 
   [[nodiscard]] Completion completion() noexcept {
-    return each.empty() ? Completion(*this) : Completion(&Call::deliver_each, this);
+    return each.empty() ? Completion(*this)
+                        : Completion(&Call::deliver_each, static_cast<Blocked*>(this));
   }
 
  private:

@@ -2,6 +2,9 @@
 #include "sluice/fixed_window.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <span>
 #include <stdexcept>
 
 namespace sluice {
@@ -23,11 +26,13 @@ struct FixedWindow::Known {
   /// How far the store's clock is ahead of Store::clock(), as far as it matters.
   std::atomic<Word> ahead{0};
 
-  /// Calendar::words() at `now`, if it lies in the window that is remembered.
-  [[nodiscard]] bool around(Time now, std::span<Word, window_words> words) const noexcept {
+  /// Calendar::words() at `now`, if the window that is remembered holds it and `lag` more.
+  [[nodiscard]] bool around(Time now, Span lag,
+                            std::span<Word, window_words> words) const noexcept {
     const unsigned turn = turn_;
     std::ranges::copy(words_, words.begin());
-    return turn % 2 == 0 && turn_ == turn && words[2] <= to_word(now) && to_word(now) < words[3];
+    return turn % 2 == 0 && turn_ == turn && words[2] <= to_word(now) &&
+           to_word(now + lag) < words[3];
   }
   void remember(std::span<const Word, window_words> words) noexcept {
     unsigned turn = turn_;
@@ -62,10 +67,13 @@ Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) co
     std::ranges::copy(calendar_.words({}), words.begin());
     return result;
   }
-  // Boundaries reach far enough around the window for a clock that lags.
-  const Time clock = store().clock().coarse_now();
-  const Time now = std::clamp(clock + Span{known_->ahead}, Time{}, to_time(word_limit));
-  if (!known_->around(now, words)) {
+  Clock& clock = store().clock();
+  const auto by_store = [&](Time now) {
+    return std::clamp(now + Span{known_->ahead}, Time{}, to_time(word_limit));
+  };
+  if (known_->around(by_store(clock.coarse_now()), Clock::coarse_lag, words)) return result;
+  const Time now = by_store(clock.now());
+  if (!known_->around(now, Span{0}, words)) {
     std::ranges::copy(calendar_.words(now), words.begin());
     known_->remember(words);
   }

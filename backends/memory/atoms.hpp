@@ -29,7 +29,7 @@ inline void pause_long() noexcept { std::this_thread::yield(); }
 
 /// After an exchange that lost to another thread's. Threads that try again at once pull the cache
 /// line to and fro; if the loser stays away for a few decisions, the winner makes them at the
-/// speed of one thread. Fewer pauses, and more, made two threads slower.
+/// speed of one thread. Why 16: docs/decisions.md.
 inline void step_back() noexcept {
   for (int i = 0; i < 16; ++i) pause_briefly();
 }

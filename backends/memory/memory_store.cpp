@@ -13,7 +13,7 @@ Mark Engine::mark_of(const Step& step) const noexcept {
 }
 
 /// Decides by what was `seen` in the slot, unless it takes the fine clock or another thread was
-/// first; `seen` is then what that thread wrote.
+/// first.
 [[gnu::always_inline]] inline Engine::Try Engine::try_in(Slot& slot, Slot::Snapshot& seen,
                                                          const Step& step, const Mark& mark,
                                                          const Reading& reading,

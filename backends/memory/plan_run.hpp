@@ -79,7 +79,7 @@ class PlanRun {
   std::size_t told_ = 0;
   Word at_ = 0;
   std::size_t fault_ = 0;
-  detail::Room<Effects, Plan::max_steps> effects_;  // of steps whose states lie in blocks
+  detail::Room<Effects, Plan::max_steps> effects_;  // of steps by rules that leave effects
 };
 
 }  // namespace sluice::memory

@@ -2,7 +2,6 @@
 // sluice/algorithms/fixed_window.hpp for the rule.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 

@@ -70,7 +70,8 @@ class HeldLease {
   [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
   [[nodiscard]] Word fence() const noexcept { return fence_; }
   [[nodiscard]] Time expires_at() const noexcept { return to_time(expires_at_.load()); }
-  /// Until then the lease is held for sure: counted from before the store was asked.
+  /// Until then the lease is held for sure: counted from before the store was asked, or from the
+  /// grant where Store::stamps_by_clock().
   [[nodiscard]] Time safe_until() const noexcept { return to_time(safe_until_.load()); }
 
   [[nodiscard]] Step renewal() const noexcept;

@@ -89,7 +89,7 @@ class Completion {
     if (!wanted.empty()) std::copy(details.begin(), details.end(), wanted.begin());
     placed(error);
   }
-  /// The same for operations that tell nothing.
+  /// The same for an error, and for operations that tell nothing.
   void placed(const std::error_code& error) noexcept {
     auto& blocked = *static_cast<Blocked*>(context_);
     function_ = nullptr;
@@ -131,7 +131,8 @@ class Store {
 
   /// True if the answer of an operation that has Operation::decide carries in Decision::at a
   /// reading of clock() from between the call and the answer, so that callers need none of their
-  /// own. By default false: it is a server's, or of a store behind this one.
+  /// own; for an id that was admitted before, from between that call and its answer. By default
+  /// false: it is a server's, or of a store behind this one.
   [[nodiscard]] virtual bool stamps_by_clock() const noexcept { return false; }
 
   /// Prepares `binding` for a key that will be used often. By default it stays empty.

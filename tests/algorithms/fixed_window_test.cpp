@@ -1,10 +1,14 @@
 // How fixed and calendar windows behave, in exact integers, on every store.
-// Threading: single-threaded.
+// Threading: one test has threads.
 #include "sluice/fixed_window.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
+#include "sluice/memory_store.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
@@ -347,6 +351,56 @@ TEST_CASE("a request carries the windows around the clock, wherever it stood bef
       check(copy);
     }
   }
+}
+
+TEST_CASE("a cheap clock that lags makes no request carry the windows of the day before",
+          "[fixed_window]") {
+  class Lagging final : public Clock {
+   public:
+    [[nodiscard]] Time now() const noexcept override { return time; }
+    [[nodiscard]] Time coarse_now() const noexcept override {
+      return time - (Clock::coarse_lag - 1us);
+    }
+    Time time = start + 12h;
+  };
+  Lagging clock;
+  const auto store = make_memory_store({.max_keys = 16, .clock = &clock});
+  const Calendar calendar = Calendar::daily();
+  const FixedWindow windows(*store, "w", 1, calendar);
+  const Span lag = Clock::coarse_lag;
+  for (const Span since_midnight :
+       {-12h + 0us, -lag, -lag + 1us, -1us, 0us, 1us, lag - 2us, lag - 1us, lag, lag + 1us}) {
+    CAPTURE(since_midnight.count());
+    clock.time = start + 24h + since_midnight;
+    const auto words = calendar.words(clock.time);
+    const Step step = windows.take("k");
+    CHECK(std::equal(words.begin(), words.end(), step.args.begin() + 1));
+  }
+}
+
+TEST_CASE("threads at different times of one limiter carry their own windows", "[fixed_window]") {
+  thread_local Time mine = start + 1h;
+  class PerThread final : public Clock {
+   public:
+    [[nodiscard]] Time now() const noexcept override { return mine; }
+  };
+  PerThread clock;
+  const auto store = make_memory_store({.max_keys = 16, .clock = &clock});
+  const Calendar calendar = Calendar::daily();
+  const FixedWindow windows(*store, "w", 1, calendar);
+  std::atomic<int> wrong{0};
+  const auto ask = [&](int first) {
+    for (int i = 0; i < 20'000; ++i) {
+      mine = start + 1h + (first + i * 7) % 8 * 24h;
+      const auto words = calendar.words(mine);
+      const Step step = windows.take("k");
+      if (!std::equal(words.begin(), words.end(), step.args.begin() + 1)) ++wrong;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (const int first : {0, 3, 5}) threads.emplace_back(ask, first);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("a cost that can never be admitted is an error and spends nothing", "[fixed_window]") {
