@@ -32,7 +32,8 @@ inline Word note_refund(Reservation& reservation, Cost amount, const Decision& d
 template <class Limiter>
 Settlement settle(const Limiter& limiter, const Key& key, Reservation& reservation, Cost true_cost,
                   std::error_code& error) noexcept {
-  if (true_cost.value() < 0 || reservation.granted < 0 || reservation.settled < 0) {
+  if (true_cost.value() < 0 || reservation.granted < 0 || reservation.settled < 0 ||
+      reservation.settled > word_limit) {
     error = Errc::invalid_cost;
     return {};
   }

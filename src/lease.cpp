@@ -66,23 +66,25 @@ bool HeldLease::renewed(const Decision& decision, Time asked_at) noexcept {
 
 bool HeldLease::release(Span within, std::error_code& error) noexcept {
   error.clear();
-  const State was = state_.exchange(State::returned);
-  if (was == State::returned) return false;
+  State was = state_.load();
+  do {
+    if (was == State::returning || was == State::returned) return false;
+  } while (!state_.compare_exchange_weak(was, State::returning));
   const Return given(return_step(), terms_.lines);
   std::array<Word, 1 + WaitLineRule::details> told{};
   const Plan plan(given.steps());
   decide(store_, within > Span{0} ? plan.within(within) : plan, error, {},
          {told.data(), given.details()});
-  if (error) {
-    state_ = was;
-    return false;
-  }
+  State mine = State::returning;
+  state_.compare_exchange_strong(mine, error ? was : State::returned);
+  if (error) return false;
   given.wake(store_, told);
   return told[0] == 1;
 }
 
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
-  if (held->state_.exchange(State::returned) == State::returned) return;
+  const State was = held->state_.exchange(State::returned);
+  if (was == State::returning || was == State::returned) return;
   try {
     const auto given = std::make_shared<const Return>(held->return_step(), held->terms_.lines);
     decide_then(held->store_, Plan(given->steps()).within(held->terms_.release_within),
@@ -233,6 +235,7 @@ void Lease::end() noexcept {
   if (!held_->store().may_block()) return detail::HeldLease::release_later(held_);
   std::error_code ignored;  // the place comes back by the TTL
   held_->release(held_->terms().release_within, ignored);
+  held_->abandon();
 }
 
 bool Lease::renew() {

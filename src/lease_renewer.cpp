@@ -8,6 +8,9 @@
 namespace sluice {
 namespace {
 
+/// When the system is out of memory.
+constexpr Span breather = std::chrono::milliseconds{1};
+
 Span part_of(const detail::HeldLease& held, Word parts) noexcept {
   return Span{std::max(Word{1}, held.terms().ttl / parts)};
 }
@@ -32,52 +35,69 @@ struct LeaseRenewer::Batch {
     Queue::node_type node;
   };
 
+  Batch(std::shared_ptr<State> of, Time now)
+      : state(std::move(of)), asked_at(now), answered_by(now) {}
+
   std::shared_ptr<State> state;
   Time asked_at;
   Time answered_by;  // by then every answer is here
   std::vector<Renewal> renewals;
-  std::size_t left;               // to be answered
+  std::vector<Step> steps;  // one for each, as what follows
+  std::vector<Plan> plans;
+  std::vector<Completion> done;
+  std::size_t left = 0;           // to be answered
   std::shared_ptr<Waker> waiter;  // who waits for all of them, if anybody does
   std::list<Batch>::iterator self{};
 
-  void send();
+  void prepare();
+  void send() noexcept;
   static void answered(void* context, const Outcome& outcome) noexcept;
 };
 
-void LeaseRenewer::Batch::send() {
-  std::vector<Step> steps;
-  for (const Renewal& renewal : renewals) steps.push_back(renewal.node.mapped().held->renewal());
-  std::vector<Plan> plans;
-  std::vector<Completion> done;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    plans.push_back(Plan(steps[i]).within(part_of(*renewals[i].node.mapped().held, 3)));
-    done.emplace_back(&Batch::answered, &renewals[i]);
+/// Makes what send() needs.
+void LeaseRenewer::Batch::prepare() {
+  steps.reserve(renewals.size());
+  plans.reserve(renewals.size());
+  done.reserve(renewals.size());
+  for (Renewal& renewal : renewals) {
+    const detail::HeldLease& held = *renewal.node.mapped().held;
+    steps.push_back(held.renewal());
+    plans.push_back(Plan(steps.back()).within(part_of(held, 3)));
+    answered_by = std::max(answered_by, asked_at + part_of(held, 3));
+    done.emplace_back(&Batch::answered, &renewal);
   }
-  Store& store = renewals.front().node.mapped().held->store();
-  store.execute_batch(plans, done);  // the last answer ends this object
+  left = renewals.size();
+}
+
+void LeaseRenewer::Batch::send() noexcept {
+  const std::vector<Step> asked = std::move(steps);  // the last answer ends this object
+  const std::vector<Plan> each = std::move(plans);
+  std::vector<Completion> answers = std::move(done);
+  renewals.front().node.mapped().held->store().execute_batch(each, answers);
 }
 
 void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexcept {
   auto& [batch, own] = *static_cast<Renewal*>(context);
   const std::shared_ptr<State> state = batch->state;
-  Queue::node_type node = std::move(own);  // dropped behind the lock, if nobody holds it any more
+  Queue::node_type node;  // dropped behind the lock, if nobody holds it any more
   std::list<Batch> over;
-  auto& held = *node.mapped().held;
+  auto& held = *own.mapped().held;
   if (!outcome.error) held.renewed(outcome.decision, batch->asked_at);
-  node.key() = batch->asked_at + part_of(held, outcome.error ? 12 : 3);
+  own.key() = batch->asked_at + part_of(held, outcome.error ? 12 : 3);
   if (held.is_held() && held.lost()) held.lose();
   const std::lock_guard lock(state->mutex);
+  node = std::move(own);  // under the lock: size() looks at it
   bool wakes = --batch->left == 0;
   if (wakes) {
     if (batch->waiter) batch->waiter->wake();
     over.splice(over.begin(), state->asked, batch->self);
   }
-  if (held.is_held()) {
-    wakes = wakes || node.key() < state->next;
-    state->queue.insert(std::move(node));
-  } else if (held.is_open()) {
+  if (held.is_lost()) {
     wakes = true;
     state->lost.insert(std::move(node));
+  } else if (held.is_open()) {
+    wakes = wakes || node.key() < state->next;
+    state->queue.insert(std::move(node));
   }
   if (wakes) state->waker.wake();
 }
@@ -88,10 +108,14 @@ void LeaseRenewer::keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost o
   const Span ttl{held->terms().ttl};
   const Time due = held->safe_until() - ttl + part_of(*held, 3);
   State& state = *state_;
+  Queue over;  // dropped behind the lock: what its handlers own may use the renewer as it ends
   {
     const std::lock_guard lock(state.mutex);
     if (state.queue.size() >= state.sweep_at) {
-      std::erase_if(state.queue, [](const auto& item) { return !item.second.held->is_open(); });
+      for (auto i = state.queue.begin(); i != state.queue.end();) {
+        const auto item = i++;
+        if (!item->second.held->is_open()) over.insert(state.queue.extract(item));
+      }
       state.sweep_at = std::max(std::size_t{64}, 2 * state.queue.size());
     }
     state.queue.emplace(due, Kept{std::move(held), std::move(on_lost)});
@@ -115,36 +139,61 @@ std::size_t LeaseRenewer::size() const {
 /// What is to be renewed now. What was given back is forgotten.
 std::vector<LeaseRenewer::Queue::node_type> LeaseRenewer::take_due(Time now) {
   std::vector<Queue::node_type> due;
-  Queue& queue = state_->queue;
-  const std::lock_guard lock(state_->mutex);
-  while (!queue.empty() && queue.begin()->first <= now) due.push_back(queue.extract(queue.begin()));
+  {
+    Queue& queue = state_->queue;
+    const std::lock_guard lock(state_->mutex);
+    due.reserve(static_cast<std::size_t>(std::distance(queue.begin(), queue.upper_bound(now))));
+    while (!queue.empty() && queue.begin()->first <= now) {
+      due.push_back(queue.extract(queue.begin()));
+    }
+  }
+  // Behind the lock: what their handlers own may use the renewer as it ends.
   std::erase_if(due, [](const auto& node) { return !node.mapped().held->is_open(); });
   return due;
 }
 
-/// Asks every store for its own, each at once. Returns what the last answer of each store wakes
-/// that this thread may wait for.
-std::vector<std::shared_ptr<Waker>> LeaseRenewer::ask(std::vector<Queue::node_type> due, Time now,
-                                                      bool waits) {
+/// What each store is to be asked; what stands in a batch is in `due` no more.
+void LeaseRenewer::divide(std::vector<Queue::node_type>& due, Time now, bool waits,
+                          std::list<Batch>& batches) {
   const auto store_of = [](const auto& node) { return &node.mapped().held->store(); };
   std::ranges::stable_sort(due, std::less<>{}, store_of);
-  std::list<Batch> batches;
-  std::vector<std::shared_ptr<Waker>> waiters;
   for (auto first = due.begin(); first != due.end();) {
     Store* const store = store_of(*first);
     const auto last =
         std::find_if(first, due.end(), [&](const auto& node) { return store_of(node) != store; });
-    Batch& batch = batches.emplace_back(Batch{state_, now, now, {}, 0, nullptr});
-    for (; first != last; ++first) {
-      batch.answered_by = std::max(batch.answered_by, now + part_of(*first->mapped().held, 3));
-      batch.renewals.push_back({&batch, std::move(*first)});
-    }
-    batch.left = batch.renewals.size();
+    Batch& batch = batches.emplace_back(state_, now);
     batch.self = std::prev(batches.end());
-    if (waits && store->may_block()) waiters.push_back(batch.waiter = std::make_shared<Waker>());
+    if (waits && store->may_block()) batch.waiter = std::make_shared<Waker>();
+    batch.renewals.reserve(static_cast<std::size_t>(last - first));
+    for (; first != last; ++first) batch.renewals.push_back({&batch, std::move(*first)});
+    batch.prepare();
   }
+}
+
+/// Asks every store for its own, each at once. Returns what the last answer of each store wakes
+/// that this thread may wait for. Without memory nothing is asked, and all stays due.
+std::vector<std::shared_ptr<Waker>> LeaseRenewer::ask(std::vector<Queue::node_type> due, Time now,
+                                                      bool waits) {
+  std::list<Batch> batches;
   std::vector<Batch*> sent;
-  for (Batch& batch : batches) sent.push_back(&batch);
+  std::vector<std::shared_ptr<Waker>> waiters;
+  try {
+    divide(due, now, waits, batches);
+    for (Batch& batch : batches) {
+      sent.push_back(&batch);
+      if (batch.waiter) waiters.push_back(batch.waiter);
+    }
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(state_->mutex);
+    const auto put_back = [&](Queue::node_type& node) {
+      if (!node.empty()) state_->queue.insert(std::move(node));
+    };
+    std::ranges::for_each(due, put_back);
+    for (Batch& batch : batches) {
+      std::ranges::for_each(batch.renewals, put_back, &Batch::Renewal::node);
+    }
+    throw;
+  }
   {
     const std::lock_guard lock(state_->mutex);
     state_->asked.splice(state_->asked.end(), batches);
@@ -202,8 +251,13 @@ void LeaseRenewer::run(std::latch& known) {
     state_->waker.reset();
     if (stopping_) return;
     const Time now = clock_.now();
-    ask(take_due(now), now, false);
-    clock_.wait_until(conclude(now), state_->waker);
+    Time next = now + breather;
+    try {
+      ask(take_due(now), now, false);
+      next = conclude(now);
+    } catch (const std::bad_alloc&) {
+    }
+    clock_.wait_until(next, state_->waker);
   }
 }
 

@@ -64,20 +64,12 @@ std::array<char, 37> receipt_name(const RequestId& id) noexcept {
   return name;
 }
 
-namespace {
-
-/// True if the plan's id would be remembered under the key of one of its steps.
-bool is_receipt(const Plan& plan, const Key& key) noexcept {
-  if (!plan.id()) return false;
-  const auto name = receipt_name(*plan.id());
-  return key == Key{plan.steps()[0].key.tag, {name.data(), name.size()}};
-}
-
-}  // namespace
-
 PlanFault find_fault(const Plan& plan) noexcept {
   const auto steps = plan.steps();
   if (steps.empty() || steps.size() > Plan::max_steps) return {Errc::invalid_plan, 0};
+  std::array<char, 37> receipt;
+  if (plan.id()) receipt = receipt_name(*plan.id());
+  const Key remembers{steps.front().key.tag, {receipt.data(), receipt.size()}};
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     const auto at = static_cast<std::uint16_t>(i);
@@ -86,7 +78,7 @@ PlanFault find_fault(const Plan& plan) noexcept {
     if (const Word status = step.operation->check(step.args); status < 0) {
       return {static_cast<Errc>(-status), at};
     }
-    if (is_receipt(plan, step.key)) [[unlikely]] {
+    if (plan.id() && step.key == remembers) [[unlikely]] {
       return {Errc::duplicate_key, at};
     }
     for (std::size_t j = 0; j < i; ++j) {

@@ -140,11 +140,12 @@ void Client::take_spare(CallList& spare, std::size_t count) noexcept {
   while (spare.size() < count && !pool_.empty()) spare.push_back(pool_.pop_front());
 }
 
-CallPtr Client::new_call(CallList& spare) {
+CallPtr Client::new_call(CallList& spare, std::size_t wanted) {
   calls_.fetch_add(1, std::memory_order_relaxed);
   const std::size_t before = in_flight_.fetch_add(1);
   Place place(in_flight_);
   if (before >= options_.max_in_flight) return nullptr;
+  if (spare.empty()) take_spare(spare, wanted);
   CallPtr call = spare.empty() ? std::make_unique<Call>() : spare.pop_front();
   call->place = std::move(place);
   return call;

@@ -39,11 +39,10 @@ class Client : public std::enable_shared_from_this<Client> {
   void start();
   /// Ends every call and the thread. Afterwards, calls end in Errc::shut_down. Needs no memory.
   void stop() noexcept;
-  /// Moves the memory of up to `count` calls that have ended to `spare`, under one lock.
-  void take_spare(CallList& spare, std::size_t count) noexcept;
-  /// A call whose memory can be used, from `spare` as long as there is some; or null if
-  /// max_in_flight calls are under way. May throw std::bad_alloc.
-  [[nodiscard]] CallPtr new_call(CallList& spare);
+  /// A call whose memory can be used, or null if max_in_flight calls are under way. Takes that of
+  /// up to `wanted` calls that have ended to `spare`, under one lock, if there is none left. May
+  /// throw std::bad_alloc.
+  [[nodiscard]] CallPtr new_call(CallList& spare, std::size_t wanted);
   /// Ends the call when a stop is requested. It came from new_call() and is to be submitted.
   void watch(Call& call, const std::stop_token& stop);
   /// Sends the calls, and moves from them. Needs no memory. REQUIRES: the caller keeps the client
@@ -77,6 +76,7 @@ class Client : public std::enable_shared_from_this<Client> {
   void resume();
   boost::asio::awaitable<void> read_replies();
   [[nodiscard]] bool hear_all();
+  void take_spare(CallList& spare, std::size_t count) noexcept;
   void wake_up() noexcept;
   void wake();
   [[nodiscard]] Time take_inbox() noexcept;

@@ -35,9 +35,8 @@ class RedisStoreImpl final : public RedisStore {
   void execute(const Plan& plan, Completion done) noexcept override {
     const std::shared_ptr<Client> client = client_;
     PlanFault fault;
-    CallList spare;
-    client->take_spare(spare, 1);
-    CallPtr call = prepare(*client, plan, client->clock().now(), spare, done, fault);
+    Preparing preparing{client->clock().now(), 1, {}};
+    CallPtr call = prepare(*client, plan, preparing, done, fault);
     if (!call) return done.fail(fault.error, fault.step);
     client->submit({&call, 1});
   }
@@ -48,16 +47,15 @@ class RedisStoreImpl final : public RedisStore {
     const std::shared_ptr<Client> client = client_;
     std::array<CallPtr, 64> calls;
     std::size_t ready = 0;
-    CallList spare;
-    Time now{};
+    Preparing preparing;
     const auto submit = [&] { client->submit({calls.data(), std::exchange(ready, 0)}); };
     for (std::size_t i = 0; i < plans.size(); ++i) {
       if (i % calls.size() == 0) {
-        now = client->clock().now();
-        client->take_spare(spare, std::min(calls.size(), plans.size() - i));
+        preparing.now = client->clock().now();
+        preparing.wanted = std::min(calls.size(), plans.size() - i);
       }
       PlanFault fault;
-      calls[ready] = prepare(*client, plans[i], now, spare, done[i], fault);
+      calls[ready] = prepare(*client, plans[i], preparing, done[i], fault);
       if (calls[ready]) {
         if (++ready == calls.size()) submit();
       } else {
@@ -86,6 +84,14 @@ class RedisStoreImpl final : public RedisStore {
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
 
  private:
+  /// What the calls of a batch share: an instant, and memory, which is taken by the first that has
+  /// passed its checks: a forked child must touch no lock.
+  struct Preparing {
+    Time now{};
+    std::size_t wanted = 0;
+    CallList spare;
+  };
+
   /// Wake-ups of a key go to the channel of its name.
   [[nodiscard]] std::string channel_of(const Key& key) const {
     const redis_detail::KeyStyle& style = client_->key_style();
@@ -95,14 +101,14 @@ class RedisStoreImpl final : public RedisStore {
   }
 
   /// The call to be submitted, which answers `done`; or null, and why.
-  static CallPtr prepare(Client& client, const Plan& plan, Time now, CallList& spare,
-                         Completion& done, PlanFault& fault) noexcept {
+  static CallPtr prepare(Client& client, const Plan& plan, Preparing& preparing, Completion& done,
+                         PlanFault& fault) noexcept {
     fault = find_fault(plan);
     if (fault.error) return nullptr;
     fault.error = find_refusal(client, plan);
     if (fault.error) return nullptr;
     try {
-      if (CallPtr call = make_call(client, plan, now, spare, done)) return call;
+      if (CallPtr call = make_call(client, plan, preparing, done)) return call;
     } catch (const std::bad_alloc&) {
     }
     fault.error = Errc::queue_full;
@@ -119,11 +125,12 @@ class RedisStoreImpl final : public RedisStore {
   }
 
   /// Null if the client has no place.
-  static CallPtr make_call(Client& client, const Plan& plan, Time now, CallList& spare,
+  static CallPtr make_call(Client& client, const Plan& plan, Preparing& preparing,
                            Completion& done) {
     const Span timeout = plan.timeout() == Span{0} ? client.options().call_timeout : plan.timeout();
-    CallPtr call = client.new_call(spare);
+    CallPtr call = client.new_call(preparing.spare, preparing.wanted);
     if (!call) return nullptr;
+    const Time now = preparing.now;
     call->nonce = client.next_nonce();
     call->deadline = timeout < Time::max() - now ? now + timeout : Time::max();
     call->steps = plan.steps().size();

@@ -177,7 +177,7 @@ bool Subscriber::hear_all() {
         if (channels_.contains(push.channel)) confirmed_.fetch_add(1);
         [[fallthrough]];
       case Push::Kind::unsubscribed:
-        ++answered_;
+        if (answered_ < asked_) ++answered_;
         break;
       case Push::Kind::error:
         denied_ = error_of(push.channel) == Errc::no_permission;

@@ -78,19 +78,24 @@ class HeldLease {
   [[nodiscard]] Step return_step() const noexcept;
   /// Notes what the store said to renewal(). False: the lease is lost, or was given back.
   bool renewed(const Decision& decision, Time asked_at) noexcept;
-  /// True if this call gave back what was held. On an error nothing is settled.
+  /// True if this call gave back what was held. On an error nothing is settled, and it is renewed
+  /// as before.
   bool release(Span within, std::error_code& error) noexcept;
   /// Gives it back without waiting: for threads that must not block.
   static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
+  /// Nobody holds it any more: it is not renewed, and the place comes back by the TTL.
+  void abandon() noexcept { state_ = State::returned; }
 
   [[nodiscard]] bool is_held() const noexcept { return state_.load() == State::held; }
+  /// Told so; lost() is also true of one that has run out and nobody has told yet.
+  [[nodiscard]] bool is_lost() const noexcept { return state_.load() == State::lost; }
   [[nodiscard]] bool is_open() const noexcept { return state_.load() != State::returned; }
   [[nodiscard]] bool lost() const noexcept;
   /// True if it is this call that turns a held lease into a lost one.
   bool lose() noexcept;
 
  private:
-  enum class State : int { held, lost, returned };
+  enum class State : int { held, lost, returning, returned };
 
   Store& store_;
   std::string tag_;

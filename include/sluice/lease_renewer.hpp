@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <latch>
+#include <list>
 #include <map>
 #include <memory>
 #include <thread>
@@ -26,7 +27,8 @@ namespace sluice {
 /// each lease for a third of its TTL at most, and the thread waits for none of them: a store that
 /// hangs delays its own leases alone. It holds a few hundred bytes for each lease, and for no more
 /// given back than there are live. Thread-safe. Stores must live until they have answered, not so
-/// the renewer.
+/// the renewer; what a handler owns may then end on a store's thread. Leases that are due at one
+/// instant are asked for at once, so a Redis store's max_in_flight must have room for them.
 class LeaseRenewer {
  public:
   /// What leases are timed by: the clock of their stores. REQUIRES: it outlives this object.
@@ -39,7 +41,8 @@ class LeaseRenewer {
   /// Renews what is due, on this thread, waits for the answers, and calls the handlers of what
   /// turns out to be lost. A store that this thread must not wait for (Store::may_block()) answers
   /// later, and the next call tells what it said. Returns when it should be called next;
-  /// Time::max() if there is nothing to renew. O(log n) for each that is due.
+  /// Time::max() if there is nothing to renew. O(log n) for each that is due. Throws
+  /// std::bad_alloc; all then stays due.
   Time renew_due();
 
   /// Does so on a thread of its own whenever something is due by the clock, without waiting for the
@@ -65,6 +68,7 @@ class LeaseRenewer {
 
   void keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost on_lost);
   [[nodiscard]] std::vector<Queue::node_type> take_due(Time now);
+  void divide(std::vector<Queue::node_type>& due, Time now, bool waits, std::list<Batch>& batches);
   std::vector<std::shared_ptr<Waker>> ask(std::vector<Queue::node_type> due, Time now, bool waits);
   [[nodiscard]] Time conclude(Time now);
   void run(std::latch& known);

@@ -2,11 +2,15 @@
 // thread.
 #include "sluice/lease.hpp"
 
+#include <functional>
 #include <list>
 #include <mutex>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "sluice/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 
@@ -21,6 +25,7 @@ class FickleStore final : public Store {
   void execute(const Plan& plan, Completion done) noexcept override {
     ++calls;
     last_timeout = plan.timeout();
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
     if (failure) return done.fail(failure);
     inner_->execute(plan, std::move(done));
   }
@@ -29,6 +34,7 @@ class FickleStore final : public Store {
 
   VirtualClock time;
   std::error_code failure;
+  std::function<void()> meanwhile;  // what happens during the next call
   bool blocks = true;
   int calls = 0;
   Span last_timeout{0};
@@ -249,6 +255,105 @@ TEST_CASE("who must not wait for a store renews the leases of all others, and he
   renewer.reset();
   quick.time.advance(1h);  // its answers come, and find nobody
   CHECK(lost.size() == 1);
+}
+
+TEST_CASE("a lease whose return failed as it ended is renewed no more", "[core][leases][C-033]") {
+  FickleStore store;
+  LeaseRenewer renewer(store.clock());
+  const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 12s, .renewer = &renewer});
+  {
+    const Lease lease = jobs.try_acquire("alice");
+    store.failure = Errc::unknown;
+  }
+  store.failure = {};
+  CHECK(renewer.size() == 0);
+  for (int i = 0; i < 3; ++i) {
+    CHECK_FALSE(jobs.try_acquire("alice"));
+    store.time.advance(4s);
+    CHECK(renewer.renew_due() == Time::max());
+  }
+  CHECK(jobs.try_acquire("alice"));
+}
+
+TEST_CASE("a lease that is due while its return fails goes on being renewed",
+          "[core][leases][C-034]") {
+  FickleStore store;
+  LeaseRenewer renewer(store.clock());
+  const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 12s, .renewer = &renewer});
+  Lease lease = jobs.try_acquire("alice");
+  store.time.advance(4s);
+  store.failure = Errc::timed_out;
+  store.meanwhile = [&] { renewer.renew_due(); };
+  std::error_code error;
+  CHECK_FALSE(lease.release(error));
+  CHECK(error == Errc::timed_out);
+  CHECK(lease);
+  store.failure = {};
+  for (int i = 0; i < 10; ++i) {
+    store.time.advance(4s);
+    CHECK(renewer.renew_due() == store.time.now() + 4s);
+  }
+  CHECK_FALSE(lease.lost());
+  CHECK(lease.release());
+}
+
+TEST_CASE("what a handler owns may use the renewer as it ends", "[core][leases]") {
+  struct Job {
+    explicit Job(LeaseRenewer& by) : renewer(by) {}
+    ~Job() { static_cast<void>(renewer.size()); }
+    LeaseRenewer& renewer;
+  };
+  FickleStore store;
+  LeaseRenewer renewer(store.clock());
+  const ConcurrencyLimiter jobs(store, "jobs", 1000, {.ttl = 12s});
+  for (int i = 0; i < 1000; ++i) {  // ended behind a sweep, and where they are due
+    Lease lease = jobs.try_acquire("alice");
+    lease.keep_alive(renewer, [job = std::make_shared<Job>(renewer)](const LeaseId&) {});
+  }
+  store.time.advance(4s);
+  CHECK(renewer.renew_due() == Time::max());
+}
+
+TEST_CASE("leases are counted while answers come on another thread", "[core][leases]") {
+  class ElsewhereStore final : public Store {
+   public:
+    ~ElsewhereStore() override { join(); }
+    void execute(const Plan& plan, Completion done) noexcept override {
+      join();
+      thread_ = std::thread(
+          [this, owned = std::make_unique<OwnedPlan>(plan), answer = std::move(done)]() mutable {
+            inner_->execute(owned->view(), std::move(answer));
+          });
+    }
+    [[nodiscard]] Clock& clock() noexcept override { return time; }
+    [[nodiscard]] bool may_block() const noexcept override { return true; }
+    VirtualClock time;
+
+   private:
+    void join() {
+      if (thread_.joinable()) thread_.join();
+    }
+    std::unique_ptr<Store> inner_ = make_virtual_store(time);
+    std::thread thread_;
+  };
+  ElsewhereStore store;
+  LeaseRenewer renewer(store.clock());
+  const ConcurrencyLimiter jobs(store, "jobs", 4, {.ttl = 12s, .renewer = &renewer});
+  std::vector<Lease> leases;
+  for (int i = 0; i < 4; ++i) leases.push_back(jobs.try_acquire("alice"));
+  std::atomic<bool> over{false};
+  std::atomic<bool> all{true};
+  std::thread counter([&] {
+    while (!over) all = all && renewer.size() <= 4;
+  });
+  for (int i = 0; i < 200; ++i) {
+    store.time.advance(4s);
+    renewer.renew_due();
+  }
+  over = true;
+  counter.join();
+  CHECK(all);
+  CHECK(renewer.size() == 4);
 }
 
 TEST_CASE("what is given back is not renewed, nor kept", "[core][leases]") {

@@ -3,6 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "tests/catch.hpp"
 #include "tests/conformance/check.hpp"
 #include "tests/redis/real.hpp"
@@ -140,6 +144,39 @@ TEST_CASE("a forked child is told so, and does not disturb its parent", "[redis]
   for (int i = 0; i < 100; ++i) CHECK(bucket.try_acquire("a"));
   CHECK(bucket.peek("a").remaining == 1'000'000 - 201);
   CHECK(store->stats().connections == 1);
+}
+
+TEST_CASE("children that are forked while all threads ask are told so", "[redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  const auto store = connect_socket(server);
+  const TokenBucket bucket(*store, "api", quota);
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      std::error_code error;
+      while (!over) bucket.try_acquire("a", error);
+    });
+  }
+  int told = 0;
+  const int children = 300;
+  for (int i = 0; i < children; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);  // ends a child that waits for ever
+      std::error_code error;
+      bucket.try_acquire("a", error);
+      ::_exit(error == Errc::forked ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    if (status != 0) break;
+    ++told;
+  }
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(told == children);
 }
 
 TEST_CASE("a connection ends with its store, also while a forked child lives", "[redis]") {
