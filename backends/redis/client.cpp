@@ -129,9 +129,13 @@ std::uint64_t Client::next_nonce() noexcept {
 
 RedisStats Client::stats() const noexcept {
   constexpr auto relaxed = std::memory_order_relaxed;
-  return {calls_.load(relaxed),          connections_.load(relaxed),
-          unknown_.load(relaxed),        late_replies_.load(relaxed),
-          scripts_loaded_.load(relaxed), protocol_errors_.load(relaxed),
+  const Pipeline::Counters& counters = pipeline_.counters();
+  return {calls_.load(relaxed),
+          connections_.load(relaxed),
+          counters.unknown.load(relaxed),
+          counters.late_replies.load(relaxed),
+          counters.scripts_loaded.load(relaxed),
+          protocol_errors_.load(relaxed),
           subscriber_.confirmed()};
 }
 
@@ -304,7 +308,7 @@ void Client::finish_write(std::size_t taken) {
                     });
 }
 
-/// Gives the memory of ended calls back to callers, and publishes the counters.
+/// Gives the memory of ended calls back to callers.
 void Client::recycle() noexcept {
   CallList& ended = pipeline_.ended();
   if (!ended.empty()) {
@@ -317,10 +321,6 @@ void Client::recycle() noexcept {
       pool_.push_front(std::move(call));  // the warmest is used next
     }
   }
-  const auto& counters = pipeline_.counters();
-  unknown_.store(counters.unknown, std::memory_order_relaxed);
-  late_replies_.store(counters.late_replies, std::memory_order_relaxed);
-  scripts_loaded_.store(counters.scripts_loaded, std::memory_order_relaxed);
 }
 
 void Client::drop(Errc oldest) noexcept {

@@ -112,9 +112,6 @@ class Client : public std::enable_shared_from_this<Client> {
   std::atomic<bool> watched_anew_{false};   // the subscriber has something to follow
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<std::uint64_t> connections_{0};
-  std::atomic<std::uint64_t> unknown_{0};
-  std::atomic<std::uint64_t> late_replies_{0};
-  std::atomic<std::uint64_t> scripts_loaded_{0};
   std::atomic<std::uint64_t> protocol_errors_{0};
   std::atomic<std::uint64_t> nonce_{0};
 

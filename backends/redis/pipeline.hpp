@@ -5,6 +5,7 @@
 // store's I/O thread, or in a test.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -24,10 +25,11 @@ class Pipeline {
     nonsense    // the stream cannot be trusted: drop the connection at once
   };
 
+  /// Counted before the call in question ends. Any thread may read them.
   struct Counters {
-    std::uint64_t unknown = 0;
-    std::uint64_t late_replies = 0;
-    std::uint64_t scripts_loaded = 0;
+    std::atomic<std::uint64_t> unknown{0};
+    std::atomic<std::uint64_t> late_replies{0};
+    std::atomic<std::uint64_t> scripts_loaded{0};
   };
 
   explicit Pipeline(RedisScripts how = RedisScripts::eval)
