@@ -16,8 +16,9 @@ ConcurrencyLimiter::ConcurrencyLimiter(Store& store, std::string name, Word limi
 }
 
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight) const {
-  return detail::or_throw("ConcurrencyLimiter::try_acquire",
-                          [&](auto& error) { return try_acquire(key, weight, error); });
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return take(key, LeaseId{}, weight); },
+      [&](auto& error) { return try_acquire(key, weight, error); });
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, std::error_code& error) const noexcept {
   return try_acquire(key, 1, error);
@@ -27,8 +28,9 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight,
   return desk_.grant(key, {limit_, 0}, weight, error);
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id) const {
-  return detail::or_throw("ConcurrencyLimiter::try_acquire",
-                          [&](auto& error) { return try_acquire(key, weight, id, error); });
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return take(key, id, weight); },
+      [&](auto& error) { return try_acquire(key, weight, id, error); });
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id,
                                       std::error_code& error) const noexcept {
@@ -39,7 +41,7 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
   std::error_code error;
   const bool given = release(key, id, error);
   if (error && error != Errc::lease_not_live) {
-    throw std::system_error(error, "ConcurrencyLimiter::release");
+    throw detail::failed_call({type_name, "release"}, error, give_back(key, id));
   }
   return given;
 }

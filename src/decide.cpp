@@ -95,16 +95,13 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error, std::spa
 }
 
 Decision decide(Store& store, const Plan& plan) {
-  std::error_code error;
-  const Decision decision = decide(store, plan, error);
-  if (error) throw std::system_error(error, "sluice::decide");
-  return decision;
+  return detail::decide_as({"sluice", "decide"}, store, plan);
 }
 
 Decision detail::decide_as(const CallName& call, Store& store, const Plan& plan) {
   std::error_code error;
   const Decision decision = decide(store, plan, error);
-  if (error) throw std::system_error(error, call.text());
+  if (error) throw failed_call(call, error, plan, decision.step);
   return decision;
 }
 
@@ -156,23 +153,27 @@ std::future<Decision> future_decide(Store& store, const Plan& plan) {
 
 std::future<Decision> detail::future_decide_as(const CallName& call, Store& store,
                                                const Plan& plan) {
-  auto [done, future] = promised(call);
+  auto [done, future] = promised(call, plan);
   store.execute(plan, std::move(done));
   return std::move(future);
 }
 
 namespace detail {
 
-Promised promised(const CallName& call) {
+Promised promised(const CallName& call, const Plan& plan) {
   std::promise<Decision> promise;
   auto future = promise.get_future();
-  auto fulfil = [promise = std::move(promise), call](std::error_code error,
-                                                     Decision decision) mutable {
-    if (error) {
-      promise.set_exception(std::make_exception_ptr(std::system_error(error, call.text())));
-    } else {
-      promise.set_value(decision);
-    }
+  std::optional<Step> asked;
+  if (plan.steps().size() == 1) {
+    const Step& step = plan.steps().front();
+    asked.emplace(step.operation, Key{"", ""}, step.args);  // the key's bytes may end meanwhile
+  }
+  auto fulfil = [promise = std::move(promise), call, asked](std::error_code error,
+                                                            Decision decision) mutable {
+    if (!error) return promise.set_value(decision);
+    const auto failure =
+        asked ? failed_call(call, error, *asked) : std::system_error(error, call.text());
+    promise.set_exception(std::make_exception_ptr(failure));
   };
   return {completion_of(std::move(fulfil)), std::move(future)};
 }

@@ -12,11 +12,6 @@ namespace {
 
 constexpr int max_asked = 3;
 
-Decision thrown(const Decision& decision, const std::error_code& error, const char* what) {
-  if (error) throw std::system_error(error, what);
-  return decision;
-}
-
 constexpr std::size_t window_words = 1 + FixedWindowRule::boundaries;
 
 }  // namespace
@@ -99,7 +94,7 @@ void FixedWindow::synchronize(const Key& key, std::error_code& error) const noex
 void FixedWindow::synchronize(const Key& key) const {
   std::error_code error;
   synchronize(key, error);
-  if (error) throw std::system_error(error, "FixedWindow::synchronize");
+  if (error) throw detail::failed_call({type_name, "synchronize"}, error, clear(key));
 }
 
 template <class Ask>
@@ -124,7 +119,9 @@ Decision FixedWindow::try_acquire(const Key& key, Cost cost,
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
-  return thrown(try_acquire(key, cost, error), error, "FixedWindow::try_acquire");
+  const Decision decision = try_acquire(key, cost, error);
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  return decision;
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
@@ -136,7 +133,9 @@ Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
   std::error_code error;
-  return thrown(try_acquire(key, cost, id, error), error, "FixedWindow::try_acquire");
+  const Decision decision = try_acquire(key, cost, id, error);
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  return decision;
 }
 
 Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
@@ -146,7 +145,9 @@ Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) co
 
 Decision FixedWindow::peek(const Key& key, Cost cost) const {
   std::error_code error;
-  return thrown(peek(key, cost, error), error, "FixedWindow::peek");
+  const Decision decision = peek(key, cost, error);
+  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
+  return decision;
 }
 
 Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
@@ -156,7 +157,10 @@ Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error
 
 Decision FixedWindow::reward(const Key& key, Cost amount) const {
   std::error_code error;
-  return thrown(reward(key, amount, error), error, "FixedWindow::reward");
+  const Decision decision = reward(key, amount, error);
+  if (error)
+    throw detail::failed_call({type_name, "reward"}, error, step(fixed_window_adjust, key, amount));
+  return decision;
 }
 
 Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
@@ -167,7 +171,11 @@ Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& err
 
 Decision FixedWindow::penalize(const Key& key, Cost amount) const {
   std::error_code error;
-  return thrown(penalize(key, amount, error), error, "FixedWindow::penalize");
+  const Decision decision = penalize(key, amount, error);
+  if (error)
+    throw detail::failed_call({type_name, "penalize"}, error,
+                              step(fixed_window_adjust, key, amount));
+  return decision;
 }
 
 Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) const noexcept {
@@ -177,7 +185,9 @@ Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) c
 
 Decision FixedWindow::block(const Key& key, Span span) const {
   std::error_code error;
-  return thrown(block(key, span, error), error, "FixedWindow::block");
+  const Decision decision = block(key, span, error);
+  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
+  return decision;
 }
 
 Step FixedWindow::settle_step(const Key& key, const Decision& taken,
@@ -212,7 +222,7 @@ Settlement FixedWindow::settle(const Key& key, const Decision& taken,
                                const SettledCost& cost) const {
   std::error_code error;
   const Settlement result = settle(key, taken, cost, error);
-  thrown(taken, error, "FixedWindow::settle");
+  if (error) throw detail::failed_call({type_name, "settle"}, error, settle_step(key, taken, cost));
   return result;
 }
 

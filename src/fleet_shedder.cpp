@@ -79,8 +79,9 @@ FleetShedder::Share FleetShedder::known(std::string_view tier) const {
 
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight) const {
   const Share share = known(tier);
-  return detail::or_throw("FleetShedder::try_acquire",
-                          [&](auto& error) { return desk_.grant(key(), share, weight, error); });
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return desk_.take(key(), share, weight, LeaseId{}); },
+      [&](auto& error) { return desk_.grant(key(), share, weight, error); });
 }
 Lease FleetShedder::try_acquire(std::string_view tier, std::error_code& error) const noexcept {
   return try_acquire(tier, 1, error);
@@ -94,9 +95,9 @@ Lease FleetShedder::try_acquire(std::string_view tier, Cost weight,
 }
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id) const {
   const Share share = known(tier);
-  return detail::or_throw("FleetShedder::try_acquire", [&](auto& error) {
-    return desk_.grant(key(), share, weight, id, error);
-  });
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return desk_.take(key(), share, weight, id); },
+      [&](auto& error) { return desk_.grant(key(), share, weight, id, error); });
 }
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id,
                                 std::error_code& error) const noexcept {

@@ -239,7 +239,9 @@ void Lease::end() noexcept {
 }
 
 bool Lease::renew() {
-  return detail::or_throw("Lease::renew", [&](auto& error) { return renew(error); });
+  return detail::or_throw(
+      {"Lease", "renew"}, [&] { return held_->renewal(); },
+      [&](auto& error) { return renew(error); });
 }
 bool Lease::renew(std::error_code& error) noexcept {
   error.clear();
@@ -250,7 +252,9 @@ bool Lease::renew(std::error_code& error) noexcept {
 }
 
 bool Lease::release() {
-  return detail::or_throw("Lease::release", [&](auto& error) { return release(error); });
+  return detail::or_throw(
+      {"Lease", "release"}, [&] { return held_->renewal(); },
+      [&](auto& error) { return release(error); });
 }
 bool Lease::release(std::error_code& error) noexcept {
   error.clear();

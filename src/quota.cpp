@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "quoted.hpp"
+
 namespace sluice {
 namespace {
 
@@ -68,22 +70,6 @@ Reading parse_period(std::string_view text, Word& us) {
   return Reading::number;
 }
 
-/// How a message shows what a user wrote.
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t longest = 64;
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string shown = "\"";
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f) {
-      shown += c;
-    } else {
-      shown += {'\\', 'x', digits[byte >> 4U], digits[byte & 0xfU]};
-    }
-  }
-  return shown + (text.size() > longest ? "...\"" : "\"");
-}
-
 }  // namespace
 
 Quota::Quota(std::string_view what, detail::Given given, Span period) {
@@ -131,14 +117,16 @@ Quota Quota::parse(std::string_view text) {
                             ? parse_period(rest.substr(1), period)
                             : Reading::nothing;
   if (timed == Reading::nothing) {
-    reject("a quota is COUNT/PERIOD, such as 30/min, 25/5s or 10000/h, got " + in_quotes(text));
+    reject("a quota is COUNT/PERIOD, such as 30/min, 25/5s or 10000/h, got " +
+           detail::quoted(text));
   }
   if (counted == Reading::too_large) {
     reject("the count of a quota must be 1 to " + std::to_string(word_limit) + " (2^52), got " +
-           in_quotes(text));
+           detail::quoted(text));
   }
   if (timed == Reading::too_large || period == 0) {
-    reject("the period of a quota must be 1 us to 2^52 us (142 years), got " + in_quotes(text));
+    reject("the period of a quota must be 1 us to 2^52 us (142 years), got " +
+           detail::quoted(text));
   }
   return per(count, Span{period});
 }

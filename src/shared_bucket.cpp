@@ -7,14 +7,6 @@
 #include "give_back_calls.hpp"
 
 namespace sluice {
-namespace {
-
-void throw_if(const std::error_code& error, const char* call) {
-  if (error) throw std::system_error(error, call);
-}
-
-}  // namespace
-
 SharedBucket::SharedBucket(Store& store, std::string name, Span keep_alive)
     : KeyedLimiter(store, std::move(name)), keep_alive_(keep_alive) {
   if (keep_alive.count() < 1 || keep_alive.count() > SharedBucketRule::max_keep_alive) {
@@ -40,21 +32,21 @@ SharedBucket::Change SharedBucket::change(const Step& step, std::error_code& err
 Decision SharedBucket::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = try_acquire(key, cost, error);
-  throw_if(error, "SharedBucket::try_acquire");
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
   return decision;
 }
 
 Decision SharedBucket::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
   std::error_code error;
   const Decision decision = try_acquire(key, cost, id, error);
-  throw_if(error, "SharedBucket::try_acquire");
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
   return decision;
 }
 
 Decision SharedBucket::peek(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = peek(key, cost, error);
-  throw_if(error, "SharedBucket::peek");
+  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
   return decision;
 }
 
@@ -75,14 +67,16 @@ Reservation SharedBucket::reserve(const Key& key, Cost cost, Span max_wait,
 Reservation SharedBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
   std::error_code error;
   const Reservation result = reserve(key, cost, max_wait, error);
-  throw_if(error, "SharedBucket::reserve");
+  if (error)
+    throw detail::failed_call({type_name, "reserve"}, error, reserve_step(key, cost, max_wait));
   return result;
 }
 
 Reservation SharedBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
   std::error_code error;
   const Reservation result = borrow(key, cost, max_debt, error);
-  throw_if(error, "SharedBucket::borrow");
+  if (error)
+    throw detail::failed_call({type_name, "borrow"}, error, reserve_step(key, cost, max_debt));
   return result;
 }
 
@@ -98,7 +92,8 @@ Word SharedBucket::refund(const Key& key, Reservation& reservation, Cost amount,
 Word SharedBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
   std::error_code error;
   const Word given = refund(key, reservation, amount, error);
-  throw_if(error, "SharedBucket::refund");
+  if (error)
+    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, reservation, amount));
   return given;
 }
 
@@ -110,7 +105,9 @@ Word SharedBucket::cancel(const Key& key, Reservation& reservation,
 Word SharedBucket::cancel(const Key& key, Reservation& reservation) const {
   std::error_code error;
   const Word given = cancel(key, reservation, error);
-  throw_if(error, "SharedBucket::cancel");
+  if (error)
+    throw detail::failed_call({type_name, "cancel"}, error,
+                              refund_step(key, reservation, reservation.granted));
   return given;
 }
 
@@ -122,7 +119,7 @@ Settlement SharedBucket::settle(const Key& key, Reservation& reservation, Cost t
 Settlement SharedBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {
   std::error_code error;
   const Settlement result = settle(key, reservation, true_cost, error);
-  throw_if(error, "SharedBucket::settle");
+  if (error) throw detail::failed_call({type_name, "settle"}, error, penalize_step(key, true_cost));
   return result;
 }
 
@@ -136,28 +133,28 @@ Decision SharedBucket::adjust(const Step& step, std::error_code& error) const no
 Decision SharedBucket::reset(const Key& key) const {
   std::error_code error;
   const Decision decision = reset(key, error);
-  throw_if(error, "SharedBucket::reset");
+  if (error) throw detail::failed_call({type_name, "reset"}, error, clear(key));
   return decision;
 }
 
 Decision SharedBucket::block(const Key& key, Span span) const {
   std::error_code error;
   const Decision decision = block(key, span, error);
-  throw_if(error, "SharedBucket::block");
+  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
   return decision;
 }
 
 Decision SharedBucket::reward(const Key& key, Cost amount) const {
   std::error_code error;
   const Decision decision = reward(key, amount, error);
-  throw_if(error, "SharedBucket::reward");
+  if (error) throw detail::failed_call({type_name, "reward"}, error, reward_step(key, amount));
   return decision;
 }
 
 Decision SharedBucket::penalize(const Key& key, Cost amount) const {
   std::error_code error;
   const Decision decision = penalize(key, amount, error);
-  throw_if(error, "SharedBucket::penalize");
+  if (error) throw detail::failed_call({type_name, "penalize"}, error, penalize_step(key, amount));
   return decision;
 }
 
@@ -169,7 +166,9 @@ SharedBucket::Change SharedBucket::try_set(const Key& key, const Quota& quota,
 SharedBucket::Change SharedBucket::try_set(const Key& key, const Quota& quota) const {
   std::error_code error;
   const Change result = try_set(key, quota, error);
-  throw_if(error, "SharedBucket::try_set");
+  if (error)
+    throw detail::failed_call({type_name, "try_set"}, error,
+                              set_step(key, quota, Inheritance::as_is, true));
   return result;
 }
 
@@ -182,7 +181,8 @@ SharedBucket::Change SharedBucket::set(const Key& key, const Quota& quota,
                                        Inheritance inheritance) const {
   std::error_code error;
   const Change result = set(key, quota, inheritance, error);
-  throw_if(error, "SharedBucket::set");
+  if (error)
+    throw detail::failed_call({type_name, "set"}, error, set_step(key, quota, inheritance));
   return result;
 }
 
@@ -199,7 +199,7 @@ std::optional<SharedBucket::Setting> SharedBucket::read(const Key& key,
 std::optional<SharedBucket::Setting> SharedBucket::read(const Key& key) const {
   std::error_code error;
   auto result = read(key, error);
-  throw_if(error, "SharedBucket::read");
+  if (error) throw detail::failed_call({type_name, "read"}, error, look(key, 0));
   return result;
 }
 

@@ -41,51 +41,51 @@ SharedRateLimiter::SharedRateLimiter(Store& store, std::string tag, std::string 
 
 SharedRateLimiter::~SharedRateLimiter() = default;
 
-SharedRateLimiter::Change SharedRateLimiter::change(SharedRateRule::Mode mode, RateType type,
-                                                    Word rate, Span interval,
+Step SharedRateLimiter::set_step(SharedRateRule::Mode mode, RateType type, Word rate,
+                                 Span interval) const noexcept {
+  return {&shared_rate_set,
+          key(),
+          {rate, interval.count(), static_cast<Word>(type), static_cast<Word>(mode),
+           options_.keep_alive.count()}};
+}
+
+SharedRateLimiter::Change SharedRateLimiter::change(const Step& step,
                                                     std::error_code& error) const {
   std::array<Word, 2> details{};
-  const Step step{&shared_rate_set,
-                  key(),
-                  {rate, interval.count(), static_cast<Word>(type), static_cast<Word>(mode),
-                   options_.keep_alive.count()}};
   decide(*store_, step, error, {}, details);
   return {details[1] != 0, details[0]};
 }
 
+SharedRateLimiter::Change SharedRateLimiter::change_as(const char* verb, const Step& step) const {
+  std::error_code error;
+  const Change result = change(step, error);
+  if (error) throw detail::failed_call({type_name, verb}, error, step);
+  return result;
+}
+
 SharedRateLimiter::Change SharedRateLimiter::try_set_rate(RateType type, Word rate, Span interval,
                                                           std::error_code& error) const {
-  return change(SharedRateRule::Mode::if_absent, type, rate, interval, error);
+  return change(set_step(SharedRateRule::Mode::if_absent, type, rate, interval), error);
+}
+SharedRateLimiter::Change SharedRateLimiter::try_set_rate(RateType type, Word rate,
+                                                          Span interval) const {
+  return change_as("try_set_rate", set_step(SharedRateRule::Mode::if_absent, type, rate, interval));
 }
 SharedRateLimiter::Change SharedRateLimiter::set_rate(RateType type, Word rate, Span interval,
                                                       std::error_code& error) const {
-  return change(SharedRateRule::Mode::reset, type, rate, interval, error);
-}
-SharedRateLimiter::Change SharedRateLimiter::update_rate(RateType type, Word rate, Span interval,
-                                                         std::error_code& error) const {
-  return change(SharedRateRule::Mode::update, type, rate, interval, error);
-}
-
-SharedRateLimiter::Change SharedRateLimiter::try_set_rate(RateType type, Word rate,
-                                                          Span interval) const {
-  std::error_code error;
-  const Change result = try_set_rate(type, rate, interval, error);
-  throw_if(error, "SharedRateLimiter::try_set_rate");
-  return result;
+  return change(set_step(SharedRateRule::Mode::reset, type, rate, interval), error);
 }
 SharedRateLimiter::Change SharedRateLimiter::set_rate(RateType type, Word rate,
                                                       Span interval) const {
-  std::error_code error;
-  const Change result = set_rate(type, rate, interval, error);
-  throw_if(error, "SharedRateLimiter::set_rate");
-  return result;
+  return change_as("set_rate", set_step(SharedRateRule::Mode::reset, type, rate, interval));
+}
+SharedRateLimiter::Change SharedRateLimiter::update_rate(RateType type, Word rate, Span interval,
+                                                         std::error_code& error) const {
+  return change(set_step(SharedRateRule::Mode::update, type, rate, interval), error);
 }
 SharedRateLimiter::Change SharedRateLimiter::update_rate(RateType type, Word rate,
                                                          Span interval) const {
-  std::error_code error;
-  const Change result = update_rate(type, rate, interval, error);
-  throw_if(error, "SharedRateLimiter::update_rate");
-  return result;
+  return change_as("update_rate", set_step(SharedRateRule::Mode::update, type, rate, interval));
 }
 
 std::shared_ptr<const SharedRateLimiter::Known> SharedRateLimiter::known() const {
@@ -142,7 +142,7 @@ std::optional<RateSetting> SharedRateLimiter::rate(std::error_code& error) const
 std::optional<RateSetting> SharedRateLimiter::rate() const {
   std::error_code error;
   const auto result = rate(error);
-  throw_if(error, "SharedRateLimiter::rate");
+  if (error) throw detail::failed_call({type_name, "rate"}, error, read_step());
   return result;
 }
 
@@ -150,7 +150,7 @@ void SharedRateLimiter::refresh(std::error_code& error) const { (void)read(error
 void SharedRateLimiter::refresh() const {
   std::error_code error;
   refresh(error);
-  throw_if(error, "SharedRateLimiter::refresh");
+  if (error) throw detail::failed_call({type_name, "refresh"}, error, read_step());
 }
 
 }  // namespace sluice

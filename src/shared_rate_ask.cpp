@@ -179,9 +179,31 @@ Decision SharedRateLimiter::acquire(Cost permits, const Deadline& deadline,
 std::size_t SharedRateLimiter::waiting() const { return lines()->waiting(detail::line_of(key())); }
 
 std::future<Decision> SharedRateLimiter::future_try_acquire(Cost permits) const {
-  auto [done, future] = detail::promised({"SharedRateLimiter", "future_try_acquire"});
+  auto [done, future] = detail::promised({type_name, "future_try_acquire"}, asked_step({permits}));
   ask_then(permits, std::move(done));
   return std::move(future);
+}
+
+Step SharedRateLimiter::asked_step(const Question& question) const {
+  const auto setting = known();
+  const Word rate = setting ? setting->setting.rate : SharedRateRule::max_rate;
+  const Word permits = question.permits.value();
+  constexpr Word any = 1;  // length of a window
+  switch (question.verb) {
+    case Verb::block:
+      return {&sliding_windows_block, key(), {rate, question.span.count(), any}};
+    case Verb::reward:
+      return {&sliding_windows_reward, key(), {rate, permits, any}};
+    case Verb::take:
+    case Verb::look:
+      break;
+  }
+  return {&sliding_windows_take, key(), {rate, permits, question.span.count(), any}};
+}
+
+void SharedRateLimiter::throw_if(const std::error_code& error, const char* verb,
+                                 const Question& question) const {
+  if (error) throw detail::failed_call({type_name, verb}, error, asked_step(question));
 }
 
 Decision SharedRateLimiter::try_acquire(Cost permits, std::error_code& error) const {
@@ -190,7 +212,7 @@ Decision SharedRateLimiter::try_acquire(Cost permits, std::error_code& error) co
 Decision SharedRateLimiter::try_acquire(Cost permits) const {
   std::error_code error;
   const Decision result = try_acquire(permits, error);
-  throw_if(error, "SharedRateLimiter::try_acquire");
+  throw_if(error, "try_acquire", {permits});
   return result;
 }
 Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id,
@@ -200,7 +222,7 @@ Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id,
 Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id) const {
   std::error_code error;
   const Decision result = try_acquire(permits, id, error);
-  throw_if(error, "SharedRateLimiter::try_acquire");
+  throw_if(error, "try_acquire", {permits});
   return result;
 }
 
@@ -218,7 +240,7 @@ RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait,
 RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait) const {
   std::error_code error;
   RateReservation result = reserve(permits, max_wait, error);
-  throw_if(error, "SharedRateLimiter::reserve");
+  throw_if(error, "reserve", {.permits = permits, .span = max_wait});
   return result;
 }
 Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount,
@@ -237,7 +259,7 @@ Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount,
 Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount) const {
   std::error_code error;
   const Word units = refund(reservation, amount, error);
-  throw_if(error, "SharedRateLimiter::refund");
+  throw_if(error, "refund", {amount});
   return units;
 }
 Word SharedRateLimiter::cancel(RateReservation& reservation, std::error_code& error) const {
@@ -246,7 +268,7 @@ Word SharedRateLimiter::cancel(RateReservation& reservation, std::error_code& er
 Word SharedRateLimiter::cancel(RateReservation& reservation) const {
   std::error_code error;
   const Word units = cancel(reservation, error);
-  throw_if(error, "SharedRateLimiter::cancel");
+  throw_if(error, "cancel", {reservation.permits_});
   return units;
 }
 Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cost,
@@ -267,7 +289,7 @@ Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cos
 Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cost) const {
   std::error_code error;
   const Settlement result = settle(reservation, true_cost, error);
-  throw_if(error, "SharedRateLimiter::settle");
+  throw_if(error, "settle", {true_cost});
   return result;
 }
 
@@ -277,7 +299,7 @@ Decision SharedRateLimiter::block(Span span, std::error_code& error) const {
 Decision SharedRateLimiter::block(Span span) const {
   std::error_code error;
   const Decision result = block(span, error);
-  throw_if(error, "SharedRateLimiter::block");
+  throw_if(error, "block", {.permits = 0, .verb = Verb::block, .span = span});
   return result;
 }
 Decision SharedRateLimiter::reward(Cost permits, std::error_code& error) const {
@@ -286,7 +308,7 @@ Decision SharedRateLimiter::reward(Cost permits, std::error_code& error) const {
 Decision SharedRateLimiter::reward(Cost permits) const {
   std::error_code error;
   const Decision result = reward(permits, error);
-  throw_if(error, "SharedRateLimiter::reward");
+  throw_if(error, "reward", {.permits = permits, .verb = Verb::reward});
   return result;
 }
 
@@ -296,7 +318,7 @@ Decision SharedRateLimiter::peek(Cost permits, std::error_code& error) const {
 Decision SharedRateLimiter::peek(Cost permits) const {
   std::error_code error;
   const Decision result = peek(permits, error);
-  throw_if(error, "SharedRateLimiter::peek");
+  throw_if(error, "peek", {.permits = permits, .verb = Verb::look});
   return result;
 }
 Word SharedRateLimiter::available_permits(std::error_code& error) const {
@@ -305,7 +327,7 @@ Word SharedRateLimiter::available_permits(std::error_code& error) const {
 Word SharedRateLimiter::available_permits() const {
   std::error_code error;
   const Word permits = available_permits(error);
-  throw_if(error, "SharedRateLimiter::available_permits");
+  throw_if(error, "available_permits", {0});
   return permits;
 }
 
@@ -315,7 +337,7 @@ SharedRateSteps SharedRateLimiter::take(Cost permits, std::error_code& error) co
 SharedRateSteps SharedRateLimiter::take(Cost permits) const {
   std::error_code error;
   auto result = take(permits, error);
-  throw_if(error, "SharedRateLimiter::take");
+  throw_if(error, "take", {permits});
   return result;
 }
 SharedRateSteps SharedRateLimiter::look(Cost permits, std::error_code& error) const {
@@ -324,7 +346,7 @@ SharedRateSteps SharedRateLimiter::look(Cost permits, std::error_code& error) co
 SharedRateSteps SharedRateLimiter::look(Cost permits) const {
   std::error_code error;
   auto result = look(permits, error);
-  throw_if(error, "SharedRateLimiter::look");
+  throw_if(error, "look", {permits});
   return result;
 }
 SharedRateSteps SharedRateLimiter::block_steps(Span span, std::error_code& error) const {
@@ -333,7 +355,7 @@ SharedRateSteps SharedRateLimiter::block_steps(Span span, std::error_code& error
 SharedRateSteps SharedRateLimiter::block_steps(Span span) const {
   std::error_code error;
   auto result = block_steps(span, error);
-  throw_if(error, "SharedRateLimiter::block_steps");
+  throw_if(error, "block_steps", {.permits = 0, .verb = Verb::block, .span = span});
   return result;
 }
 SharedRateSteps SharedRateLimiter::reward_steps(Cost permits, std::error_code& error) const {
@@ -342,7 +364,7 @@ SharedRateSteps SharedRateLimiter::reward_steps(Cost permits, std::error_code& e
 SharedRateSteps SharedRateLimiter::reward_steps(Cost permits) const {
   std::error_code error;
   auto result = reward_steps(permits, error);
-  throw_if(error, "SharedRateLimiter::reward_steps");
+  throw_if(error, "reward_steps", {.permits = permits, .verb = Verb::reward});
   return result;
 }
 

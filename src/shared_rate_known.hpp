@@ -14,8 +14,4 @@ struct SharedRateLimiter::Known {
   SlidingWindows log;
 };
 
-inline void throw_if(const std::error_code& error, const char* call) {
-  if (error) throw std::system_error(error, call);
-}
-
 }  // namespace sluice

@@ -31,7 +31,8 @@ Word SlidingCounter::refund(const Key& key, const Decision& taken, Cost amount,
 Word SlidingCounter::refund(const Key& key, const Decision& taken, Cost amount) const {
   std::error_code error;
   const Word given = refund(key, taken, amount, error);
-  if (error) throw std::system_error(error, "SlidingCounter::refund");
+  if (error)
+    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, taken, amount));
   return given;
 }
 
@@ -59,7 +60,7 @@ Settlement SlidingCounter::settle(const Key& key, const Decision& taken,
                                   const SettledCost& cost) const {
   std::error_code error;
   const Settlement result = settle(key, taken, cost, error);
-  if (error) throw std::system_error(error, "SlidingCounter::settle");
+  if (error) throw detail::failed_call({type_name, "settle"}, error, settle_step(key, taken, cost));
   return result;
 }
 

@@ -58,11 +58,6 @@ std::optional<Word> most_beside(std::span<const WindowLimit> windows, std::size_
   return whole * windows[j].limit + last;
 }
 
-std::error_code thrown(std::error_code error, const char* where) {
-  if (error) throw std::system_error(error, where);
-  return error;
-}
-
 }  // namespace
 
 SlidingWindows::SlidingWindows(Store& store, std::string name, std::vector<WindowLimit> windows)
@@ -116,21 +111,21 @@ WindowsDecision SlidingWindows::told(const Decision& decision,
 WindowsDecision SlidingWindows::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
   const WindowsDecision result = try_acquire(key, cost, error);
-  thrown(error, "SlidingWindows::try_acquire");
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
   return result;
 }
 
 WindowsDecision SlidingWindows::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
   std::error_code error;
   const WindowsDecision result = try_acquire(key, cost, id, error);
-  thrown(error, "SlidingWindows::try_acquire");
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
   return result;
 }
 
 WindowsDecision SlidingWindows::peek(const Key& key, Cost cost) const {
   std::error_code error;
   const WindowsDecision result = peek(key, cost, error);
-  thrown(error, "SlidingWindows::peek");
+  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
   return result;
 }
 
@@ -143,7 +138,7 @@ WindowsReservation SlidingWindows::reserve(const Key& key, Cost cost, Span max_w
 WindowsReservation SlidingWindows::reserve(const Key& key, Cost cost, Span max_wait) const {
   std::error_code error;
   const WindowsReservation result = reserve(key, cost, max_wait, error);
-  thrown(error, "SlidingWindows::reserve");
+  if (error) throw detail::failed_call({type_name, "reserve"}, error, take(key, cost, max_wait));
   return result;
 }
 
@@ -160,7 +155,7 @@ Word SlidingWindows::refund(const Key& key, const Decision& grant, Cost unused,
 Word SlidingWindows::refund(const Key& key, const Decision& grant, Cost unused) const {
   std::error_code error;
   const Word units = refund(key, grant, unused, error);
-  thrown(error, "SlidingWindows::refund");
+  if (error) throw detail::failed_call({type_name, "refund"}, error, give_back(key, grant, unused));
   return units;
 }
 
@@ -172,7 +167,9 @@ Word SlidingWindows::cancel(const Key& key, const WindowsReservation& reservatio
 Word SlidingWindows::cancel(const Key& key, const WindowsReservation& reservation) const {
   std::error_code error;
   const Word units = cancel(key, reservation, error);
-  thrown(error, "SlidingWindows::cancel");
+  if (error)
+    throw detail::failed_call({type_name, "cancel"}, error,
+                              give_back(key, reservation, reservation.units));
   return units;
 }
 
@@ -202,21 +199,21 @@ Settlement SlidingWindows::settle(const Key& key, const Decision& taken,
                                   const SettledCost& cost) const {
   std::error_code error;
   const Settlement result = settle(key, taken, cost, error);
-  thrown(error, "SlidingWindows::settle");
+  if (error) throw detail::failed_call({type_name, "settle"}, error, settle_step(key, taken, cost));
   return result;
 }
 
 WindowsDecision SlidingWindows::block(const Key& key, Span span) const {
   std::error_code error;
   const WindowsDecision result = block(key, span, error);
-  thrown(error, "SlidingWindows::block");
+  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
   return result;
 }
 
 WindowsDecision SlidingWindows::reward(const Key& key, Cost amount) const {
   std::error_code error;
   const WindowsDecision result = reward(key, amount, error);
-  thrown(error, "SlidingWindows::reward");
+  if (error) throw detail::failed_call({type_name, "reward"}, error, reward_step(key, amount));
   return result;
 }
 

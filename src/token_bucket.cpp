@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "give_back_calls.hpp"
 
@@ -50,11 +51,6 @@ Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& option
   return std::clamp(full_at, Word{0}, word_limit);
 }
 
-Decision or_throw(const Decision& decision, const std::error_code& error, const char* call) {
-  if (error) throw std::system_error(error, call);
-  return decision;
-}
-
 }  // namespace
 
 TokenBucket::TokenBucket(Store& store, std::string name, Quota quota)
@@ -87,14 +83,16 @@ Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
 Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
   std::error_code error;
   Reservation result = reserve(key, cost, max_wait, error);
-  or_throw(result.decision, error, "TokenBucket::reserve");
+  if (error)
+    throw detail::failed_call({type_name, "reserve"}, error, reserve_step(key, cost, max_wait));
   return result;
 }
 
 Reservation TokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
   std::error_code error;
   Reservation result = borrow(key, cost, max_debt, error);
-  or_throw(result.decision, error, "TokenBucket::borrow");
+  if (error)
+    throw detail::failed_call({type_name, "borrow"}, error, reserve_step(key, cost, max_debt));
   return result;
 }
 
@@ -108,7 +106,9 @@ Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least
 Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least) const {
   std::error_code error;
   Reservation result = try_acquire_up_to(key, most, least, error);
-  or_throw(result.decision, error, "TokenBucket::try_acquire_up_to");
+  if (error)
+    throw detail::failed_call({type_name, "try_acquire_up_to"}, error,
+                              up_to_step(key, most, least));
   return result;
 }
 
@@ -132,7 +132,8 @@ Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
 Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
   std::error_code error;
   const Word given = refund(key, reservation, amount, error);
-  or_throw(reservation.decision, error, "TokenBucket::refund");
+  if (error)
+    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, reservation, amount));
   return given;
 }
 
@@ -144,7 +145,9 @@ Word TokenBucket::cancel(const Key& key, Reservation& reservation,
 Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
   std::error_code error;
   const Word given = cancel(key, reservation, error);
-  or_throw(reservation.decision, error, "TokenBucket::cancel");
+  if (error)
+    throw detail::failed_call({type_name, "cancel"}, error,
+                              refund_step(key, reservation, reservation.granted));
   return given;
 }
 
@@ -156,13 +159,13 @@ Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost tr
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {
   std::error_code error;
   const Settlement result = settle(key, reservation, true_cost, error);
-  or_throw(reservation.decision, error, "TokenBucket::settle");
+  if (error) throw detail::failed_call({type_name, "settle"}, error, penalize_step(key, true_cost));
   return result;
 }
 
 BoundTokenBucket TokenBucket::at(const Key& key) const {
   const Step bound = take(key);
-  if (!is_valid(bound.key)) throw std::system_error(Errc::invalid_key, "TokenBucket::at");
+  if (!is_valid(bound.key)) throw detail::failed_call({type_name, "at"}, Errc::invalid_key, bound);
   return {store(), bound};
 }
 
@@ -180,17 +183,17 @@ BoundTokenBucket::BoundTokenBucket(Store& store, const Step& step)
 
 BoundTokenBucket::BoundTokenBucket(BoundTokenBucket&& other) noexcept
     : store_(other.store_),
-      binding_(other.binding_),
+      binding_(std::exchange(other.binding_, Binding())),
       plain_(other.plain_),
-      key_(other.key_),
+      key_(std::exchange(other.key_, Key{"", ""})),
       args_(other.args_),
       bytes_(std::move(other.bytes_)) {}
 
 BoundTokenBucket& BoundTokenBucket::operator=(BoundTokenBucket&& other) noexcept {
   store_ = other.store_;
-  binding_ = other.binding_;
+  binding_ = std::exchange(other.binding_, Binding());
   plain_ = other.plain_;
-  key_ = other.key_;
+  key_ = std::exchange(other.key_, Key{"", ""});
   args_ = other.args_;
   bytes_ = std::move(other.bytes_);
   return *this;

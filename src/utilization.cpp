@@ -128,7 +128,7 @@ Step UtilizationShedder::clear(const Key& key) const noexcept {
 UtilizationReport UtilizationShedder::report(const Key& key) const {
   std::error_code error;
   UtilizationReport result = report(key, error);
-  if (error) throw std::system_error(error, "UtilizationShedder::report");
+  if (error) throw detail::failed_call({type_name, "report"}, error, look(key, Tier(take_[5])));
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "sluice/algorithms/fixed_window.hpp"
+#include "sluice/detail/lasting.hpp"
 #include "sluice/time_zone.hpp"
 
 namespace sluice {
@@ -61,7 +62,7 @@ class Calendar {
   Span width_{0};
   Span origin_{0};
   Unit unit_ = Unit::day;
-  std::shared_ptr<const TimeZone> zone_{};
+  detail::Lasting<const TimeZone> zone_{};  // null: windows of one width
 };
 
 }  // namespace sluice

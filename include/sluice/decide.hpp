@@ -36,6 +36,10 @@ struct CallName {
   const char* verb;
   [[nodiscard]] std::string text() const { return std::string(limiter) + "::" + verb; }
 };
+/// What a call that failed throws: its name, the reason, and where its arguments are at fault, the
+/// value at fault and what is allowed beside the others. `step` is the step at fault.
+[[nodiscard]] std::system_error failed_call(const CallName& call, const std::error_code& error,
+                                            const Plan& plan, std::uint16_t step = 0);
 /// decide() for a limiter's own call, in whose name it throws.
 Decision decide_as(const CallName& call, Store& store, const Plan& plan);
 
@@ -68,12 +72,13 @@ template <AnswerHandler Handler>
   return {run, owned.release()};
 }
 
-/// A completion and the future that it fulfils; a failure is a std::system_error that names `call`.
+/// A completion and the future that it fulfils; a failure is failed_call(), which knows the step of
+/// a plan of one, but not its key.
 struct Promised {
   Completion completion;
   std::future<Decision> future;
 };
-[[nodiscard]] Promised promised(const CallName& call);
+[[nodiscard]] Promised promised(const CallName& call, const Plan& plan);
 
 }  // namespace detail
 

@@ -164,7 +164,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Calendar calendar_;
   /// What the last calls found out: the clock's lead, the window around it. Shared by copies.
   struct Known;
-  std::shared_ptr<Known> known_;
+  detail::Lasting<Known> known_;
 };
 
 }  // namespace sluice

@@ -65,12 +65,12 @@ class LeaseDesk {
   std::shared_ptr<Lines> lines_;  // null: nobody waits
 };
 
-/// Does `call(error)`, and throws what it leaves in `error`.
-template <class Call>
-auto or_throw(const char* what, Call call) {
+/// Does `call(error)`, and throws what it leaves in `error` about `asked()`, a step.
+template <class Asked, class Call>
+auto or_throw(const CallName& name, Asked asked, Call call) {
   std::error_code error;
   auto result = call(error);
-  if (error) throw std::system_error(error, what);
+  if (error) throw failed_call(name, error, asked());
   return result;
 }
 

@@ -92,6 +92,7 @@ class RateReservation : public Decision {
 /// that it was not used for keep_alive. REQUIRES: the store outlives it.
 class SharedRateLimiter : public Waitable {
  public:
+  static constexpr const char* type_name = "SharedRateLimiter";  ///< in texts of exceptions
   class Waited;
 
   /// What a change ended in.
@@ -225,8 +226,10 @@ class SharedRateLimiter : public Waitable {
   class Asking;
 
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
-  Change change(SharedRateRule::Mode mode, RateType type, Word rate, Span interval,
-                std::error_code& error) const;
+  [[nodiscard]] Step set_step(SharedRateRule::Mode mode, RateType type, Word rate,
+                              Span interval) const noexcept;
+  [[nodiscard]] Change change(const Step& step, std::error_code& error) const;
+  [[nodiscard]] Change change_as(const char* verb, const Step& step) const;
   [[nodiscard]] std::string log_name(Word generation, RateType type) const;
   [[nodiscard]] Step read_step() const noexcept;
   std::shared_ptr<const Known> known() const;
@@ -253,6 +256,10 @@ class SharedRateLimiter : public Waitable {
     std::shared_ptr<const Known> used;
   };
   Answered ask(const Question& question, std::error_code& error) const;
+  /// A step that tells an exception what was asked, by the rate that is known.
+  [[nodiscard]] Step asked_step(const Question& question) const;
+  /// Throws `error`, if there is one, about what was asked by `verb`.
+  void throw_if(const std::error_code& error, const char* verb, const Question& question) const;
   void ask_then(Cost permits, Completion done) const;
   /// `used` becomes the setting that the answer was made by.
   void reserve_then(Cost permits, Span max_wait, std::shared_ptr<const Known>& used,
@@ -271,6 +278,7 @@ class SharedRateLimiter : public Waitable {
 /// A limiter as waiters hold it: see detail::WaiterFor.
 class SharedRateLimiter::Waited {
  public:
+  static constexpr const char* type_name = SharedRateLimiter::type_name;
   struct Waiting {
     using Grant = Decision;
     struct Request {
@@ -285,6 +293,9 @@ class SharedRateLimiter::Waited {
       return waited.limiter_->lines();
     }
     static Span reach(const Waited&) noexcept;
+    static Step asked(const Waited& waited, const Request& request) {
+      return waited.limiter_->asked_step({request.permits});
+    }
     static void ask(const Waited& waited, const Request& request, Span max_wait,
                     Completion done) noexcept {
       waited.limiter_->reserve_then(request.permits, max_wait, *request.used, std::move(done));

@@ -13,8 +13,8 @@ using sluice::test::Stores;
 
 namespace {
 
-/// The call that `call` fails by: what stands before the reason.
-std::string named_by(const std::function<void()>& call) {
+/// What stands before the reason.
+std::string told_by(const std::function<void()>& call) {
   try {
     call();
   } catch (const std::system_error& error) {
@@ -24,6 +24,12 @@ std::string named_by(const std::function<void()>& call) {
     return text.substr(0, text.size() - std::min(reason.size(), text.size()));
   }
   return "no exception";
+}
+
+/// The call that `call` fails by.
+std::string named_by(const std::function<void()>& call) {
+  const std::string told = told_by(call);
+  return told.substr(0, told.find(": "));
 }
 
 const Key bad{"", "name"};  // no call takes it
@@ -111,10 +117,10 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         const UtilizationShedder shedder(store, "shedder");
         CHECK(named_by([&] { shedder.sample(7.5); }) == "UtilizationShedder::sample");
         CHECK(named_by([&] { shedder.reset(bad); }) == "UtilizationShedder::reset");
-        CHECK(named_by([&] {
+        CHECK(told_by([&] {
                 shedder.peek("nobody");
               }).starts_with("UtilizationShedder::peek: no tier \"nobody\"; the tiers are"));
-        CHECK(named_by([&] {
+        CHECK(told_by([&] {
                 shedder.try_acquire("nobody");
               }).starts_with("UtilizationShedder::try_acquire: no tier"));
 
@@ -134,6 +140,112 @@ TEST_CASE("a plan that is decided by hand is named as such", "[errors]") {
         CHECK(named_by([&] { decide(store, bucket.take(bad)); }) == "sluice::decide");
         CHECK(named_by([&] { future_decide(store, bucket.take(bad)).get(); }) ==
               "sluice::future_decide");
+      },
+      Stores::virtual_time);
+}
+
+TEST_CASE("an exception says which value was wrong, and what is allowed", "[errors]") {
+  for_each_store(
+      [](Store& store, VirtualClock&) {
+        const RequestId id{1, 2};
+        const std::string too_much = "cost 11, allowed 0 to 10";
+        const std::string negative = "cost -1, allowed 0 to 10";
+        const auto common = [&](const auto& limiter, const std::string& type) {
+          CHECK(told_by([&] { limiter.try_acquire("a", 11); }) ==
+                type + "::try_acquire: " + too_much);
+          CHECK(told_by([&] { limiter.try_acquire("a", -1, id); }) ==
+                type + "::try_acquire: " + negative);
+          CHECK(told_by([&] { limiter.future_try_acquire("a", 11).get(); }) ==
+                type + "::future_try_acquire: " + too_much);
+          CHECK(told_by([&] { limiter.peek("a", 11); }) == type + "::peek: " + too_much);
+          CHECK(told_by([&] { limiter.acquire("a", 11, 0s); }) == type + "::acquire: " + too_much);
+          CHECK(told_by([&] { limiter.acquire("a", 1, 0s, {.priority = 1001}); }) ==
+                type + "::acquire: priority 1001, allowed -1000 to 1000");
+          CHECK(
+              told_by([&] { limiter.reward("a", -1); }).starts_with(type + "::reward: amount -1"));
+          CHECK(told_by([&] {
+                  limiter.reward("a", word_limit + 1);
+                }).starts_with(type + "::reward: amount 4503599627370497, allowed "));
+          CHECK(told_by([&] {
+                  limiter.block("a", -1us);
+                }).starts_with(type + "::block: span -1 us, allowed 0 to "));
+          CHECK(told_by([&] { limiter.try_acquire(bad); }) ==
+                type + "::try_acquire: a tag of 0 bytes, a name of 4 bytes");
+        };
+        const TokenBucket bucket(store, "bucket", Quota::per_second(10));
+        common(bucket, "TokenBucket");
+        CHECK(told_by([&] { bucket.reserve("a", 11, 1s); }) == "TokenBucket::reserve: " + too_much);
+        CHECK(told_by([&] {
+                bucket.reserve("a", 1, -1us);
+              }).starts_with("TokenBucket::reserve: wait -1 us, allowed 0 to "));
+        CHECK(told_by([&] { bucket.try_acquire_up_to("a", 2, 3); }) ==
+              "TokenBucket::try_acquire_up_to: least 3, allowed 0 to 2");
+        Reservation taken = bucket.reserve("a", 3, 0s);
+        CHECK(told_by([&] { bucket.refund("a", taken, 4); }) ==
+              "TokenBucket::refund: amount 4, allowed 0 to 3");
+        CHECK(told_by([&] { bucket.settle("a", taken, -1); }) ==
+              "TokenBucket::settle: amount -1, allowed 0 to 2^52");
+        CHECK(told_by([&] { bucket.at("alice").try_acquire(11); }) ==
+              "BoundTokenBucket::try_acquire: " + too_much);
+
+        const FixedWindow window(store, "window", 10, Calendar::every(1s));
+        common(window, "FixedWindow");
+        const SlidingCounter counter(store, "counter", {10, 1s});
+        common(counter, "SlidingCounter");
+        const SlidingWindows windows(store, "windows", {{10, 1s}});
+        common(windows, "SlidingWindows");
+
+        const SharedBucket shared(store, "shared");
+        CHECK(told_by([&] { shared.try_acquire("a", 1); }) ==
+              "SharedBucket::try_acquire: key {a}:shared");
+        shared.set("a", Quota::per_second(10), Inheritance::reset);
+        CHECK(told_by([&] { shared.try_acquire("a", 11); }) ==
+              "SharedBucket::try_acquire: cost 11");
+        CHECK(told_by([&] { shared.penalize("a", -1); }) ==
+              "SharedBucket::penalize: amount -1, allowed 0 to 2^52");
+
+        const SlotLock lock(store, "lock", 1s);
+        CHECK(told_by([&] {
+                lock.reserve("a", -1us);
+              }).starts_with("SlotLock::reserve: wait -1 us, allowed 0 to "));
+        const ConcurrencyLimiter jobs(store, "jobs", 3);
+        CHECK(told_by([&] { (void)jobs.try_acquire("a", 4); }) ==
+              "ConcurrencyLimiter::try_acquire: weight 4, allowed 1 to 3");
+        CHECK(told_by([&] { (void)jobs.acquire("a", 4, 0s); }) ==
+              "ConcurrencyLimiter::acquire: weight 4, allowed 1 to 3");
+        const FleetShedder fleet(store, "fleet", 3, {{"all", FleetShare::percent(100)}});
+        CHECK(told_by([&] { (void)fleet.try_acquire("all", 4); }) ==
+              "FleetShedder::try_acquire: weight 4, allowed 1 to 3");
+        const UtilizationShedder shedder(store, "shedder");
+        CHECK(
+            told_by([&] { shedder.sample(7.5); }).starts_with("UtilizationShedder::sample: util"));
+
+        const SharedRateLimiter rate(store, "rate", "rate");
+        CHECK(told_by([&] { rate.set_rate(RateType::overall, 0, 1s); }) ==
+              "SharedRateLimiter::set_rate: rate 0, allowed 1 to 65536");
+        rate.set_rate(RateType::overall, 5, 1s);
+        CHECK(rate.try_acquire());
+        CHECK(told_by([&] { rate.try_acquire(6); }) ==
+              "SharedRateLimiter::try_acquire: cost 6, allowed 0 to 5");
+        CHECK(told_by([&] { rate.acquire(6, 0s); }) ==
+              "SharedRateLimiter::acquire: cost 6, allowed 0 to 5");
+      },
+      Stores::virtual_time);
+}
+
+TEST_CASE("an exception about a plan says which step was wrong", "[errors]") {
+  for_each_store(
+      [](Store& store, VirtualClock&) {
+        const TokenBucket bucket(store, "bucket", Quota::per_second(10));
+        const Key b{"a", "b"};
+        CHECK(told_by([&] {
+                decide(store, {bucket.take("a"), bucket.take(b, 11)});
+              }) == "sluice::decide: step 1: cost 11, allowed 0 to 10");
+        CHECK(told_by([&] {
+                decide(store, {bucket.take(b), bucket.take(b)});
+              }) == "sluice::decide: step 1: key {a}:b");
+        CHECK(told_by([&] { decide(store, std::vector<Step>{}); }) ==
+              "sluice::decide: 0 steps, allowed 1 to 16");
       },
       Stores::virtual_time);
 }

@@ -46,20 +46,20 @@ class BlockedWaiter final : public WaiterFor<L> {
   std::atomic<bool> over_{false};
 };
 
+/// Why this call cannot wait, whatever it asks.
+template <class L>
+std::error_code whether_to_wait(const L& limiter, const WaitOptions& options) noexcept {
+  if (!limiter.store().may_block()) return Errc::would_deadlock;
+  return options.is_valid() ? std::error_code{} : Errc::invalid_argument;
+}
+
 /// As acquire() of every limiter.
 template <class L>
 typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request request,
                                  const Deadline& deadline, const WaitOptions& options,
                                  std::error_code& error) noexcept try {
-  error.clear();
-  if (!limiter.store().may_block()) {
-    error = Errc::would_deadlock;
-    return {};
-  }
-  if (!options.is_valid()) {
-    error = Errc::invalid_argument;
-    return {};
-  }
+  error = whether_to_wait(limiter, options);
+  if (error) return {};
   const auto waiter =
       std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline, options.priority);
   return waiter->wait(options.stop, error);
@@ -71,9 +71,17 @@ typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request 
 template <class L>
 typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request request,
                                  const Deadline& deadline, const WaitOptions& options) {
-  std::error_code error;
-  auto grant = block(limiter, std::move(request), deadline, options, error);
-  if (error) throw std::system_error(error, "acquire");
+  const CallName call{L::type_name, "acquire"};
+  std::error_code error = whether_to_wait(limiter, options);
+  if (error == Errc::invalid_argument) {
+    throw std::system_error(error, call.text() + ": priority " + std::to_string(options.priority) +
+                                       ", allowed -1000 to 1000");
+  }
+  if (error) throw std::system_error(error, call.text());
+  const auto waiter =
+      std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline, options.priority);
+  auto grant = waiter->wait(options.stop, error);
+  if (error) throw waiter->failed(call, error);
   return grant;
 }
 

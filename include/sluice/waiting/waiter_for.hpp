@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "sluice/decide.hpp"
+#include "sluice/detail/lasting.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/waiting/lines.hpp"
 
@@ -23,16 +25,16 @@ class Waitable {
 
  protected:
   Waitable() : lines_(std::make_shared<detail::Lines>()) {}
-  Waitable(const Waitable&) = default;
+  Waitable(const Waitable&) noexcept = default;
   Waitable(Waitable&&) noexcept = default;
-  Waitable& operator=(const Waitable&) = default;
+  Waitable& operator=(const Waitable&) noexcept = default;
   Waitable& operator=(Waitable&&) noexcept = default;
   ~Waitable() = default;
 
   [[nodiscard]] const std::shared_ptr<detail::Lines>& lines() const noexcept { return lines_; }
 
  private:
-  std::shared_ptr<detail::Lines> lines_;
+  detail::Lasting<detail::Lines> lines_;
 };
 
 namespace detail {
@@ -66,7 +68,8 @@ struct KeyedRequest {
 ///     static constexpr bool freed_early;                            Waiter::Terms
 ///     static void ask(const L&, const Request&, Span max_wait, Completion);
 ///     static Step take(const L&, const Request&);   optional: what ask() asks, if it cannot
-///     reserve static Grant grant(const L&, const Request&, const Outcome&, Time asked); static
+///     reserve static Step asked(const L&, const Request&);  optional, without take(): for
+///     exceptions static Grant grant(const L&, const Request&, const Outcome&, Time asked); static
 ///     void give_back(const L&, const Request&, Grant&, Completion);
 ///
 /// It keeps a copy of the limiter, so only the store must outlive it.
@@ -88,6 +91,17 @@ class WaiterFor : public Waiter {
                 .place = place_of(limiter, request)}),
         limiter_(limiter),
         request_(std::move(request)) {}
+
+  /// What the call throws after finished() with this error.
+  [[nodiscard]] std::system_error failed(const CallName& call, const std::error_code& error) const {
+    if constexpr (has_step) {
+      return failed_call(call, error, Waiting::take(limiter_, request_));
+    } else if constexpr (requires { Waiting::asked(limiter_, request_); }) {
+      return failed_call(call, error, Waiting::asked(limiter_, request_));
+    } else {
+      return {error, call.text()};
+    }
+  }
 
  protected:
   /// After finished() without an error.
