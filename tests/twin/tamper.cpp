@@ -99,6 +99,15 @@ void draw_impossible(Random& random, const Subject& subject, const Operation& ro
   subject.generator->impossible(in_table(row), args, random.below(16));
 }
 
+void draw_impossible_table(Random& random, const Subject& subject, std::span<Word> table) {
+  if (subject.kind() != StateKind::sliding_windows || table.empty()) return;
+  const std::size_t at = random.below(table.size());
+  const Word beyond =
+      at % 2 == 0 ? SlidingWindowsRule::max_limit + 1 : SlidingWindowsRule::max_span + 1;
+  const std::array wrong{Word{0}, Word{-1}, beyond, word_limit + 1, INT64_MAX, INT64_MIN};
+  table[at] = wrong[random.below(wrong.size())];
+}
+
 Configuration draw_config(Random& random, const Subject& subject) {
   if (subject.kind() == StateKind::token_bucket && random.one_in(6)) {
     static const std::array<Quota, 5> corners{

@@ -21,6 +21,8 @@ struct Subject {
 void draw_call(Random& random, const Subject& subject, const Operation& row, Arguments& args);
 /// What can never be admitted, at times: some trials are past the end.
 void draw_impossible(Random& random, const Subject& subject, const Operation& row, Arguments& args);
+/// Puts a word into the windows of a request that no window can have.
+void draw_impossible_table(Random& random, const Subject& subject, std::span<Word> table);
 
 /// One for each kind of the table. Throws std::runtime_error if a kind has no generator.
 [[nodiscard]] std::vector<Subject> subjects();

@@ -192,17 +192,18 @@ Twin::Request Twin::draw_request(Slot& slot) {
   if (calm_ && row->name.ends_with(".reset") && !random_.one_in(8)) row = rows[0];
   // Callers of one configuration ask for the same time to live.
   if (slot.keep_ms == 0 || rarely(2)) slot.keep_ms = 1'000'000'000 * random_.between(1, 1'000);
-  Request request{row, &slot, slot.config.args, slot.keep_ms};
+  Request request{row, &slot, slot.config.args, slot.config.table, slot.keep_ms};
   draw_call(random_, *slot.subject, *row, request.args);
   if (row != rows[0] && random_.one_in(3)) echo(request);
   if (random_.one_in(40)) draw_impossible(random_, *slot.subject, *row, request.args);
+  if (random_.one_in(40)) draw_impossible_table(random_, *slot.subject, request.table);
   return request;
 }
 
 std::string Twin::foresee(const Request& request, Pending& pending) {
   const Operation& row = *request.row;
   Slot& slot = *request.slot;
-  const auto& table = slot.config.table;
+  const auto& table = request.table;
   const auto head = heads_.find(script_name(row));
   const Loaded loaded =
       load(slot.raw, slot.wrong_type, row.kind, head == heads_.end() ? 0 : head->second);
@@ -363,7 +364,7 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   }
   for (const Request& request : requests) {
     parts.push_back((as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) +
-                    pack_step(*request.row, request.args, request.slot->config.table));
+                    pack_step(*request.row, request.args, request.table));
     if (!as_plan && is_single(script)) {
       parts.back() += le64(request.keep_ms);
     } else {

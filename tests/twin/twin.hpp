@@ -63,6 +63,7 @@ class Twin {
     const Operation* row;
     Slot* slot;
     Arguments args;
+    std::vector<Word> table;
     Word keep_ms;
   };
   /// What must be found under one key.

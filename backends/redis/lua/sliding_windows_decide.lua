@@ -1,66 +1,3 @@
--- Log: the time of a unit, and the search for a window's edge.
-local function sliding_windows_search(word, words, base, next, capacity, size, total, newest,
-    kept_span, oldest)
-  local function unit(age)
-    if age < size then
-      local at = next - 1 - age
-      if at < 0 then at = at + capacity end
-      return word(base + at)
-    end
-    local interval = (age - size - (age - size) % capacity) / capacity
-    if interval > 23 then interval = 23 end -- max_assumed - 1
-    local time, other = oldest - interval * kept_span, newest - (interval + 1) * kept_span
-    if other < time then time = other end
-    if time < 0 then time = 0 end
-    return time
-  end
-
-  -- The units later than `edge`, from a place that is right or has count > total.
-  local function locate(count, before, first, edge)
-    if count > total then
-      count, before, first = 0, 0, 0
-      if total > 0 then before = newest end
-    end
-    local low, high = 0, 0
-    if count > 0 and first <= edge then
-      high, before = count - 1, first
-      if high > 0 and high <= size then
-        local at = next - high
-        if at < 0 then at = at + capacity end
-        local run = 8
-        if high < run then run = high end
-        if capacity - at < run then run = capacity - at end
-        local times = {words(base + at, run)}
-        for i = 1, run do
-          if times[i] > edge then return high, before, times[i] end
-          before = times[i]
-          high = high - 1
-        end
-      end
-    elseif before > edge and count < total then
-      low = count
-      local step = 1
-      while low + step <= total and unit(low + step - 1) > edge do
-        low = low + step
-        step = step * 2
-      end
-      high = low + step - 1
-      if high > total then high = total end
-    else
-      return count, before, first
-    end
-    while low < high do
-      local middle = (low + high - (low + high) % 2) / 2
-      if unit(middle) > edge then low = middle + 1 else high = middle end
-    end
-    before, first = 0, 0
-    if low < total then before = unit(low) end
-    if low > 0 then first = unit(low - 1) end
-    return low, before, first
-  end
-  return unit, locate
-end
-
 -- Guards: what earlier windows have left that binds a request, as limit, span, until, limit and so
 -- on; and whether its windows are not those that the state was last written under.
 local function sliding_windows_guards(words, corrupt, table, least, at, newest, front, tail, places,
@@ -156,38 +93,10 @@ local function sliding_windows_decide(head, table, now, limit, cost, max_wait, l
   if max_wait < 0 or max_wait > 31622400000000 or longest < 1 or longest > 31622400000000 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local least, most = 4503599627370496, 0
-  longest = 0
-  for i = 1, #table, 2 do
-    local window, span = table[i], table[i + 1] or 0
-    if window < 1 or window > 65536 or span < 1 or span > 31622400000000 then
-      return -38, 0, 0, 0 -- Errc::invalid_argument
-    end
-    if window < least then least = window end
-    if window > most then most = window end
-    if span > longest then longest = span end
-  end
-  if most == 0 or #table > 16 then return -38, 0, 0, 0 end -- Errc::invalid_argument
+-- SHARED sliding_windows_table
   if cost > least then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
 
-  -- Log: what it has dropped, and the capacity that is asked for would have held, is there as
-  -- assumed units.
-  local stamp, newest, capacity, next, size, dropped, kept_span, layout = unpack(head, 1, 8)
-  local fresh, asked = capacity == 0, #table / 2
-  local places, stored = layout % 16, (layout - layout % 16) / 16 % 16
-  local kept = (layout - places - 16 * stored) / 256 % 16
-  local blocks = (layout - places - 16 * stored - 256 * kept) / 4096
-  if fresh then
-    stamp, newest, capacity, next, size, dropped, kept_span, places, stored, kept, blocks =
-      0, 0, most, 0, 0, 0, 0, asked, 0, 0, 0
-  elseif capacity > 65536 or next >= capacity or size > capacity or places < 1 or places > 8 or
-      stored < 1 or stored > 8 or kept > 8 or kept_span > 31622400000000 or
-      dropped > 0 and size < capacity or blocks > 1 or
-      blocks == 1 and (head[9] ~= 4503599627370496 or head[10] > stamp + 31622400000000) then
-    corrupt()
-    return -17, 0, 0, 0 -- Errc::corrupt_state
-  end
-  local base = 8 + 5 * places
+-- SHARED sliding_windows_log
 
   local given_up = stamp > now + 60000000 -- max_ahead, us
   local at = now

@@ -3,114 +3,23 @@
 -- place. Windows count from 1 here; a time of -1 is any time. Returns status, remaining, retry_after,
 -- reset_after and the details.
 local function sliding_windows_give(head, table, now, units, time)
-  local least, most, longest = 4503599627370496, 0, 0
-  for i = 1, #table, 2 do
-    local window, span = table[i], table[i + 1] or 0
-    if window < 1 or window > 65536 or span < 1 or span > 31622400000000 then
-      return -38, 0, 0, 0 -- Errc::invalid_argument
-    end
-    if window < least then least = window end
-    if window > most then most = window end
-    if span > longest then longest = span end
-  end
-  if most == 0 or #table > 16 then return -38, 0, 0, 0 end -- Errc::invalid_argument
+  local longest
+-- SHARED sliding_windows_table
 
-  -- Log: what it has dropped, and the capacity that is asked for would have held, is there as
-  -- assumed units.
-  local stamp, newest, capacity, next, size, dropped, kept_span, layout = unpack(head, 1, 8)
-  local fresh = capacity == 0
-  local places, stored = layout % 16, (layout - layout % 16) / 16 % 16
-  local kept = (layout - places - 16 * stored) / 256 % 16
-  local blocks = (layout - places - 16 * stored - 256 * kept) / 4096
-  if fresh then
-    stamp, newest, capacity, next, size, dropped, kept_span, places, blocks =
-      0, 0, most, 0, 0, 0, 0, #table / 2, 0
-  elseif capacity > 65536 or next >= capacity or size > capacity or places < 1 or places > 8 or
-      stored < 1 or stored > 8 or kept > 8 or kept_span > 31622400000000 or
-      dropped > 0 and size < capacity or blocks > 1 or
-      blocks == 1 and (head[9] ~= 4503599627370496 or head[10] > stamp + 31622400000000) then
-    corrupt()
-    return -17, 0, 0, 0 -- Errc::corrupt_state
-  end
-  local base = 8 + 5 * places
+-- SHARED sliding_windows_log
   local ring, total, oldest = capacity, size, 0
   if most > ring then ring = most end
 
-  local function unit(age)
-    if age < size then
-      local at = next - 1 - age
-      if at < 0 then at = at + capacity end
-      return word(base + at)
-    end
-    local interval = (age - size - (age - size) % capacity) / capacity
-    if interval > 23 then interval = 23 end -- max_assumed - 1
-    local time, other = oldest - interval * kept_span, newest - (interval + 1) * kept_span
-    if other < time then time = other end
-    if time < 0 then time = 0 end
-    return time
+  local function search(all)
+    return sliding_windows_search(word, words, base, next, capacity, size, all, newest, kept_span,
+      oldest)
   end
-
+  local unit, locate = search(total)
   if ring > capacity and dropped > 0 then
     total = size + dropped
     if total > ring then total = ring end
     oldest = unit(size - 1)
-  end
-
-  -- The units later than `edge`, from a place that is right or has count > total.
-  local function locate(count, before, first, edge)
-    if count > total then
-      count, before, first = 0, 0, 0
-      if total > 0 then before = newest end
-    end
-    local low, high = 0, 0
-    if count > 0 and first <= edge then -- fewer()
-      if newest <= edge then return 0, newest, 0 end
-      if count == 2 then return 1, first, newest end
-      local slot = next - count + 1
-      if slot < 0 then slot = slot + capacity end
-      if count >= 3 and count - 1 <= size and capacity - slot >= 4 then
-        local a, b, c, d = words(base + slot, 4)
-        if a > edge then return count - 1, first, a end
-        if b > edge then return count - 2, a, b end
-        if c > edge and count > 3 then return count - 3, b, c end
-        if d > edge and count > 4 then return count - 4, c, d end
-      end
-    end
-    if count > 0 and first <= edge then
-      high, before = count - 1, first
-      if high > 0 and high <= size then
-        local at = next - high
-        if at < 0 then at = at + capacity end
-        local run = 8
-        if high < run then run = high end
-        if capacity - at < run then run = capacity - at end
-        local times = {words(base + at, run)}
-        for i = 1, run do
-          if times[i] > edge then return high, before, times[i] end
-          before = times[i]
-          high = high - 1
-        end
-      end
-    elseif before > edge and count < total then
-      low = count
-      local step = 1
-      while low + step <= total and unit(low + step - 1) > edge do
-        low = low + step
-        step = step * 2
-      end
-      high = low + step - 1
-      if high > total then high = total end
-    else
-      return count, before, first
-    end
-    while low < high do
-      local middle = (low + high - (low + high) % 2) / 2
-      if unit(middle) > edge then low = middle + 1 else high = middle end
-    end
-    before, first = 0, 0
-    if low < total then before = unit(low) end
-    if low > 0 then first = unit(low - 1) end
-    return low, before, first
+    unit, locate = search(total)
   end
 
   local at = now

@@ -1,65 +1,8 @@
--- The twin of the kernel of token_bucket.look in src/algorithms/token_bucket_spend.cpp: same names, same
--- order, with place() in its place. Writes nothing.
--- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
+-- The twin of the kernel of token_bucket.look in src/algorithms/token_bucket_spend.cpp. Writes nothing.
 local function token_bucket_look(first, second, now, capacity, refill, period, interval, full_at,
   span, max_wait, cost)
-  if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
-  if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
-  local charge = cost * period
--- SHARED token_bucket_moment
-  if max_wait < 0 or max_wait > longest then return -38, 0, 0, 0 end
-
-  local free, reset_after = limit - level, 0
-  if free < 0 or closed then free = 0 end
-  local remaining = (free - free % period) / period
-  local latest = now + max_wait
-  local reach = latest - latest % interval - at
-  local is_open = reach >= 0 or not closed
-  if reach < 0 then reach = 0 end
-  local granted, most = -1, limit + reach * refill - level
-  if most >= 0 and is_open then granted = (most - most % period) / period end
-  if granted > cost then granted = cost end
-  if granted < cost then
-    local over = level + cost * period - limit
-    if over < 0 then over = 0 end
-    local covered = at + (over + -over % refill) / refill
-    if level > 0 or at > now then
-      reset_after = at + (level + -level % refill) / refill
-      reset_after = reset_after - now + (interval - reset_after % interval) % interval
-    end
-    return 0, remaining, covered - now + (interval - covered % interval) % interval - max_wait,
-      reset_after, nil, nil, struct.pack('<i8i8i8', 0, 0, 0)
-  end
-
-  local want = level + granted * period
-  local wait, new_level, new_stamp = 0, want, at
-  if closed then wait = at - now end
-  if want > limit then
-    local over = want - limit
-    new_stamp = at + (over + -over % refill) / refill
-    new_stamp = new_stamp + -new_stamp % interval
-    wait = new_stamp - now
-    if new_stamp > 4503599627370496 then new_stamp = 4503599627370496 end -- word_limit
-    local least = 0
-    if interval == 1 then least = limit - period + 1 end
-    new_level = want - (new_stamp - at) * refill
-    if new_level < least then new_level = least end
-    if new_level > limit then new_level = limit end
-  end
-  if level > 0 or at > now then
-    reset_after = at + (level + -level % refill) / refill
-    reset_after = reset_after - now + (interval - reset_after % interval) % interval
-  end
-  local behind = false -- is_behind()
-  if closed then
-    local lump = 0
-    if interval > 1 then lump = interval * refill end
-    behind = word_unit ~= unit or (level < limit - period and level + lump <= limit)
-  end
-  local receipt = new_level * scale + unit
-  if behind then receipt = receipt + promise end
-  return 1, remaining, wait, reset_after, nil, nil,
-    struct.pack('<i8i8i8', granted, receipt, new_stamp)
+  local min_cost, spends = cost, false
+-- SHARED token_bucket_answer
 end
 
 local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 3, token_bucket_look

@@ -7,6 +7,9 @@
 namespace sluice::test::sliding_windows {
 
 inline constexpr std::string_view both = "sliding_windows_decide.lua";
+inline constexpr std::string_view log = "sliding_windows_log.lua";
+inline constexpr std::string_view search = "sliding_windows_search.lua";
+inline constexpr std::string_view table = "sliding_windows_table.lua";
 inline constexpr std::string_view peek = "sliding_windows_peek.lua";
 inline constexpr std::string_view back = "sliding_windows_give.lua";
 inline constexpr std::string_view reward = "sliding_windows_reward.lua";
@@ -25,6 +28,12 @@ inline constexpr Mutant mutants[] = {
      "or\n    count1 > size or before1 > 4503599627370496 or first1 > 4503599627370496 or\n    "
      "count2 > size or before2 > 4503599627370496 or first2 > 4503599627370496 then",
      "then"},
+    {"a window of no limit", table, "window < 1 or ", ""},
+    {"the longest window is the last", table, "if span > longest then longest = span end",
+     "longest = span"},
+    {"all but the newest four have left", search,
+     "if d > edge and count > 4 then return count - 4, c, d end", "return count - 4, c, d"},
+    {"an assumed unit is as new as the log", search, "if other < time then time = other end", ""},
     {"a guard is not seen (one)", quick, "kind ~= 17 or layout ~= 17 or", "kind ~= 17 or"},
     {"a guard is not seen (two)", quick, "kind ~= 17 or layout ~= 34 or", "kind ~= 17 or"},
     {"another span is not seen (one)", quick, "old_span1 ~= span1 or\n    cost < 1", "cost < 1"},
@@ -115,8 +124,8 @@ inline constexpr Mutant mutants[] = {
      "latest, culprit = stands, 1 end"},
     {"a block does not refuse what remains", both, "if new_newest > at or block > at then",
      "if new_newest > at then"},
-    {"a block that is longer than any", both, "or head[10] > stamp + 31622400000000)", ")"},
-    {"a block under a place that is known", both, "(head[9] ~= 4503599627370496 or head[10]",
+    {"a block that is longer than any", log, "or head[10] > stamp + 31622400000000)", ")"},
+    {"a block under a place that is known", log, "(head[9] ~= 4503599627370496 or head[10]",
      "(head[10]"},
     {"a block of any length", block, " or span > 31622400000000", ""},
     {"a reward below zero", reward, "units < 0 or", ""},
