@@ -39,6 +39,35 @@ int listeners(RedisClient& admin) {
   return static_cast<int>(std::ranges::count(list, '\n'));
 }
 
+/// Somebody at the store `there` who waits for the lease that is held at `here`.
+struct WaitingElsewhere {
+  WaitingElsewhere(Store& here, Store& there, Span recheck)
+      : mine(here, "jobs", 1, {.ttl = 10min}), theirs(there, "jobs", 1, {.ttl = 10min}) {
+    LineOptions line{.across_processes = true, .place_ttl = 1min};
+    line.recheck = recheck;
+    mine.set_line(line);
+    theirs.set_line(line);
+    held = mine.try_acquire("a");
+    waiter = std::thread([this] {
+      std::error_code error;
+      const Lease lease = theirs.acquire("a", 1, Deadline::never(), {}, error);
+      granted = !error && lease;
+    });
+  }
+  WaitingElsewhere(const WaitingElsewhere&) = delete;
+  WaitingElsewhere& operator=(const WaitingElsewhere&) = delete;
+  ~WaitingElsewhere() {
+    theirs.cancel_waits();
+    waiter.join();
+  }
+
+  ConcurrencyLimiter mine;
+  ConcurrencyLimiter theirs;
+  Lease held;
+  std::atomic<bool> granted{false};
+  std::thread waiter;
+};
+
 Word subscriptions_of(RedisClient& admin, const std::string& channel) {
   return admin({"PUBSUB", "NUMSUB", channel}).elements.at(1).integer;
 }
@@ -290,29 +319,14 @@ TEST_CASE("a lease that comes back wakes who waits for it at another store, with
           "[redis][watch][waiting]") {
   if (redis_left_out()) return;
   const RedisServer server;
-  LineOptions line{.across_processes = true, .place_ttl = 1min};
-  line.recheck = 1h;
   for (int round = 0; round < 3; ++round) {
     const auto here = connect_socket(server);
     const auto there = connect_socket(server);
-    const ConcurrencyLimiter mine(*here, "jobs", 1, {.ttl = 10min});
-    const ConcurrencyLimiter theirs(*there, "jobs", 1, {.ttl = 10min});
-    mine.set_line(line);
-    theirs.set_line(line);
-    Lease held = mine.try_acquire("a");
-    REQUIRE(held);
-    std::atomic<bool> granted{false};
-    std::thread waiter([&] {
-      std::error_code error;
-      const Lease lease = theirs.acquire("a", 1, Deadline::never(), {}, error);
-      granted = !error && lease;
-    });
+    WaitingElsewhere world(*here, *there, 1h);
     CHECK(subscribed(*there));
-    CHECK_FALSE(granted);
-    CHECK(held.release());
-    CHECK(eventually([&] { return granted.load(); }));
-    theirs.cancel_waits();
-    waiter.join();
+    CHECK_FALSE(world.granted);
+    CHECK(world.held.release());
+    CHECK(eventually([&] { return world.granted.load(); }));
   }
 }
 
@@ -355,25 +369,10 @@ TEST_CASE("who waits behind a connection that hears nothing, or nonsense, is wok
   RedisOptions options = tcp_options(server);
   options.port = relay.port();
   const auto there = make_redis_store(options);
-  LineOptions line{.across_processes = true, .place_ttl = 1min};
-  line.recheck = 50ms;
-  const ConcurrencyLimiter mine(*here, "jobs", 1, {.ttl = 10min});
-  const ConcurrencyLimiter theirs(*there, "jobs", 1, {.ttl = 10min});
-  mine.set_line(line);
-  theirs.set_line(line);
-  Lease held = mine.try_acquire("a");
-  REQUIRE(held);
-  std::atomic<bool> granted{false};
-  std::thread waiter([&] {
-    std::error_code error;
-    const Lease lease = theirs.acquire("a", 1, Deadline::never(), {}, error);
-    granted = !error && lease;
-  });
+  WaitingElsewhere world(*here, *there, 50ms);
   CHECK(eventually([&] { return asked.load(); }));
-  CHECK_FALSE(granted);
-  CHECK(held.release());
-  CHECK(eventually([&] { return granted.load(); }));
+  CHECK_FALSE(world.granted);
+  CHECK(world.held.release());
+  CHECK(eventually([&] { return world.granted.load(); }));
   CHECK(there->stats().subscriptions == 0);
-  theirs.cancel_waits();
-  waiter.join();
 }

@@ -13,27 +13,8 @@ local function leases_acquire(head, table, now, limit, weight, ttl, tier, seek, 
 -- SHARED leases_base
 
   if seek == 1 then
-    -- find(): the place of the live lease with this id, and its words
-    local found = 0
-    local held, next, ends, prev, a, b, c, token
-    local raw -- the words of 32 places
-    for i = 1, slots do
-      local offset = (i - 1) % 32
-      if offset == 0 then
-        local many = slots - i + 1
-        if many > 32 then many = 32 end
-        raw = bytes(8 * i + 3, 8 * many)
-      end
-      local begin = struct.unpack('<i8', raw, 64 * offset + 33)
-      if begin < 0 or begin > 4503599627370496 then corrupt() end -- word_limit
-      if begin == high then
-        held, next, ends, prev, a, b, c, token = words(8 * i + 3, 8)
-        if b == middle and c == low and held > 0 and ends > at then
-          found = i
-          break
-        end
-      end
-    end
+    local slot = 0
+-- SHARED leases_find
     if found ~= 0 then
 -- SHARED leases_lapsed
       local remaining = limit - used + lapsed
@@ -109,72 +90,14 @@ local function leases_acquire(head, table, now, limit, weight, ttl, tier, seek, 
     return 0, remaining, till - base, reset_after, struct.pack('<i8i8i8i8', tier, 0, 0, 0)
   end
 
-  -- reclaim()
-  if live == 0 then
-    used, slots, first, tail, free, under, earliest, latest = 0, 0, 0, 0, 0, 0, 0, 0
-    lapsed, count = 0, 0
-  else
-    if expiry ~= 0 then earliest = expiry end
-    if count > 0 then
-      local taken, old, slot = count, free, first
-      if taken > 16 then taken = 16 end -- max_reclaimed
-      free, under = slot, old
-      for i = 1, taken do
-        local held, next = words(8 * slot + 3, 2)
-        used, lapsed = used - held, lapsed - held
-        if i == taken then next, held = old, next else held = next end
-        put(8 * slot + 3, struct.pack('<i8i8', 0, next))
-        slot = held
-        if i == 1 and taken > 1 then under = slot end
-      end
-      first, count = slot, count - taken
-      if count > 0 then earliest = 0 end
-    end
-  end
-
-  -- pop()
   local slot
-  if free == 0 then
-    slots = slots + 1
-    slot = slots
-  else
-    slot = free
-    if under == 4097 then free = word(8 * slot + 4) else free = under end -- unread
-    if free > slots then corrupt() end
-    under = 0
-    if free ~= 0 then under = 4097 end
-  end
+-- SHARED leases_pop
 
   local ends = at + ttl
   if ends > 4503599627370496 then ends = 4503599627370496 end -- word_limit
 
-  -- place(): where it belongs in the order of expiry
-  local after, before = tail, 0
-  if first == 0 or ends >= latest then
-    latest = ends
-  else
-    local other = word(8 * after + 5)
-    latest = ends
-    if other > ends then latest = other end
-    local steps = 0
-    while after ~= 0 and other > ends do
-      if steps == slots then
-        corrupt()
-        return 0, 0, 0, 0
-      end
-      steps, before = steps + 1, after
-      if after == first then
-        after = 0
-      else
-        after = word(8 * after + 6)
-        if after < 1 or after > slots then
-          corrupt()
-          return 0, 0, 0, 0
-        end
-        other = word(8 * after + 5)
-      end
-    end
-  end
+  local found = 0 -- none moves
+-- SHARED leases_place
 
   if now > fence then fence = now else fence = fence + 1 end
   if fence > 4503599627370496 or used > 4503599627370496 - weight then corrupt() end -- word_limit

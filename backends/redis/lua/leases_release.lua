@@ -10,34 +10,7 @@ local function leases_release(head, table, now, limit, slot, high, middle, low)
 
 -- SHARED leases_lapsed
 
-  -- find(): the place of the live lease with this id, and its words
-  local found = 0
-  local held, next, ends, prev, a, b, c, token
-  if slot ~= 0 then
-    if slot <= slots then
-      held, next, ends, prev, a, b, c, token = words(8 * slot + 3, 8)
-      if a == high and b == middle and c == low and held > 0 and ends > at then found = slot end
-    end
-  else
-    local raw -- the words of 32 places
-    for i = 1, slots do
-      local offset = (i - 1) % 32
-      if offset == 0 then
-        local many = slots - i + 1
-        if many > 32 then many = 32 end
-        raw = bytes(8 * i + 3, 8 * many)
-      end
-      local begin = struct.unpack('<i8', raw, 64 * offset + 33)
-      if begin < 0 or begin > 4503599627370496 then corrupt() end -- word_limit
-      if begin == high then
-        held, next, ends, prev, a, b, c, token = words(8 * i + 3, 8)
-        if b == middle and c == low and held > 0 and ends > at then
-          found = i
-          break
-        end
-      end
-    end
-  end
+-- SHARED leases_find
 
   if found == 0 then
     local remaining = limit - used + lapsed
@@ -54,19 +27,7 @@ local function leases_release(head, table, now, limit, slot, high, middle, low)
   if first == tail then
     used, slots, first, tail, free, under, earliest, latest = 0, 0, 0, 0, 0, 0, 0, 0
   else
-    local after_it, before_it = prev, next
-    if found == first then
-      first, after_it = next, 1
-    elseif found == tail then
-      tail, before_it = prev, 1
-    else
-      put(8 * prev + 4, struct.pack('<i8', next))
-      put(8 * next + 6, struct.pack('<i8', prev))
-    end
-    if after_it < 1 or after_it > slots or before_it < 1 or before_it > slots then
-      corrupt()
-      return 0, 0, 0, 0
-    end
+-- SHARED leases_unlink
     put(8 * found + 3, struct.pack('<i8i8', 0, free)) -- push()
     free, under = found, free
     used = used - held

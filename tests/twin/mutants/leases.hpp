@@ -12,6 +12,11 @@ inline constexpr std::string_view peek = "leases_peek.lua";
 inline constexpr std::string_view block = "leases_block.lua";
 inline constexpr std::string_view reset = "leases_reset.lua";
 inline constexpr std::string_view base = "leases_base.lua";
+inline constexpr std::string_view find = "leases_find.lua";
+inline constexpr std::string_view pop = "leases_pop.lua";
+inline constexpr std::string_view order = "leases_place.lua";
+inline constexpr std::string_view prolong = "leases_prolong.lua";
+inline constexpr std::string_view unlink = "leases_unlink.lua";
 inline constexpr std::string_view quick = "leases_acquire_quick.lua";
 inline constexpr std::string_view quick_release = "leases_release_quick.lua";
 inline constexpr std::string_view quick_renew = "leases_renew_quick.lua";
@@ -20,12 +25,10 @@ inline constexpr std::string_view kernel = "src/algorithms/leases.cpp";
 inline constexpr Mutant mutants[] = {
     {"a block of nothing is one", block, "local stands = span == 0 or", "local stands ="},
     {"a later block is shortened", block, " or (found ~= 0 and old >= ends)", ""},
-    {"a second block beside the first", block, "        found = i\n", "        found = 0\n"},
+    {"what has an id is not found", find, "          found = i\n", "          found = 0\n"},
     {"a block leaves room", block, "used = used + 1125899906842624", "used = used + 1"},
-    {"a block is a holder's", block, "local high, middle, low = 0, 0, 16777216",
-     "local high, middle, low = 0, 0, 0"},
-    {"what has lapsed stays beside a block", block, "if taken > 16 then taken = 16 end",
-     "taken = 1"},
+    {"a block is a holder's", block, "low = 0, 0, 0, 16777216", "low = 0, 0, 0, 0"},
+    {"what has lapsed stays", pop, "if taken > 16 then taken = 16 end", "taken = 1"},
     {"a later block is shortened", kernel, "if (record.node.expiry >= until) return",
      "if (false) return"},
     {"a block beyond what can be counted", kernel,
@@ -36,12 +39,13 @@ inline constexpr Mutant mutants[] = {
     {"the whole limit refused", acquire, "if weight > limit then", "if weight >= limit then"},
     {"a TTL that is too short accepted", acquire, "ttl < 1000 or", "ttl < 999 or"},
     {"the first to expire is never looked at", acquire, "(at >= earliest or stepped)", "false"},
-    {"a lease that lapsed answers to its id", acquire, "held > 0 and ends > at", "held > 0"},
-    {"an id is known by its first word", acquire, "if b == middle and c == low and", "if"},
-    {"the order of expiry is not kept", acquire, "while after ~= 0 and other > ends do",
-     "while false do"},
-    {"equals go before their equals", acquire, "while after ~= 0 and other > ends do",
-     "while after ~= 0 and other >= ends do"},
+    {"a lease that lapsed answers to its id", find, "held > 0 and ends > at then\n",
+     "held > 0 then\n"},
+    {"an id is known by its first word", find, "if b == middle and c == low and", "if"},
+    {"the order of expiry is not kept", order,
+     "while after ~= 0 and after ~= found and other > ends do", "while false do"},
+    {"equals go before their equals", order, "after ~= found and other > ends do",
+     "after ~= found and other >= ends do"},
     {"the fence stands", acquire, "else fence = fence + 1 end", "end"},
     {"the fence follows the clock back", acquire, "if now > fence then fence = now else",
      "if now ~= fence then fence = now else"},
@@ -50,26 +54,23 @@ inline constexpr Mutant mutants[] = {
     {"the first forgets its neighbour", acquire,
      "if before ~= 0 then put(8 * before + 6, struct.pack('<i8', slot)) else tail = slot end",
      "if before == 0 then tail = slot end"},
-    {"a free place is lost", acquire, "if under == 4097 then free = word(8 * slot + 4) else",
+    {"a free place is lost", pop, "if under == 4097 then free = word(8 * slot + 4) else",
      "if under == 4097 then free = 0 else"},
     {"expiry told by the state's time", acquire, "tier, slot, fence, ends - ahead",
      "tier, slot, fence, ends"},
     {"a refusal tells no tier", acquire, "'<i8i8i8i8', tier, 0, 0, 0", "'<i8i8i8i8', 0, 0, 0, 0"},
     {"a clock set far back locks out", base, "stamp > base + 60000000", "false"},
     {"bound of the stamp >= for >", base, "stamp > base + 60000000", "stamp >= base + 60000000"},
-    {"given back when late", release, "held > 0 and ends > at then found = slot end",
+    {"what lapsed is found in its place", find, "held > 0 and ends > at then found = slot end",
      "held > 0 then found = slot end"},
-    {"given back by a stranger", release, "if a == high and b == middle and c == low and held > 0",
-     "if held > 0"},
+    {"a stranger is found in a place", find,
+     "if a == high and b == middle and c == low and held > 0", "if held > 0"},
     {"given back twice", release, "struct.pack('<i8i8', 0, free)) -- push()",
      "struct.pack('<i8i8', held, free)) -- push()"},
     {"the weight stays in use", release, "used = used - held", "used = used"},
-    {"the neighbours still point at it", release, "put(8 * prev + 4, struct.pack('<i8', next))",
-     ""},
-    {"renewed when late", renew, "held > 0 and ends > at then found = slot end",
-     "held > 0 then found = slot end"},
+    {"the neighbours still point at it", unlink, "put(8 * prev + 4, struct.pack('<i8', next))", ""},
     {"a renewal shortens", renew, "is_changed = ends > old", "is_changed = ends ~= old"},
-    {"renewed in its old place", renew, "if after == found then", "if true then"},
+    {"moved in its old place", prolong, "if after == found then", "if true then"},
     {"answers as if it had taken", peek, "local remaining = limit - used + lapsed\n  if",
      "local remaining = limit - used + lapsed - weight\n  if"},
     {"the hint is that of the first", peek, "till = expiry",
