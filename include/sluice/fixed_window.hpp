@@ -67,7 +67,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// Gives back units that `taken` was granted and that were not needed, if its window is still the
   /// present one. Not allowed, and nothing changes, if it is over or nothing of it is used. Give
   /// back what was taken, once: the store does not know whose units they are. Of a refusal nothing
-  /// comes back. Errc::invalid_cost if the cost is negative.
+  /// comes back. Errc::invalid_cost if the cost is negative or above 2^52.
   Decision refund(const Key& key, const Decision& taken, Cost cost) const {
     return decide_as("refund", give_back(key, charged(cost, taken), taken.at));
   }

@@ -117,7 +117,8 @@ class SlidingWindows : public KeyedLimiter<SlidingWindows> {
               std::error_code& error) const noexcept;
 
   /// Gives up to `unused` units of an allowed decision back, as far as they are still the newest
-  /// of the key's log; says how many came back. Errc::invalid_cost if it is negative.
+  /// of the key's log; says how many came back. Errc::invalid_cost if it is negative
+  /// or above 2^52.
   Word refund(const Key& key, const Decision& grant, Cost unused) const;
   Word refund(const Key& key, const Decision& grant, Cost unused,
               std::error_code& error) const noexcept;

@@ -83,10 +83,9 @@ Word check_block(const Arguments& words) noexcept {
 
 Word check_give_back(const Arguments& words) noexcept {
   const auto args = detail::unpack<GiveBackArgs>(words);
-  if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
-  if (args.cost > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
-  const bool fine = args.limit <= Rule::max_limit && args.begin >= 0 && args.begin <= args.end &&
-                    args.end <= word_limit;
+  if (args.cost < 0 || args.cost > word_limit) return -static_cast<Word>(Errc::invalid_cost);
+  const bool fine = args.limit >= 0 && args.limit <= Rule::max_limit && args.begin >= 0 &&
+                    args.begin <= args.end && args.end <= word_limit;
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 

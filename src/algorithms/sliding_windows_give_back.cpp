@@ -105,8 +105,7 @@ Verdict SlidingWindowsRule::reset(const StateView& state, const RuleRequest& req
 }
 
 Word SlidingWindowsRule::check(const BackArgs& args) noexcept {
-  if (args.units < 0) return -static_cast<Word>(Errc::invalid_cost);
-  if (args.units > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
+  if (args.units < 0 || args.units > word_limit) return -static_cast<Word>(Errc::invalid_cost);
   if (args.time < 0 || args.time > word_limit || args.keep < 0 || args.keep > word_limit) {
     return -static_cast<Word>(Errc::invalid_argument);
   }

@@ -284,3 +284,50 @@ TEST_CASE("a receipt whose numbers cannot be is a typed error", "[verbs]") {
     }
   });
 }
+
+TEST_CASE("of a grant that knows what it was granted no more comes back, of others what is there",
+          "[verbs]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    std::error_code error;
+    for (const Word units : {Word{3}, Word{6}, word_limit}) {  // granted were two, of five
+      const TokenBucket bucket(store, "bucket", Quota::per_hour(5));
+      Reservation taken = bucket.reserve("k", 2, 0s);
+      CHECK(bucket.refund("k", taken, units, error) == 0);
+      CHECK(error == Errc::invalid_argument);
+      CHECK(bucket.cancel("k", taken) == 2);
+
+      const SharedBucket shared(store, "shared");
+      shared.set("k", Quota::per_hour(5), Inheritance::reset);
+      Reservation part = shared.reserve("k", 2, 0s);
+      CHECK(shared.refund("k", part, units, error) == 0);
+      CHECK(error == Errc::invalid_argument);
+
+      const SharedRateLimiter rate(store, "k", "rate");
+      rate.set_rate(RateType::overall, 5, 1h);
+      RateReservation permits = rate.reserve(2, 0s);
+      CHECK(rate.refund(permits, units, error) == 0);
+      CHECK(error == Errc::invalid_argument);
+
+      const SlidingWindows windows(store, "windows", {{5, 1h}});
+      CHECK(windows.refund("k", windows.try_acquire("k", 2), units) == 2);
+      CHECK(windows.peek("k").remaining == 5);
+
+      const SlidingCounter counter(store, "counter", {5, 1h});
+      CHECK(counter.refund("k", counter.try_acquire("k", 2), units) == 2);
+      CHECK(counter.peek("k").remaining == 5);
+
+      const FixedWindow window(store, "window", 5, Calendar::every(1h));
+      CHECK(window.refund("k", window.try_acquire("k", 2), units).remaining == 5);
+
+      windows.refund("k", windows.try_acquire("k", 2), word_limit + 1, error);
+      CHECK(error == Errc::invalid_cost);
+      counter.refund("k", counter.try_acquire("k", 2), word_limit + 1, error);
+      CHECK(error == Errc::invalid_cost);
+      window.refund("k", window.try_acquire("k", 2), word_limit + 1, error);
+      CHECK(error == Errc::invalid_cost);
+      windows.reset("k");
+      counter.reset("k");
+      window.reset("k");
+    }
+  });
+}

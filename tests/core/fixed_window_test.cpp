@@ -354,7 +354,7 @@ TEST_CASE("a cost that can never be admitted is an error", "[core][fixed_window]
                         {0s, peek(-1), cost},
                         {0s, peek(4), capacity},
                         {0s, give_back(-1, 0s, 60s), cost},
-                        {0s, give_back(4, 0s, 60s), capacity},
+                        {0s, give_back(word_limit + 1, 0s, 60s), cost},
                         {0s, take(3), allowed(0, 60s)}});
 }
 

@@ -2,9 +2,8 @@
 -- and ends_in() in their places. Returns status, remaining, retry_after, reset_after and, if the state changes, the
 -- stored window's end and what is used of it.
 local function fixed_window_give_back(last, packed, now, limit, from, to, cost)
-  if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
-  if cost > limit then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
-  if limit > 4398046511104 or from < 0 or from > to or to > 4503599627370496 then
+  if cost < 0 or cost > 4503599627370496 then return -2, 0, 0, 0 end -- Errc::invalid_cost
+  if limit < 0 or limit > 4398046511104 or from < 0 or from > to or to > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
 

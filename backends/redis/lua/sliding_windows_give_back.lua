@@ -1,7 +1,6 @@
 -- The twin of SlidingWindowsRule::give_back, behind sliding_windows_give.lua.
 local function sliding_windows_give_back(head, table, now, limit, units, time, keep)
-  if units < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
-  if units > limit then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+  if units < 0 or units > 4503599627370496 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if time < 0 or time > 4503599627370496 or keep < 0 or keep > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end

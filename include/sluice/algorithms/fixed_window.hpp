@@ -62,7 +62,7 @@ struct FixedWindowRule {
     Word limit;
     Word begin;  ///< of the window that the units were taken in
     Word end;    ///< up to word_limit
-    Word cost;
+    Word cost;   ///< 0 to word_limit
   };
 
   /// Of fixed_window.adjust: charges `amount` units to the present window, whatever is used of it,

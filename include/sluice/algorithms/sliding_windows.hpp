@@ -93,7 +93,7 @@ struct SlidingWindowsRule {
   /// Of give_back.
   struct BackArgs {
     Word limit;
-    Word units;  ///< that are not needed, 0 or more
+    Word units;  ///< that are not needed, 0 to 2^52; no more come back than there are
     Word time;   ///< when they were granted for
     Word keep;   ///< microseconds after which what is left means nothing
   };

@@ -82,7 +82,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   } else if (&row == &fixed_window_give_back) {
     args = {limit};
     draw_window(rng, config, args);
-    args[3] = draw_cost(rng, limit);
+    args[3] = rng.below(8) == 0 ? log_uniform(rng, 52) : draw_cost(rng, limit);
   } else {
     if (rng.below(16) == 0) args = {limit};  // a calendar that ended in 1970
     if (&row == &fixed_window_block) {       // which may end beyond what is known of the calendar
@@ -121,7 +121,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   if (&row == &fixed_window_give_back) {
     args = {limit, 0, 1};
     if (trial < 3) {
-      args[3] = costs[trial];
+      args[3] = trial < 2 ? costs[trial] : word_limit + 1;
     } else {
       args[trial % 2 == 0 ? 1 : 2] = wrong[trial - 3];
       if (args[1] <= args[2] && args[1] >= 0 && args[2] <= word_limit) args[1] = args[2] + 1;

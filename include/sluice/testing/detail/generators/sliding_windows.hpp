@@ -56,7 +56,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
       rng.below(4) == 0 ? uniform(rng, 0, limit) : uniform(rng, 0, std::min<Word>(limit, 3));
   if (row.id == sliding_windows_reset.id) return;
   if (row.id == sliding_windows_give_back.id) {
-    args[1] = units;
+    args[1] = rng.below(8) == 0 ? log_uniform(rng, 52) : units;
     args[2] = log_uniform(rng, 50);
     args[3] = Rule::max_span;
     return;
@@ -84,8 +84,13 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     args[trial < 4 ? 1 : 2] = wrong[trial];
     return true;
   }
-  const std::array<Word, 6> units{-1,         INT64_MIN,      args[0] + 1,
-                                  word_limit, word_limit + 1, INT64_MAX};
+  const bool cut = row.id == sliding_windows_give_back.id;  // to what is there
+  const std::array<Word, 6> units{-1,
+                                  INT64_MIN,
+                                  cut ? word_limit * 2 : args[0] + 1,
+                                  cut ? INT64_MAX - 1 : word_limit,
+                                  word_limit + 1,
+                                  INT64_MAX};
   if (trial < units.size()) {
     args[1] = units[trial];
     return true;
