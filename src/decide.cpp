@@ -1,12 +1,13 @@
 // The blocking, future and co_await forms of Store::execute().
 #include "sluice/decide.hpp"
 
-#include <semaphore.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <iterator>
+#include <optional>
+
+#include "semaphore.hpp"
 
 namespace sluice {
 namespace {
@@ -15,25 +16,29 @@ namespace {
 /// the waiting thread itself needs no atomic operation, and is not counted here.
 class Group {
  public:
+  Group() noexcept {}
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() {}
+
   /// Only the arrival that the waiter sleeps for touches the object behind its own count, and the
-  /// waiter goes on after that one alone: sem_post() allows that the semaphore ends with it.
+  /// waiter goes on after that one alone.
   void arrive() noexcept {
-    if (missing_.fetch_add(1, std::memory_order_acq_rel) == -1) ::sem_post(&all_here_);
+    if (missing_.fetch_add(1, std::memory_order_acq_rel) == -1) all_here_.post();
   }
 
-  /// Sleeps once, however many calls it waits for, and is woken once: a lock that the one who
-  /// wakes still holds, or a wait that yields before it sleeps, would cost system calls.
+  /// Sleeps once, however many calls it waits for, and is woken once.
   void wait_for(std::ptrdiff_t calls) noexcept {
-    ::sem_init(&all_here_, 0, 0);
-    if (missing_.fetch_sub(calls, std::memory_order_acq_rel) != calls) {
-      while (::sem_wait(&all_here_) != 0) continue;  // a signal was handled
-    }
-    ::sem_destroy(&all_here_);
+    std::construct_at(&all_here_);
+    if (missing_.fetch_sub(calls, std::memory_order_acq_rel) != calls) all_here_.wait();
+    std::destroy_at(&all_here_);
   }
 
  private:
   std::atomic<std::ptrdiff_t> missing_{0};  // what arrived less what is waited for
-  sem_t all_here_;                          // exists while the owner waits
+  union {
+    detail::Semaphore all_here_;  // exists while the owner waits
+  };
 };
 
 struct Call : Completion::Blocked {

@@ -2,6 +2,8 @@
 // that answers at once and on one that answers from another thread. Threading: as described.
 #include "sluice/decide.hpp"
 
+#include <pthread.h>
+
 #include <array>
 #include <memory>
 #include <thread>
@@ -19,6 +21,21 @@ using namespace sluice;
 using namespace sluice::test;
 
 namespace {
+
+/// Answers one call, when it is told to.
+class HoldingStore final : public Store {
+ public:
+  void execute(const Plan& /*plan*/, Completion done) noexcept override {
+    held_.set_value(std::move(done));
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+  /// Waits for the call.
+  [[nodiscard]] Completion asked() { return held_.get_future().get(); }
+
+ private:
+  VirtualClock clock_;
+  std::promise<Completion> held_;
+};
 
 Task await_plan(Store& store, const TokenBucket& bucket, Decision& decision) {
   const std::array steps{bucket.take("x"), bucket.take("y", 2)};
@@ -277,4 +294,36 @@ TEST_CASE("a bound bucket has every form of a call", "[core][decide]") {
   Word left = 0;
   alice.try_acquire_then(1, [&](std::error_code, const Decision& d) { left = d.remaining; });
   CHECK(left == 1);
+}
+
+TEST_CASE("a thread that is cancelled gets the answer that it waits for, and ends behind the call",
+          "[core][decide]") {
+  struct Caller {
+    HoldingStore store;
+    bool answered = false;
+    bool went_on = false;
+  };
+  const auto run = [](void* self) -> void* {
+    auto& mine = *static_cast<Caller*>(self);
+    const TokenBucket bucket{mine.store, "api", Quota::per_second(1)};
+    ::pthread_cancel(::pthread_self());
+    std::error_code error;
+    mine.answered = bucket.try_acquire("a", error).allowed && !error;
+    ::pthread_testcancel();
+    mine.went_on = true;
+    return nullptr;
+  };
+  for (int round = 0; round < 200; ++round) {
+    Caller caller;
+    pthread_t thread{};
+    REQUIRE(::pthread_create(&thread, nullptr, run, &caller) == 0);
+    Completion done = caller.store.asked();
+    for (int i = 0; i < round; ++i) std::this_thread::yield();  // mostly it sleeps by now
+    Outcome outcome;
+    outcome.decision.allowed = true;
+    done(outcome);
+    REQUIRE(::pthread_join(thread, nullptr) == 0);
+    CHECK(caller.answered);
+    CHECK_FALSE(caller.went_on);
+  }
 }

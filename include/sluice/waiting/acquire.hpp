@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "sluice/detail/uncancelled.hpp"
 #include "sluice/waiting/waiter_for.hpp"
 
 namespace sluice::detail {
@@ -18,6 +19,7 @@ class BlockedWaiter final : public WaiterFor<L> {
 
   /// Blocks until it is over. REQUIRES: made by std::make_shared.
   Grant wait(const std::stop_token& stop, std::error_code& error) {
+    const Uncancelled uncancelled;
     this->start();
     const std::stop_callback cancels(stop, [this] { this->cancel(); });
     for (;;) {
