@@ -156,3 +156,29 @@ TEST_CASE("a key that the server evicted costs what it held once, and nothing la
   CHECK(limiter.try_acquire(3).allowed);
   CHECK_FALSE(limiter.try_acquire().allowed);
 }
+
+TEST_CASE("a state of many words that was cut off is a typed error, or ends in zeros", "[redis]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  std::error_code error;
+  for (const auto& [key, call] : zoo.animals()) {
+    INFO(key);
+    call(error);
+    REQUIRE_FALSE(error);
+    const std::string state = zoo.admin({"GET", key}).text;
+    if (state.size() == 25) continue;  // a cell
+    for (std::size_t size = 1; size < state.size(); ++size) {
+      const std::string_view cut = std::string_view(state).substr(0, size);
+      REQUIRE(zoo.admin({"SET", key, cut}).text == "OK");
+      call(error);
+      const bool is_torn = size % 8 != 1;
+      const bool is_in_front = size <= 4 * 8;
+      INFO("cut to " << size << " of " << state.size() << " bytes: " << error.message());
+      if (is_torn && is_in_front) CHECK(error == Errc::wrong_type);
+      if (error)
+        CHECK((error == Errc::wrong_type || error == Errc::corrupt_state ||
+               error == Errc::not_configured));
+      if (error) CHECK(zoo.admin({"GET", key}).text == cut);
+    }
+  }
+}
