@@ -126,7 +126,7 @@ function(append_rules file forms)
 endfunction()
 
 # Joins the fragments of `row`, the row of a form, to the script `name`, of that rule if it is one's. In
-# the forms terse and brief a request is one argument.
+# the forms terse, brief and buckets a request is one argument.
 function(add_script name row rule)
   string(REGEX REPLACE "^[a-z]+: " "" fragments "${row}")
   string(REPLACE " " ";" fragments "${fragments}")
@@ -154,7 +154,7 @@ function(add_script name row rule)
   file(READ "${assembled}" text)
   string(APPEND texts "constexpr char text_of_${name}[] = R\"lua(${text})lua\";\n")
   set(is_single false)
-  if(row MATCHES "^(terse|brief):")
+  if(row MATCHES "^(terse|brief|buckets):")
     set(is_single true)
   endif()
   string(APPEND rows
@@ -254,7 +254,7 @@ struct Script {
   std::string_view text;
   std::string_view sha1;      // of the text, 40 lower-case hexadecimal digits
   std::string_view function;  // its name in the library
-  bool is_single;             // a request is one argument, which ends in the time to live
+  bool is_single;             // a request is one argument, in which each step ends in its time to live
 };
 
 // All of them as functions.

@@ -1,5 +1,5 @@
 // Encoding and decoding. The layout is that of lua/step.lua, lua/terse_end.lua, lua/wide_step.lua,
-// lua/brief_end.lua and lua/plan.lua.
+// lua/brief_end.lua, lua/plan.lua and lua/buckets_quick.lua.
 #include "protocol.hpp"
 
 #include <hiredis/hiredis.h>
@@ -10,6 +10,7 @@
 #include <new>
 #include <vector>
 
+#include "sluice/algorithms/token_bucket.hpp"
 #include "sluice/receipt.hpp"
 
 namespace sluice::redis_detail {
@@ -103,6 +104,7 @@ struct ScriptTable {
   std::array<Row, 256> rows;
   const Script* plan = find_script("plan");
   const Script* mixed = find_script("mixed");
+  const Script* buckets = find_script("buckets");
   const Script* once = find_script("once");
 
   ScriptTable() noexcept {
@@ -144,27 +146,41 @@ constexpr std::array error_words{ErrorWord{"NOSCRIPT", Errc::no_script},
 const Script* script_for(std::span<const Step> steps, bool once) noexcept {
   const auto& table = script_table();
   bool all_cells = true;
+  bool all_buckets = true;
   for (const Step& step : steps) {
     const auto& row = table.rows[step.operation->id];
     if (row.operation != step.operation || row.script == nullptr) return nullptr;
     all_cells = all_cells && is_cell(step.operation->kind);
+    all_buckets = all_buckets && step.operation == &token_bucket_take;
   }
   if (once) return table.once;
   if (steps.size() == 1) return table.rows[steps[0].operation->id].script;
+  if (all_buckets && steps.size() <= 3) return table.buckets;
   return all_cells ? table.plan : table.mixed;
 }
 
 namespace {
 
-/// The arguments of the script of one step: two, or if a request is a single one, that one, which
-/// ends in the time to live, as a word.
-void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool is_single) {
-  append_header(out, '$', sizeof nonce + arguments_bytes(step) + (is_single ? sizeof(Word) : 0));
+/// The argument of a script that takes a single one: what each step says, and its time to live.
+void append_single(std::string& out, std::span<const Step> steps, std::uint64_t nonce) {
+  std::size_t bytes = sizeof nonce;
+  for (const Step& step : steps) bytes += arguments_bytes(step) + sizeof(Word);
+  append_header(out, '$', bytes);
+  append_word(out, nonce);
+  for (const Step& step : steps) {
+    append_arguments(out, step);
+    append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
+  }
+  out += "\r\n";
+}
+
+/// The arguments of the script of one step.
+void append_step(std::string& out, const Step& step, std::uint64_t nonce) {
+  append_header(out, '$', sizeof nonce + arguments_bytes(step));
   append_word(out, nonce);
   append_arguments(out, step);
-  if (is_single) append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
   out += "\r\n";
-  if (!is_single) append_bulk(out, KeepDigits(step).view());
+  append_bulk(out, KeepDigits(step).view());
 }
 
 /// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
@@ -205,10 +221,12 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
     const auto name = receipt_name(*id);
     append_key(out, {steps[0].key.tag, {name.data(), name.size()}}, style, scratch);
   }
-  if (steps.size() == 1 && !id) {
-    const bool is_single = request.script->is_single;
-    append_step(out, steps[0], nonce, is_single);
-    request.words = 3 + keys + (is_single ? 1 : 2);
+  if (request.script->is_single) {
+    append_single(out, steps, nonce);
+    request.words = 3 + keys + 1;
+  } else if (steps.size() == 1 && !id) {
+    append_step(out, steps[0], nonce);
+    request.words = 3 + keys + 2;
   } else {
     append_plan(out, steps, nonce, id.has_value());
     request.words = 3 + keys + 1 + 2 * steps.size();

@@ -15,9 +15,9 @@
 
 namespace sluice::redis_detail {
 
-/// The script that decides these steps: the operation's own for one step, that of plans on cells or
-/// that of any plans for more, and that of plans with an id if there is one. Null if the store has
-/// no script for an operation.
+/// The script that decides these steps: the operation's own for one step; for more, that of two or
+/// three takes from token buckets, that of plans on cells or that of any plans; and that of plans
+/// with an id if there is one. Null if the store has no script for an operation.
 [[nodiscard]] const Script* script_for(std::span<const Step> steps, bool once = false) noexcept;
 
 /// How keys are written.

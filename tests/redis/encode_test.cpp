@@ -92,6 +92,34 @@ TEST_CASE("a plan says of each step its rule, its arguments, its table and its t
   }
 }
 
+TEST_CASE("two or three takes from token buckets travel as one argument, and no other plan does",
+          "[protocol]") {
+  const Limiters limiters;
+  const auto take = [&](std::string_view scope, Word cost) {
+    return limiters.bucket.take(Key{"t", scope}, cost);
+  };
+  const std::vector<Step> takes{take("a", 1), take("b", 2), take("c", 3), take("d", 1)};
+  for (const std::size_t count : {2U, 3U}) {
+    const auto some = std::span(takes).first(count);
+    const Command command = encoded(some, 9);
+    CAPTURE(count);
+    CHECK(redis_detail::script_for(some)->name == "buckets");
+    REQUIRE(command.size() == 3 + count + 1);
+    std::string said("\x9\0\0\0\0\0\0\0", 8);
+    for (std::size_t i = 0; i < count; ++i) {
+      CHECK(command[3 + i] == render(some[i].key));
+      const Word keep = std::stoll(keep_of(some[i]));
+      said += words_of(some[i]) + bytes_of({&keep, 1});
+    }
+    CHECK(command.back() == said);
+  }
+  CHECK(redis_detail::script_for(takes)->name == "plan");
+  CHECK(redis_detail::script_for(std::span(takes).first(2), true)->name == "once");
+  CHECK(redis_detail::script_for(std::array{takes[0], limiters.bucket.look("t")})->name == "plan");
+  CHECK(redis_detail::script_for(std::array{takes[0], limiters.lock.take("t", 2s)})->name ==
+        "plan");
+}
+
 TEST_CASE("a plan with an id names its receipt, counts its details and says which plan it is",
           "[protocol]") {
   const Limiters limiters;

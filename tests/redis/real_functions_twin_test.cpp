@@ -31,10 +31,13 @@ class Requests {
   Made draw() {
     if (random_.one_in(30)) return spoil();
     std::vector<Step> steps;
-    const std::size_t first = random_.below(slots_.size());
-    const std::size_t count = random_.one_in(3) ? 1 + random_.below(4) : 1;
+    // Of two token buckets, that has a script of its own.
+    const bool both_taken = random_.one_in(20);
+    const std::size_t first =
+        both_taken ? 2 * random_.below(slots_.size() / 2) : random_.below(slots_.size());
+    const std::size_t count = both_taken ? 2 : random_.one_in(3) ? 1 + random_.below(4) : 1;
     for (std::size_t i = 0; i < count; ++i)
-      steps.push_back(draw_step(slots_.at((first + i) % slots_.size())));
+      steps.push_back(draw_step(slots_.at((first + i) % slots_.size()), both_taken));
     std::optional<RequestId> id;
     if (random_.one_in(10)) id = random_.one_in(2) ? RequestId{1, 2} : RequestId::draw(random_);
     redis_detail::Request request;
@@ -68,12 +71,13 @@ class Requests {
     return {command, command};
   }
 
-  Step draw_step(Slot& slot) {
+  /// `takes`: the kind's first row.
+  Step draw_step(Slot& slot, bool takes) {
     std::vector<const Operation*> rows;
     for (const Operation* row : operations()) {
       if (row->kind == slot.kind) rows.push_back(row);
     }
-    const Operation& row = *rows[random_.below(rows.size())];
+    const Operation& row = *rows[takes ? 0 : random_.below(rows.size())];
     if (random_.one_in(20)) slot.config = testing::detail::find_generator(slot.kind)->any(random_);
     Arguments args = slot.config.args;
     testing::detail::find_generator(slot.kind)->draw(random_, row, args);

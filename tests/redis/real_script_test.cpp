@@ -48,7 +48,7 @@ TEST_CASE("a user with the documented rights can do everything, and loads script
   };
   SECTION("with the right to load") {
     grant({"+script|load", "+ping", "+client|setname"});
-    CHECK(ask_all_rows(options, name) == operations().size() + 2);
+    CHECK(ask_all_rows(options, name) == operations().size() + 3);
   }
   SECTION("without it, the text travels with the call") {
     grant({});

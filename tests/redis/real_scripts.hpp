@@ -114,6 +114,7 @@ inline std::uint64_t ask_all_rows(const RedisOptions& options, const char* test)
   }
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
   CHECK(decide(*store, {bucket.take("a"), bucket.take("b")}).allowed);
+  CHECK(decide(*store, {bucket.take("a"), bucket.look("b")}).allowed);
   return store->stats().scripts_loaded;
 }
 

@@ -81,6 +81,7 @@ std::vector<Subject> subjects_of(std::string_view fragment) {
       if (own || shares(name, fragment)) return {subject};
     }
     const StateKind kind = subject.kind();
+    if (fragment.starts_with("buckets_") && kind == StateKind::token_bucket) return {subject};
     if (fragment == "brief_end.lua" && kind == StateKind::sliding_windows) return {subject};
     if (kind == StateKind::token_bucket || kind == StateKind::leases) shared.push_back(subject);
   }

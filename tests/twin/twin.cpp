@@ -8,6 +8,7 @@
 
 #include "sluice/algorithms/shared_bucket_spend.hpp"
 #include "sluice/algorithms/sliding_counter.hpp"
+#include "sluice/algorithms/token_bucket.hpp"
 #include "sluice/plan.hpp"
 #include "tests/twin/reply.hpp"
 #include "tests/twin/scripts.hpp"
@@ -180,14 +181,15 @@ void Twin::echo(Request& request) {
   }
 }
 
-Twin::Request Twin::draw_request(Slot& slot) {
+/// `takes`: the kind's first row, and no other.
+Twin::Request Twin::draw_request(Slot& slot, bool takes) {
   const bool cell = is_cell(slot.subject->kind());
   const auto rarely = [&](std::uint64_t n) { return random_.one_in(calm_ ? 10 * n : n); };
   if (rarely(cell ? 12 : 60)) slot.config = draw_change(random_, *slot.subject, slot.config);
   if (slot.unusable ? random_.one_in(2) : rarely(cell ? 24 : 40)) tamper(slot);
   const auto& rows = slot.subject->rows;
   // Often the first row, which takes: else the states of kinds with many rows stay empty.
-  const Operation* row = rows[random_.one_in(3) ? 0 : random_.below(rows.size())];
+  const Operation* row = rows[takes || random_.one_in(3) ? 0 : random_.below(rows.size())];
   // While nobody meddles a reset is rare: it ends what takes many requests to build.
   if (calm_ && row->name.ends_with(".reset") && !random_.one_in(8)) row = rows[0];
   // Callers of one configuration ask for the same time to live.
@@ -275,12 +277,18 @@ void Twin::settle(const Request& request, const std::string& next) {
 void Twin::decide() {
   if (counts_.decisions % chunk == 0) draw_mood();
   move_time();
-  const std::size_t steps = random_.one_in(3) ? 1 + random_.below(random_.one_in(8) ? 16 : 4) : 1;
+  // Two or three takes: of token buckets, these have a script of their own.
+  const bool takes = random_.one_in(6);
+  const std::size_t steps = takes               ? 2 + random_.below(2)
+                            : random_.one_in(3) ? 1 + random_.below(random_.one_in(8) ? 16 : 4)
+                                                : 1;
   for (std::size_t i = 0; i < steps; ++i) {
     std::swap(slots_[i], slots_[i + random_.below(std::max(hot_, steps) - i)]);
   }
   std::vector<Request> requests;
-  for (std::size_t i = 0; i < steps; ++i) requests.push_back(draw_request(slots_[i]));
+  for (std::size_t i = 0; i < steps; ++i) {
+    requests.push_back(draw_request(slots_[i], takes));
+  }
 
   Pending pending{.what = ""};
   std::vector<std::string> next;
@@ -347,10 +355,15 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   pending.nonce = le64(static_cast<Word>(random_.next()));
   pending.at = now_;
   pending.preparations = std::exchange(preparations_, 0);
-  const bool cells =
-      std::ranges::all_of(requests, [](const Request& r) { return is_cell(r.row->kind); });
+  const auto all = [&](auto is) { return std::ranges::all_of(requests, is); };
+  const bool cells = all([](const Request& r) { return is_cell(r.row->kind); });
+  const bool takes = all([](const Request& r) { return r.row->id == token_bucket_take.id; });
+  const bool buckets = as_plan && receipt.empty() && takes && requests.size() > 1 &&
+                       requests.size() <= 3 && !random_.one_in(6);
+  if (buckets) ++counts_.buckets;
   const std::string script = !receipt.empty()              ? "once"
                              : !as_plan                    ? script_name(*requests[0].row)
+                             : buckets                     ? "buckets"
                              : cells && !random_.one_in(3) ? "plan"
                                                            : "mixed";
   std::vector<std::string> parts{"EVALSHA", shas_.at(script),
@@ -363,9 +376,14 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
                     (receipt.empty() ? "" : le64(details).substr(0, 2) + le64(fingerprint_)));
   }
   for (const Request& request : requests) {
-    parts.push_back((as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) +
-                    pack_step(*request.row, request.args, request.table));
-    if (!as_plan && is_single(script)) {
+    const std::string step = pack_step(*request.row, request.args, request.table);
+    if (buckets) {
+      parts.back() += step;
+    } else {
+      parts.push_back(
+          (as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) + step);
+    }
+    if (buckets || is_single(script)) {
       parts.back() += le64(request.keep_ms);
     } else {
       parts.push_back(std::to_string(request.keep_ms));

@@ -54,6 +54,8 @@ void check_alike(std::span<const Subject> subjects, const std::string& name, std
   CHECK(counts.decisions == decisions);
   CHECK(counts.plans > decisions / 10);
   CHECK(counts.once > decisions / 400);
+  const bool buckets = subjects.size() == 1 && subjects[0].kind() == StateKind::token_bucket;
+  CHECK((!buckets || counts.buckets > decisions / 50));
   CHECK(counts.allowed > decisions / 10);
   // A setting is there or not: asked for it, a rule answers or fails, and has nothing to refuse.
   const bool refuses = subjects.size() > 1 || subjects[0].rows[0]->kind != StateKind::shared_rate;

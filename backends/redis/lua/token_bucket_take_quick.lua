@@ -1,15 +1,17 @@
--- The short cut of token_bucket_take.lua, for a bucket that is known, whose stamp is not ahead of the
--- clock, a level in this quota's units, and a cost that is not zero: same names. The words of the state are read as unsigned, so that
--- one that is below zero is one that is too large.
+-- The short cut of token_bucket_take.lua, for a stamp that is not ahead of the clock, a level in this
+-- quota's units, and a cost that is not zero: same names. The words of the state are read as unsigned,
+-- so that one that is below zero is one that is too large. Nothing spent is a level below zero in any
+-- unit but 0, and clamped.
 repeat
-  local message, raw = ARGV[1], redis.pcall('GET', KEYS[1])
-  if not raw or #raw ~= 25 then break end
+  local absent = '\18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+  local message, raw = ARGV[1], redis.pcall('GET', KEYS[1]) or absent
+  if #raw ~= 25 then break end
   local pack, read = struct.pack, struct.unpack
   local kind, level, stamp = read('<BLL', raw)
   local capacity, refill, period, full_after, unit, cost = read('<llllll', message, 9)
   local scale = 8192
   if unit == 0 then scale = 2 end
-  if kind ~= 18 or level % scale ~= unit or level > 4503599627370496 or stamp > now or cost < 1 or cost > capacity then break end
+  if kind ~= 18 or level % scale ~= unit and level ~= 0 or level > 4503599627370496 or stamp > now or cost < 1 or cost > capacity then break end
 
   local limit = capacity * period
   level = (level - unit) / scale - (now - stamp) * refill
