@@ -254,7 +254,7 @@ struct Script {
   std::string_view text;
   std::string_view sha1;      // of the text, 40 lower-case hexadecimal digits
   std::string_view function;  // its name in the library
-  bool is_single;             // a request is one argument, in which each step ends in its time to live
+  bool is_single;             // a request is one argument, and the times to live are words in it
 };
 
 // All of them as functions.

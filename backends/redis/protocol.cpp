@@ -161,26 +161,28 @@ const Script* script_for(std::span<const Step> steps, bool once) noexcept {
 
 namespace {
 
-/// The argument of a script that takes a single one: what each step says, and its time to live.
-void append_single(std::string& out, std::span<const Step> steps, std::uint64_t nonce) {
-  std::size_t bytes = sizeof nonce;
-  for (const Step& step : steps) bytes += arguments_bytes(step) + sizeof(Word);
-  append_header(out, '$', bytes);
+/// The arguments of the script of one step: two, or if a request is a single one, that one, which
+/// ends in the time to live, as a word.
+void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool is_single) {
+  append_header(out, '$', sizeof nonce + arguments_bytes(step) + (is_single ? sizeof(Word) : 0));
+  append_word(out, nonce);
+  append_arguments(out, step);
+  if (is_single) append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
+  out += "\r\n";
+  if (!is_single) append_bulk(out, KeepDigits(step).view());
+}
+
+/// The argument of the script of takes from token buckets: of each what the twin reads of
+/// TokenBucketRule::Args, which is all but full_after, and the time to live, as a word.
+void append_takes(std::string& out, std::span<const Step> steps, std::uint64_t nonce) {
+  append_header(out, '$', sizeof nonce + steps.size() * 6 * sizeof(Word));
   append_word(out, nonce);
   for (const Step& step : steps) {
-    append_arguments(out, step);
+    append_words(out, step.args.data(), 3);
+    append_words(out, step.args.data() + 4, 2);
     append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
   }
   out += "\r\n";
-}
-
-/// The arguments of the script of one step.
-void append_step(std::string& out, const Step& step, std::uint64_t nonce) {
-  append_header(out, '$', sizeof nonce + arguments_bytes(step));
-  append_word(out, nonce);
-  append_arguments(out, step);
-  out += "\r\n";
-  append_bulk(out, KeepDigits(step).view());
 }
 
 /// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
@@ -221,12 +223,13 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
     const auto name = receipt_name(*id);
     append_key(out, {steps[0].key.tag, {name.data(), name.size()}}, style, scratch);
   }
-  if (request.script->is_single) {
-    append_single(out, steps, nonce);
+  const bool is_single = request.script->is_single;
+  if (steps.size() == 1 && !id) {
+    append_step(out, steps[0], nonce, is_single);
+    request.words = 3 + keys + (is_single ? 1 : 2);
+  } else if (is_single) {
+    append_takes(out, steps, nonce);
     request.words = 3 + keys + 1;
-  } else if (steps.size() == 1 && !id) {
-    append_step(out, steps[0], nonce);
-    request.words = 3 + keys + 2;
   } else {
     append_plan(out, steps, nonce, id.has_value());
     request.words = 3 + keys + 1 + 2 * steps.size();

@@ -378,7 +378,7 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   for (const Request& request : requests) {
     const std::string step = pack_step(*request.row, request.args, request.table);
     if (buckets) {
-      parts.back() += step;
+      parts.back() += step.substr(0, 24) + step.substr(32);  // no twin reads full_after
     } else {
       parts.push_back(
           (as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) + step);

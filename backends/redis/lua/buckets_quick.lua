@@ -1,25 +1,26 @@
 -- The short cut of a plan of two or three takes from token buckets, each one that
 -- token_bucket_take_quick.lua would decide: same names, with a number for each step, since a loop and
--- its tables cost more than what they decide. ARGV[1]: the nonce (8 bytes), and for each step the
--- arguments and how long the state is kept, in milliseconds, little-endian 64-bit words. Replies as
--- mixed.lua does.
+-- its tables cost more than what they decide. ARGV[1]: the nonce (8 bytes), and for each step six
+-- little-endian 64-bit words, the arguments but for full_after, which no twin reads, and how long the
+-- state is kept, in milliseconds. Replies as mixed.lua does.
 repeat
-  local message, key1, key2, key3, call = ARGV[1], KEYS[1], KEYS[2], KEYS[3], redis.call
+  local message, keys, struct, call = ARGV[1], KEYS, struct, redis.call
+  local key1, key2, key3 = keys[1], keys[2], keys[3]
   local pack, read = struct.pack, struct.unpack
   local raws, words
   if key3 then
-    raws, words = call('MGET', key1, key2, key3), '<lllllllllllllllllllll'
+    raws, words = call('MGET', key1, key2, key3), '<llllllllllllllllll'
   else
-    raws, words = call('MGET', key1, key2), '<llllllllllllll'
+    raws, words = call('MGET', key1, key2), '<llllllllllll'
   end
   -- MGET shows a key of another type as absent: GET tells which it is.
   local absent = '\18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
   local raw1 = raws[1] or redis.pcall('GET', key1) or absent
   local raw2 = raws[2] or redis.pcall('GET', key2) or absent
   if #raw1 ~= 25 or #raw2 ~= 25 then break end
-  local capacity1, refill1, period1, full_after1, unit1, cost1, keep1,
-    capacity2, refill2, period2, full_after2, unit2, cost2, keep2,
-    capacity3, refill3, period3, full_after3, unit3, cost3, keep3 = read(words, message, 9)
+  local capacity1, refill1, period1, unit1, cost1, keep1,
+    capacity2, refill2, period2, unit2, cost2, keep2,
+    capacity3, refill3, period3, unit3, cost3, keep3 = read(words, message, 9)
   local all = true
 
   local kind1, level1, stamp1, before1 = read('<BLLL', raw1)
