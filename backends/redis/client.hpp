@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -25,7 +26,8 @@
 namespace sluice::redis_detail {
 
 /// Lives as long as its thread does, which may be a little longer than the store. Members under
-/// "any thread" are thread-safe; all else belongs to the I/O thread.
+/// "any thread" are thread-safe; all else belongs to the I/O thread, but that a caller writes to an
+/// idle connection itself.
 class Client : public std::enable_shared_from_this<Client> {
  public:
   using Endpoint = Connection::Endpoint;
@@ -76,6 +78,8 @@ class Client : public std::enable_shared_from_this<Client> {
   void resume();
   boost::asio::awaitable<void> read_replies();
   [[nodiscard]] bool hear_all();
+  [[nodiscard]] bool write_if_idle(std::span<CallPtr> calls) noexcept;
+  [[nodiscard]] bool is_idle() noexcept;
   void take_spare(CallList& spare, std::size_t count) noexcept;
   void wake_up() noexcept;
   void wake();
@@ -124,16 +128,23 @@ class Client : public std::enable_shared_from_this<Client> {
   boost::asio::steady_timer pause_{io_};   // between attempts
   boost::asio::steady_timer expiry_{io_};  // of the calls' deadlines
 
+  /// Guards what follows, down to armed_until_. The I/O thread holds it whenever it works on the
+  /// connection; callers only try to take it, and then do not wait for anything. Completions run
+  /// under it and may close the client: hence recursive.
+  std::recursive_mutex wire_;
   Pipeline pipeline_;
   std::string out_;
-  SeededRng jitter_;
+  std::optional<std::size_t> rest_;  // a caller's write took so much of out_: wake() goes on
+  bool connected_ = false;
+  bool writing_ = false;
+  bool draining_ = false;   // wrong server: nothing more is sent on this connection
+  Time due_ = Time::max();  // a caller's call ends by then: wake() arms it
   Time armed_until_ = Time::max();
+
+  SeededRng jitter_;
   Errc last_failure_ = Errc::not_connected;  // why there is no connection
   std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
   unsigned failures_ = 0;    // since a connection held
-  bool connected_ = false;
-  bool writing_ = false;
-  bool draining_ = false;  // wrong server: nothing more is sent on this connection
   bool closed_ = false;
   std::thread thread_;
 };

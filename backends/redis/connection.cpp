@@ -111,6 +111,12 @@ void Connection::close() noexcept {
   socket_.close(ignored);
 }
 
+std::size_t Connection::send(std::string_view bytes) noexcept {
+  const auto sent =
+      ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent < 0 ? 0 : static_cast<std::size_t>(sent);
+}
+
 void Connection::stop() noexcept {
   stopped_ = true;
   close();

@@ -1,5 +1,5 @@
 // One connection to the server: the way to it, the login, and the bytes that arrive. What they mean
-// is for those who use it. Threading: everything on the I/O thread.
+// is for those who use it. Threading: everything on the I/O thread, but for send().
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -36,6 +36,10 @@ class Connection {
   void close() noexcept;
   /// close(), and no attempt succeeds any more.
   void stop() noexcept;
+
+  /// Sends what the socket takes at once, and returns how much; 0 also if it fails.
+  /// Any thread. REQUIRES: there is a connection, and nobody else sends or closes it meanwhile.
+  [[nodiscard]] std::size_t send(std::string_view bytes) noexcept;
 
   [[nodiscard]] Socket& socket() noexcept { return socket_; }
   [[nodiscard]] ReplyReader& reader() noexcept { return reader_; }

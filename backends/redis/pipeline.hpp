@@ -1,8 +1,8 @@
 // The protocol of the Redis store without I/O: which requests are waiting, which are sent, and
 // what each reply means. Every reply belongs to the oldest entry sent; an entry whose caller has
 // gone stays as a tombstone, so that the pairing never shifts, and keeps the call's place, so that
-// entries are as bounded as calls. Only flush() needs memory. Not thread-safe: it lives on the
-// store's I/O thread, or in a test.
+// entries are as bounded as calls. Only flush() needs memory. Not thread-safe: it belongs to
+// the store's I/O thread, or to a caller that writes for it, or to a test.
 #pragma once
 
 #include <atomic>

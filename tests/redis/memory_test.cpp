@@ -105,6 +105,33 @@ TEST_CASE("a stop request, a call in used memory and the end of the store need n
   CHECK(refused == 0);
 }
 
+TEST_CASE("a caller without memory leaves its write to the store's thread", "[fake]") {
+  FakeServer server([](Peer& peer, int) { serve_well(peer); });
+  RedisOptions options;
+  options.port = server.port();
+  options.stall_timeout = 1h;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  const Key key = "a";
+  Crowd used(2);  // as above
+  for (std::size_t i = 0; i < used.size(); ++i) bucket.ask(used[i], key, 1h);
+  REQUIRE(used.wait());
+  REQUIRE_FALSE(bucket.error(key, 1h));
+  const Step step = (*bucket).take(key);
+  const Plan plan = Plan(step).within(1h);
+  refused = 0;
+  const bool happened = eventually([&] {
+    Asked asked;
+    {
+      const Drought drought;
+      store->execute(plan, asked.completion());
+    }
+    REQUIRE_FALSE(asked.wait().error);
+    return refused > 0;
+  });
+  CHECK(happened);
+}
+
 TEST_CASE("a store whose thread ran out of memory serves again once there is some, and can end",
           "[fake]") {
   FakeServer server([](Peer& peer, int number) {
