@@ -96,6 +96,8 @@ class Engine final : public MemoryStore {
   Word decide_again(Slot& slot, const Step& step, Reading reading, Try first,
                     Decision& decision) noexcept;
   Word decide_named(const Step& step, Decision& decision) noexcept;
+  [[gnu::noinline]] Word decide_further(const Step& step, Decision& decision, Hash hash,
+                                        Word now) noexcept;
   [[nodiscard]] std::error_code error_of(Word status) const noexcept {
     return status >= 0 ? no_error_ : make_error_code(static_cast<Errc>(-status));
   }

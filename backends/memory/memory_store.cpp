@@ -9,7 +9,14 @@ Engine::Hash Engine::hash(const Key& key) const noexcept {
 }
 
 Mark Engine::mark_of(const Step& step) const noexcept {
-  return {is_bound(step) ? step.binding->hash : hash(step.key), step.operation->kind};
+  if (!is_bound(step)) return {hash(step.key), step.operation->kind};
+  // Word by word, which the compiler would not do by itself. If the hash was written just now, a
+  // load that spans both stores waits until they have left the processor's store buffer, behind
+  // all that the last decision still waits for; and where the memory is asked for hangs on it.
+  const auto word = [&step](std::size_t i) noexcept {
+    return std::atomic_ref(step.binding->hash[i]).load(std::memory_order_relaxed);  // see bind()
+  };
+  return {{word(0), word(1)}, step.operation->kind};
 }
 
 /// Decides by what was `seen` in the slot, unless it takes the fine clock or another thread was
@@ -180,19 +187,35 @@ Word Engine::decide_again(Slot& slot, const Step& step, Reading reading, Try fir
   return decided ? answer.status : decide_named(step, decision);
 }
 
-/// The way through the table.
+/// The way through the table: in a straight line if the key is in its first line, as most are. The
+/// processor then begins the next decision, and asks for its memory, before this one's has come.
 Word Engine::decide_named(const Step& step, Decision& decision) noexcept {
-  Answer answer{decision};
-  if (is_bound(step) || is_valid(step.key)) {
-    const Mark mark = mark_of(step);
-    table_.prefetch(mark.hash);
-    // The fine clock costs nothing here: the slot, which is probably not in the cache, comes
-    // meanwhile.
-    Reading reading(*clock_);
-    decide(step, mark, reading, answer);
-  } else {
-    answer.fail(Errc::invalid_key);
+  if (!is_bound(step) && !is_valid(step.key)) return -static_cast<Word>(Errc::invalid_key);
+  const Mark mark = mark_of(step);
+  Slot* const line = table_.prefetch(mark.hash);
+  // The fine clock costs little here: the slot, which is probably not in the cache, comes
+  // meanwhile.
+  const Reading reading(*clock_);
+  Slot& slot = Table::guess(line, mark);
+  Slot::Snapshot seen;
+  if (slot.try_snapshot(seen) && mark.owns(seen.identity) && !state::is_special(seen.state))
+      [[likely]] {
+    Answer answer{decision};
+    if (try_in(slot, seen, step, mark, reading, answer) == Try::decided) [[likely]] {
+      if (is_bound(step)) remember(*step.binding, slot);
+      return answer.status;
+    }
+    count(&Counters::conflicts);  // the fine clock settles all else
+    step_back();
   }
+  return decide_further(step, decision, mark.hash, reading.latest());
+}
+
+/// Goes on where decide_named() has not decided. Takes values, which its caller has in registers.
+Word Engine::decide_further(const Step& step, Decision& decision, Hash hash, Word now) noexcept {
+  Reading reading(*clock_, now);
+  Answer answer{decision};
+  decide(step, {hash, step.operation->kind}, reading, answer);
   return answer.status;
 }
 

@@ -15,8 +15,9 @@ class Reading {
         lag_(coarse && operation.apply_lagging != nullptr ? Clock::coarse_lag.count() : 0),
         latest_(to_word(lag_ != 0 ? clock.coarse_now() : clock.now())) {}
   /// Reads the fine clock, once for all.
-  explicit Reading(const Clock& clock) noexcept
-      : clock_(clock), lag_(0), latest_(to_word(clock.now())) {}
+  explicit Reading(const Clock& clock) noexcept : Reading(clock, to_word(clock.now())) {}
+  /// The fine clock was read: `now`.
+  Reading(const Clock& clock, Word now) noexcept : clock_(clock), lag_(0), latest_(now) {}
 
   /// What `operation` makes of `state` at latest(). Unsettled if it takes the fine clock to tell;
   /// then refine() and ask again.

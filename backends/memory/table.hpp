@@ -30,11 +30,19 @@ class Table {
     return used_.load(std::memory_order_relaxed);  // a figure, ordered with nothing
   }
 
-  /// Asks the processor for the lines where most look-ups of `hash` end: the first two.
-  void prefetch(const std::array<std::uint64_t, 2>& hash) const noexcept {
-    const Slot* const first = slots() + home(hash, 0);
+  /// Asks the processor for the lines where most look-ups of `hash` end, the first two, and returns
+  /// the first slot there.
+  Slot* prefetch(const std::array<std::uint64_t, 2>& hash) const noexcept {
+    Slot* const first = slots() + home(hash, 0);
     __builtin_prefetch(first, 1);
     __builtin_prefetch(first + 2, 1);
+    return first;
+  }
+  /// The slot of the line at `first` that is the one of `mark` if either is; the caller looks.
+  /// Chosen without a branch: nobody can foretell which it is, and a processor that guesses wrong
+  /// drops what it has begun of the next decisions.
+  [[nodiscard]] static Slot& guess(Slot* first, const Mark& mark) noexcept {
+    return first[std::size_t{first[1].identity.low() == mark.low()}];
   }
 
   /// Where a look-up ended: in the key's slot, or at none, and whether a slot was still empty.
