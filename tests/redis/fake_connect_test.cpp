@@ -10,14 +10,14 @@ namespace {
 
 const Quota quota = Quota::per_second(10);
 
-std::error_code error_with(const FakeServer::Behaviour& behaviour,
-                           Span connect_timeout = std::chrono::milliseconds{500}) {
+/// Of a call that gets `within`: as long as it takes if the server has an answer to it.
+std::error_code error_with(const FakeServer::Behaviour& behaviour, Span within) {
   FakeServer server(behaviour);
   RedisOptions options;
   options.port = server.port();
-  options.connect_timeout = connect_timeout;
+  options.connect_timeout = 500ms;
   const auto store = make_redis_store(options);
-  return Bucket(*store, quota).error("a", 100ms);
+  return Bucket(*store, quota).error("a", within);
 }
 
 }  // namespace
@@ -28,11 +28,13 @@ TEST_CASE("without a login that makes sense nothing is sent, and the call says s
     for (const bool closes : {false, true}) {
       CAPTURE(reply, closes);
       std::atomic<bool> was_called{false};
-      const auto error = error_with([&](Peer& peer, int) {
-        const auto command = peer.read();
-        was_called = was_called || (command && is_call(*command));
-        if (peer.send(reply) && !closes) peer.wait_for_close();
-      });
+      const auto error = error_with(
+          [&](Peer& peer, int) {
+            const auto command = peer.read();
+            was_called = was_called || (command && is_call(*command));
+            if (peer.send(reply) && !closes) peer.wait_for_close();
+          },
+          100ms);
       CHECK(error == Errc::not_connected);
       CHECK_FALSE(was_called);
     }
@@ -46,7 +48,7 @@ TEST_CASE("a connection that is accepted and left alone is tried again", "[fake]
   });
   RedisOptions options;
   options.port = server.port();
-  options.connect_timeout = 30ms;
+  options.connect_timeout = 300ms;
   const auto store = make_redis_store(options);
   CHECK_FALSE(Bucket(*store, quota).error("a", 20s));
   CHECK(server.connections() == 3);
@@ -56,17 +58,22 @@ TEST_CASE("a server that turns the client away is quoted", "[fake]") {
   const auto turn_away = [](std::string_view words) {
     return [=](Peer& peer, int) { peer.send(words); };
   };
-  CHECK(error_with(turn_away("-ERR max number of clients reached\r\n")) == Errc::too_many_clients);
-  CHECK(error_with([](Peer& peer, int) {
-          while (const auto command = peer.read())
-            peer.send("-NOAUTH Authentication required.\r\n");
-        }) == Errc::no_auth);
+  CHECK(error_with(turn_away("-ERR max number of clients reached\r\n"), 500ms) ==
+        Errc::too_many_clients);
+  CHECK(error_with(
+            [](Peer& peer, int) {
+              while (const auto command = peer.read())
+                peer.send("-NOAUTH Authentication required.\r\n");
+            },
+            500ms) == Errc::no_auth);
 }
 
 TEST_CASE("a server that is loading is connected to, and answers for itself", "[fake]") {
-  CHECK(error_with([](Peer& peer, int) {
-          while (const auto command = peer.read()) peer.send("-LOADING wait\r\n");
-        }) == Errc::loading);
+  CHECK(error_with(
+            [](Peer& peer, int) {
+              while (const auto command = peer.read()) peer.send("-LOADING wait\r\n");
+            },
+            20s) == Errc::loading);
 }
 
 TEST_CASE("reconnecting to a server that closes at once is bounded by the back-off",

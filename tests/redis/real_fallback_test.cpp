@@ -34,9 +34,10 @@ TEST_CASE("calls to a server that hangs or died are answered without it after th
   SeededRng rng{5};
   CircuitBreaker breaker(time,
                          {.failures = 3, .first_pause = 1s, .longest_pause = 1s, .rng = &rng});
-  FallbackStore open(*redis, breaker, FailurePolicy::open(), 50ms);
-  FallbackStore closed(*redis, breaker, FailurePolicy::closed(), 50ms);
-  FallbackStore alone(*redis, breaker, FailurePolicy::local(*local, 2), 50ms);
+  const Span patience = 400ms;  // what a loaded machine needs to answer at all
+  FallbackStore open(*redis, breaker, FailurePolicy::open(), patience);
+  FallbackStore closed(*redis, breaker, FailurePolicy::closed(), patience);
+  FallbackStore alone(*redis, breaker, FailurePolicy::local(*local, 2), patience);
   const auto bucket = [](Store& store) {
     return TokenBucket(store, "api", Quota::per_hour(1).burst(100));
   };
