@@ -23,16 +23,19 @@ Mark Engine::prefetch(const Step& step) const noexcept {
 Word Engine::decide_at(const Step& step, const Mark& mark, Reading& reading,
                        Decision& decision) noexcept {
   Answer answer{decision};
-  if (is_bound(step)) {
-    auto* const slot = static_cast<Slot*>(
-        step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
-    if (slot == nullptr || !decide_in(*slot, step, mark, reading, answer)) {
-      decide(step, mark, reading, answer);
-    }
-  } else if (is_valid(step.key)) {
-    decide(step, mark, reading, answer);
-  } else {
+  if (!is_bound(step) && !is_valid(step.key)) {
     answer.fail(Errc::invalid_key);
+    return answer.status;
+  }
+  auto* slot = is_bound(step) ? static_cast<Slot*>(step.binding->slot.load(
+                                    std::memory_order_relaxed))  // a guess: see bind()
+                              : nullptr;
+  const bool known = slot != nullptr;
+  if (!known) slot = &table_.guess(mark);
+  if (!decide_in(*slot, step, mark, reading, answer)) {
+    decide(step, mark, reading, answer);
+  } else if (!known && is_bound(step)) {
+    remember(*step.binding, *slot);
   }
   return answer.status;
 }

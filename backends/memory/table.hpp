@@ -44,6 +44,9 @@ class Table {
   [[nodiscard]] static Slot& guess(Slot* first, const Mark& mark) noexcept {
     return first[std::size_t{first[1].identity.low() == mark.low()}];
   }
+  [[nodiscard]] Slot& guess(const Mark& mark) const noexcept {
+    return guess(slots() + home(mark.hash, 0), mark);
+  }
 
   /// Where a look-up ended: in the key's slot, or at none, and whether a slot was still empty.
   struct Place {
