@@ -34,7 +34,9 @@ local function sliding_windows_give(head, table, now, units, time)
         count, before, first = words(5 + 3 * k, 3)
       end
     end
-    counts[k] = locate(count, before, first, at - table[2 * k])
+    local edge = at - table[2 * k]
+-- SHARED sliding_windows_fewer
+    counts[k] = locate(count, before, first, edge)
     lefts[k] = table[2 * k - 1] - counts[k]
     if lefts[k] < 0 then lefts[k] = 0 end
   end

@@ -15,26 +15,14 @@ local function sliding_windows_search(word, words, base, next, capacity, size, t
     return time
   end
 
-  -- The units later than `edge`, from a place that is right or has count > total.
+  -- The units later than `edge`, from a place that is right or has count > total. Of fewer() it is
+  -- what comes behind sliding_windows_fewer.lua.
   local function locate(count, before, first, edge)
     if count > total then
       count, before, first = 0, 0, 0
       if total > 0 then before = newest end
     end
     local low, high = 0, 0
-    if count > 0 and first <= edge then -- fewer()
-      if newest <= edge then return 0, newest, 0 end
-      if count == 2 then return 1, first, newest end
-      local slot = next - count + 1
-      if slot < 0 then slot = slot + capacity end
-      if count >= 3 and count - 1 <= size and capacity - slot >= 4 then
-        local a, b, c, d = words(base + slot, 4)
-        if a > edge then return count - 1, first, a end
-        if b > edge then return count - 2, a, b end
-        if c > edge and count > 3 then return count - 3, b, c end
-        if d > edge and count > 4 then return count - 4, c, d end
-      end
-    end
     if count > 0 and first <= edge then
       high, before = count - 1, first
       if high > 0 and high <= size then

@@ -1,5 +1,5 @@
 -- The twin of answer() in src/algorithms/token_bucket_spend.cpp in its place in a rule, with check_ask() and place():
--- same names, same order. From `max_wait`, `min_cost`, `cost` and `spends` to what the rule returns.
+-- same names, same order, but that a wait is judged behind the shape, which says how long it may be. From `max_wait`, `min_cost`, `cost` and `spends` to what the rule returns.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity

@@ -67,10 +67,10 @@ struct KeyedRequest {
 ///     static Span reach(const L&);                                  how far ahead it can reserve
 ///     static constexpr bool freed_early;                            Waiter::Terms
 ///     static void ask(const L&, const Request&, Span max_wait, Completion);
-///     static Step take(const L&, const Request&);   optional: what ask() asks, if it cannot
-///     reserve static Step asked(const L&, const Request&);  optional, without take(): for
-///     exceptions static Grant grant(const L&, const Request&, const Outcome&, Time asked); static
-///     void give_back(const L&, const Request&, Grant&, Completion);
+///     static Step take(const L&, const Request&);   optional: its question, if it cannot reserve
+///     static Step asked(const L&, const Request&);  optional, without take(): for exceptions
+///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
+///     static void give_back(const L&, const Request&, Grant&, Completion);
 ///
 /// It keeps a copy of the limiter, so only the store must outlive it.
 template <class L>

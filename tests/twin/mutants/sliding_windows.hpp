@@ -8,6 +8,7 @@ namespace sluice::test::sliding_windows {
 
 inline constexpr std::string_view both = "sliding_windows_decide.lua";
 inline constexpr std::string_view log = "sliding_windows_log.lua";
+inline constexpr std::string_view fewer = "sliding_windows_fewer.lua";
 inline constexpr std::string_view search = "sliding_windows_search.lua";
 inline constexpr std::string_view table = "sliding_windows_table.lua";
 inline constexpr std::string_view peek = "sliding_windows_peek.lua";
@@ -31,8 +32,7 @@ inline constexpr Mutant mutants[] = {
     {"a window of no limit", table, "window < 1 or ", ""},
     {"the longest window is the last", table, "if span > longest then longest = span end",
      "longest = span"},
-    {"all but the newest four have left", search,
-     "if d > edge and count > 4 then return count - 4, c, d end", "return count - 4, c, d"},
+    {"all but the newest four have left", fewer, "elseif d > edge and high > 3 then", "else"},
     {"an assumed unit is as new as the log", search, "if other < time then time = other end", ""},
     {"a guard is not seen (one)", quick, "kind ~= 17 or layout ~= 17 or", "kind ~= 17 or"},
     {"a guard is not seen (two)", quick, "kind ~= 17 or layout ~= 34 or", "kind ~= 17 or"},
