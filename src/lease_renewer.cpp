@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <list>
 
+#include "sluice/detail/uncancelled.hpp"
+
 namespace sluice {
 namespace {
 
@@ -239,6 +241,7 @@ void LeaseRenewer::start() {
 
 void LeaseRenewer::stop() noexcept {
   if (!thread_.joinable()) return;
+  const detail::Uncancelled uncancelled;
   stopping_ = true;
   state_->waker.wake();
   thread_.join();

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sluice/detail/uncancelled.hpp"
+
 namespace sluice {
 
 Sampler::Sampler(const UtilizationShedder& shedder, Sensor& sensor, SamplerOptions options,
@@ -32,6 +34,7 @@ bool Sampler::poke() noexcept {
   if (!is_due(to_word(shedder_.store().clock().coarse_now()))) return false;
   const std::unique_lock lock(sampling_, std::try_to_lock);
   if (!lock) return false;
+  const detail::Uncancelled uncancelled;  // a sensor may read files
   try {
     const Word now = to_word(shedder_.store().clock().now());
     if (!is_due(now)) return false;
@@ -88,6 +91,7 @@ void Sampler::start() {
 
 void Sampler::stop() noexcept {
   if (!thread_.joinable()) return;
+  const detail::Uncancelled uncancelled;
   thread_.request_stop();
   thread_.join();
 }

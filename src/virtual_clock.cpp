@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sluice/detail/uncancelled.hpp"
+
 namespace sluice {
 namespace {
 
@@ -103,6 +105,7 @@ bool VirtualClock::cancel_alarm(Alarm& alarm) noexcept {
     return true;
   }
   if (ringing_ != nullptr && ringer_ == std::this_thread::get_id()) return false;
+  const detail::Uncancelled uncancelled;
   rung_.wait(lock, [&] {
     const Ringing* ringing = ringing_;
     while (ringing != nullptr && ringing->alarm != &alarm) ringing = ringing->outer;

@@ -15,6 +15,8 @@
 #include <exception>
 #include <utility>
 
+#include "sluice/detail/uncancelled.hpp"
+
 namespace sluice::redis_detail {
 namespace {
 
@@ -116,6 +118,7 @@ void Client::stop() noexcept {
     thread_.detach();
     return;
   }
+  const detail::Uncancelled uncancelled;
   stopping_.store(true);
   wake_up();
   thread_.join();
@@ -157,6 +160,7 @@ CallPtr Client::new_call(CallList& spare, std::size_t wanted) {
 
 void Client::wake_up() noexcept {
   if (woken_.exchange(true)) return;
+  const detail::Uncancelled uncancelled;
   asio::post(io_, asio::bind_allocator(WakeAllocator<char>(wake_memory_), [this] { wake(); }));
 }
 
@@ -251,6 +255,7 @@ bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
   }
   std::size_t taken = 0;
   try {
+    const detail::Uncancelled uncancelled;
     out_.clear();
     pipeline_.flush(out_, now);
     taken = link_.send(out_);

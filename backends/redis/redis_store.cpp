@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client.hpp"
+#include "sluice/detail/uncancelled.hpp"
 
 namespace sluice {
 namespace {
@@ -189,7 +190,13 @@ std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
   SystemRng system;
   Rng& rng = options.rng != nullptr ? *options.rng : system;
   const std::uint64_t seed = rng.next();
-  return std::make_unique<RedisStoreImpl>(std::make_shared<Client>(std::move(options), seed));
+  // Whichever thread lets go of it last: it closes files.
+  const auto destroy = [](Client* client) {
+    const detail::Uncancelled uncancelled;
+    delete client;
+  };
+  return std::make_unique<RedisStoreImpl>(
+      std::shared_ptr<Client>(new Client(std::move(options), seed), destroy));
 }
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 // thread.
 #include "sluice/lease.hpp"
 
+#include <pthread.h>
+
 #include <functional>
 #include <list>
 #include <mutex>
@@ -197,6 +199,30 @@ TEST_CASE("a renewer's own thread keeps leases through a day of virtual time",
   CHECK_FALSE(lease.lost());
   CHECK(store.calls - calls == 24 * 900);
   renewer.stop();
+}
+
+TEST_CASE("a thread that is cancelled stops a renewer, and ends behind that", "[core][leases]") {
+  struct Owner {
+    FickleStore store;
+    LeaseRenewer renewer{store.clock()};
+    bool went_on = false;
+  };
+  const auto run = [](void* self) -> void* {
+    auto& mine = *static_cast<Owner*>(self);
+    ::pthread_cancel(::pthread_self());
+    mine.renewer.stop();
+    ::pthread_testcancel();
+    mine.went_on = true;
+    return nullptr;
+  };
+  for (int round = 0; round < 20; ++round) {
+    Owner owner;
+    owner.renewer.start();
+    pthread_t thread{};
+    REQUIRE(::pthread_create(&thread, nullptr, run, &owner) == 0);
+    REQUIRE(::pthread_join(thread, nullptr) == 0);
+    CHECK_FALSE(owner.went_on);
+  }
 }
 
 TEST_CASE("a store that hangs delays the renewals of no other store", "[core][leases][C-034]") {

@@ -3,6 +3,8 @@
 // Threading: as each test says; most are single-threaded.
 #include "sluice/sampler.hpp"
 
+#include <pthread.h>
+
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -182,4 +184,41 @@ TEST_CASE("a thread of its own samples until it is stopped", "[core][sampler]") 
   sampler.stop();
   CHECK(dial.reads == reads);
   sampler.start();  // and again; the destructor stops it
+}
+
+TEST_CASE("a thread that is cancelled pokes and stops samplers, and ends behind that",
+          "[core][sampler]") {
+  class Point final : public Sensor {
+   public:
+    [[nodiscard]] std::optional<Utilization> read() override {
+      ::pthread_testcancel();
+      return 1.0;
+    }
+  };
+  struct Owner {
+    World world{};
+    Point point{};
+    Sampler sampler{world.shedder, point, {.period = 1s}};
+    bool poked = false;
+    bool went_on = false;
+  };
+  const auto run = [](void* self) -> void* {
+    auto& mine = *static_cast<Owner*>(self);
+    ::pthread_cancel(::pthread_self());
+    mine.poked = mine.sampler.poke();
+    mine.sampler.stop();
+    ::pthread_testcancel();
+    mine.went_on = true;
+    return nullptr;
+  };
+  for (int round = 0; round < 20; ++round) {
+    Owner owner;
+    const bool has_thread = round % 2 == 1;  // and samples there, as soon as it runs
+    if (has_thread) owner.sampler.start();
+    pthread_t thread{};
+    REQUIRE(::pthread_create(&thread, nullptr, run, &owner) == 0);
+    REQUIRE(::pthread_join(thread, nullptr) == 0);
+    CHECK((owner.poked || has_thread));
+    CHECK_FALSE(owner.went_on);
+  }
 }

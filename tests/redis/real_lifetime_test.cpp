@@ -1,4 +1,5 @@
 // The store's own end, forks, signals and threads. Threading: as each test says.
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,6 +99,51 @@ TEST_CASE("a store may be destroyed while it connects", "[redis]") {
     }
     CHECK(asked.answers == 1);
     CHECK(asked.error == Errc::shut_down);
+  }
+}
+
+TEST_CASE("a thread that is cancelled asks, wakes and destroys its store, and ends behind that",
+          "[redis]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  struct Owner {
+    std::unique_ptr<RedisStore> store;
+    bool asks = false;
+    std::size_t answered = 0;
+    bool went_on = false;
+  };
+  const auto run = [](void* self) -> void* {
+    auto& mine = *static_cast<Owner*>(self);
+    ::pthread_cancel(::pthread_self());
+    if (mine.asks) {
+      const TokenBucket bucket(*mine.store, "api", quota);
+      std::array<Decision, 2> decisions;
+      std::array<std::error_code, 2> errors;
+      const std::array steps{bucket.take("a"), bucket.take("b")};
+      const std::array<Plan, 2> plans{steps[0], steps[1]};
+      for (int i = 0; i < 3; ++i) {
+        mine.answered += bucket.try_acquire("a", errors[0]) ? 1U : 0U;
+        decide_batch(*mine.store, plans, decisions, errors);
+        mine.answered += decisions[0] && decisions[1] ? 1U : 0U;
+      }
+      const auto watch = mine.store->watch("a", [] {});
+      mine.store->notify("a");
+    }
+    mine.store.reset();
+    ::pthread_testcancel();
+    mine.went_on = true;
+    return nullptr;
+  };
+  for (int round = 0; round < 20; ++round) {
+    Owner owner;
+    owner.store = round % 2 == 0 ? connect_socket(server) : connect_tcp(server);
+    owner.asks = round % 4 < 2;
+    pthread_t thread{};
+    REQUIRE(::pthread_create(&thread, nullptr, run, &owner) == 0);
+    REQUIRE(::pthread_join(thread, nullptr) == 0);
+    CHECK(owner.answered == (owner.asks ? 6 : 0));
+    CHECK(owner.store == nullptr);
+    CHECK_FALSE(owner.went_on);
   }
 }
 

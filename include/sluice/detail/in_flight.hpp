@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sluice/detail/uncancelled.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::detail {
@@ -45,6 +46,7 @@ class InFlight {
         done.fail(Errc::unknown);
         lock.lock();
       }
+      const Uncancelled uncancelled;
       shared_->answered.wait(lock, [this] { return shared_->answering == 0; });
     } while (!shared_->calls.empty());  // what was being answered may have passed on another
   }
