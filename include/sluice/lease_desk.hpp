@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "sluice/detail/lasting.hpp"
 #include "sluice/lease.hpp"
 
 namespace sluice::detail {
@@ -62,7 +63,7 @@ class LeaseDesk {
   Store* store_;
   std::string name_;
   LeaseOptions options_;
-  std::shared_ptr<Lines> lines_;  // null: nobody waits
+  Lasting<Lines> lines_;  // null: nobody waits
 };
 
 /// Does `call(error)`, and throws what it leaves in `error` about `asked()`, a step.

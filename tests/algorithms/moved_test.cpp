@@ -1,4 +1,6 @@
 // What a limiter answers that was moved from. Threading: single-threaded.
+#include <latch>
+#include <thread>
 #include <utility>
 
 #include "sluice/sluice.hpp"
@@ -116,4 +118,32 @@ TEST_CASE("the other limiters answer an error, too, when they were moved from", 
         // NOLINTEND(bugprone-use-after-move)
       },
       Stores::memory);
+}
+
+TEST_CASE("a lease of a limiter that was moved from wakes who waits at the other when it returns",
+          "[moved]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  ConcurrencyLimiter from(*store, "jobs", 1);
+  const ConcurrencyLimiter to = std::move(from);
+  const Key key{"alice", "own"};
+  Lease lease = from.try_acquire(key);  // NOLINT(bugprone-use-after-move): that is what is tested
+  REQUIRE(lease);
+  const Time start = clock.now();
+  Time granted_at{};
+  const VirtualClock::AutoAdvance moving(clock);
+  std::latch known(1);
+  std::thread waiter([&] {
+    const KnownThread here(clock);
+    known.count_down();
+    std::error_code error;
+    if (to.acquire(key, 1, 1h, {}, error)) granted_at = clock.now();
+  });
+  known.wait();
+  Waker waker;
+  clock.wait_until(start + 200ms, waker);
+  CHECK(lease.release());
+  clock.wait_until(start + 2h, waker);
+  waiter.join();
+  CHECK((granted_at - start).count() == 200'000);
 }
