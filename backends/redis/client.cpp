@@ -166,9 +166,11 @@ void Client::wake_up() noexcept {
 
 void Client::watch(Call& call, const std::stop_token& stop) {
   if (!stop.stop_possible()) return;
-  const auto wake = [](void* self) noexcept {
-    static_cast<Client*>(self)->any_cancelled_.store(true);
-    static_cast<Client*>(self)->wake_up();
+  const auto wake = [](void* client) noexcept {
+    auto* const self = static_cast<Client*>(client);
+    if (self->is_forked()) return;  // no thread is there to wake, and its locks may be held
+    self->any_cancelled_.store(true);
+    self->wake_up();
   };
   call.on_stop.emplace(stop, StopHook{&call.cancelled, wake, this});
 }
@@ -242,7 +244,7 @@ void Client::submit(std::span<CallPtr> calls) noexcept {
 /// False if nothing was done.
 bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
   if (on_io_thread()) return false;  // it writes once it has heard all that it has read
-  const std::unique_lock wire(wire_, std::try_to_lock);
+  std::unique_lock wire(wire_, std::try_to_lock);
   if (!wire || !is_idle()) return false;
   // What is marked later finds its call in the pipeline.
   const auto is_marked = [](const CallPtr& call) { return call->cancelled.load(); };
@@ -266,7 +268,9 @@ bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
     rest_ = taken;
   }
   if (due < armed_until_) due_ = std::min(due_, due);
-  if (due < armed_until_ || rest_ || pipeline_.has_unsent()) wake_up();
+  const bool must_wake = due < armed_until_ || rest_ || pipeline_.has_unsent();
+  wire.unlock();  // which the other thread takes first
+  if (must_wake) wake_up();
   return true;
 }
 
@@ -425,6 +429,7 @@ asio::awaitable<void> Client::serve() {
       co_await serve_once();
     } catch (const std::exception&) {
       drop();
+      expire();  // the timer may be lost with what was thrown
     }
     if (!closed_) co_await pause();
   }
@@ -465,7 +470,8 @@ asio::awaitable<void> Client::read_replies() {
         asio::buffer(link_.room().data(), link_.room().size()),
         asio::redirect_error(asio::use_awaitable, error));
     const std::lock_guard wire(wire_);
-    if (error || !connected_) break;
+    if (error) drop();  // before a caller finds it idle
+    if (!connected_) break;
     // The replies in front of the first wrong byte are good ones.
     const bool sound = link_.reader().feed({link_.room().data(), bytes});
     const bool heard = hear_all();

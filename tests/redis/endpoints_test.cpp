@@ -18,7 +18,7 @@ Client::Endpoint endpoint_of(const FakeServer& server) {
 /// How one call ends on a client that knows `servers`, in this order.
 void ask(Asked& asked, std::initializer_list<const FakeServer*> servers, Span within) {
   RedisOptions options;
-  options.connect_timeout = 100ms;
+  options.connect_timeout = 500ms;
   std::vector<Client::Endpoint> endpoints;
   for (const FakeServer* server : servers) endpoints.push_back(endpoint_of(*server));
   const auto client = std::make_shared<Client>(options, 1, endpoints);

@@ -115,8 +115,9 @@ struct RedisStats {
 ///
 /// Threads: one I/O thread of its own, which completes calls: a completion must not block on this
 /// store (Errc::would_deadlock), but may make calls and may destroy the store. Signals of the
-/// program are never handled there. Usable from any thread; not across fork(): in the child every
-/// call ends in Errc::forked. The clock() is the local one: the server's clock decides, and
+/// program are never handled there. A caller may write its request to an idle connection itself,
+/// for which the I/O thread then waits. Usable from any thread; not across fork(): in the child
+/// every call ends in Errc::forked. The clock() is the local one: the server's clock decides, and
 /// Decision::at is its time.
 class RedisStore : public Store {
  public:
