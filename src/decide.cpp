@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <iterator>
-#include <optional>
 
 #include "semaphore.hpp"
 
@@ -158,30 +157,15 @@ std::future<Decision> future_decide(Store& store, const Plan& plan) {
 
 std::future<Decision> detail::future_decide_as(const CallName& call, Store& store,
                                                const Plan& plan) {
-  auto [done, future] = promised(call, plan);
+  auto [done, future] =
+      promised([call, asked = AskedPlan(plan)](std::error_code error, const Decision& decision) {
+        return failed_call(call, error, asked, decision.step);
+      });
   store.execute(plan, std::move(done));
   return std::move(future);
 }
 
 namespace detail {
-
-Promised promised(const CallName& call, const Plan& plan) {
-  std::promise<Decision> promise;
-  auto future = promise.get_future();
-  std::optional<Step> asked;
-  if (plan.steps().size() == 1) {
-    const Step& step = plan.steps().front();
-    asked.emplace(step.operation, Key{"", ""}, step.args);  // the key's bytes may end meanwhile
-  }
-  auto fulfil = [promise = std::move(promise), call, asked](std::error_code error,
-                                                            Decision decision) mutable {
-    if (!error) return promise.set_value(decision);
-    const auto failure =
-        asked ? failed_call(call, error, *asked) : std::system_error(error, call.text());
-    promise.set_exception(std::make_exception_ptr(failure));
-  };
-  return {completion_of(std::move(fulfil)), std::move(future)};
-}
 
 void Awaited::complete(void* self, const Outcome& outcome) noexcept {
   auto& call = *static_cast<Awaited*>(self);

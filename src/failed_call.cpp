@@ -1,10 +1,13 @@
 // What an exception says of a call that failed: which value was wrong, and what is allowed.
 // Threading: functions of their arguments alone.
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
+
+#include "give_back_calls.hpp"
 
 #include "sluice/algorithms/fixed_window.hpp"
-#include "sluice/algorithms/gate.hpp"
 #include "sluice/algorithms/leases.hpp"
 #include "sluice/algorithms/shared_bucket_spend.hpp"
 #include "sluice/algorithms/shared_rate.hpp"
@@ -25,6 +28,7 @@ struct Chosen {
   std::size_t index;
   const char* name;
   const char* unit = "";
+  const char* range = nullptr;  // if the argument is not the caller's number: what that may be
 };
 
 constexpr std::array chosen_arguments{
@@ -51,7 +55,7 @@ constexpr std::array chosen_arguments{
     Chosen{&fixed_window_take, 7, "cost"},
     Chosen{&fixed_window_peek, 7, "cost"},
     Chosen{&fixed_window_give_back, 3, "amount"},
-    Chosen{&fixed_window_adjust, 7, "amount"},
+    Chosen{&fixed_window_adjust, 7, "amount", "", "0 to 2^52"},
     Chosen{&fixed_window_block, 7, "span", " us"},
     Chosen{&shared_rate_set, 0, "rate"},
     Chosen{&shared_rate_set, 1, "interval", " us"},
@@ -69,8 +73,7 @@ constexpr std::array chosen_arguments{
     Chosen{&slot_lock_take, 2, "wait", " us"},
     Chosen{&slot_lock_peek, 2, "wait", " us"},
     Chosen{&slot_lock_block, 2, "span", " us"},
-    Chosen{&gate_close, 4, "span", " us"},
-    Chosen{&utilization_sample, 7, "utilization", " millionths"},
+    Chosen{&utilization_sample, 7, "utilization", "", "0.0 to 1.0"},
     Chosen{&utilization_shed, 6, "tier"},
 };
 
@@ -79,9 +82,15 @@ std::string text_of(Word word) {
   return word == -word_limit ? "-2^52" : std::to_string(word);
 }
 
-/// "0 to 10", if another value than the one given would be allowed beside the other arguments. The
-/// row's own check is asked, so that no range stands here.
-std::optional<std::string> allowed_range(const Chosen& chosen, Arguments args) {
+struct Range {
+  Word least;
+  Word most;
+  [[nodiscard]] std::string text() const { return text_of(least) + " to " + text_of(most); }
+};
+
+/// What is allowed beside the other arguments, if that is anything. The row's own check is asked,
+/// so that no range stands here.
+std::optional<Range> allowed_range(const Chosen& chosen, Arguments args) {
   const auto fits = [&](Word word) {
     args[chosen.index] = word;
     return chosen.row->check(args) == Verdict::allowed;
@@ -94,48 +103,110 @@ std::optional<std::string> allowed_range(const Chosen& chosen, Arguments args) {
     }
     return inside;
   };
-  if (fits(args[chosen.index])) return std::nullopt;  // then it was the state that it did not fit
   Word inside = 0;
   if (!fits(inside)) {
     for (inside = 1; inside < word_limit && !fits(inside);) inside *= 2;
   }
   if (!fits(inside)) return std::nullopt;  // then another argument is wrong
-  return text_of(edge(inside, -word_limit)) + " to " + text_of(edge(inside, word_limit));
+  return Range{edge(inside, -word_limit), edge(inside, word_limit)};
 }
 
-/// The first of the arguments that is wrong by itself, else all that the caller chose.
-std::string arguments_of(const Step& step, std::string_view verb) {
+/// As the call that failed names it.
+Chosen named_by(std::string_view verb, Chosen chosen, const Arguments& args) {
+  const auto blocks = [&](const Operation& row, std::size_t change, auto block) {
+    return chosen.row == &row && args[change] == static_cast<Word>(block);
+  };
+  if (blocks(token_bucket_set, 6, TokenBucketSpend::Change::block) ||
+      blocks(shared_bucket_adjust, 1, SharedBucketSpend::Change::block)) {
+    chosen.name = "span";
+    chosen.unit = " us";
+  }
+  if (verb == "borrow" && chosen.name == std::string_view("wait")) chosen.name = "debt";
+  return chosen;
+}
+
+std::string wrong(const Chosen& chosen, Word given, const Range& allowed) {
+  if (chosen.range != nullptr) return std::string(chosen.name) + " not in " + chosen.range;
+  return std::string(chosen.name) + ' ' + text_of(given) + chosen.unit + ", allowed " +
+         allowed.text() + chosen.unit;
+}
+
+/// The first of the arguments that is wrong by itself.
+std::optional<std::string> wrong_argument(std::string_view verb, std::span<const Chosen> row,
+                                          const Arguments& args) {
+  for (const Chosen& chosen : row) {
+    const auto range = allowed_range(chosen, args);
+    const Word given = args[chosen.index];
+    if (range) return wrong(named_by(verb, chosen, args), given, *range);
+  }
+  return std::nullopt;
+}
+
+/// The same if several are wrong: the one that alone would have failed in the same way, and what is
+/// allowed for it then.
+std::optional<std::string> wrong_among_others(std::string_view verb, std::span<const Chosen> row,
+                                              const Arguments& args, Errc error) {
+  for (const Word passing : {Word{0}, Word{1}}) {
+    for (const Chosen& chosen : row) {
+      Arguments alone = args;
+      for (const Chosen& other : row) alone[other.index] = passing;
+      alone[chosen.index] = args[chosen.index];
+      if (chosen.row->check(alone) != -static_cast<Word>(error)) continue;
+      const auto range = allowed_range(chosen, alone);
+      // A single value is only what the others leave.
+      if (!range || range->least == range->most) continue;
+      return wrong(named_by(verb, chosen, args), args[chosen.index], *range);
+    }
+  }
+  return std::nullopt;
+}
+
+std::span<const Chosen> chosen_of(const Operation* row) {
+  const auto first = std::ranges::find(chosen_arguments, row, &Chosen::row);
+  const auto last = std::find_if(first, chosen_arguments.end(),
+                                 [&](const Chosen& chosen) { return chosen.row != row; });
+  return {first, last};
+}
+
+/// What was wrong, else what the caller chose that the error may be about.
+std::string arguments_of(const Operation& operation, const Arguments& args, std::string_view verb,
+                         Errc error) {
+  const auto row = chosen_of(&operation);
+  if (row.empty()) return {};
+  if (operation.check(args) != Verdict::allowed) {
+    if (const auto one = wrong_argument(verb, row, args)) return *one;
+    return wrong_among_others(verb, row, args, error).value_or("");
+  }
   std::string all;
-  for (Chosen chosen : chosen_arguments) {
-    if (chosen.row != step.operation) continue;
-    if (verb == "block") {  // some rows have it beside changes of other units
-      chosen.name = "span";
-      chosen.unit = " us";
+  for (const Chosen& each : row) {
+    const Chosen chosen = named_by(verb, each, args);
+    const Word given = args[chosen.index];
+    const bool is_span = *chosen.unit != '\0';
+    if (chosen.range != nullptr || (is_span && (given == 0 || error != Errc::invalid_argument))) {
+      continue;
     }
-    const std::string given =
-        std::string(chosen.name) + ' ' + text_of(step.args[chosen.index]) + chosen.unit;
-    if (const auto range = allowed_range(chosen, step.args)) {
-      return given + ", allowed " + *range + chosen.unit;
-    }
-    all += (all.empty() ? "" : ", ") + given;
+    all +=
+        (all.empty() ? "" : ", ") + (std::string(chosen.name) + ' ' + text_of(given)) + chosen.unit;
   }
   return all;
 }
 
-std::string key_of(const Step& step) {
-  if (step.key == Key{"", ""}) return {};  // not known any more
-  if (is_valid(step.key)) return "key " + render(step.key);
+std::string key_of(const Key& key) {
+  if (is_valid(key)) return "key " + render(key);
   const auto part = [](std::string_view bytes) { return std::to_string(bytes.size()) + " bytes"; };
-  return "a tag of " + part(step.key.tag) + ", a name of " + part(step.key.name);
+  return "a tag of " + part(key.tag) + ", a name of " + part(key.name);
 }
 
-std::string given_to(const std::error_code& error, const Step& step, std::string_view verb) {
+/// `key`: null if it is not known any more. `asked`: null if what was asked is not.
+std::string given_to(const std::error_code& error, std::string_view verb, const Key* key,
+                     const Operation* asked, const Arguments& args) {
   if (error.category() != error_category()) return {};
-  switch (static_cast<Errc>(error.value())) {
+  const auto code = static_cast<Errc>(error.value());
+  switch (code) {
     case Errc::cost_exceeds_capacity:
     case Errc::invalid_cost:
     case Errc::invalid_argument:
-      return arguments_of(step, verb);
+      return asked == nullptr ? "" : arguments_of(*asked, args, verb, code);
     case Errc::invalid_key:
     case Errc::duplicate_key:
     case Errc::store_full:
@@ -144,27 +215,91 @@ std::string given_to(const std::error_code& error, const Step& step, std::string
     case Errc::corrupt_state:
     case Errc::not_configured:
     case Errc::lease_not_live:
-      return key_of(step);
+      return key == nullptr ? "" : key_of(*key);
     default:
       return {};
   }
 }
 
+/// True of failures that are about one step.
+bool is_of_step(const std::error_code& error) {
+  return error == Errc::cost_exceeds_capacity || error == Errc::invalid_cost ||
+         error == Errc::invalid_argument || error == Errc::duplicate_key ||
+         error == Errc::invalid_key;
+}
+
+std::system_error failure(const detail::CallName& call, const std::error_code& error,
+                          std::size_t steps, std::size_t step, const std::string& given) {
+  if (error == Errc::invalid_plan) {
+    return detail::failed_with(
+        call, error,
+        std::to_string(steps) + " steps, allowed 1 to " + std::to_string(Plan::max_steps));
+  }
+  const bool tells_step = steps > 1 && step < steps && (!given.empty() || is_of_step(error));
+  std::string text = tells_step ? "step " + std::to_string(step) : "";
+  if (tells_step && !given.empty()) text += ": ";
+  return detail::failed_with(call, error, text + given);
+}
+
 }  // namespace
+
+std::string detail::not_allowed(const char* name, Word value, Word least, Word most) {
+  const std::string given = std::string(name) + ' ' + text_of(value);
+  if (value >= least && value <= most) return given;
+  return given + ", allowed " + Range{least, most}.text();
+}
+
+std::system_error detail::failed_with(const CallName& call, const std::error_code& error,
+                                      const std::string& given) {
+  return {error, given.empty() ? call.text() : call.text() + ": " + given};
+}
 
 std::system_error detail::failed_call(const CallName& call, const std::error_code& error,
                                       const Plan& plan, std::uint16_t step) {
   const auto steps = plan.steps();
-  std::string text = call.text();
-  if (error == Errc::invalid_plan) {
-    text += ": " + std::to_string(steps.size()) + " steps, allowed 1 to " +
-            std::to_string(Plan::max_steps);
-  } else if (step < steps.size()) {
-    const std::string given = given_to(error, steps[step], call.verb);
-    if (!given.empty() && steps.size() > 1) text += ": step " + std::to_string(step);
-    if (!given.empty()) text += ": " + given;
+  std::string given;
+  if (step < steps.size()) {
+    const Step& asked = steps[step];
+    given = given_to(error, call.verb, &asked.key, asked.operation, asked.args);
   }
-  return {error, text};
+  return failure(call, error, steps.size(), step, given);
+}
+
+detail::AskedPlan::AskedPlan(const Plan& plan) noexcept : steps(plan.steps().size()) {
+  if (steps != 1) return;
+  operation = plan.steps().front().operation;
+  args = plan.steps().front().args;
+}
+
+std::system_error detail::failed_call(const CallName& call, const std::error_code& error,
+                                      const AskedPlan& plan, std::uint16_t step) {
+  const std::string given = given_to(error, call.verb, nullptr, plan.operation, plan.args);
+  return failure(call, error, plan.steps, step, given);
+}
+
+std::system_error detail::failed_settle(const CallName& call, const std::error_code& error,
+                                        const Step& step, const SettledCost& cost) {
+  const bool of_cost = error == Errc::invalid_cost || error == Errc::cost_exceeds_capacity;
+  if (!of_cost)
+    return error == Errc::invalid_argument ? failed_with(call, error, "")
+                                           : failed_call(call, error, step);
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  const auto negative = [&](const char* name, Word value) {
+    return failed_with(call, error,
+                       std::string(name) + ' ' + text_of(value) + ", allowed 0 or more");
+  };
+  if (estimated < 0) return negative("estimated", estimated);
+  if (actual < 0) return negative("actual", actual);
+  std::string given = "estimated " + text_of(estimated) + ", ";
+  const auto row = chosen_of(step.operation);
+  const auto range = row.empty() ? std::nullopt : allowed_range(row.front(), step.args);
+  if (!range) return failed_with(call, error, given + "actual " + text_of(actual));
+  // Of their difference, to the side to which it lies.
+  const Word least =
+      actual > estimated ? std::max(Word{0}, estimated - word_limit) : estimated - range->most;
+  const Word most = actual > estimated ? estimated + range->most : estimated;
+  return failed_with(call, error, given + not_allowed("actual", actual, least, most));
 }
 
 }  // namespace sluice

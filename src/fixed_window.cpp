@@ -7,6 +7,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "give_back_calls.hpp"
+
 namespace sluice {
 namespace {
 
@@ -159,7 +161,7 @@ Decision FixedWindow::reward(const Key& key, Cost amount) const {
   std::error_code error;
   const Decision decision = reward(key, amount, error);
   if (error)
-    throw detail::failed_call({type_name, "reward"}, error, step(fixed_window_adjust, key, amount));
+    throw detail::failed_call({type_name, "reward"}, error, give_back(key, amount, Time{}));
   return decision;
 }
 
@@ -173,8 +175,7 @@ Decision FixedWindow::penalize(const Key& key, Cost amount) const {
   std::error_code error;
   const Decision decision = penalize(key, amount, error);
   if (error)
-    throw detail::failed_call({type_name, "penalize"}, error,
-                              step(fixed_window_adjust, key, amount));
+    throw detail::failed_call({type_name, "penalize"}, error, give_back(key, amount, Time{}));
   return decision;
 }
 
@@ -222,7 +223,8 @@ Settlement FixedWindow::settle(const Key& key, const Decision& taken,
                                const SettledCost& cost) const {
   std::error_code error;
   const Settlement result = settle(key, taken, cost, error);
-  if (error) throw detail::failed_call({type_name, "settle"}, error, settle_step(key, taken, cost));
+  if (error)
+    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
   return result;
 }
 

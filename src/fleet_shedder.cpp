@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "quoted.hpp"
+
 namespace sluice {
 namespace {
 
@@ -28,19 +30,21 @@ void check_tiers(const std::vector<Tier>& tiers, Word capacity) {
   for (auto tier = tiers.begin(); tier != tiers.end(); ++tier) {
     if (tier->name.empty()) reject("a tier needs a name");
     const auto same = [&](const Tier& other) { return other.name == tier->name; };
-    if (std::any_of(tiers.begin(), tier, same)) reject("two tiers named \"" + tier->name + '"');
+    if (std::any_of(tiers.begin(), tier, same))
+      reject("two tiers named " + detail::quoted(tier->name));
     const Word share = tier->share.of(capacity);
     if (share < 1 || share > above) {
-      reject("the share of \"" + tier->name + "\" must be 1 to " + std::to_string(above) +
-             " places, which is the share before it, got " + std::to_string(share));
+      reject("the share of " + detail::quoted(tier->name) + " must be 1 to " +
+             std::to_string(above) + " places, which is the share before it, got " +
+             std::to_string(share));
     }
     above = share;
   }
 }
 
 std::string unknown(std::string_view tier, const std::vector<Tier>& tiers) {
-  std::string text = "unknown tier \"" + std::string(tier.substr(0, 64)) + "\"; there are";
-  for (const Tier& known : tiers) text += " \"" + known.name + '"';
+  std::string text = "unknown tier " + detail::quoted(tier) + "; there are";
+  for (const Tier& known : tiers) text += ' ' + detail::quoted(known.name);
   return text;
 }
 

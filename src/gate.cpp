@@ -5,10 +5,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "quoted.hpp"
 #include "siphash.hpp"
 
 namespace sluice {
 namespace {
+
+using detail::quoted;
 
 constexpr std::size_t max_kind_bytes = 64;
 
@@ -19,20 +22,13 @@ void check_range(const char* what, Span least, Span most, Span given) {
       std::to_string(most.count()) + " us, got " + std::to_string(given.count()) + " us");
 }
 
-/// As messages show a text that may come from anywhere: its first 64 bytes.
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text.substr(0, 64)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out + (text.size() > 64 ? "...\"" : "\"");
-}
-
 bool contains(const std::vector<std::string>& kinds, std::string_view kind) noexcept {
   return std::ranges::find(kinds, kind) != kinds.end();
 }
 
 std::string list(const std::vector<std::string>& kinds) {
   std::string out;
-  for (const std::string& kind : kinds) out += (out.empty() ? "" : ", ") + in_quotes(kind);
+  for (const std::string& kind : kinds) out += (out.empty() ? "" : ", ") + quoted(kind);
   return out;
 }
 
@@ -77,15 +73,15 @@ Gates::Gates(Store& store, std::string name, std::vector<std::string> kinds, Gat
   for (const std::string& kind : kinds_) {
     if (kind.empty() || kind.size() > max_kind_bytes || kind.find('=') != std::string::npos) {
       throw std::invalid_argument("a kind of scope must have 1 to 64 bytes and no '=', got " +
-                                  in_quotes(kind));
+                                  quoted(kind));
     }
     if (std::ranges::count(kinds_, kind) > 1) {
-      throw std::invalid_argument("the kind of scope " + in_quotes(kind) + " occurs twice");
+      throw std::invalid_argument("the kind of scope " + quoted(kind) + " occurs twice");
     }
   }
   for (const std::string& kind : options_.hashed_kinds) {
     if (!contains(kinds_, kind)) {
-      throw std::invalid_argument("the hashed kind " + in_quotes(kind) + " is none of " +
+      throw std::invalid_argument("the hashed kind " + quoted(kind) + " is none of " +
                                   list(kinds_));
     }
   }
@@ -96,12 +92,12 @@ Gates::Gates(Store& store, std::string name, std::vector<std::string> kinds, Gat
 
 Scope Gates::scope(std::string_view kind, std::string_view id) const {
   if (!contains(kinds_, kind)) {
-    throw std::invalid_argument("unknown kind of scope " + in_quotes(kind) + "; there are " +
+    throw std::invalid_argument("unknown kind of scope " + quoted(kind) + "; there are " +
                                 list(kinds_));
   }
   if (id.empty() || id.size() > Key::max_part_bytes - kind.size() - 1) {
     throw std::invalid_argument("the id of a scope must have 1 byte to 1 MiB, got " +
-                                std::to_string(id.size()) + " bytes for " + in_quotes(kind));
+                                std::to_string(id.size()) + " bytes for " + quoted(kind));
   }
   std::string name(kind);
   name += '=';
@@ -113,8 +109,30 @@ Scope Gates::scope(std::string_view kind, std::string_view id) const {
   return {name_, std::move(name), kind.size()};
 }
 
+std::system_error Gates::failed(const char* verb, const std::error_code& error,
+                                std::span<const Scope> scopes) const {
+  const detail::CallName call{type_name, verb};
+  if (error == Errc::invalid_plan) {
+    return detail::failed_with(
+        call, error,
+        std::to_string(scopes.size()) + " scopes, allowed 1 to " + std::to_string(Plan::max_steps));
+  }
+  if (scopes.size() == 1) return detail::failed_call(call, error, take(scopes.front()));
+  return detail::failed_with(call, error, "");
+}
+
+Decision Gates::decide_all(const char* verb, std::span<const Scope> scopes,
+                           std::span<const Step> steps) const {
+  std::error_code error;
+  const Decision decision = decide(*store_, steps, error);
+  if (error == Errc::invalid_plan) throw failed(verb, error, scopes);
+  if (error) throw detail::failed_call({type_name, verb}, error, steps, decision.step);
+  return decision;
+}
+
 Decision Gates::pass(std::span<const Scope> scopes) const {
-  return decide_as("pass", steps_of(scopes, [this](const Scope& s) { return take(s); }).span());
+  const Steps all = steps_of(scopes, [this](const Scope& s) { return take(s); });
+  return decide_all("pass", scopes, all.span());
 }
 
 Decision Gates::pass(std::span<const Scope> scopes, std::error_code& error) const noexcept {
@@ -129,7 +147,8 @@ void Gates::Waiting::ask(const Gates& gates, const Request& scopes, Span,
 }
 
 Decision Gates::peek(std::span<const Scope> scopes) const {
-  return decide_as("peek", steps_of(scopes, [this](const Scope& s) { return look(s); }).span());
+  const Steps all = steps_of(scopes, [this](const Scope& s) { return look(s); });
+  return decide_all("peek", scopes, all.span());
 }
 
 Decision Gates::peek(std::span<const Scope> scopes, std::error_code& error) const noexcept {

@@ -11,6 +11,11 @@
 
 namespace sluice::detail {
 
+/// What a settle() throws that changed by `step`, which has what is charged or given back as its
+/// first chosen argument.
+[[nodiscard]] std::system_error failed_settle(const CallName& call, const std::error_code& error,
+                                              const Step& step, const SettledCost& cost);
+
 /// What the store told about giving `amount` back: how much it was, and what is left. The receipt
 /// moves also where others were charged since: else, once as much was given back as they took, it
 /// would look like the newest again, and take theirs.

@@ -70,9 +70,11 @@ SharedRateLimiter::Answered SharedRateLimiter::ask(const Question& question,
     }
     const auto steps = steps_of(*setting, question);
     std::array<Decision, 2> each{};
-    decide(*store_, question.id ? Plan(steps).once(*question.id) : Plan(steps), error, each);
+    const Plan plan = question.id ? Plan(steps).once(*question.id) : Plan(steps);
+    const Decision decision = decide(*store_, plan, error, each);
     if (!is_outdated(error, remembered)) {
-      return error ? Answered{} : Answered{of_permits(each), std::move(setting)};
+      if (error && decision.step == 0) setting = nullptr;
+      return {error ? Decision{} : of_permits(each), std::move(setting)};
     }
     setting = nullptr;
   }
@@ -179,7 +181,10 @@ Decision SharedRateLimiter::acquire(Cost permits, const Deadline& deadline,
 std::size_t SharedRateLimiter::waiting() const { return lines()->waiting(detail::line_of(key())); }
 
 std::future<Decision> SharedRateLimiter::future_try_acquire(Cost permits) const {
-  auto [done, future] = detail::promised({type_name, "future_try_acquire"}, asked_step({permits}));
+  auto [done, future] =
+      detail::promised([this, permits](const std::error_code& error, const Decision&) {
+        return failed("future_try_acquire", error, {permits});
+      });
   ask_then(permits, std::move(done));
   return std::move(future);
 }
@@ -201,47 +206,75 @@ Step SharedRateLimiter::asked_step(const Question& question) const {
   return {&sliding_windows_take, key(), {rate, permits, question.span.count(), any}};
 }
 
-void SharedRateLimiter::throw_if(const std::error_code& error, const char* verb,
-                                 const Question& question) const {
+SharedRateLimiter::Answered SharedRateLimiter::ask_as(const char* verb,
+                                                      const Question& question) const {
+  std::error_code error;
+  auto answered = ask(question, error);
+  if (!error) return answered;
+  Step asked = asked_step(question);
+  if (answered.used) asked.key = {tag_, answered.used->log_name};
+  throw detail::failed_call({type_name, verb}, error, asked);
+}
+
+SharedRateSteps SharedRateLimiter::steps_as(const char* verb, const Question& question) const {
+  std::error_code error;
+  auto result = steps(question, error);
   if (error) throw detail::failed_call({type_name, verb}, error, asked_step(question));
+  return result;
+}
+
+std::system_error SharedRateLimiter::failed(const char* verb, const std::error_code& error,
+                                            const Question& question) const {
+  const Step asked = asked_step(question);
+  const detail::CallName call{type_name, verb};
+  return error == Errc::not_configured ? detail::failed_call(call, error, asked)
+                                       : detail::failed_call(call, error, detail::AskedPlan(asked));
+}
+
+std::system_error SharedRateLimiter::failed_to_refund(const char* verb,
+                                                      const std::error_code& error,
+                                                      const RateReservation& reservation,
+                                                      Cost amount) const {
+  const detail::CallName call{type_name, verb};
+  if (error == Errc::invalid_cost || error == Errc::invalid_argument) {
+    return detail::failed_with(
+        call, error, detail::not_allowed("amount", amount.value(), 0, reservation.permits_));
+  }
+  if (reservation.setting_ == nullptr) return detail::failed_with(call, error, "");
+  const auto& used = *static_cast<const Known*>(reservation.setting_.get());
+  return detail::failed_call(call, error,
+                             used.log.give_back({tag_, used.log_name}, reservation, amount));
 }
 
 Decision SharedRateLimiter::try_acquire(Cost permits, std::error_code& error) const {
   return ask({permits}, error).decision;
 }
 Decision SharedRateLimiter::try_acquire(Cost permits) const {
-  std::error_code error;
-  const Decision result = try_acquire(permits, error);
-  throw_if(error, "try_acquire", {permits});
-  return result;
+  return ask_as("try_acquire", {permits}).decision;
 }
 Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id,
                                         std::error_code& error) const {
   return ask({.permits = permits, .id = id}, error).decision;
 }
 Decision SharedRateLimiter::try_acquire(Cost permits, const RequestId& id) const {
-  std::error_code error;
-  const Decision result = try_acquire(permits, id, error);
-  throw_if(error, "try_acquire", {permits});
-  return result;
+  return ask_as("try_acquire", {.permits = permits, .id = id}).decision;
 }
 
-RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait,
-                                           std::error_code& error) const {
-  const auto [decision, used] = ask({.permits = permits, .span = max_wait}, error);
+RateReservation SharedRateLimiter::reservation(Answered answered, Cost permits) {
   RateReservation result;
-  static_cast<Decision&>(result) = decision;
-  if (decision.allowed) {
+  static_cast<Decision&>(result) = answered.decision;
+  if (answered.decision.allowed) {
     result.permits_ = permits.value();
-    result.setting_ = used;
+    result.setting_ = std::move(answered.used);
   }
   return result;
 }
+RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait,
+                                           std::error_code& error) const {
+  return reservation(ask({.permits = permits, .span = max_wait}, error), permits);
+}
 RateReservation SharedRateLimiter::reserve(Cost permits, Span max_wait) const {
-  std::error_code error;
-  RateReservation result = reserve(permits, max_wait, error);
-  throw_if(error, "reserve", {.permits = permits, .span = max_wait});
-  return result;
+  return reservation(ask_as("reserve", {.permits = permits, .span = max_wait}), permits);
 }
 Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount,
                                std::error_code& error) const {
@@ -259,7 +292,7 @@ Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount,
 Word SharedRateLimiter::refund(RateReservation& reservation, Cost amount) const {
   std::error_code error;
   const Word units = refund(reservation, amount, error);
-  throw_if(error, "refund", {amount});
+  if (error) throw failed_to_refund("refund", error, reservation, amount);
   return units;
 }
 Word SharedRateLimiter::cancel(RateReservation& reservation, std::error_code& error) const {
@@ -268,7 +301,7 @@ Word SharedRateLimiter::cancel(RateReservation& reservation, std::error_code& er
 Word SharedRateLimiter::cancel(RateReservation& reservation) const {
   std::error_code error;
   const Word units = cancel(reservation, error);
-  throw_if(error, "cancel", {reservation.permits_});
+  if (error) throw failed_to_refund("cancel", error, reservation, reservation.permits_);
   return units;
 }
 Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cost,
@@ -289,83 +322,64 @@ Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cos
 Settlement SharedRateLimiter::settle(RateReservation& reservation, Cost true_cost) const {
   std::error_code error;
   const Settlement result = settle(reservation, true_cost, error);
-  throw_if(error, "settle", {true_cost});
-  return result;
+  if (!error) return result;
+  if (error != Errc::invalid_cost && error != Errc::cost_exceeds_capacity) {
+    throw failed("settle", error, {0});
+  }
+  const auto setting = known();
+  const Word rate = setting ? setting->setting.rate : 0;
+  const Word most = reservation.permits_ + reservation.settled_ + rate;
+  throw detail::failed_with({type_name, "settle"}, error,
+                            detail::not_allowed("amount", true_cost.value(), 0, most));
 }
 
 Decision SharedRateLimiter::block(Span span, std::error_code& error) const {
   return ask({.permits = 0, .verb = Verb::block, .span = span}, error).decision;
 }
 Decision SharedRateLimiter::block(Span span) const {
-  std::error_code error;
-  const Decision result = block(span, error);
-  throw_if(error, "block", {.permits = 0, .verb = Verb::block, .span = span});
-  return result;
+  return ask_as("block", {.permits = 0, .verb = Verb::block, .span = span}).decision;
 }
 Decision SharedRateLimiter::reward(Cost permits, std::error_code& error) const {
   return ask({.permits = permits, .verb = Verb::reward}, error).decision;
 }
 Decision SharedRateLimiter::reward(Cost permits) const {
-  std::error_code error;
-  const Decision result = reward(permits, error);
-  throw_if(error, "reward", {.permits = permits, .verb = Verb::reward});
-  return result;
+  return ask_as("reward", {.permits = permits, .verb = Verb::reward}).decision;
 }
 
 Decision SharedRateLimiter::peek(Cost permits, std::error_code& error) const {
   return ask({.permits = permits, .verb = Verb::look}, error).decision;
 }
 Decision SharedRateLimiter::peek(Cost permits) const {
-  std::error_code error;
-  const Decision result = peek(permits, error);
-  throw_if(error, "peek", {.permits = permits, .verb = Verb::look});
-  return result;
+  return ask_as("peek", {.permits = permits, .verb = Verb::look}).decision;
 }
 Word SharedRateLimiter::available_permits(std::error_code& error) const {
   return peek(0, error).remaining;
 }
 Word SharedRateLimiter::available_permits() const {
-  std::error_code error;
-  const Word permits = available_permits(error);
-  throw_if(error, "available_permits", {0});
-  return permits;
+  return ask_as("available_permits", {.permits = 0, .verb = Verb::look}).decision.remaining;
 }
 
 SharedRateSteps SharedRateLimiter::take(Cost permits, std::error_code& error) const {
   return steps({.permits = permits}, error);
 }
-SharedRateSteps SharedRateLimiter::take(Cost permits) const {
-  std::error_code error;
-  auto result = take(permits, error);
-  throw_if(error, "take", {permits});
-  return result;
-}
+SharedRateSteps SharedRateLimiter::take(Cost permits) const { return steps_as("take", {permits}); }
 SharedRateSteps SharedRateLimiter::look(Cost permits, std::error_code& error) const {
   return steps({.permits = permits, .verb = Verb::look}, error);
 }
 SharedRateSteps SharedRateLimiter::look(Cost permits) const {
-  std::error_code error;
-  auto result = look(permits, error);
-  throw_if(error, "look", {permits});
-  return result;
+  return steps_as("look", {.permits = permits, .verb = Verb::look});
 }
 SharedRateSteps SharedRateLimiter::block_steps(Span span, std::error_code& error) const {
   return steps({.permits = 0, .verb = Verb::block, .span = span}, error);
 }
 SharedRateSteps SharedRateLimiter::block_steps(Span span) const {
-  std::error_code error;
-  auto result = block_steps(span, error);
-  throw_if(error, "block_steps", {.permits = 0, .verb = Verb::block, .span = span});
-  return result;
+  return steps_as("block_steps", {.permits = 0, .verb = Verb::block, .span = span});
 }
 SharedRateSteps SharedRateLimiter::reward_steps(Cost permits, std::error_code& error) const {
   return steps({.permits = permits, .verb = Verb::reward}, error);
 }
 SharedRateSteps SharedRateLimiter::reward_steps(Cost permits) const {
-  std::error_code error;
-  auto result = reward_steps(permits, error);
-  throw_if(error, "reward_steps", {.permits = permits, .verb = Verb::reward});
-  return result;
+  return steps_as("reward_steps", {.permits = permits, .verb = Verb::reward});
 }
 
 }  // namespace sluice

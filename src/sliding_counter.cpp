@@ -4,6 +4,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "give_back_calls.hpp"
+
 namespace sluice {
 
 SlidingCounter::SlidingCounter(Store& store, std::string name, WindowLimit window)
@@ -60,7 +62,8 @@ Settlement SlidingCounter::settle(const Key& key, const Decision& taken,
                                   const SettledCost& cost) const {
   std::error_code error;
   const Settlement result = settle(key, taken, cost, error);
-  if (error) throw detail::failed_call({type_name, "settle"}, error, settle_step(key, taken, cost));
+  if (error)
+    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
   return result;
 }
 

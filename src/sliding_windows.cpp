@@ -5,6 +5,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "give_back_calls.hpp"
+
 namespace sluice {
 namespace {
 
@@ -199,7 +201,8 @@ Settlement SlidingWindows::settle(const Key& key, const Decision& taken,
                                   const SettledCost& cost) const {
   std::error_code error;
   const Settlement result = settle(key, taken, cost, error);
-  if (error) throw detail::failed_call({type_name, "settle"}, error, settle_step(key, taken, cost));
+  if (error)
+    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
   return result;
 }
 

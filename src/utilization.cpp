@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "quoted.hpp"
+
 namespace sluice {
 namespace {
 
@@ -53,8 +55,8 @@ void check_tiers(const std::vector<std::string>& tiers) {
   std::ranges::sort(names);
   require(!names.front().empty(), "a tier's name must not be empty");
   const auto twin = std::ranges::adjacent_find(names);
-  require(twin == names.end(), "two tiers have the same name, \"" +
-                                   std::string(twin == names.end() ? "" : *twin) + "\"");
+  require(twin == names.end(),
+          "two tiers have the same name, " + detail::quoted(twin == names.end() ? "" : *twin));
 }
 
 }  // namespace
@@ -81,8 +83,8 @@ UtilizationShedder::Tier UtilizationShedder::find(std::string_view name) const n
 }
 
 std::string UtilizationShedder::no_tier(std::string_view name) const {
-  std::string text = "no tier \"" + std::string(name) + "\"; the tiers are";
-  for (const std::string& tier : options_.tiers) text += " \"" + tier + '"';
+  std::string text = "no tier " + detail::quoted(name) + "; the tiers are";
+  for (const std::string& tier : options_.tiers) text += ' ' + detail::quoted(tier);
   return text;
 }
 

@@ -40,6 +40,21 @@ struct CallName {
 /// value at fault and what is allowed beside the others. `step` is the step at fault.
 [[nodiscard]] std::system_error failed_call(const CallName& call, const std::error_code& error,
                                             const Plan& plan, std::uint16_t step = 0);
+/// What an exception can tell of a plan whose steps and keys may be gone by then: how many steps it
+/// had, and if it was one, which.
+struct AskedPlan {
+  explicit AskedPlan(const Plan& plan) noexcept;
+  std::size_t steps;
+  const Operation* operation = nullptr;
+  Arguments args{};
+};
+[[nodiscard]] std::system_error failed_call(const CallName& call, const std::error_code& error,
+                                            const AskedPlan& plan, std::uint16_t step = 0);
+/// The same where the caller knows what was wrong: `given`, such as "amount 4, allowed 0 to 3".
+[[nodiscard]] std::system_error failed_with(const CallName& call, const std::error_code& error,
+                                            const std::string& given);
+/// "amount 4, allowed 0 to 3", without the range if the value lies in it.
+[[nodiscard]] std::string not_allowed(const char* name, Word value, Word least, Word most);
 /// decide() for a limiter's own call, in whose name it throws.
 Decision decide_as(const CallName& call, Store& store, const Plan& plan);
 
@@ -72,13 +87,22 @@ template <AnswerHandler Handler>
   return {run, owned.release()};
 }
 
-/// A completion and the future that it fulfils; a failure is failed_call(), which knows the step of
-/// a plan of one, but not its key.
+/// A completion and the future that it fulfils; what fails it is `failure(error, decision)`.
 struct Promised {
   Completion completion;
   std::future<Decision> future;
 };
-[[nodiscard]] Promised promised(const CallName& call, const Plan& plan);
+template <class Failure>
+[[nodiscard]] Promised promised(Failure failure) {
+  std::promise<Decision> promise;
+  auto future = promise.get_future();
+  auto fulfil = [promise = std::move(promise), failure = std::move(failure)](
+                    std::error_code error, const Decision& decision) mutable {
+    if (!error) return promise.set_value(decision);
+    promise.set_exception(std::make_exception_ptr(failure(error, decision)));
+  };
+  return {completion_of(std::move(fulfil)), std::move(future)};
+}
 
 }  // namespace detail
 

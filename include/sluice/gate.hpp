@@ -85,6 +85,10 @@ class Gates : public Waitable {
     }
     static Span reach(const Gates&) noexcept { return Span{0}; }
     static void ask(const Gates& gates, const Request& scopes, Span, Completion done) noexcept;
+    static std::system_error failed(const detail::CallName& call, const std::error_code& error,
+                                    const Gates& gates, const Request& scopes) {
+      return gates.failed(call.verb, error, scopes);
+    }
     static Grant grant(const Gates&, const Request&, const Outcome& outcome, Time) noexcept {
       return outcome.decision;
     }
@@ -162,6 +166,11 @@ class Gates : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
+  /// What a call of several scopes throws, if it is not known which of them was at fault.
+  [[nodiscard]] std::system_error failed(const char* verb, const std::error_code& error,
+                                         std::span<const Scope> scopes) const;
+  Decision decide_all(const char* verb, std::span<const Scope> scopes,
+                      std::span<const Step> steps) const;
   Decision decide_as(const char* verb, const Plan& plan) const {
     return detail::decide_as({type_name, verb}, *store_, plan);
   }

@@ -15,7 +15,8 @@ namespace sluice {
 /// `type_name`, by which exceptions call it.
 /// Immutable: one object serves any number of threads. Every call but acquire() is one store
 /// operation, by a rule that is O(1), or O(windows). REQUIRES: the store outlives it.
-/// One that was moved from has no name: Errc::invalid_key for keys that have none of their own.
+/// One that was moved from has no name: Errc::invalid_key for keys that have none of their own. See
+/// docs/failures.md.
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:

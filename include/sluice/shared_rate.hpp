@@ -250,16 +250,26 @@ class SharedRateLimiter : public Waitable {
   };
   [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, const Question& question) const;
   SharedRateSteps steps(const Question& question, std::error_code& error) const;
-  /// The answer, and the setting that it was made by; none on an error.
+  /// The answer, and the setting that it was made by; of an error, the setting whose log was at
+  /// fault, or none.
   struct Answered {
     Decision decision;
     std::shared_ptr<const Known> used;
   };
   Answered ask(const Question& question, std::error_code& error) const;
+  [[nodiscard]] static RateReservation reservation(Answered answered, Cost permits);
   /// A step that tells an exception what was asked, by the rate that is known.
   [[nodiscard]] Step asked_step(const Question& question) const;
-  /// Throws `error`, if there is one, about what was asked by `verb`.
-  void throw_if(const std::error_code& error, const char* verb, const Question& question) const;
+  /// The same call; throws in the name of `verb`.
+  Answered ask_as(const char* verb, const Question& question) const;
+  SharedRateSteps steps_as(const char* verb, const Question& question) const;
+  /// What a call throws of which it is not known whether the setting or the log was at fault.
+  [[nodiscard]] std::system_error failed(const char* verb, const std::error_code& error,
+                                         const Question& question) const;
+  /// What a call that gives back throws.
+  [[nodiscard]] std::system_error failed_to_refund(const char* verb, const std::error_code& error,
+                                                   const RateReservation& reservation,
+                                                   Cost amount) const;
   void ask_then(Cost permits, Completion done) const;
   /// `used` becomes the setting that the answer was made by.
   void reserve_then(Cost permits, Span max_wait, std::shared_ptr<const Known>& used,
@@ -293,8 +303,9 @@ class SharedRateLimiter::Waited {
       return waited.limiter_->lines();
     }
     static Span reach(const Waited&) noexcept;
-    static Step asked(const Waited& waited, const Request& request) {
-      return waited.limiter_->asked_step({request.permits});
+    static std::system_error failed(const detail::CallName& call, const std::error_code& error,
+                                    const Waited& waited, const Request& request) {
+      return waited.limiter_->failed(call.verb, error, {request.permits});
     }
     static void ask(const Waited& waited, const Request& request, Span max_wait,
                     Completion done) noexcept {

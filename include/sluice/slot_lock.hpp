@@ -74,6 +74,10 @@ class SlotLock : public Waitable {
                     Completion done) noexcept {
       lock.store().execute(lock.take(request.key(), max_wait), std::move(done));
     }
+    static std::system_error failed(const detail::CallName& call, const std::error_code& error,
+                                    const SlotLock& lock, const Request& request) {
+      return detail::failed_call(call, error, lock.take(request.key()));
+    }
     static Grant grant(const SlotLock& lock, const Request&, const Outcome& outcome,
                        Time asked) noexcept {
       return lock.permit(outcome.decision, asked);

@@ -46,8 +46,13 @@ template <class Limiter>
 Decision lower(const Limiter& limiter, const Key& key, Word remaining) {
   std::error_code error;
   const Decision decision = http::lower(limiter, key, remaining, error);
-  if (error) throw std::system_error(error, "lowering " + limiter.name());
-  return decision;
+  if (!error) return decision;
+  const sluice::detail::CallName call{"http", "lower"};
+  if constexpr (requires { limiter.look(key, 1); }) {
+    throw sluice::detail::failed_call(call, error, limiter.look(key, 1));
+  } else {
+    throw sluice::detail::failed_with(call, error, "");
+  }
 }
 
 }  // namespace sluice::http

@@ -68,7 +68,8 @@ struct KeyedRequest {
 ///     static constexpr bool freed_early;                            Waiter::Terms
 ///     static void ask(const L&, const Request&, Span max_wait, Completion);
 ///     static Step take(const L&, const Request&);   optional: its question, if it cannot reserve
-///     static Step asked(const L&, const Request&);  optional, without take(): for exceptions
+///     static std::system_error failed(const CallName&, const std::error_code&, const L&,
+///                                     const Request&);   optional, without take(): what it throws
 ///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
 ///     static void give_back(const L&, const Request&, Grant&, Completion);
 ///
@@ -96,8 +97,8 @@ class WaiterFor : public Waiter {
   [[nodiscard]] std::system_error failed(const CallName& call, const std::error_code& error) const {
     if constexpr (has_step) {
       return failed_call(call, error, Waiting::take(limiter_, request_));
-    } else if constexpr (requires { Waiting::asked(limiter_, request_); }) {
-      return failed_call(call, error, Waiting::asked(limiter_, request_));
+    } else if constexpr (requires { Waiting::failed(call, error, limiter_, request_); }) {
+      return Waiting::failed(call, error, limiter_, request_);
     } else {
       return {error, call.text()};
     }
