@@ -225,10 +225,12 @@ SharedRateSteps SharedRateLimiter::steps_as(const char* verb, const Question& qu
 
 std::system_error SharedRateLimiter::failed(const char* verb, const std::error_code& error,
                                             const Question& question) const {
-  const Step asked = asked_step(question);
   const detail::CallName call{type_name, verb};
-  return error == Errc::not_configured ? detail::failed_call(call, error, asked)
-                                       : detail::failed_call(call, error, detail::AskedPlan(asked));
+  if (error == Errc::not_configured) return detail::failed_call(call, error, asked_step(question));
+  const bool of_arguments = error == Errc::invalid_cost || error == Errc::invalid_argument ||
+                            error == Errc::cost_exceeds_capacity;
+  if (!of_arguments) return detail::failed_with(call, error, "");
+  return detail::failed_call(call, error, detail::AskedPlan(asked_step(question)));
 }
 
 std::system_error SharedRateLimiter::failed_to_refund(const char* verb,

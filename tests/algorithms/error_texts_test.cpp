@@ -106,6 +106,8 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
 
         CHECK_THROWS_WITH(fleet.share_of("none"),
                           "FleetShedder: unknown tier \"none\"; there are \"all\"");
+        CHECK_THROWS_WITH(fleet.share_of("a\n"),
+                          "FleetShedder: unknown tier \"a\\x0a\"; there are \"all\"");
         CHECK_THROWS_WITH(
             SharedRateLimiter(store, "t", "rate", {.client = std::string(1 << 20, 'c')}),
             "the names of a limiter and its client must have 1048554 bytes at most together, got "
@@ -122,6 +124,9 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         CHECK(told_by([&] {
                 shedder.peek("nobody");
               }).starts_with("UtilizationShedder::peek: no tier \"nobody\"; the tiers are"));
+        CHECK(told_by([&] { shedder.peek("a\n"); }) ==
+              "UtilizationShedder::peek: no tier \"a\\x0a\"; the tiers are \"sheddable\" "
+              "\"critical\"");
         CHECK(told_by([&] {
                 shedder.try_acquire("nobody");
               }).starts_with("UtilizationShedder::try_acquire: no tier"));

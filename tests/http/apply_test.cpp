@@ -94,5 +94,9 @@ TEST_CASE("a store that cannot decide is an error in both forms") {
   CHECK(error == Errc::not_connected);
   CHECK_THROWS_AS(http::close_gate(gates, scope, f.busy), std::system_error);
   CHECK_THROWS_AS(http::block(bucket, "alice", f.busy), std::system_error);
-  CHECK_THROWS_AS(http::lower(bucket, "alice", 3), std::system_error);
+  CHECK_THROWS_WITH(http::lower(bucket, "alice", 3),
+                    "http::lower: " + make_error_code(Errc::not_connected).message());
+  CHECK_THROWS_WITH(http::lower(f.bucket, Key{"", "name"}, 3),
+                    "http::lower: a tag of 0 bytes, a name of 4 bytes: " +
+                        make_error_code(Errc::invalid_key).message());
 }
