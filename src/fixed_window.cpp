@@ -212,10 +212,12 @@ Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Sett
   const Word actual = cost.actual.value();
   error.clear();
   if (detail::nothing_to_settle(taken, cost)) return {};
-  const Decision settled = decide(store(), settle_step(key, taken, cost), error);
+  std::array<Word, 1> details{};
+  const auto told = std::span(details).first(actual <= estimated ? 1 : 0);
+  const Decision settled = decide(store(), settle_step(key, taken, cost), error, {}, told);
   if (error == Errc::outside_calendar) error.clear();
   if (!settled.allowed) return {};
-  if (actual <= estimated) return {estimated - actual, 0};
+  if (actual <= estimated) return {details[0], 0};
   return {0, actual - estimated};
 }
 

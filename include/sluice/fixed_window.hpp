@@ -78,7 +78,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
 
   /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
   /// the window in which `taken` was granted. Nothing if that is over, or if it was refused.
-  /// Errc::invalid_cost if a cost is negative. O(1), one store operation, as the calls below.
+  /// `given_back` is what came back, never more than was used. Errc::invalid_cost if a cost is
+  /// negative. O(1), one store operation, as the calls below.
   ///
   ///     const Decision taken = tokens.try_acquire("alice", 100);
   ///     tokens.settle("alice", taken, {.estimated = 100, .actual = tokens_used});

@@ -257,9 +257,11 @@ Verdict give_back(const StateView& view, const RuleRequest& request, Word now,
   const bool is_block = stored.code == Rule::blocked;
   const bool same = (is_block ? ends_in(stored, window) : is_stored(stored, window)) &&
                     now < args.end && args.begin <= now + Rule::max_ahead && stored.used > 0;
+  const Word given = same ? std::min(args.cost, stored.used) : 0;
+  effects.tell(given);
   if (!same) return {Verdict::refused, 0, 0, 0};
-  stored.used = std::max(Word{0}, stored.used - args.cost);
-  if (args.cost > 0) store(effects, stored);
+  stored.used -= given;
+  if (given > 0) store(effects, stored);
   const Word closed = is_block ? std::max(Word{0}, stored.end - now) : 0;
   const Word remaining = closed > 0 ? 0 : std::max(Word{0}, args.limit - stored.used);
   return {Verdict::allowed, remaining, 0, stored.used > 0 ? args.end - now : closed};
@@ -406,6 +408,7 @@ constinit const Operation fixed_window_give_back{
     .check = check_give_back,
     .keep = keep_given_back,
     .decide = give_back,
+    .details = 1,
 };
 constinit const Operation fixed_window_reset{
     .name = "fixed_window.reset",

@@ -145,6 +145,9 @@ TEST_CASE("an estimate is settled in the window in which it was taken", "[fixed_
       CHECK(settle(taken, 5, 2).given_back == 3);
       CHECK(window.peek("k").remaining == 8);
       CHECK(settle(taken, 2, 2).charged == 0);
+      CHECK(settle(taken, 900, 0).given_back == 2);  // as much as was used
+      CHECK(settle(taken, 900, 0).given_back == 0);
+      REQUIRE(window.try_acquire("k", 2).remaining == 8);
       CHECK(settle(taken, 2, 22).charged == 20);
       const Decision over = window.try_acquire("k");
       CHECK_FALSE(over.allowed);

@@ -319,6 +319,11 @@ TEST_CASE("of a grant that knows what it was granted no more comes back, of othe
       const FixedWindow window(store, "window", 5, Calendar::every(1h));
       CHECK(window.refund("k", window.try_acquire("k", 2), units).remaining == 5);
 
+      const SettledCost unspent{.estimated = units, .actual = 0};
+      CHECK(counter.settle("k", counter.try_acquire("k", 2), unspent).given_back == 2);
+      CHECK(window.settle("k", window.try_acquire("k", 2), unspent).given_back == 2);
+      CHECK(window.peek("k").remaining == 5);
+
       windows.refund("k", windows.try_acquire("k", 2), word_limit + 1, error);
       CHECK(error == Errc::invalid_cost);
       counter.refund("k", counter.try_acquire("k", 2), word_limit + 1, error);

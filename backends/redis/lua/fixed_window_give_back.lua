@@ -1,6 +1,6 @@
 -- The twin of give_back() in src/algorithms/fixed_window.cpp: same names, same order, with is_stored()
--- and ends_in() in their places. Returns status, remaining, retry_after, reset_after and, if the state changes, the
--- stored window's end and what is used of it.
+-- and ends_in() in their places. Returns status, remaining, retry_after, reset_after, and if the state changes the
+-- stored window's end and what is used of it, and packed: the units given back.
 local function fixed_window_give_back(last, packed, now, limit, from, to, cost)
   if cost < 0 or cost > 4503599627370496 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if limit < 0 or limit > 4398046511104 or from < 0 or from > to or to > 4503599627370496 then
@@ -18,14 +18,15 @@ local function fixed_window_give_back(last, packed, now, limit, from, to, cost)
     if last > now then closed = last - now end
   end
   if not (same and now < to and from <= reach and used > 0) then return 0, 0, 0, 0 end
-  used = used - cost
-  if used < 0 then used = 0 end
+  local given = cost
+  if given > used then given = used end
+  used = used - given
   local remaining, reset_after = limit - used, closed
   if remaining < 0 or closed > 0 then remaining = 0 end
   if used > 0 then reset_after = to - now end
-  if cost > 0 then return 1, remaining, 0, reset_after, last, used * 512 + code end
-  return 1, remaining, 0, reset_after
+  if given == 0 then return 1, remaining, 0, reset_after end
+  return 1, remaining, 0, reset_after, last, used * 512 + code, struct.pack('<i8', given)
 end
 
-local KIND, ARGUMENTS, DETAILS, decide = 16, '<i8i8i8i8', 0, fixed_window_give_back
+local KIND, ARGUMENTS, DETAILS, decide = 16, '<i8i8i8i8', 1, fixed_window_give_back
 

@@ -58,6 +58,7 @@ struct FixedWindowRule {
 
   /// Of fixed_window.give_back: gives units of one window back if it is still the present one and
   /// something is used of it, else refuses. Never gives back more than is used.
+  /// Details: the units given back.
   struct GiveBackArgs {
     Word limit;
     Word begin;  ///< of the window that the units were taken in
