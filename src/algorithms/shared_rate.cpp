@@ -92,8 +92,9 @@ Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
   Word version = s.version;
   if (is_new) {
     version = std::max({Word{1}, now, s.version < word_limit ? s.version + 1 : 1});
-    const bool same_log =
-        s.version != 0 && mode == static_cast<Word>(Mode::update) && s.per_client == per_client;
+    // Behind the last version of all come smaller ones, and no log is newer than its setting.
+    const bool same_log = s.version != 0 && mode == static_cast<Word>(Mode::update) &&
+                          s.per_client == per_client && s.generation <= version;
     effects.put(0, version);
     effects.put(1, same_log ? s.generation : version);
     effects.put(2, rate);

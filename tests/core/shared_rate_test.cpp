@@ -70,6 +70,16 @@ TEST_CASE("each change is a new version, and only a fresh start a new log", "[co
                  {-1h, ask_setting, fine(6), setting(start + 10, start + 9, 6, 1)}});
 }
 
+TEST_CASE("behind the last version of all an update starts a new log", "[core][shared_rate]") {
+  const Word last = word_limit - 1;
+  check_moments(LongKernel(last), {{0us, set(3, Mode::reset), fine(3), {last, 1}},
+                                   {0us, set(4, Mode::reset), fine(4), {word_limit, 1}},
+                                   {0us, set(5, Mode::update), fine(5), {last, 1}},
+                                   {0us, ask_setting, fine(5), setting(last, last, 5)},
+                                   {0us, set(6, Mode::update), fine(6), {word_limit, 1}},
+                                   {0us, ask_setting, fine(6), setting(word_limit, last, 6)}});
+}
+
 TEST_CASE("an update to a shorter interval keeps a window of the old quota for one span of it",
           "[core][shared_rate]") {
   LongKernel kernel(start);

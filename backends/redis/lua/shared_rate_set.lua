@@ -54,7 +54,7 @@ local function shared_rate_set(head, _, now, new_rate, new_interval, new_per_cli
     if version < 4503599627370496 then new_version = version + 1 end
     if new_version < now then new_version = now end
     local after = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}
-    if version == 0 or mode ~= 2 or per_client ~= new_per_client then
+    if version == 0 or mode ~= 2 or per_client ~= new_per_client or generation > new_version then
       generation = new_version
     else
       add(after, shaped(rate, interval, new_rate, new_interval, now))

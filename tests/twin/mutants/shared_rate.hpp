@@ -21,6 +21,8 @@ inline constexpr Mutant mutants[] = {
     {"a kept window is as long as the old", set, "then span = interval * times end",
      "then span = span end"},
     {"more than a log can hold is kept", set, "if times > most then times = most end", ""},
+    {"a log newer than its setting", set, " or generation > new_version", ""},
+    {"a log newer than its setting", kernel, " && s.generation <= version", ""},
     {"the longest goes", set, "if all[i][2] < all[shortest][2] then",
      "if all[i][2] > all[shortest][2] then"},
     {"what has ended is told", read, "elseif till <= now then", "elseif false then"},
