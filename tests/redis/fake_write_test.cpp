@@ -138,33 +138,33 @@ TEST_CASE("a connection that is cut while a caller writes leaves the call unknow
   const bool reset = GENERATE(false, true);
   const std::size_t takes = GENERATE(10U, 1000U);
   CAPTURE(reset, takes);
-  enum Next { wait, read, cut };
-  std::atomic<Next> next{read};
+  enum class Next { wait, read, cut };
+  std::atomic<Next> next{Next::read};
   FakeServer server([&](Peer& peer, int) {
     for (Word at = 1; const auto call = peer.read_call(); ++at) {
       if (!peer.send(allowing(*call, at))) return;
-      eventually([&] { return next != wait; });
-      if (next == cut) break;
+      eventually([&] { return next != Next::wait; });
+      if (next == Next::cut) break;
     }
     if (reset) peer.reset_on_close();
   });
   const auto store = make_redis_store(options_for(server));
   const Bucket bucket(*store, quota);
   const bool happened = eventually([&] {
-    next = wait;
+    next = Next::wait;
     REQUIRE_FALSE(bucket.error("a", 1h));
     const Sending sending(takes, [&](int fd) {
-      next = cut;
+      next = Next::cut;
       pollfd entry{fd, POLLRDHUP, 0};
       ::poll(&entry, 1, 30'000);
     });
     Asked asked;
     bucket.ask(asked, "a", 1h);
-    if (!sending.happened()) next = read;
+    if (!sending.happened()) next = Next::read;
     asked.wait();
     CHECK(asked.error == (sending.happened() ? make_error_code(Errc::unknown) : std::error_code{}));
     CHECK(asked.answers == 1);
-    next = read;
+    next = Next::read;
     return sending.happened();
   });
   CHECK(happened);
