@@ -41,19 +41,39 @@ function(sluice_program target)
   sluice_hardening(${target})
 endfunction()
 
-# sluice_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
-# One Catch2 program, one entry of ctest. Label `redis`: starts a redis-server, whose path it finds in
-# the environment (SLUICE_REDIS_SERVER) or in PATH.
+# sluice_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>]
+#             [APART <tag>] [STORES])
+# One Catch2 program, one entry of ctest, which is skipped if a test case was left out and none failed
+# (tests/left_out.hpp). What may be left out is therefore an entry of its own beside what is not:
+# APART: the test cases of this tag are the entry <name>_<tag>.
+# STORES: for_each_store() runs on Redis in the entry <name>_redis, on the other stores in <name>.
+# Label `redis`: starts a redis-server, whose path it finds in the environment (SLUICE_REDIS_SERVER) or
+# in PATH.
 function(sluice_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STORES" "APART;TIMEOUT" "SOURCES;LIBRARIES;LABELS")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
   sluice_program(test_${name} SOURCES ${arg_SOURCES}
     LIBRARIES sluice_test_main ${arg_LIBRARIES}
   )
-  add_test(NAME ${name} COMMAND test_${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+  set(entries ${name})
+  if(arg_APART)
+    list(APPEND entries ${name}_${arg_APART})
+    add_test(NAME ${name} COMMAND test_${name} "~[${arg_APART}]~[.]")
+    add_test(NAME ${name}_${arg_APART} COMMAND test_${name} "[${arg_APART}]")
+  elseif(arg_STORES AND SLUICE_REDIS)
+    list(APPEND entries ${name}_redis)
+    add_test(NAME ${name} COMMAND test_${name})
+    add_test(NAME ${name}_redis COMMAND test_${name})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT SLUICE_TEST_STORES=local)
+    set_tests_properties(${name}_redis PROPERTIES ENVIRONMENT SLUICE_TEST_STORES=redis)
+  else()
+    add_test(NAME ${name} COMMAND test_${name})
+  endif()
+  set_tests_properties(${entries} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
+  )
 endfunction()
 
 # sluice_bench(<name> SOURCES <file>... [LIBRARIES <target>...]): a Google Benchmark program, bench_<name>.

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/sim/fleet.hpp"
 #include "sluice/sim/trace.hpp"
 #include "sluice/sim/upstream.hpp"
-#include "sluice/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::sim {

@@ -19,7 +19,7 @@ void RemoteStore::hang_up() noexcept {
   // By index: who is answered may send again.
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     Message& message = messages_[i];
-    if (!message.under_way) continue;
+    if (!message.under_way || !message.done) continue;  // not used, or being answered now
     timeline_.cancel(message.timer);
     Completion done = std::move(message.done);
     release(message);
@@ -27,14 +27,19 @@ void RemoteStore::hang_up() noexcept {
   }
 }
 
+void RemoteStore::close() noexcept {
+  closed_ = true;
+  hang_up();
+}
+
 /// Holds the watch at the store, and the function that is called at this end.
-class RemoteStore::Watching final : public Watch {
+class RemoteStore::Watching final : public Subscription {
  public:
   explicit Watching(std::function<void()> seen)
       : seen_(std::make_shared<const std::function<void()>>(std::move(seen))) {}
   [[nodiscard]] bool start(RemoteStore& store, const Key& key) {
     const std::weak_ptr<RemoteStore> remote = store.alive_;
-    there_ = store.inner_.watch(key, [remote, seen = std::weak_ptr(seen_)] {
+    there_ = store.inner_.subscribe(key, [remote, seen = std::weak_ptr(seen_)] {
       if (const auto self = remote.lock()) self->send({{}, {}, seen}, self->link_.from_store);
     });
     return there_ != nullptr;
@@ -42,10 +47,12 @@ class RemoteStore::Watching final : public Watch {
 
  private:
   std::shared_ptr<const std::function<void()>> seen_;
-  std::unique_ptr<Watch> there_;
+  std::unique_ptr<Subscription> there_;
 };
 
-std::unique_ptr<Watch> RemoteStore::watch(const Key& key, std::function<void()> seen) noexcept try {
+std::unique_ptr<Subscription> RemoteStore::subscribe(const Key& key,
+                                                     std::function<void()> seen) noexcept try {
+  if (closed_) return nullptr;
   auto watching = std::make_unique<Watching>(std::move(seen));
   if (!watching->start(*this, key)) return nullptr;
   return watching;
@@ -54,12 +61,13 @@ std::unique_ptr<Watch> RemoteStore::watch(const Key& key, std::function<void()> 
 }
 
 void RemoteStore::notify(const Key& key) noexcept try {
-  send({std::string(key.tag), std::string(key.name), {}}, link_.to_store);
+  send({std::string(key.tag()), std::string(key.name()), {}}, link_.to_store);
 } catch (const std::bad_alloc&) {
   return;  // any wake-up may be lost
 }
 
 void RemoteStore::send(Call call, const Delay& delay) noexcept try {
+  if (closed_) return;
   const std::uint64_t id = ++last_call_;
   Call& kept = calls_.emplace(id, std::move(call)).first->second;
   kept.timer = timeline_.after<&RemoteStore::call_arrives>(delay.sample(rng_), *this, id);
@@ -83,11 +91,11 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
   const auto steps = plan.steps();
   std::size_t length = 0;
   std::size_t words = 0;
-  std::size_t details = 0;
+  std::size_t output = 0;
   for (const Step& step : steps) {
-    length += step.key.tag.size() + step.key.name.size();
+    length += step.key.tag().size() + step.key.name().size();
     words += step.table.size();
-    details += detail_count(*step.operation, step.table.size());
+    output += output_count(*step.operation, step.table.size());
   }
   message.words.clear();
   message.words.reserve(words);
@@ -100,8 +108,7 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
       message.bytes += part;
       return std::string_view(message.bytes).substr(at, part.size());
     };
-    step.key.tag = keep(step.key.tag);
-    step.key.name = keep(step.key.name);
+    step.key = Key{keep(step.key.tag()), keep(step.key.name())};
     step.binding = nullptr;  // lives only until execute() returns
     const std::size_t at = message.words.size();
     message.words.insert(message.words.end(), step.table.begin(), step.table.end());
@@ -111,9 +118,9 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
   message.arrived = false;
   message.error = {};
   message.each.clear();
-  message.details.clear();
+  message.output.clear();
   message.each.reserve(steps.size());  // so that decided() never allocates
-  message.details.reserve(details);
+  message.output.reserve(output);
   return message;
 }
 
@@ -124,6 +131,7 @@ void RemoteStore::send(Message& message) {
 }
 
 void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
+  if (closed_) return done.fail(Errc::shut_down);
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return done.fail(fault.error, fault.step);
   }
@@ -143,7 +151,7 @@ void RemoteStore::arrive(std::uint64_t index) {
   Message& message = messages_[index];
   message.arrived = true;
   Plan plan{std::span<const Step>(message.steps)};
-  if (message.id) plan = plan.once(*message.id);
+  if (message.id) plan = plan.idempotent(*message.id);
   inner_.execute(plan, Completion(&RemoteStore::decided, &message));
 }
 
@@ -153,7 +161,7 @@ void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
   message.error = outcome.error;
   message.decision = outcome.decision;
   message.each.assign(outcome.steps.begin(), outcome.steps.end());
-  message.details.assign(outcome.details.begin(), outcome.details.end());
+  message.output.assign(outcome.output.begin(), outcome.output.end());
   try {
     const Time delivery = std::max(self.timeline_.now() + self.link_.from_store.sample(self.rng_),
                                    self.last_delivery_);
@@ -170,7 +178,7 @@ void RemoteStore::deliver(std::uint64_t index) {
   Message& message = messages_[index];
   Completion done = std::move(message.done);
   // The message is free only afterwards: the outcome's steps lie in it, and the receiver may send.
-  done(Outcome{message.error, message.decision, message.each, message.details});
+  done(Outcome{message.error, message.decision, message.each, message.output});
   release(message);
 }
 

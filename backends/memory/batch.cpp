@@ -5,22 +5,22 @@
 
 namespace sluice::memory {
 
-/// Asks for the memory where `step` will be decided, and returns its mark.
-Mark Engine::prefetch(const Step& step) const noexcept {
-  const Mark mark = mark_of(step);
+/// Asks for the memory where `step` will be decided, and returns its id.
+SlotId Engine::prefetch(const Step& step) const noexcept {
+  const SlotId id = id_of(step);
   const void* const slot =
       is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a guess: see bind()
                      : nullptr;
   if (slot != nullptr) {
     __builtin_prefetch(slot, 1);
   } else {
-    table_.prefetch(mark.hash);
+    table_.prefetch(id.hash);
   }
-  return mark;
+  return id;
 }
 
 /// Decides a step of a batch, at the instant of its `reading`, and returns its status.
-Word Engine::decide_at(const Step& step, const Mark& mark, Reading& reading,
+Word Engine::decide_at(const Step& step, const SlotId& id, Reading& reading,
                        Decision& decision) noexcept {
   Answer answer{decision};
   if (!is_bound(step) && !is_valid(step.key)) {
@@ -31,9 +31,9 @@ Word Engine::decide_at(const Step& step, const Mark& mark, Reading& reading,
                                     std::memory_order_relaxed))  // a guess: see bind()
                               : nullptr;
   const bool known = slot != nullptr;
-  if (!known) slot = &table_.guess(mark);
-  if (!decide_in(*slot, step, mark, reading, answer)) {
-    decide(step, mark, reading, answer);
+  if (!known) slot = &table_.guess(id);
+  if (!decide_in(*slot, step, id, reading, answer)) {
+    decide(step, id, reading, answer);
   } else if (!known && is_bound(step)) {
     remember(*step.binding, *slot);
   }
@@ -42,9 +42,9 @@ Word Engine::decide_at(const Step& step, const Mark& mark, Reading& reading,
 
 /// Decides up to `ahead` plans: asks for the memory of all, reads the clock once, then decides.
 void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept {
-  std::array<Mark, ahead> marks;
+  std::array<SlotId, ahead> ids;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (is_fast(plans[i])) marks[i] = prefetch(plans[i].steps().front());
+    if (is_fast(plans[i])) ids[i] = prefetch(plans[i].steps().front());
   }
   Reading reading(*clock_);
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -54,11 +54,11 @@ void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done
     }
     const Step& step = plans[i].steps().front();
     if (Decision* const place = done[i].place(); place != nullptr) {
-      done[i].placed(error_of(decide_at(step, marks[i], reading, *place)));
+      done[i].placed(error_of(decide_at(step, ids[i], reading, *place)));
       continue;
     }
     Outcome outcome{no_error_, {}, {}, {}};
-    outcome.error = error_of(decide_at(step, marks[i], reading, outcome.decision));
+    outcome.error = error_of(decide_at(step, ids[i], reading, outcome.decision));
     if (!outcome.error) outcome.steps = {&outcome.decision, 1};
     done[i](outcome);
   }

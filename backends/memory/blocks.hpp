@@ -9,7 +9,7 @@
 
 #include "backends/memory/pages.hpp"
 #include "backends/memory/spin.hpp"
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 
 namespace sluice::memory {
 

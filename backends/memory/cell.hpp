@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "backends/memory/atoms.hpp"
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 
 namespace sluice::memory {
 
@@ -102,7 +102,7 @@ namespace state {
 inline constexpr int generation_bits = 11;  // in each word
 inline constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
 
-/// Levels that no rule can write: the cell is held by a plan that is being written, or is between
+/// Levels that no rule can write: the cell is locked by a plan that is being written, or is between
 /// two owners.
 inline constexpr Word locked = word_limit + 1;
 inline constexpr Word dead = word_limit + 2;

@@ -28,9 +28,10 @@ const MemoryOptions& validated(const MemoryOptions& options) {
   return options;
 }
 
-std::array<std::uint64_t, 2> draw_secret(Rng* rng) {
+std::array<std::uint64_t, 2> draw_secret(const MemoryOptions& options) {
   SystemRng system;
-  Rng& source = rng != nullptr ? *rng : system;
+  Rng* const world = options.clock != nullptr ? options.clock->rng(DrawFor::hash) : nullptr;
+  Rng& source = options.rng != nullptr ? *options.rng : world != nullptr ? *world : system;
   const std::uint64_t first = source.next();
   return {first, source.next()};
 }
@@ -50,7 +51,7 @@ Engine::Engine(const MemoryOptions& options)
       own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
       // A virtual clock has no cheaper reading.
       coarse_(options.coarse_clock && dynamic_cast<VirtualClock*>(options.clock) == nullptr),
-      secret_(draw_secret(options.rng)) {
+      secret_(draw_secret(options)) {
   if (clock_ == nullptr) clock_ = own_clock_.get();
   start_ = to_word(clock_->now());
 }
@@ -66,8 +67,8 @@ void Engine::bind(const Key& key, Binding& binding) noexcept {
 }
 
 Counters& Engine::counters() const noexcept {
-  static thread_local char mark;
-  return counters_[reinterpret_cast<std::uintptr_t>(&mark) / 4096 % counters_.size()];
+  static thread_local char id;
+  return counters_[reinterpret_cast<std::uintptr_t>(&id) / 4096 % counters_.size()];
 }
 
 MemoryStats Engine::stats() const noexcept {

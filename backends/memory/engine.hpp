@@ -1,7 +1,7 @@
 // The memory store: two tables of slots, and the ways through them.
 //
 // A key that is known is decided without a lock (memory_store.cpp, rule.cpp). A new key that finds
-// every slot of its sequence owned takes a short lock (crowded.cpp), and so does nobody else; a
+// every slot of its sequence owned takes a short lock (overflow.cpp), and so does nobody else; a
 // plan of several steps holds the slots that it uses (plan.cpp), and a state that lies in a block
 // is used by who holds its slot (rule.cpp). Any thread may call any member.
 #pragma once
@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "backends/memory/blocks.hpp"
-#include "backends/memory/held.hpp"
+#include "backends/memory/locked_slot.hpp"
 #include "backends/memory/reading.hpp"
 #include "backends/memory/spin.hpp"
 #include "backends/memory/table.hpp"
@@ -36,9 +36,9 @@ class Engine final : public MemoryStore {
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return true; }
   void bind(const Key& key, Binding& binding) noexcept override;
   void notify(const Key& key) noexcept override { watchers_.notify_key(key); }
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override {
-    return watchers_.watch_key(key, std::move(seen));
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override {
+    return watchers_.subscribe_key(key, std::move(seen));
   }
   [[nodiscard]] MemoryStats stats() const noexcept override;
 
@@ -52,7 +52,7 @@ class Engine final : public MemoryStore {
   /// The state that a new owner of a slot starts with.
   struct Seed {
     StateWords state{};
-    Quarter idle_at = 0;
+    IdleTick idle_at = 0;
   };
 
   /// How a try to decide by what was seen in a slot ended; unread if nothing fit was seen.
@@ -65,7 +65,7 @@ class Engine final : public MemoryStore {
 
     void put(const Step& step, const Verdict& verdict, Word at) noexcept {
       status = verdict.status;
-      if (status < 0) return;
+      if (status < 0) return fail_as(verdict);
       decision.allowed = verdict.status == Verdict::allowed;
       decision.source = Source::memory;
       decision.limit = step.args[0];
@@ -74,11 +74,15 @@ class Engine final : public MemoryStore {
       decision.reset_after = Span{verdict.reset_after};
       decision.at = to_time(at);
     }
-    void fail(Errc code) noexcept { status = -static_cast<Word>(code); }
+    void fail(Errc code) noexcept { fail_as(Verdict::failed(code)); }
+    void fail_as(const Verdict& verdict) noexcept {
+      status = verdict.status;
+      decision.part = static_cast<std::uint16_t>(verdict.remaining);  // see Verdict::wrong_kind()
+    }
   };
 
   [[nodiscard]] Hash hash(const Key& key) const noexcept;
-  [[nodiscard]] Mark mark_of(const Step& step) const noexcept;
+  [[nodiscard]] SlotId id_of(const Step& step) const noexcept;
 
   // memory_store.cpp
   /// One step by a rule in its fastest form.
@@ -93,22 +97,22 @@ class Engine final : public MemoryStore {
   void execute_elsewhere(const Plan& plan, Completion& done) noexcept;
   Word decide_one(const Step& step, Decision& decision) noexcept;
   void hurry(const Step& step, const Decision& decision) const noexcept;
-  Word decide_again(Slot& slot, const Step& step, Reading reading, Try first,
-                    Decision& decision) noexcept;
+  Word decide_after_conflict(Slot& slot, const Step& step, Reading reading, Try first,
+                             Decision& decision) noexcept;
   Word decide_named(const Step& step, Decision& decision) noexcept;
-  [[gnu::noinline]] Word decide_further(const Step& step, Decision& decision, Hash hash,
-                                        Word now) noexcept;
+  [[gnu::noinline]] Word decide_after_miss(const Step& step, Decision& decision, Hash hash,
+                                           Word now) noexcept;
   [[nodiscard]] std::error_code error_of(Word status) const noexcept {
     return status >= 0 ? no_error_ : make_error_code(static_cast<Errc>(-status));
   }
-  void decide(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept;
-  bool decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
+  void decide(const Step& step, const SlotId& id, Reading& reading, Answer& answer) noexcept;
+  bool decide_in(Slot& slot, const Step& step, const SlotId& id, Reading& reading,
                  Answer& answer) noexcept;
-  Try try_in(Slot& slot, Slot::Snapshot& seen, const Step& step, const Mark& mark,
+  Try try_in(Slot& slot, Slot::Snapshot& seen, const Step& step, const SlotId& id,
              const Reading& reading, Answer& answer) noexcept;
-  bool decide_strange(Slot& slot, const Pair& identity, const Step& step, const Mark& mark,
-                      const Reading& reading, Answer& answer) noexcept;
-  bool change_kind(Slot& slot, const Mark& mark, Word now) noexcept;
+  bool decide_on_mismatch(Slot& slot, const Pair& identity, const Step& step, const SlotId& id,
+                          const Reading& reading, Answer& answer) noexcept;
+  bool change_kind(Slot& slot, const SlotId& id, Word now) noexcept;
   static void decide_absent(const Step& step, const StateWords& state, const Reading& reading,
                             Answer& answer) noexcept;
   Pair await(const Slot& slot, Pair before) const noexcept;
@@ -120,13 +124,13 @@ class Engine final : public MemoryStore {
 
   // batch.cpp
   static constexpr std::size_t ahead = 32;  // decisions whose memory is asked for at once
-  [[nodiscard]] Mark prefetch(const Step& step) const noexcept;
-  Word decide_at(const Step& step, const Mark& mark, Reading& reading, Decision& decision) noexcept;
+  [[nodiscard]] SlotId prefetch(const Step& step) const noexcept;
+  Word decide_at(const Step& step, const SlotId& id, Reading& reading, Decision& decision) noexcept;
   void execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept;
 
   // rule.cpp
   /// What a rule that leaves effects made of a state at an instant.
-  struct Ruling {
+  struct RuleResult {
     Verdict verdict;
     Word at = 0;
     Effects effects;
@@ -135,64 +139,61 @@ class Engine final : public MemoryStore {
     [[nodiscard]] bool changes() const noexcept {
       return verdict.status == Verdict::allowed && effects.changes();
     }
-    [[nodiscard]] Quarter kept_until(const Engine& engine, const Step& step) const noexcept {
-      return engine.quarter_after(at + step.operation->keep(step.args));
+    [[nodiscard]] IdleTick kept_until(const Engine& engine, const Step& step) const noexcept {
+      return engine.tick_after(at + step.operation->ttl(step.args));
     }
   };
   void execute_rule(const Plan& plan, Completion& done) noexcept;
-  void decide_rule(const Step& step, const Mark& mark, Ruling& ruling) noexcept;
-  Slot* claim(const Step& step, const Mark& mark, bool room, Ruling& ruling) noexcept;
-  bool rule_in_cell(Slot& slot, const Step& step, const Mark& mark, Ruling& ruling) noexcept;
-  bool rule_in_block(Slot& slot, const Step& step, const Mark& mark, Ruling& ruling) noexcept;
-  bool rule_strange(Slot& slot, const Pair& identity, const Mark& mark, Ruling& ruling) noexcept;
-  [[nodiscard]] bool secure(Held& held, std::size_t words, Word now) noexcept;
+  void decide_rule(const Step& step, const SlotId& id, RuleResult& result) noexcept;
+  Slot* claim(const Step& step, const SlotId& id, bool room, RuleResult& result) noexcept;
+  bool rule_in_cell(Slot& slot, const Step& step, const SlotId& id, RuleResult& result) noexcept;
+  bool rule_in_block(Slot& slot, const Step& step, const SlotId& id, RuleResult& result) noexcept;
+  bool rule_on_mismatch(Slot& slot, const Pair& identity, const SlotId& id,
+                        RuleResult& result) noexcept;
+  [[nodiscard]] bool secure(LockedSlot& locked_slot, std::size_t words, Word now) noexcept;
   bool reclaim(Word now) noexcept;
 
   // plan.cpp
   void execute_plan(const Plan& plan, Completion& done) noexcept;
 
-  // crowded.cpp
-  void decide_crowded(const Step& step, const Mark& mark, Reading& reading,
-                      Answer& answer) noexcept;
-  void decide_shared(const Step& step, const Mark& shared, Reading& reading,
+  // overflow.cpp
+  void decide_overflow(const Step& step, const SlotId& id, Reading& reading,
+                       Answer& answer) noexcept;
+  void decide_shared(const Step& step, const SlotId& shared, Reading& reading,
                      Answer& answer) noexcept;
-  [[nodiscard]] Mark shared_mark(const Step& step, const Mark& mark) const noexcept;
-  [[nodiscard]] Seed first_state(const Step& step, const Mark& mark, Word now) const noexcept;
-  [[nodiscard]] Seed seed(const Mark& shared, Word now) const noexcept;
-  Slot* find_shared(const Mark& shared, Word now) noexcept;
-  Slot* take_over(const Mark& mark, const Seed& first, Word now) noexcept;
-  [[nodiscard]] std::size_t stripe_of(const Mark& mark) const noexcept {
-    return mark.hash[1] % stripes_.size();
+  [[nodiscard]] SlotId shared_id(const Step& step, const SlotId& id) const noexcept;
+  [[nodiscard]] Seed first_state(const Step& step, const SlotId& id, Word now) const noexcept;
+  [[nodiscard]] Seed seed(const SlotId& shared, Word now) const noexcept;
+  Slot* find_shared(const SlotId& shared, Word now) noexcept;
+  Slot* take_over(const SlotId& id, const Seed& first, Word now) noexcept;
+  [[nodiscard]] std::size_t stripe_of(const SlotId& id) const noexcept {
+    return id.hash[1] % stripes_.size();
   }
 
   // Instants in quarters of a second since the store was made.
-  [[nodiscard]] std::int64_t quarter(Word now) const noexcept {
+  [[nodiscard]] std::int64_t tick(Word now) const noexcept {
     const Word since = now - start_;
-    return since >= 0 ? since / quarter_us : -((quarter_us - 1 - since) / quarter_us);
+    return since >= 0 ? since / tick_us : -((tick_us - 1 - since) / tick_us);
   }
-  /// The last instant of a quarter, also of "never", which is then 34 years ahead.
-  [[nodiscard]] Word instant(Quarter quarter) const noexcept {
-    return start_ + Word{quarter} * quarter_us;
-  }
-  [[nodiscard]] Quarter quarter_after(Word instant) const noexcept {
+  /// The last instant of a tick, also of "never", which is then 34 years ahead.
+  [[nodiscard]] Word instant(IdleTick tick) const noexcept { return start_ + Word{tick} * tick_us; }
+  [[nodiscard]] IdleTick tick_after(Word instant) const noexcept {
     const Word since = instant - start_;
     if (since <= 0) return 0;
-    return since > Word{never - 1} * quarter_us
+    return since > Word{never - 1} * tick_us
                ? never
-               : static_cast<Quarter>((since + quarter_us - 1) / quarter_us);
+               : static_cast<IdleTick>((since + tick_us - 1) / tick_us);
   }
   /// How long a new owner keeps its slot before it has written a state.
-  [[nodiscard]] Quarter soon(Word now) const noexcept {
-    return quarter_after(now + 2 * quarter_us);
-  }
+  [[nodiscard]] IdleTick soon(Word now) const noexcept { return tick_after(now + 2 * tick_us); }
 
   Counters& counters() const noexcept;
   void count(std::atomic<std::uint64_t> Counters::*what, std::uint64_t by = 1) const noexcept {
     (counters().*what).fetch_add(by, std::memory_order_relaxed);  // a figure
   }
-  void count(const Meetings& meetings) const noexcept {
-    if (meetings.conflicts != 0) count(&Counters::conflicts, meetings.conflicts);
-    if (meetings.waits != 0) count(&Counters::waits, meetings.waits);
+  void count(const ContentionStats& contention) const noexcept {
+    if (contention.conflicts != 0) count(&Counters::conflicts, contention.conflicts);
+    if (contention.waits != 0) count(&Counters::waits, contention.waits);
   }
 
   Table table_;
@@ -209,7 +210,7 @@ class Engine final : public MemoryStore {
   std::size_t reclaim_at_ = 0;  // guarded by reclaim_lock_
   std::array<SpinLock, 256> stripes_;  // who gets a slot of a full sequence, by key
   mutable std::array<Counters, 8> counters_;
-  Watchers watchers_;
+  Subscriptions watchers_;
 };
 
 }  // namespace sluice::memory

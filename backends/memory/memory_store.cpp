@@ -1,20 +1,20 @@
 // The lock-free way: a key in a slot of its own, or one that still finds an empty slot.
 #include "backends/memory/engine.hpp"
-#include "src/siphash.hpp"
+#include "src/util/siphash.hpp"
 
 namespace sluice::memory {
 
 Engine::Hash Engine::hash(const Key& key) const noexcept {
-  return detail::SipHash13(secret_)(key.tag, key.name);
+  return detail::SipHash13(secret_)(key.tag(), key.name());
 }
 
-Mark Engine::mark_of(const Step& step) const noexcept {
+SlotId Engine::id_of(const Step& step) const noexcept {
   if (!is_bound(step)) return {hash(step.key), step.operation->kind};
   // Word by word, which the compiler would not do by itself. If the hash was written just now, a
   // load that spans both stores waits until they have left the processor's store buffer, behind
   // all that the last decision still waits for; and where the memory is asked for hangs on it.
   const auto word = [&step](std::size_t i) noexcept {
-    return std::atomic_ref(step.binding->hash[i]).load(std::memory_order_relaxed);  // see bind()
+    return __atomic_load_n(&step.binding->hash[i], __ATOMIC_RELAXED);  // see bind()
   };
   return {{word(0), word(1)}, step.operation->kind};
 }
@@ -22,7 +22,7 @@ Mark Engine::mark_of(const Step& step) const noexcept {
 /// Decides by what was `seen` in the slot, unless it takes the fine clock or another thread was
 /// first.
 [[gnu::always_inline]] inline Engine::Try Engine::try_in(Slot& slot, Slot::Snapshot& seen,
-                                                         const Step& step, const Mark& mark,
+                                                         const Step& step, const SlotId& id,
                                                          const Reading& reading,
                                                          Answer& answer) noexcept {
   StateWords words = state::words(seen.state);
@@ -35,7 +35,7 @@ Mark Engine::mark_of(const Step& step) const noexcept {
     if (next != seen.state) [[likely]] {
       const Word until = reading.latest() + verdict.reset_after;
       if (until > instant(Slot::idle_at(seen.identity.high))) [[unlikely]] {
-        slot.keep_until(mark, quarter_after(until));
+        slot.keep_until(id, tick_after(until));
       }
       if (!slot.state.exchange(seen.state, next)) [[unlikely]] {
         return Try::conflict;
@@ -47,11 +47,11 @@ Mark Engine::mark_of(const Step& step) const noexcept {
 }
 
 /// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
-bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& reading,
+bool Engine::decide_in(Slot& slot, const Step& step, const SlotId& id, Reading& reading,
                        Answer& answer) noexcept {
   Slot::Snapshot seen = slot.snapshot();
-  if (!mark.owns(seen.identity)) [[unlikely]] {
-    return decide_strange(slot, seen.identity, step, mark, reading, answer);
+  if (!id.owns(seen.identity)) [[unlikely]] {
+    return decide_on_mismatch(slot, seen.identity, step, id, reading, answer);
   }
   for (std::uint64_t conflicts = 0;;) {
     if (state::is_special(seen.state)) [[unlikely]] {
@@ -59,7 +59,7 @@ bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& 
       if (state::is_special(seen.state)) return false;
     }
     const Pair before = seen.state;
-    const Try result = try_in(slot, seen, step, mark, reading, answer);
+    const Try result = try_in(slot, seen, step, id, reading, answer);
     if (result == Try::decided) {
       if (conflicts != 0) count(&Counters::conflicts, conflicts);
       return true;
@@ -76,19 +76,19 @@ bool Engine::decide_in(Slot& slot, const Step& step, const Mark& mark, Reading& 
 }
 
 /// A slot that is not this key's with this kind: another key's, or one that the key uses wrongly.
-bool Engine::decide_strange(Slot& slot, const Pair& identity, const Step& step, const Mark& mark,
-                            const Reading& reading, Answer& answer) noexcept {
-  if (!mark.matches(identity.low, identity.high)) return false;
+bool Engine::decide_on_mismatch(Slot& slot, const Pair& identity, const Step& step,
+                                const SlotId& id, const Reading& reading, Answer& answer) noexcept {
+  if (!id.matches(identity.low, identity.high)) return false;
   answer.status = step.operation->check(step.args);
   if (answer.status < 0) return true;
-  if (change_kind(slot, mark, reading.latest())) return false;
-  answer.fail(Errc::wrong_kind);
+  if (change_kind(slot, id, reading.latest())) return false;
+  answer.fail_as(Verdict::wrong_kind(Slot::kind(identity.high)));
   return true;
 }
 
-/// Makes the slot of a key with an absent state of another kind one of `mark`'s.
-bool Engine::change_kind(Slot& slot, const Mark& mark, Word now) noexcept {
-  const auto [changed, block] = table_.change_kind(slot, mark, soon(now), quarter(now));
+/// Makes the slot of a key with an absent state of another kind one of `id`'s.
+bool Engine::change_kind(Slot& slot, const SlotId& id, Word now) noexcept {
+  const auto [changed, block] = table_.change_kind(slot, id, soon(now), tick(now));
   blocks_.give_back(block);
   return changed != nullptr;
 }
@@ -143,18 +143,18 @@ void Engine::execute_elsewhere(const Plan& plan, Completion& done) noexcept {
     return decide_named(step, decision);
   }
   const bool fine =
-      step.binding->fine.load(std::memory_order_relaxed);  // a guess: see decide_again()
+      step.binding->fine.load(std::memory_order_relaxed);  // a guess: see decide_after_conflict()
   const Reading reading(*clock_, *step.operation, coarse_ && !fine);
-  const Mark mark{step.binding->hash, step.operation->kind};
+  const SlotId id{step.binding->hash, step.operation->kind};
   Slot::Snapshot seen;
   Answer answer{decision};
   Try first = Try::unread;
-  if (slot->try_snapshot(seen) && mark.owns(seen.identity) && !state::is_special(seen.state))
+  if (slot->try_snapshot(seen) && id.owns(seen.identity) && !state::is_special(seen.state))
       [[likely]] {
-    first = try_in(*slot, seen, step, mark, reading, answer);
+    first = try_in(*slot, seen, step, id, reading, answer);
   }
   if (first != Try::decided) [[unlikely]] {
-    return decide_again(*slot, step, reading, first, decision);
+    return decide_after_conflict(*slot, step, reading, first, decision);
   }
   if (fine) [[unlikely]] {
     hurry(step, decision);
@@ -166,13 +166,14 @@ void Engine::execute_elsewhere(const Plan& plan, Completion& done) noexcept {
 void Engine::hurry(const Step& step, const Decision& decision) const noexcept {
   const Span left = decision.allowed ? decision.reset_after : decision.retry_after;
   if (left > 2 * Clock::coarse_lag) {
-    step.binding->fine.store(false, std::memory_order_relaxed);  // a guess: see decide_again()
+    step.binding->fine.store(false,
+                             std::memory_order_relaxed);  // a guess: see decide_after_conflict()
   }
 }
 
 /// Goes on after a first try that has not decided.
-Word Engine::decide_again(Slot& slot, const Step& step, Reading reading, Try first,
-                          Decision& decision) noexcept {
+Word Engine::decide_after_conflict(Slot& slot, const Step& step, Reading reading, Try first,
+                                   Decision& decision) noexcept {
   if (first == Try::conflict) {
     count(&Counters::conflicts);
     step_back();
@@ -182,8 +183,8 @@ Word Engine::decide_again(Slot& slot, const Step& step, Reading reading, Try fir
     step.binding->fine.store(true, std::memory_order_relaxed);  // see above
   }
   Answer answer{decision};
-  const Mark mark{step.binding->hash, step.operation->kind};
-  const bool decided = decide_in(slot, step, mark, reading, answer);
+  const SlotId id{step.binding->hash, step.operation->kind};
+  const bool decided = decide_in(slot, step, id, reading, answer);
   return decided ? answer.status : decide_named(step, decision);
 }
 
@@ -191,49 +192,49 @@ Word Engine::decide_again(Slot& slot, const Step& step, Reading reading, Try fir
 /// processor then begins the next decision, and asks for its memory, before this one's has come.
 Word Engine::decide_named(const Step& step, Decision& decision) noexcept {
   if (!is_bound(step) && !is_valid(step.key)) return -static_cast<Word>(Errc::invalid_key);
-  const Mark mark = mark_of(step);
-  Slot* const line = table_.prefetch(mark.hash);
+  const SlotId id = id_of(step);
+  Slot* const line = table_.prefetch(id.hash);
   // The fine clock costs little here: the slot, which is probably not in the cache, comes
   // meanwhile.
   const Reading reading(*clock_);
-  Slot& slot = Table::guess(line, mark);
+  Slot& slot = Table::guess(line, id);
   Slot::Snapshot seen;
-  if (slot.try_snapshot(seen) && mark.owns(seen.identity) && !state::is_special(seen.state))
+  if (slot.try_snapshot(seen) && id.owns(seen.identity) && !state::is_special(seen.state))
       [[likely]] {
     Answer answer{decision};
-    if (try_in(slot, seen, step, mark, reading, answer) == Try::decided) [[likely]] {
+    if (try_in(slot, seen, step, id, reading, answer) == Try::decided) [[likely]] {
       if (is_bound(step)) remember(*step.binding, slot);
       return answer.status;
     }
     count(&Counters::conflicts);  // the fine clock settles all else
     step_back();
   }
-  return decide_further(step, decision, mark.hash, reading.latest());
+  return decide_after_miss(step, decision, id.hash, reading.latest());
 }
 
 /// Goes on where decide_named() has not decided. Takes values, which its caller has in registers.
-Word Engine::decide_further(const Step& step, Decision& decision, Hash hash, Word now) noexcept {
+Word Engine::decide_after_miss(const Step& step, Decision& decision, Hash hash, Word now) noexcept {
   Reading reading(*clock_, now);
   Answer answer{decision};
   decide(step, {hash, step.operation->kind}, reading, answer);
   return answer.status;
 }
 
-void Engine::decide(const Step& step, const Mark& mark, Reading& reading, Answer& answer) noexcept {
+void Engine::decide(const Step& step, const SlotId& id, Reading& reading, Answer& answer) noexcept {
   Pause pause;  // whoever is just giving the slot to another key may need this core
   for (;; pause()) {
-    const Table::Place place = table_.find(mark);
+    const Table::Place place = table_.find(id);
     Slot* slot = place.slot;
     if (slot == nullptr) {
       answer.status = step.operation->check(step.args);
       if (answer.status < 0) return;
-      if (!is_cell(mark.kind)) return answer.fail(Errc::unsupported_operation);
-      if (!place.room) return decide_crowded(step, mark, reading, answer);
+      if (!is_cell(id.kind)) return answer.fail(Errc::unsupported_operation);
+      if (!place.room) return decide_overflow(step, id, reading, answer);
       if (!step.operation->writes) return decide_absent(step, {}, reading, answer);
-      slot = table_.find_or_claim(mark, soon(reading.latest()));
+      slot = table_.find_or_claim(id, soon(reading.latest()));
       if (slot == nullptr) continue;  // others took what was empty
     }
-    if (decide_in(*slot, step, mark, reading, answer)) {
+    if (decide_in(*slot, step, id, reading, answer)) {
       if (is_bound(step)) remember(*step.binding, *slot);
       return;
     }

@@ -1,13 +1,13 @@
-// One plan's way through the memory store: all or nothing. The slots are held, in the order of
+// One plan's way through the memory store: all or nothing. The slots are locked, in the order of
 // their addresses so that two plans never wait for each other in a circle; then every step is
 // decided at one instant; then the blocks of states that grow are secured; then all states are
-// written, or all put back as they were. The receipt of a plan with an id is one slot more.
+// written, or all put back as they were. The record of a plan with an id is one slot more.
 // Threading: lives on the stack of one call.
 #pragma once
 
 #include "backends/memory/engine.hpp"
-#include "sluice/receipt.hpp"
-#include "src/room.hpp"
+#include "sluice/extend/idempotency_record.hpp"
+#include "src/util/uninitialized_array.hpp"
 
 namespace sluice::memory {
 
@@ -22,7 +22,7 @@ class PlanRun {
     return {verdicts_.data(), steps_.size()};
   }
   /// Of all steps, one after the other.
-  [[nodiscard]] std::span<const Word> details() const noexcept { return {details_.data(), told_}; }
+  [[nodiscard]] std::span<const Word> output() const noexcept { return {output_.data(), told_}; }
   [[nodiscard]] Word at() const noexcept { return at_; }
   [[nodiscard]] std::size_t fault() const noexcept { return fault_; }
 
@@ -33,22 +33,24 @@ class PlanRun {
 
   // Finding and holding.
   bool find_slots() noexcept;
-  [[nodiscard]] Slot* find(const Mark& mark) noexcept;
-  void fit(Slot& slot, const Mark& mark, Word now) noexcept;
+  [[nodiscard]] Slot* find(const SlotId& id) noexcept;
+  void fit(Slot& slot, const SlotId& id, Word now) noexcept;
   bool run_crowded() noexcept;
   bool find_slots_crowded() noexcept;
-  [[nodiscard]] Slot* find_crowded(std::size_t key, Mark& mark, Word now) noexcept;
-  void use(std::size_t key, Slot* slot, const Mark& mark) noexcept;
+  [[nodiscard]] Slot* find_crowded(std::size_t key, SlotId& id, Word now) noexcept;
+  void use(std::size_t key, Slot* slot, const SlotId& id) noexcept;
   bool hold() noexcept;
   [[nodiscard]] bool has_slot(std::size_t key) const noexcept { return place_[key] != nowhere; }
-  [[nodiscard]] Held& held(std::size_t key) noexcept { return held_[place_[key]]; }
+  [[nodiscard]] LockedSlot& locked_slot(std::size_t key) noexcept {
+    return locked_slots_[place_[key]];
+  }
 
   // Deciding and writing.
   bool decide() noexcept;
   void decide_step(std::size_t step) noexcept;
   void decide_by_rule(std::size_t step) noexcept;
-  void tell(std::span<const Word> details) noexcept;
-  void fail(std::size_t step, Errc code) noexcept;
+  void tell(std::span<const Word> output) noexcept;
+  void fail(std::size_t step, const Verdict& verdict) noexcept;
   void fail_all(Errc code) noexcept;
   [[nodiscard]] bool all_allowed() const noexcept;
   bool secure() noexcept;
@@ -60,26 +62,28 @@ class PlanRun {
   [[nodiscard]] std::size_t keys() const noexcept { return steps_.size() + (once_ ? 1 : 0); }
   bool recall() noexcept;
   void note() noexcept;
-  [[nodiscard]] std::size_t receipt_words() const noexcept {
-    return Receipt::words_for(steps_.size(), told_);
+  [[nodiscard]] std::size_t record_words() const noexcept {
+    return IdempotencyRecord::words_for(steps_.size(), told_);
   }
 
   Engine& engine_;
   std::span<const Step> steps_;
   bool once_;
-  detail::Room<Mark, most_slots> marks_;  // of the steps, and of the receipt
-  detail::Room<Held, most_slots> held_;
-  std::array<Place, most_slots> order_;  // of held_, by the addresses of their slots
+  detail::UninitializedArray<SlotId, most_slots> ids_;  // of the steps, and of the record
+  detail::UninitializedArray<LockedSlot, most_slots> locked_slots_;
+  std::array<Place, most_slots> order_;  // of locked_slots_, by the addresses of their slots
   std::size_t slots_ = 0;
-  std::array<Place, most_slots> place_;  // in held_; nowhere: no slot, and the state is absent
-  std::size_t shared_ = 0;               // steps that are decided in a bucket of several keys
-  detail::Room<Verdict, Plan::max_steps> verdicts_;
+  std::array<Place, most_slots>
+      place_;               // in locked_slots_; nowhere: no slot, and the state is absent
+  std::size_t shared_ = 0;  // steps that are decided in a bucket of several keys
+  detail::UninitializedArray<Verdict, Plan::max_steps> verdicts_;
   std::array<std::size_t, Plan::max_steps> grows_;  // to so many words; 0: no block is changed
-  std::array<Word, Plan::max_steps * max_details> details_;
+  std::array<Word, Plan::max_steps * max_output> output_;
   std::size_t told_ = 0;
   Word at_ = 0;
   std::size_t fault_ = 0;
-  detail::Room<Effects, Plan::max_steps> effects_;  // of steps by rules that leave effects
+  detail::UninitializedArray<Effects, Plan::max_steps>
+      effects_;  // of steps by rules that leave effects
 };
 
 }  // namespace sluice::memory

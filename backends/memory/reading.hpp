@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sluice/clock.hpp"
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 
 namespace sluice::memory {
 

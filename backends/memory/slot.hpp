@@ -7,20 +7,20 @@
 namespace sluice::memory {
 
 /// Quarters of a second since the store was made; the last one means "never".
-using Quarter = std::uint32_t;
-inline constexpr Word quarter_us = 250'000;
-inline constexpr Quarter never = 0xffff'ffff;
+using IdleTick = std::uint32_t;
+inline constexpr Word tick_us = 250'000;
+inline constexpr IdleTick never = 0xffff'ffff;
 
 /// What a key is to the table: the hash of its name, of which 88 bits are compared, and what kind
 /// of state it holds. The hash is keyed, so that nobody can choose two keys that meet.
-struct Mark {
+struct SlotId {
   std::array<std::uint64_t, 2> hash{};
   StateKind kind{};
 
   [[nodiscard]] std::uint64_t low() const noexcept { return hash[0]; }
   /// The high word of the identity: 24 bits of hash, 8 of kind, 32 of idle-at. Never 0, which
   /// means an empty slot, since no kind is 0.
-  [[nodiscard]] std::uint64_t high(Quarter idle_at) const noexcept {
+  [[nodiscard]] std::uint64_t high(IdleTick idle_at) const noexcept {
     return hash[1] >> 40 << 40 | std::uint64_t{static_cast<std::uint8_t>(kind)} << 32 | idle_at;
   }
   /// The same key and kind.
@@ -38,8 +38,8 @@ struct alignas(32) Slot {
   Cell identity;
   Cell state;
 
-  [[nodiscard]] static Quarter idle_at(std::uint64_t identity_high) noexcept {
-    return static_cast<Quarter>(identity_high);
+  [[nodiscard]] static IdleTick idle_at(std::uint64_t identity_high) noexcept {
+    return static_cast<IdleTick>(identity_high);
   }
   [[nodiscard]] static StateKind kind(std::uint64_t identity_high) noexcept {
     return static_cast<StateKind>(identity_high >> 32 & 0xff);
@@ -52,8 +52,8 @@ struct alignas(32) Slot {
   /// time, and the identity in between is its own (22 bits of generation cannot come round within
   /// three loads). The high word is the same at both ends; it holds the stamp, which within one
   /// generation only moves on, or back to a time that the clock shows after it was set back, and
-  /// stays while the state is held; so it did not change in between, and together with the low word
-  /// is a state that the cell really had.
+  /// stays while the state is locked; so it did not change in between, and together with the low
+  /// word is a state that the cell really had.
   struct Snapshot {
     Pair identity;
     Pair state;
@@ -74,19 +74,19 @@ struct alignas(32) Slot {
     return seen;
   }
 
-  /// Makes sure that the slot of `mark` counts as in use until `until`. Call it before the exchange
+  /// Makes sure that the slot of `id` counts as in use until `until`. Call it before the exchange
   /// of the state that makes it necessary: whoever sees that state then sees this.
-  void keep_until(const Mark& mark, Quarter until) noexcept {
+  void keep_until(const SlotId& id, IdleTick until) noexcept {
     if (idle_at(identity.high()) < until) [[unlikely]] {
-      put_off(mark, until);
+      put_off(id, until);
     }
   }
 
  private:
-  [[gnu::noinline, gnu::cold]] void put_off(Mark mark, Quarter until) noexcept {
+  [[gnu::noinline, gnu::cold]] void put_off(SlotId id, IdleTick until) noexcept {
     std::uint64_t seen = identity.high();
-    while (idle_at(seen) < until && (seen ^ mark.high(0)) >> 32 == 0) {
-      if (identity.exchange_high(seen, mark.high(until))) return;
+    while (idle_at(seen) < until && (seen ^ id.high(0)) >> 32 == 0) {
+      if (identity.exchange_high(seen, id.high(until))) return;
     }
   }
 };

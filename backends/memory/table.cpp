@@ -28,7 +28,7 @@ Table::Table(std::size_t keys)
 namespace {
 
 bool is_idle(const Slot::Snapshot& seen, std::int64_t now) noexcept {
-  const Quarter until = Slot::idle_at(seen.identity.high);
+  const IdleTick until = Slot::idle_at(seen.identity.high);
   return !state::is_special(seen.state) && until != never && until <= now;
 }
 
@@ -41,51 +41,51 @@ bool is_absent(const Slot::Snapshot& seen) noexcept {
   return is_cell(Slot::kind(seen.identity.high)) ? words == StateWords{} : words[0] == 0;
 }
 
-/// Makes the slot that was `seen` the one of `mark`. None if another thread was first.
-Table::Taken hand_over(Slot& slot, Slot::Snapshot seen, const Mark& mark, const StateWords& initial,
-                       Quarter idle_at) noexcept {
+/// Makes the slot that was `seen` the one of `id`. None if another thread was first.
+Table::Taken hand_over(Slot& slot, Slot::Snapshot seen, const SlotId& id, const StateWords& initial,
+                       IdleTick idle_at) noexcept {
   const BlockId block = block_of(seen);
   const std::uint64_t next = state::generation(seen.state) + 1;
   Pair dead = state::make(state::dead, 0, next);
   if (!slot.state.exchange(seen.state, dead)) return {};
   // Dead: the slot is this thread's. Others see a state that is nobody's, or the new owner's.
-  slot.identity.publish({mark.low(), mark.high(idle_at)});
+  slot.identity.publish({id.low(), id.high(idle_at)});
   slot.state.exchange(dead, state::make(initial, next + 1));
   return {&slot, block};
 }
 
 }  // namespace
 
-bool Table::has_idle(const Mark& mark, std::int64_t now) const noexcept {
+bool Table::has_idle(const SlotId& id, std::int64_t now) const noexcept {
   bool idle = false;
-  walk(mark, [&](const Slot& slot) noexcept {
+  walk(id, [&](const Slot& slot) noexcept {
     idle = is_idle(slot.snapshot(), now);
     return idle;
   });
   return idle;
 }
 
-Table::Taken Table::take_over(const Mark& mark, const StateWords& initial, Quarter idle_at,
+Table::Taken Table::take_over(const SlotId& id, const StateWords& initial, IdleTick idle_at,
                               std::int64_t now) noexcept {
   Taken taken;
-  walk(mark, [&](Slot& slot) noexcept {
+  walk(id, [&](Slot& slot) noexcept {
     // The state is read before idle-at, which is raised before a state that needs it is written:
     // so if the exchange finds this state still there, idle-at was judged rightly.
     const Slot::Snapshot seen = slot.snapshot();
-    if (is_idle(seen, now)) taken = hand_over(slot, seen, mark, initial, idle_at);
+    if (is_idle(seen, now)) taken = hand_over(slot, seen, id, initial, idle_at);
     return taken.slot != nullptr;
   });
   return taken;
 }
 
-Table::Taken Table::change_kind(Slot& slot, const Mark& mark, Quarter idle_at,
+Table::Taken Table::change_kind(Slot& slot, const SlotId& id, IdleTick idle_at,
                                 std::int64_t now) noexcept {
   const Slot::Snapshot seen = slot.snapshot();
-  if (!mark.matches(seen.identity.low, seen.identity.high) || state::is_special(seen.state)) {
+  if (!id.matches(seen.identity.low, seen.identity.high) || state::is_special(seen.state)) {
     return {};
   }
   if (!is_idle(seen, now) && !is_absent(seen)) return {};
-  return hand_over(slot, seen, mark, {}, idle_at);
+  return hand_over(slot, seen, id, {}, idle_at);
 }
 
 BlockId Table::take_block(std::size_t index, std::int64_t now) noexcept {

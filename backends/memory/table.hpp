@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "backends/memory/held.hpp"
+#include "backends/memory/locked_slot.hpp"
 #include "backends/memory/pages.hpp"
 #include "backends/memory/slot.hpp"
 
@@ -38,14 +38,14 @@ class Table {
     __builtin_prefetch(first + 2, 1);
     return first;
   }
-  /// The slot of the line at `first` that is the one of `mark` if either is; the caller looks.
+  /// The slot of the line at `first` that is the one of `id` if either is; the caller looks.
   /// Chosen without a branch: nobody can foretell which it is, and a processor that guesses wrong
   /// drops what it has begun of the next decisions.
-  [[nodiscard]] static Slot& guess(Slot* first, const Mark& mark) noexcept {
-    return first[std::size_t{first[1].identity.low() == mark.low()}];
+  [[nodiscard]] static Slot& guess(Slot* first, const SlotId& id) noexcept {
+    return first[std::size_t{first[1].identity.low() == id.low()}];
   }
-  [[nodiscard]] Slot& guess(const Mark& mark) const noexcept {
-    return guess(slots() + home(mark.hash, 0), mark);
+  [[nodiscard]] Slot& guess(const SlotId& id) const noexcept {
+    return guess(slots() + home(id.hash, 0), id);
   }
 
   /// Where a look-up ended: in the key's slot, or at none, and whether a slot was still empty.
@@ -53,11 +53,11 @@ class Table {
     Slot* slot = nullptr;
     bool room = false;
   };
-  [[nodiscard]] Place find(const Mark& mark) const noexcept;
+  [[nodiscard]] Place find(const SlotId& id) const noexcept;
 
   /// The key's slot, which is now the key's own with an absent state if it was in no slot. None if
   /// no slot is empty.
-  [[nodiscard]] Slot* find_or_claim(const Mark& mark, Quarter idle_at) noexcept;
+  [[nodiscard]] Slot* find_or_claim(const SlotId& id, IdleTick idle_at) noexcept;
 
   /// A slot that changed hands, and the block of its last owner's state, which is to be given back.
   struct Taken {
@@ -67,12 +67,12 @@ class Table {
   /// A slot whose state means nothing any more at `now`, for a key that has none: it gets `initial`
   /// as its state. None if every slot is in use.
   /// REQUIRES: find() saw no room, and no other thread runs take_over() for this key.
-  [[nodiscard]] Taken take_over(const Mark& mark, const StateWords& initial, Quarter idle_at,
+  [[nodiscard]] Taken take_over(const SlotId& id, const StateWords& initial, IdleTick idle_at,
                                 std::int64_t now) noexcept;
 
   /// Makes a key's own slot one of another kind, with an absent state. None if the state that is
   /// there means something at `now`, or is in use by another thread.
-  [[nodiscard]] Taken change_kind(Slot& slot, const Mark& mark, Quarter idle_at,
+  [[nodiscard]] Taken change_kind(Slot& slot, const SlotId& id, IdleTick idle_at,
                                   std::int64_t now) noexcept;
 
   [[nodiscard]] std::size_t size() const noexcept { return slots_; }
@@ -80,7 +80,7 @@ class Table {
   [[nodiscard]] BlockId take_block(std::size_t slot, std::int64_t now) noexcept;
 
   /// True if take_over() would find a slot now.
-  [[nodiscard]] bool has_idle(const Mark& mark, std::int64_t now) const noexcept;
+  [[nodiscard]] bool has_idle(const SlotId& id, std::int64_t now) const noexcept;
 
   /// Lines that a look-up may touch: so many runs of so many neighbours.
   static constexpr std::size_t runs = 4;
@@ -103,9 +103,9 @@ class Table {
 
   /// Calls `visit(slot)` along the key's sequence until it returns true.
   template <class Visit>
-  void walk(const Mark& mark, const Visit& visit) const noexcept {
+  void walk(const SlotId& id, const Visit& visit) const noexcept {
     for (std::size_t run = 0; run < runs; ++run) {
-      Slot* slot = slots() + home(mark.hash, run);
+      Slot* slot = slots() + home(id.hash, run);
       for (Slot* const end = slot + run_slots; slot != end; ++slot) {
         if (visit(*slot)) return;
       }
@@ -118,30 +118,30 @@ class Table {
   alignas(64) std::atomic<std::size_t> used_{0};
 };
 
-inline Table::Place Table::find(const Mark& mark) const noexcept {
+inline Table::Place Table::find(const SlotId& id) const noexcept {
   Place place;
-  walk(mark, [&](Slot& slot) noexcept {
+  walk(id, [&](Slot& slot) noexcept {
     const std::uint64_t high = slot.identity.high();
     place.room = high == 0;
-    if (mark.matches(slot.identity.low(), high)) place.slot = &slot;
+    if (id.matches(slot.identity.low(), high)) place.slot = &slot;
     return place.room || place.slot != nullptr;
   });
   return place;
 }
 
-inline Slot* Table::find_or_claim(const Mark& mark, Quarter idle_at) noexcept {
+inline Slot* Table::find_or_claim(const SlotId& id, IdleTick idle_at) noexcept {
   Slot* found = nullptr;
-  walk(mark, [&](Slot& slot) noexcept {
+  walk(id, [&](Slot& slot) noexcept {
     Pair seen;
     seen.high = slot.identity.high();
     if (seen.high != 0) {
       seen.low = slot.identity.low();
-    } else if (slot.identity.exchange(seen, {mark.low(), mark.high(idle_at)})) {
+    } else if (slot.identity.exchange(seen, {id.low(), id.high(idle_at)})) {
       used_.fetch_add(1, std::memory_order_relaxed);  // a figure
       found = &slot;
       return true;
     }
-    if (mark.matches(seen.low, seen.high)) found = &slot;
+    if (id.matches(seen.low, seen.high)) found = &slot;
     return found != nullptr;
   });
   return found;

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "protocol.hpp"
@@ -60,19 +59,29 @@ struct Call {
   std::uint64_t nonce = 0;
   std::array<AskedStep, Plan::max_steps> asked{};
   std::size_t steps = 0;
-  std::size_t details = 0;  // in the answer, of all steps
+  std::size_t output = 0;  // in the answer, of all steps
   Time deadline{};
   unsigned attempts = 0;  // how often it met NOSCRIPT
+  Errc met{};             // what the server answered it, if that will pass
+  unsigned pauses = 0;    // that it made since
+  Time resumes{};         // in a pause: its end
   Errc end{};             // on its last way: what it ends with
   Place place;
   std::atomic<bool> cancelled{false};
-  std::optional<std::stop_callback<StopHook>> on_stop;
+  std::optional<StopCallback<StopHook>> on_stop;
   CallPtr next;  // behind it in its list
 
   /// What comes before the completion, which may make the next call at once.
   void leave() noexcept {
     on_stop.reset();
     place.leave();
+  }
+  /// Makes its memory that of a new call. REQUIRES: it has ended.
+  void renew() noexcept {
+    attempts = 0;
+    met = {};
+    pauses = 0;
+    cancelled.store(false);
   }
 };
 

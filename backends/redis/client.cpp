@@ -11,10 +11,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 #include <exception>
 #include <utility>
 
+#include "protocol.hpp"
 #include "sluice/detail/uncancelled.hpp"
 
 namespace sluice::redis_detail {
@@ -33,9 +33,6 @@ constexpr Span longest_sleep = std::chrono::hours{1};
 constexpr Span sleep_among(std::size_t calls) noexcept {
   return std::max(Span{1'000}, Span{static_cast<Word>(calls / 8)});
 }
-
-/// A connection that held this long was a good one: the next attempt need not be slow.
-constexpr Span healthy_after = std::chrono::milliseconds{100};
 
 /// Wake-ups that wait to be sent; more are lost.
 constexpr std::size_t max_notices = 1024;
@@ -57,15 +54,15 @@ std::uint64_t scramble(std::uint64_t z) noexcept {
 
 }  // namespace
 
-Client::Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> endpoints)
+Client::Client(RedisOptions options, std::uint64_t seed, const Resolve& resolve)
     : options_(std::move(options)),
       key_style_{options_.key_prefix, options_.key_secret},
       nonce_(seed),
       work_(io_.get_executor()),
-      link_(io_, options_, endpoints),
-      subscriber_(io_, options_, std::move(endpoints), scramble(seed)),
-      pipeline_(options_.scripts),
-      jitter_(seed) {}
+      link_(io_, options_, resolve, &journal_),
+      subscriber_(io_, options_, resolve, scramble(seed)),
+      pipeline_(options_.scripts, scramble(~seed)),
+      pace_(options_.reconnect_min, options_.reconnect_max, seed) {}
 
 Client::~Client() = default;
 
@@ -95,7 +92,8 @@ void Client::run() {
     try {
       resume();
       io_.run();
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      note_loss(error.what());
       drop();
       if (stopping_.load()) close();
       if (!closed_) std::this_thread::sleep_for(breather);
@@ -133,13 +131,27 @@ std::uint64_t Client::next_nonce() noexcept {
 RedisStats Client::stats() const noexcept {
   constexpr auto relaxed = std::memory_order_relaxed;
   const Pipeline::Counters& counters = pipeline_.counters();
-  return {calls_.load(relaxed),
-          connections_.load(relaxed),
-          counters.unknown.load(relaxed),
-          counters.late_replies.load(relaxed),
-          counters.scripts_loaded.load(relaxed),
-          protocol_errors_.load(relaxed),
-          subscriber_.confirmed()};
+  RedisStats stats;
+  stats.calls = calls_.load(relaxed);
+  stats.connections = connections_.load(relaxed);
+  stats.unknown = counters.unknown.load(relaxed);
+  stats.late_replies = counters.late_replies.load(relaxed);
+  stats.scripts_loaded = counters.scripts_loaded.load(relaxed);
+  stats.protocol_errors = protocol_errors_.load(relaxed);
+  stats.subscriptions = subscriber_.confirmed();
+  if (is_forked()) return stats;  // the journal's lock may be held
+  stats.failed_attempts = journal_.failed_attempts();
+  try {
+    stats.last_failure = journal_.last_failure();
+  } catch (const std::bad_alloc&) {
+    return stats;
+  }
+  return stats;
+}
+
+std::shared_ptr<const std::string> Client::reason_of(const std::error_code& error) const noexcept {
+  if (is_forked() || error.category() != error_category()) return nullptr;
+  return journal_.reason_of(static_cast<Errc>(error.value()));
 }
 
 void Client::take_spare(CallList& spare, std::size_t count) noexcept {
@@ -164,7 +176,7 @@ void Client::wake_up() noexcept {
   asio::post(io_, asio::bind_allocator(WakeAllocator<char>(wake_memory_), [this] { wake(); }));
 }
 
-void Client::watch(Call& call, const std::stop_token& stop) {
+void Client::watch(Call& call, const StopToken& stop) {
   if (!stop.stop_possible()) return;
   const auto wake = [](void* client) noexcept {
     auto* const self = static_cast<Client*>(client);
@@ -176,12 +188,12 @@ void Client::watch(Call& call, const std::stop_token& stop) {
 }
 
 /// One watch of a channel. It may outlive the store, and ends with a client that is kept for it.
-class Client::ChannelWatch final : public Watch {
+class Client::ChannelWatch final : public Subscription {
  public:
   ChannelWatch(std::shared_ptr<Client> client, std::string channel, std::function<void()> seen)
       : client_(std::move(client)),
         channel_(std::move(channel)),
-        watch_(client_->subscriber_.channels().watchers().watch(channel_, std::move(seen))) {
+        watch_(client_->subscriber_.channels().watchers().subscribe(channel_, std::move(seen))) {
     client_->subscriber_.channels().add(channel_);
   }
   ~ChannelWatch() override {
@@ -202,10 +214,11 @@ class Client::ChannelWatch final : public Watch {
  private:
   std::shared_ptr<Client> client_;
   std::string channel_;
-  std::unique_ptr<Watch> watch_;
+  std::unique_ptr<Subscription> watch_;
 };
 
-std::unique_ptr<Watch> Client::watch_channel(std::string channel, std::function<void()> seen) {
+std::unique_ptr<Subscription> Client::watch_channel(std::string channel,
+                                                    std::function<void()> seen) {
   auto watch =
       std::make_unique<ChannelWatch>(shared_from_this(), std::move(channel), std::move(seen));
   watch->tell();
@@ -258,17 +271,13 @@ bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
   std::size_t taken = 0;
   try {
     const detail::Uncancelled uncancelled;
-    out_.clear();
     pipeline_.flush(out_, now);
     taken = link_.send(out_);
-  } catch (const std::bad_alloc&) {  // out_ has what counts as sent
+  } catch (const std::bad_alloc&) {  // nothing was sent
   }
-  if (taken < out_.size()) {
-    writing_ = true;
-    rest_ = taken;
-  }
+  note_taken(taken);
   if (due < armed_until_) due_ = std::min(due_, due);
-  const bool must_wake = due < armed_until_ || rest_ || pipeline_.has_unsent();
+  const bool must_wake = due < armed_until_ || !out_.empty() || pipeline_.has_unsent();
   wire.unlock();  // which the other thread takes first
   if (must_wake) wake_up();
   return true;
@@ -277,7 +286,7 @@ bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
 /// True if there is a connection with nothing under way and nothing that waits. Behind several
 /// callers' requests the I/O thread does better, which writes them together.
 bool Client::is_idle() noexcept {
-  const bool busy = writing_ || pipeline_.has_sent() || pipeline_.has_unsent();
+  const bool busy = !out_.empty() || pipeline_.has_sent() || pipeline_.has_unsent();
   if (!connected_ || draining_ || busy) return false;
   const std::lock_guard lock(mutex_);
   return inbox_.empty();
@@ -294,7 +303,6 @@ void Client::wake() {
   if (closed_) pipeline_.abandon(Errc::shut_down);
   if (watched_anew_.exchange(false)) subscriber_.update();
   arm(std::exchange(due_, Time::max()));
-  if (const auto taken = std::exchange(rest_, std::nullopt)) finish_write(*taken);
   flush();
 }
 
@@ -317,7 +325,12 @@ Time Client::take_inbox() noexcept {
   return earliest;
 }
 
-void Client::drain_inbox() { arm(take_inbox()); }
+/// A call whose time is over is not sent.
+void Client::drain_inbox() {
+  const Time earliest = take_inbox();
+  if (earliest <= clock_.now()) return expire();
+  arm(earliest);
+}
 
 void Client::drain_notices() noexcept try {
   std::vector<std::string> notices;
@@ -339,27 +352,47 @@ void Client::cancel_marked() noexcept {
 /// Writes at once what the socket takes, which is mostly all, and has Asio wait for the rest only:
 /// a completion of its own would cost a look at all sockets for each batch.
 void Client::flush() {
-  while (connected_ && !writing_ && !draining_ && pipeline_.has_unsent()) {
-    out_.clear();
-    pipeline_.flush(out_, clock_.now());
-    arm(pipeline_.oldest_sent() + options_.stall_timeout);
+  while (connected_ && !writing_) {
+    if (out_.empty()) {
+      if (draining_ || !pipeline_.has_unsent()) return;
+      pipeline_.flush(out_, clock_.now());
+    }
     error_code error;
-    const std::size_t taken = link_.socket().write_some(asio::buffer(out_), error);
-    if (error && error != asio::error::would_block) return drop();
-    if (taken < out_.size()) finish_write(taken);
+    const std::size_t bytes = out_.size() - written_;
+    const std::size_t taken = link_.socket().write_some(asio::buffer(out_) + written_, error);
+    if (error && error != asio::error::would_block) {
+      note_loss(error);
+      return drop();
+    }
+    note_taken(taken);
+    if (pipeline_.has_sent()) arm(pipeline_.oldest_sent() + options_.stall_timeout);
+    if (taken < bytes) wait_to_write();
   }
 }
 
-void Client::finish_write(std::size_t taken) {
+/// The socket took so much more of out_. What it took no byte of waits again, where its time can
+/// be over and it can be cancelled, and where the end of the connection does not reach it.
+void Client::note_taken(std::size_t bytes) noexcept {
+  pipeline_.took(out_, bytes);
+  written_ += bytes;
+  if (written_ < out_.size()) return;
+  out_.clear();
+  written_ = 0;
+}
+
+void Client::wait_to_write() {
   writing_ = true;
-  asio::async_write(link_.socket(), asio::buffer(out_) + taken,
-                    [this, epoch = epoch_](error_code error, std::size_t) {
-                      if (epoch != epoch_) return;
-                      const std::lock_guard wire(wire_);
-                      writing_ = false;
-                      if (error) return drop();
-                      flush();
-                    });
+  link_.socket().async_wait(asio::socket_base::wait_write,
+                            [this, epoch = epoch_](error_code error) {
+                              if (epoch != epoch_) return;
+                              const std::lock_guard wire(wire_);
+                              writing_ = false;
+                              if (error) {
+                                note_loss(error);
+                                return drop();
+                              }
+                              flush();
+                            });
 }
 
 /// Gives the memory of ended calls back to callers.
@@ -370,8 +403,7 @@ void Client::recycle() noexcept {
     while (!ended.empty()) {
       CallPtr call = ended.pop_front();
       if (pool_.size() >= max_pooled || call->request.tail.capacity() > max_pooled_bytes) continue;
-      call->attempts = 0;
-      call->cancelled.store(false);
+      call->renew();
       pool_.push_front(std::move(call));  // the warmest is used next
     }
   }
@@ -382,13 +414,39 @@ void Client::drop(Errc oldest) noexcept {
   if (!connected_) return;
   connected_ = false;
   writing_ = false;
-  rest_.reset();
+  out_.clear();
+  written_ = 0;
   draining_ = false;
   ++epoch_;
   link_.close();
-  last_failure_ = Errc::not_connected;
+  pace_.ended(clock_.now(), loss_ && is_unfit(*loss_));
+  last_failure_ = loss_.value_or(Errc::not_connected);
   pipeline_.disconnect(oldest);
   recycle();
+}
+
+/// Why the connection is being left: the first cause counts. `word`: what calls end with until
+/// there is another one.
+void Client::note_loss(std::string_view cause, Errc word) noexcept {
+  if (!connected_ || loss_) return;
+  loss_ = word;
+  journal_.note_loss(link_.address(), cause, word);
+}
+
+void Client::note_loss(const error_code& error) noexcept try {
+  note_loss(error == asio::error::eof ? "the server closed the connection" : error.message());
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+/// A server that cannot decide is left for the next address, if there is one; the pipeline leaves
+/// some in any case, since the name may stand for another server by now.
+void Client::leave_if_unfit(std::string_view words) {
+  const Errc word = error_of(words);
+  if (!is_unfit(word) || (word == Errc::loading && !link_.has_others())) return;
+  draining_ = true;
+  link_.put_last();
+  note_loss(words, word);
 }
 
 /// Handles every reply that is complete. False if the connection must be dropped.
@@ -400,7 +458,8 @@ bool Client::hear_all() {
     if (reply.kind == ServerReply::Kind::string) {
       heard = pipeline_.hear_string(reply.text);
     } else if (reply.kind == ServerReply::Kind::error) {
-      heard = pipeline_.hear_error(reply.text);
+      leave_if_unfit(reply.text);  // first: the call that it ends is told why
+      heard = pipeline_.hear_error(reply.text, clock_.now());
     } else if (reply.kind == ServerReply::Kind::integer) {
       heard = pipeline_.hear_integer();
     }
@@ -427,38 +486,40 @@ asio::awaitable<void> Client::serve() {
   while (!closed_) {
     try {
       co_await serve_once();
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      note_loss(error.what());
       drop();
       expire();  // the timer may be lost with what was thrown
     }
+    if (!closed_) journal_.tell();
     if (!closed_) co_await pause();
   }
 }
 
 /// One connection, from the attempt to its end.
 asio::awaitable<void> Client::serve_once() {
+  pace_.attempt(clock_.now());
   if (!co_await link_.connect()) {
     last_failure_ = link_.refusal();
     co_return;
   }
-  const Time since = clock_.now();
+  pace_.connected(clock_.now());
   connections_.fetch_add(1, std::memory_order_relaxed);
+  journal_.note_connection(link_.address());
   {
     const std::lock_guard wire(wire_);
     connected_ = true;
+    loss_.reset();
     drain_inbox();
+    arm(pipeline_.next_resumption());  // of calls that the last connection left in their pauses
     flush();
   }
+  journal_.tell();
   co_await read_replies();
-  if (clock_.now() - since >= healthy_after) failures_ = 0;
 }
 
 asio::awaitable<void> Client::pause() {
-  const Span cap = std::min(options_.reconnect_max,
-                            options_.reconnect_min * (Word{1} << std::min(failures_, 20U)));
-  failures_ = std::min(failures_ + 1, 20U);
-  const auto drawn = jitter_.below(static_cast<std::uint64_t>(cap.count()));
-  pause_.expires_after(Span{static_cast<Word>(drawn)});
+  pause_.expires_after(pace_.pause(clock_.now()));
   error_code ignored;
   co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }
@@ -470,17 +531,27 @@ asio::awaitable<void> Client::read_replies() {
         asio::buffer(link_.room().data(), link_.room().size()),
         asio::redirect_error(asio::use_awaitable, error));
     const std::lock_guard wire(wire_);
-    if (error) drop();  // before a caller finds it idle
+    if (error) {
+      note_loss(error);
+      drop();  // before a caller finds it idle
+    }
     if (!connected_) break;
     // The replies in front of the first wrong byte are good ones.
     const bool sound = link_.reader().feed({link_.room().data(), bytes});
     const bool heard = hear_all();
     if (!heard || (!sound && connected_)) {
       protocol_errors_.fetch_add(1, std::memory_order_relaxed);
+      link_.put_last();
+      note_loss("an answer that makes no sense");
       drop(heard ? Errc::protocol_error : Errc::unknown);
       break;
     }
     recycle();
+    if (pipeline_.has_decided()) {
+      pace_.decided();
+      journal_.note_decision();
+    }
+    arm(pipeline_.next_resumption());
     if (draining_ && !pipeline_.has_sent()) break;
     flush();
   }
@@ -506,7 +577,11 @@ void Client::expire() {
   static_cast<void>(take_inbox());
   pipeline_.expire(now, connected_ ? Errc::timed_out : last_failure_);
   recycle();
-  if (pipeline_.has_sent() && pipeline_.oldest_sent() + options_.stall_timeout <= now) drop();
+  if (pipeline_.has_sent() && pipeline_.oldest_sent() + options_.stall_timeout <= now) {
+    link_.put_last();
+    note_loss(no_answer_within(options_.stall_timeout));
+    drop();
+  }
   armed_until_ = pipeline_.next_deadline();
   if (pipeline_.has_sent()) {
     armed_until_ = std::min(armed_until_, pipeline_.oldest_sent() + options_.stall_timeout);
@@ -526,6 +601,7 @@ void Client::close() noexcept {
   drop();
   pipeline_.abandon(Errc::shut_down);
   recycle();
+  journal_.stop();
   link_.stop();
   subscriber_.stop();
   work_.reset();

@@ -10,16 +10,17 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "connection.hpp"
+#include "journal.hpp"
 #include "pipeline.hpp"
+#include "reconnect_pace.hpp"
 #include "sluice/redis/redis_store.hpp"
-#include "src/fork_count.hpp"
+#include "src/core/fork_count.hpp"
 #include "subscriber.hpp"
 #include "wake_memory.hpp"
 
@@ -30,10 +31,8 @@ namespace sluice::redis_detail {
 /// idle connection itself.
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  using Endpoint = Connection::Endpoint;
-
-  /// `endpoints`: the addresses to try, in place of those that the options name.
-  Client(RedisOptions options, std::uint64_t seed, std::vector<Endpoint> endpoints = {});
+  /// `resolve`: looks names up in the place of the system.
+  Client(RedisOptions options, std::uint64_t seed, const Resolve& resolve = {});
   ~Client();
 
   // Any thread.
@@ -46,17 +45,20 @@ class Client : public std::enable_shared_from_this<Client> {
   /// throw std::bad_alloc.
   [[nodiscard]] CallPtr new_call(CallList& spare, std::size_t wanted);
   /// Ends the call when a stop is requested. It came from new_call() and is to be submitted.
-  void watch(Call& call, const std::stop_token& stop);
+  void watch(Call& call, const StopToken& stop);
   /// Sends the calls, and moves from them. Needs no memory. REQUIRES: the caller keeps the client
   /// alive.
   void submit(std::span<CallPtr> calls) noexcept;
   /// Has the channel's watchers told, if there is a connection. Best effort.
   void notify(std::string channel);
   /// May throw std::bad_alloc.
-  [[nodiscard]] std::unique_ptr<Watch> watch_channel(std::string channel,
-                                                     std::function<void()> seen);
+  [[nodiscard]] std::unique_ptr<Subscription> watch_channel(std::string channel,
+                                                            std::function<void()> seen);
   [[nodiscard]] bool on_io_thread() const noexcept;
   [[nodiscard]] RedisStats stats() const noexcept;
+  /// More about why a call has ended with `error`; null if nothing is known.
+  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
+      const std::error_code& error) const noexcept;
   [[nodiscard]] std::uint64_t next_nonce() noexcept;
   [[nodiscard]] SystemClock& clock() noexcept { return clock_; }
   [[nodiscard]] const RedisOptions& options() const noexcept { return options_; }
@@ -88,8 +90,12 @@ class Client : public std::enable_shared_from_this<Client> {
   void drain_notices() noexcept;
   void cancel_marked() noexcept;
   void flush();
-  void finish_write(std::size_t taken);
+  void note_taken(std::size_t bytes) noexcept;
+  void wait_to_write();
   void drop(Errc oldest = Errc::unknown) noexcept;
+  void note_loss(std::string_view cause, Errc word = Errc::not_connected) noexcept;
+  void note_loss(const boost::system::error_code& error) noexcept;
+  void leave_if_unfit(std::string_view words);
   void arm(Time at);
   void arm_expiry(Span least);
   void expire();
@@ -123,6 +129,7 @@ class Client : public std::enable_shared_from_this<Client> {
   WakeMemory wake_memory_;  // outlives io_, which may still hold a wake at its end
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  Journal journal_{options_};
   Connection link_;
   Subscriber subscriber_;
   boost::asio::steady_timer pause_{io_};   // between attempts
@@ -134,17 +141,17 @@ class Client : public std::enable_shared_from_this<Client> {
   std::recursive_mutex wire_;
   Pipeline pipeline_;
   std::string out_;
-  std::optional<std::size_t> rest_;  // a caller's write took so much of out_: wake() goes on
+  std::size_t written_ = 0;  // of out_; the rest goes before all else
   bool connected_ = false;
-  bool writing_ = false;
+  bool writing_ = false;    // the socket takes no more: Asio tells when it does
   bool draining_ = false;   // wrong server: nothing more is sent on this connection
   Time due_ = Time::max();  // a caller's call ends by then: wake() arms it
   Time armed_until_ = Time::max();
 
-  SeededRng jitter_;
+  ReconnectPace pace_;
   Errc last_failure_ = Errc::not_connected;  // why there is no connection
+  std::optional<Errc> loss_;                 // why the connection is being left, once it is known
   std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
-  unsigned failures_ = 0;    // since a connection held
   bool closed_ = false;
   std::thread thread_;
 };

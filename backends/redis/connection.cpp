@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 
 #include "connection.hpp"
 #include "protocol.hpp"
+#include "server_version.hpp"
 
 namespace sluice::redis_detail {
 namespace {
@@ -32,75 +33,24 @@ using ProbeAfter = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDL
 using ProbeAgainAfter = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
 using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
-/// One command of the login, and which refusals end the attempt.
-struct Greeting {
-  std::string command;
-  enum class Needed { fully, if_permitted, to_be_served } needed;
-
-  [[nodiscard]] bool fails_on(Errc refusal) const noexcept {
-    if (refusal == Errc{}) return false;
-    if (refusal == Errc::too_many_clients) return true;  // whatever was asked
-    switch (needed) {
-      case Needed::fully:
-        return true;
-      case Needed::if_permitted:
-        return false;
-      // A server that is up but not ready (LOADING, MASTERDOWN) answers each call for itself.
-      case Needed::to_be_served:
-        return refusal == Errc::no_auth;
-    }
-    return true;
-  }
-};
-
-Greeting greet(std::initializer_list<std::string_view> words, Greeting::Needed needed) {
-  Greeting greeting{{}, needed};
-  append_command(greeting.command, words);
-  return greeting;
-}
-
-std::vector<Greeting> make_greetings(const RedisOptions& options) {
-  using enum Greeting::Needed;
-  std::vector<Greeting> greetings;
-  const std::string_view password = options.password.reveal();
-  if (!options.username.empty()) {
-    greetings.push_back(greet({"AUTH", options.username, password}, fully));
-  } else if (!password.empty()) {
-    greetings.push_back(greet({"AUTH", password}, fully));
-  }
-  if (options.database != 0) {
-    greetings.push_back(greet({"SELECT", std::to_string(options.database)}, fully));
-  }
-  if (!options.client_name.empty()) {
-    greetings.push_back(greet({"CLIENT", "SETNAME", options.client_name}, if_permitted));
-  }
-  greetings.push_back(greet({"PING"}, to_be_served));
-  return greetings;
-}
-
 Errc refusal_of(const ServerReply& reply) noexcept {
   return reply.kind == ServerReply::Kind::error ? error_of(reply.text) : Errc{};
 }
 
-/// The addresses that need no look-up.
-std::vector<Connection::Endpoint> known_endpoints(const RedisOptions& options) {
-  if (!options.unix_socket.empty()) {
-    return {asio::local::stream_protocol::endpoint(options.unix_socket)};
-  }
-  error_code error;
-  const auto address = asio::ip::make_address(options.host, error);
-  if (error) return {};
-  return {tcp::endpoint(address, options.port)};
+/// What is no reply, in words.
+std::string nonsense(std::string_view bytes) {
+  if (bytes.starts_with("\x15\x03")) return "the server speaks TLS, which is not supported";
+  return "no reply of a Redis server: " + std::string(bytes.substr(0, bytes.find_first_of("\r\n")));
 }
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, const RedisOptions& options,
-                       std::vector<Endpoint> endpoints)
+Connection::Connection(asio::io_context& io, const RedisOptions& options, Resolve resolve,
+                       Journal* journal)
     : options_(options),
-      endpoints_(endpoints.empty() ? known_endpoints(options) : std::move(endpoints)),
+      journal_(journal),
+      endpoints_(io, options, std::move(resolve)),
       socket_(io),
-      resolver_(io),
       watchdog_(io),
       in_(read_bytes) {}
 
@@ -120,75 +70,99 @@ std::size_t Connection::send(std::string_view bytes) noexcept {
 void Connection::stop() noexcept {
   stopped_ = true;
   close();
+  endpoints_.stop();
+}
+
+void Connection::step(RedisStep step) {
+  step_ = step;
+  if (journal_ != nullptr) journal_->note_attempt(step, address_);
+}
+
+/// Notes why the present step has failed. False, for those who return it.
+bool Connection::fail(std::string_view cause, Errc code) {
+  if (journal_ != nullptr && !stopped_) journal_->note_failure(step_, address_, cause, code);
+  return false;
+}
+
+bool Connection::fail(const error_code& error) {
+  if (is_late_) return fail(no_answer_within(options_.connect_timeout));
+  if (error == asio::error::eof) return fail("the server closed the connection");
+  return fail(error.message());
+}
+
+bool Connection::refuse(std::string_view words, Errc code) {
+  // No call was sent: none may end in an error that leaves open whether it was.
+  const bool is_certain = make_error_code(code) == Failure::not_executed;
+  if (is_certain) refusal_ = code;
+  return fail(words, is_certain ? code : Errc::not_connected);
 }
 
 /// Gives what follows connect_timeout from now. A watchdog that comes when the next one is set, or
 /// when there is nothing to watch any more, finds another number and does nothing.
 void Connection::watch_attempt() {
+  is_late_ = false;
   watchdog_.expires_after(options_.connect_timeout);
   watchdog_.async_wait([this, attempt = ++attempt_](error_code error) {
     if (error || attempt != attempt_) return;
+    is_late_ = true;
     error_code ignored;
     socket_.close(ignored);
-    resolver_.cancel();  // last: it may throw
   });
 }
 
-/// Tries one address after the other, each with a time of its own.
 asio::awaitable<bool> Connection::connect() {
   refusal_ = Errc::not_connected;
   bool ready = false;
-  watch_attempt();
-  const std::vector<Endpoint> endpoints = co_await find_endpoints();
+  if (endpoints_.is_name()) {
+    address_ = endpoints_.name();
+    step(RedisStep::look_up);
+  }
+  const std::vector<Endpoint> endpoints = co_await endpoints_.list();
+  if (!endpoints_.error().empty()) fail(endpoints_.error());
   for (const Endpoint& endpoint : endpoints) {
+    if (journal_ != nullptr) journal_->tell();
     if (ready || stopped_) break;
+    endpoint_ = endpoint;
+    address_ = text_of(endpoint);
     watch_attempt();
-    ready = co_await try_address(endpoint);
+    ready = co_await try_address();
+    if (!ready) put_last();
   }
   ++attempt_;
   watchdog_.cancel();
-  co_return ready;
+  if (journal_ != nullptr) journal_->tell();
+  co_return ready && !stopped_;
 }
 
-asio::awaitable<bool> Connection::try_address(Endpoint endpoint) {
-  bool ready = co_await open(endpoint);
+asio::awaitable<bool> Connection::try_address() {
+  step(RedisStep::connect);
+  bool ready = co_await open();
   if (ready) {
+    step(RedisStep::login);
     reader_.reset();
     ready = co_await shake_hands();
   }
-  ready = ready && !stopped_ && socket_.is_open();
+  if (ready && !socket_.is_open()) ready = fail(error_code());
   error_code ignored;
   if (!ready) socket_.close(ignored);
   co_return ready;
 }
 
-asio::awaitable<std::vector<Connection::Endpoint>> Connection::find_endpoints() {
-  if (!endpoints_.empty()) co_return endpoints_;
-  error_code error;
-  const auto found =
-      co_await resolver_.async_resolve(options_.host, std::to_string(options_.port),
-                                       asio::redirect_error(asio::use_awaitable, error));
-  std::vector<Endpoint> endpoints;
-  if (!error) {
-    for (const auto& entry : found) endpoints.emplace_back(entry.endpoint());
-  }
-  co_return endpoints;
-}
-
-asio::awaitable<bool> Connection::open(Endpoint endpoint) {
+asio::awaitable<bool> Connection::open() {
   error_code error;
   socket_.close(error);
   // By hand, because a program may fork and exec at any time: the flag must be there from birth.
-  const int fd = ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) co_return false;
-  if (socket_.assign(endpoint.protocol(), fd, error)) {
+  const int fd = ::socket(endpoint_.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) co_return fail(error_code(errno, boost::system::system_category()));
+  if (socket_.assign(endpoint_.protocol(), fd, error)) {
     ::close(fd);
-    co_return false;
+    co_return fail(error);
   }
-  if (socket_.non_blocking(true, error)) co_return false;
-  set_socket_options(endpoint.protocol().family() != AF_UNIX);
-  co_await socket_.async_connect(endpoint, asio::redirect_error(asio::use_awaitable, error));
-  co_return !error;
+  if (socket_.non_blocking(true, error)) co_return fail(error);
+  set_socket_options(endpoint_.protocol().family() != AF_UNIX);
+  co_await socket_.async_connect(endpoint_, asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return fail(error);
+  co_return true;
 }
 
 void Connection::set_socket_options(bool is_tcp) {
@@ -203,41 +177,100 @@ void Connection::set_socket_options(bool is_tcp) {
   socket_.set_option(UserTimeout(static_cast<int>(std::min<long>(stall_ms, 1'000'000))), ignored);
 }
 
-/// Sends one command and waits for its reply; `broken` if the connection failed or made no sense.
-asio::awaitable<ServerReply> Connection::ask(std::string command) {
-  error_code error;
+asio::awaitable<void> Connection::write(std::string command) {
+  // The error is that of the next read: a server that turns a client away says why, and closes.
+  error_code ignored;
   co_await asio::async_write(socket_, asio::buffer(command),
-                             asio::redirect_error(asio::use_awaitable, error));
+                             asio::redirect_error(asio::use_awaitable, ignored));
   std::ranges::fill(command, '\0');  // it may hold a password
-  // Also after a failed write: a server that turns a client away says why, and closes.
-  bool sound = true;
+}
+
+/// What has come; nothing if the connection has failed.
+asio::awaitable<std::string_view> Connection::read() {
+  error_code error;
+  const std::size_t bytes = co_await socket_.async_read_some(
+      asio::buffer(in_), asio::redirect_error(asio::use_awaitable, error));
+  if (error) fail(error);
+  co_return std::string_view(in_.data(), error ? 0 : bytes);
+}
+
+/// Sends one command and waits for its reply; `broken` if the attempt has failed.
+asio::awaitable<ServerReply> Connection::ask(std::string command) {
+  co_await write(std::move(command));
   for (;;) {
+    const std::string_view bytes = co_await read();
+    if (bytes.empty()) break;
+    const bool sound = reader_.feed(bytes);
     const ServerReply reply = reader_.next();
-    if (reply.kind != ServerReply::Kind::none) co_return reply;
-    if (!sound) break;
-    const std::size_t bytes = co_await socket_.async_read_some(
-        asio::buffer(in_), asio::redirect_error(asio::use_awaitable, error));
-    if (error) break;
-    sound = reader_.feed({in_.data(), bytes});
+    using Kind = ServerReply::Kind;
+    const bool is_ours = reply.kind == Kind::error || (sound && reply.kind != Kind::integer);
+    if (!is_ours) {
+      fail(nonsense(bytes));
+      break;
+    }
+    if (reply.kind != Kind::none) co_return reply;
   }
   co_return ServerReply{ServerReply::Kind::broken};
 }
 
 /// Logs in, one command at a time, so that a refused login cannot shift the replies to calls.
 asio::awaitable<bool> Connection::shake_hands() {
-  std::vector<Greeting> greetings = make_greetings(options_);
-  for (Greeting& greeting : greetings) {
-    const ServerReply reply = co_await ask(std::move(greeting.command));
-    using Kind = ServerReply::Kind;
-    if (reply.kind == Kind::broken || reply.kind == Kind::integer) co_return false;
-    if (const Errc refusal = refusal_of(reply); greeting.fails_on(refusal)) {
-      // No call was sent: none may end in an error that leaves open whether it was.
-      const bool is_certain = make_error_code(refusal) == Failure::not_executed;
-      if (is_certain) refusal_ = refusal;
-      co_return false;
-    }
+  for (Greeting& greeting : make_authentication(options_)) {
+    if (!co_await say(std::move(greeting))) co_return false;
   }
-  co_return reader_.next().kind == ServerReply::Kind::none;
+  if (!co_await check_version()) co_return false;
+  for (Greeting& greeting : make_greetings(options_)) {
+    if (!co_await say(std::move(greeting))) co_return false;
+  }
+  if (reader_.next().kind != ServerReply::Kind::none) co_return fail("a reply to nothing");
+  co_return true;
+}
+
+asio::awaitable<bool> Connection::say(Greeting greeting) {
+  if (step_ != greeting.step) step(greeting.step);
+  const ServerReply reply = co_await ask(std::move(greeting.command));
+  if (reply.kind == ServerReply::Kind::broken) co_return false;
+  const Errc refusal = refusal_of(reply);
+  if (greeting.fails_on(refusal, has_others())) co_return refuse(reply.text, refusal);
+  co_return true;
+}
+
+/// Refuses a server that tells an older version than the scripts need.
+asio::awaitable<bool> Connection::check_version() {
+  const Hello hello = co_await say_hello();
+  if (hello.kind == Hello::Kind::nonsense) co_return false;
+  if (hello.kind == Hello::Kind::map) co_return accept_version(hello.server, hello.version);
+  if (hello.kind == Hello::Kind::other) co_return true;
+  const Errc refusal = error_of(hello.error);
+  if (refusal == Errc::too_many_clients) co_return refuse(hello.error, refusal);
+  std::string info;  // a proxy, or older than 6.0, or its user may not say HELLO
+  append_command(info, {"INFO", "server"});
+  const ServerReply reply = co_await ask(std::move(info));
+  if (reply.kind == ServerReply::Kind::broken) co_return false;
+  if (reply.kind != ServerReply::Kind::string) co_return true;
+  co_return accept_version("", version_in_info(reply.text));
+}
+
+/// `nonsense` if the attempt has failed. Views of hello_.
+asio::awaitable<Hello> Connection::say_hello() {
+  std::string command;
+  append_command(command, {"HELLO", "2"});
+  co_await write(std::move(command));
+  hello_.clear();
+  for (;;) {
+    const std::string_view bytes = co_await read();
+    if (bytes.empty()) co_return Hello{Hello::Kind::nonsense};
+    hello_ += bytes;
+    const Hello hello = read_hello(hello_);
+    if (hello.kind == Hello::Kind::nonsense) fail(nonsense(hello_));
+    if (hello.kind != Hello::Kind::incomplete) co_return hello;
+  }
+}
+
+bool Connection::accept_version(std::string_view server, std::string_view version) {
+  if (!is_too_old(version)) return true;
+  return fail("the server is " + std::string(server.empty() ? "redis" : server) + " " +
+              std::string(version) + ", which is older than 7.0");
 }
 
 }  // namespace sluice::redis_detail

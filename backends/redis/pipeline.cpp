@@ -17,6 +17,17 @@ constexpr unsigned max_attempts = 3;
 /// The library is too long for one turn of the server, which may lose it behind each load.
 constexpr unsigned max_loads = 8;
 
+/// A replica's words, which a master does not say.
+bool is_wrong_server(Errc word) noexcept {
+  return word == Errc::read_only || word == Errc::master_down;
+}
+
+/// Nothing ran, and the server, or the next one, may decide the call soon.
+constexpr bool passes(Errc code) noexcept {
+  return code == Errc::loading || code == Errc::read_only || code == Errc::master_down ||
+         code == Errc::try_again || code == Errc::cluster_down;
+}
+
 }  // namespace
 
 void Pipeline::end(CallPtr call, Errc code) {
@@ -26,10 +37,18 @@ void Pipeline::end(CallPtr call, Errc code) {
   ended_.push_back(std::move(call));
 }
 
+/// The entry of what is appended to `out` next.
+Pipeline::Sent& Pipeline::append_entry(const std::string& out, Time now) {
+  Sent& entry = sent_.emplace_back();
+  entry.at = now;
+  entry.begin = start_ + out.size();
+  return entry;
+}
+
 void Pipeline::append_load(std::string& out, std::string_view kind, std::string_view text,
                            std::string_view answer, Time now) {
   if (std::ranges::count(loading_, answer) > 0) return;
-  sent_.push_back({nullptr, answer, 0, 0, 0, now});
+  append_entry(out, now).loads = answer;
   loading_.push_back(answer);
   append_command(out, {kind, "LOAD", text});
 }
@@ -40,7 +59,11 @@ void Pipeline::append(std::string& out, const Call& call, Time now) {
   const bool by_hash = !functions_ && call.attempts <= attempts_by_hash;
   if (by_hash && call.attempts > 0) append_load(out, "SCRIPT", script.text, script.sha1, now);
   if (wants_library_) append_load(out, "FUNCTION", library.text, library.name, now);
-  sent_.push_back({nullptr, {}, call.nonce, call.steps, call.details, now, call.deadline});
+  Sent& entry = append_entry(out, now);
+  entry.nonce = call.nonce;
+  entry.steps = call.steps;
+  entry.output = call.output;
+  entry.deadline = call.deadline;
   if (functions_) {
     append_fcall(out, call.request);
   } else if (by_hash) {
@@ -68,14 +91,42 @@ void Pipeline::send(std::string& out, CallList& queue, Time now) {
 }
 
 void Pipeline::flush(std::string& out, Time now) {
+  start_ = taken_;
   for (CallList* queue : {&again_, &waiting_}) {
     while (!queue->empty() && out.size() < chunk_bytes) send(out, *queue, now);
   }
-  while (!notices_.empty() && out.size() < chunk_bytes) publish(out, now);
+  while (notices_.size() > published_ && out.size() < chunk_bytes) publish(out, now);
+}
+
+void Pipeline::took(std::string& out, std::size_t bytes) noexcept {
+  taken_ += bytes;
+  while (has_untaken()) {
+    out.resize(sent_.back().begin - start_);
+    take_back_last();
+  }
+}
+
+/// True if there is a request of which the socket took no byte.
+bool Pipeline::has_untaken() const noexcept {
+  return !sent_.empty() && sent_.back().begin >= taken_;
+}
+
+/// Puts the last request back to the front of where it waited.
+void Pipeline::take_back_last() noexcept {
+  Sent last = std::move(sent_.back());
+  sent_.pop_back();
+  if (last.publishes) {
+    --published_;
+  } else if (!last.loads.empty()) {
+    std::erase(loading_, last.loads);
+    wants_library_ = functions_;
+  } else if (last.call) {
+    (last.call->attempts > 0 ? again_ : waiting_).push_front(std::move(last.call));
+  }
 }
 
 void Pipeline::notify(std::string channel) {
-  if (muted_ || notices_.size() + published_ >= max_notices) return;
+  if (muted_ || notices_.size() >= max_notices) return;
   notices_.push_back(std::move(channel));
 }
 
@@ -83,21 +134,25 @@ void Pipeline::notify(std::string channel) {
 void Pipeline::publish(std::string& out, Time now) {
   const std::size_t bytes = out.size();
   try {
-    append_command(out, {"PUBLISH", notices_.front(), ""});
-    sent_.push_back({nullptr, {}, 0, 0, 0, now});
+    append_command(out, {"PUBLISH", notices_[published_], ""});
+    sent_.emplace_back();
   } catch (...) {
     out.resize(bytes);
     throw;
   }
+  sent_.back().at = now;
   sent_.back().publishes = true;
+  sent_.back().begin = start_ + bytes;
   ++published_;
-  notices_.pop_front();
 }
 
 Pipeline::Sent Pipeline::take_front() {
   Sent front = std::move(sent_.front());
   sent_.pop_front();
-  if (front.publishes) --published_;
+  if (front.publishes) {
+    --published_;
+    notices_.pop_front();
+  }
   if (!front.loads.empty()) std::erase(loading_, front.loads);
   return front;
 }
@@ -105,7 +160,7 @@ Pipeline::Sent Pipeline::take_front() {
 void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
   call->leave();
   conclude({call->asked.data(), call->steps}, {reply.verdicts.data(), call->steps},
-           {reply.details.data(), reply.detail_count}, reply.at, Source::redis, call->done);
+           {reply.output.data(), reply.output_count}, reply.at, Source::redis, call->done);
   ended_.push_back(std::move(call));
 }
 
@@ -119,10 +174,11 @@ Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
     return bytes == front.loads ? Heard::ok : Heard::nonsense;
   }
   Reply reply;
-  if (!decode(reply, bytes, front.nonce, front.steps, front.details)) {
+  if (!decode(reply, bytes, front.nonce, front.steps, front.output)) {
     if (front.call) end(std::move(front.call), Errc::protocol_error);
     return Heard::nonsense;
   }
+  has_decided_ = true;
   if (front.call) {
     conclude_call(std::move(front.call), reply);
   } else {
@@ -140,10 +196,12 @@ Pipeline::Heard Pipeline::hear_integer() {
 }
 
 /// `code`: what the call met. The library, unlike a script, cannot travel with a call: one that
-/// went behind an attempt to load it, in vain, ends.
-Pipeline::Heard Pipeline::ask_again(CallPtr call, Errc code) {
+/// went behind an attempt to load it, in vain, ends, or makes a pause.
+Pipeline::Heard Pipeline::ask_again(CallPtr call, Errc code, Time now) {
   const bool in_vain = load_error_ != Errc{} && (call->attempts > 0 || !may_load_);
-  if (in_vain || ++call->attempts > (functions_ ? max_loads : max_attempts)) {
+  if (in_vain && passes(load_error_)) {
+    pause(std::move(call), load_error_, now);
+  } else if (in_vain || ++call->attempts > (functions_ ? max_loads : max_attempts)) {
     end(std::move(call), in_vain ? load_error_ : code);
   } else {
     wants_library_ = functions_ && loading_.empty();
@@ -164,29 +222,30 @@ void Pipeline::hear_load_error(std::string_view message) {
   load_error_ = may_load_ ? code : Errc::no_function;
 }
 
-Pipeline::Heard Pipeline::hear_error(std::string_view message) {
+Pipeline::Heard Pipeline::hear_error(std::string_view message, Time now) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
   if (!front.loads.empty()) {
     hear_load_error(message);
-    return Heard::ok;
+    return is_wrong_server(error_of(message)) ? Heard::reconnect : Heard::ok;
   }
   const Errc code = error_of(message);
   if (front.publishes) {
-    if (code == Errc::busy) return Heard::ok;  // passes: this wake-up is lost, and no other
+    if (code == Errc::busy || passes(code)) return Heard::ok;  // this one is lost, and no other
     muted_ = true;
-    notices_.clear();
+    notices_.resize(published_);
     return Heard::ok;
   }
   if (!front.call) {
     ++counters_.late_replies;
   } else if (code == (functions_ ? Errc::no_function : Errc::no_script)) {
-    return ask_again(std::move(front.call), code);
+    return ask_again(std::move(front.call), code, now);
+  } else if (passes(code)) {
+    pause(std::move(front.call), code, now);
   } else {
     end(std::move(front.call), code);
   }
-  const bool wrong_server = code == Errc::read_only || code == Errc::master_down;
-  return wrong_server ? Heard::reconnect : Heard::ok;
+  return is_wrong_server(code) ? Heard::reconnect : Heard::ok;
 }
 
 void Pipeline::end_all() {
@@ -197,16 +256,46 @@ void Pipeline::end_all() {
   }
 }
 
-/// Moves the calls that match, of those that wait, to ending_.
-void Pipeline::take_unsent(const auto& predicate, Errc code) {
-  for (CallList* queue : {&again_, &waiting_}) {
+/// The call is asked again behind a pause that grows with each. The last attempt before the
+/// deadline leaves time for its answer; behind it the call only waits for its end.
+void Pipeline::pause(CallPtr call, Errc code, Time now) noexcept {
+  const Span most =
+      std::min(longest_pause, least_pause * (Word{2} << std::min(call->pauses++, 10U)));
+  const auto more = jitter_.below(static_cast<std::uint64_t>((most - least_pause).count()) + 1);
+  call->met = code;
+  call->attempts = 0;
+  call->resumes = now + least_pause + Span{static_cast<Word>(more)};
+  if (call->resumes > call->deadline - least_pause) call->resumes = Time::max();
+  resumption_ = std::min(resumption_, call->resumes);
+  paused_.push_back(std::move(call));
+}
+
+/// Calls whose pause is over go before those that wait, which are younger.
+void Pipeline::resume(Time now) noexcept {
+  if (now < resumption_) return;
+  resumption_ = Time::max();
+  CallList all;
+  all.swap(paused_);
+  CallList over;
+  while (!all.empty()) {
+    CallPtr call = all.pop_front();
+    const bool is_over = call->resumes <= now;
+    if (!is_over) resumption_ = std::min(resumption_, call->resumes);
+    (is_over ? over : paused_).push_back(std::move(call));
+  }
+  while (!waiting_.empty()) over.push_back(waiting_.pop_front());
+  waiting_.swap(over);
+}
+
+/// Moves calls, of those that wait, to ending_: those for which `code_of` has a code to end with.
+void Pipeline::take_unsent(const auto& code_of) {
+  for (CallList* queue : {&again_, &waiting_, &paused_}) {
     CallList all;
     all.swap(*queue);
     while (!all.empty()) {
       CallPtr call = all.pop_front();
-      const bool ends = predicate(*call);
-      if (ends) call->end = code;
-      (ends ? ending_ : *queue).push_back(std::move(call));
+      call->end = code_of(*call);
+      (call->end != Errc{} ? ending_ : *queue).push_back(std::move(call));
     }
   }
 }
@@ -220,6 +309,8 @@ void Pipeline::bury(Sent& sent) {
 }
 
 void Pipeline::disconnect(Errc oldest) {
+  while (has_untaken()) take_back_last();
+  has_decided_ = false;
   loading_.clear();
   for (Sent& sent : sent_) {
     if (!sent.call) continue;
@@ -237,15 +328,19 @@ void Pipeline::disconnect(Errc oldest) {
 }
 
 void Pipeline::expire(Time now, Errc unsent) {
-  take_unsent([now](const Call& call) { return call.deadline <= now; }, unsent);
+  take_unsent([now, unsent](const Call& call) {
+    if (now < call.deadline) return Errc{};
+    return call.met != Errc{} ? call.met : unsent;
+  });
   for (Sent& sent : sent_) {
     if (sent.call && sent.deadline <= now) bury(sent);
   }
+  resume(now);
   end_all();
 }
 
 void Pipeline::cancel_marked() {
-  take_unsent([](const Call& call) { return call.cancelled.load(); }, Errc::cancelled);
+  take_unsent([](const Call& call) { return call.cancelled.load() ? Errc::cancelled : Errc{}; });
   for (Sent& sent : sent_) {
     if (sent.call && sent.call->cancelled.load()) bury(sent);
   }
@@ -253,7 +348,8 @@ void Pipeline::cancel_marked() {
 }
 
 void Pipeline::abandon(Errc unsent) {
-  take_unsent([](const Call&) { return true; }, unsent);
+  while (has_untaken()) take_back_last();
+  take_unsent([unsent](const Call&) { return unsent; });
   disconnect();
 }
 
@@ -262,6 +358,9 @@ Time Pipeline::next_deadline() const noexcept {
   const auto look = [&](const auto& entry) { earliest = std::min(earliest, entry.deadline); };
   waiting_.for_each(look);
   again_.for_each(look);
+  paused_.for_each([&](const Call& call) {
+    earliest = std::min({earliest, call.deadline, call.resumes});
+  });
   std::ranges::for_each(sent_, look);
   return earliest;
 }

@@ -10,8 +10,8 @@
 #include <new>
 #include <vector>
 
-#include "sluice/algorithms/token_bucket.hpp"
-#include "sluice/receipt.hpp"
+#include "sluice/extend/idempotency_record.hpp"
+#include "sluice/rules/token_bucket.hpp"
 
 namespace sluice::redis_detail {
 namespace {
@@ -62,9 +62,9 @@ std::size_t arguments_bytes(const Step& step) noexcept {
   return (step.operation->argument_count + step.table.size()) * sizeof(Word);
 }
 
-/// How long the server keeps the state: until it means nothing, rounded up to milliseconds, and a
-/// second for a clock that is adjusted meanwhile.
-Word keep_ms(const Step& step) { return (step.operation->keep(step.args) + 999) / 1000 + 1000; }
+/// How long the server keeps the state: until nobody misses it, rounded up to milliseconds, and a
+/// second more, since scripts set a time to live only twice a second.
+Word keep_ms(const Step& step) { return (step.operation->ttl(step.args) + 999) / 1000 + 1000; }
 
 /// The same in digits, as the server takes it.
 class KeepDigits {
@@ -191,9 +191,9 @@ void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t no
   append_header(out, '$', sizeof nonce + (once ? 2 + sizeof(Word) : 0));
   append_word(out, nonce);
   if (once) {
-    std::size_t details = 0;
-    for (const Step& step : steps) details += detail_count(*step.operation, step.table.size());
-    out += {static_cast<char>(details & 255), static_cast<char>(details >> 8)};
+    std::size_t output = 0;
+    for (const Step& step : steps) output += output_count(*step.operation, step.table.size());
+    out += {static_cast<char>(output & 255), static_cast<char>(output >> 8)};
     append_word(out, static_cast<std::uint64_t>(fingerprint(steps)));
   }
   out += "\r\n";
@@ -220,8 +220,8 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
   static thread_local std::string scratch;
   for (const Step& step : steps) append_key(out, step.key, style, scratch);
   if (id) {
-    const auto name = receipt_name(*id);
-    append_key(out, {steps[0].key.tag, {name.data(), name.size()}}, style, scratch);
+    const auto name = record_name(*id);
+    append_key(out, {steps[0].key.tag(), {name.data(), name.size()}}, style, scratch);
   }
   const bool is_single = request.script->is_single;
   if (steps.size() == 1 && !id) {
@@ -281,6 +281,12 @@ bool is_word(Word word) noexcept { return word >= 0 && word <= word_limit; }
 /// A hint may be the sum of two words: the wait, and how far a stamp is ahead of the clock.
 bool is_hint(Word word) noexcept { return word >= 0 && word <= 2 * word_limit; }
 
+/// True of Errc::wrong_kind, behind which a script tells the kind of the state that it found, in
+/// steps of 256: see state.lua.
+bool names_kind(Word status) noexcept {
+  return status % 256 == -static_cast<Word>(Errc::wrong_kind) && status / 256 > -32;
+}
+
 /// True if a script can have answered this.
 bool is_possible(const Verdict& verdict) noexcept {
   switch (verdict.status) {
@@ -291,7 +297,6 @@ bool is_possible(const Verdict& verdict) noexcept {
     case -static_cast<Word>(Errc::cost_exceeds_capacity):
     case -static_cast<Word>(Errc::invalid_cost):
     case -static_cast<Word>(Errc::wrong_type):
-    case -static_cast<Word>(Errc::wrong_kind):
     case -static_cast<Word>(Errc::corrupt_state):
     case -static_cast<Word>(Errc::invalid_argument):
     case -static_cast<Word>(Errc::not_configured):
@@ -300,15 +305,22 @@ bool is_possible(const Verdict& verdict) noexcept {
     case -static_cast<Word>(Errc::outside_calendar):
       return verdict.remaining == 0 && verdict.retry_after == 0 && verdict.reset_after == 0;
     default:
-      return false;
+      return names_kind(verdict.status) && verdict.remaining == 0 && verdict.retry_after == 0 &&
+             verdict.reset_after == 0;
   }
+}
+
+/// As rules and stores know it.
+Verdict to_verdict(const Verdict& sent) noexcept {
+  if (!names_kind(sent.status)) return sent;
+  return Verdict::wrong_kind(static_cast<StateKind>(-(sent.status / 256)));
 }
 
 }  // namespace
 
 bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size_t steps,
-            std::size_t details) noexcept {
-  if (bytes.size() != (2 + 4 * steps + details) * sizeof(Word)) return false;
+            std::size_t output) noexcept {
+  if (bytes.size() != (2 + 4 * steps + output) * sizeof(Word)) return false;
   const char* p = bytes.data();
   const auto next = [&p] {
     const std::uint64_t word = read_word(p);
@@ -326,11 +338,12 @@ bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size
       *word = static_cast<Word>(next());
     }
     if (!is_possible(verdict)) return false;
+    verdict = to_verdict(verdict);
   }
-  reply.detail_count = details;
-  for (std::size_t i = 0; i < details; ++i) {
-    reply.details[i] = static_cast<Word>(next());
-    if (!is_word(reply.details[i])) return false;
+  reply.output_count = output;
+  for (std::size_t i = 0; i < output; ++i) {
+    reply.output[i] = static_cast<Word>(next());
+    if (!is_word(reply.output[i])) return false;
   }
   return true;
 }

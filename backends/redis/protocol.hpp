@@ -50,14 +50,14 @@ void append_command(std::string& out, std::initializer_list<std::string_view> wo
 struct Reply {
   Time at{};
   std::array<Verdict, Plan::max_steps> verdicts;
-  std::array<Word, Plan::max_steps * max_details> details;
-  std::size_t detail_count = 0;
+  std::array<Word, Plan::max_steps * max_output> output;
+  std::size_t output_count = 0;
 };
 
 /// False if the bytes are not the reply to `steps` steps with this nonce and so many words of
 /// detail in all, or hold values that no rule gives.
 [[nodiscard]] bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce,
-                          std::size_t steps, std::size_t details = 0) noexcept;
+                          std::size_t steps, std::size_t output = 0) noexcept;
 
 /// The typed error of an error reply, by its first word.
 [[nodiscard]] Errc error_of(std::string_view message) noexcept;

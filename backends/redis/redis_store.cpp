@@ -72,8 +72,8 @@ class RedisStoreImpl final : public RedisStore {
   } catch (const std::bad_alloc&) {
     return;  // any wake-up may be lost
   }
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override try {
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override try {
     if (client_->is_forked()) return nullptr;
     return client_->watch_channel(channel_of(key), std::move(seen));
   } catch (const std::bad_alloc&) {
@@ -81,6 +81,10 @@ class RedisStoreImpl final : public RedisStore {
   }
 
   [[nodiscard]] Clock& clock() noexcept override { return client_->clock(); }
+  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
+      const std::error_code& error) const noexcept override {
+    return client_->reason_of(error);
+  }
   [[nodiscard]] bool may_block() const noexcept override { return !client_->on_io_thread(); }
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
 
@@ -135,10 +139,10 @@ class RedisStoreImpl final : public RedisStore {
     call->nonce = client.next_nonce();
     call->deadline = timeout < Time::max() - now ? now + timeout : Time::max();
     call->steps = plan.steps().size();
-    call->details = 0;
+    call->output = 0;
     for (std::size_t i = 0; i < call->steps; ++i) {
       call->asked[i] = AskedStep(plan.steps()[i]);
-      call->details += call->asked[i].details;
+      call->output += call->asked[i].output;
     }
     redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style(), plan.id());
     call->done = std::move(done);

@@ -79,11 +79,11 @@ std::vector<WatchedChannels::Change> WatchedChannels::take_all() {
   return all;
 }
 
-Subscriber::Subscriber(asio::io_context& io, const RedisOptions& options,
-                       std::vector<Connection::Endpoint> endpoints, std::uint64_t seed)
+Subscriber::Subscriber(asio::io_context& io, const RedisOptions& options, Resolve resolve,
+                       std::uint64_t seed)
     : io_(io),
       options_(options),
-      link_(io, options, std::move(endpoints)),
+      link_(io, options, std::move(resolve), nullptr),
       pause_(io),
       idle_(io),
       mute_(io),

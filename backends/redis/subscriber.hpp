@@ -15,7 +15,7 @@
 #include "connection.hpp"
 #include "push_reader.hpp"
 #include "sluice/calls/backoff.hpp"
-#include "sluice/watch.hpp"
+#include "sluice/extend/subscription.hpp"
 
 namespace sluice::redis_detail {
 
@@ -37,7 +37,7 @@ class WatchedChannels {
   [[nodiscard]] std::vector<Change> take_all();
   void forget_changes() noexcept;
 
-  Watchers& watchers() noexcept { return watchers_; }
+  Subscriptions& watchers() noexcept { return watchers_; }
 
  private:
   mutable std::mutex mutex_;
@@ -46,7 +46,7 @@ class WatchedChannels {
   };
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> counts_;
   std::unordered_set<std::string> changed_;
-  Watchers watchers_;
+  Subscriptions watchers_;
 };
 
 /// Keeps the subscriptions of one connection. Belongs to the I/O thread.
@@ -55,8 +55,8 @@ class Subscriber {
   using Socket = Connection::Socket;
 
   /// REQUIRES: all of these outlive it.
-  Subscriber(boost::asio::io_context& io, const RedisOptions& options,
-             std::vector<Connection::Endpoint> endpoints, std::uint64_t seed);
+  Subscriber(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
+             std::uint64_t seed);
 
   /// Follows what is watched by now: connects, subscribes, unsubscribes, leaves.
   void update() noexcept;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/receipt.hpp"
+#include "sluice/extend/idempotency_record.hpp"
 
 namespace sluice {
 namespace {
@@ -41,23 +41,23 @@ class VirtualStore final : public Store {
       return done.fail(Errc::store_full);
     }
     conclude(plan.steps(), {answer.verdicts.data(), plan.steps().size()},
-             {answer.details.data(), answer.detail_count}, to_time(answer.at),
-             Source::virtual_store, done);
+             {answer.output.data(), answer.output_count}, to_time(answer.at), Source::virtual_store,
+             done);
   }
 
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
   void notify(const Key& key) noexcept override { watchers_.notify_key(key); }
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override {
-    return watchers_.watch_key(key, std::move(seen));
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override {
+    return watchers_.subscribe_key(key, std::move(seen));
   }
 
  private:
   struct Answer {
     Word at = 0;
     std::array<Verdict, Plan::max_steps> verdicts;
-    std::array<Word, Plan::max_steps * max_details> details;
-    std::size_t detail_count = 0;
+    std::array<Word, Plan::max_steps * max_output> output;
+    std::size_t output_count = 0;
   };
   struct Slot {
     std::string key;
@@ -70,8 +70,8 @@ class VirtualStore final : public Store {
     bool all = true;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       answer.verdicts[i] = decide_step(steps[i], slots_[i], answer.at);
-      for (const Word word : slots_[i].effects.details()) {
-        answer.details[answer.detail_count++] = word;
+      for (const Word word : slots_[i].effects.output()) {
+        answer.output[answer.output_count++] = word;
       }
       all = all && answer.verdicts[i].status == Verdict::allowed;
     }
@@ -81,23 +81,28 @@ class VirtualStore final : public Store {
 
   /// The answer that is remembered under the plan's id, or else a new one, to be remembered.
   void run_once(const Plan& plan, Answer& answer) {
-    const auto name = receipt_name(*plan.id());
-    const Key key{plan.steps()[0].key.tag, {name.data(), name.size()}};
+    const auto name = record_name(*plan.id());
+    const Key key{plan.steps()[0].key.tag(), {name.data(), name.size()}};
     const std::string rendered = render(key);
     const auto found = entries_.find(rendered);
-    if (found != entries_.end() && found->second.idle_at > answer.at) {
-      if (const Receipt receipt{found->second.state, plan.steps()}) {
-        return recall(receipt, plan.steps().size(), answer);
+    const auto is_known = [&](const Entry& entry) {
+      return !entry.state.empty() && entry.state[0] + id_kept_for.count() > answer.at;
+    };
+    if (found != entries_.end() && is_known(found->second)) {
+      if (const IdempotencyRecord record{found->second.state, plan.steps()}) {
+        return recall(record, plan.steps().size(), answer);
       }
       answer.verdicts.fill(Verdict::failed(Errc::id_reused));
       return;
     }
     // The memory first: once the plan is written, nothing may fail. Until then the entry is what it
-    // was: a refusal leaves even a receipt that means nothing any more, as every store does.
-    const auto [at, fresh] = entries_.try_emplace(rendered, Entry{StateKind::receipt, {}, 0});
+    // was: a refusal leaves even a record that means nothing any more, as every store does.
+    const auto [at, fresh] =
+        entries_.try_emplace(rendered, Entry{StateKind::idempotency_record, {}, 0});
     Entry& place = at->second;
-    place.state.reserve(Receipt::max_words);
-    const Word before = std::exchange(place.idle_at, answer.at + id_kept_for.count());
+    place.state.reserve(IdempotencyRecord::max_words);
+    const Word before =
+        std::exchange(place.idle_at, answer.at + id_kept_for.count() + Operation::clock_slack);
     bool wrote = false;
     try {
       wrote = run(plan.steps(), answer);
@@ -110,30 +115,31 @@ class VirtualStore final : public Store {
       if (fresh) entries_.erase(rendered);
       return;
     }
-    const Receipt receipt(answer.at, plan.steps(), {answer.verdicts.data(), plan.steps().size()},
-                          {answer.details.data(), answer.detail_count});
-    place.state.assign(receipt.words().begin(), receipt.words().end());
+    const IdempotencyRecord record(answer.at, plan.steps(),
+                                   {answer.verdicts.data(), plan.steps().size()},
+                                   {answer.output.data(), answer.output_count});
+    place.state.assign(record.words().begin(), record.words().end());
   }
 
-  static void recall(const Receipt& receipt, std::size_t steps, Answer& answer) {
-    answer.at = receipt.at();
-    for (std::size_t i = 0; i < steps; ++i) answer.verdicts[i] = receipt.verdict(i);
-    std::ranges::copy(receipt.details(), answer.details.begin());
-    answer.detail_count = receipt.details().size();
+  static void recall(const IdempotencyRecord& record, std::size_t steps, Answer& answer) {
+    answer.at = record.at();
+    for (std::size_t i = 0; i < steps; ++i) answer.verdicts[i] = record.verdict(i);
+    std::copy(record.output().begin(), record.output().end(), answer.output.begin());
+    answer.output_count = record.output().size();
   }
 
   Verdict decide_step(const Step& step, Slot& slot, Word now) {
     slot.key.clear();
     append_rendered(slot.key, step.key);
     slot.effects.clear();
-    slot.idle_at = now + step.operation->keep(step.args);
+    slot.idle_at = now + step.operation->ttl(step.args);
     const auto found = entries_.find(slot.key);
     const bool known = found != entries_.end();
     if (known && found->second.kind != step.operation->kind) {
-      for (auto i = detail_count(*step.operation, step.table.size()); i > 0; --i) {
-        slot.effects.tell(0);
+      for (auto i = output_count(*step.operation, step.table.size()); i > 0; --i) {
+        slot.effects.add_output(0);
       }
-      return Verdict::failed(Errc::wrong_kind);
+      return Verdict::wrong_kind(found->second.kind);
     }
     static constexpr StateWords absent{};
     const std::span<const Word> words = known ? found->second.state : std::span<const Word>(absent);
@@ -172,7 +178,7 @@ class VirtualStore final : public Store {
   std::unordered_map<std::string, Entry> entries_;
   std::array<Slot, Plan::max_steps> slots_;  // scratch, so that a decision allocates nothing
   std::size_t sweep_at_ = first_sweep;
-  Watchers watchers_;
+  Subscriptions watchers_;
 };
 
 }  // namespace

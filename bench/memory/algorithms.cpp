@@ -24,31 +24,31 @@ void run(benchmark::State& state, bool expected, Call&& call) {
   if (!as_expected) state.SkipWithError("decided otherwise");
 }
 
-void sliding_counter_allow(benchmark::State& state) {
+void sliding_window_counter_allow(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
-  const SlidingCounter counter(*store, "c", {1'000'000'000'000, 24h});
+  const SlidingWindowCounter counter(*store, "c", {1'000'000'000'000, 24h});
   std::error_code error;
   run(state, true, [&] { return counter.try_acquire("key", error).allowed; });
 }
-BENCHMARK(sliding_counter_allow);
+BENCHMARK(sliding_window_counter_allow);
 
-void shared_bucket_allow(benchmark::State& state) {
+void shared_token_bucket_allow(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
-  const SharedBucket bucket(*store, "b");
+  const SharedTokenBucket bucket(*store, "b");
   bucket.set("key", Quota::per_second(1'000'000).burst(2'000'000'000));
   std::error_code error;
   run(state, true, [&] { return bucket.try_acquire("key", 1, error).allowed; });
 }
-BENCHMARK(shared_bucket_allow);
+BENCHMARK(shared_token_bucket_allow);
 
-void shared_rate_allow(benchmark::State& state) {
+void shared_sliding_window_allow(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
-  const SharedRateLimiter limiter(*store, "key", "rate");
+  const SharedSlidingWindow limiter(*store, "key", "rate");
   limiter.set_rate(RateType::overall, 65'536, 1ms);
   std::error_code error;
   run(state, true, [&] { return limiter.try_acquire(1, error).allowed; });
 }
-BENCHMARK(shared_rate_allow);
+BENCHMARK(shared_sliding_window_allow);
 
 void slot_lock_reserve(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
@@ -144,18 +144,19 @@ void plain_slot(benchmark::State& state) {
 }
 BENCHMARK(plain_slot);
 
-/// The sorted set of seed 4's concurrency limiter, 50 of 100 held, and giving back.
+/// The sorted set of seed 4's concurrency limiter, 50 of 100 locked, and giving back.
 void plain_leases(benchmark::State& state) {
   std::mutex mutex;
-  std::set<std::pair<double, std::uint64_t>> held;
-  for (std::uint64_t i = 0; i < 50; ++i) held.emplace(seconds_now(), i);
+  std::set<std::pair<double, std::uint64_t>> locked_slot;
+  for (std::uint64_t i = 0; i < 50; ++i) locked_slot.emplace(seconds_now(), i);
   std::uint64_t id = 50;
   run(state, true, [&] {
     const std::lock_guard lock(mutex);
     const double now = seconds_now();
-    while (!held.empty() && held.begin()->first <= now - 3600) held.erase(held.begin());
-    if (held.size() >= 100) return false;
-    held.erase(held.emplace(now, ++id).first);
+    while (!locked_slot.empty() && locked_slot.begin()->first <= now - 3600)
+      locked_slot.erase(locked_slot.begin());
+    if (locked_slot.size() >= 100) return false;
+    locked_slot.erase(locked_slot.emplace(now, ++id).first);
     return true;
   });
 }

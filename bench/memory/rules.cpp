@@ -41,7 +41,7 @@ TokenBucket a_bucket(Store& store) {
   return {store, "b", Quota::per_second(1000).burst(2'000'000'000)};
 }
 /// Wide enough for whatever one thread asks, short enough to forget it soon.
-SlidingWindows two_windows(Store& store) { return {store, "w", {{30'000, 1ms}, {60'000, 2ms}}}; }
+SlidingWindow two_windows(Store& store) { return {store, "w", {{30'000, 1ms}, {60'000, 2ms}}}; }
 
 void bucket_by_name(benchmark::State& state) {
   Lone<TokenBucket> one(a_bucket);
@@ -57,14 +57,14 @@ void fixed_window_allow(benchmark::State& state) {
 BENCHMARK(fixed_window_allow);
 
 void windows_allow(benchmark::State& state) {
-  Lone<SlidingWindows> one(two_windows);
+  Lone<SlidingWindow> one(two_windows);
   ask(state, one, true);
 }
 BENCHMARK(windows_allow);
 
 void windows_refuse(benchmark::State& state) {
-  Lone<SlidingWindows> one([](Store& store) {
-    return SlidingWindows(store, "w", {{25, 1h}, {300, 24h}});
+  Lone<SlidingWindow> one([](Store& store) {
+    return SlidingWindow(store, "w", {{25, 1h}, {300, 24h}});
   });
   ask(state, one, false);
 }
@@ -76,9 +76,9 @@ void lease_and_release(benchmark::State& state) {
   Lone<ConcurrencyLimiter> one(
       [&](Store& store) { return ConcurrencyLimiter(store, "c", 16, {.rng = &rng}); });
   std::error_code error;
-  bool held = true;
-  for (auto _ : state) held &= static_cast<bool>(one.limiter.try_acquire("key", error));
-  if (!held) state.SkipWithError("refused");
+  bool locked_slot = true;
+  for (auto _ : state) locked_slot &= static_cast<bool>(one.limiter.try_acquire("key", error));
+  if (!locked_slot) state.SkipWithError("refused");
   state.counters["block_bytes"] = static_cast<double>(one.store->stats().block_bytes);
 }
 BENCHMARK(lease_and_release);
@@ -86,7 +86,7 @@ BENCHMARK(lease_and_release);
 void plan_of_bucket_and_windows(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = 1024});
   const TokenBucket bucket = a_bucket(*store);
-  const SlidingWindows windows = two_windows(*store);
+  const SlidingWindow windows = two_windows(*store);
   std::error_code error;
   bool allowed = true;
   for (auto _ : state) {
@@ -101,7 +101,7 @@ void bucket_asked_again_under_an_id(benchmark::State& state) {
   const TokenBucket bucket = a_bucket(*store);
   std::error_code error;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(decide(*store, Plan(bucket.take("key")).once({1, 2}), error));
+    benchmark::DoNotOptimize(decide(*store, Plan(bucket.take("key")).idempotent({1, 2}), error));
   }
   state.counters["block_bytes"] = static_cast<double>(store->stats().block_bytes);
 }

@@ -40,7 +40,7 @@ constexpr std::array<Target, 18> targets{{
 
 std::string base_name(const std::string& name) { return name.substr(0, name.find('/')); }
 
-const char* mark(const Target& target, double ratio) {
+const char* id(const Target& target, double ratio) {
   const auto holds = [&](double bound) { return target.speedup ? ratio >= bound : ratio <= bound; };
   if (target.aim != 0 && holds(target.aim)) return "aim";
   if (target.must == 0) return "";
@@ -91,7 +91,7 @@ void TargetReporter::print_targets() const {
     } else {
       std::printf("  %7s", "");
     }
-    std::printf("  %s\n", mark(target, ratio));
+    std::printf("  %s\n", id(target, ratio));
   }
   if (bytes_per_key_ != 0) {
     std::printf("%-34s %9.1f  %-46s<=64.00  <=32.00  %s\n", "bytes per idle key", bytes_per_key_,

@@ -22,17 +22,17 @@ void add_token_bucket_cases(Rig& rig, Cases& cases) {
 }
 
 void add_shared_cases(Rig& rig, Cases& cases) {
-  const SharedBucket bucket(rig.store(), "shared");
+  const SharedTokenBucket bucket(rig.store(), "shared");
   bucket.set("plenty", Quota::per_second(1'000'000).burst(plenty));
   bucket.set("spent", Quota::per_day(1).burst(1));
-  bucket.try_acquire("spent");
+  static_cast<void>(bucket.try_acquire("spent"));
   cases.add_plan("shared bucket allow", {bucket.take("plenty")}, Verdict::allowed);
   cases.add_plan("shared bucket refuse", {bucket.take("spent")}, Verdict::refused);
 
-  const SharedRateLimiter brief(rig.store(), "brief", "rate");
+  const SharedSlidingWindow brief(rig.store(), "brief", "rate");
   brief.set_rate(RateType::overall, 300, Span{900});
-  const SharedRateSteps take = brief.take();
-  cases.add_plan("shared rate allow", {take.begin(), take.end()}, Verdict::allowed);
+  const SharedSlidingWindowSteps take = brief.take();
+  cases.add_plan("shared sliding window allow", {take.begin(), take.end()}, Verdict::allowed);
   rig.ledger().set_bytes("shared bucket", rig.memory_usage("{plenty}:shared"));
 }
 
@@ -67,7 +67,7 @@ std::vector<Claim> register_algorithm_cases(Rig& rig) {
           {us, "bucket refund", "take allow"},
           {us, "shared bucket allow", "take allow"},
           {us, "shared bucket refuse", "take refuse"},
-          {us, "shared rate allow", "one window, hash and set, allow"},
+          {us, "shared sliding window allow", "one window, hash and set, allow"},
           {us, "fleet shedder take again", "lease cycle"},
           {us, "utilization, ask", "EVALSHA of GET and TIME"},
           {us, "utilization, sample", "EVALSHA of GET and TIME"},

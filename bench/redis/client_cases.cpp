@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "bench/redis/cases.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -117,7 +117,8 @@ void add_threads(Rig& rig, const std::string& name, std::size_t threads) {
     std::vector<std::jthread> crowd;
     for (std::size_t i = 0; i < threads; ++i) {
       crowd.emplace_back([bucket] {
-        for (std::size_t n = 0; n < decisions_one_by_one; ++n) bucket->try_acquire("alice");
+        for (std::size_t n = 0; n < decisions_one_by_one; ++n)
+          static_cast<void>(bucket->try_acquire("alice"));
       });
     }
   });

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/redis/cases.hpp"
-#include "sluice/concurrency_limiter.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t depth = 64;  // cycles in flight
 constexpr std::size_t cycles = 32 * depth;
 constexpr Word limit = 100;
-constexpr Word held = 50;
+constexpr Word locked_slot = 50;
 
 // Random ids in a sorted set by the time they were taken, in the client's time: the expired are
 // swept by a command before, the count and the addition are one script, giving back is a command
@@ -68,7 +68,7 @@ std::string draw_id() {
   return id;
 }
 
-/// Each cycle has its own id, and the time at which it is made. Fifty are held, taken a second
+/// Each cycle has its own id, and the time at which it is made. Fifty are locked, taken a second
 /// after each other.
 void add_sorted_set(Rig& rig, const std::string& name, const std::string& key, Writer write) {
   const auto make = [&rig, key, write] {
@@ -84,7 +84,7 @@ void add_sorted_set(Rig& rig, const std::string& name, const std::string& key, W
     };
     rig.command({"DEL", key});
     const Word start = clock();
-    for (Word i = held; i > 0; --i) {
+    for (Word i = locked_slot; i > 0; --i) {
       rig.raw().pipeline(take(start - i * 1'000'000, draw_id()), 1);
     }
     std::vector<Command> commands;
@@ -121,13 +121,13 @@ std::vector<Claim> register_lease_cases(Rig& rig) {
 
   const ConcurrencyLimiter jobs(rig.store(), "jobs", limit, {.ttl = hours{1}});
   const Key key("alice");
-  for (Word i = 0; i < held; ++i) {
+  for (Word i = 0; i < locked_slot; ++i) {
     const LeaseId id{0xabc0000, static_cast<std::uint64_t>(i)};
     rig.raw().pipeline(rig.request(std::array{jobs.take(key, id)}), 1);
   }
   const LeaseId id{0x5f1ab2c3, 0x5f1ab2c3};
   const Step take = placed(jobs.take(key, id), 4, 0);
-  const Step give_back = placed(jobs.give_back(key, id), 1, held + 1);
+  const Step give_back = placed(jobs.give_back(key, id), 1, locked_slot + 1);
   const auto cycle = std::make_shared<std::vector<Command>>();
   cycle->push_back(rig.request({&take, 1}));
   cycle->push_back(rig.request({&give_back, 1}));

@@ -15,9 +15,9 @@ namespace sluice::bench {
 
 /// The status of every step of the last reply must be `status`, so that a case measures what its
 /// name says.
-inline void expect(const std::string& reply, Word status, std::size_t steps, std::size_t details) {
+inline void expect(const std::string& reply, Word status, std::size_t steps, std::size_t output) {
   redis_detail::Reply decoded;
-  if (!redis_detail::decode(decoded, reply, Rig::nonce, steps, details))
+  if (!redis_detail::decode(decoded, reply, Rig::nonce, steps, output))
     throw std::runtime_error("not a reply");
   for (std::size_t i = 0; i < steps; ++i) {
     if (decoded.verdicts[i].status != status) throw std::runtime_error("another answer than meant");
@@ -69,10 +69,10 @@ class Cases {
 
  private:
   void add(const std::string& name, Command command, const std::vector<Step>& steps, Word status) {
-    std::size_t details = 0;
-    for (const Step& step : steps) details += detail_count(*step.operation, step.table.size());
-    add(name, std::move(command), [status, count = steps.size(), details](const std::string& last) {
-      expect(last, status, count, details);
+    std::size_t output = 0;
+    for (const Step& step : steps) output += output_count(*step.operation, step.table.size());
+    add(name, std::move(command), [status, count = steps.size(), output](const std::string& last) {
+      expect(last, status, count, output);
     });
   }
 

@@ -6,10 +6,10 @@
 
 #include "bench/redis/cases.hpp"
 #include "bench/redis/plan_cases.hpp"
-#include "sluice/fixed_window.hpp"
-#include "sluice/gate.hpp"
-#include "sluice/slot_lock.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/slot_lock.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -53,7 +53,7 @@ return 1
 )lua";
 
 void spend_all(const TokenBucket& bucket, const Key& key) {
-  bucket.try_acquire(key, bucket.quota().capacity());
+  static_cast<void>(bucket.try_acquire(key, bucket.quota().capacity()));
 }
 
 /// Slot locks, gates and fixed windows, beside what they are usually made of.

@@ -11,8 +11,8 @@
 
 #include "backends/redis/protocol.hpp"
 #include "bench/redis/cases.hpp"
-#include "sluice/sliding_counter.hpp"
-#include "sluice/sliding_windows.hpp"
+#include "sluice/limiters/sliding_window.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
 
 namespace sluice::bench {
 namespace {
@@ -76,10 +76,10 @@ return nil
 /// Makes the command of the i-th decision of a case.
 using Maker = std::function<Command(std::size_t i)>;
 
-void add(Rig& rig, const std::string& name, Maker make, Word status, std::size_t details = 0) {
+void add(Rig& rig, const std::string& name, Maker make, Word status, std::size_t output = 0) {
   auto next = std::make_shared<std::size_t>(0);
   const auto run = [&rig, name, make = std::move(make), next, status,
-                    details](benchmark::State& state) {
+                    output](benchmark::State& state) {
     std::vector<Command> commands;
     for (std::size_t i = 0; i < decisions; ++i) commands.push_back(make((*next)++));
     Round round(rig);
@@ -92,7 +92,7 @@ void add(Rig& rig, const std::string& name, Maker make, Word status, std::size_t
     const Sample sample = round.finish(name, sent);
     if (status >= 0) {
       redis_detail::Reply reply;
-      if (!redis_detail::decode(reply, last, Rig::nonce, 1, details) ||
+      if (!redis_detail::decode(reply, last, Rig::nonce, 1, output) ||
           reply.verdicts[0].status != status) {
         throw std::runtime_error(name + ": another answer than meant");
       }
@@ -153,7 +153,7 @@ std::string spent_log(Word now) {
                           0,         now - hour, 25,  hour,       300, 24 * hour};
   words.insert(words.end(), 275, now - hour);
   words.insert(words.end(), 25, now);
-  std::string raw(1, static_cast<char>(StateKind::sliding_windows));
+  std::string raw(1, static_cast<char>(StateKind::sliding_window));
   for (const Word word : words) {
     for (unsigned i = 0; i < 8; ++i) raw += static_cast<char>(word >> (8 * i) & 255);
   }
@@ -169,14 +169,14 @@ void fill(const Maker& make, Rig& rig, std::size_t first, std::size_t count) {
 std::vector<Claim> register_window_cases(Rig& rig) {
   using std::chrono::hours;
   using std::chrono::microseconds;
-  static const SlidingWindows both(rig.store(), "both",
-                                   {{25, microseconds{75}}, {300, microseconds{900}}});
-  static const SlidingWindows one(rig.store(), "one", {{300, microseconds{900}}});
-  static const SlidingWindows spent(rig.store(), "spent windows",
-                                    {{25, hours{1}}, {300, hours{24}}});
-  static const SlidingWindows one_spent(rig.store(), "one spent", {{300, hours{24}}});
-  static const SlidingCounter counter(rig.store(), "counter", {1'000'000'000, hours{24}});
-  one_spent.try_acquire("w", 300);
+  static const SlidingWindow both(rig.store(), "both",
+                                  {{25, microseconds{75}}, {300, microseconds{900}}});
+  static const SlidingWindow one(rig.store(), "one", {{300, microseconds{900}}});
+  static const SlidingWindow spent(rig.store(), "spent windows",
+                                   {{25, hours{1}}, {300, hours{24}}});
+  static const SlidingWindow one_spent(rig.store(), "one spent", {{300, hours{24}}});
+  static const SlidingWindowCounter counter(rig.store(), "counter", {1'000'000'000, hours{24}});
+  static_cast<void>(one_spent.try_acquire("w", 300));
   const Word now = to_word(rig.store().clock().now());
   rig.command({"SET", render(spent.take("w").key), spent_log(now), "PX", "86400000"});
 
@@ -202,9 +202,9 @@ std::vector<Claim> register_window_cases(Rig& rig) {
   // Full logs, as calls fill them one by one.
   const Maker sets = two_sets_at(rig, "wb", 201);
   fill(sets, rig, 0, 400);
-  static const SlidingWindows kept(rig.store(), "kept", {{25, microseconds{1}}, {300, hours{24}}});
-  for (int i = 0; i < 300; ++i) kept.try_acquire("w");
-  counter.try_acquire("w");
+  static const SlidingWindow kept(rig.store(), "kept", {{25, microseconds{1}}, {300, hours{24}}});
+  for (int i = 0; i < 300; ++i) static_cast<void>(kept.try_acquire("w"));
+  static_cast<void>(counter.try_acquire("w"));
   rig.ledger().set_bytes("two sets",
                          rig.memory_usage("{wb}.short") + rig.memory_usage("{wb}.long"));
   rig.ledger().set_bytes("windows", rig.memory_usage(render(kept.take("w").key)));

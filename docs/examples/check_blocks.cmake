@@ -1,8 +1,9 @@
-# Fails unless every cpp block of the page PAGE stands, word for word, in a file of the folder EXAMPLES.
+# Fails unless every cpp block of the page PAGE stands, word for word, in a file of the folders EXAMPLES.
 cmake_minimum_required(VERSION 3.25)
 
 file(READ "${PAGE}" page)
-file(GLOB paths "${EXAMPLES}/*.cpp")
+list(TRANSFORM EXAMPLES APPEND "/*.cpp" OUTPUT_VARIABLE patterns)
+file(GLOB paths ${patterns})
 set(count 0)
 set(fence "```cpp\n")
 string(LENGTH "${fence}" fence_length)

@@ -17,7 +17,7 @@ struct Limits {
         gates{store, "api", {"account"}} {}
 
   TokenBucket user;
-  SlidingWindows account;
+  SlidingWindow account;
   ConcurrencyLimiter jobs;
   Gates gates;
 };
@@ -31,7 +31,7 @@ Lease admit(const Limits& limits, std::string_view user, std::string_view accoun
   const std::array steps{limits.user.take(user), limits.account.take(account),
                          limits.jobs.take(place, id), limits.gates.take(scope)};
   std::array<Decision, steps.size()> each;
-  std::array<Word, steps.size() * max_details> told;
+  std::array<Word, steps.size() * max_output> told;
   std::error_code error;
   const Time asked_at = limits.user.store().clock().now();
   const Decision decision = decide(limits.user.store(), steps, error, each, told);
@@ -42,7 +42,7 @@ Lease admit(const Limits& limits, std::string_view user, std::string_view accoun
                                " us for " + names[decision.step])
             << '\n';
   if (!decision) return {};
-  return limits.jobs.adopt(place, id, 1, each[2], details_of(told, steps, 2), asked_at);
+  return limits.jobs.adopt(place, id, 1, each[2], output_of(told, steps, 2), asked_at);
 }
 
 }  // namespace

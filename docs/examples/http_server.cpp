@@ -37,7 +37,7 @@ struct Api {
                                    : beast::http::status::too_many_requests;
     Response response(status, request.version());
     if (!error) {
-      sluice::http::limit_headers(policy, decision)
+      sluice::http::limit_headers(policy, decision, {.primary = policy.name()})
           .for_each(
               [&](std::string_view name, std::string_view value) { response.set(name, value); });
     }

@@ -1,5 +1,5 @@
 // A store of one's own, and the line that checks that it keeps every promise of a Store.
-#include <sluice/receipt.hpp>
+#include <sluice/extend/idempotency_record.hpp>
 #include <sluice/sluice.hpp>
 #include <sluice/testing/conformance.hpp>
 
@@ -28,8 +28,7 @@ class MapStore final : public Store {
     } catch (const std::bad_alloc&) {
       return done.fail(Errc::store_full);
     }
-    conclude(plan.steps(), answer.verdicts, answer.details, to_time(answer.at), Source::other,
-             done);
+    conclude(plan.steps(), answer.verdicts, answer.output, to_time(answer.at), Source::other, done);
   }
 
   Clock& clock() noexcept override { return clock_; }
@@ -42,7 +41,7 @@ class MapStore final : public Store {
   struct Answer {
     Word at = 0;
     std::vector<Verdict> verdicts;
-    std::vector<Word> details;
+    std::vector<Word> output;
     bool allowed = true;
   };
 
@@ -57,9 +56,9 @@ class MapStore final : public Store {
       const bool fits = entry.kind == StateKind{} || entry.kind == operation.kind;
       answer.verdicts.push_back(
           fits ? run(operation, entry.words, {steps[i].args, steps[i].table}, now, effects[i])
-               : Verdict::failed(Errc::wrong_kind));
+               : Verdict::wrong_kind(entry.kind));
       answer.allowed = answer.allowed && answer.verdicts[i].status == Verdict::allowed;
-      for (const Word word : effects[i].details()) answer.details.push_back(word);
+      for (const Word word : effects[i].output()) answer.output.push_back(word);
       entries.push_back(&entry);
     }
     if (!answer.allowed) return answer;
@@ -77,29 +76,29 @@ class MapStore final : public Store {
 
   /// The answer that was given under the plan's id, or a new one, to be remembered if it admits.
   Answer decide_once(const Plan& plan, Word now) {
-    const auto name = receipt_name(*plan.id());
+    const auto name = record_name(*plan.id());
     std::vector<Word>& kept =
-        receipts_[render({plan.steps()[0].key.tag, {name.data(), name.size()}})];
-    kept.reserve(Receipt::max_words);
+        records_[render({plan.steps()[0].key.tag(), {name.data(), name.size()}})];
+    kept.reserve(IdempotencyRecord::max_words);
     if (kept.empty() || now >= kept[0] + id_kept_for.count()) {
       Answer answer = decide_steps(plan.steps(), now);
-      const Receipt given(now, plan.steps(), answer.verdicts, answer.details);
+      const IdempotencyRecord given(now, plan.steps(), answer.verdicts, answer.output);
       if (answer.allowed) kept.assign(given.words().begin(), given.words().end());
       return answer;
     }
-    const Receipt receipt(kept, plan.steps());
-    Answer answer{receipt ? receipt.at() : now, {}, {}};
+    const IdempotencyRecord record(kept, plan.steps());
+    Answer answer{record ? record.at() : now, {}, {}};
     for (std::size_t i = 0; i < plan.steps().size(); ++i) {
-      answer.verdicts.push_back(receipt ? receipt.verdict(i) : Verdict::failed(Errc::id_reused));
+      answer.verdicts.push_back(record ? record.verdict(i) : Verdict::failed(Errc::id_reused));
     }
-    for (const Word word : receipt.details()) answer.details.push_back(word);
+    for (const Word word : record.output()) answer.output.push_back(word);
     return answer;
   }
 
   Clock& clock_;
   std::mutex mutex_;
   std::map<std::string, Entry> states_;
-  std::map<std::string, std::vector<Word>> receipts_;
+  std::map<std::string, std::vector<Word>> records_;
 };
 
 int main() {

@@ -1,5 +1,5 @@
-// How code that is limited is unit-tested: the clock is moved, nothing sleeps.
-#include <sluice/sluice.hpp>
+// A unit test of limited code, without a framework: the clock is moved, nothing sleeps.
+#include <sluice/testing.hpp>
 
 #include <cstdlib>
 #include <iostream>
@@ -7,13 +7,11 @@
 using namespace sluice;
 using namespace std::chrono_literals;
 
-namespace {
-
 /// The code under test: sends a reminder at most twice a day to each user.
 class Reminders {
  public:
   explicit Reminders(Store& store) : limit_(store, "reminders", Quota::per_day(2)) {}
-  bool send(std::string_view user) const { return limit_.try_acquire(user).allowed; }
+  bool send(std::string_view user) { return limit_.try_acquire(user).allowed; }
 
  private:
   TokenBucket limit_;
@@ -24,12 +22,10 @@ void expect(bool ok, const char* claim) {
   if (!ok) std::exit(1);
 }
 
-}  // namespace
-
 int main() {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
-  const Reminders reminders(*store);
+  Reminders reminders(*store);
 
   expect(reminders.send("alice") && reminders.send("alice"), "two reminders go out");
   expect(!reminders.send("alice"), "the third does not");

@@ -2,6 +2,10 @@
 # Runs a program with the path of a fresh redis-server's unix socket as its argument.
 set -euo pipefail
 
+if [[ ${SLUICE_NO_REDIS:-} == 1 ]]; then
+  echo "left out, because SLUICE_NO_REDIS=1"
+  exit 77
+fi
 server=${SLUICE_REDIS_SERVER:-$(command -v redis-server || command -v valkey-server)}
 folder=$(mktemp -d)
 "$server" --port 0 --unixsocket "$folder/redis.sock" --save '' --dir "$folder" >"$folder/log" &

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 boost::asio::awaitable<void> worker(Store& store, int jobs, int& calls) {
   const TokenBucket bucket{store, "api", Quota::per_second(50).burst(5)};
   for (; jobs > 0; --jobs) {
-    co_await sluice::asio::async_acquire(bucket, "partner", 1, Deadline::never());
+    if (!co_await sluice::asio::async_acquire(bucket, "partner", 1, Deadline::never())) co_return;
     co_await sluice::asio::sleep_for(store.clock(), 1ms);  // here it would call the API
     ++calls;
   }

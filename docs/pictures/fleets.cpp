@@ -5,10 +5,10 @@
 #include "docs/pictures/overloaded_service.hpp"
 #include "docs/pictures/pictures.hpp"
 #include "docs/pictures/world.hpp"
-#include "sluice/concurrency_limiter.hpp"
-#include "sluice/fleet_shedder.hpp"
-#include "sluice/gate.hpp"
-#include "sluice/slot_lock.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/fleet_shedder.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 
 namespace sluice::pictures {
 namespace {

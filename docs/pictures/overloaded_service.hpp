@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "sluice/utilization.hpp"
+#include "sluice/limiters/utilization_shedder.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::pictures {

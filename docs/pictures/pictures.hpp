@@ -8,11 +8,11 @@
 namespace sluice::pictures {
 
 void token_bucket(std::ostream& out);
-void sliding_windows(std::ostream& out);
-void sliding_counter(std::ostream& out);
+void sliding_window(std::ostream& out);
+void sliding_window_counter(std::ostream& out);
 void fixed_window(std::ostream& out);
-void shared_bucket(std::ostream& out);
-void shared_rate(std::ostream& out);
+void shared_token_bucket(std::ostream& out);
+void shared_sliding_window(std::ostream& out);
 void leases(std::ostream& out);
 void fleet_shedder(std::ostream& out);
 void slot_lock(std::ostream& out);

@@ -3,12 +3,12 @@
 
 #include "docs/pictures/pictures.hpp"
 #include "docs/pictures/world.hpp"
-#include "sluice/fixed_window.hpp"
-#include "sluice/shared_bucket.hpp"
-#include "sluice/shared_rate.hpp"
-#include "sluice/sliding_counter.hpp"
-#include "sluice/sliding_windows.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/shared_sliding_window.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
+#include "sluice/limiters/sliding_window.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 
 namespace sluice::pictures {
 namespace {
@@ -45,9 +45,9 @@ void token_bucket(std::ostream& out) {
   refused.print(out, "refused: seconds, tokens left");
 }
 
-void sliding_windows(std::ostream& out) {
+void sliding_window(std::ostream& out) {
   World world;
-  const SlidingWindows limit(*world.store, "partner", {{20, seconds{5}}, {50, seconds{20}}});
+  const SlidingWindow limit(*world.store, "partner", {{20, seconds{5}}, {50, seconds{20}}});
   Block used;
   Block refused;
   for (int tick = 0; tick <= 600; ++tick) {
@@ -65,9 +65,9 @@ void sliding_windows(std::ostream& out) {
   refused.print(out, "refused: seconds");
 }
 
-void sliding_counter(std::ostream& out) {
+void sliding_window_counter(std::ostream& out) {
   World world;
-  const SlidingCounter limit(*world.store, "daily", {200, seconds{10}});
+  const SlidingWindowCounter limit(*world.store, "daily", {200, seconds{10}});
   std::vector<double> grants;
   Block counts;
   for (int tick = 0; tick <= 6000; ++tick) {
@@ -109,11 +109,11 @@ void fixed_window(std::ostream& out) {
   refused.print(out, "refused: seconds");
 }
 
-void shared_rate(std::ostream& out) {
+void shared_sliding_window(std::ostream& out) {
   World world;
   // Two clients, each with a limiter of its own; the rate is in the store.
-  const SharedRateLimiter first(*world.store, "partner", "calls");
-  const SharedRateLimiter second(*world.store, "partner", "calls");
+  const SharedSlidingWindow first(*world.store, "partner", "calls");
+  const SharedSlidingWindow second(*world.store, "partner", "calls");
   first.set_rate(RateType::overall, 30, seconds{10});
   double rate = 30;
   std::vector<double> grants;
@@ -127,7 +127,7 @@ void shared_rate(std::ostream& out) {
       first.update_rate(RateType::overall, static_cast<Word>(rate), seconds{10});
     }
     if (world.happens(6, 0.1)) {
-      const SharedRateLimiter& client = world.rng.below(2) == 0 ? first : second;
+      const SharedSlidingWindow& client = world.rng.below(2) == 0 ? first : second;
       if (client.try_acquire()) {
         grants.push_back(at);
       } else {
@@ -140,9 +140,9 @@ void shared_rate(std::ostream& out) {
   refused.print(out, "refused: seconds");
 }
 
-void shared_bucket(std::ostream& out) {
+void shared_token_bucket(std::ostream& out) {
   World world;
-  const SharedBucket bucket(*world.store, "api");
+  const SharedTokenBucket bucket(*world.store, "api");
   bucket.set("alice", Quota::per_second(10).burst(20));
   double burst = 20;
   Block tokens;

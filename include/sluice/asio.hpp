@@ -17,7 +17,7 @@
 #include <memory>
 #include <utility>
 
-#include "sluice/owned_plan.hpp"
+#include "sluice/extend/owned_plan.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/store.hpp"
 
@@ -42,7 +42,7 @@ class PendingDecide {
     std::construct_at(self, std::move(handler));
     auto slot = boost::asio::get_associated_cancellation_slot(self->handler_);
     if (slot.is_connected()) {
-      std::stop_source stop;
+      StopSource stop;
       plan.cancelled_by(stop.get_token());
       slot.assign([stop](boost::asio::cancellation_type type) mutable {
         if (type != boost::asio::cancellation_type::none) stop.request_stop();
@@ -108,12 +108,12 @@ class PendingDecide {
 /// completes with Errc::cancelled, one that was sent with Errc::unknown. A store without I/O has
 /// answered already.
 ///
-/// Lifetimes: the plan and its keys are copied before this returns; on g++ 12, which cannot keep an
-/// initializer list over a co_await, name the steps in an array first. The store and the handler's
+/// Lifetimes: the plan and its keys are copied before this returns; in a co_await g++ 12 does not
+/// compile steps in braces: name them in an array first. The store and the handler's
 /// execution context must live until the completion. The handler is posted to its associated
 /// executor, on which work is tracked.
 template <class CompletionToken>
-auto async_decide(Store& store, const Plan& plan, CompletionToken&& token) {
+[[nodiscard]] auto async_decide(Store& store, const Plan& plan, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, DecideSignature>(
       [&store](auto handler, OwnedPlan owned) {
         detail::PendingDecide<decltype(handler)>::start(store, std::move(owned),
@@ -124,7 +124,8 @@ auto async_decide(Store& store, const Plan& plan, CompletionToken&& token) {
 
 /// `limiter.try_acquire(key, cost)` under the rules of async_decide().
 template <class Limiter, class CompletionToken>
-auto async_try_acquire(const Limiter& limiter, const Key& key, Cost cost, CompletionToken&& token) {
+[[nodiscard]] auto async_try_acquire(const Limiter& limiter, const Key& key, Cost cost,
+                                     CompletionToken&& token) {
   return asio::async_decide(limiter.store(), limiter.take(key, cost),
                             std::forward<CompletionToken>(token));
 }

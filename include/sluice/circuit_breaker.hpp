@@ -16,10 +16,12 @@ struct BreakerOptions {
   std::uint32_t failures = 5;
   /// How long it stays open is drawn from [0, first_pause], [0, 2 * first_pause]... up to
   /// longest_pause, one step further with each probe that fails. 1 us to a day, first <= longest.
+  /// However long an outage, who asks is let out longest_pause after its end at the latest. A
+  /// longer one spares callers: each probe costs one of them a deadline.
   Span first_pause = std::chrono::milliseconds{100};
-  Span longest_pause = std::chrono::seconds{10};
-  /// What the pauses are drawn from; null: thread_rng(). The breaker draws from one thread at a
-  /// time. REQUIRES: outlives the breaker, and nobody else draws from it.
+  Span longest_pause = std::chrono::milliseconds{250};
+  /// What the pauses are drawn from; null: rng_of() its clock. The breaker draws from one thread at
+  /// a time. REQUIRES: outlives the breaker, and nobody else draws from it.
   Rng* rng = nullptr;
 };
 
@@ -76,10 +78,12 @@ class CircuitBreaker {
   [[nodiscard]] State state() const noexcept;
   [[nodiscard]] Stats stats() const noexcept;
   [[nodiscard]] Clock& clock() const noexcept { return clock_; }
-  /// What a call that failed while the breaker was closed may wait before it comes again.
-  [[nodiscard]] Span first_pause() const noexcept { return options_.first_pause; }
+  /// What a call that has failed may wait before it comes again: until the next one may go out;
+  /// first_pause while the breaker is closed. At least 1 us.
+  [[nodiscard]] Span wait() const noexcept;
 
  private:
+  [[nodiscard]] Span rest(Time now) const noexcept;
   void open(Span pause) noexcept;
   [[nodiscard]] Span draw_pause() noexcept;
   void tell(State from, State to) const noexcept;

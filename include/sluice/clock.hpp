@@ -2,16 +2,18 @@
 // and nothing in it waits but on a clock. Every clock may be used from any thread.
 #pragma once
 
-#include "sluice/alarm.hpp"
+#include "sluice/detail/life.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/extend/timer_callback.hpp"
+#include "sluice/rng.hpp"
 #include "sluice/time.hpp"
-#include "sluice/waker.hpp"
 
 namespace sluice {
 
 class TimedLoop;
 
-/// What became of Clock::set_alarm().
-enum class AlarmState : std::uint8_t {
+/// What became of Clock::set_timer().
+enum class TimerState : std::uint8_t {
   set,    ///< it will ring
   due,    ///< not set: the time has come already
   never,  ///< not set: this clock moves by itself and rings nobody; wait for it in real time
@@ -39,21 +41,29 @@ class Clock {
   /// Blocks this thread until the clock shows `when`, or until it is woken; at once if either is so
   /// already. True: it was woken. By default in real time, for clocks that move by themselves: it
   /// looks again at least every 10 ms, in case they are set.
-  virtual bool wait_until(Time when, Waker& waker);
+  virtual bool wait_until(Time when, ManualResetEvent& waker);
 
-  /// Has `alarm` rung once, when the clock shows `when` or later. Clocks that are moved by the
+  /// Has `timer` rung once, when the clock shows `when` or later. Clocks that are moved by the
   /// program ring, on the thread that moves them and in the order of the times, then of setting;
-  /// the alarm may set others, and move the clock. Throws std::bad_alloc.
-  /// REQUIRES: the alarm is not set, and nobody else sets or cancels it meanwhile.
-  virtual AlarmState set_alarm(Alarm& alarm, Time when);
+  /// the timer may set others, and move the clock. Throws std::bad_alloc.
+  /// REQUIRES: the timer is not set, and nobody else sets or cancels it meanwhile.
+  virtual TimerState set_timer(TimerCallback& timer, Time when);
 
   /// True: it was set, and will not ring. False: it was not, or it is ringing; then this returns
   /// when it has rung, unless it is called by what it rings.
-  virtual bool cancel_alarm(Alarm& alarm) noexcept;
+  virtual bool cancel_timer(TimerCallback& timer) noexcept;
 
   /// The run loop whose events the waits on this clock are, if there is one; see
   /// asio/timed_loop.hpp.
   [[nodiscard]] virtual TimedLoop* loop() noexcept { return nullptr; }
+
+  /// What is drawn for those who live by this clock and were given no generator. Null: by chance.
+  /// The clock of a simulated world has all draws come from the seed of the world; see rng_of().
+  [[nodiscard]] virtual Rng* rng(DrawFor) noexcept { return nullptr; }
+
+  /// Over as soon as a simulated world begins to end: who waits or holds a lease by this clock asks
+  /// no store then. By default never.
+  [[nodiscard]] virtual detail::Life::View life() const noexcept { return {}; }
 
   /// Threads that this clock knows; see KnownThread.
   virtual void thread_begins() noexcept {}
@@ -61,8 +71,14 @@ class Clock {
 
  protected:
   /// wait_until() in real time, looking at the clock at least every `step`.
-  bool wait_in_steps(Time when, Waker& waker, Span step);
+  bool wait_in_steps(Time when, ManualResetEvent& waker, Span step);
 };
+
+/// What to draw from without a generator of one's own: the clock's, else thread_rng().
+[[nodiscard]] inline Rng& rng_of(Clock& clock, DrawFor purpose) noexcept {
+  Rng* const own = clock.rng(purpose);
+  return own != nullptr ? *own : thread_rng();
+}
 
 /// While it lives, the thread that made it is known to the clock: a VirtualClock that moves by
 /// itself moves only while all such threads wait on it. The library's own threads are known.
@@ -90,7 +106,7 @@ class SystemClock final : public Clock {
   SystemClock() noexcept;
   [[nodiscard]] Time now() const noexcept override;
   [[nodiscard]] Time coarse_now() const noexcept override;
-  bool wait_until(Time when, Waker& waker) override;
+  bool wait_until(Time when, ManualResetEvent& waker) override;
 
  private:
   Word offset_;  // Unix time minus monotonic time, in microseconds

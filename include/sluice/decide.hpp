@@ -4,6 +4,8 @@
 // The Asio form (any completion token) is in sluice/asio.hpp.
 #pragma once
 
+#include "sluice/detail/cxx20.hpp"  // first: <coroutine> has an #error of its own
+
 #include <concepts>
 #include <coroutine>
 #include <future>
@@ -18,15 +20,15 @@ namespace sluice {
 
 /// Blocks until the store has answered. Throws std::system_error if it could not decide.
 /// No allocation; on a store without I/O, no waiting.
-Decision decide(Store& store, const Plan& plan);
+[[nodiscard]] Decision decide(Store& store, const Plan& plan);
 
 /// The same without exceptions: on failure `error` is set and the decision is not allowed.
-Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept;
+[[nodiscard]] Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept;
 
-/// The same; `each` receives the decision of each step, and `details` what the operations tell
-/// beyond a decision (Outcome::details); either may be empty. REQUIRES: room for all, or none.
-Decision decide(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
-                std::span<Word> details = {}) noexcept;
+/// The same; `each` receives the decision of each step, and `output` what the operations tell
+/// beyond a decision (Outcome::output); either may be empty. REQUIRES: room for all, or none.
+[[nodiscard]] Decision decide(Store& store, const Plan& plan, std::error_code& error,
+                              std::span<Decision> each, std::span<Word> output = {}) noexcept;
 
 namespace detail {
 
@@ -53,6 +55,13 @@ struct AskedPlan {
 /// The same where the caller knows what was wrong: `given`, such as "amount 4, allowed 0 to 3".
 [[nodiscard]] std::system_error failed_with(const CallName& call, const std::error_code& error,
                                             const std::string& given);
+/// Store::reason_of(), but for the end of the store or of a wait, when it may be too late to ask.
+[[nodiscard]] std::shared_ptr<const std::string> reason_of(const Store& store,
+                                                           const std::error_code& error) noexcept;
+/// Has the next exception of this thread about `error` tell the reason as well, and what `answer`,
+/// the decision that came with the error, says of it.
+void note_reason(const std::error_code& error, std::shared_ptr<const std::string> reason,
+                 const Decision& answer) noexcept;
 /// "amount 4, allowed 0 to 3", without the range if the value lies in it.
 [[nodiscard]] std::string not_allowed(const char* name, Word value, Word least, Word most);
 /// decide() for a limiter's own call, in whose name it throws.

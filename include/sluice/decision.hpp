@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
 
 #include "sluice/time.hpp"
 
@@ -22,6 +25,10 @@ enum class Source : std::uint8_t {
   return source == Source::fallback || source == Source::policy;
 }
 
+/// "memory", "virtual", "redis", "other", "fallback" or "policy".
+[[nodiscard]] std::string_view to_string(Source source) noexcept;
+std::ostream& operator<<(std::ostream& out, Source source);
+
 /// May the call go ahead, and if not, when? Worked example, 10 a second with burst 5, all spent:
 /// `{allowed = false, limit = 5, remaining = 0, retry_after = 100 ms, reset_after = 500 ms}`.
 struct Decision {
@@ -32,7 +39,8 @@ struct Decision {
   /// waited for longest. Allowed: the step with the least remaining. Failed: the step at fault.
   std::uint16_t step = 0;
   /// Which part of that step decided, counted from 0, where an algorithm has parts: a window, a
-  /// tier. Else 0.
+  /// tier. Else 0. Of a call that failed with Errc::wrong_kind: the StateKind that lies under the
+  /// key of that step, 0 if the store does not tell.
   std::uint16_t part = 0;
   /// The most that can be spent at once, in units of cost.
   Word limit = 0;
@@ -50,5 +58,14 @@ struct Decision {
   [[nodiscard]] explicit operator bool() const noexcept { return allowed; }
   friend bool operator==(const Decision&, const Decision&) = default;
 };
+
+/// For a line of a log: "allowed, 4 of 5 left, reset after 100 ms, from redis", or
+/// "refused, 0 of 5 left, retry after 100 ms, reset after 500 ms, from redis". A grant that lies
+/// ahead is "allowed in 2 s". What is zero is left out: waits, and behind them the step and the
+/// part ("step 1, part 2"). No time is rounded.
+[[nodiscard]] std::string to_string(const Decision& decision);
+/// Writes to_string(). As every `operator<<` of this library it needs `<ostream>` only where it is
+/// used.
+std::ostream& operator<<(std::ostream& out, const Decision& decision);
 
 }  // namespace sluice

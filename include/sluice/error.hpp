@@ -4,6 +4,8 @@
 #include <string>
 #include <system_error>
 
+#include "sluice/detail/cxx20.hpp"
+
 namespace sluice {
 
 /// What went wrong. The numbers are part of the protocol with the scripts (`state.lua` and the

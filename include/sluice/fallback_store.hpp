@@ -2,13 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/detail/in_flight.hpp"
-#include "sluice/store.hpp"
+#include "sluice/store_handle.hpp"
 
 namespace sluice {
 
@@ -16,30 +17,35 @@ namespace sluice {
 class FailurePolicy {
  public:
   /// Admits it: while the store is away nothing is limited. Decision::source is Source::policy.
-  [[nodiscard]] static FailurePolicy open() noexcept { return {Kind::open, nullptr, 1}; }
+  [[nodiscard]] static FailurePolicy open() noexcept { return {Kind::open, {}, 1}; }
   /// Refuses it; `retry_after` is when the store is tried again at the earliest, not a promise.
   /// Decision::source is Source::policy.
-  [[nodiscard]] static FailurePolicy closed() noexcept { return {Kind::closed, nullptr, 1}; }
+  [[nodiscard]] static FailurePolicy closed() noexcept { return {Kind::closed, {}, 1}; }
   /// Decides it in `store`, each limit divided by `clients`, so that as many clients that do the
-  /// same keep it together. Decision::source is Source::fallback. REQUIRES: the store outlives the
-  /// FallbackStore. Throws std::invalid_argument unless 1 <= clients <= 2^20.
+  /// same keep it together. Decision::source is Source::fallback. REQUIRES: a store that is not
+  /// owned (StoreHandle) outlives the FallbackStore. Throws std::invalid_argument unless 1 <=
+  /// clients <= 2^20.
   ///
   /// Divided, rounded down: the capacity and the rate of token buckets; the limits of windows and
   /// of leases; the rate of slots (each client's lie `clients` times as far apart). A request that
-  /// exceeds its share is refused as by closed(). Gates and shedders are as they are, and know what
-  /// this client has told them.
-  [[nodiscard]] static FailurePolicy local(Store& store, Word clients);
+  /// exceeds its share is refused as by closed(), and its step is named. Gates and shedders are as
+  /// they are, and know what this client has told them.
+  ///
+  /// Nothing is granted for a time ahead: reserve() and borrow() answer what is there now, or a
+  /// refusal that says when it will be. Else what is promised here would come due when the primary
+  /// grants as well.
+  [[nodiscard]] static FailurePolicy local(const StoreHandle& store, Word clients);
 
   enum class Kind : std::uint8_t { open, closed, local };
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
-  [[nodiscard]] Store* store() const noexcept { return store_; }
+  [[nodiscard]] Store* store() const noexcept { return store_ ? &**store_ : nullptr; }
   [[nodiscard]] Word clients() const noexcept { return clients_; }
 
  private:
-  FailurePolicy(Kind kind, Store* store, Word clients) noexcept
-      : kind_(kind), store_(store), clients_(clients) {}
+  FailurePolicy(Kind kind, std::optional<StoreHandle> store, Word clients) noexcept
+      : kind_(kind), store_(std::move(store)), clients_(clients) {}
   Kind kind_;
-  Store* store_;
+  std::optional<StoreHandle> store_;
   Word clients_;
 };
 
@@ -73,7 +79,8 @@ struct FallbackStats {
 /// closing and opening gates, and plans that hold such a step. Under local() these work as well:
 /// - returning and renewing leases, which are known by their ids: here if it was granted here;
 /// - closing a gate and samples of utilization, which count for this client alone meanwhile.
-/// A shared rate that was not read before, and under local() a shared bucket, end in the error.
+/// A shared sliding window that was not read before, and under local() a shared token bucket, end
+/// in the error.
 ///
 /// What was granted without the primary has nothing to give back there: refund(), cancel() and
 /// settle() know it and return nothing. A lease granted so has fence 0, which whoever checks fences
@@ -87,33 +94,41 @@ struct FallbackStats {
 /// flood of new keys would turn into an open door, and shut_down.
 ///
 /// A bound: with M clients under local(), capacity C and rate r, an outage of the primary that
-/// keeps its state adds at most M * floor(C / M) <= C, and r * d over the d seconds of it that the
-/// primary would have granted as well when it comes back.
+/// keeps its state adds at most M * floor(C / M) <= C, and r * d over the d seconds for which
+/// clients decide alone. Other limiters: see docs/failures.md.
+///
+/// By default the primary is asked again within 350 ms of when it answers, if anybody asks:
+/// BreakerOptions::longest_pause, and `within` for a call that was out before.
 ///
 /// Threading: any member from any thread; answers come on the threads of the two stores, or before
 /// execute() returns. Waiting is measured on the primary's clock. A call costs three or more
-/// allocations and three short locks beside the primary's own cost. REQUIRES: the primary and the
-/// breaker outlive it; it is not destroyed by what it answers.
+/// allocations and three short locks beside the primary's own cost. REQUIRES: the breaker, and
+/// stores that it does not own (StoreHandle), outlive it; it is not destroyed by what it answers.
 class FallbackStore final : public Store {
  public:
-  /// `within`: how long the primary may take for a call that does not say Plan::within(). A call
-  /// that allows less and gets no answer is answered by the policy, but tells the breaker nothing.
+  /// `within`: how long the primary may take for a call that does not say Plan::within(), and for
+  /// a probe that says more. A call that allows less and gets no answer is answered by the policy,
+  /// but tells the breaker nothing.
   /// Throws std::invalid_argument if it is not at least 1 us.
-  FallbackStore(Store& primary, CircuitBreaker& breaker, const FailurePolicy& policy,
+  FallbackStore(const StoreHandle& primary, CircuitBreaker& breaker, const FailurePolicy& policy,
                 Span within = std::chrono::milliseconds{100});
   /// Calls under way end in Errc::unknown.
-  ~FallbackStore() override = default;
+  ~FallbackStore() override { end(); }
 
   void execute(const Plan& plan, Completion done) noexcept override;
   /// While the breaker is closed the primary gets them as one batch, and each that fails is
   /// answered by the policy; else one after the other.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
-  [[nodiscard]] Clock& clock() noexcept override { return primary_.clock(); }
-  void bind(const Key& key, Binding& binding) noexcept override { primary_.bind(key, binding); }
-  void notify(const Key& key) noexcept override { primary_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override {
-    return primary_.watch(key, std::move(seen));
+  [[nodiscard]] Clock& clock() noexcept override { return primary_->clock(); }
+  void bind(const Key& key, Binding& binding) noexcept override { primary_->bind(key, binding); }
+  void notify(const Key& key) noexcept override { primary_->notify(key); }
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override {
+    return primary_->subscribe(key, std::move(seen));
+  }
+  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
+      const std::error_code& error) const noexcept override {
+    return primary_->reason_of(error);
   }
   [[nodiscard]] bool may_block() const noexcept override;
 
@@ -157,10 +172,18 @@ class FallbackStore final : public Store {
     std::atomic<std::uint64_t> unreadable{0};
   };
 
-  [[nodiscard]] Plan timed(const Plan& plan) const noexcept;
-  [[nodiscard]] std::optional<Completion> pass_on(const Plan& plan, Completion& done) noexcept;
+  /// What the primary is asked.
+  struct Passed {
+    Plan plan;
+    Completion done;
+  };
+
+  using StepSet = std::bitset<Plan::max_steps>;
+
+  [[nodiscard]] Plan timed(const Plan& plan, bool is_probe) const noexcept;
+  [[nodiscard]] std::optional<Passed> pass_on(const Plan& plan, Completion& done) noexcept;
   void decide_without(const Plan& plan, std::error_code error, Span hint, Completion done) noexcept;
-  void answer_by_policy(const Plan& plan, bool admits, Span hint, Completion& done) noexcept;
+  void answer_by_policy(const Plan& plan, StepSet refused, Span hint, Completion& done) noexcept;
   void decide_locally(const Plan& plan, std::error_code error, Span hint,
                       Completion& done) noexcept;
   void ask_local_holder(const Plan& plan, const Outcome& first, Completion& done) noexcept;
@@ -174,7 +197,7 @@ class FallbackStore final : public Store {
     return plan.timeout() != Span{0} && plan.timeout() < within_;
   }
 
-  Store& primary_;
+  StoreHandle primary_;
   CircuitBreaker& breaker_;
   FailurePolicy policy_;
   Span within_;

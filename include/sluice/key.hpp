@@ -2,9 +2,16 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <string_view>
+#include <type_traits>
+
+#include "sluice/detail/count_type.hpp"
+
+#include "sluice/detail/cxx20.hpp"
 
 namespace sluice {
 
@@ -13,27 +20,66 @@ namespace sluice {
 ///
 ///     bucket.try_acquire("alice")                    // Key{"alice", <the limiter's name>}
 ///     bucket.try_acquire(Key{"alice", "uploads"})
+///     bucket.try_acquire(42)                         // as "42"
 ///
-/// A view: the bytes must live until the call that takes the key has returned. Any bytes are
-/// allowed in either part, 1 byte to 1 MiB; ("a", "b:c") and ("a:b", "c") are different keys, and
-/// no byte of user input can choose the cluster's slot.
-struct Key {
-  std::string_view tag;
-  /// May be left empty towards a limiter, which then puts its own name.
-  std::string_view name;
-
-  // NOLINTBEGIN(google-explicit-constructor): a string is a key
-  constexpr Key(std::string_view key_tag, std::string_view key_name = {}) noexcept
-      : tag(key_tag), name(key_name) {}
-  constexpr Key(const char* key_tag) noexcept : tag(key_tag) {}
-  Key(const std::string& key_tag) noexcept : tag(key_tag) {}
+/// A view: the bytes must live until the call that takes the key has returned. The digits of a
+/// number lie in the key itself. Any bytes are allowed in either part, 1 byte to 1 MiB; ("a",
+/// "b:c") and ("a:b", "c") are different keys, and no byte of user input can choose the cluster's
+/// slot.
+class Key {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): a string or a number is a key
+  /// The name may be left empty towards a limiter, which then puts its own.
+  constexpr Key(std::string_view tag, std::string_view name = {}) noexcept
+      : text_(tag.data()), size_(tag.size()), name_(name) {}
+  /// A null pointer is an empty tag, which calls answer with Errc::invalid_key.
+  constexpr Key(const char* tag, std::string_view name = {}) noexcept
+      : Key(tag != nullptr ? std::string_view(tag) : std::string_view(), name) {}
+  Key(const std::string& tag) noexcept : Key(std::string_view(tag)) {}
+  Key(std::nullptr_t, std::string_view = {}) = delete;
+  /// The tag is the number in decimal digits, after a `-` if it is negative.
+  template <CountType T>
+  Key(T number, std::string_view name = {}) noexcept
+      : text_(nullptr), name_(name), is_number_(true) {
+    if constexpr (std::is_signed_v<T>) {
+      write(std::int64_t{number});
+    } else {
+      write(std::uint64_t{number});
+    }
+  }
   // NOLINTEND(google-explicit-constructor)
 
-  friend bool operator==(const Key&, const Key&) = default;
+  /// Views, of a number's digits as well: they live as long as the key.
+  [[nodiscard]] constexpr std::string_view tag() const noexcept {
+    return {is_number_ ? digits_.data() : text_, size_};
+  }
+  [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }
+  /// The same key, with this name if it has none of its own.
+  [[nodiscard]] constexpr Key with_default_name(std::string_view name) const noexcept {
+    Key key = *this;
+    if (name_.empty()) key.name_ = name;
+    return key;
+  }
+
+  friend constexpr bool operator==(const Key& a, const Key& b) noexcept {
+    return a.tag() == b.tag() && a.name() == b.name();
+  }
+  /// Writes to_string(). A friend, since strings convert to keys and are to be written as they are.
+  friend std::ostream& operator<<(std::ostream& out, const Key& key);
 
   static constexpr std::size_t max_part_bytes = std::size_t{1} << 20;
   /// A part longer than this is stored as its hash.
   static constexpr std::size_t max_plain_bytes = 128;
+
+ private:
+  void write(std::int64_t number) noexcept;
+  void write(std::uint64_t number) noexcept;
+
+  const char* text_;
+  std::size_t size_;
+  std::string_view name_;
+  bool is_number_ = false;         // then the tag is in digits_, else in text_
+  std::array<char, 20> digits_{};  // of 64 bits and a sign
 };
 
 /// The secret of a keyed hash: processes that share a store must use the same one.
@@ -41,8 +87,8 @@ using HashKey = std::array<std::uint64_t, 2>;
 
 /// True if both parts have 1 byte to 1 MiB.
 [[nodiscard]] constexpr bool is_valid(const Key& key) noexcept {
-  return !key.tag.empty() && !key.name.empty() && key.tag.size() <= Key::max_part_bytes &&
-         key.name.size() <= Key::max_part_bytes;
+  return !key.tag().empty() && !key.name().empty() && key.tag().size() <= Key::max_part_bytes &&
+         key.name().size() <= Key::max_part_bytes;
 }
 
 /// Appends `{tag}:name` to `out`. Letters, digits and `-._~@+=,/` stand for themselves, every
@@ -59,5 +105,8 @@ namespace detail {
 
 /// append_rendered() as a string of its own.
 [[nodiscard]] std::string render(const Key& key, const HashKey& secret = {});
+
+/// For a line of a log: render(key), such as "{alice}:uploads".
+[[nodiscard]] std::string to_string(const Key& key);
 
 }  // namespace sluice

@@ -40,7 +40,8 @@ struct MemoryOptions {
   std::size_t max_bytes = std::size_t{1} << 30;
   /// The clock; null means a SystemClock of the store's own. REQUIRES: it outlives the store.
   Clock* clock = nullptr;
-  /// Draws the secret of the table's hash; null means SystemRng. Used during construction only.
+  /// Draws the secret of the table's hash; null: Clock::rng() of `clock`, else SystemRng. Used
+  /// during construction only.
   Rng* rng = nullptr;
   /// Decide by Clock::coarse_now() wherever the fine clock could not decide otherwise, for limiters
   /// that are bound to one key (BoundTokenBucket). Then

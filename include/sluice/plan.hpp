@@ -7,11 +7,11 @@
 #include <initializer_list>
 #include <optional>
 #include <span>
-#include <stop_token>
 
+#include "sluice/extend/operation.hpp"
 #include "sluice/key.hpp"
-#include "sluice/operation.hpp"
 #include "sluice/rng.hpp"
+#include "sluice/stop_token.hpp"
 
 namespace sluice {
 
@@ -74,7 +74,7 @@ inline constexpr Span id_kept_for = std::chrono::minutes{10};
 ///     decide(store, {per_user.take("alice"), everyone.take("all")})
 ///     decide(store, Plan(steps).within(20ms))
 ///
-/// In a co_await, g++ 12 cannot keep a list in braces: name the steps in a std::array first.
+/// In a co_await, g++ 12 does not compile a list in braces: name the steps in a std::array first.
 /// REQUIRES: 1 to max_steps steps, no two with the same key; on a Redis cluster, one tag.
 class Plan {
  public:
@@ -98,9 +98,9 @@ class Plan {
     return plan;
   }
 
-  /// A stop request completes the call with Errc::cancelled if nothing was sent yet, else with
+  /// A stop request completes the call with Errc::cancelled if nothing can have run, else with
   /// Errc::unknown. Ignored by stores that answer at once.
-  [[nodiscard]] Plan cancelled_by(std::stop_token stop) const {
+  [[nodiscard]] Plan cancelled_by(StopToken stop) const {
     Plan plan = *this;
     plan.stop_ = std::move(stop);
     return plan;
@@ -112,7 +112,7 @@ class Plan {
   /// step. It names one request: a plan of other keys or operations under the same id is
   /// Errc::id_reused. Arguments may differ, a shorter wait above all; they are not looked at.
   /// In Redis it is one more key, and a plan of one step costs about as much as one of two.
-  [[nodiscard]] Plan once(const RequestId& id) const {
+  [[nodiscard]] Plan idempotent(const RequestId& id) const {
     Plan plan = *this;
     plan.id_ = id;
     return plan;
@@ -128,7 +128,7 @@ class Plan {
   [[nodiscard]] std::span<const Step> steps() const noexcept { return steps_; }
   /// Zero: the store's own default. Negative: none is left.
   [[nodiscard]] Span timeout() const noexcept { return timeout_; }
-  [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+  [[nodiscard]] const StopToken& stop() const noexcept { return stop_; }
   [[nodiscard]] const std::optional<RequestId>& id() const noexcept { return id_; }
 
  private:
@@ -136,12 +136,12 @@ class Plan {
 
   std::span<const Step> steps_;
   Span timeout_{0};
-  std::stop_token stop_{};
+  StopToken stop_{};
   std::optional<RequestId> id_{};
 };
 
 /// The name, under the tag of a plan's first step, of the key that remembers an id.
-[[nodiscard]] std::array<char, 37> receipt_name(const RequestId& id) noexcept;
+[[nodiscard]] std::array<char, 37> record_name(const RequestId& id) noexcept;
 
 /// What is wrong with a plan before any state is looked at: its size, its keys, two steps on one
 /// key or one on that of the plan's id, a cost that can never be admitted. `step` is the step at

@@ -3,20 +3,15 @@
 
 #include <concepts>
 #include <cstdint>
+#include <iosfwd>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "sluice/detail/count_type.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice {
-
-/// A type that counts: any standard integer type of up to 64 bits, std::int8_t and std::uint8_t
-/// included, but neither bool nor a character type: those mean something else than an amount.
-template <class T>
-concept CountType = std::integral<T> && sizeof(T) <= sizeof(Word) && !std::same_as<T, bool> &&
-                    !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
-                    !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
-                    !std::same_as<T, char32_t>;
 
 namespace detail {
 /// A number as the caller gave it, whatever its type: so that a message can show it.
@@ -102,11 +97,18 @@ class Quota {
   template <std::floating_point T>
   static Quota per_day(T) = delete;
 
-  /// Reads "COUNT/PERIOD", where PERIOD is a unit or a whole number and a unit: "30/min", "25/5s".
-  /// The units, in lower case, are us, ms, s, sec, second, seconds, m, min, minute, minutes, h, hr,
-  /// hour, hours, d, day, days (24 h), week and weeks. Nothing else may stand before, between or
-  /// after. Throws std::invalid_argument, whose message shows the first 64 bytes of `text`, with
-  /// everything but printable ASCII as `\\xNN`.
+  /// Reads what to_string() writes, and what people write:
+  ///
+  ///     QUOTA  = COUNT "/" PERIOD [":" BURST]      30/min, 25/5s, 10/s:3
+  ///     PERIOD = [NUMBER] UNIT
+  ///     UNIT   = us | ms | s | sec | second[s] | m | min | minute[s] | h | hr | hour[s] | d |
+  ///     day[s]
+  ///            | week[s]
+  ///
+  /// COUNT, NUMBER and BURST are whole numbers, units are in lower case, a day has 24 h. Without a
+  /// burst it is the one of per(). Nothing else may stand before, between or after. Throws
+  /// std::invalid_argument, which says what was expected at which byte and shows the first 64 bytes
+  /// of `text`, with everything but printable ASCII as `\\xNN`.
   static Quota parse(std::string_view text);
 
   /// The same rate with another burst.
@@ -138,5 +140,11 @@ class Quota {
   Word refill_ = 0;
   Word period_ = 0;
 };
+
+/// In the grammar of Quota::parse(), which reads it back: parse(to_string(q)) == q for every quota.
+/// "60/min" if the burst comes back in one unit of time, else "10/s:3" by the smallest unit in
+/// which a whole number comes back, else "3/7us:5".
+[[nodiscard]] std::string to_string(const Quota& quota);
+std::ostream& operator<<(std::ostream& out, const Quota& quota);
 
 }  // namespace sluice

@@ -13,28 +13,28 @@ namespace sluice {
 /// reserve(key, 2, 1s) answers `wait() == 200 ms`; nobody who asks later has an earlier time.
 /// Give it back under the key that it was granted for: it does not know which, and another key's
 /// bucket that stands as this one did would take it for its own.
-struct Reservation {
+struct [[nodiscard]] Reservation {
   Decision decision{};
   /// Units that are charged; less after some were given back. Zero when refused.
   Word granted = 0;
   /// Units that settle() charged beyond it.
   Word settled = 0;
-  // Where the charge lies, for the limiter that gives it back.
+  // How the bucket stood before it, for the limiter that gives it back.
   Word level = 0;
   Word stamp = 0;
   Word version = 0;  // of a quota that lives in the store
-  Word before = 0;   // the instant behind which it lies, if there is a version
+  Word spent = 0;    // what was truly spent then, if there is a version
 
   Reservation() = default;
-  /// From the answer to a step that reserves: its decision and its own details.
-  Reservation(const Decision& answer, std::span<const Word> details) noexcept : decision(answer) {
-    if (!answer.allowed || details.size() < 3) return;
-    granted = details[0];
-    level = details[1];
-    stamp = details[2];
-    if (details.size() < 5) return;
-    version = details[3];
-    before = details[4];
+  /// From the answer to a step that reserves: its decision and its own output words.
+  Reservation(const Decision& answer, std::span<const Word> output) noexcept : decision(answer) {
+    if (!answer.allowed || output.size() < 3) return;
+    granted = output[0];
+    level = output[1];
+    stamp = output[2];
+    if (output.size() < 5) return;
+    version = output[3];
+    spent = output[4];
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return decision.allowed; }

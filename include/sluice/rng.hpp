@@ -2,7 +2,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+
+#include "sluice/detail/cxx20.hpp"
 
 namespace sluice {
 
@@ -36,6 +39,20 @@ class SeededRng final : public Rng {
 /// thread-safe; a forked child is seeded anew. Throws what SystemRng throws when it is seeded. Not
 /// for secrets.
 [[nodiscard]] Rng& thread_rng() noexcept;
+
+/// What the library draws for, if it was given no generator. Each has a stream of its own in a
+/// simulated world (Clock::rng()), so that one draw more for one purpose changes none for another.
+enum class DrawFor : std::uint8_t {
+  breaker,                ///< CircuitBreaker: its pauses
+  backoff,                ///< with_backoff(): its waits
+  lease,                  ///< LeaseId
+  line,                   ///< WaitQueueOptions::client
+  shared_sliding_window,  ///< SharedSlidingWindowOptions::client
+  shedding,               ///< UtilizationShedder: which calls are shed
+  sampling,               ///< Sampler: its times
+  hash,                   ///< MemoryOptions::rng: the secret of a table's hash
+};
+inline constexpr std::size_t draw_purposes = 8;  ///< values of DrawFor
 
 /// The operating system's generator. Thread-safe. Throws std::system_error if it has none.
 class SystemRng final : public Rng {

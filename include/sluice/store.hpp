@@ -2,14 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <span>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "sluice/clock.hpp"
 #include "sluice/decision.hpp"
+#include "sluice/extend/subscription.hpp"
 #include "sluice/plan.hpp"
-#include "sluice/watch.hpp"
 
 namespace sluice {
 
@@ -21,16 +23,17 @@ namespace detail {
 }
 }  // namespace detail
 
-/// How a call ended. If `error` is set nothing else counts but `decision.step`, the step at fault.
+/// How a call ended. If `error` is set nothing else counts but `decision.step`, the step at fault,
+/// and of Errc::wrong_kind `decision.part`.
 struct Outcome {
   std::error_code error;
   Decision decision;  ///< of the plan as a whole
   /// Of each step, in the order of the plan; lives only while the completion runs. In a refused
   /// plan a step that would have admitted reports what would have remained. Empty on error.
   std::span<const Decision> steps;
-  /// What the steps' operations tell beyond a decision (Operation::details), one step after the
-  /// other; see details_of(). Lives as long as `steps`.
-  std::span<const Word> details;
+  /// What the steps' operations tell beyond a decision (Operation::output), one step after
+  /// the other; see output_of(). Lives as long as `steps`.
+  std::span<const Word> output;
 };
 
 /// Receives the outcome of one call, exactly once. Two words, no allocation. Destroyed unused, it
@@ -59,15 +62,15 @@ class Completion {
     std::exchange(function_, nullptr)(context_, outcome);
   }
 
-  /// Delivers an error about `step`.
-  void fail(std::error_code error, std::uint16_t step = 0) noexcept;
+  /// Delivers an error about `step`. `part`: what Decision::part says of Errc::wrong_kind.
+  void fail(std::error_code error, std::uint16_t step = 0, std::uint16_t part = 0) noexcept;
 
   /// What decide() waits for: the places of a decision, its error and, if they are wanted, its
-  /// details.
+  /// output words.
   struct Blocked {
     Decision* decision;
     std::error_code* error;
-    std::span<Word> details{};
+    std::span<Word> output{};
     const void* thread = detail::this_thread();
     bool answered = false;  ///< on the blocked thread itself
 
@@ -84,9 +87,9 @@ class Completion {
     return function_ == &Blocked::deliver ? static_cast<Blocked*>(context_)->decision : nullptr;
   }
   /// Delivers what was filled in, and what the operations tell. REQUIRES: place() is not null.
-  void placed(const std::error_code& error, std::span<const Word> details) noexcept {
-    std::span<Word>& wanted = static_cast<Blocked*>(context_)->details;
-    if (!wanted.empty()) std::copy(details.begin(), details.end(), wanted.begin());
+  void placed(const std::error_code& error, std::span<const Word> output) noexcept {
+    std::span<Word>& wanted = static_cast<Blocked*>(context_)->output;
+    if (!wanted.empty()) std::copy(output.begin(), output.end(), wanted.begin());
     placed(error);
   }
   /// The same for an error, and for operations that tell nothing.
@@ -138,59 +141,77 @@ class Store {
   /// Prepares `binding` for a key that will be used often. By default it stays empty.
   virtual void bind(const Key& key, Binding& binding) noexcept;
 
-  /// Tells those who watch the key, in whichever process. Best effort: it may be lost and tells
+  /// Tells the subscribers of the key, in whichever process. Best effort: it may be lost and tells
   /// nothing back, so that progress must never depend on it. No round trip is waited for. By
   /// default nobody is told.
   virtual void notify(const Key& key) noexcept;
 
-  /// Has `seen` called for each notify() of the key that arrives, until the watch is destroyed. It
-  /// is called on any thread, also inside of notify() on the caller's own, with no lock of the
-  /// store held; it must not throw nor block, and may use the store. A call that has begun, or is
-  /// just about to, may still be made while the watch is destroyed elsewhere, so `seen` must own
-  /// what it uses (std::weak_ptr). Null: this store tells nobody, or has no memory.
-  [[nodiscard]] virtual std::unique_ptr<Watch> watch(const Key& key,
-                                                     std::function<void()> seen) noexcept;
+  /// Has `seen` called for each notify() of the key that arrives, until the subscription is
+  /// destroyed. It is called on any thread, also inside of notify() on the caller's own, with no
+  /// lock of the store held; it must not throw nor block, and may use the store. A call that has
+  /// begun, or is just about to, may still be made while the subscription is destroyed elsewhere,
+  /// so `seen` must own what it uses (std::weak_ptr). Null: this store tells nobody, or has no
+  /// memory.
+  [[nodiscard]] virtual std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept;
+
+  /// Why a call has just ended with `error`, beyond what the error's own text says: where and in
+  /// whose words, never a secret. Exceptions quote it. It is asked before the completion of that
+  /// call returns, on any thread. Null, as by default: nothing more is known.
+  [[nodiscard]] virtual std::shared_ptr<const std::string> reason_of(
+      const std::error_code& error) const noexcept;
 
   /// False on a thread that must not block until this store answers: its own I/O thread.
   [[nodiscard]] virtual bool may_block() const noexcept { return true; }
+
+  /// For those who may outlive it: whether it has ended.
+  [[nodiscard]] detail::Life::View life() const noexcept { return life_.view(); }
+
+ protected:
+  /// For a store that answers calls as it is destroyed: called first, it keeps those who are
+  /// answered from asking again.
+  void end() noexcept { life_.end(); }
+
+ private:
+  detail::Life life_;
 };
 
 /// What conclude() must know of a step.
 struct AskedStep {
   const Operation* operation = nullptr;
   Word limit = 0;
-  std::size_t details = 0;
+  std::size_t output = 0;
 
   AskedStep() = default;
   explicit AskedStep(const Step& step) noexcept
       : operation(step.operation),
         limit(step.args[0]),
-        details(detail_count(*step.operation, step.table.size())) {}
+        output(output_count(*step.operation, step.table.size())) {}
 };
 
-/// Of the details of a whole plan, those that the step at `index` tells. REQUIRES: the details of
-/// an outcome of these steps that is no error.
-[[nodiscard]] inline std::span<const Word> details_of(std::span<const Word> details,
-                                                      std::span<const Step> steps,
-                                                      std::size_t index) noexcept {
+/// Of the output words of a whole plan, those that the step at `index` tells. REQUIRES: the output
+/// words of an outcome of these steps that is no error.
+[[nodiscard]] inline std::span<const Word> output_of(std::span<const Word> output,
+                                                     std::span<const Step> steps,
+                                                     std::size_t index) noexcept {
   const auto count = [](const Step& step) {
-    return detail_count(*step.operation, step.table.size());
+    return output_count(*step.operation, step.table.size());
   };
   std::size_t first = 0;
   for (std::size_t i = 0; i < index; ++i) first += count(steps[i]);
-  return details.subspan(first, count(steps[index]));
+  return output.subspan(first, count(steps[index]));
 }
 
 /// Delivers the outcome of a plan from the verdicts of its steps, all made at `at`: the first
 /// failed step, else the refused step that must be waited for longest, else the step with the
 /// least remaining, with the longest wait of all steps (which is zero but for reservations).
-/// `details` holds those of each step, one after the other. For those who write
-/// stores. REQUIRES: as many asked as verdicts, 1 to Plan::max_steps, and all their details.
+/// `output` holds those of each step, one after the other. For those who write
+/// stores. REQUIRES: as many asked as verdicts, 1 to Plan::max_steps, and all their output words.
 void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdicts,
-              std::span<const Word> details, Time at, Source source, Completion& done) noexcept;
+              std::span<const Word> output, Time at, Source source, Completion& done) noexcept;
 
 /// The same for steps that are at hand.
 void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts,
-              std::span<const Word> details, Time at, Source source, Completion& done) noexcept;
+              std::span<const Word> output, Time at, Source source, Completion& done) noexcept;
 
 }  // namespace sluice

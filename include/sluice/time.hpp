@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "sluice/detail/cxx20.hpp"
+
 namespace sluice {
 
 class Clock;

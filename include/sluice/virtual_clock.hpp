@@ -13,7 +13,7 @@
 namespace sluice {
 
 /// Every member may be called from any thread; a move is seen by the next reading. Moving it on
-/// rings the alarms that are due on the way, each at its own time:
+/// rings the timers that are due on the way, each at its own time:
 ///
 ///     VirtualClock clock;
 ///     ...                        // something waits for 3 s and something for 5 s
@@ -41,26 +41,26 @@ class VirtualClock : public Clock {
   /// Moves to `time`, forwards or backwards. Throws as advance() does.
   void set(Time time);
 
-  /// set(), for somebody who alone moves this clock, and forwards: while no alarm is set it takes
+  /// set(), for somebody who alone moves this clock, and forwards: while no timer is set it takes
   /// no lock. REQUIRES: `time` lies between now() and word_limit.
   void move_alone(Time time) {
-    if (any_alarm_.load(std::memory_order_relaxed)) return set(time);
+    if (any_timer_.load(std::memory_order_relaxed)) return set(time);
     now_.store(to_word(time), std::memory_order_release);
   }
 
-  /// Moves to the next alarm and rings it, and what else is due then. False: none is set.
+  /// Moves to the next timer and rings it, and what else is due then. False: none is set.
   bool advance_to_next();
 
-  /// Alarms that are set.
-  [[nodiscard]] std::size_t alarms() const;
+  /// Timers that are set.
+  [[nodiscard]] std::size_t timers() const;
 
-  bool wait_until(Time when, Waker& waker) override;
-  AlarmState set_alarm(Alarm& alarm, Time when) override;
-  bool cancel_alarm(Alarm& alarm) noexcept override;
+  bool wait_until(Time when, ManualResetEvent& waker) override;
+  TimerState set_timer(TimerCallback& timer, Time when) override;
+  bool cancel_timer(TimerCallback& timer) noexcept override;
   void thread_begins() noexcept override;
   void thread_ends() noexcept override;
 
-  /// While it lives, time moves by itself: to the next alarm whenever all known threads are blocked
+  /// While it lives, time moves by itself: to the next timer whenever all known threads are blocked
   /// in wait_until(). The thread that made it is known; others say so with KnownThread. So a test
   /// that waits needs nobody to move the clock:
   ///
@@ -85,13 +85,13 @@ class VirtualClock : public Clock {
   struct Node {
     Word time;
     std::uint64_t order;
-    Alarm* alarm;
+    TimerCallback* timer;
     [[nodiscard]] bool before(const Node& other) const noexcept {
       return time != other.time ? time < other.time : order < other.order;
     }
   };
   struct Ringing {
-    const Alarm* alarm;
+    const TimerCallback* timer;
     const Ringing* outer;
   };
 
@@ -108,13 +108,13 @@ class VirtualClock : public Clock {
 
   std::atomic<Word> now_;
 
-  // Held during a move, also while alarms ring: they may move the clock on the same thread.
+  // Held during a move, also while timers ring: they may move the clock on the same thread.
   std::recursive_mutex moving_;
 
   mutable std::mutex mutex_;  // guards what follows, never while anything rings
   std::condition_variable rung_;
-  std::atomic<bool> any_alarm_{false};  // `heap_` is not empty
-  std::vector<Node> heap_;              // by time; Alarm::place is the index and one
+  std::atomic<bool> any_timer_{false};  // `heap_` is not empty
+  std::vector<Node> heap_;              // by time; TimerCallback::place is the index and one
   std::uint64_t order_ = 0;
   const Ringing* ringing_ = nullptr;
   std::thread::id ringer_;

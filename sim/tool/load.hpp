@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "sluice/clock.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 
 namespace sluice::tool {
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <system_error>
 
+#include "sim/tool/log_coverage.hpp"
 #include "sim/tool/replay.hpp"
 #include "sim/tool/text.hpp"
 
@@ -83,6 +84,52 @@ void print_summary(const LogOptions& options, const AccessLog& log) {
              plural(log.out_of_order, "request"));
   fmt::print("  busiest minute    {}, {}\n\n", moment(start, offset, false),
              plural(requests, "request"));
+}
+
+Span seconds(std::int64_t count) { return Span{count * 1'000'000}; }
+
+/// "minute 5 of every hour"
+std::string minute_of(const Sampling& sampling) {
+  switch (sampling.period) {
+    case 1'440:
+      return fmt::format("the minute {:02}:{:02} of every day", sampling.minute / 60,
+                         sampling.minute % 60);
+    case 60:
+      return fmt::format("minute {:02} of every hour", sampling.minute);
+    default:
+      return fmt::format("one minute of every {}", sampling.period);
+  }
+}
+
+/// What the log may not tell, so that nobody takes the figures for those of live traffic.
+void print_coverage(const AccessLog& log) {
+  const LogCoverage coverage = coverage_of(log);
+  if (coverage.complete()) return;
+  const std::uint64_t all = log.requests.size();
+  fmt::print("WARNING: this log may not tell what a quota does to live traffic.\n");
+  if (const Gaps& gaps = coverage.gaps; gaps.count > 0) {
+    fmt::print("  gaps              {}, {} in all; the longest has {} from {} on\n",
+               plural(gaps.count, "silence"), duration(seconds(gaps.total)),
+               duration(seconds(gaps.longest)), moment(gaps.start, log.utc_offset, true));
+  }
+  if (const Sampling& sampling = coverage.sampling; sampling.period > 0) {
+    fmt::print("  sampling          {} of the requests lie in {}\n",
+               percent(sampling.requests, all), minute_of(sampling));
+  }
+  if (const IsolatedMinutes& isolated = coverage.isolated; isolated.count > 0) {
+    fmt::print("  whole minutes     {} ({}) come in {} with a silent minute before and after\n",
+               plural(isolated.requests, "request"), percent(isolated.requests, all),
+               plural(isolated.count, "minute"));
+  }
+  if (coverage.stamp_step > 1) {
+    fmt::print(
+        "  coarse stamps     all are apart by multiples of {}; what came between is taken for\n"
+        "                    simultaneous\n",
+        duration(seconds(coverage.stamp_step)));
+  }
+  fmt::print(
+      "If requests are missing, more would be refused than the figures below say; if they were\n"
+      "stamped closer together than they came, fewer.\n\n");
 }
 
 void print_quotas(const std::vector<Run>& runs, const AccessLog& log) {
@@ -232,6 +279,7 @@ int report(const LogOptions& options, const std::vector<NamedQuota>& quotas) {
                     })});
   }
   print_summary(options, log);
+  print_coverage(log);
   print_quotas(runs, log);
   print_hardest_hit(options, runs, log);
   return finish_output(0);

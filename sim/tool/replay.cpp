@@ -2,10 +2,8 @@
 #include "sim/tool/replay.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <stdexcept>
 
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::tool {
@@ -18,20 +16,11 @@ Time time_of(const LogRequest& request) { return to_time(request.second * 1'000'
 }  // namespace
 
 NamedQuota parse_named_quota(std::string_view text, Word burst) {
+  const Quota quota = Quota::parse(text);
   const std::size_t colon = text.find(':');
-  const std::string_view rate = text.substr(0, colon);
-  if (colon != std::string_view::npos) {
-    const std::string_view digits = text.substr(colon + 1);
-    const char* end = digits.data() + digits.size();
-    const auto [stopped, error] = std::from_chars(digits.data(), end, burst);
-    if (error != std::errc{} || stopped != end) {
-      throw std::invalid_argument("what follows the colon is the burst, a whole number, got \"" +
-                                  std::string(digits) + "\"");
-    }
-    return {std::string(rate), Quota::parse(rate).burst(burst)};
-  }
-  const Quota quota = Quota::parse(rate);
-  return {std::string(rate), burst == 0 ? quota : quota.burst(burst)};
+  const bool names_burst = colon != std::string_view::npos;
+  return {std::string(text.substr(0, colon)),
+          names_burst || burst == 0 ? quota : quota.burst(burst)};
 }
 
 ReplayResult replay(const AccessLog& log, const Quota& quota,

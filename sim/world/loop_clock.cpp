@@ -2,10 +2,30 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
+#include "sluice/sim/random.hpp"
 #include "sluice/sim/world.hpp"
 
 namespace sluice::sim {
+namespace {
+
+constexpr std::uint64_t draws_of_the_library = 0x64726177;  // a purpose of stream()
+
+template <std::size_t... purpose>
+std::array<SeededRng, sizeof...(purpose)> streams(std::uint64_t seed,
+                                                  std::index_sequence<purpose...>) {
+  return {stream(seed, purpose, draws_of_the_library)...};
+}
+
+}  // namespace
+
+LoopClock::LoopClock(World& world, boost::asio::execution_context& context, Time start,
+                     std::uint64_t seed)
+    : VirtualClock(start),
+      TimedLoop(context),
+      world_(world),
+      draws_(streams(seed, std::make_index_sequence<draw_purposes>())) {}
 
 std::uint64_t LoopClock::schedule(Time when, void (*action)(void*, std::uint64_t), void* what) {
   Timeline& timeline = world_.timeline_;
@@ -13,20 +33,20 @@ std::uint64_t LoopClock::schedule(Time when, void (*action)(void*, std::uint64_t
   return timeline.at(std::max(when, timeline.now()), action, what).id();
 }
 
-AlarmState LoopClock::set_alarm(Alarm& alarm, Time when) {
-  alarm.place = schedule(when, &ring_alarm, &alarm);
-  return AlarmState::set;
+TimerState LoopClock::set_timer(TimerCallback& timer, Time when) {
+  timer.place = schedule(when, &ring_timer, &timer);
+  return TimerState::set;
 }
 
-void LoopClock::ring_alarm(void* context, std::uint64_t) {
-  auto& alarm = *static_cast<Alarm*>(context);
-  alarm.place = 0;
-  alarm.ring();
+void LoopClock::ring_timer(void* context, std::uint64_t) {
+  auto& timer = *static_cast<TimerCallback*>(context);
+  timer.place = 0;
+  timer.ring();
 }
 
-bool LoopClock::cancel_alarm(Alarm& alarm) noexcept {
-  if (!world_.timeline_.cancel(Timeline::Timer(alarm.place))) return false;
-  alarm.place = 0;
+bool LoopClock::cancel_timer(TimerCallback& timer) noexcept {
+  if (!world_.timeline_.cancel(Timeline::Timer(timer.place))) return false;
+  timer.place = 0;
   return true;
 }
 
@@ -61,7 +81,7 @@ bool LoopClock::cancel(Wait& wait) noexcept {
   return true;
 }
 
-bool LoopClock::wait_until(Time when, Waker& waker) {
+bool LoopClock::wait_until(Time when, ManualResetEvent& waker) {
   if (world_.loop_.running()) {
     throw std::logic_error(
         "a thread may not block on the clock of a World that runs: its time would stand still; use "

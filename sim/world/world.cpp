@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/detail/scheduler.hpp>
 #include <boost/asio/post.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -37,7 +38,7 @@ void detail::Loop::enqueue(Posted& posted) {
 
 World::World(const WorldOptions& options)
     : seed_(options.seed),
-      clock_(*this, *this, options.start),
+      clock_(*this, *this, options.start, options.seed),
       timeline_(clock_),
       loop_(*this, timeline_),
       store_(make_virtual_store(clock_)),
@@ -47,31 +48,49 @@ World::World(const WorldOptions& options)
 }
 
 // A connection that a coroutine owns may own the coroutine, by an answer that is under way: the
-// World must know it to end both.
+// World must know it to end both. One that outlives the World is cut off from it.
 class World::Connection final : public RemoteStore {
  public:
   Connection(World& world, Store& inner, const Link& link)
       : RemoteStore(world.timeline_, inner, link,
                     stream(world.seed_, world.connections_made_++, delays_of_connections)),
-        world_(world),
+        world_(&world),
         next_(std::exchange(world.connections_, this)) {
     if (next_ != nullptr) next_->previous_ = this;
   }
   ~Connection() override {
-    (previous_ != nullptr ? previous_->next_ : world_.connections_) = next_;
-    if (next_ != nullptr) next_->previous_ = previous_;
+    if (world_ != nullptr) leave();
   }
-  [[nodiscard]] Connection* next() const noexcept { return next_; }
+
+  [[nodiscard]] Clock& clock() noexcept override {
+    return stopped_ ? *stopped_ : RemoteStore::clock();
+  }
+
+  /// The World ends.
+  void cut_off() noexcept {
+    const Time now = world_->now();
+    leave();
+    close();
+    stopped_.emplace(now);
+  }
 
  private:
-  World& world_;
+  void leave() noexcept {
+    (previous_ != nullptr ? previous_->next_ : world_->connections_) = next_;
+    if (next_ != nullptr) next_->previous_ = previous_;
+    world_ = nullptr;
+  }
+
+  World* world_;
   Connection* next_;
   Connection* previous_ = nullptr;
+  std::optional<VirtualClock> stopped_;  // stands still
 };
 
 World::~World() {
-  // Hanging up only queues what is to be destroyed.
-  for (Connection* each = connections_; each != nullptr; each = each->next()) each->hang_up();
+  clock_.life_.end();  // first: what is destroyed now asks no store, which may be gone
+  // Whoever is answered is only queued, to be destroyed.
+  while (connections_ != nullptr) connections_->cut_off();
   shutdown();
   drain();
   destroy();
@@ -85,8 +104,8 @@ void World::drain() {
       static_cast<detail::Posted*>(context)->finish(false);
     } else if (action == &LoopClock::finish_wait) {
       static_cast<TimedLoop::Wait*>(context)->finish(false);
-    } else if (action == &LoopClock::ring_alarm) {
-      static_cast<Alarm*>(context)->place = 0;
+    } else if (action == &LoopClock::ring_timer) {
+      static_cast<TimerCallback*>(context)->end();
     }
   });
 }

@@ -43,7 +43,8 @@ RetryBudget::RetryBudget(int percent, int burst)
     throw std::invalid_argument("RetryBudget: burst must be 0 to 1000000, got " +
                                 std::to_string(burst));
   }
-  most_ = std::max(most_, std::int64_t{100});  // a retry must be able to come together
+  // A retry must be able to come together, and what one call adds must fit.
+  most_ = std::max({most_, std::int64_t{100}, percent_});
 }
 
 void RetryBudget::note_call() noexcept {

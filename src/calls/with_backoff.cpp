@@ -29,7 +29,8 @@ BackoffCall::Closure BackoffCall::closure(const RateLimited& refusal) {
     throw std::out_of_range("RateLimited: scope " + std::to_string(refusal.scope()) + " of " +
                             std::to_string(scopes_.size()));
   }
-  Rng& rng = options_.rng != nullptr ? *options_.rng : thread_rng();
+  Rng& rng =
+      options_.rng != nullptr ? *options_.rng : rng_of(gates_.store().clock(), DrawFor::backoff);
   // Drawn in any case: a refusal that tells nothing comes after one that does with a longer wait.
   const Span drawn = backoff_.next(rng);
   return {scopes_[refusal.scope()], refusal.retry_after().value_or(drawn)};

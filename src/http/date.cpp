@@ -43,7 +43,7 @@ bool take_digits(std::string_view& text, std::size_t count, T& value) noexcept {
 }
 
 bool take_month(std::string_view& text, Stamp& stamp) noexcept {
-  const auto* const found = std::ranges::find(month_names, text.substr(0, 3));
+  const auto* const found = std::find(month_names.begin(), month_names.end(), text.substr(0, 3));
   if (found == month_names.end()) return false;
   stamp.month = static_cast<unsigned>(found - month_names.begin()) + 1;
   text.remove_prefix(3);
@@ -57,11 +57,13 @@ bool take_clock(std::string_view& text, Stamp& stamp) noexcept {
 }
 
 bool take_short_day(std::string_view& text) noexcept {
-  return std::ranges::any_of(day_names, [&](auto name) { return take(text, name.substr(0, 3)); });
+  return std::any_of(day_names.begin(), day_names.end(),
+                     [&](auto name) { return take(text, name.substr(0, 3)); });
 }
 
 bool take_long_day(std::string_view& text) noexcept {
-  return std::ranges::any_of(day_names, [&](auto name) { return take(text, name); });
+  return std::any_of(day_names.begin(), day_names.end(),
+                     [&](auto name) { return take(text, name); });
 }
 
 bool read_imf(std::string_view text, Stamp& stamp) noexcept {

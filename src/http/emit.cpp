@@ -24,8 +24,8 @@ Span told_wait(const Decision& decision) noexcept {
 
 Text checked(const char* what, std::string_view given, bool any_bytes) {
   Text text;
-  const bool printable =
-      any_bytes || std::ranges::all_of(given, [](char c) { return c >= ' ' && c <= '~'; });
+  const bool printable = any_bytes || std::all_of(given.begin(), given.end(),
+                                                  [](char c) { return c >= ' ' && c <= '~'; });
   if (printable && text.assign(given)) return text;
   throw std::invalid_argument("the " + std::string(what) + " of a policy must have at most " +
                               std::to_string(Text::capacity) + " bytes" +
@@ -97,13 +97,27 @@ void write_list(LimitHeaders& out, std::string_view name, std::span<const Limite
   }
 }
 
-/// The one that a client should mind most. REQUIRES: not empty.
-const Limited& tightest(std::span<const Limited> limits) noexcept {
-  return *std::ranges::min_element(limits, [](const Limited& a, const Limited& b) {
-    if (a.decision.allowed != b.decision.allowed) return b.decision.allowed;
-    if (!a.decision.allowed) return a.decision.retry_after > b.decision.retry_after;
-    return a.decision.remaining < b.decision.remaining;
-  });
+/// True if a client should mind `a` more than `b`.
+bool is_tighter(const Limited& a, const Limited& b) noexcept {
+  if (a.decision.allowed != b.decision.allowed) return b.decision.allowed;
+  if (!a.decision.allowed) return a.decision.retry_after > b.decision.retry_after;
+  return a.decision.remaining < b.decision.remaining;
+}
+
+/// What is counted: the draft counts requests where it is not said.
+std::string_view unit_of(const Policy& policy) noexcept {
+  return policy.unit().empty() ? "requests" : policy.unit();
+}
+
+/// The limit that X-RateLimit tells, or null. REQUIRES: not empty.
+const Limited* primary_of(std::span<const Limited> limits, std::string_view name) noexcept {
+  const Limited* chosen = nullptr;
+  for (const Limited& limit : limits) {
+    const bool applies = name.empty() ? unit_of(limit.policy) == unit_of(limits.front().policy)
+                                      : limit.policy.name() == name;
+    if (applies && (chosen == nullptr || is_tighter(limit, *chosen))) chosen = &limit;
+  }
+  return chosen;
 }
 
 void write_triple(LimitHeaders& out, const Limited& limited, ResetForm form) noexcept {
@@ -163,7 +177,7 @@ void LimitHeaders::begin(std::string_view name) noexcept {
 }
 
 void LimitHeaders::write(std::string_view text) noexcept {
-  std::ranges::copy(text, bytes_.begin() + static_cast<std::ptrdiff_t>(used_));
+  std::copy(text.begin(), text.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(used_));
   used_ += text.size();
   Place& place = places_[count_ - 1];
   place.size = static_cast<std::uint16_t>(place.size + text.size());
@@ -178,11 +192,11 @@ void LimitHeaders::write(Word number) noexcept {
 LimitHeaders limit_headers(std::span<const Limited> limits, const EmitOptions& options) noexcept {
   LimitHeaders out;
   if (limits.empty()) return out;
-  const Limited& main = tightest(limits);
-  if (!main.decision.allowed) {
+  const Decision& tightest = std::min_element(limits.begin(), limits.end(), is_tighter)->decision;
+  if (!tightest.allowed) {
     out.begin("Retry-After");
     // A refusal without a hint is asked again in a second, not at once.
-    out.write(std::max(whole_seconds(main.decision.retry_after), Word{1}));
+    out.write(std::max(whole_seconds(tightest.retry_after), Word{1}));
   }
   if (options.rate_limit) {
     const auto told = limits.first(std::min(limits.size(), LimitHeaders::max_policies));
@@ -190,7 +204,8 @@ LimitHeaders limit_headers(std::span<const Limited> limits, const EmitOptions& o
                [&](const Limited& l) { write_policy(out, l.policy); });
     write_list(out, "RateLimit", told, [&](const Limited& l) { write_state(out, l); });
   }
-  if (options.x_rate_limit) write_triple(out, main, options.reset);
+  const Limited* const primary = primary_of(limits, options.primary);
+  if (options.x_rate_limit && primary != nullptr) write_triple(out, *primary, options.reset);
   return out;
 }
 

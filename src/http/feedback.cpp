@@ -34,8 +34,8 @@ std::string_view text(Fate fate) noexcept {
 }
 
 const Window* Feedback::find(std::string_view name) const noexcept {
-  const auto found =
-      std::ranges::find_if(windows(), [&](const Window& w) { return w.name == name; });
+  const auto found = std::find_if(windows().begin(), windows().end(),
+                                  [&](const Window& w) { return w.name == name; });
   return found == windows().end() ? nullptr : &*found;
 }
 
@@ -61,8 +61,8 @@ bool Feedback::add(Note note) noexcept {
 }
 
 void Feedback::remove(std::size_t window) noexcept {
-  std::ranges::move(windows().subspan(window + 1),
-                    windows().begin() + static_cast<std::ptrdiff_t>(window));
+  const auto place = windows().begin() + static_cast<std::ptrdiff_t>(window);
+  std::move(place + 1, windows().end(), place);
   --window_count_;
 }
 

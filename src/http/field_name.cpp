@@ -94,7 +94,7 @@ FieldName read_rest(std::string_view source, std::string_view rest) noexcept {
   for (const Entry& word : words) {
     if (const auto group = group_beside(word.name, rest)) return {word.meaning, source, *group};
   }
-  if (std::ranges::find(groups_alone, rest) != groups_alone.end()) {
+  if (std::find(groups_alone.begin(), groups_alone.end(), rest) != groups_alone.end()) {
     return {Meaning::limit, source, rest};
   }
   return {Meaning::unknown, source, rest};
@@ -110,7 +110,8 @@ Text lower_name(std::string_view name) noexcept {
 }
 
 FieldName read_field_name(std::string_view lower) noexcept {
-  const auto* const whole = std::ranges::find(whole_names, lower, &Entry::name);
+  const auto* const whole = std::find_if(whole_names.begin(), whole_names.end(),
+                                         [&](const Entry& entry) { return entry.name == lower; });
   if (whole != whole_names.end()) return {whole->meaning, lower, {}};
   for (const std::string_view stem : stems) {
     if (const auto end = end_of(stem, lower)) {

@@ -24,12 +24,13 @@ std::optional<Time> server_date(const Sieve& headers, Time now) noexcept {
 
 /// True if the response lay in a cache.
 bool is_cached(const Sieve& headers) noexcept {
-  return std::ranges::any_of(headers.picked(), [](const Sieve::Picked& picked) {
-    if (!equal_ignoring_case(picked.header.name, "age")) return false;
-    std::string_view value = trimmed(picked.header.value);
-    const auto age = take_decimal(value);
-    return age && value.empty() && !age->negative && age->whole > 0;
-  });
+  return std::any_of(headers.picked().begin(), headers.picked().end(),
+                     [](const Sieve::Picked& picked) {
+                       if (!equal_ignoring_case(picked.header.name, "age")) return false;
+                       std::string_view value = trimmed(picked.header.value);
+                       const auto age = take_decimal(value);
+                       return age && value.empty() && !age->negative && age->whole > 0;
+                     });
 }
 
 Frame frame_of(const Sieve& headers, bool cached, Time now, const ParseOptions& options) noexcept {

@@ -12,8 +12,8 @@ namespace {
 /// What a count is followed by in the earliest drafts: `100, 100;w=60` and, alone, `76;w=21600`.
 struct Count {
   Fate fate = Fate::used;
-  Word first = 0;
   Word least = 0;
+  Word most = 0;
   std::optional<Word> length{};  ///< seconds
 };
 
@@ -35,11 +35,11 @@ Count count_of_list(std::string_view value) noexcept {
     if (!integer) return {.fate = Fate::malformed};
     if (member.item.number < 0) return {.fate = Fate::negative};
     const auto length = member.parameter("w");
-    if (first) {
-      count.first = member.item.number;
-      if (length && length->type == BareItem::Type::integer) count.length = length->number;
+    if (first && length && length->type == BareItem::Type::integer) count.length = length->number;
+    if (first || !length) {
+      count.least = std::min(count.least, member.item.number);
+      count.most = std::max(count.most, member.item.number);
     }
-    if (first || !length) count.least = std::min(count.least, member.item.number);
   }
   return count;
 }
@@ -58,8 +58,15 @@ Fate set_least(std::optional<Word>& known, Word value, Fate fate) noexcept {
   return fate;
 }
 
+/// Of what is spent the larger count stands.
+Fate set_most(std::optional<Word>& known, Word value, Fate fate) noexcept {
+  if (known && *known > value) return Fate::superseded;
+  known = value;
+  return fate;
+}
+
 bool is_printable(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 }  // namespace
@@ -133,7 +140,7 @@ std::size_t FeedbackReader::window(std::string_view source, std::string_view nam
                                    std::string_view partition) noexcept {
   const auto all = out_.windows();
   const auto place_of = [&](auto fits) {
-    const auto found = std::ranges::find_if(all, [&](const Window& w) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Window& w) {
       return w.source == source && w.name == name && fits(w.partition);
     });
     return static_cast<std::size_t>(found - all.begin());
@@ -160,12 +167,12 @@ Fate FeedbackReader::read_count(const FieldName& name, std::string_view value) n
   Window& target = out_.windows()[place];
   if (name.meaning == Meaning::remaining)
     return set_least(target.remaining, count.least, count.fate);
-  if (name.meaning == Meaning::used) {
-    drafts_[place].used = std::max(drafts_[place].used.value_or(0), count.first);
-    return count.fate;
+  if (name.meaning == Meaning::used) return set_most(drafts_[place].used, count.most, count.fate);
+  if (count.length) {
+    const Span span = seconds_to_wait(*count.length, frame_).span;
+    target.length = std::max(target.length.value_or(span), span);
   }
-  if (count.length) target.length = seconds_to_wait(*count.length, frame_).span;
-  return set_least(target.limit, count.first, count.fate);
+  return set_least(target.limit, count.least, count.fate);
 }
 
 Fate FeedbackReader::set_reset(std::size_t place, const Wait& wait) noexcept {
@@ -203,9 +210,9 @@ Fate FeedbackReader::read_used_of_limit(const FieldName& name, std::string_view 
   if (spent->negative || most->negative) return Fate::negative;
   const std::size_t place = window(name.source, name.group);
   if (place == Feedback::max_windows) return Fate::too_many;
-  drafts_[place].used = whole_count(*spent).first;
+  (void)set_most(drafts_[place].used, whole_count(*spent).most, Fate::used);
   const Count limit = whole_count(*most);
-  return set_least(out_.windows()[place].limit, limit.first, limit.fate);
+  return set_least(out_.windows()[place].limit, limit.least, limit.fate);
 }
 
 Fate FeedbackReader::read_text(const FieldName& name, std::string_view value) noexcept {

@@ -52,6 +52,11 @@ struct Tally {
   }
 };
 
+/// Of two items of one name the stricter count stands.
+void set_least(std::optional<Word>& known, const std::optional<Word>& value) noexcept {
+  if (value) known = std::min(known.value_or(word_limit), *value);
+}
+
 Fate worst(std::initializer_list<Fate> fates) noexcept {
   for (const Fate fate : fates) {
     if (fate != Fate::used) return fate;
@@ -87,7 +92,7 @@ Fate FeedbackReader::read_state(const Member& member) noexcept {
   const std::size_t place = window(state_source, name.view(), partition.view());
   if (place == Feedback::max_windows) return Fate::too_many;
   Window& target = out_.windows()[place];
-  target.remaining = std::min(target.remaining.value_or(word_limit), *remaining.value);
+  set_least(target.remaining, remaining.value);
   return reset.value ? set_reset(place, seconds_to_wait(*reset.value, frame_)) : Fate::used;
 }
 
@@ -113,9 +118,12 @@ Fate FeedbackReader::read_policy(const Member& member) noexcept {
   const std::size_t place = window(state_source, name.view(), partition.view());
   if (place == Feedback::max_windows) return Fate::too_many;
   Window& target = out_.windows()[place];
-  target.limit = std::min(target.limit.value_or(word_limit), *quota.value);
+  set_least(target.limit, quota.value);
   target.unit = unit;
-  if (length.value) target.length = seconds_to_wait(*length.value, frame_).span;
+  if (length.value) {
+    const Span span = seconds_to_wait(*length.value, frame_).span;
+    target.length = std::max(target.length.value_or(span), span);
+  }
   return Fate::used;
 }
 
@@ -137,8 +145,8 @@ Fate FeedbackReader::read_dictionary(std::string_view value) noexcept {
   const std::size_t place = window(state_source, {});
   if (place == Feedback::max_windows) return Fate::too_many;
   Window& target = out_.windows()[place];
-  if (limit.value) target.limit = limit.value;
-  if (remaining.value) target.remaining = remaining.value;
+  set_least(target.limit, limit.value);
+  set_least(target.remaining, remaining.value);
   return reset.value ? set_reset(place, seconds_to_wait(*reset.value, frame_)) : Fate::used;
 }
 

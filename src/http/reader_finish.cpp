@@ -34,9 +34,10 @@ void FeedbackReader::join_policies() noexcept {
   for (std::size_t i = 0; i < out_.windows().size(); ++i) {
     const Window& policy = out_.windows()[i];
     if (policy.source != policy_source) continue;
-    const auto state = std::ranges::find_if(out_.windows(), [&](const Window& w) {
-      return w.source == state_source && w.name.empty() && w.limit == policy.limit && !w.length;
-    });
+    const auto state =
+        std::find_if(out_.windows().begin(), out_.windows().end(), [&](const Window& w) {
+          return w.source == state_source && w.name.empty() && w.limit == policy.limit && !w.length;
+        });
     if (state == out_.windows().end()) continue;
     state->length = policy.length;
     out_.remove(i--);

@@ -71,8 +71,9 @@ Wait of_duration(Decimal number, std::string_view rest, const Frame& frame) noex
   Word total = 0;
   bool negative = false;
   for (;;) {
-    const auto* const unit = std::ranges::find_if(
-        duration_units, [&](const DurationUnit& u) { return take(rest, u.name); });
+    const auto* const unit =
+        std::find_if(duration_units.begin(), duration_units.end(),
+                     [&](const DurationUnit& u) { return take(rest, u.name); });
     if (unit == duration_units.end()) return {Fate::malformed};
     negative = negative || number.negative;
     // A nanosecond is less than the smallest span: whatever number of them counts at least as one.

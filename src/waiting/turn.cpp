@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "sluice/waiting/lines.hpp"
+#include "sluice/detail/wait_queues.hpp"
 
 namespace sluice::detail {
 namespace {
 
 // While others stand before us and no wake-up has come, we ask after this, then after twice as
-// long, up to LineOptions::recheck; with wake-ups that are known to come, after that at once.
+// long, up to WaitQueueOptions::recheck; with wake-ups that are known to come, after that at once.
 constexpr Span shortest_poll = std::chrono::milliseconds{1};
 
 std::span<const Word> told_of_turn(const Outcome& outcome) noexcept {
-  return outcome.details.last(WaitLineRule::details);
+  return outcome.output.last(WaitLineRule::output);
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ Outcome Waiter::without_turn(const Outcome& outcome) noexcept {
   Outcome own{{},
               outcome.steps.front(),
               outcome.steps.first(1),
-              outcome.details.first(outcome.details.size() - WaitLineRule::details)};
+              outcome.output.first(outcome.output.size() - WaitLineRule::output)};
   own.decision.allowed = outcome.decision.allowed;
   return own;
 }
@@ -37,13 +37,15 @@ bool Waiter::is_about_to_ask() const noexcept {
 /// May it ask while others of this process do? Only if no other process waits: it might be refused
 /// for each that is granted.
 bool Waiter::may_join() const noexcept {
-  const Place* const place = terms_.place.get();
-  return place == nullptr || (place->first == 0 && terms_.clock.now() >= place->rest_until);
+  const QueueTicket* const place = terms_.place.get();
+  const Time now = terms_.clock.now();
+  if (place == nullptr) return now >= pause_end(now);
+  return place->first == 0 && now >= place->rest_until;
 }
 
 /// What is to be asked now: `step`, for Next::ask the one beside what is waited for.
 Waiter::Next Waiter::choose(Time now, std::optional<Step>& step, bool& listen) noexcept {
-  Place& place = *terms_.place;
+  QueueTicket& place = *terms_.place;
   const bool due = now >= ask_at_ || (place.woken && terms_.freed_early);
   const bool free = place.woken || now >= place.rest_until;
   if (now >= terms_.deadline || (due && free && !is_misplaced())) {
@@ -57,7 +59,7 @@ Waiter::Next Waiter::choose(Time now, std::optional<Step>& step, bool& listen) n
 }
 
 Step Waiter::ask_for_turn() noexcept {
-  Place& place = *terms_.place;
+  QueueTicket& place = *terms_.place;
   polls_ = place.behind && !place.woken;
   called_ = place.behind && place.woken;
   place.woken = false;
@@ -69,11 +71,11 @@ Step Waiter::ask_for_turn() noexcept {
 }
 
 Step Waiter::enter(Time now) noexcept {
-  Place& place = *terms_.place;
+  QueueTicket& place = *terms_.place;
   stage_ = Stage::entering;
   // Nobody can be granted before the limiter's hint, so until then the place blocks nobody.
   const Span hint = terms_.freed_early ? Span{0} : std::max(now, ask_at_) - now;
-  life_ = place.ttl() + std::min(hint, Place::longest_hint);
+  life_ = place.ttl() + std::min(hint, QueueTicket::longest_hint);
   place.since = arrival_of(*this);
   return place.enter(place.since, life_);
 }
@@ -81,30 +83,30 @@ Step Waiter::enter(Time now) noexcept {
 /// Others are refused for a place that is not this caller's, but that of one that has gone. Two
 /// processes in that state would each wait for the other.
 bool Waiter::is_misplaced() const noexcept {
-  const Place& place = *terms_.place;
+  const QueueTicket& place = *terms_.place;
   return place.behind && place.entered && place.since != arrival_of(*this);
 }
 
 /// When the place must be renewed, or entered.
 Time Waiter::refresh_at(Time now) const noexcept {
-  const Place& place = *terms_.place;
+  const QueueTicket& place = *terms_.place;
   if (!place.entered || place.rank != rank_ || is_misplaced()) return Time::min();
   const Span half = place.ttl() / 2;
   const Time ask = terms_.freed_early ? now : std::max(now, ask_at_);
   if (place.alive_until < ask + half && ask > now) {  // it would die before it can be granted
-    return place.alive_until - Place::longest_hint / 2 - half;
+    return place.alive_until - QueueTicket::longest_hint / 2 - half;
   }
   return std::max(ask, place.alive_until - half);
 }
 
 Span Waiter::first_poll() const noexcept {
   const Span recheck = terms_.lines->options_.recheck;
-  const Place& place = *terms_.place;
+  const QueueTicket& place = *terms_.place;
   return place.hears && !place.loses_wake_ups ? recheck : std::min(shortest_poll, recheck);
 }
 
 void Waiter::rest(Time now) noexcept {
-  const Place& place = *terms_.place;
+  const QueueTicket& place = *terms_.place;
   --line_->asking;
   stage_ = Stage::resting;
   const Time ask = place.woken ? ask_at_ : std::max(ask_at_, place.rest_until);
@@ -135,7 +137,7 @@ void Waiter::learn_clock(Time at) noexcept {
 
 /// Notes what the answer to a request for a turn says of the line.
 void Waiter::learn(const Outcome& outcome) noexcept {
-  Place& place = *terms_.place;
+  QueueTicket& place = *terms_.place;
   const Decision& turn = outcome.steps[1];
   if (!is_degraded(outcome.decision.source)) learn_clock(turn.at);
   place.first = told_of_turn(outcome)[1];
@@ -146,7 +148,7 @@ void Waiter::learn(const Outcome& outcome) noexcept {
 
 /// After a grant the place is the next caller's. Says which process to wake, 0: none.
 Word Waiter::pass_on(const Decision& decision) noexcept {
-  Place& place = *terms_.place;
+  QueueTicket& place = *terms_.place;
   const Time now = terms_.clock.now();
   const bool full = terms_.freed_early && decision.remaining == 0;
   place.entered = next_arrival_ != 0;
@@ -166,8 +168,8 @@ Word Waiter::pass_on(const Decision& decision) noexcept {
 }
 
 /// To be asked again in time, or over.
-Waiter::Turn Waiter::refuse_in_place(Span hint, Time now) noexcept {
-  Place& place = *terms_.place;
+Waiter::PendingActions Waiter::refuse_in_place(Span hint, Time now) noexcept {
+  QueueTicket& place = *terms_.place;
   const Span recheck = terms_.lines->options_.recheck;
   if (open_) hint = Span{0};
   const Span left = terms_.deadline - now;
@@ -177,7 +179,7 @@ Waiter::Turn Waiter::refuse_in_place(Span hint, Time now) noexcept {
   stage_ = Stage::queued;  // asks again when it is the first, and its time has come
   if (line_->queue.begin()->get() != this) return {.timer = true};
   goes_on_ = true;
-  ask_at_ = now + (terms_.freed_early ? std::min(hint, recheck) : hint);
+  ask_at_ = now + rest_after(hint);
   place.rest_until = Time::min();
   if (terms_.freed_early && line_->freed != freed_) {  // perhaps just after it was refused
     ask_at_ = now;
@@ -196,13 +198,13 @@ Waiter::Turn Waiter::refuse_in_place(Span hint, Time now) noexcept {
 
 void Waiter::entered(void* self, const Outcome& outcome) noexcept {
   Waiter& waiter = *static_cast<Waiter*>(self);
-  Turn turn;
+  PendingActions turn;
   std::shared_ptr<Waiter> alive;
   {
     const std::lock_guard lock(waiter.terms_.lines->mutex_);
     alive = std::move(waiter.self_);
     --waiter.line_->asking;
-    Place& place = *waiter.terms_.place;
+    QueueTicket& place = *waiter.terms_.place;
     place.entered = true;  // after an error too: it is tried again when the place would be renewed
     place.rank = waiter.rank_;
     place.alive_until = waiter.sent_ + waiter.life_;

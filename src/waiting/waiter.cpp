@@ -2,18 +2,25 @@
 #include <algorithm>
 #include <utility>
 
-#include "sluice/waiting/lines.hpp"
+#include "sluice/detail/wait_queues.hpp"
 
 namespace sluice::detail {
+namespace {
+
+// A store that is away may be back long before the time that was told without it, and is only asked
+// when somebody asks.
+constexpr Span longest_rest_alone = std::chrono::milliseconds{50};
+
+}  // namespace
 
 void Waiter::start() noexcept {
   std::shared_ptr<Waiter> dropped;
   std::shared_ptr<Waiter> passed;  // it may have been the first
-  Turn turn;
-  Turn dropped_turn;
+  PendingActions turn;
+  PendingActions dropped_turn;
   try {
     const std::lock_guard lock(terms_.lines->mutex_);
-    const LineOptions& options = terms_.lines->options_;
+    const WaitQueueOptions& options = terms_.lines->options_;
     arrival_ = terms_.lines->arrivals_++;
     const Time now = terms_.clock.now();
     rank_ = to_word(now) - terms_.priority * options.aging.count();
@@ -49,7 +56,7 @@ void Waiter::start() noexcept {
 std::shared_ptr<Waiter> Waiter::victim() noexcept {
   if (terms_.lines->options_.overflow == Overflow::refuse_newest) return shared_from_this();
   std::shared_ptr<Waiter> oldest;
-  for (const Lines::Set* const set : {&line_->queue, &line_->reserved}) {
+  for (const WaitQueues::Set* const set : {&line_->queue, &line_->reserved}) {
     for (const std::shared_ptr<Waiter>& waiter : *set) {
       if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
       if (!oldest || waiter->arrival_ < oldest->arrival_) oldest = waiter;
@@ -63,12 +70,35 @@ Span Waiter::rest_before() const noexcept {
   const Waiter& first = **line_->queue.begin();
   if (&first == this || first.stage_ != Stage::resting) return Span{0};
   const Time now = terms_.clock.now();
-  const Time until = first.terms_.place ? first.ask_at_ : first.until_;
+  const Time until = first.terms_.place ? first.ask_at_ : first.earliest_;
   return std::max(now, until) - now;
 }
 
+/// How far ahead a grant may lie.
+Span Waiter::horizon() const noexcept {
+  return std::min(terms_.reach, terms_.lines->options_.horizon);
+}
+
+/// What is reserved for a time so close calls for more, or it would be over before the answer.
+Span Waiter::near() const noexcept { return horizon() / 4; }
+
+/// Before, it need not ask: enough is reserved. Who may have to wait for no longer than can be
+/// reserved is answered at once, for good.
+Time Waiter::pause_end(Time now) const noexcept {
+  if (horizon() == Span{0} || terms_.deadline - now <= horizon()) return now;
+  return std::max(now, line_->last - near());
+}
+
+void Waiter::pause(Time now) noexcept {
+  --line_->asking;
+  line_->at_once = 1;
+  stage_ = Stage::resting;
+  earliest_ = line_->last;
+  until_ = std::min(pause_end(now), terms_.deadline);
+}
+
 void Waiter::on_time() noexcept {
-  Turn turn;
+  PendingActions turn;
   {
     const std::lock_guard lock(terms_.lines->mutex_);
     const Time now = terms_.clock.now();
@@ -86,7 +116,7 @@ void Waiter::on_time() noexcept {
 }
 
 void Waiter::cancel() noexcept {
-  Turn turn;
+  PendingActions turn;
   {
     const std::lock_guard lock(terms_.lines->mutex_);
     cancelled_ = true;
@@ -127,12 +157,16 @@ void Waiter::send() noexcept {
     const std::lock_guard lock(terms_.lines->mutex_);
     const Time now = terms_.clock.now();
     if (terms_.place) next = choose(now, step, listen);
+    const bool pauses = !terms_.place && now < pause_end(now);
     goes_on_ = false;
-    if (next == Next::nothing) {
+    if (pauses) {
+      next = Next::nothing;
+      pause(now);
+    } else if (next == Next::nothing) {
       rest(now);
     } else {
       const Span left = std::max(Span{0}, terms_.deadline - now);
-      max_wait = std::min({left, terms_.reach, terms_.lines->options_.horizon});
+      max_wait = std::min(left, horizon());
       asked_for_ = max_wait;
       sent_ = now;
       freed_ = line_->freed;
@@ -159,25 +193,36 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   } catch (const std::bad_alloc&) {
     error = std::make_error_code(std::errc::not_enough_memory);
   }
-  Turn turn;
+  PendingActions turn;
   std::shared_ptr<Waiter> alive;
   {
     const std::lock_guard lock(waiter.terms_.lines->mutex_);
     alive = std::move(waiter.self_);
     --waiter.line_->asking;
     if (waiter.terms_.place && !error) waiter.learn(outcome);
+    if (error && outcome.decision.step == 0) waiter.refusal_ = outcome.decision;
     turn = waiter.settle(error, decision);
   }
   waiter.run(turn);
 }
 
-Waiter::Turn Waiter::settle(std::error_code error, const Decision& decision) noexcept {
+/// More may ask at once from now on; where nothing can be reserved, no more than there is left.
+void Waiter::learn_room(const Decision& decision) noexcept {
+  std::size_t room = WaitQueues::most_asking;
+  if (horizon() == Span{0}) {
+    room = static_cast<std::size_t>(std::clamp<Word>(decision.remaining, 1, word_limit));
+  }
+  line_->at_once = std::min({2 * line_->at_once, WaitQueues::most_asking, room});
+  line_->last = terms_.clock.now() + decision.retry_after;
+}
+
+Waiter::PendingActions Waiter::settle(std::error_code error, const Decision& decision) noexcept {
   if (error) {
     const bool harmless = cancelled_ && error == Failure::not_executed;
     return end(harmless ? make_error_code(Errc::cancelled) : error);
   }
-  line_->open = decision.allowed;
   if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
+  learn_room(decision);
   const Word wake = terms_.place ? pass_on(decision) : 0;
   if (cancelled_) return take_back(wake);
   if (decision.retry_after <= Span{0}) return end({}, wake);
@@ -189,17 +234,21 @@ Waiter::Turn Waiter::settle(std::error_code error, const Decision& decision) noe
 }
 
 /// To be asked again in time, or over.
-Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
+Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
   const Time now = terms_.clock.now();
   const Span hint = std::max(Span{1}, decision.retry_after);
   refusal_ = decision;
-  if (terms_.place) return refuse_in_place(hint, now);
+  if (terms_.place) {
+    line_->at_once = 1;
+    return refuse_in_place(hint, now);
+  }
   const Span left = terms_.deadline - now;
-  // A rule has looked as far ahead as it was asked to; a policy has not looked at all.
-  const Span looked = decision.source == Source::policy ? Span{0} : asked_for_;
+  // A rule has looked as far ahead as it was asked to; without its store nobody looks ahead.
+  const Span looked = is_degraded(decision.source) ? Span{0} : asked_for_;
   if (left <= Span{0} || (!terms_.freed_early && hint + looked > left)) {
     return end_refused(hint + looked);
   }
+  line_->at_once = 1;
   if (line_->queue.begin()->get() != this) {
     stage_ = Stage::queued;  // asks again when it is the first
     return {.timer = true};
@@ -210,28 +259,34 @@ Waiter::Turn Waiter::refuse(const Decision& decision) noexcept {
     return {.timer = true};
   }
   stage_ = Stage::resting;
-  until_ = now + hint;
-  if (terms_.freed_early) {
-    until_ = std::min({until_, now + terms_.lines->options_.recheck, terms_.deadline});
-  }
+  earliest_ = now + hint + looked;
+  until_ = now + rest_after(hint + looked - std::min(looked, near()));
+  if (terms_.freed_early) until_ = std::min(until_, terms_.deadline);
   return {.timer = true};
 }
 
+/// For how long who was refused does not ask, if it need not for `rest`.
+Span Waiter::rest_after(Span rest) const noexcept {
+  if (terms_.freed_early) rest = std::min(rest, terms_.lines->options_.recheck);
+  return refusal_.source == Source::fallback ? std::min(rest, longest_rest_alone) : rest;
+}
+
 /// It is over: the caller runs finished().
-Waiter::Turn Waiter::end(std::error_code error, Word wake) noexcept {
+Waiter::PendingActions Waiter::end(std::error_code error, Word wake) noexcept {
   const Word last = leave();
   stage_ = Stage::done;
   return {.finish = true, .leave = last, .wake = wake, .error = error};
 }
 
-Waiter::Turn Waiter::end_refused(Span wait) noexcept {
+Waiter::PendingActions Waiter::end_refused(Span wait) noexcept {
   refusal_.allowed = false;
   refusal_.retry_after = std::max(Span{1}, wait);
   if (refusal_.at == Time{}) refusal_.at = terms_.clock.now();
   return end({});
 }
 
-Waiter::Turn Waiter::take_back(Word wake) noexcept {
+Waiter::PendingActions Waiter::take_back(Word wake) noexcept {
+  line_->last = Time{};  // the line has less than it had
   const Word last = leave();
   stage_ = Stage::returning;
   self_ = shared_from_this();
@@ -251,17 +306,18 @@ Word Waiter::leave() noexcept {
 
 void Waiter::returned(void* self, const Outcome&) noexcept {
   Waiter& waiter = *static_cast<Waiter*>(self);
-  Turn turn;
+  PendingActions turn;
   std::shared_ptr<Waiter> alive;
   {
     const std::lock_guard lock(waiter.terms_.lines->mutex_);
     alive = std::move(waiter.self_);
     turn = waiter.end(waiter.cancelled_ ? Errc::cancelled : Errc::too_many_waiters);
   }
+  waiter.terms_.lines->shorten(waiter.terms_.key);
   waiter.run(turn);
 }
 
-void Waiter::run(const Turn& turn) noexcept {
+void Waiter::run(const PendingActions& turn) noexcept {
   const std::shared_ptr<Waiter> alive = shared_from_this();
   if (turn.give_back) give_back(Completion(&Waiter::returned, this));
   // First: who has finished may destroy the store.

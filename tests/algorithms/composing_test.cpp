@@ -2,7 +2,7 @@
 // every store, in virtual time. Threading: single-threaded.
 #include <array>
 
-#include "sluice/receipt.hpp"
+#include "sluice/extend/idempotency_record.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -28,7 +28,7 @@ struct Limits {
   }
 
   TokenBucket user;
-  SlidingWindows account;
+  SlidingWindow account;
   ConcurrencyLimiter jobs;
   Gates gates;
   Scope scope;
@@ -120,7 +120,7 @@ TEST_CASE("a request that is asked again under its id is charged once, in every 
   for_each_store([](Store& store, VirtualClock& clock) {
     const Limits limits(store);
     const RequestId id{7, 9};
-    const auto ask = [&] { return decide(store, Plan(limits.steps({0, 1})).once(id)); };
+    const auto ask = [&] { return decide(store, Plan(limits.steps({0, 1})).idempotent(id)); };
     const Decision first = ask();
     CHECK(first.allowed);
     clock.advance(300ms);
@@ -129,7 +129,7 @@ TEST_CASE("a request that is asked again under its id is charged once, in every 
     CHECK(limits.account.peek("acme").remaining == 3);
     CHECK(limits.jobs.peek("acme").remaining == 1);
     CHECK(limits.user.peek("alice").remaining == 2);
-    CHECK(decide(store, Plan(limits.steps({0, 2})).once({7, 10})).allowed);
+    CHECK(decide(store, Plan(limits.steps({0, 2})).idempotent({7, 10})).allowed);
     CHECK(limits.account.peek("acme").remaining == 2);
     clock.advance(id_kept_for - 300ms - 1us);
     CHECK(ask() == first);
@@ -171,13 +171,13 @@ TEST_CASE("a plan's id is not remembered under the key of one of its steps", "[p
   for_each_store([](Store& store, VirtualClock&) {
     const TokenBucket bucket(store, "bucket", Quota::per_second(10));
     const RequestId id{4, 4};
-    const auto name = receipt_name(id);
+    const auto name = record_name(id);
     const Key own{"k", {name.data(), name.size()}};
     const std::array steps{bucket.take("k", 2), bucket.take(own, 2)};
     std::error_code error;
-    decide(store, Plan(steps).once(id), error);
+    static_cast<void>(decide(store, Plan(steps).idempotent(id), error));
     CHECK(error == Errc::duplicate_key);
-    decide(store, Plan(bucket.take(own, 2)).once(id), error);
+    static_cast<void>(decide(store, Plan(bucket.take(own, 2)).idempotent(id), error));
     CHECK(error == Errc::duplicate_key);
     CHECK(bucket.peek("k").remaining == 10);
     CHECK(bucket.peek(own).remaining == 10);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/sluice.hpp"
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
 
@@ -43,11 +44,12 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
       [](Store& store, VirtualClock&) {
         const RequestId id{1, 2};
         const auto common = [&](const auto& limiter, const std::string& type) {
-          CHECK(named_by([&] { limiter.try_acquire(bad); }) == type + "::try_acquire");
-          CHECK(named_by([&] { limiter.try_acquire(bad, 1, id); }) == type + "::try_acquire");
+          CHECK(named_by([&] { return limiter.try_acquire(bad); }) == type + "::try_acquire");
+          CHECK(named_by([&] { return limiter.try_acquire(bad, 1, id); }) ==
+                type + "::try_acquire");
           CHECK(named_by([&] { limiter.future_try_acquire(bad).get(); }) ==
                 type + "::future_try_acquire");
-          CHECK(named_by([&] { limiter.peek(bad); }) == type + "::peek");
+          CHECK(named_by([&] { return limiter.peek(bad); }) == type + "::peek");
           CHECK(named_by([&] { limiter.reset(bad); }) == type + "::reset");
           CHECK(named_by([&] { limiter.block(bad, 1s); }) == type + "::block");
           CHECK(named_by([&] { limiter.reward(bad, 1); }) == type + "::reward");
@@ -55,53 +57,54 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         common(bucket, "TokenBucket");
         CHECK(named_by([&] { bucket.penalize(bad, 1); }) == "TokenBucket::penalize");
-        CHECK(named_by([&] { bucket.borrow(bad, 1, 1s); }) == "TokenBucket::borrow");
+        CHECK(named_by([&] { return bucket.borrow(bad, 1, 1s); }) == "TokenBucket::borrow");
         Reservation none;
         CHECK(named_by([&] { bucket.cancel(bad, none); }) == "TokenBucket::cancel");
         BoundTokenBucket bound = bucket.at("alice");
-        CHECK(named_by([&] { bound.try_acquire(-1); }) == "BoundTokenBucket::try_acquire");
-        CHECK(named_by([&] { bound.try_acquire(11, id); }) == "BoundTokenBucket::try_acquire");
+        CHECK(named_by([&] { return bound.try_acquire(-1); }) == "BoundTokenBucket::try_acquire");
+        CHECK(named_by([&] { return bound.try_acquire(11, id); }) ==
+              "BoundTokenBucket::try_acquire");
         CHECK(named_by([&] { bound.future_try_acquire(11).get(); }) ==
               "BoundTokenBucket::future_try_acquire");
-        CHECK(named_by([&] { bound.peek(11); }) == "BoundTokenBucket::peek");
+        CHECK(named_by([&] { return bound.peek(11); }) == "BoundTokenBucket::peek");
 
         const FixedWindow window(store, "window", 10, Calendar::every(1s));
         common(window, "FixedWindow");
         CHECK(named_by([&] { window.penalize(bad, 1); }) == "FixedWindow::penalize");
         CHECK(named_by([&] { window.refund(bad, {}, 1); }) == "FixedWindow::refund");
 
-        const SlidingCounter counter(store, "counter", {10, 1s});
-        common(counter, "SlidingCounter");
-        CHECK(named_by([&] { counter.penalize(bad, 1); }) == "SlidingCounter::penalize");
+        const SlidingWindowCounter counter(store, "counter", {10, 1s});
+        common(counter, "SlidingWindowCounter");
+        CHECK(named_by([&] { counter.penalize(bad, 1); }) == "SlidingWindowCounter::penalize");
 
-        const SlidingWindows windows(store, "windows", {{10, 1s}});
-        common(windows, "SlidingWindows");
-        const WindowsReservation granted = windows.reserve("alice", 1, 1s);
-        CHECK(named_by([&] { windows.cancel(bad, granted); }) == "SlidingWindows::cancel");
+        const SlidingWindow windows(store, "windows", {{10, 1s}});
+        common(windows, "SlidingWindow");
+        const WindowReservation granted = windows.reserve("alice", 1, 1s);
+        CHECK(named_by([&] { windows.cancel(bad, granted); }) == "SlidingWindow::cancel");
 
-        const SharedBucket shared(store, "shared");
-        common(shared, "SharedBucket");
-        CHECK(named_by([&] { shared.borrow(bad, 1, 1s); }) == "SharedBucket::borrow");
-        CHECK(named_by([&] { shared.cancel(bad, none); }) == "SharedBucket::cancel");
+        const SharedTokenBucket shared(store, "shared");
+        common(shared, "SharedTokenBucket");
+        CHECK(named_by([&] { return shared.borrow(bad, 1, 1s); }) == "SharedTokenBucket::borrow");
+        CHECK(named_by([&] { shared.cancel(bad, none); }) == "SharedTokenBucket::cancel");
 
         const SlotLock lock(store, "lock", 1s);
-        CHECK(named_by([&] { lock.try_acquire(bad); }) == "SlotLock::try_acquire");
-        CHECK(named_by([&] { lock.reserve(bad, 1s); }) == "SlotLock::reserve");
-        CHECK(named_by([&] { lock.peek(bad); }) == "SlotLock::peek");
+        CHECK(named_by([&] { return lock.try_acquire(bad); }) == "SlotLock::try_acquire");
+        CHECK(named_by([&] { return lock.reserve(bad, 1s); }) == "SlotLock::reserve");
+        CHECK(named_by([&] { return lock.peek(bad); }) == "SlotLock::peek");
         CHECK(named_by([&] { lock.block(bad, 1s); }) == "SlotLock::block");
         CHECK(named_by([&] { lock.reset(bad); }) == "SlotLock::reset");
         const SlotPermit permit = lock.try_acquire("alice");
         CHECK(named_by([&] { lock.cancel(bad, permit); }) == "SlotLock::cancel");
 
         const ConcurrencyLimiter jobs(store, "jobs", 3);
-        CHECK(named_by([&] { jobs.peek(bad); }) == "ConcurrencyLimiter::peek");
+        CHECK(named_by([&] { return jobs.peek(bad); }) == "ConcurrencyLimiter::peek");
         CHECK(named_by([&] { jobs.block(bad, 1s); }) == "ConcurrencyLimiter::block");
         CHECK(named_by([&] { jobs.reset(bad); }) == "ConcurrencyLimiter::reset");
         CHECK(named_by([&] { jobs.release(bad, {1, 2}); }) == "ConcurrencyLimiter::release");
 
         const FleetShedder fleet(store, "fleet", 3, {{"all", FleetShare::percent(100)}});
         CHECK(named_by([&] { (void)fleet.try_acquire("all", 4); }) == "FleetShedder::try_acquire");
-        CHECK(named_by([&] { fleet.peek("all", 4); }) == "FleetShedder::peek");
+        CHECK(named_by([&] { return fleet.peek("all", 4); }) == "FleetShedder::peek");
         CHECK(named_by([&] { fleet.block(-1s); }) == "FleetShedder::block");
 
         CHECK_THROWS_WITH(fleet.share_of("none"),
@@ -109,33 +112,33 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
         CHECK_THROWS_WITH(fleet.share_of("a\n"),
                           "FleetShedder: unknown tier \"a\\x0a\"; there are \"all\"");
         CHECK_THROWS_WITH(
-            SharedRateLimiter(store, "t", "rate", {.client = std::string(1 << 20, 'c')}),
+            SharedSlidingWindow(store, "t", "rate", {.client = std::string(1 << 20, 'c')}),
             "the names of a limiter and its client must have 1048554 bytes at most together, got "
             "1048580");
 
         const Gates gates(store, "gates", {"account"});
         const std::vector<Scope> none_at_all;
-        CHECK(named_by([&] { gates.pass(none_at_all); }) == "Gates::pass");
-        CHECK(named_by([&] { gates.peek(none_at_all); }) == "Gates::peek");
+        CHECK(named_by([&] { return gates.pass(none_at_all); }) == "Gates::pass");
+        CHECK(named_by([&] { return gates.peek(none_at_all); }) == "Gates::peek");
 
         const UtilizationShedder shedder(store, "shedder");
         CHECK(named_by([&] { shedder.sample(7.5); }) == "UtilizationShedder::sample");
         CHECK(named_by([&] { shedder.reset(bad); }) == "UtilizationShedder::reset");
         CHECK(told_by([&] {
-                shedder.peek("nobody");
+                static_cast<void>(shedder.peek("nobody"));
               }).starts_with("UtilizationShedder::peek: no tier \"nobody\"; the tiers are"));
-        CHECK(told_by([&] { shedder.peek("a\n"); }) ==
+        CHECK(told_by([&] { return shedder.peek("a\n"); }) ==
               "UtilizationShedder::peek: no tier \"a\\x0a\"; the tiers are \"sheddable\" "
               "\"critical\"");
         CHECK(told_by([&] {
-                shedder.try_acquire("nobody");
+                static_cast<void>(shedder.try_acquire("nobody"));
               }).starts_with("UtilizationShedder::try_acquire: no tier"));
 
-        const SharedRateLimiter rate(store, "rate", "rate");
-        CHECK(named_by([&] { rate.available_permits(); }) ==
-              "SharedRateLimiter::available_permits");
+        const SharedSlidingWindow rate(store, "rate", "rate");
+        CHECK(named_by([&] { return rate.available_permits(); }) ==
+              "SharedSlidingWindow::available_permits");
         CHECK(named_by([&] { rate.future_try_acquire(1).get(); }) ==
-              "SharedRateLimiter::future_try_acquire");
+              "SharedSlidingWindow::future_try_acquire");
       },
       Stores::virtual_time);
 }
@@ -144,7 +147,7 @@ TEST_CASE("a plan that is decided by hand is named as such", "[errors]") {
   for_each_store(
       [](Store& store, VirtualClock&) {
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        CHECK(named_by([&] { decide(store, bucket.take(bad)); }) == "sluice::decide");
+        CHECK(named_by([&] { return decide(store, bucket.take(bad)); }) == "sluice::decide");
         CHECK(named_by([&] { future_decide(store, bucket.take(bad)).get(); }) ==
               "sluice::future_decide");
       },
@@ -158,15 +161,16 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
         const std::string too_much = "cost 11, allowed 0 to 10";
         const std::string negative = "cost -1, allowed 0 to 10";
         const auto common = [&](const auto& limiter, const std::string& type, Span longest) {
-          CHECK(told_by([&] { limiter.try_acquire("a", 11); }) ==
+          CHECK(told_by([&] { return limiter.try_acquire("a", 11); }) ==
                 type + "::try_acquire: " + too_much);
-          CHECK(told_by([&] { limiter.try_acquire("a", -1, id); }) ==
+          CHECK(told_by([&] { return limiter.try_acquire("a", -1, id); }) ==
                 type + "::try_acquire: " + negative);
           CHECK(told_by([&] { limiter.future_try_acquire("a", 11).get(); }) ==
                 type + "::future_try_acquire: " + too_much);
-          CHECK(told_by([&] { limiter.peek("a", 11); }) == type + "::peek: " + too_much);
-          CHECK(told_by([&] { limiter.acquire("a", 11, 0s); }) == type + "::acquire: " + too_much);
-          CHECK(told_by([&] { limiter.acquire("a", 1, 0s, {.priority = 1001}); }) ==
+          CHECK(told_by([&] { return limiter.peek("a", 11); }) == type + "::peek: " + too_much);
+          CHECK(told_by([&] { return limiter.acquire("a", 11, 0s); }) ==
+                type + "::acquire: " + too_much);
+          CHECK(told_by([&] { return limiter.acquire("a", 1, 0s, {.priority = 1001}); }) ==
                 type + "::acquire: priority 1001, allowed -1000 to 1000");
           CHECK(told_by([&] { limiter.reward("a", -1); }) ==
                 type + "::reward: amount -1, allowed 0 to 2^52");
@@ -175,22 +179,23 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
           CHECK(told_by([&] { limiter.block("a", -1us); }) ==
                 type + "::block: span -1 us, allowed 0 to " + std::to_string(longest.count()) +
                     " us");
-          CHECK(told_by([&] { limiter.try_acquire(bad); }) ==
+          CHECK(told_by([&] { return limiter.try_acquire(bad); }) ==
                 type + "::try_acquire: a tag of 0 bytes, a name of 4 bytes");
         };
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         common(bucket, "TokenBucket", bucket.longest());
-        CHECK(told_by([&] { bucket.reserve("a", 11, 1s); }) == "TokenBucket::reserve: " + too_much);
-        CHECK(told_by([&] { bucket.reserve("a", 1, -1us); }) ==
+        CHECK(told_by([&] { return bucket.reserve("a", 11, 1s); }) ==
+              "TokenBucket::reserve: " + too_much);
+        CHECK(told_by([&] { return bucket.reserve("a", 1, -1us); }) ==
               "TokenBucket::reserve: wait -1 us, allowed 0 to 60000000 us");
-        CHECK(told_by([&] { bucket.try_acquire_up_to("a", 2, 3); }) ==
+        CHECK(told_by([&] { return bucket.try_acquire_up_to("a", 2, 3); }) ==
               "TokenBucket::try_acquire_up_to: least 3, allowed 0 to 2");
         Reservation taken = bucket.reserve("a", 3, 0s);
         CHECK(told_by([&] { bucket.refund("a", taken, 4); }) ==
               "TokenBucket::refund: amount 4, allowed 0 to 3");
         CHECK(told_by([&] { bucket.settle("a", taken, -1); }) ==
               "TokenBucket::settle: amount -1, allowed 0 to 2^52");
-        CHECK(told_by([&] { bucket.at("alice").try_acquire(11); }) ==
+        CHECK(told_by([&] { return bucket.at("alice").try_acquire(11); }) ==
               "BoundTokenBucket::try_acquire: " + too_much);
 
         const FixedWindow window(store, "window", 10, Calendar::every(1s));
@@ -199,26 +204,26 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
               "FixedWindow::penalize: amount 4503599627370497, allowed 0 to 2^52");
         CHECK(told_by([&] { window.penalize("a", -1); }) ==
               "FixedWindow::penalize: amount -1, allowed 0 to 2^52");
-        CHECK(told_by([&] { decide(store, window.reward_step("a", -1)); }) ==
+        CHECK(told_by([&] { return decide(store, window.reward_step("a", -1)); }) ==
               "sluice::decide: amount not in 0 to 2^52");
-        CHECK(told_by([&] { decide(store, window.penalize_step("a", -1)); }) ==
+        CHECK(told_by([&] { return decide(store, window.penalize_step("a", -1)); }) ==
               "sluice::decide: amount not in 0 to 2^52");
-        const SlidingCounter counter(store, "counter", {10, 1s});
-        common(counter, "SlidingCounter", SlidingCounter::max_block);
-        const SlidingWindows windows(store, "windows", {{10, 1s}});
-        common(windows, "SlidingWindows", SlidingWindows::max_block);
+        const SlidingWindowCounter counter(store, "counter", {10, 1s});
+        common(counter, "SlidingWindowCounter", SlidingWindowCounter::max_block);
+        const SlidingWindow windows(store, "windows", {{10, 1s}});
+        common(windows, "SlidingWindow", SlidingWindow::max_block);
 
-        const SharedBucket shared(store, "shared");
-        CHECK(told_by([&] { shared.try_acquire("a", 1); }) ==
-              "SharedBucket::try_acquire: key {a}:shared");
+        const SharedTokenBucket shared(store, "shared");
+        CHECK(told_by([&] { return shared.try_acquire("a", 1); }) ==
+              "SharedTokenBucket::try_acquire: key {a}:shared");
         shared.set("a", Quota::per_second(10), Inheritance::reset);
-        CHECK(told_by([&] { shared.try_acquire("a", 11); }) ==
-              "SharedBucket::try_acquire: cost 11");
+        CHECK(told_by([&] { return shared.try_acquire("a", 11); }) ==
+              "SharedTokenBucket::try_acquire: cost 11");
         CHECK(told_by([&] { shared.penalize("a", -1); }) ==
-              "SharedBucket::penalize: amount -1, allowed 0 to 2^52");
+              "SharedTokenBucket::penalize: amount -1, allowed 0 to 2^52");
 
         const SlotLock lock(store, "lock", 1s);
-        CHECK(told_by([&] { lock.reserve("a", -1us); }) ==
+        CHECK(told_by([&] { return lock.reserve("a", -1us); }) ==
               "SlotLock::reserve: wait -1 us, allowed 0 to 86400000000 us");
         const ConcurrencyLimiter jobs(store, "jobs", 3);
         CHECK(told_by([&] { (void)jobs.try_acquire("a", 4); }) ==
@@ -232,15 +237,15 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
         CHECK(told_by([&] { shedder.sample(7.5); }) ==
               "UtilizationShedder::sample: utilization not in 0.0 to 1.0");
 
-        const SharedRateLimiter rate(store, "rate", "rate");
+        const SharedSlidingWindow rate(store, "rate", "rate");
         CHECK(told_by([&] { rate.set_rate(RateType::overall, 0, 1s); }) ==
-              "SharedRateLimiter::set_rate: rate 0, allowed 1 to 65536");
+              "SharedSlidingWindow::set_rate: rate 0, allowed 1 to 65536");
         rate.set_rate(RateType::overall, 5, 1s);
         CHECK(rate.try_acquire());
-        CHECK(told_by([&] { rate.try_acquire(6); }) ==
-              "SharedRateLimiter::try_acquire: cost 6, allowed 0 to 5");
-        CHECK(told_by([&] { rate.acquire(6, 0s); }) ==
-              "SharedRateLimiter::acquire: cost 6, allowed 0 to 5");
+        CHECK(told_by([&] { return rate.try_acquire(6); }) ==
+              "SharedSlidingWindow::try_acquire: cost 6, allowed 0 to 5");
+        CHECK(told_by([&] { return rate.acquire(6, 0s); }) ==
+              "SharedSlidingWindow::acquire: cost 6, allowed 0 to 5");
       },
       Stores::virtual_time);
 }
@@ -267,16 +272,16 @@ TEST_CASE("an exception of settle() names its two costs", "[errors]") {
         CHECK(told_by([&] {
                 window.settle("a", window.try_acquire("a"), {3, word_limit + 4});
               }) == "FixedWindow" + too_much + "4503599627370499");
-        const SlidingCounter counter(store, "counter", {10, 1s});
-        common(counter, "SlidingCounter");
+        const SlidingWindowCounter counter(store, "counter", {10, 1s});
+        common(counter, "SlidingWindowCounter");
         CHECK(told_by([&] {
                 counter.settle("a", counter.try_acquire("a"), {3, word_limit + 4});
-              }) == "SlidingCounter" + too_much + "4503599627370499");
-        const SlidingWindows windows(store, "windows", {{10, 1s}});
-        common(windows, "SlidingWindows");
+              }) == "SlidingWindowCounter" + too_much + "4503599627370499");
+        const SlidingWindow windows(store, "windows", {{10, 1s}});
+        common(windows, "SlidingWindow");
         CHECK(told_by([&] {
                 windows.settle("a", windows.try_acquire("a"), {3, word_limit + 4});
-              }) == "SlidingWindows" + too_much + "13");
+              }) == "SlidingWindow" + too_much + "13");
       },
       Stores::virtual_time);
 }
@@ -286,21 +291,22 @@ TEST_CASE("an exception about a block has a span, and one about a loan a debt", 
       [](Store& store, VirtualClock&) {
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         const std::string a_minute = "span -1 us, allowed 0 to 60000000 us";
-        CHECK(told_by([&] { decide(store, bucket.block_step("a", -1us)); }) ==
+        CHECK(told_by([&] { return decide(store, bucket.block_step("a", -1us)); }) ==
               "sluice::decide: " + a_minute);
         CHECK(told_by([&] { future_decide(store, bucket.block_step("a", -1us)).get(); }) ==
               "sluice::future_decide: " + a_minute);
         CHECK(told_by([&] { bucket.block("a", -1us); }) == "TokenBucket::block: " + a_minute);
-        CHECK(told_by([&] { bucket.borrow("a", 1, -1us); }) ==
+        CHECK(told_by([&] { return bucket.borrow("a", 1, -1us); }) ==
               "TokenBucket::borrow: debt -1 us, allowed 0 to 60000000 us");
-        const SharedBucket shared(store, "shared");
+        const SharedTokenBucket shared(store, "shared");
         shared.set("a", Quota::per_second(10), Inheritance::reset);
-        CHECK(told_by([&] { decide(store, shared.block_step("a", -1us)); }) ==
+        CHECK(told_by([&] { return decide(store, shared.block_step("a", -1us)); }) ==
               "sluice::decide: " + a_minute);
-        CHECK(told_by([&] { shared.block("a", -1us); }) == "SharedBucket::block: " + a_minute);
-        CHECK(told_by([&] { shared.borrow("a", 1, -1us); }) ==
-              "SharedBucket::borrow: debt -1 us, allowed 0 to 60000000 us");
-        CHECK(told_by([&] { shared.borrow("a", 11, 1s); }) == "SharedBucket::borrow: cost 11");
+        CHECK(told_by([&] { shared.block("a", -1us); }) == "SharedTokenBucket::block: " + a_minute);
+        CHECK(told_by([&] { return shared.borrow("a", 1, -1us); }) ==
+              "SharedTokenBucket::borrow: debt -1 us, allowed 0 to 60000000 us");
+        CHECK(told_by([&] { return shared.borrow("a", 11, 1s); }) ==
+              "SharedTokenBucket::borrow: cost 11");
       },
       Stores::virtual_time);
 }
@@ -309,79 +315,84 @@ TEST_CASE("an exception tells the first reason if several arguments are wrong", 
   for_each_store(
       [](Store& store, VirtualClock&) {
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        CHECK(told_by([&] { bucket.try_acquire_up_to("a", 11, 11); }) ==
+        CHECK(told_by([&] { return bucket.try_acquire_up_to("a", 11, 11); }) ==
               "TokenBucket::try_acquire_up_to: most 11, allowed 0 to 10");
-        CHECK(told_by([&] { bucket.try_acquire_up_to("a", -1, -1); }) ==
+        CHECK(told_by([&] { return bucket.try_acquire_up_to("a", -1, -1); }) ==
               "TokenBucket::try_acquire_up_to: most -1, allowed 0 to 10");
-        CHECK(told_by([&] { bucket.reserve("a", 11, -1us); }) ==
+        CHECK(told_by([&] { return bucket.reserve("a", 11, -1us); }) ==
               "TokenBucket::reserve: cost 11, allowed 0 to 10");
-        const SharedRateLimiter rate(store, "rate", "rate");
+        const SharedSlidingWindow rate(store, "rate", "rate");
         CHECK(told_by([&] { rate.set_rate(RateType::overall, -1, -1s); }) ==
-              "SharedRateLimiter::set_rate: rate -1, allowed 1 to 65536");
-        const SharedBucket shared(store, "shared", 1h);
+              "SharedSlidingWindow::set_rate: rate -1, allowed 1 to 65536");
+        const SharedTokenBucket shared(store, "shared", 1h);
         CHECK(told_by([&] { shared.set("a", Quota::per(1, 2h)); }) ==
-              "SharedBucket::set: keep_alive 3600000000 us, allowed 7200000001 to "
+              "SharedTokenBucket::set: keep_alive 3600000000 us, allowed 7200000001 to "
               "2251799813685248 us");
       },
       Stores::virtual_time);
 }
 
-TEST_CASE("an exception of a shared rate tells what the call was about", "[errors]") {
+TEST_CASE("an exception of a shared sliding window tells what the call was about", "[errors]") {
   for_each_store(
       [](Store& store, VirtualClock&) {
-        const SharedRateLimiter rate(store, "t", "rate");
+        const SharedSlidingWindow rate(store, "t", "rate");
         rate.set_rate(RateType::overall, 10, 1s);
         RateReservation taken = rate.reserve(3, 0s);
         CHECK(told_by([&] { rate.refund(taken, 11); }) ==
-              "SharedRateLimiter::refund: amount 11, allowed 0 to 3");
+              "SharedSlidingWindow::refund: amount 11, allowed 0 to 3");
         CHECK(told_by([&] { rate.refund(taken, 4); }) ==
-              "SharedRateLimiter::refund: amount 4, allowed 0 to 3");
+              "SharedSlidingWindow::refund: amount 4, allowed 0 to 3");
         CHECK(told_by([&] { rate.refund(taken, -1); }) ==
-              "SharedRateLimiter::refund: amount -1, allowed 0 to 3");
+              "SharedSlidingWindow::refund: amount -1, allowed 0 to 3");
         CHECK(told_by([&] { rate.settle(taken, -1); }) ==
-              "SharedRateLimiter::settle: amount -1, allowed 0 to 13");
+              "SharedSlidingWindow::settle: amount -1, allowed 0 to 13");
         CHECK(told_by([&] { rate.settle(taken, 14); }) ==
-              "SharedRateLimiter::settle: amount 14, allowed 0 to 13");
-        CHECK(told_by([&] { rate.reserve(1, -1us); }) ==
-              "SharedRateLimiter::reserve: wait -1 us, allowed 0 to 31622400000000 us");
+              "SharedSlidingWindow::settle: amount 14, allowed 0 to 13");
+        CHECK(told_by([&] { return rate.reserve(1, -1us); }) ==
+              "SharedSlidingWindow::reserve: wait -1 us, allowed 0 to 31622400000000 us");
 
-        const SharedRateLimiter other(store, "t", "rate");
+        const SharedSlidingWindow other(store, "t", "rate");
         CHECK(told_by([&] { other.future_try_acquire(101).get(); }) ==
-              "SharedRateLimiter::future_try_acquire: cost 101, allowed 0 to 10");
+              "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 10");
         rate.set_rate(RateType::overall, 100, 1s);
         CHECK(told_by([&] { other.future_try_acquire(101).get(); }) ==
-              "SharedRateLimiter::future_try_acquire: cost 101, allowed 0 to 100");
-        CHECK(told_by([&] { other.acquire(101, 0s); }) ==
-              "SharedRateLimiter::acquire: cost 101, allowed 0 to 100");
+              "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 100");
+        CHECK(told_by([&] { return other.acquire(101, 0s); }) ==
+              "SharedSlidingWindow::acquire: cost 101, allowed 0 to 100");
       },
       Stores::virtual_time);
 }
 
-TEST_CASE("an exception of a shared rate names the key that was at fault", "[errors]") {
+TEST_CASE("an exception of a shared sliding window names the key that was at fault", "[errors]") {
   for_each_store(
       [](Store& store, VirtualClock&) {
-        const SharedRateLimiter rate(store, "t", "rate");
+        const SharedSlidingWindow rate(store, "t", "rate");
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         rate.set_rate(RateType::overall, 10, 1s);
-        const std::string log(rate.take()[1].key.name);
-        bucket.try_acquire(Key{"t", log});
-        const std::string of_log = ": key " + render(Key{"t", log});
-        CHECK(told_by([&] { rate.try_acquire(); }) == "SharedRateLimiter::try_acquire" + of_log);
-        CHECK(told_by([&] { rate.reserve(1, 0s); }) == "SharedRateLimiter::reserve" + of_log);
-        CHECK(told_by([&] { rate.peek(); }) == "SharedRateLimiter::peek" + of_log);
-        CHECK(told_by([&] { rate.block(1s); }) == "SharedRateLimiter::block" + of_log);
-        CHECK(told_by([&] { rate.reward(1); }) == "SharedRateLimiter::reward" + of_log);
-        CHECK(told_by([&] { rate.acquire(1, 0s); }) == "SharedRateLimiter::acquire");
+        const std::string log(rate.take()[1].key.name());
+        static_cast<void>(bucket.try_acquire(Key{"t", log}));
+        const std::string of_log = ": \"" + render(Key{"t", log}) +
+                                   "\" holds a token bucket and was asked as a sliding window";
+        CHECK(told_by([&] { return rate.try_acquire(); }) ==
+              "SharedSlidingWindow::try_acquire" + of_log);
+        CHECK(told_by([&] { return rate.reserve(1, 0s); }) ==
+              "SharedSlidingWindow::reserve" + of_log);
+        CHECK(told_by([&] { return rate.peek(); }) == "SharedSlidingWindow::peek" + of_log);
+        CHECK(told_by([&] { rate.block(1s); }) == "SharedSlidingWindow::block" + of_log);
+        CHECK(told_by([&] { rate.reward(1); }) == "SharedSlidingWindow::reward" + of_log);
+        CHECK(told_by([&] { return rate.acquire(1, 0s); }) == "SharedSlidingWindow::acquire");
         CHECK(told_by([&] { rate.future_try_acquire().get(); }) ==
-              "SharedRateLimiter::future_try_acquire");
+              "SharedSlidingWindow::future_try_acquire");
 
-        const SharedRateLimiter unset(store, "t", "unset");
-        CHECK(told_by([&] { unset.acquire(1, 0s); }) ==
-              "SharedRateLimiter::acquire: key {t}:unset");
-        bucket.try_acquire(Key{"t", "broken"});
-        const SharedRateLimiter broken(store, "t", "broken");
-        CHECK(told_by([&] { broken.try_acquire(); }) ==
-              "SharedRateLimiter::try_acquire: key {t}:broken");
+        const SharedSlidingWindow unset(store, "t", "unset");
+        CHECK(told_by([&] { return unset.acquire(1, 0s); }) ==
+              "SharedSlidingWindow::acquire: key {t}:unset");
+        static_cast<void>(bucket.try_acquire(Key{"t", "broken"}));
+        const SharedSlidingWindow broken(store, "t", "broken");
+        CHECK(told_by([&] { return broken.try_acquire(); }) ==
+              "SharedSlidingWindow::try_acquire: \"{t}:broken\" holds a token bucket and was asked "
+              "as "
+              "a shared sliding window");
       },
       Stores::virtual_time);
 }
@@ -391,28 +402,30 @@ TEST_CASE("an exception of a wait tells what one of a call does", "[errors]") {
       [](Store& store, VirtualClock&) {
         const SlotLock lock(store, "lock", 1s);
         const std::string sizes = "a tag of 0 bytes, a name of 4 bytes";
-        CHECK(told_by([&] { lock.acquire(bad, 0s); }) == "SlotLock::acquire: " + sizes);
+        CHECK(told_by([&] { return lock.acquire(bad, 0s); }) == "SlotLock::acquire: " + sizes);
 
         const Gates gates(store, "gates", {"account"});
         std::vector<Scope> scopes;
         const std::string none = "0 scopes, allowed 1 to 16";
-        CHECK(told_by([&] { gates.pass(scopes); }) == "Gates::pass: " + none);
-        CHECK(told_by([&] { gates.acquire(scopes, 0s); }) == "Gates::acquire: " + none);
+        CHECK(told_by([&] { return gates.pass(scopes); }) == "Gates::pass: " + none);
+        CHECK(told_by([&] { return gates.acquire(scopes, 0s); }) == "Gates::acquire: " + none);
         for (int i = 0; i < 17; ++i) scopes.push_back(gates.scope("account", std::to_string(i)));
         const std::string many = "17 scopes, allowed 1 to 16";
-        CHECK(told_by([&] { gates.pass(scopes); }) == "Gates::pass: " + many);
-        CHECK(told_by([&] { gates.peek(scopes); }) == "Gates::peek: " + many);
-        CHECK(told_by([&] { gates.acquire(scopes, 0s); }) == "Gates::acquire: " + many);
+        CHECK(told_by([&] { return gates.pass(scopes); }) == "Gates::pass: " + many);
+        CHECK(told_by([&] { return gates.peek(scopes); }) == "Gates::peek: " + many);
+        CHECK(told_by([&] { return gates.acquire(scopes, 0s); }) == "Gates::acquire: " + many);
 
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        bucket.try_acquire(scopes[0].key());
-        const std::string key = "key {gates}:account=0";
-        CHECK(told_by([&] { gates.pass(scopes[0]); }) == "Gates::pass: " + key);
-        CHECK(told_by([&] { gates.acquire(std::span(scopes).first(1), 0s); }) ==
+        static_cast<void>(bucket.try_acquire(scopes[0].key()));
+        const std::string key =
+            "\"{gates}:account=0\" holds a token bucket and was asked as a gate";
+        CHECK(told_by([&] { return gates.pass(scopes[0]); }) == "Gates::pass: " + key);
+        CHECK(told_by([&] { return gates.acquire(std::span(scopes).first(1), 0s); }) ==
               "Gates::acquire: " + key);
-        CHECK(told_by([&] { gates.pass(std::span(scopes).first(2)); }) ==
+        CHECK(told_by([&] { return gates.pass(std::span(scopes).first(2)); }) ==
               "Gates::pass: step 0: " + key);
-        CHECK(told_by([&] { gates.acquire(std::span(scopes).first(2), 0s); }) == "Gates::acquire");
+        CHECK(told_by([&] { return gates.acquire(std::span(scopes).first(2), 0s); }) ==
+              "Gates::acquire");
       },
       Stores::virtual_time);
 }
@@ -431,7 +444,7 @@ TEST_CASE("a future's exception tells what it can without the keys", "[errors]")
 
         BoundTokenBucket bound = bucket.at("alice");
         const BoundTokenBucket moved = std::move(bound);
-        CHECK(told_by([&] { bound.try_acquire(1); }) ==  // NOLINT(bugprone-use-after-move)
+        CHECK(told_by([&] { return bound.try_acquire(1); }) ==  // NOLINT(bugprone-use-after-move)
               "BoundTokenBucket::try_acquire: a tag of 0 bytes, a name of 0 bytes");
       },
       Stores::virtual_time);
@@ -443,13 +456,93 @@ TEST_CASE("an exception about a plan says which step was wrong", "[errors]") {
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         const Key b{"a", "b"};
         CHECK(told_by([&] {
-                decide(store, {bucket.take("a"), bucket.take(b, 11)});
+                static_cast<void>(decide(store, {bucket.take("a"), bucket.take(b, 11)}));
               }) == "sluice::decide: step 1: cost 11, allowed 0 to 10");
         CHECK(told_by([&] {
-                decide(store, {bucket.take(b), bucket.take(b)});
+                static_cast<void>(decide(store, {bucket.take(b), bucket.take(b)}));
               }) == "sluice::decide: step 1: key {a}:b");
-        CHECK(told_by([&] { decide(store, std::vector<Step>{}); }) ==
+        CHECK(told_by([&] { return decide(store, std::vector<Step>{}); }) ==
               "sluice::decide: 0 steps, allowed 1 to 16");
       },
       Stores::virtual_time);
+}
+
+TEST_CASE("a key of another kind is told with what lies there and as what it was asked",
+          "[errors]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlidingWindow windows(store, "rpm", {{10, 60s}});
+    const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
+    const FixedWindow fixed(store, "rpm", 10, Calendar::every(60s));
+    const ConcurrencyLimiter jobs(store, "rpm", 3);
+    CHECK(windows.try_acquire("acme"));
+    CHECK(bucket.try_acquire("other"));
+
+    const std::string bucket_asked =
+        "\"{acme}:rpm\" holds a sliding window and was asked as a token bucket";
+    CHECK(told_by([&] { return bucket.try_acquire("acme"); }) ==
+          "TokenBucket::try_acquire: " + bucket_asked);
+    CHECK(told_by([&] { return bucket.at("acme").try_acquire(); }) ==
+          "BoundTokenBucket::try_acquire: " + bucket_asked);
+    CHECK(told_by([&] { return bucket.reserve("acme", 1, 1s); }) ==
+          "TokenBucket::reserve: " + bucket_asked);
+    CHECK(told_by([&] { return bucket.acquire("acme", 1, 1s); }) ==
+          "TokenBucket::acquire: " + bucket_asked);
+    CHECK(told_by([&] { return bucket.peek("acme"); }) == "TokenBucket::peek: " + bucket_asked);
+    CHECK(told_by([&] {
+            return bucket.try_acquire("acme", 1, RequestId{1, 2});
+          }) == "TokenBucket::try_acquire: " + bucket_asked);
+    CHECK(
+        told_by([&] { bucket.future_try_acquire("acme").get(); }) ==
+        "TokenBucket::future_try_acquire: the key holds a sliding window and was asked as a token "
+        "bucket");
+    CHECK(told_by([&] { return windows.try_acquire("other"); }) ==
+          "SlidingWindow::try_acquire: \"{other}:rpm\" holds a token bucket and was asked as "
+          "a sliding window");
+    CHECK(told_by([&] { return jobs.try_acquire("other"); }) ==
+          "ConcurrencyLimiter::try_acquire: \"{other}:rpm\" holds a token bucket and was asked as "
+          "leases");
+    CHECK(told_by([&] { return jobs.acquire("other", 1, 1s); }) ==
+          "ConcurrencyLimiter::acquire: \"{other}:rpm\" holds a token bucket and was asked as "
+          "leases");
+    CHECK(told_by([&] { return fixed.try_acquire("other"); }) ==
+          "FixedWindow::try_acquire: \"{other}:rpm\" holds a token bucket and was asked as a fixed "
+          "window");
+  });
+}
+
+TEST_CASE("a plan names the step whose key is of another kind", "[errors]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlidingWindow windows(store, "rpm", {{10, 60s}});
+    const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
+    CHECK(windows.try_acquire("acme"));
+    const std::string told =
+        "step 1: \"{acme}:rpm\" holds a sliding window and was asked as a token bucket";
+    CHECK(told_by([&] {
+            return decide(store, {bucket.take("fresh"), bucket.take("acme")});
+          }) == "sluice::decide: " + told);
+    CHECK(told_by([&] {
+            return decide(store, {windows.take("fresh"), bucket.take("acme")});
+          }) == "sluice::decide: " + told);
+    const std::array steps{bucket.take("fresh"), bucket.take("acme")};
+    CHECK(told_by([&] {
+            return decide(store, Plan(steps).idempotent({3, 4}));
+          }) == "sluice::decide: " + told);
+    CHECK(told_by([&] { future_decide(store, steps).get(); }) ==
+          "sluice::future_decide: step 1: the key holds a sliding window");
+    std::error_code error;
+    const Decision decision = decide(store, steps, error);
+    CHECK(error == Errc::wrong_kind);
+    CHECK(decision.step == 1);
+    CHECK(decision.part == static_cast<std::uint16_t>(StateKind::sliding_window));
+  });
+}
+
+TEST_CASE("a store that does not tell what it found has the key and the asker named", "[errors]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  testing::FaultyStore store(*inner);
+  store.fail_all(testing::Fault::not_executed(Errc::wrong_kind));
+  const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
+  CHECK(told_by([&] { return bucket.try_acquire("acme"); }) ==
+        "TokenBucket::try_acquire: key {acme}:rpm, asked as a token bucket");
 }

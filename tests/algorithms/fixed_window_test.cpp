@@ -1,6 +1,6 @@
 // How fixed and calendar windows behave, in exact integers, on every store.
 // Threading: one test has threads.
-#include "sluice/fixed_window.hpp"
+#include "sluice/limiters/fixed_window.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -42,6 +42,28 @@ class Apart final : public Store {
  private:
   Store& store_;
   VirtualClock clock_;
+};
+
+/// A store whose clock jumps to another day before each of its next `jumps` decisions.
+class Jumping final : public Store {
+ public:
+  explicit Jumping(VirtualClock& decides) : clock_(decides), store_(make_virtual_store(decides)) {}
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++asked;
+    if (jumps > 0) {
+      --jumps;
+      clock_.advance(10 * 24h);
+    }
+    store_->execute(plan, std::move(done));
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return callers_; }
+  int jumps = 0;
+  int asked = 0;
+
+ private:
+  VirtualClock& clock_;
+  VirtualClock callers_{clock_.now()};
+  std::unique_ptr<Store> store_;
 };
 
 }  // namespace
@@ -332,6 +354,31 @@ TEST_CASE("a limiter whose clock is far from the store's finds the windows by it
     }
     clock.advance(1s);
   });
+}
+
+TEST_CASE("a store whose clock jumps while it is asked is asked up to three times",
+          "[fixed_window]") {
+  VirtualClock clock(start + 1h);
+  Jumping store(clock);
+  const FixedWindow days(store, "d", 2, Calendar::daily());
+  const auto ask = [&](int jumps) {
+    store.jumps = jumps;
+    store.asked = 0;
+    std::error_code error;
+    const Decision decision = days.try_acquire("k", 1, error);
+    CHECK(decision.allowed == !error);
+    return std::pair{error, store.asked};
+  };
+  // A question finds out the difference, so a call that fails twice asks five times.
+  const std::error_code none;
+  CHECK(ask(0) == std::pair{none, 1});
+  CHECK(ask(1) == std::pair{none, 3});
+  CHECK(ask(2) == std::pair{none, 3});  // the second jump comes before the question
+  CHECK(ask(3) == std::pair{none, 5});
+  CHECK(ask(4) == std::pair{none, 5});
+  CHECK(ask(5) == std::pair{make_error_code(Errc::outside_calendar), 5});
+  CHECK(ask(0) == std::pair{none, 3});
+  CHECK(days.peek("k").remaining == 1);
 }
 
 TEST_CASE("a request carries the windows around the clock, wherever it stood before",

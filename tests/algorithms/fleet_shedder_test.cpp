@@ -1,6 +1,6 @@
 // The fleet shedder: what is kept for whom, on every store in virtual time.
 // Threading: single-threaded.
-#include "sluice/fleet_shedder.hpp"
+#include "sluice/limiters/fleet_shedder.hpp"
 
 #include <vector>
 

@@ -1,12 +1,14 @@
 // How gates behave, in exact integers, on every store. Threading: single-threaded.
-#include "sluice/gate.hpp"
+#include "sluice/limiters/gates.hpp"
 
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 
-#include "sluice/token_bucket.hpp"
+#include "sluice/calls/with_backoff.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/far_client.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
@@ -83,20 +85,46 @@ TEST_CASE("gates are closed and opened by the store's clock alone", "[gate][C-08
   });
 }
 
-TEST_CASE("a gate closed anew while somebody waits is closed when asked again", "[gate][C-083]") {
+TEST_CASE("a gate closed anew while somebody waits keeps them waiting", "[gate][C-083]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const Gates gates(store, "adwords", kinds, paced);
+    FarClient client(store, clock);
+    const Gates gates(client, "adwords", kinds, paced);
+    const Gates elsewhere(store, "adwords", kinds, paced);
     const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
+    const VirtualClock::AutoAdvance moving(clock);
+    const Time start = clock.now();
     gates.close(scopes[0], 10s);
-    int waits = 0;
-    for (;; ++waits) {
-      const Decision d = gates.pass(scopes);
-      if (d.allowed) break;
-      if (waits == 0) gates.close(scopes[1], 25s);  // another worker is limited meanwhile
-      clock.advance(d.retry_after);
-    }
-    CHECK(waits == 2);
-    CHECK(clock.now() == VirtualClock::default_start + 25s);
+    // Another worker is limited while the first refusal is under way, and once more at the next.
+    client.meanwhile = [&] {
+      elsewhere.close(scopes[1], 25s);
+      client.meanwhile = [&] { elsewhere.close(scopes[0], 30s); };  // until 40 s
+    };
+    CHECK(gates.acquire(scopes, 1min));
+    CHECK(clock.now() == start + 40s);
+    gates.close(scopes[0], 10s);
+    client.meanwhile = [&] { elsewhere.close(scopes[1], 25s); };
+    CHECK_FALSE(gates.acquire(scopes, 25s - 1us));
+    CHECK(clock.now() < start + 65s);
+  });
+}
+
+TEST_CASE("the gates are asked before every attempt, not before the first alone", "[gate][C-083]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    FarClient client(store, clock);
+    const Gates gates(client, "adwords", kinds, unpaced);
+    const Gates elsewhere(store, "adwords", kinds, unpaced);
+    const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
+    const VirtualClock::AutoAdvance moving(clock);
+    const Time start = clock.now();
+    std::vector<Span> calls;
+    with_backoff(gates, scopes, [&] {
+      calls.push_back(clock.now() - start);
+      if (calls.size() == 3) return;
+      // While it is told so, another worker learns of a longer closure of the other scope.
+      client.meanwhile = [&] { elsewhere.close(scopes[1], 25s); };
+      throw RateLimited(10s, 0);
+    });
+    CHECK(calls == std::vector<Span>{0s, 25s, 50s});
   });
 }
 
@@ -204,18 +232,73 @@ TEST_CASE("what becomes of a closure is always told", "[gate][C-087]") {
 
 TEST_CASE("every scope that an upstream limits is closed, whatever else went wrong",
           "[gate][C-088]") {
-  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+  for_each_store([](Store& store, VirtualClock& clock) {
     const Gates gates(store, "adwords", kinds, paced);
+    const Gates elsewhere(store, "adwords", kinds, paced);
     const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
-    // A list of errors of which two are about rates: each is an own call, whoever asks next waits,
-    // and no wait is longer than the cap.
-    const std::array<std::pair<const Scope*, Span>, 2> errors{
-        {{&scopes[0], 12s}, {&scopes[1], 40 * 24h}}};
-    for (const auto& [scope, span] : errors) CHECK(gates.close(*scope, span).allowed);
-    const Decision d = gates.pass(scopes);
-    CHECK(d.step == 1);
-    CHECK(d.retry_after == 1h);
-    CHECK(gates.pass(scopes[0]).retry_after == 12s);
+    const VirtualClock::AutoAdvance moving(clock);
+    const Time start = clock.now();
+    struct Fault {
+      const char* text;
+      const Scope* limited;  // null: it is not about a rate
+      Span wait;
+    };
+    const std::array<Fault, 4> faults{{{"no such campaign", nullptr, 0s},
+                                       {"rate", &scopes[0], 12s},
+                                       {"internal", nullptr, 0s},
+                                       {"rate", &scopes[1], 40 * 24h}}};
+    const auto call = [&] {
+      for (const Fault& fault : faults) {
+        if (fault.limited != nullptr) gates.close(*fault.limited, fault.wait);
+      }
+      throw std::runtime_error(faults.front().text);
+    };
+    CHECK_THROWS_WITH(with_backoff(gates, scopes, call), "no such campaign");
+    CHECK(clock.now() == start);  // an error that is not about a rate is passed on at once
+    CHECK(elsewhere.peek(scopes[0]).retry_after == 12s);
+    CHECK(elsewhere.peek(scopes[1]).retry_after == 1h);  // the cap, not 40 days
+    CHECK(elsewhere.pass(scopes).step == 1);
+  });
+}
+
+TEST_CASE("a refusal that is not tried again closes its scope, and no wait outlasts the deadline",
+          "[gate][C-088]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Gates gates(store, "adwords", kinds, unpaced);
+    const Gates elsewhere(store, "adwords", kinds, unpaced);
+    const std::array scopes{gates.scope("account", "1"), gates.scope("developer", "token")};
+    const VirtualClock::AutoAdvance moving(clock);
+    const Time start = clock.now();
+    const auto limited = [] { throw RateLimited(40 * 24h, 1); };
+    CHECK_THROWS_AS(with_backoff(gates, scopes, limited, {.attempts = 1}), RateLimited);
+    CHECK(elsewhere.peek(scopes[1]).retry_after == 1h);
+    CHECK(elsewhere.peek(scopes[0]).allowed);
+    int calls = 0;
+    const auto count = [&] { ++calls; };
+    const auto refused_by = [&](const Deadline& deadline) {
+      try {
+        with_backoff(elsewhere, scopes, count, {.deadline = deadline});
+      } catch (const NotGranted& refusal) {
+        CHECK(refusal.decision().step == 1);
+        return true;
+      }
+      return false;
+    };
+    CHECK(refused_by(1h - 1us));  // at once, or when the time is up, but not later
+    CHECK(calls == 0);
+    CHECK(clock.now() < start + 1h);
+    CHECK_FALSE(refused_by(start + 1h));
+    CHECK(calls == 1);
+    CHECK(clock.now() == start + 1h);
+    // A deadline in the middle of the attempts: the closure is known, and nobody sleeps it out.
+    const auto always = [&] {
+      ++calls;
+      throw RateLimited(10s, 0);
+    };
+    CHECK_THROWS_AS(with_backoff(gates, scopes, always, {.deadline = 25s}), NotGranted);
+    CHECK(calls == 1 + 3);  // at 0, 10 and 20 s
+    CHECK(clock.now() <= start + 1h + 25s);
+    CHECK(elsewhere.peek(scopes[0]).retry_after > 0s);
   });
 }
 

@@ -7,11 +7,13 @@
 
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/far_client.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/stores.hpp"
 
 using namespace sluice;
 using namespace std::chrono_literals;
+using sluice::test::FarClient;
 using sluice::test::for_each_store;
 using sluice::test::Random;
 using sluice::test::Stores;
@@ -165,24 +167,119 @@ TEST_CASE("ids use all of their 128 bits", "[leases][C-030]") {
   });
 }
 
-TEST_CASE("leases live and expire by the store's clock, wherever a client's stands",
-          "[leases][C-031][C-035]") {
+TEST_CASE("a client whose clock is wrong frees nobody's place and keeps none too long",
+          "[leases][C-031]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 60s});
-    Lease first = jobs.try_acquire("alice");
-    Lease second = jobs.try_acquire("alice");
-    CHECK(first.expires_at() == clock.now() + 60s);
-    // A holder that was held up for long before it asked has a whole TTL from the grant on.
-    clock.advance(59s);
-    CHECK(first.renew());
-    CHECK(first.expires_at() == clock.now() + 60s);
-    clock.advance(1s);
-    const Lease third = jobs.try_acquire("alice");
-    CHECK(third);
-    CHECK(third.expires_at() == clock.now() + 60s);
-    CHECK_FALSE(jobs.try_acquire("alice"));
-    CHECK_FALSE(first.lost());
-    CHECK(second.lost());
+    for (const Span ahead : std::initializer_list<Span>{61s, -61s, 24h, -24h}) {
+      CAPTURE(ahead.count());
+      FarClient client(store, clock, ahead);
+      const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 60s});
+      const ConcurrencyLimiter theirs(client, "jobs", 2, {.ttl = 60s});
+      Lease first = jobs.try_acquire("alice");
+      client.pass(1s);
+      Lease second = theirs.try_acquire("alice");
+      REQUIRE(second);
+      CHECK(second.expires_at() == clock.now() + 60s);  // by the server's clock
+      // Whatever it asks, two places are taken.
+      CHECK_FALSE(theirs.try_acquire("alice"));
+      CHECK(theirs.peek("alice").remaining == 0);
+      CHECK(theirs.peek("alice").retry_after == 59s);
+      CHECK_FALSE(theirs.release("alice", LeaseId{1, 2}));
+      CHECK_FALSE(jobs.try_acquire("alice"));
+      client.pass(59s - 1us);
+      CHECK(second.renew());
+      CHECK(second.expires_at() == clock.now() + 60s);
+      CHECK_FALSE(theirs.try_acquire("alice"));
+      client.pass(1us);
+      CHECK(first.lost());
+      Lease third = theirs.try_acquire("alice");
+      CHECK(third);
+      CHECK_FALSE(theirs.try_acquire("alice"));
+      // The place of the second is back a TTL after it was renewed, whoever asks.
+      client.pass(60s - 2us);
+      CHECK_FALSE(jobs.try_acquire("alice"));
+      CHECK_FALSE(theirs.try_acquire("alice"));
+      client.pass(1us);
+      CHECK(jobs.peek("alice").remaining == 1);
+      CHECK(theirs.peek("alice").remaining == 1);
+      jobs.reset("alice");
+    }
+  });
+}
+
+TEST_CASE("a lease has its whole TTL from when the question arrived, however late that was",
+          "[leases][C-035]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Span stall : std::initializer_list<Span>{1us, 59s, 61s, 1h}) {
+      CAPTURE(stall.count());
+      FarClient client(store, clock, 0s);
+      const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 60s});
+      const ConcurrencyLimiter theirs(client, "jobs", 1, {.ttl = 60s});
+      const Time arrives = clock.now() + stall;
+      client.way_there = stall;
+      Lease lease = theirs.try_acquire("alice");
+      REQUIRE(lease);
+      CHECK(lease.decision().at == arrives);
+      CHECK(lease.expires_at() == arrives + 60s);
+      client.way_there = 0s;
+      client.pass(60s - 1us);
+      CHECK_FALSE(jobs.try_acquire("alice"));
+      CHECK(jobs.peek("alice").retry_after == 1us);
+      // A renewal counts from its arrival as well.
+      CHECK(lease.renew());
+      CHECK(lease.expires_at() == arrives + 120s - 1us);
+      client.pass(60s - 1us);
+      CHECK_FALSE(jobs.try_acquire("alice"));
+      client.pass(1us);
+      CHECK(jobs.try_acquire("alice"));
+      jobs.reset("alice");
+    }
+  });
+}
+
+TEST_CASE("who lost a place knows it before anybody else can have it, whatever the clocks say",
+          "[leases][C-034]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter others(store, "jobs", 1, {.ttl = 10s});
+    // Until the place is free: the holder says that it lost it from `safe_until` of its clock on.
+    const auto watch = [&](FarClient& client, const Lease& lease, Time safe_until) {
+      client.way_there = client.way_back = 0s;
+      while (others.peek("alice").remaining == 0) {
+        CHECK(lease.lost() == (client.own_clock().now() >= safe_until));
+        client.pass(500ms);
+      }
+      CHECK(lease.lost());
+    };
+    const std::array<Span, 3> ways{0s, 3s, 8s};
+    for (const Span ahead : std::initializer_list<Span>{0s, 61s, -61s}) {
+      for (const Span there : ways) {
+        for (const Span back : ways) {
+          CAPTURE(ahead.count(), there.count(), back.count());
+          FarClient client(store, clock, ahead);
+          const ConcurrencyLimiter jobs(client, "jobs", 1, {.ttl = 10s});
+          const auto ask_slowly = [&](const auto& ask) {
+            client.way_there = there;
+            client.way_back = back;
+            const Time asked = client.own_clock().now();
+            ask();
+            return asked;
+          };
+          Lease lease;
+          const Time asked = ask_slowly([&] { lease = jobs.try_acquire("alice"); });
+          REQUIRE(lease);
+          watch(client, lease, asked + 10s);
+          others.reset("alice");
+
+          lease = jobs.try_acquire("alice");
+          REQUIRE(lease);
+          client.pass(5s);
+          CHECK_FALSE(lease.lost());
+          const Time renewed = ask_slowly([&] { (void)lease.renew(); });
+          watch(client, lease, renewed + (there < 5s ? 10s : 0s));  // or it came too late
+          others.reset("alice");
+        }
+      }
+    }
   });
 }
 
@@ -284,22 +381,28 @@ TEST_CASE("a renewer keeps leases alive at a third of their TTL", "[leases][C-03
 }
 
 TEST_CASE("a renewer renews on a thread of its own", "[leases]") {
-  const auto store = make_memory_store();
-  LeaseRenewer renewer(store->clock());
+  VirtualClock clock;
+  const auto store = make_memory_store({.clock = &clock});
+  const VirtualClock::AutoAdvance moving(clock);
+  LeaseRenewer renewer(clock);
   renewer.start();
-  std::atomic<bool> lost{false};
-  const ConcurrencyLimiter jobs(*store, "jobs", 1,
-                                {.ttl = 30ms, .renewer = &renewer, .on_lost = [&](const LeaseId&) {
-                                   lost = true;
-                                   lost.notify_all();
-                                 }});
-  Lease lease = jobs.try_acquire("alice");
-  const Time first_expiry = lease.expires_at();
-  while (lease.expires_at() == first_expiry) std::this_thread::yield();
-  CHECK_FALSE(lost);
+  std::atomic<int> lost{0};
+  const ConcurrencyLimiter jobs(
+      *store, "jobs", 1,
+      {.ttl = 30s, .renewer = &renewer, .on_lost = [&](const LeaseId&) { ++lost; }});
+  const Lease lease = jobs.try_acquire("alice");
+  const Time granted = clock.now();
+  const auto wait_until = [&](Time when) {
+    ManualResetEvent nobody;
+    clock.wait_until(when, nobody);
+  };
+  wait_until(granted + 10s + 1us);
+  CHECK(lease.expires_at() == granted + 40s);
+  CHECK_FALSE(lease.lost());
   jobs.reset("alice");
-  lost.wait(false);
+  wait_until(granted + 20s + 1us);
   CHECK(lease.lost());
+  CHECK(lost == 1);
   renewer.stop();
 }
 
@@ -308,7 +411,7 @@ TEST_CASE("a lease that was adopted late is lost when its place is", "[leases][C
     const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 10s});
     const LeaseId id{0, 1};
     const Time asked_at = clock.now();
-    std::array<Word, ConcurrencyLimiter::details> told{};
+    std::array<Word, ConcurrencyLimiter::output> told{};
     std::error_code error;
     const Decision granted = decide(store, jobs.take("a", id), error, {}, told);
     clock.advance(8s);
@@ -327,7 +430,7 @@ TEST_CASE("a lease is granted in one plan with other limits, and adopted from it
     const ConcurrencyLimiter everyone(store, "everyone", 2, {.ttl = 10s});
     const Key key{"alice", "everyone"};
     std::array<Decision, 2> each;
-    std::array<Word, ConcurrencyLimiter::details> told{};
+    std::array<Word, ConcurrencyLimiter::output> told{};
     const auto ask = [&](const LeaseId& id) {
       const std::array steps{bucket.take("alice"), everyone.take(key, id)};
       std::error_code error;

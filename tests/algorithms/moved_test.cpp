@@ -40,7 +40,7 @@ void check_moved_from(L from) {
   };
   calls("alice", true);
   calls(Key{"alice", "own"}, false);
-  CHECK_NOTHROW(from.set_line({}));
+  CHECK_NOTHROW(from.set_wait_queue({}));
   from.cancel_waits();
   // NOLINTEND(bugprone-use-after-move)
   std::error_code error;
@@ -59,10 +59,10 @@ TEST_CASE("a limiter that was moved from has lost its name, and can be assigned 
         check_moved_from(TokenBucket(store, "bucket", Quota::per_second(1)));
         check_moved_from(FixedWindow(store, "window", 1, Calendar::every(1h)));
         check_moved_from(FixedWindow(store, "days", 1, Calendar::daily()));
-        check_moved_from(SlidingCounter(store, "counter", {1, 1s}));
-        check_moved_from(SlidingWindows(store, "windows", {{1, 1s}, {2, 1min}}));
-        SharedBucket(store, "shared").set("alice", Quota::per_second(1), Inheritance::reset);
-        check_moved_from(SharedBucket(store, "shared"));
+        check_moved_from(SlidingWindowCounter(store, "counter", {1, 1s}));
+        check_moved_from(SlidingWindow(store, "windows", {{1, 1s}, {2, 1min}}));
+        SharedTokenBucket(store, "shared").set("alice", Quota::per_second(1), Inheritance::reset);
+        check_moved_from(SharedTokenBucket(store, "shared"));
       },
       Stores::virtual_time);
 }
@@ -140,7 +140,7 @@ TEST_CASE("a lease of a limiter that was moved from wakes who waits at the other
     if (to.acquire(key, 1, 1h, {}, error)) granted_at = clock.now();
   });
   known.wait();
-  Waker waker;
+  ManualResetEvent waker;
   clock.wait_until(start + 200ms, waker);
   CHECK(lease.release());
   clock.wait_until(start + 2h, waker);

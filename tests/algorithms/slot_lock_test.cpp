@@ -1,6 +1,6 @@
 // How the slot lock behaves, in exact integers, on every store. Threading: single-threaded, but for
 // the tests that say so.
-#include "sluice/slot_lock.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,11 +8,14 @@
 #include <type_traits>
 #include <vector>
 
-#include "sluice/concurrency_limiter.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/memory_store.hpp"
+#include "sluice/testing/idle.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/far_client.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/stores.hpp"
+#include "tests/waiting/probe.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -173,22 +176,39 @@ TEST_CASE("a plan of a slot and a place keeps calls apart and bounds how many ar
   });
 }
 
-TEST_CASE("no state is left that lacks a time to live, and the wait comes with the answer",
+TEST_CASE("the answer is the slot or the exact wait, also while the key is about to expire",
           "[slot_lock][C-072]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlotLock lock(store, "toggl", 1s);
-    CHECK(lock.try_acquire("token").wait() == 0s);
-    // One question gives the slot or the exact wait: there is nothing to expire in between.
-    for (const Span left : {1'000'000us, 500'000us, 1us}) {
-      const SlotPermit refused = lock.try_acquire("token");
-      CHECK_FALSE(refused);
-      CHECK(refused.decision.retry_after == left);
-      clock.advance(left == 1'000'000us ? 500'000us : left == 500'000us ? 499'999us : 1us);
+    const Step step = lock.take("token");
+    const Span kept{step.operation->ttl(step.args)};
+    const Time start = clock.now();
+    const auto at = [&](Span after) { clock.set(start + after); };
+    // Asked at every moment of the interval and around each instant at which the state may go:
+    // nobody is told to wait longer than the slot lasts, and nobody gets one before.
+    std::vector<Span> moments;
+    for (Span after{0}; after < 1s; after += 31ms) moments.push_back(after);
+    for (const Span edge : {Span{1s}, kept, kept + 1s}) {
+      for (const Span off : {-2ms, -1ms, 0ms, 1ms, 2ms}) moments.push_back(edge + off);
     }
-    CHECK(lock.try_acquire("token"));
-    clock.advance(24h);  // whether or not the state was collected
-    CHECK(lock.try_acquire("token"));
-    CHECK(lock.try_acquire("token").decision.retry_after == 1s);
+    for (const Span moment : moments) {
+      lock.reset("token");
+      at(0s);
+      REQUIRE(lock.try_acquire("token").wait() == 0s);
+      at(moment);
+      const SlotPermit permit = lock.try_acquire("token");
+      INFO("asked " << moment.count() << " us after the slot");
+      CHECK(permit.decision.allowed == (moment >= 1s));
+      CHECK(permit.decision.retry_after == std::max(Span{0}, Span{1s} - moment));
+    }
+    // One who comes back at the hint gets the slot, time and again.
+    at(0s);
+    lock.reset("token");
+    for (int i = 0; i < 50; ++i) {
+      REQUIRE(lock.try_acquire("token"));
+      clock.advance(Span{1 + i * 19'997});
+      clock.advance(lock.try_acquire("token").decision.retry_after);
+    }
   });
 }
 
@@ -208,14 +228,27 @@ TEST_CASE("waiting callers use every slot and lose no time between them", "[slot
 TEST_CASE("two hundred waiters cost one command each, in the order of their arrival",
           "[slot_lock][C-074][C-075]") {
   for_each_store([](Store& direct, VirtualClock& clock) {
-    Relay store(direct, clock);
-    const SlotLock lock(store, "toggl", 1s);
-    for (int i = 0; i < 200; ++i) {
-      const SlotPermit permit = lock.reserve("token", 1h);
-      REQUIRE(permit);
-      REQUIRE(permit.wait() == i * 1s);
+    FarClient here(direct, clock);
+    FarClient there(direct, clock);
+    const SlotLock first(here, "toggl", 1s);
+    const SlotLock second(there, "toggl", 1s);
+    const Time start = clock.now();
+    constexpr int waiters = 200;
+    std::vector<int> served;
+    std::vector<std::shared_ptr<Probe<SlotLock>>> waiting;
+    for (int i = 0; i < waiters; ++i) {
+      const SlotLock& lock = i % 2 == 0 ? first : second;
+      waiting.push_back(wait_for(lock, {"token", 1}, 1h, [&, i](auto error, const auto& permit) {
+        CHECK_FALSE(error);
+        CHECK(permit.valid_at(clock.now()));
+        CHECK(clock.now() == start + i * 1s);
+        served.push_back(i);
+      }));
     }
-    CHECK(store.asked == 200);
+    testing::advance_until_idle(clock);
+    REQUIRE(served.size() == waiters);
+    CHECK(std::ranges::is_sorted(served));
+    CHECK(here.asked + there.asked == waiters);
   });
 }
 
@@ -273,6 +306,34 @@ TEST_CASE("a clock that is set neither times anybody out nor breaks the spacing 
     CHECK(lock.try_acquire("token").decision.retry_after == 1s);
     clock.advance(1s);
     CHECK(lock.try_acquire("token"));
+  });
+}
+
+TEST_CASE("a server's clock that is set ends no wait at once, and makes none longer",
+          "[slot_lock][C-077]") {
+  for_each_store([](Store& direct, VirtualClock& clock) {
+    for (const Span step : std::initializer_list<Span>{1h, 24h, 10s, -10s, -30s, -3h}) {
+      CAPTURE(step.count());
+      FarClient client(direct, clock, 61s);
+      VirtualClock& own = client.own_clock();
+      const VirtualClock::AutoAdvance moving(own);
+      const SlotLock lock(client, "toggl", 1s);
+      for (int i = 0; i < 5; ++i) REQUIRE(lock.reserve("token", 15s));
+      const Time start = own.now();
+      client.meanwhile = [&] { client.step_server(step); };
+      const SlotPermit permit = lock.acquire("token", 15s);
+      REQUIRE(permit);
+      CHECK(own.now() == start + 5s);
+      CHECK(permit.valid_at(own.now()));
+      // Who asks from now on is served or turned away by its deadline, which is its own clock's.
+      for (const Span patience : std::initializer_list<Span>{0s, 15s, 40s}) {
+        const Time asked = own.now();
+        const SlotPermit next = lock.acquire("token", patience);
+        CHECK(own.now() - asked <= patience);
+        CHECK((next || own.now() == asked));
+      }
+      lock.reset("token");
+    }
   });
 }
 
@@ -441,8 +502,8 @@ TEST_CASE("a request that is asked again under its id reserves once", "[slot_loc
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const SlotLock lock(store, "toggl", 1s);
     const RequestId id{7, 9};
-    const Decision first = decide(store, Plan(lock.take("k", 5s)).once(id));
-    const Decision again = decide(store, Plan(lock.take("k", 5s)).once(id));
+    const Decision first = decide(store, Plan(lock.take("k", 5s)).idempotent(id));
+    const Decision again = decide(store, Plan(lock.take("k", 5s)).idempotent(id));
     CHECK(first == again);
     CHECK(lock.reserve("k", 5s).wait() == 1s);
   });

@@ -1,13 +1,15 @@
 // The token bucket limiter's behaviour, in exact integers, on every store.
 // Threading: single-threaded.
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "sluice/memory_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
 
@@ -19,7 +21,7 @@ namespace {
 
 std::error_code error_of(const auto& call) {
   std::error_code error;
-  call(error);
+  static_cast<void>(call(error));
   return error;
 }
 
@@ -107,11 +109,11 @@ TEST_CASE("a cost below zero is an error in every call, and zero asks without sp
   for_each_store([](Store& store, VirtualClock&) {
     const TokenBucket bucket(store, "b", Quota::per_second(10));
     Reservation r;
-    CHECK(error_of([&](auto& e) { bucket.try_acquire("a", -5, e); }) == Errc::invalid_cost);
-    CHECK(error_of([&](auto& e) { bucket.peek("a", -5, e); }) == Errc::invalid_cost);
-    CHECK(error_of([&](auto& e) { bucket.reserve("a", -5, 1s, e); }) == Errc::invalid_cost);
-    CHECK(error_of([&](auto& e) { bucket.borrow("a", -5, 1s, e); }) == Errc::invalid_cost);
-    CHECK(error_of([&](auto& e) { bucket.try_acquire_up_to("a", -5, -6, e); }) ==
+    CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", -5, e); }) == Errc::invalid_cost);
+    CHECK(error_of([&](auto& e) { return bucket.peek("a", -5, e); }) == Errc::invalid_cost);
+    CHECK(error_of([&](auto& e) { return bucket.reserve("a", -5, 1s, e); }) == Errc::invalid_cost);
+    CHECK(error_of([&](auto& e) { return bucket.borrow("a", -5, 1s, e); }) == Errc::invalid_cost);
+    CHECK(error_of([&](auto& e) { return bucket.try_acquire_up_to("a", -5, -6, e); }) ==
           Errc::invalid_cost);
     CHECK(error_of([&](auto& e) { bucket.refund("a", r, -5, e); }) == Errc::invalid_cost);
     CHECK(error_of([&](auto& e) { bucket.settle("a", r, -5, e); }) == Errc::invalid_cost);
@@ -128,12 +130,13 @@ TEST_CASE("a cost above the burst is an error of its own, not a hint", "[token_b
   for_each_store([](Store& store, VirtualClock&) {
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
     for (const Word cost : {Word{6}, (Word{1} << 32) + 1, std::numeric_limits<Word>::max()}) {
-      CHECK(error_of([&](auto& e) { bucket.try_acquire("a", cost, e); }) ==
+      CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", cost, e); }) ==
             Errc::cost_exceeds_capacity);
-      CHECK(error_of([&](auto& e) { bucket.peek("a", cost, e); }) == Errc::cost_exceeds_capacity);
-      CHECK(error_of([&](auto& e) { bucket.reserve("a", cost, 60s, e); }) ==
+      CHECK(error_of([&](auto& e) { return bucket.peek("a", cost, e); }) ==
             Errc::cost_exceeds_capacity);
-      CHECK(error_of([&](auto& e) { bucket.try_acquire_up_to("a", cost, 1, e); }) ==
+      CHECK(error_of([&](auto& e) { return bucket.reserve("a", cost, 60s, e); }) ==
+            Errc::cost_exceeds_capacity);
+      CHECK(error_of([&](auto& e) { return bucket.try_acquire_up_to("a", cost, 1, e); }) ==
             Errc::cost_exceeds_capacity);
     }
     CHECK(bucket.peek("a").remaining == 5);
@@ -165,9 +168,46 @@ TEST_CASE("tokens and time are one state under one key, of one kind",
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
     CHECK(bucket.try_acquire("a", 5).allowed);
     const std::array<Step, 2> both{bucket.take("a"), bucket.look("a")};
-    CHECK(error_of([&](auto& e) { decide(store, both, e); }) == Errc::duplicate_key);
+    CHECK(error_of([&](auto& e) { return decide(store, both, e); }) == Errc::duplicate_key);
     CHECK(bucket.try_acquire("a").retry_after == 100ms);
   });
+}
+
+TEST_CASE("a store that is full gives nobody a second burst", "[token_bucket][C-027]") {
+  VirtualClock clock;
+  const auto store = make_memory_store({.max_keys = 16, .clock = &clock});
+  const TokenBucket brief(*store, "brief", Quota::per_second(1).burst(1));
+  const TokenBucket bucket(*store, "b", Quota::per(1, 24h).burst(5));
+  for (int i = 0; i < 200; ++i) {
+    std::error_code full;
+    (void)brief.try_acquire("guest" + std::to_string(i), 1, full);
+  }
+  // Keys without a slot share a bucket; when slots are idle again, they get one of their own.
+  std::vector<int> admitted(20);
+  for (int round = 0; round < 4; ++round, clock.advance(1min)) {
+    for (std::size_t key = 0; key < admitted.size(); ++key) {
+      for (int i = 0; i < 6; ++i) {
+        std::error_code full;
+        admitted[key] += bucket.try_acquire("user" + std::to_string(key), 1, full) ? 1 : 0;
+      }
+    }
+  }
+  CHECK(std::ranges::max(admitted) == 5);
+  CHECK(store->stats().overflowed > 0);  // or it was not full
+  CHECK(store->stats().evicted_idle > 0);
+}
+
+TEST_CASE("all verbs of a bucket share one state", "[token_bucket][C-027]") {
+  VirtualClock clock;
+  const auto store = make_memory_store({.max_keys = 16, .clock = &clock});
+  const TokenBucket bucket(*store, "b", Quota::per_second(10).burst(5));
+  CHECK(bucket.try_acquire("a"));
+  CHECK(bucket.reserve("a", 2, 1s));
+  CHECK(bucket.peek("a").remaining == 2);
+  bucket.block("a", 10ms);
+  clock.advance(1h);
+  CHECK(bucket.at("a").try_acquire().remaining == 4);
+  CHECK(store->stats().keys == 1);
 }
 
 TEST_CASE("parts of a token are kept exactly", "[token_bucket][C-029]") {
@@ -247,8 +287,9 @@ TEST_CASE("reservations stand in line, and everybody else behind them", "[token_
     CHECK(bucket.reserve("a", 1, 599ms).wait() == 599ms);
     clock.advance(599ms);
     CHECK(bucket.try_acquire("a").retry_after == 100ms);
-    CHECK(error_of([&](auto& e) { bucket.reserve("a", 1, -1us, e); }) == Errc::invalid_argument);
-    CHECK(error_of([&](auto& e) { bucket.reserve("a", 1, 60s + 1us, e); }) ==
+    CHECK(error_of([&](auto& e) { return bucket.reserve("a", 1, -1us, e); }) ==
+          Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { return bucket.reserve("a", 1, 60s + 1us, e); }) ==
           Errc::invalid_argument);
   });
 }
@@ -277,7 +318,7 @@ TEST_CASE("as much as is there is taken, and no less than asked for", "[token_bu
     clock.advance(250ms);
     CHECK(bucket.try_acquire_up_to("a", 5, 3).wait() == 50ms);
     CHECK(bucket.try_acquire_up_to("a", 5, 2).granted == 2);
-    CHECK(error_of([&](auto& e) { bucket.try_acquire_up_to("a", 3, 4, e); }) ==
+    CHECK(error_of([&](auto& e) { return bucket.try_acquire_up_to("a", 3, 4, e); }) ==
           Errc::invalid_argument);
   });
 }
@@ -447,13 +488,13 @@ TEST_CASE("reservations go in plans, all or nothing", "[token_bucket]") {
     const TokenBucket all(store, "all", Quota::per_second(1).burst(5), {.longest = 1min});
     const Key a{"{t}", "user"};
     const Key b{"{t}", "all"};
-    std::array<Word, 6> details{};
+    std::array<Word, 6> output{};
     std::error_code error;
     const std::array<Step, 2> steps{user.reserve_step(a, 5, 1s), all.reserve_step(b, 5, 1s)};
-    CHECK(decide(store, steps, error, {}, details).allowed);
-    CHECK(details[0] == 5);
-    CHECK(details[3] == 5);
-    CHECK_FALSE(decide(store, steps, error, {}, details).allowed);  // `all` has none for 5 s
+    CHECK(decide(store, steps, error, {}, output).allowed);
+    CHECK(output[0] == 5);
+    CHECK(output[3] == 5);
+    CHECK_FALSE(decide(store, steps, error, {}, output).allowed);  // `all` has none for 5 s
     CHECK(user.try_acquire(a).retry_after == 100ms);
     CHECK(all.at(b).try_acquire().retry_after == 1s);
     CHECK(all.at(b).peek().retry_after == 1s);

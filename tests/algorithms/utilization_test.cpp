@@ -1,13 +1,13 @@
 // The utilization shedder as a user meets it, on every store: thresholds, grace, tiers, keys, bad
 // input, and the defects of the design that it follows.
 // Threading: as each test says; most are single-threaded.
-#include "sluice/utilization.hpp"
+#include "sluice/limiters/utilization_shedder.hpp"
 
 #include <limits>
 #include <thread>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
-#include "sluice/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -122,7 +122,7 @@ TEST_CASE("a level is moved by samples, each once, and never by calls", "[utiliz
       for (int worker = 0; worker < 5; ++worker) many.sample(0.9);
       for (int call = 0; call < 5; ++call) {
         (void)many.try_acquire("critical");
-        many.peek("sheddable");
+        static_cast<void>(many.peek("sheddable"));
       }
     }
     CHECK(one.report().amount == many.report().amount);
@@ -136,20 +136,52 @@ TEST_CASE("a level is moved by samples, each once, and never by calls", "[utiliz
 }
 
 TEST_CASE("samples taken by several threads at once count once", "[utilization][C-043]") {
-  VirtualClock clock;
-  const auto store = make_memory_store({.clock = &clock});
-  const UtilizationShedder shedder(*store, "api");
-  shedder.sample(1.0);
-  for (int round = 0; round < 30; ++round) {
-    clock.advance(1s);
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([&] {
-        for (int n = 0; n < 20; ++n) shedder.sample(1.0);
-      });
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const UtilizationShedder shedder(store, "api");
+    shedder.sample(1.0);
+    for (int round = 1; round <= 30; ++round) {
+      clock.advance(1s);
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&shedder, i] {
+          for (int n = 0; n < 10; ++n) {
+            if (i < 2 || n % 3 == 0) shedder.sample(1.0);
+            (void)shedder.try_acquire("critical");
+            static_cast<void>(shedder.peek("sheddable"));
+          }
+        });
+      }
+      threads.clear();
+      // A second of samples, however many there were, and no call's time.
+      CHECK(shedder.report().amount == Approx((round - 28.0) / 120).margin(1e-9));
     }
-  }
-  CHECK(shedder.report().amount == Approx(2.0 / 120));
+  });
+}
+
+TEST_CASE("many calls between two samples neither move the level nor cut the time that counts",
+          "[utilization][C-043]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const UtilizationShedder quiet(store, "quiet");
+    const UtilizationShedder asked(store, "asked");
+    quiet.sample(1.0);
+    asked.sample(1.0);
+    // 20 s count for one sample at most, and all of them, though calls come in between.
+    for (const Span gap : std::initializer_list<Span>{8s, 20s, 1s, 28s, 500s}) {
+      CAPTURE(gap.count());
+      const double before = quiet.report().amount;
+      for (int call = 0; call < 50; ++call) {
+        clock.advance(gap / 50);
+        (void)asked.try_acquire("sheddable");
+        static_cast<void>(asked.peek("critical"));
+      }
+      quiet.sample(1.0);
+      asked.sample(1.0);
+      CHECK(asked.report().amount == quiet.report().amount);
+      CHECK(quiet.report().amount <= before + 20.0 / 120 + 1e-9);
+      if (gap <= 20s)
+        CHECK(quiet.report().amount == Approx(before + gap / 1.0s / 120).margin(1e-9));
+    }
+  });
 }
 
 TEST_CASE("the part that is shed is the probability that was drawn for", "[utilization]") {

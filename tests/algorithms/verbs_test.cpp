@@ -14,15 +14,15 @@ namespace {
 
 template <class L>
 concept Reserves = requires(const L& l, Key k) {
-  l.reserve(k, 1, 1s);
+  static_cast<void>(l.reserve(k, 1, 1s));
 };
 template <class L>
 concept Borrows = requires(const L& l, Key k) {
-  l.borrow(k, 1, 1s);
+  static_cast<void>(l.borrow(k, 1, 1s));
 };
 template <class L>
 concept TakesSome = requires(const L& l, Key k) {
-  l.try_acquire_up_to(k, 2);
+  static_cast<void>(l.try_acquire_up_to(k, 2));
 };
 template <class L>
 concept SettlesReservations = requires(const L& l, Key k, Reservation r) {
@@ -65,19 +65,24 @@ static_assert(Reserves<TokenBucket> && Borrows<TokenBucket> && TakesSome<TokenBu
 static_assert(SettlesReservations<TokenBucket> && Refunds<TokenBucket> && Rewards<TokenBucket>);
 static_assert(Penalizes<TokenBucket> && Resets<TokenBucket> && Blocks<TokenBucket>);
 
-static_assert(Reserves<SharedBucket> && Borrows<SharedBucket> && !TakesSome<SharedBucket>);
-static_assert(SettlesReservations<SharedBucket> && Refunds<SharedBucket> && Rewards<SharedBucket>);
-static_assert(Penalizes<SharedBucket> && Resets<SharedBucket> && Blocks<SharedBucket>);
+static_assert(Reserves<SharedTokenBucket> && Borrows<SharedTokenBucket> &&
+              !TakesSome<SharedTokenBucket>);
+static_assert(SettlesReservations<SharedTokenBucket> && Refunds<SharedTokenBucket> &&
+              Rewards<SharedTokenBucket>);
+static_assert(Penalizes<SharedTokenBucket> && Resets<SharedTokenBucket> &&
+              Blocks<SharedTokenBucket>);
 
-static_assert(Reserves<SlidingWindows> && SettlesDecisions<SlidingWindows>);
-static_assert(Refunds<SlidingWindows> && Rewards<SlidingWindows> && Resets<SlidingWindows>);
-static_assert(Blocks<SlidingWindows>);
-static_assert(!Borrows<SlidingWindows> && !TakesSome<SlidingWindows> && !Penalizes<SlidingWindows>);
+static_assert(Reserves<SlidingWindow> && SettlesDecisions<SlidingWindow>);
+static_assert(Refunds<SlidingWindow> && Rewards<SlidingWindow> && Resets<SlidingWindow>);
+static_assert(Blocks<SlidingWindow>);
+static_assert(!Borrows<SlidingWindow> && !TakesSome<SlidingWindow> && !Penalizes<SlidingWindow>);
 
-static_assert(SettlesDecisions<SlidingCounter> && Refunds<SlidingCounter>);
-static_assert(Rewards<SlidingCounter> && Penalizes<SlidingCounter> && Resets<SlidingCounter>);
-static_assert(Blocks<SlidingCounter>);
-static_assert(!Reserves<SlidingCounter> && !Borrows<SlidingCounter> && !TakesSome<SlidingCounter>);
+static_assert(SettlesDecisions<SlidingWindowCounter> && Refunds<SlidingWindowCounter>);
+static_assert(Rewards<SlidingWindowCounter> && Penalizes<SlidingWindowCounter> &&
+              Resets<SlidingWindowCounter>);
+static_assert(Blocks<SlidingWindowCounter>);
+static_assert(!Reserves<SlidingWindowCounter> && !Borrows<SlidingWindowCounter> &&
+              !TakesSome<SlidingWindowCounter>);
 
 static_assert(SettlesDecisions<FixedWindow> && Refunds<FixedWindow>);
 static_assert(Rewards<FixedWindow> && Penalizes<FixedWindow> && Resets<FixedWindow>);
@@ -86,19 +91,19 @@ static_assert(!Reserves<FixedWindow> && !Borrows<FixedWindow> && !TakesSome<Fixe
 
 template <class L>
 concept ReservesPermits = requires(const L& l, RateReservation r) {
-  l.reserve(1, 1s);
+  static_cast<void>(l.reserve(1, 1s));
   l.cancel(r);
   l.refund(r, 1);
   l.settle(r, 1);
   l.block(1s);
   l.reward(1);
 };
-static_assert(ReservesPermits<SharedRateLimiter> && !Resets<SharedRateLimiter>);
-static_assert(HasNoneOfThem<SharedRateLimiter>);  // as it has no keys
+static_assert(ReservesPermits<SharedSlidingWindow> && !Resets<SharedSlidingWindow>);
+static_assert(HasNoneOfThem<SharedSlidingWindow>);  // as it has no keys
 
 static_assert(Blocks<SlotLock> && Resets<SlotLock>);
 static_assert(requires(const SlotLock& l, Key k, SlotPermit p) {
-  l.reserve(k, 1s);
+  static_cast<void>(l.reserve(k, 1s));
   l.cancel(k, p);
 });
 static_assert(!Settles<SlotLock> && !Refunds<SlotLock> && !Rewards<SlotLock> &&
@@ -125,7 +130,7 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
     CHECK(bucket.settle("k", refused, 3).charged == 0);
     CHECK(bucket.peek("k").retry_after == 12min);
 
-    const SharedBucket shared(store, "shared");
+    const SharedTokenBucket shared(store, "shared");
     shared.set("k", Quota::per_hour(5));
     REQUIRE(shared.try_acquire("k", 5));
     refused = shared.reserve("k", 1, 0s);
@@ -145,13 +150,13 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
       CHECK(limiter.peek("k").remaining == 5);
       return none;
     };
-    const SlidingWindows windows(store, "windows", {{5, 1h}});
+    const SlidingWindow windows(store, "windows", {{5, 1h}});
     Decision none = check(windows);
     REQUIRE(windows.try_acquire("k", 5));
     CHECK(windows.refund("k", none, 2) == 0);
-    decide(store, windows.give_back("k", none, 2));
+    static_cast<void>(decide(store, windows.give_back("k", none, 2)));
     CHECK(windows.peek("k").remaining == 0);
-    const SlidingCounter counter(store, "counter", {5, 1h});
+    const SlidingWindowCounter counter(store, "counter", {5, 1h});
     none = check(counter);
     REQUIRE(counter.try_acquire("k", 5));
     CHECK(counter.refund("k", none, 2) == 0);
@@ -177,7 +182,7 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
   for_each_store([](Store& store, VirtualClock&) {
     const auto check = [](const auto& call) {
       std::error_code error;
-      call(error);
+      static_cast<void>(call(error));
       CHECK(error == Errc::invalid_cost);
     };
     const SettledCost no_estimate{.estimated = -1, .actual = 1};
@@ -185,9 +190,9 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
     for (const Word units : {Word{-1}, -word_limit - 1, std::numeric_limits<Word>::min()}) {
       CAPTURE(units);
       const auto asks = [&](const auto& limiter) {
-        check([&](auto& e) { limiter.try_acquire("k", units, e); });
-        check([&](auto& e) { limiter.try_acquire("k", units, RequestId{1, 2}, e); });
-        check([&](auto& e) { limiter.peek("k", units, e); });
+        check([&](auto& e) { return limiter.try_acquire("k", units, e); });
+        check([&](auto& e) { return limiter.try_acquire("k", units, RequestId{1, 2}, e); });
+        check([&](auto& e) { return limiter.peek("k", units, e); });
         check([&](auto& e) { limiter.reward("k", units, e); });
       };
       const auto settles = [&](const auto& limiter) {
@@ -205,7 +210,7 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
         Reservation taken = limiter.reserve("k", 2, 0s);
         Reservation refused = limiter.reserve("k", 5, 0s);
         asks(limiter);
-        check([&](auto& e) { limiter.reserve("k", units, 0s, e); });
+        check([&](auto& e) { return limiter.reserve("k", units, 0s, e); });
         check([&](auto& e) { limiter.penalize("k", units, e); });
         for (Reservation* of : {&taken, &refused}) {
           check([&](auto& e) { limiter.refund("k", *of, units, e); });
@@ -216,17 +221,17 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
       };
       const TokenBucket bucket(store, "bucket", Quota::per_hour(5));
       reserves(bucket);
-      check([&](auto& e) { bucket.try_acquire_up_to("k", units, 0, e); });
-      check([&](auto& e) { bucket.try_acquire_up_to("k", 1, units, e); });
-      const SharedBucket shared(store, "shared");
+      check([&](auto& e) { return bucket.try_acquire_up_to("k", units, 0, e); });
+      check([&](auto& e) { return bucket.try_acquire_up_to("k", 1, units, e); });
+      const SharedTokenBucket shared(store, "shared");
       shared.set("k", Quota::per_hour(5));
       reserves(shared);
 
-      const SlidingWindows windows(store, "windows", {{5, 1h}});
+      const SlidingWindow windows(store, "windows", {{5, 1h}});
       asks(windows);
-      check([&](auto& e) { windows.reserve("k", units, 0s, e); });
+      check([&](auto& e) { return windows.reserve("k", units, 0s, e); });
       settles(windows);
-      const SlidingCounter counter(store, "counter", {5, 1h});
+      const SlidingWindowCounter counter(store, "counter", {5, 1h});
       asks(counter);
       check([&](auto& e) { counter.penalize("k", units, e); });
       settles(counter);
@@ -235,12 +240,12 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
       check([&](auto& e) { window.penalize("k", units, e); });
       settles(window);
 
-      const SharedRateLimiter rate(store, "rate", "rate");
+      const SharedSlidingWindow rate(store, "rate", "rate");
       rate.set_rate(RateType::overall, 5, 1h);
       RateReservation taken = rate.reserve(2, 0s);
       RateReservation refused = rate.reserve(5, 0s);
-      check([&](auto& e) { rate.try_acquire(units, e); });
-      check([&](auto& e) { rate.peek(units, e); });
+      check([&](auto& e) { return rate.try_acquire(units, e); });
+      check([&](auto& e) { return rate.peek(units, e); });
       check([&](auto& e) { rate.reward(units, e); });
       for (RateReservation* of : {&taken, &refused}) {
         check([&](auto& e) { rate.refund(*of, units, e); });
@@ -251,14 +256,14 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
       const ConcurrencyLimiter jobs(store, "jobs", 5);
       for (const Word weight : {Word{0}, units}) {  // a lease of nothing is none
         check([&](auto& e) { CHECK_FALSE(jobs.try_acquire("k", weight, e)); });
-        check([&](auto& e) { jobs.peek("k", weight, e); });
+        check([&](auto& e) { return jobs.peek("k", weight, e); });
       }
       CHECK(jobs.peek("k").remaining == 5);
     }
   });
 }
 
-TEST_CASE("a receipt whose numbers cannot be is a typed error", "[verbs]") {
+TEST_CASE("a record whose numbers cannot be is a typed error", "[verbs]") {
   for_each_store([](Store& store, VirtualClock&) {
     const Word least = std::numeric_limits<Word>::min();
     const Word most = std::numeric_limits<Word>::max();
@@ -271,7 +276,7 @@ TEST_CASE("a receipt whose numbers cannot be is a typed error", "[verbs]") {
       bucket.settle("k", forged, 3, error);
       CHECK(error == (units < 0 ? Errc::invalid_cost : Errc::cost_exceeds_capacity));
     }
-    const SlidingWindows windows(store, "windows", {{5, 1h}});
+    const SlidingWindow windows(store, "windows", {{5, 1h}});
     for (const Word word : {least, Word{-1}, word_limit + 1, most}) {
       Decision forged;
       forged.allowed = true;
@@ -296,23 +301,23 @@ TEST_CASE("of a grant that knows what it was granted no more comes back, of othe
       CHECK(error == Errc::invalid_argument);
       CHECK(bucket.cancel("k", taken) == 2);
 
-      const SharedBucket shared(store, "shared");
+      const SharedTokenBucket shared(store, "shared");
       shared.set("k", Quota::per_hour(5), Inheritance::reset);
       Reservation part = shared.reserve("k", 2, 0s);
       CHECK(shared.refund("k", part, units, error) == 0);
       CHECK(error == Errc::invalid_argument);
 
-      const SharedRateLimiter rate(store, "k", "rate");
+      const SharedSlidingWindow rate(store, "k", "rate");
       rate.set_rate(RateType::overall, 5, 1h);
       RateReservation permits = rate.reserve(2, 0s);
       CHECK(rate.refund(permits, units, error) == 0);
       CHECK(error == Errc::invalid_argument);
 
-      const SlidingWindows windows(store, "windows", {{5, 1h}});
+      const SlidingWindow windows(store, "windows", {{5, 1h}});
       CHECK(windows.refund("k", windows.try_acquire("k", 2), units) == 2);
       CHECK(windows.peek("k").remaining == 5);
 
-      const SlidingCounter counter(store, "counter", {5, 1h});
+      const SlidingWindowCounter counter(store, "counter", {5, 1h});
       CHECK(counter.refund("k", counter.try_acquire("k", 2), units) == 2);
       CHECK(counter.peek("k").remaining == 5);
 

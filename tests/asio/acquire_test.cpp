@@ -117,21 +117,16 @@ TEST_CASE("a wait is cancelled by its slot, and gives back what it had reserved"
   signal.emit(boost::asio::cancellation_type::all);  // over already
 }
 
-TEST_CASE("a stop request and cancel_waits() end waits", "[asio][waiting]") {
+TEST_CASE("cancel_waits() ends all waits, from any thread", "[asio][waiting]") {
   Spent world;
-  std::stop_source stop;
   int over = 0;
   auto note = boost::asio::bind_executor(world.context, [&](auto error, Reservation) {
     CHECK(error == aborted);
     ++over;
   });
-  async_acquire(world.bucket, "a", 1, 1h, WaitOptions{.stop = stop.get_token()}, note);
   async_acquire(world.bucket, "a", 1, 1h, note);
-  std::thread([&] { stop.request_stop(); }).join();
-  world.context.poll();
-  CHECK(over == 1);
-  world.bucket.cancel_waits();
-  world.context.restart();
+  async_acquire(world.bucket, "a", 1, 1h, sluice::asio::AsyncWaitOptions{.priority = 1}, note);
+  std::thread([&] { world.bucket.cancel_waits(); }).join();
   world.context.run();
   CHECK(over == 2);
 }
@@ -155,7 +150,7 @@ TEST_CASE("waits on a context that is destroyed leave the line, and their handle
       boost::asio::co_spawn(
           context,
           [&, alive]() -> boost::asio::awaitable<void> {
-            co_await async_acquire(bucket, "a", 1, 1h, use_awaitable);
+            static_cast<void>(co_await async_acquire(bucket, "a", 1, 1h, use_awaitable));
             FAIL("granted");
           },
           boost::asio::detached);
@@ -167,7 +162,7 @@ TEST_CASE("waits on a context that is destroyed leave the line, and their handle
   CHECK(alive.use_count() == 1);
   CHECK(bucket.waiting("a") == 0);
   CHECK(minutes.waiting("a") == 0);
-  CHECK(clock.alarms() == 0);
+  CHECK(clock.timers() == 0);
   clock.advance(1h);
 }
 
@@ -284,7 +279,7 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
   const TokenBucket tokens(*store, "t", Quota::per_second(1).burst(1000));
-  const SlidingWindows windows(*store, "w", {{10, 1h}});
+  const SlidingWindow windows(*store, "w", {{10, 1h}});
   const FixedWindow daily(*store, "d", 10, Calendar::daily());
   const ConcurrencyLimiter jobs(*store, "j", 1);
   const Gates gates(*store, "g", {"account"}, {.ramp = 0s, .spacing = 0s});
@@ -340,9 +335,9 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
   CHECK(over);
 }
 
-TEST_CASE("a shared rate is waited for by callbacks and coroutines", "[asio][waiting]") {
+TEST_CASE("a shared sliding window is waited for by callbacks and coroutines", "[asio][waiting]") {
   Spent world;
-  const SharedRateLimiter limiter(*world.store, "api", "rate");
+  const SharedSlidingWindow limiter(*world.store, "api", "rate");
   limiter.set_rate(RateType::overall, 1, 1s);
   REQUIRE(limiter.try_acquire());
   const Time start = world.clock.now();
@@ -369,6 +364,29 @@ TEST_CASE("a shared rate is waited for by callbacks and coroutines", "[asio][wai
   }
   world.context.run();
   CHECK(granted == std::vector<Span>{1s, 2s});
+}
+
+TEST_CASE("a number is a key in a co_await, in every form", "[asio][waiting]") {
+  Spent world;
+  int granted = 0;
+  boost::asio::co_spawn(
+      world.context,
+      [&]() -> boost::asio::awaitable<void> {
+        granted += co_await async_acquire(world.bucket, 42, 1, 1h) ? 1 : 0;
+        granted +=
+            co_await sluice::asio::async_try_acquire(world.bucket, Key{7, "n"}, 1, use_awaitable)
+                ? 1
+                : 0;
+        const std::array steps{world.bucket.take(8), world.bucket.take(-8)};
+        granted += co_await sluice::asio::async_decide(*world.store, steps, use_awaitable) ? 1 : 0;
+      },
+      boost::asio::detached);
+  world.context.run();
+  CHECK(granted == 3);
+  for (const Key& key : {Key("42"), Key("7", "n"), Key("8"), Key("-8")}) {
+    INFO(key.tag());
+    CHECK_FALSE(world.bucket.try_acquire(key));
+  }
 }
 
 }  // namespace sluice::test

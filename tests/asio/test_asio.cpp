@@ -26,7 +26,7 @@ class HeldStore final : public Store {
  public:
   void execute(const Plan& plan, Completion done) noexcept override {
     stop_ = plan.stop();
-    key_ = std::string(plan.steps()[0].key.tag);
+    key_ = std::string(plan.steps()[0].key.tag());
     done_.emplace(std::move(done));
     on_stop_.emplace(stop_, [this] { done_->fail(Errc::cancelled); });
   }

@@ -87,4 +87,39 @@ TEST_CASE("a budget allows its burst, then its part of the calls", "[calls][back
   CHECK(retries == 3);
 }
 
+TEST_CASE("a budget without a burst allows its part of the calls, and one retry at once",
+          "[calls][backoff]") {
+  RetryBudget budget(20, 0);
+  CHECK_FALSE(budget.take_retry());
+  for (int round = 0; round < 3; ++round) {
+    for (int call = 1; call <= 5; ++call) {
+      CAPTURE(round, call);
+      budget.note_call();
+      CHECK(budget.take_retry() == (call == 5));
+    }
+  }
+  for (int i = 0; i < 1'000; ++i) budget.note_call();
+  CHECK(budget.take_retry());
+  CHECK_FALSE(budget.take_retry());
+
+  RetryBudget nothing(0, 0);
+  for (int i = 0; i < 1'000; ++i) nothing.note_call();
+  CHECK_FALSE(nothing.take_retry());
+}
+
+TEST_CASE("a budget of several retries a call allows them all, whatever its burst",
+          "[calls][backoff]") {
+  for (const int burst : {0, 1, 5}) {
+    RetryBudget budget(300, burst);
+    while (budget.take_retry()) {
+    }
+    for (int call = 0; call < 10; ++call) {
+      budget.note_call();
+      int retries = 0;
+      while (budget.take_retry()) ++retries;
+      CHECK(retries == 3);
+    }
+  }
+}
+
 }  // namespace sluice::test

@@ -90,11 +90,11 @@ TEST_CASE("whatever settles charges a guarded call its true cost", "[calls]") {
     CHECK(costs(8, 8) == 50);
   };
   check(TokenBucket(*world.store, "t", Quota::per_hour(100)), 100);
-  const SharedBucket shared(*world.store, "s");
+  const SharedTokenBucket shared(*world.store, "s");
   shared.set("a", Quota::per_hour(100));
   check(shared, 100);
-  check(SlidingWindows(*world.store, "w", {{100, 1h}, {200, 24h}}), 100);
-  check(SlidingCounter(*world.store, "c", {100, 1h}), 100);
+  check(SlidingWindow(*world.store, "w", {{100, 1h}, {200, 24h}}), 100);
+  check(SlidingWindowCounter(*world.store, "c", {100, 1h}), 100);
   check(FixedWindow(*world.store, "f", 100, Calendar::every(1h)), 100);
 }
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <thread>
 
-#include "sluice/algorithms/token_bucket.hpp"
-#include "sluice/receipt.hpp"
+#include "sluice/extend/idempotency_record.hpp"
+#include "sluice/rules/token_bucket.hpp"
 
 namespace sluice::test {
 namespace {
@@ -20,7 +20,13 @@ void pause(std::unique_lock<std::mutex>& lock) {
 
 }  // namespace
 
+void BrokenStore::draw_whether_it_shows() noexcept {
+  const std::lock_guard lock(mutex_);
+  acts_ = shows_ == Shows::always || draws_.below(2) == 0;
+}
+
 void BrokenStore::execute(const Plan& plan, Completion done) noexcept {
+  draw_whether_it_shows();
   const PlanFault fault = find_fault(plan);
   if (fault.error && !overlooks(fault.error)) {
     if (is(Defect::hint_for_the_impossible) && fault.error == Errc::cost_exceeds_capacity) {
@@ -40,13 +46,15 @@ void BrokenStore::execute(const Plan& plan, Completion done) noexcept {
     if (scratch_.verdicts.size() == answer.verdicts.size()) answer.verdicts = scratch_.verdicts;
   }
   lock.unlock();
-  spoil_details(answer);
+  spoil_output(answer);
   deliver(steps, answer, done);
 }
 
 void BrokenStore::execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept {
+  draw_whether_it_shows();
+  const bool reversed = is(Defect::batch_reversed);
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const std::size_t to = is(Defect::batch_reversed) ? plans.size() - 1 - i : i;
+    const std::size_t to = reversed ? plans.size() - 1 - i : i;
     execute(plans[i], std::move(done[to]));
   }
 }
@@ -65,8 +73,8 @@ Word BrokenStore::read_clock() const noexcept {
 }
 
 std::string BrokenStore::key_of(const Step& step) const {
-  const std::string_view tag = step.key.tag;
-  const std::string_view name = step.key.name;
+  const std::string_view tag = step.key.tag();
+  const std::string_view name = step.key.name();
   if (is(Defect::joins_keys_with_colon)) return std::string(tag) + ":" + std::string(name);
   if (is(Defect::cuts_keys_at_zero)) {
     return render(Key{tag.substr(0, tag.find('\0')), name.substr(0, name.find('\0'))});
@@ -79,8 +87,8 @@ std::string BrokenStore::key_of(const Step& step) const {
 BrokenStore::Answer BrokenStore::decide_once(const Plan& plan, Word now, Lock& lock) {
   const auto steps = plan.steps();
   if (is(Defect::charges_again)) return decide_steps(steps, now, lock);
-  const auto name = receipt_name(*plan.id());
-  const std::string_view tag = is(Defect::ids_without_tags) ? "t" : steps[0].key.tag;
+  const auto name = record_name(*plan.id());
+  const std::string_view tag = is(Defect::ids_without_tags) ? "t" : steps[0].key.tag();
   const std::string id = render(Key{tag, {name.data(), name.size()}});
   const auto known = ids_.find(id);
   const Word kept = is(Defect::keeps_ids_for_ever)  ? word_limit
@@ -98,8 +106,7 @@ BrokenStore::Answer BrokenStore::decide_once(const Plan& plan, Word now, Lock& l
     answer.allowed = false;
     answer.verdicts.assign(steps.size(), Verdict::failed(Errc::id_reused));
     for (const Step& step : steps) {
-      answer.details.resize(answer.details.size() +
-                            detail_count(*step.operation, step.table.size()));
+      answer.output.resize(answer.output.size() + output_count(*step.operation, step.table.size()));
     }
     return answer;
   }
@@ -110,7 +117,7 @@ BrokenStore::Answer BrokenStore::decide_once(const Plan& plan, Word now, Lock& l
 Verdict BrokenStore::decide_one(const Step& step, Entry& entry, Answer& answer) const {
   const Word now = answer.at;
   const bool is_bucket = step.operation->kind == StateKind::token_bucket;
-  if (is(Defect::forgets_early) && now - entry.written > step.operation->keep(step.args) / 4) {
+  if (is(Defect::forgets_early) && now - entry.written > step.operation->ttl(step.args) / 4) {
     entry.state = {0, 0};
   }
   if (is(Defect::stamp_moves_back) && is_bucket && entry.state[1] > now) {
@@ -130,10 +137,10 @@ Verdict BrokenStore::decide_one(const Step& step, Entry& entry, Answer& answer) 
   Effects effects;
   const auto table = is(Defect::ignores_tables) ? step.table.first(0) : step.table;
   const Verdict v = run(*step.operation, entry.state, {step.args, table}, now, effects);
-  const auto told = effects.details();
-  answer.details.insert(answer.details.end(), told.begin(), told.end());
-  answer.details.resize(answer.details.size() + detail_count(*step.operation, step.table.size()) -
-                        told.size());
+  const auto told = effects.output();
+  answer.output.insert(answer.output.end(), told.begin(), told.end());
+  answer.output.resize(answer.output.size() + output_count(*step.operation, step.table.size()) -
+                       told.size());
   if (v.status == Verdict::allowed) change(entry, step, effects);
   if (is(Defect::charges_on_refusal) && v.status == Verdict::refused) entry.state[0] += 1;
   if (is(Defect::question_charges) && is_bucket && !step.operation->writes && v.remaining > 0) {
@@ -193,18 +200,18 @@ Verdict BrokenStore::spoil(Verdict v) const noexcept {
   return v;
 }
 
-void BrokenStore::spoil_details(Answer& answer) const {
-  if (is(Defect::drops_details) || (is(Defect::drops_details_of_refusals) && !answer.allowed)) {
-    std::ranges::fill(answer.details, 0);
+void BrokenStore::spoil_output(Answer& answer) const {
+  if (is(Defect::drops_output) || (is(Defect::drops_output_of_refusals) && !answer.allowed)) {
+    std::ranges::fill(answer.output, 0);
   }
-  if (is(Defect::mixes_up_details)) std::ranges::reverse(answer.details);
+  if (is(Defect::mixes_up_output)) std::ranges::reverse(answer.output);
 }
 
 void BrokenStore::deliver(std::span<const Step> steps, const Answer& answer,
                           Completion& done) const noexcept {
   const Time at = to_time(answer.at);
   if (!is(Defect::names_last_step) && !is(Defect::wrong_limit)) {
-    return conclude(steps, answer.verdicts, answer.details, at, Source::other, done);
+    return conclude(steps, answer.verdicts, answer.output, at, Source::other, done);
   }
   Outcome outcome;
   const auto keep = [](void* to, const Outcome& from) noexcept {
@@ -213,7 +220,7 @@ void BrokenStore::deliver(std::span<const Step> steps, const Answer& answer,
     copy->decision = from.decision;
   };
   Completion capture(keep, &outcome);
-  conclude(steps, answer.verdicts, answer.details, at, Source::other, capture);
+  conclude(steps, answer.verdicts, answer.output, at, Source::other, capture);
   if (is(Defect::names_last_step)) {
     outcome.decision.step = static_cast<std::uint16_t>(steps.size() - 1);
   } else {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/rng.hpp"
 #include "sluice/store.hpp"
 #include "sluice/virtual_clock.hpp"
 
@@ -53,16 +54,21 @@ enum class Defect {
   takes_any_kind,
   refusal_claims_key,
   half_applies_mixed_plans,
-  drops_details,
-  drops_details_of_refusals,
-  mixes_up_details,
+  drops_output,
+  drops_output_of_refusals,
+  mixes_up_output,
   loses_wide_words,
   ignores_tables,
 };
 
+/// In which of its calls a store is broken: in all of them, or in half, drawn anew for each.
+enum class Shows { always, half_the_time };
+
 class BrokenStore final : public Store {
  public:
-  BrokenStore(Defect defect, VirtualClock& clock) : defect_(defect), clock_(clock) {}
+  BrokenStore(Defect defect, VirtualClock& clock, Shows shows = Shows::always,
+              std::uint64_t seed = 1)
+      : defect_(defect), shows_(shows), clock_(clock), draws_(seed) {}
 
   void execute(const Plan& plan, Completion done) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
@@ -77,29 +83,35 @@ class BrokenStore final : public Store {
   struct Answer {
     Word at = 0;
     std::vector<Verdict> verdicts;
-    std::vector<Word> details;
+    std::vector<Word> output;
     bool allowed = true;
     Word asked = 0;  // the plan's fingerprint, if it had an id
   };
   using Lock = std::unique_lock<std::mutex>;
 
-  [[nodiscard]] bool is(Defect defect) const noexcept { return defect_ == defect; }
+  [[nodiscard]] bool is(Defect defect) const noexcept { return defect_ == defect && acts_; }
   [[nodiscard]] bool overlooks(std::error_code error) const noexcept;
   [[nodiscard]] Word read_clock() const noexcept;
   [[nodiscard]] std::string key_of(const Step& step) const;
 
+  void draw_whether_it_shows() noexcept;
   Answer decide_once(const Plan& plan, Word now, Lock& lock);
   Answer decide_steps(std::span<const Step> steps, Word now, Lock& lock);
   Verdict decide_one(const Step& step, Entry& entry, Answer& answer) const;
   void change(Entry& entry, const Step& step, const Effects& effects) const;
   [[nodiscard]] bool keeps_back(std::span<const Step> steps, std::size_t index) const noexcept;
   [[nodiscard]] Verdict spoil(Verdict v) const noexcept;
-  void spoil_details(Answer& answer) const;
+  void spoil_output(Answer& answer) const;
   void deliver(std::span<const Step> steps, const Answer& answer, Completion& done) const noexcept;
 
+  /// Whether the defect shows in the call that this thread makes.
+  static inline thread_local bool acts_ = true;
+
   const Defect defect_;
+  const Shows shows_;
   VirtualClock& clock_;
   std::mutex mutex_;
+  SeededRng draws_;
   std::map<std::string, Entry> entries_;
   std::map<std::string, Answer> ids_;
   Answer scratch_;

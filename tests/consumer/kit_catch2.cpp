@@ -6,9 +6,8 @@
 #include <catch2/catch.hpp>
 #endif
 
-#include "sluice/sluice.hpp"
+#include "sluice/testing.hpp"
 #include "sluice/testing/catch2.hpp"
-#include "sluice/testing/fixture.hpp"
 
 using namespace sluice;
 using namespace sluice::testing;

@@ -2,8 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/sluice.hpp"
-#include "sluice/testing/fixture.hpp"
+#include "sluice/testing.hpp"
 #include "sluice/testing/gtest.hpp"
 
 using namespace sluice;

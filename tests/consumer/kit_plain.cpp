@@ -2,8 +2,7 @@
 // Threading: single-threaded.
 #include <cstdio>
 
-#include "sluice/sluice.hpp"
-#include "sluice/testing/fixture.hpp"
+#include "sluice/testing.hpp"
 #include "sluice/testing/replaying_store.hpp"
 
 using namespace sluice;

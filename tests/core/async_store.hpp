@@ -40,9 +40,9 @@ class AsyncStore final : public Store {
 
   [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
   void notify(const Key& key) noexcept override { inner_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override {
-    return inner_.watch(key, std::move(seen));
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override {
+    return inner_.subscribe(key, std::move(seen));
   }
   [[nodiscard]] bool may_block() const noexcept override {
     return std::this_thread::get_id() != worker_.get_id();

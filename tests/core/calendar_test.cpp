@@ -1,5 +1,5 @@
 // Calendars and time zones: where windows begin. Threading: single-threaded.
-#include "sluice/calendar.hpp"
+#include "sluice/limiters/calendar.hpp"
 
 #include <chrono>
 #include <functional>
@@ -113,6 +113,24 @@ TEST_CASE("where midnight comes twice, the day begins at the first", "[core][cal
   const TimeZone again("St. John's", {{utc(2010, 3, 14, 3h + 31min), -2h - 30min},
                                       {utc(2010, 11, 7, 2h + 31min), -3h - 30min}});
   check_window(Calendar::daily(again), utc(2010, 11, 7, 2h + 30min), utc(2010, 11, 8, 3h + 30min));
+}
+
+TEST_CASE("a window holds its time also where dates come again", "[core][calendar]") {
+  // Westwards over the date line: 30 and then 50 hours come again.
+  for (const Span back : {Span{1h}, Span{24h}, Span{30h}, Span{50h}}) {
+    const TimeZone zone("Back", {{Time{}, 25h}, {utc(2024, 6, 15, 12h), 25h - back}});
+    for (const Calendar& calendar :
+         {Calendar::daily(zone), Calendar::weekly(zone), Calendar::monthly(zone)}) {
+      for (Time time = utc(2024, 6, 10); time < utc(2024, 6, 22); time += 30min) {
+        const Calendar::Window window = calendar.window(time);
+        INFO(to_word(window.begin) << " to " << to_word(window.end) << ": " << to_word(time));
+        REQUIRE(window.begin <= time);
+        REQUIRE(time < window.end);
+        REQUIRE(calendar.words(time)[2] == to_word(window.begin));
+        REQUIRE(calendar.words(time)[3] == to_word(window.end));
+      }
+    }
+  }
 }
 
 TEST_CASE("a date that is skipped has no window", "[core][calendar]") {

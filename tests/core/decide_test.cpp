@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/extend/owned_plan.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
-#include "sluice/owned_plan.hpp"
-#include "sluice/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/core/async_store.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/algorithms/fixed_window.hpp"
+#include "sluice/rules/fixed_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/core/kernel.hpp"
 #include "tests/support/seed.hpp"

@@ -1,6 +1,6 @@
 // The kernel of the fixed window as tables of moments: at this instant, this request, this answer.
 // Threading: single-threaded.
-#include "sluice/algorithms/fixed_window.hpp"
+#include "sluice/rules/fixed_window.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/core/kernel.hpp"
@@ -124,7 +124,7 @@ TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit"
                         {10s, adjust(2), allowed(1, 50s)},
                         {10s, adjust(4), allowed(0, 50s)},  // 6 of 3
                         {10s, adjust(0), allowed(0, 50s)},
-                        {10s, take(0), allowed(0, 50s)},
+                        {10s, take(0), refused(0, 50s)},
                         {10s, take(1), refused(0, 50s)},
                         {10s, adjust(-4), allowed(1, 50s)},
                         {10s, take(1), allowed(0, 50s)},
@@ -149,7 +149,7 @@ TEST_CASE("a block admits nothing until its end, and what was used before it sta
                         {10s, block(20s), allowed(0, 50s)},
                         {10s, peek(1), closed(20s, 50s)},
                         {10s, peek(2), closed(50s, 50s)},  // what is left does not hold it
-                        {10s, take(0), allowed(0, 50s)},
+                        {10s, take(0), closed(20s, 50s)},
                         {20s, block(9s), allowed(0, 40s)},  // a later one stands
                         {20s, block(0s), allowed(0, 40s)},
                         {30s - 1us, take(1), closed(1us, 30s + 1us)},
@@ -278,12 +278,12 @@ TEST_CASE("a block that cannot be is an error", "[core][fixed_window][C-006]") {
                         {longest, take(3), allowed(0, 60s)}});
   // A key is kept for as long as it closes and what it says is used counts.
   const auto keep = [](Span span) {
-    return Span{fixed_window_block.keep({3, minute, 0, 0, 0, 0, 0, span.count()})};
+    return Span{fixed_window_block.ttl({3, minute, 0, 0, 0, 0, 0, span.count()})};
   };
   CHECK(keep(longest) >= longest + 60s + 60s);
-  CHECK(keep(0s).count() == fixed_window_take.keep({3, minute, 0, 0, 0, 0, 0, 1}));
-  CHECK(fixed_window_block.keep({3, 0, 0, word_limit, word_limit, word_limit, word_limit,
-                                 longest.count()}) == word_limit);
+  CHECK(keep(0s).count() == fixed_window_take.ttl({3, minute, 0, 0, 0, 0, 0, 1}));
+  CHECK(fixed_window_block.ttl({3, 0, 0, word_limit, word_limit, word_limit, word_limit,
+                                longest.count()}) == word_limit);
 }
 
 TEST_CASE("a penalty of other windows takes over what a foreign one used", "[core][fixed_window]") {

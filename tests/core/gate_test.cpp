@@ -1,6 +1,6 @@
 // The kernel of the gate as tables of moments: at this instant, this request, this answer.
 // Threading: single-threaded.
-#include "sluice/algorithms/gate.hpp"
+#include "sluice/rules/gate.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/core/kernel.hpp"

@@ -5,7 +5,7 @@
 #include <ostream>
 #include <vector>
 
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 #include "tests/catch.hpp"
 
 namespace sluice {

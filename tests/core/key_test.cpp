@@ -1,14 +1,18 @@
 // Keys: rendered so that no two are alike, whatever bytes a user sends. Threading: single-threaded.
 #include "sluice/key.hpp"
 
+#include <climits>
 #include <map>
 #include <string>
 
-#include "src/siphash.hpp"
+#include "sluice/extend/owned_plan.hpp"
+#include "sluice/sluice.hpp"
+#include "src/util/siphash.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -125,4 +129,87 @@ TEST_CASE("a key has two parts of 1 byte to 1 MiB", "[core][key]") {
   CHECK_FALSE(is_valid(Key{"", "b"}));
   CHECK_FALSE(is_valid(Key{large + "x", "b"}));
   CHECK_FALSE(is_valid(Key{"a", large + "x"}));
+}
+
+TEST_CASE("the tag of a number is its decimal digits", "[core][key]") {
+  CHECK(Key(0).tag() == "0");
+  CHECK(Key(42).tag() == "42");
+  CHECK(Key(-42).tag() == "-42");
+  CHECK(Key(std::int8_t{-128}).tag() == "-128");
+  CHECK(Key(std::uint8_t{65}).tag() == "65");
+  CHECK(Key(std::uint16_t{65535}).tag() == "65535");
+  CHECK(Key(42U).tag() == "42");
+  CHECK(Key(LLONG_MIN).tag() == "-9223372036854775808");
+  CHECK(Key(LLONG_MAX).tag() == "9223372036854775807");
+  CHECK(Key(ULLONG_MAX).tag() == "18446744073709551615");
+  CHECK(Key(42).name().empty());
+  CHECK(Key(42, "uploads").name() == "uploads");
+  CHECK(Key(42, "uploads") == Key("42", "uploads"));
+  CHECK_FALSE(Key(42) == Key(43));
+  CHECK(render(Key(-1, "n")) == "{-1}:n");
+}
+
+TEST_CASE("a key of a number keeps its digits, through copies, steps and plans", "[core][key]") {
+  VirtualClock clock;
+  const TokenBucket bucket(make_virtual_store(clock), "b", Quota::per_second(1).burst(3));
+  const Step step = bucket.take(123456789);  // the key that was passed is gone
+  CHECK(step.key == Key("123456789", "b"));
+  const std::array steps{bucket.take(7), bucket.take(8)};
+  CHECK(decide(bucket.store(), steps));
+  const OwnedPlan owned(step);
+  CHECK(owned.view().steps()[0].key == Key("123456789", "b"));
+  Key key("text", "n");
+  key = Key(LLONG_MIN, "m");
+  const Key copy = key;
+  key = Key("other");
+  CHECK(copy == Key("-9223372036854775808", "m"));
+  CHECK(key.tag() == "other");
+}
+
+TEST_CASE("a number and its digits are one key to every limiter", "[core][key]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket bucket(*store, "bucket", Quota::per_second(1));
+  CHECK(bucket.try_acquire(0));
+  CHECK_FALSE(bucket.try_acquire("0"));
+  CHECK(bucket.try_acquire(Key(0, "uploads")));
+  CHECK_FALSE(bucket.at(0).try_acquire());
+  const SlidingWindow windows(*store, "windows", {{1, 1s}});
+  CHECK(windows.try_acquire(-5));
+  CHECK_FALSE(windows.peek("-5"));
+  const SlotLock lock(*store, "lock", 1s);
+  CHECK(lock.try_acquire(7));
+  CHECK_FALSE(lock.try_acquire("7"));
+  const ConcurrencyLimiter jobs(*store, "jobs", 1);
+  const Lease lease = jobs.try_acquire(7U);
+  CHECK(lease);
+  CHECK_FALSE(jobs.try_acquire("7"));
+  const UtilizationShedder shedder(*store, "shedder");
+  CHECK(shedder.try_acquire(7, "critical"));
+  CHECK(bucket.acquire(9, 1, 0s));
+  CHECK_FALSE(bucket.acquire("9", 1, 0s));
+}
+
+TEST_CASE("a tag that is a null pointer is an invalid key, and nothing crashes", "[core][key]") {
+  const char* const null = nullptr;
+  CHECK(Key(null).tag().empty());
+  CHECK(Key(null) == Key(""));
+  CHECK(Key(null, "name") == Key("", "name"));
+  VirtualClock clock;
+  const TokenBucket bucket(make_virtual_store(clock), "b", Quota::per_second(1));
+  std::error_code error;
+  CHECK_FALSE(bucket.try_acquire(null, error));
+  CHECK(error == Errc::invalid_key);
+  CHECK_FALSE(bucket.acquire(null, 1, 0s, {}, error));
+  CHECK(error == Errc::invalid_key);
+  CHECK_THROWS_AS(bucket.try_acquire(null), std::system_error);
+}
+
+TEST_CASE("a key of text is a constant where its text is one", "[core][key]") {
+  static constexpr Key key{"alice", "uploads"};
+  static constexpr Key copy = key;
+  static_assert(copy == Key("alice", "uploads"));
+  static_assert(Key("alice").with_default_name("api").name() == "api");
+  static_assert(copy.with_default_name("api") == copy);
+  CHECK(copy.tag() == "alice");
 }

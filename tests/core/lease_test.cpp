@@ -1,6 +1,6 @@
 // Leases in the hands of holders whose store fails. Threading: as each test says, mostly one
 // thread.
-#include "sluice/lease.hpp"
+#include "sluice/limiters/lease.hpp"
 
 #include <pthread.h>
 
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/owned_plan.hpp"
+#include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 
@@ -50,14 +50,14 @@ class HangingStore final : public Store {
  public:
   explicit HangingStore(VirtualClock& time) : time_(time), inner_(make_virtual_store(time)) {}
   ~HangingStore() override {
-    for (Call& call : hanging_) time_.cancel_alarm(call.alarm);
+    for (Call& call : hanging_) time_.cancel_timer(call.timer);
   }
 
   void execute(const Plan& plan, Completion done) noexcept override {
     if (!hangs || (++calls_ % 2 == 0 && !always)) return inner_->execute(plan, std::move(done));
     const std::lock_guard lock(mutex_);
     Call& call = hanging_.emplace_back(std::move(done));
-    time_.set_alarm(call.alarm, time_.now() + plan.timeout());
+    time_.set_timer(call.timer, time_.now() + plan.timeout());
   }
   [[nodiscard]] Clock& clock() noexcept override { return time_; }
   [[nodiscard]] bool may_block() const noexcept override { return !hangs; }
@@ -69,8 +69,8 @@ class HangingStore final : public Store {
   struct Call {
     explicit Call(Completion answer) : done(std::move(answer)) {}
     Completion done;
-    Alarm alarm{[](void* self) noexcept { static_cast<Call*>(self)->done.fail(Errc::timed_out); },
-                this};
+    TimerCallback timer{
+        [](void* self) noexcept { static_cast<Call*>(self)->done.fail(Errc::timed_out); }, this};
   };
 
   VirtualClock& time_;
@@ -194,7 +194,7 @@ TEST_CASE("a renewer's own thread keeps leases through a day of virtual time",
   const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 12s, .renewer = &renewer});
   const Lease lease = jobs.try_acquire("alice");
   const int calls = store.calls;
-  Waker waker;
+  ManualResetEvent waker;
   store.time.wait_until(store.time.now() + 24h + 1us, waker);
   CHECK_FALSE(lease.lost());
   CHECK(store.calls - calls == 24 * 900);
@@ -240,7 +240,7 @@ TEST_CASE("a store that hangs delays the renewals of no other store", "[core][le
   slow.hangs = true;
   renewer.start();
   const int calls = quick.calls;
-  Waker waker;
+  ManualResetEvent waker;
   quick.time.wait_until(quick.time.now() + 24h + 1us, waker);
   CHECK(quick.calls - calls == 24 * 900);
   CHECK_FALSE(lease.lost());
@@ -321,6 +321,58 @@ TEST_CASE("a lease that is due while its return fails goes on being renewed",
   }
   CHECK_FALSE(lease.lost());
   CHECK(lease.release());
+}
+
+TEST_CASE("a lease that is being given back is held until its TTL is over, and lost from then on",
+          "[core][leases][C-034]") {
+  FickleStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 12s});
+  Lease lease = jobs.try_acquire("alice");
+  store.time.advance(12s - 1us);
+  bool asked = false;
+  store.meanwhile = [&] {
+    asked = true;
+    CHECK_FALSE(lease.lost());
+    store.time.advance(1us);
+    CHECK(lease.lost());
+  };
+  store.failure = Errc::timed_out;
+  std::error_code error;
+  CHECK_FALSE(lease.release(error));
+  CHECK(asked);
+  CHECK(lease.lost());
+}
+
+TEST_CASE("a handler that destroys a store loses the leases of that store, which are due",
+          "[core][leases]") {
+  VirtualClock time;
+  const auto stays = make_virtual_store(time);
+  auto goes = make_virtual_store(time);
+  std::optional<ConcurrencyLimiter> of_goes(std::in_place, *goes, "jobs", 2,
+                                            LeaseOptions{.ttl = 12s});
+  const ConcurrencyLimiter brief(*stays, "jobs", 1, {.ttl = 3s});
+  LeaseRenewer renewer(time);
+  std::vector<int> lost;
+  Lease first = of_goes->try_acquire("alice");
+  Lease second = of_goes->try_acquire("alice");
+  Lease runs_out = brief.try_acquire("alice");
+  first.keep_alive(renewer, [&](const LeaseId&) { lost.push_back(1); });
+  second.keep_alive(renewer, [&](const LeaseId&) { lost.push_back(2); });
+  runs_out.keep_alive(renewer, [&](const LeaseId&) {
+    lost.push_back(3);
+    of_goes.reset();
+    goes.reset();
+  });
+  time.advance(5s);  // the first two are due, and the third has run out
+  CHECK(renewer.renew_due() == Time::max());
+  REQUIRE(lost.size() == 3);
+  CHECK(lost.front() == 3);
+  CHECK(first.lost());
+  CHECK(second.lost());
+  CHECK(renewer.size() == 0);
+  std::error_code error;
+  CHECK_FALSE(first.release(error));
+  CHECK(error == Errc::shut_down);
 }
 
 TEST_CASE("what a handler owns may use the renewer as it ends", "[core][leases]") {

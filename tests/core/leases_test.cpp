@@ -1,6 +1,6 @@
 // The kernel of the leases as tables of moments: at this instant, this request, this answer.
 // Threading: single-threaded.
-#include "sluice/algorithms/leases.hpp"
+#include "sluice/rules/leases.hpp"
 
 #include <vector>
 
@@ -18,7 +18,7 @@ constexpr Word ttl = 60'000'000;
 
 struct Told {
   Verdict verdict;
-  std::vector<Word> details;
+  std::vector<Word> output;
 };
 
 /// A state, and calls on it at instants counted from `start`.
@@ -47,7 +47,7 @@ class Leases {
     } else {
       CHECK_FALSE(effects.changes());
     }
-    return {verdict, {effects.details().begin(), effects.details().end()}};
+    return {verdict, {effects.output().begin(), effects.output().end()}};
   }
   void limit(Word now) { limit_ = now; }
 
@@ -109,16 +109,16 @@ TEST_CASE("leases that expire out of turn are kept in order", "[core][leases]") 
 TEST_CASE("only the lease that is live is given back, once", "[core][leases][C-033]") {
   Leases leases(1);
   const Told grant = leases.acquire(0s, 7);
-  const Word slot = grant.details[1];
-  CHECK(leases.release(1s, 8, slot).details == std::vector<Word>{0});
-  CHECK(leases.release(1s, 7, slot + 1).details == std::vector<Word>{0});
+  const Word slot = grant.output[1];
+  CHECK(leases.release(1s, 8, slot).output == std::vector<Word>{0});
+  CHECK(leases.release(1s, 7, slot + 1).output == std::vector<Word>{0});
   CHECK(leases.peek(1s).verdict.status == Verdict::refused);
-  CHECK(leases.release(1s, 7, slot).details == std::vector<Word>{1});
-  CHECK(leases.release(1s, 7, slot).details == std::vector<Word>{0});
+  CHECK(leases.release(1s, 7, slot).output == std::vector<Word>{1});
+  CHECK(leases.release(1s, 7, slot).output == std::vector<Word>{0});
   CHECK(leases.acquire(2s, 9).verdict == allowed(0, 60s));
-  CHECK(leases.release(2s, 7, slot).details == std::vector<Word>{0});
-  CHECK(leases.release(62s, 9, slot).details == std::vector<Word>{0});
-  CHECK(leases.release(62s - 1us, 9, slot).details == std::vector<Word>{1});
+  CHECK(leases.release(2s, 7, slot).output == std::vector<Word>{0});
+  CHECK(leases.release(62s, 9, slot).output == std::vector<Word>{0});
+  CHECK(leases.release(62s - 1us, 9, slot).output == std::vector<Word>{1});
 }
 
 TEST_CASE("a live id that is asked for again is one lease, as it was", "[core][leases][C-030]") {
@@ -128,14 +128,14 @@ TEST_CASE("a live id that is asked for again is one lease, as it was", "[core][l
   for (int i = 0; i < 5; ++i) {
     const Told again = leases.acquire(1s, 5, 1, ttl, 1);
     CHECK(again.verdict == allowed(1, 59s));
-    CHECK(again.details == first.details);
+    CHECK(again.output == first.output);
   }
   CHECK(leases.state == before);
   leases.acquire(1s, 6);
   CHECK(leases.acquire(2s, 5, 1, ttl, 1).verdict == allowed(0, 59s));
   const Told later = leases.acquire(60s, 5, 1, ttl, 1);
   CHECK(later.verdict == allowed(0, 60s));
-  CHECK(later.details[2] > first.details[2]);
+  CHECK(later.output[2] > first.output[2]);
 }
 
 TEST_CASE("fences rise, also while the clock stands or is set back", "[core][leases][C-034]") {
@@ -145,8 +145,8 @@ TEST_CASE("fences rise, also while the clock stands or is set back", "[core][lea
   for (const Span at : {0s, 0s, 0s, 30s, 10s, 10s, -300s, -300s, 3'000s}) {
     const Told grant = leases.acquire(at, ++id);
     REQUIRE(grant.verdict.status == Verdict::allowed);
-    CHECK(grant.details[2] > last);
-    last = grant.details[2];
+    CHECK(grant.output[2] > last);
+    last = grant.output[2];
     if (id % 3 == 0) leases.release(at, id);
     if (id == 6) leases.reset(at);
   }
@@ -234,7 +234,7 @@ TEST_CASE("a block grants nothing until its end, and leases go on", "[core][leas
   CHECK(leases.block(15s, 0s).verdict == allowed(0, 45s));
   CHECK(leases.acquire(15s, 1, 1, ttl, 1).verdict == allowed(0, 45s));  // it is held already
   CHECK(leases.renew(20s, 1).verdict == allowed(0, 60s));
-  CHECK(leases.release(20s, 2).details == std::vector<Word>{1});
+  CHECK(leases.release(20s, 2).output == std::vector<Word>{1});
   CHECK(leases.acquire(30s - 1us, 3).verdict == refused(1us, 50s + 1us));
   CHECK(leases.acquire(30s, 3, 2).verdict == allowed(0, 60s));
   CHECK(leases.acquire(30s, 4).verdict == refused(50s, 60s));
@@ -288,7 +288,7 @@ TEST_CASE("blocks that cannot be are errors of the leases", "[core][leases][C-00
         allowed(0, longest));
   CHECK(leases.call(leases_peek, longest - 1us, {Rule::block_weight, 1}).verdict ==
         refused(1us, 1us));
-  CHECK(Span{leases_block.keep({2, longest.count()})} >= longest + 60s);
+  CHECK(Span{leases_block.ttl({2, longest.count()})} >= longest + 60s);
 }
 
 TEST_CASE("a clock corrected lengthens a block, and one set back far ends it with one request",

@@ -1,4 +1,4 @@
-// A state of any length and the rows that decide about it, as tables of moments with details.
+// A state of any length and the rows that decide about it, as tables of moments with output words.
 // Threading: one thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace sluice::test {
 
-using Details = std::vector<Word>;
+using Output = std::vector<Word>;
 
 /// The state of one key and the table of its limiter, from the first request on.
 class LongKernel {
@@ -28,25 +28,25 @@ class LongKernel {
       if (state.size() < effects.extent()) state.resize(effects.extent());
       effects.make(state);
     }
-    details.assign(effects.details().begin(), effects.details().end());
-    CHECK(details.size() == detail_count(*ask.row, table.size()));
+    output.assign(effects.output().begin(), effects.output().end());
+    CHECK(output.size() == output_count(*ask.row, table.size()));
     return verdict;
   }
 
   std::vector<Word> table;
   std::vector<Word> state = std::vector<Word>(cell_words);
-  Details details;  // of the last answer
+  Output output;  // of the last answer
 
  private:
   Word origin_;
 };
 
-/// At this instant, this request, this answer. No details: they are not looked at.
+/// At this instant, this request, this answer. No output words: they are not looked at.
 struct LongMoment {
   Span at;
   Ask ask;
   Verdict answer;
-  Details details = {};
+  Output output = {};
 };
 
 inline void check_moments(LongKernel& kernel, const std::vector<LongMoment>& moments) {
@@ -54,7 +54,7 @@ inline void check_moments(LongKernel& kernel, const std::vector<LongMoment>& mom
     const LongMoment& moment = moments[i];
     INFO("moment " << i << ", at " << moment.at.count() << " us, " << moment.ask.row->name);
     CHECK(kernel.ask(moment.at, moment.ask) == moment.answer);
-    if (!moment.details.empty()) CHECK(kernel.details == moment.details);
+    if (!moment.output.empty()) CHECK(kernel.output == moment.output);
   }
 }
 inline void check_moments(LongKernel&& kernel, const std::vector<LongMoment>& moments) {

@@ -23,7 +23,7 @@ bool is_span(Word word) { return word >= 0 && word < 2 * word_limit; }
 /// What a row did to a state.
 struct Ruled {
   Verdict verdict;
-  std::vector<Word> details;
+  std::vector<Word> output;
   std::vector<Word> state;
   bool changes = false;
   bool first_word = false;
@@ -35,7 +35,7 @@ Ruled rule(const Step& step, const std::vector<Word>& state, Word now) {
   Effects effects;
   Ruled ruled;
   ruled.verdict = run(*step.operation, state, {step.args, step.table}, now, effects);
-  ruled.details.assign(effects.details().begin(), effects.details().end());
+  ruled.output.assign(effects.output().begin(), effects.output().end());
   ruled.changes = effects.changes();
   ruled.extent = effects.extent();
   for (const Effects::Fill& fill : effects.fills()) {
@@ -63,14 +63,14 @@ std::vector<Word> tampered(Random& random, const std::vector<Word>& real, bool c
 
 void check_answer(const Step& step, const Ruled& ruled) {
   const Verdict& v = ruled.verdict;
-  CHECK(ruled.details.size() == detail_count(*step.operation, step.table.size()));
-  CHECK(std::ranges::all_of(ruled.details, in_range));
+  CHECK(ruled.output.size() == output_count(*step.operation, step.table.size()));
+  CHECK(std::ranges::all_of(ruled.output, in_range));
   CHECK(v.status <= Verdict::allowed);
   CHECK(in_range(v.remaining));
   CHECK((is_span(v.retry_after) && is_span(v.reset_after)));
   if (v.status < 0) {
     CHECK(v == Verdict::failed(static_cast<Errc>(-v.status)));
-    CHECK(std::ranges::count(ruled.details, 0) == std::ssize(ruled.details));
+    CHECK(std::ranges::count(ruled.output, 0) == std::ssize(ruled.output));
   }
   if (ruled.changes) {
     CHECK(v.status == Verdict::allowed);
@@ -127,7 +127,8 @@ TEST_CASE("a row answers what its check says, whatever the state", "[core][rows]
   }
 }
 
-TEST_CASE("a row changes only what it may, and stays within the number range", "[core][rows]") {
+TEST_CASE("a row changes only what it may, and stays within the number range",
+          "[core][rows][C-016]") {
   Random random("a row changes only what it may, and stays within the number range");
   CAPTURE(random.repeat());
   for (const Generator& generator : generators()) {
@@ -140,7 +141,7 @@ TEST_CASE("a row changes only what it may, and stays within the number range", "
         INFO(describe(step) << " at " << now << " on " << describe(subject.state));
         check_answer(step, ruled);
         CHECK(ruled.verdict.status != -static_cast<Word>(Errc::corrupt_state));
-        CHECK(is_span(step.operation->keep(step.args)));
+        CHECK(is_span(step.operation->ttl(step.args)));
         subject.state = ruled.state;
         now = move(random, now, ruled.verdict.retry_after);
       }
@@ -171,8 +172,11 @@ TEST_CASE("a row answers whatever words it finds, and says which it cannot have 
 
 // A store may drop a cell when it has been kept since it was last written, and a wide state when
 // every write has been: what is answered from then on must be the same with it and without it.
-TEST_CASE("a state that has been kept for its time means the same as none", "[core][rows]") {
-  Random random("a state that has been kept for its time means the same as none");
+TEST_CASE(
+    "a state that has been kept for its time means the same as none, the clock corrected or not",
+    "[core][rows][C-035]") {
+  Random random(
+      "a state that has been kept for its time means the same as none, the clock corrected or not");
   CAPTURE(random.repeat());
   std::map<StateKind, std::size_t> compared;
   for (const Generator& generator : generators()) {
@@ -180,33 +184,43 @@ TEST_CASE("a state that has been kept for its time means the same as none", "[co
       Subject subject("tag", "name", generator, generator.any(random));
       Word now = start(random);
       Word idle_at = 0;
+      Word slack = Operation::clock_slack;  // what the clock may be set back by, in all
       std::string writer;
+      const auto set_back = [&](Word& clock) {
+        if (random.one_in(3)) return Word{0};
+        const Word by = random.between(0, slack);
+        slack -= by;
+        clock -= by;
+        return by;
+      };
       for (int j = 0; j < 10; ++j) {
         const Step step = subject.draw(random);
         const Ruled ruled = rule(step, subject.state, now);
         if (ruled.changes) {
-          const Word kept_for = now + step.operation->keep(step.args);
+          const Word kept_for = now + step.operation->ttl(step.args);
           idle_at = is_cell(generator.kind) ? kept_for : std::max(idle_at, kept_for);
           writer = describe(step) + " at " + std::to_string(now);
         }
         subject.state = ruled.state;
         if (j != 9) now = std::min(word_limit, now + log_uniform(random, 24));
+        if (j != 9 && random.one_in(4)) set_back(now);
       }
       Word later = idle_at + (random.one_in(2) ? 0 : log_uniform(random, 30));
       if (idle_at == 0 || later > word_limit) continue;
+      const Word back = set_back(later);
       std::vector<Word> none(cell_words);
       for (int j = 0; j < 6; ++j) {
         const Step step = subject.draw(random);
         const Ruled kept = rule(step, subject.state, later);
         const Ruled dropped = rule(step, none, later);
-        INFO(describe(step) << " at " << later << ", idle since " << idle_at << ", kept "
-                            << describe(subject.state) << ", new " << describe(none)
-                            << ", written by " << writer);
+        INFO(describe(step) << " at " << later << ", set back by " << back << ", idle since "
+                            << idle_at << ", kept " << describe(subject.state) << ", new "
+                            << describe(none) << ", written by " << writer);
         CHECK(kept.verdict.status == dropped.verdict.status);
         CHECK(kept.verdict.remaining == dropped.verdict.remaining);
         CHECK(kept.verdict.retry_after == dropped.verdict.retry_after);
         CHECK(kept.verdict.reset_after == dropped.verdict.reset_after);
-        CHECK(kept.details == dropped.details);
+        CHECK(kept.output == dropped.output);
         subject.state = kept.state;
         none = dropped.state;
         later = std::min(word_limit, later + log_uniform(random, 20));

@@ -1,7 +1,7 @@
 // The sampler: when it samples, what becomes of a sample that fails, and fleets of samplers that
 // share one level. Virtual time, but for the one test of its thread.
 // Threading: as each test says; most are single-threaded.
-#include "sluice/sampler.hpp"
+#include "sluice/limiters/sampler.hpp"
 
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -162,9 +162,23 @@ TEST_CASE("a thread of its own samples in virtual time, as often as it should", 
   Sampler sampler(world.shedder, dial, {.period = 1s, .jitter = false});
   const VirtualClock::AutoAdvance moving(world.clock);
   sampler.start();
-  Waker waker;
+  ManualResetEvent waker;
   world.clock.wait_until(world.clock.now() + 1h + 1us, waker);
   CHECK(dial.reads == 3601);
+}
+
+TEST_CASE("a sampler that is started again sleeps between samples", "[core][sampler]") {
+  World world;
+  Dial dial(1.0);
+  Sampler sampler(world.shedder, dial, {.period = 1s, .jitter = false});
+  sampler.start();
+  sampler.stop();
+  const int before = dial.reads;
+  sampler.start();
+  const VirtualClock::AutoAdvance moving(world.clock);  // while every thread sleeps
+  ManualResetEvent waker;
+  world.clock.wait_until(world.clock.now() + 1h + 1us, waker);
+  CHECK(dial.reads >= before + 3600);
 }
 
 TEST_CASE("a thread of its own samples until it is stopped", "[core][sampler]") {

@@ -1,6 +1,6 @@
 // The ready sensors: what they read from counters, queues and the texts of /proc.
 // Threading: as each test says; most are single-threaded.
-#include "sluice/sensors.hpp"
+#include "sluice/limiters/sensors.hpp"
 #include "sluice/virtual_clock.hpp"
 
 #include <cstdlib>

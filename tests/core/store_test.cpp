@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 
@@ -186,7 +186,7 @@ TEST_CASE("the table of operations is in the order of its ids", "[core][operatio
     last = row.id;
     CHECK((row.apply != nullptr) != (row.decide != nullptr));
     CHECK(row.check != nullptr);
-    CHECK(row.keep != nullptr);
+    CHECK(row.ttl != nullptr);
     CHECK(row.argument_count <= max_arguments);
   }
 }

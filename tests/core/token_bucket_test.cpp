@@ -1,6 +1,6 @@
 // The kernel of the token bucket as tables of moments: at this instant, this request, this answer.
 // Threading: single-threaded.
-#include "sluice/algorithms/token_bucket.hpp"
+#include "sluice/rules/token_bucket.hpp"
 
 #include <vector>
 
@@ -94,8 +94,8 @@ TEST_CASE("a capacity below half the rate limits as well", "[core][token_bucket]
                 {500ms, take(49), allowed(0)}});
   Arguments args{};
   detail::pack(args, TokenBucketRule::args(quota, 1));
-  CHECK(token_bucket_take.keep(args) >= quota.full_after().count());
-  CHECK(token_bucket_take.keep(args) >= 1);
+  CHECK(token_bucket_take.ttl(args) >= quota.full_after().count());
+  CHECK(token_bucket_take.ttl(args) >= 1);
 }
 
 TEST_CASE("time counts in microseconds, not in seconds of the calendar",

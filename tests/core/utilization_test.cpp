@@ -1,7 +1,7 @@
 // The kernel of the utilization shedder as tables of moments: at this instant, this sample or this
 // call, this level and this answer.
 // Threading: single-threaded.
-#include "sluice/algorithms/utilization.hpp"
+#include "sluice/rules/utilization.hpp"
 
 #include <vector>
 
@@ -36,19 +36,19 @@ Arguments shed_of(Word tier, Word draw, Word tiers = 1) {
 /// One key's state, and rows run on it.
 struct Cell {
   StateWords words{};
-  std::vector<Word> details{};
+  std::vector<Word> output{};
 
   Verdict run(const Operation& row, const Arguments& args, Word now) {
     Effects effects;
     const Verdict verdict = sluice::run(row, words, {args, {}}, now, effects);
     if (verdict.status == Verdict::allowed) effects.make(words);
-    details.assign(effects.details().begin(), effects.details().end());
+    output.assign(effects.output().begin(), effects.output().end());
     return verdict;
   }
   /// The level in whole microseconds after a sample.
   Word sample(Span at, Word utilization, const Rule::Pace& with = pace) {
     REQUIRE(run(utilization_sample, sample_of(utilization, with), start + at.count()).status == 1);
-    return details[0];
+    return output[0];
   }
   bool shed(Span at, Word draw, Word tier = 0, Word tiers = 1) {
     return run(utilization_shed, shed_of(tier, draw, tiers), start + at.count()).status == 0;
@@ -80,7 +80,7 @@ TEST_CASE("a wholly busy service is borne for exactly 28 s, and shed wholly afte
           "[core][utilization][C-040]") {
   Cell cell;
   cell.overload(0s, 28s);
-  CHECK(cell.details[0] == pace.grace);
+  CHECK(cell.output[0] == pace.grace);
   CHECK_FALSE(cell.shed(28s, 0));
   cell.sample(28s + 1us, Rule::one);
   CHECK(cell.shed(28s + 1us, 0));
@@ -92,7 +92,7 @@ TEST_CASE("a wholly busy service is borne for exactly 28 s, and shed wholly afte
   cell.sample(148s, Rule::one);
   CHECK(cell.shed(148s, full - 1));
   cell.sample(156s, Rule::one);
-  CHECK(cell.details[0] == 148 * us_a_second);
+  CHECK(cell.output[0] == 148 * us_a_second);
 }
 
 TEST_CASE("the level moves in proportion to how far the thresholds are passed",
@@ -200,8 +200,8 @@ TEST_CASE("tiers are shed one after the other, the least important first, the la
   cell.overload(0s, 28s + 60s);  // half of everything that can be shed
   const auto probability = [&](Word tier, Word tiers) {
     cell.run(utilization_peek, shed_of(tier, 0, tiers), start + 88 * us_a_second);
-    CHECK(cell.details[0] == tier);
-    return cell.details[1];
+    CHECK(cell.output[0] == tier);
+    return cell.output[1];
   };
   CHECK(probability(0, 1) == 500'000);
   CHECK(probability(1, 1) == 0);
@@ -248,7 +248,7 @@ TEST_CASE("a level without a stamp is corrupt, and too high a one is cut down",
   CHECK(cell.run(utilization_sample, sample_of(0), start).status == corrupt);
   CHECK(cell.run(utilization_shed, shed_of(0, 0), start).status == corrupt);
   CHECK(cell.run(utilization_peek, shed_of(0, 0), start).status == corrupt);
-  CHECK(cell.details == std::vector<Word>(4, 0));
+  CHECK(cell.output == std::vector<Word>(4, 0));
   CHECK(cell.run(utilization_reset, {Rule::one}, start).status == 1);
 
   cell.words = {word_limit, start};

@@ -1,4 +1,4 @@
-// Waiting on clocks: alarms, blocked threads, and time that moves by itself. Threading: as the
+// Waiting on clocks: timers, blocked threads, and time that moves by itself. Threading: as the
 // cases say.
 #include "sluice/virtual_clock.hpp"
 
@@ -18,11 +18,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// An alarm that calls a function.
+/// A timer_callback that calls a function.
 class Call {
  public:
   explicit Call(std::function<void()> function) : function_(std::move(function)) {}
-  Alarm alarm{[](void* self) noexcept { static_cast<Call*>(self)->function_(); }, this};
+  TimerCallback timer_callback{[](void* self) noexcept { static_cast<Call*>(self)->function_(); },
+                               this};
 
  private:
   std::function<void()> function_;
@@ -30,7 +31,7 @@ class Call {
 
 }  // namespace
 
-TEST_CASE("alarms ring at their own times, in their order, then in that of setting",
+TEST_CASE("timers ring at their own times, in their order, then in that of setting",
           "[core][clock]") {
   VirtualClock clock;
   const Time start = clock.now();
@@ -39,13 +40,13 @@ TEST_CASE("alarms ring at their own times, in their order, then in that of setti
   const auto set = [&](int name, Span after) {
     calls.push_back(
         std::make_unique<Call>([&, name] { rung.emplace_back(name, clock.now() - start); }));
-    CHECK(clock.set_alarm(calls.back()->alarm, start + after) == AlarmState::set);
+    CHECK(clock.set_timer(calls.back()->timer_callback, start + after) == TimerState::set);
   };
   set(1, 5s);
   set(2, 3s);
   set(3, 5s);
   set(4, 7s);
-  CHECK(clock.alarms() == 4);
+  CHECK(clock.timers() == 4);
   CHECK(clock.advance(3s - 1us) == start + 3s - 1us);
   CHECK(rung.empty());
   clock.advance(2s + 1us);
@@ -56,20 +57,21 @@ TEST_CASE("alarms ring at their own times, in their order, then in that of setti
   CHECK_FALSE(clock.advance_to_next());
 }
 
-TEST_CASE("an alarm for a time that has come is not set, and one on the system's clock never is",
-          "[core][clock]") {
+TEST_CASE(
+    "a timer_callback for a time that has come is not set, and one on the system's clock never is",
+    "[core][clock]") {
   VirtualClock clock;
   Call call([] { FAIL("rang"); });
-  CHECK(clock.set_alarm(call.alarm, clock.now()) == AlarmState::due);
-  CHECK(clock.set_alarm(call.alarm, clock.now() - 1us) == AlarmState::due);
-  CHECK_FALSE(clock.cancel_alarm(call.alarm));
+  CHECK(clock.set_timer(call.timer_callback, clock.now()) == TimerState::due);
+  CHECK(clock.set_timer(call.timer_callback, clock.now() - 1us) == TimerState::due);
+  CHECK_FALSE(clock.cancel_timer(call.timer_callback));
   SystemClock system;
-  CHECK(system.set_alarm(call.alarm, system.now()) == AlarmState::due);
-  CHECK(system.set_alarm(call.alarm, system.now() + 1h) == AlarmState::never);
-  CHECK_FALSE(system.cancel_alarm(call.alarm));
+  CHECK(system.set_timer(call.timer_callback, system.now()) == TimerState::due);
+  CHECK(system.set_timer(call.timer_callback, system.now() + 1h) == TimerState::never);
+  CHECK_FALSE(system.cancel_timer(call.timer_callback));
 }
 
-TEST_CASE("an alarm may set others, cancel others and move the clock", "[core][clock]") {
+TEST_CASE("a timer_callback may set others, cancel others and move the clock", "[core][clock]") {
   VirtualClock clock;
   const Time start = clock.now();
   std::vector<Span> rung;
@@ -77,12 +79,12 @@ TEST_CASE("an alarm may set others, cancel others and move the clock", "[core][c
   Call never([] { FAIL("rang"); });
   Call first([&] {
     rung.push_back(clock.now() - start);
-    CHECK(clock.cancel_alarm(never.alarm));
-    clock.set_alarm(last.alarm, start + 4s);
+    CHECK(clock.cancel_timer(never.timer_callback));
+    clock.set_timer(last.timer_callback, start + 4s);
     clock.advance(1s);
   });
-  clock.set_alarm(first.alarm, start + 1s);
-  clock.set_alarm(never.alarm, start + 2s);
+  clock.set_timer(first.timer_callback, start + 1s);
+  clock.set_timer(never.timer_callback, start + 2s);
   clock.advance(1s);
   CHECK(clock.now() == start + 2s);
   clock.advance(5s);
@@ -95,7 +97,7 @@ TEST_CASE("setting the clock back rings nothing, and what waits keeps its time",
   const Time start = clock.now();
   bool rung = false;
   Call call([&] { rung = true; });
-  clock.set_alarm(call.alarm, start + 1s);
+  clock.set_timer(call.timer_callback, start + 1s);
   clock.advance(-24h);
   CHECK_FALSE(rung);
   clock.advance(24h);
@@ -104,8 +106,8 @@ TEST_CASE("setting the clock back rings nothing, and what waits keeps its time",
   CHECK(rung);
 }
 
-TEST_CASE("random alarms, set and cancelled, ring as a sorted list says", "[core][clock]") {
-  Random random("random alarms, set and cancelled, ring as a sorted list says");
+TEST_CASE("random timers, set and cancelled, ring as a sorted list says", "[core][clock]") {
+  Random random("random timers, set and cancelled, ring as a sorted list says");
   CAPTURE(random.repeat());
   VirtualClock clock;
   struct Expected {
@@ -125,12 +127,12 @@ TEST_CASE("random alarms, set and cancelled, ring as a sorted list says", "[core
       const std::size_t name = calls.size();
       calls.push_back(std::make_unique<Call>([&rung, name] { rung.push_back(name); }));
       const Time when = clock.now() + Span{random.between(1, 50)};
-      REQUIRE(clock.set_alarm(calls.back()->alarm, when) == AlarmState::set);
+      REQUIRE(clock.set_timer(calls.back()->timer_callback, when) == TimerState::set);
       expected.push_back({when, turn, name});
     } else if (choice < 8 && !expected.empty()) {
       const auto victim =
           expected.begin() + static_cast<std::ptrdiff_t>(random.below(expected.size()));
-      REQUIRE(clock.cancel_alarm(calls[victim->name]->alarm));
+      REQUIRE(clock.cancel_timer(calls[victim->name]->timer_callback));
       expected.erase(victim);
     } else {
       clock.advance(Span{random.between(0, 20)});
@@ -143,20 +145,20 @@ TEST_CASE("random alarms, set and cancelled, ring as a sorted list says", "[core
       REQUIRE(rung == due);
       rung.clear();
     }
-    REQUIRE(clock.alarms() == expected.size());
+    REQUIRE(clock.timers() == expected.size());
   }
-  for (const Expected& left : expected) clock.cancel_alarm(calls[left.name]->alarm);
+  for (const Expected& left : expected) clock.cancel_timer(calls[left.name]->timer_callback);
 }
 
 TEST_CASE("a blocked thread goes on when another moves the clock to its time", "[core][clock]") {
   VirtualClock clock;
   const Time start = clock.now();
-  Waker waker;
+  ManualResetEvent waker;
   bool woken = true;
   std::thread waiting([&] { woken = clock.wait_until(start + 1h, waker); });
-  while (clock.alarms() == 0) std::this_thread::yield();
+  while (clock.timers() == 0) std::this_thread::yield();
   clock.advance(1h - 1us);
-  CHECK(clock.alarms() == 1);
+  CHECK(clock.timers() == 1);
   clock.advance(1us);
   waiting.join();
   CHECK_FALSE(woken);
@@ -169,7 +171,7 @@ TEST_CASE("a waker wakes a thread before its time, also if it was first", "[core
   SystemClock system;
   const std::array<Clock*, 2> clocks{&virtual_clock, &system};
   for (Clock* const clock : clocks) {
-    Waker waker;
+    ManualResetEvent waker;
     waker.wake();
     CHECK(clock->wait_until(clock->now() + 1h, waker));
     CHECK(clock->wait_until(Time::max(), waker));
@@ -180,12 +182,12 @@ TEST_CASE("a waker wakes a thread before its time, also if it was first", "[core
     waiting.join();
     CHECK(woken);
   }
-  CHECK(virtual_clock.alarms() == 0);
+  CHECK(virtual_clock.timers() == 0);
 }
 
 TEST_CASE("the system's clock is waited for in real time, and not too short", "[core][clock]") {
   SystemClock clock;
-  Waker waker;
+  ManualResetEvent waker;
   const Time when = clock.now() + 2ms;
   CHECK_FALSE(clock.wait_until(when, waker));
   CHECK(clock.now() >= when);
@@ -195,10 +197,10 @@ TEST_CASE("with one thread, time moves by itself when asked to", "[core][clock]"
   VirtualClock clock;
   const Time start = clock.now();
   const VirtualClock::AutoAdvance moving(clock);
-  Waker waker;
+  ManualResetEvent waker;
   int rung = 0;
   Call call([&] { ++rung; });
-  clock.set_alarm(call.alarm, start + 10min);
+  clock.set_timer(call.timer_callback, start + 10min);
   CHECK_FALSE(clock.wait_until(start + 1h, waker));
   CHECK(clock.now() == start + 1h);
   CHECK(rung == 1);
@@ -220,7 +222,7 @@ TEST_CASE("with several known threads, time moves only when all of them wait", "
       all.emplace_back([&, i] {
         const KnownThread known(clock);
         ++ready;
-        Waker waker;
+        ManualResetEvent waker;
         for (std::size_t turn = 0; turn < turns; ++turn) {
           ++busy;
           const Time before = clock.now();
@@ -234,7 +236,7 @@ TEST_CASE("with several known threads, time moves only when all of them wait", "
     }
     while (ready < threads) std::this_thread::yield();
     // From here on this thread waits as well, longer than all others.
-    Waker waker;
+    ManualResetEvent waker;
     CHECK_FALSE(clock.wait_until(start + 1h, waker));
     for (std::thread& thread : all) thread.join();
   }
@@ -251,8 +253,8 @@ TEST_CASE("a thread that is woken by another counts as running from then on", "[
   const Time start = clock.now();
   const VirtualClock::AutoAdvance moving(clock);
   for (std::size_t turn = 0; turn < scaled(300, 30); ++turn) {
-    Waker mine;
-    Waker other;
+    ManualResetEvent mine;
+    ManualResetEvent other;
     const Time begin = clock.now();
     std::atomic<bool> known{false};
     Span woken_at{-1};
@@ -264,7 +266,7 @@ TEST_CASE("a thread that is woken by another counts as running from then on", "[
       mine.wake();
     });
     while (!known) std::this_thread::yield();
-    Waker timer;
+    ManualResetEvent timer;
     clock.wait_until(begin + 5s, timer);
     other.wake();
     clock.wait_until(begin + 1h, mine);
@@ -275,7 +277,7 @@ TEST_CASE("a thread that is woken by another counts as running from then on", "[
   CHECK(clock.now() > start);
 }
 
-TEST_CASE("cancelling an alarm that rings on another thread waits until it has rung",
+TEST_CASE("cancelling a timer_callback that rings on another thread waits until it has rung",
           "[core][clock]") {
   VirtualClock clock;
   for (std::size_t turn = 0; turn < scaled(2'000, 200); ++turn) {
@@ -283,9 +285,9 @@ TEST_CASE("cancelling an alarm that rings on another thread waits until it has r
     bool cancelled = false;
     {
       Call call([&] { ++rung; });
-      REQUIRE(clock.set_alarm(call.alarm, clock.now() + 1us) == AlarmState::set);
+      REQUIRE(clock.set_timer(call.timer_callback, clock.now() + 1us) == TimerState::set);
       std::thread mover([&] { clock.advance(1us); });
-      cancelled = clock.cancel_alarm(call.alarm);
+      cancelled = clock.cancel_timer(call.timer_callback);
       if (!cancelled) REQUIRE(rung == 1);
       mover.join();
     }

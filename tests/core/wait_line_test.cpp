@@ -1,6 +1,6 @@
 // The kernel of the wait line as tables of moments: at this instant, this request, this answer.
 // Threading: single-threaded.
-#include "sluice/algorithms/wait_line.hpp"
+#include "sluice/rules/wait_line.hpp"
 
 #include "tests/core/long_kernel.hpp"
 
@@ -138,17 +138,17 @@ TEST_CASE("when all places are taken, an older process takes that of the younges
     kernel.ask(0s, enter(client, client * 1s));
   }
   kernel.ask(0s, enter(999, 900s));
-  CHECK(kernel.details == Details{256, 1});
+  CHECK(kernel.output == Output{256, 1});
   kernel.ask(0s, peek);
-  CHECK(kernel.details == Details{256, 1});
+  CHECK(kernel.output == Output{256, 1});
   kernel.ask(0s, enter(998, 500ms));
-  CHECK(kernel.details == Details{0, 1});
+  CHECK(kernel.output == Output{0, 1});
   kernel.ask(0s, peek);
-  CHECK(kernel.details == Details{256, 998});
+  CHECK(kernel.output == Output{256, 998});
   kernel.ask(0s, turn(256, 256s));  // it has no place now, but its arrival still counts
-  CHECK(kernel.details == Details{256, 998});
+  CHECK(kernel.output == Output{256, 998});
   kernel.ask(0s, turn(255, 255s));
-  CHECK(kernel.details == Details{255, 998});
+  CHECK(kernel.output == Output{255, 998});
 }
 
 TEST_CASE("states that contradict themselves are corrupt", "[core][wait_line]") {

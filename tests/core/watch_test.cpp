@@ -1,5 +1,5 @@
 // Wake-ups within one process: who watches a key hears of it, until it does not want to.
-#include "sluice/watch.hpp"
+#include "sluice/extend/subscription.hpp"
 
 #include <thread>
 #include <vector>
@@ -11,11 +11,11 @@ namespace sluice::test {
 
 TEST_CASE("who watches a channel is called for each wake-up, in the order of coming",
           "[core][watch]") {
-  Watchers watchers;
+  Subscriptions watchers;
   std::vector<int> calls;
-  const auto first = watchers.watch("a", [&] { calls.push_back(1); });
-  auto second = watchers.watch("a", [&] { calls.push_back(2); });
-  const auto other = watchers.watch("b", [&] { calls.push_back(3); });
+  const auto first = watchers.subscribe("a", [&] { calls.push_back(1); });
+  auto second = watchers.subscribe("a", [&] { calls.push_back(2); });
+  const auto other = watchers.subscribe("b", [&] { calls.push_back(3); });
 
   watchers.notify("a");
   CHECK(calls == std::vector{1, 2});
@@ -27,10 +27,10 @@ TEST_CASE("who watches a channel is called for each wake-up, in the order of com
 }
 
 TEST_CASE("a channel is watched as long as one of its watches lives", "[core][watch]") {
-  Watchers watchers;
+  Subscriptions watchers;
   CHECK_FALSE(watchers.is_watched("a"));
-  auto first = watchers.watch("a", [] {});
-  auto second = watchers.watch("a", [] {});
+  auto first = watchers.subscribe("a", [] {});
+  auto second = watchers.subscribe("a", [] {});
   first.reset();
   CHECK(watchers.is_watched("a"));
   second.reset();
@@ -38,10 +38,10 @@ TEST_CASE("a channel is watched as long as one of its watches lives", "[core][wa
 }
 
 TEST_CASE("a watch may end within its own call, and outlive whom it watched", "[core][watch]") {
-  auto watchers = std::make_unique<Watchers>();
-  std::unique_ptr<Watch> own;
-  own = watchers->watch("a", [&] { own.reset(); });
-  const auto left = watchers->watch("a", [] {});
+  auto watchers = std::make_unique<Subscriptions>();
+  std::unique_ptr<Subscription> own;
+  own = watchers->subscribe("a", [&] { own.reset(); });
+  const auto left = watchers->subscribe("a", [] {});
   watchers->notify("a");
   CHECK(own == nullptr);
   watchers.reset();
@@ -53,7 +53,7 @@ TEST_CASE("a store in the process wakes who watches the key, and nobody else", "
   const auto memory_store = make_memory_store({.max_keys = 64, .clock = &clock});
   for (Store* const store : {virtual_store.get(), static_cast<Store*>(memory_store.get())}) {
     int calls = 0;
-    auto watch = store->watch(Key{"alice", "x"}, [&] { ++calls; });
+    auto watch = store->subscribe(Key{"alice", "x"}, [&] { ++calls; });
     REQUIRE(watch);
     store->notify(Key{"alice", "x"});
     store->notify(Key{"alice", "y"});
@@ -65,13 +65,13 @@ TEST_CASE("a store in the process wakes who watches the key, and nobody else", "
 }
 
 TEST_CASE("threads may watch, wake and leave at the same time", "[core][watch]") {
-  Watchers watchers;
+  Subscriptions watchers;
   std::atomic<int> calls{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
-        const auto watch = watchers.watch("a", [&] { ++calls; });
+        const auto watch = watchers.subscribe("a", [&] { ++calls; });
         watchers.notify("a");
       }
     });

@@ -1,8 +1,8 @@
 // Lines across processes while their store is away: the policies hold, and leases go back where
 // they came from. And whose deadlines tell the breaker something.
-#include "sluice/concurrency_limiter.hpp"
-#include "sluice/fixed_window.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/waiting/probe.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 Word held(Store& store) { return 4 - ConcurrencyLimiter(store, "jobs", 4).peek("a").remaining; }
 
-constexpr LineOptions across{.across_processes = true, .client = 1};
+constexpr WaitQueueOptions across{.across_processes = true, .client = 1};
 
 }  // namespace
 
@@ -22,8 +22,8 @@ TEST_CASE("a line across processes is granted by an open door and by a local sha
     Rig rig = is_open ? Rig(FailurePolicy::open()) : Rig(2);
     const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
     const FixedWindow window(rig.store, "calls", 4, Calendar::every(1min));
-    jobs.set_line(across);
-    window.set_line(across);
+    jobs.set_wait_queue(across);
+    window.set_wait_queue(across);
     rig.trip();
     std::error_code error;
     const Lease lease = jobs.acquire("a", 1, 1s, {}, error);
@@ -36,9 +36,9 @@ TEST_CASE("a line across processes is granted by an open door and by a local sha
 
 TEST_CASE("a line across processes waits at a closed door until the store is back",
           "[fallback][waiting][processes]") {
-  Rig rig(FailurePolicy::closed());
+  Rig rig(FailurePolicy::closed(), {.failures = 3, .longest_pause = 10s});
   const FixedWindow window(rig.store, "calls", 4, Calendar::every(1min));
-  window.set_line(across);
+  window.set_wait_queue(across);
   rig.trip();
   bool granted = false;
   std::error_code failed;
@@ -63,7 +63,7 @@ TEST_CASE("a lease of a line across processes is given back where it was granted
     CAPTURE(is_healed);
     Rig rig(2);
     const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
-    jobs.set_line(across);
+    jobs.set_wait_queue(across);
     rig.trip();
     Lease during = jobs.try_acquire("a");
     REQUIRE(during);

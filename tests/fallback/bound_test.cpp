@@ -2,8 +2,8 @@
 // histories of a fleet in virtual time.
 #include <memory>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/testing/invariants.hpp"
-#include "sluice/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/seed.hpp"
 
@@ -34,6 +34,31 @@ struct Client {
 };
 
 }  // namespace
+
+TEST_CASE("a store that loses its state adds its capacity and what it had granted ahead",
+          "[fallback][invariants]") {
+  VirtualClock clock;
+  const Quota quota = Quota::per_second(10).burst(5);
+  testing::History history;
+  const auto live = [&](Store& store, Span time) {
+    const TokenBucket bucket(store, "api", quota);
+    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(50ms)) {
+      for (;;) {
+        const Reservation grant = bucket.reserve("all", 1, 20s);
+        if (!grant) break;
+        history.push_back(testing::note(grant.decision));
+      }
+    }
+  };
+  live(*make_virtual_store(clock), 30s);
+  const Time crash = clock.now();
+  live(*make_virtual_store(clock), 30s);
+  std::erase_if(history, [&](const auto& call) { return call.effective > crash + 30s; });
+  const auto calls = static_cast<Word>(history.size());
+  CHECK(calls <= 5 + 10 * 60 + 5 + 10 * 20 + 1);
+  CHECK(calls > 5 + 10 * 60 + 5 + 10 * 19);
+  CHECK_FALSE(check_rate(history, {5 + 5 + 10 * 20 + 1, 10, 1s}));
+}
 
 TEST_CASE("clients that decide alone for a while add their shares and no more (S7)",
           "[fallback][invariants][C-036]") {

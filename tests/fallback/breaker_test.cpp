@@ -82,6 +82,46 @@ TEST_CASE("each probe that fails draws from twice the pause, up to the longest",
   CHECK(tripped.breaker.ask().wait <= 100ms);  // from the first pause again
 }
 
+TEST_CASE("by default no pause is longer than a quarter of a second, however long the outage",
+          "[fallback]") {
+  VirtualClock clock;
+  SeededRng rng{5};
+  CircuitBreaker breaker(clock, {.rng = &rng});
+  for (int i = 0; i < 5; ++i) breaker.answer(breaker.ask(), Result::failure);
+  Span longest{0};
+  for (int i = 0; i < 5'000; ++i) {
+    const Span pause = breaker.ask().wait;
+    longest = std::max(longest, pause);
+    clock.advance(pause);
+    const auto probe = breaker.ask();
+    REQUIRE(probe.is_probe);
+    breaker.answer(probe, Result::failure);
+  }
+  CHECK(longest <= 250ms);
+  CHECK(longest > 240ms);
+  CHECK(breaker.stats().probes == 5'000);
+}
+
+TEST_CASE("a call that failed is told when the next one may go out", "[fallback]") {
+  VirtualClock clock;
+  SeededRng rng{7};
+  CircuitBreaker breaker(clock, {.failures = 1, .first_pause = 70ms, .rng = &rng});
+  CHECK(breaker.wait() == 70ms);
+  breaker.answer(breaker.ask(), Result::failure);
+  const Span pause = breaker.wait();
+  CHECK(pause == breaker.ask().wait);
+  clock.advance(pause - 1us);
+  CHECK(breaker.wait() == 1us);
+  clock.advance(1us);
+  CHECK(breaker.wait() == 1us);
+  const auto probe = breaker.ask();
+  CHECK(breaker.wait() == 70ms);
+  breaker.answer(probe, Result::unclear);
+  CHECK(breaker.wait() == 1us);
+  breaker.answer(breaker.ask(), Result::success);
+  CHECK(breaker.wait() == 70ms);
+}
+
 TEST_CASE("a probe that says nothing lets the next one out at once", "[fallback]") {
   Tripped tripped;
   tripped.probe(Result::unclear);

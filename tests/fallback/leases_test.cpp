@@ -1,5 +1,5 @@
 // Leases that were granted on one side of an outage and given back on the other.
-#include "sluice/concurrency_limiter.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
 #include "tests/fallback/rig.hpp"
 
 namespace sluice::test {

@@ -3,6 +3,10 @@
 #include <map>
 #include <string_view>
 
+#include "sluice/rules/sliding_window.hpp"
+#include "sluice/rules/slot_lock.hpp"
+#include "sluice/rules/token_bucket_reserve.hpp"
+#include "sluice/rules/token_bucket_unit.hpp"
 #include "sluice/testing/detail/generators.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/seed.hpp"
@@ -14,19 +18,19 @@ namespace {
 const std::map<std::string_view, char> answered{
     {"token_bucket.take", 'a'},
     {"token_bucket.peek", 'a'},
-    {"token_bucket.spend", 'a'},
-    {"token_bucket.spend_some", 'a'},
+    {"token_bucket.reserve", 'a'},
+    {"token_bucket.reserve_some", 'a'},
     {"token_bucket.look", 'a'},
-    {"sliding_windows.take", 'a'},
-    {"sliding_windows.peek", 'a'},
-    {"sliding_counter.take", 'a'},
-    {"sliding_counter.peek", 'a'},
+    {"sliding_window.take", 'a'},
+    {"sliding_window.peek", 'a'},
+    {"sliding_window_counter.take", 'a'},
+    {"sliding_window_counter.peek", 'a'},
     {"fixed_window.take", 'a'},
     {"fixed_window.peek", 'a'},
-    {"shared_rate.expect", 'b'},  // alone: nothing is left of a plan
-    {"shared_bucket.take", 'b'},
-    {"shared_bucket.peek", 'b'},
-    {"shared_bucket.spend", 'b'},
+    {"shared_sliding_window.expect", 'b'},  // alone: nothing is left of a plan
+    {"shared_token_bucket.take", 'b'},
+    {"shared_token_bucket.peek", 'b'},
+    {"shared_token_bucket.reserve", 'b'},
     {"leases.acquire", 'a'},
     {"leases.peek", 'a'},
     {"slot_lock.take", 'a'},
@@ -47,13 +51,13 @@ struct Told {
   std::error_code error;
   Decision decision;
   std::size_t steps = 0;
-  std::size_t details = 0;
+  std::size_t output = 0;
 };
 
 Told ask(Store& store, const Step& step) {
   Told told;
   decide_then(store, step, [&](const Outcome& outcome) {
-    told = {outcome.error, outcome.decision, outcome.steps.size(), outcome.details.size()};
+    told = {outcome.error, outcome.decision, outcome.steps.size(), outcome.output.size()};
   });
   return told;
 }
@@ -82,7 +86,7 @@ TEST_CASE("every operation has an honest answer without its store, or an error",
         Step step{row, {"tag", row->name}, configuration.args, nullptr, configuration.table};
         generator->draw(random, *row, step.args);
         const std::string name = std::string(row->name) + std::to_string(i);
-        step.key.name = name;
+        step.key = Key{"tag", name};
         const Told told = ask(rig.store, step);
         if (!expected) {
           CHECK(told.error == Errc::circuit_open);
@@ -91,7 +95,7 @@ TEST_CASE("every operation has an honest answer without its store, or an error",
         if (told.error == Errc::outside_calendar) continue;  // whatever the store
         REQUIRE_FALSE(told.error);
         CHECK(told.steps == 1);
-        CHECK(told.details == detail_count(*row, step.table.size()));
+        CHECK(told.output == output_count(*row, step.table.size()));
         CHECK(told.decision.source == (kind == 2 ? Source::fallback : Source::policy));
         if (kind < 2) CHECK(told.decision.allowed == (kind == 0));
         if (kind == 0) CHECK(told.decision.retry_after == Span{0});
@@ -100,6 +104,67 @@ TEST_CASE("every operation has an honest answer without its store, or an error",
     }
     CHECK(rig.primary.counts().calls == asked);
   }
+}
+
+TEST_CASE("nothing is granted ahead without its store, whatever the operation",
+          "[fallback][bound][C-036]") {
+  Random random("nothing is granted ahead without its store, whatever the operation");
+  CAPTURE(random.repeat());
+  std::map<std::string_view, int> ahead;  // in a store that is there
+  Rig rig(1);
+  rig.trip();
+  for (const Operation* const row : operations()) {
+    if (answered.find(row->name) == answered.end()) continue;
+    const auto* const generator = testing::detail::find_generator(row->kind);
+    for (int i = 0; i < 100; ++i) {
+      CAPTURE(row->name);
+      const auto configuration = generator->any(random);
+      const std::string name = std::string(row->name) + std::to_string(i);
+      Step step{row, {"ahead", name}, configuration.args, nullptr, configuration.table};
+      generator->draw(random, *row, step.args);
+      for (int k = 0; k < 10; ++k) {
+        const Told there = ask(*rig.whole, step);
+        if (!there.error && there.decision.allowed && there.decision.retry_after > 0us) {
+          ++ahead[row->name];
+        }
+        const Told alone = ask(rig.store, step);
+        if (!alone.error && alone.decision.allowed) CHECK(alone.decision.retry_after == 0us);
+      }
+    }
+  }
+  for (const auto* const name : {"token_bucket.reserve", "sliding_window.take", "slot_lock.take"}) {
+    CAPTURE(name);
+    CHECK(ahead[name] > 0);
+  }
+}
+
+TEST_CASE("a question about a time ahead is answered as the request would be",
+          "[fallback][bound]") {
+  Rig rig(1);
+  rig.trip();
+  const std::array<Word, 2> window{1, 2'000'000};
+  const Step slot{&slot_lock_take, {"t", "slot"}, {1, 2'000'000, 0}};
+  const Step unit{&sliding_window_take, {"t", "unit"}, {1, 1, 0, 2'000'000}, nullptr, window};
+  const Step token{
+      &token_bucket_reserve,
+      {"t", "token"},
+      {1, 1, 2'000'000, 1, 0,
+       TokenBucketReserve::packed(60'000'000, token_bucket::unit_of(2'000'000, 2'000'000)), 0, 1}};
+  const auto check = [&](Step step, const Operation& question, std::size_t max_wait) {
+    CAPTURE(question.name);
+    REQUIRE(ask(rig.store, step).decision.allowed);
+    step.args[max_wait] = 30'000'000;
+    const Decision request = ask(rig.store, step).decision;
+    step.operation = &question;
+    const Decision answer = ask(rig.store, step).decision;
+    CHECK_FALSE(request.allowed);
+    CHECK_FALSE(answer.allowed);
+    CHECK(answer.retry_after == 2s);
+    CHECK(answer.retry_after == request.retry_after);
+  };
+  check(slot, slot_lock_peek, 2);
+  check(unit, sliding_window_peek, 2);
+  check(token, token_bucket_look, 6);
 }
 
 TEST_CASE("a plan with one step that has no answer has none, and the step is named", "[fallback]") {

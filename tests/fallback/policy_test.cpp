@@ -2,13 +2,13 @@
 #include <stop_token>
 
 #include "sluice/calls/guarded.hpp"
-#include "sluice/fixed_window.hpp"
-#include "sluice/gate.hpp"
-#include "sluice/shared_rate.hpp"
-#include "sluice/sliding_counter.hpp"
-#include "sluice/sliding_windows.hpp"
-#include "sluice/slot_lock.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/shared_sliding_window.hpp"
+#include "sluice/limiters/sliding_window.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
+#include "sluice/limiters/slot_lock.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/testing/slow_store.hpp"
 
@@ -23,7 +23,7 @@ constexpr auto ten = [](Store& store) {
 
 TEST_CASE("after the trip a dead store is asked by probes alone", "[fallback][C-036]") {
   SeededRng rng{3};
-  Rig rig(FailurePolicy::open(), {.failures = 3, .rng = &rng});
+  Rig rig(FailurePolicy::open(), {.failures = 3, .longest_pause = 10s, .rng = &rng});
   const TokenBucket bucket = ten(rig.store);
   rig.primary.fail_all(Fault::not_executed(Errc::timed_out));
   for (int i = 0; i < 1000; ++i) CHECK(bucket.try_acquire("a"));
@@ -62,7 +62,7 @@ TEST_CASE("closed refuses and says when the store is tried again", "[fallback][C
   SeededRng same{3};
   Rig rig(FailurePolicy::closed(), {.failures = 3, .rng = &rng});
   rig.trip();
-  const Span pause = Backoff(100ms, 10s, Jitter::full).next(same);
+  const Span pause = Backoff(100ms, 250ms, Jitter::full).next(same);
   const Decision decision = ten(rig.store).try_acquire("a");
   CHECK_FALSE(decision.allowed);
   CHECK(decision.source == Source::policy);
@@ -192,20 +192,73 @@ TEST_CASE("a caller who withdraws, or had no time left, trips nothing and is tol
   CHECK(rig.breaker.state() == State::closed);
 }
 
-TEST_CASE("a call without a deadline of its own gets one", "[fallback][C-036]") {
-  class Noting final : public Store {
-   public:
-    explicit Noting(Store& inner) : inner_(inner) {}
-    void execute(const Plan& plan, Completion done) noexcept override {
-      timeout = plan.timeout();
-      inner_.execute(plan, std::move(done));
-    }
-    [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
-    Span timeout{0};
+namespace {
 
-   private:
-    Store& inner_;
+/// Notes how long a call may take.
+class Noting final : public Store {
+ public:
+  explicit Noting(Store& inner) : inner_(inner) {}
+  void execute(const Plan& plan, Completion done) noexcept override {
+    timeout = plan.timeout();
+    inner_.execute(plan, std::move(done));
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
+  Span timeout{0};
+
+ private:
+  Store& inner_;
+};
+
+}  // namespace
+
+TEST_CASE("a probe has the deadline of a call without one, or a shorter one of its own",
+          "[fallback][C-036]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  FaultyStore faulty(*inner);
+  Noting primary(faulty);
+  CircuitBreaker breaker(clock);
+  FallbackStore store(primary, breaker, FailurePolicy::open(), 30ms);
+  const TokenBucket bucket = ten(store);
+  const Step step = bucket.take("a");
+  (void)decide(store, Plan(step).within(10s));
+  CHECK(primary.timeout == 10s);
+  faulty.fail_all(dead);
+  const auto probe = [&](const Plan& plan) {
+    while (breaker.state() != State::open) (void)decide(store, step);
+    clock.advance(1s);
+    (void)decide(store, plan);
+    REQUIRE(breaker.stats().probes > 0);
+    return primary.timeout;
   };
+  CHECK(probe(Plan(step)) == 30ms);
+  CHECK(probe(Plan(step).within(10s)) == 30ms);
+  CHECK(probe(Plan(step).within(5ms)) == 5ms);
+  faulty.heal();
+  CHECK(probe(Plan(step).within(10s)) == 30ms);
+  CHECK(breaker.state() == State::closed);
+}
+
+TEST_CASE("under closed, who was let out in vain is told when the next one is", "[fallback]") {
+  Rig rig(FailurePolicy::closed());
+  rig.primary.fail_all(dead);
+  const TokenBucket bucket = ten(rig.store);
+  for (int i = 0; i < 2; ++i) CHECK(bucket.try_acquire("a").retry_after == 100ms);
+  for (int i = 0; i < 50; ++i) {  // the first trips, the others are probes
+    const Decision failed = bucket.try_acquire("a");
+    const auto probes = rig.breaker.stats().probes;
+    REQUIRE(rig.breaker.state() == State::open);
+    if (failed.retry_after > 1us) {
+      rig.clock.advance(failed.retry_after - 1us);
+      CHECK(bucket.try_acquire("a").retry_after == 1us);
+      CHECK(rig.breaker.stats().probes == probes);
+    }
+    rig.clock.advance(1us);
+  }
+  CHECK(rig.breaker.stats().probes == 49);
+}
+
+TEST_CASE("a call without a deadline of its own gets one", "[fallback][C-036]") {
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);
   Noting primary(*inner);
@@ -219,6 +272,77 @@ TEST_CASE("a call without a deadline of its own gets one", "[fallback][C-036]") 
   CHECK(primary.timeout == 5ms);
   CHECK_THROWS_AS(FallbackStore(primary, breaker, FailurePolicy::open(), 0us),
                   std::invalid_argument);
+}
+
+TEST_CASE(
+    "a call waits for a dead store exactly as long as was allowed, and not at all once the "
+    "breaker is open",
+    "[fallback][C-036]") {
+  /// Answers nothing, until the time that a call has is over.
+  class Hanging final : public Store {
+   public:
+    explicit Hanging(VirtualClock& clock) : clock_(clock), inner_(make_virtual_store(clock)) {}
+    void execute(const Plan& plan, Completion done) noexcept override {
+      if (!hangs) return inner_->execute(plan, std::move(done));
+      ++asked;
+      ManualResetEvent nobody;
+      clock_.wait_until(clock_.now() + (plan.timeout() > 0us ? plan.timeout() : Span{1h}), nobody);
+      done.fail(Errc::timed_out);
+    }
+    [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+    bool hangs = true;
+    int asked = 0;
+
+   private:
+    VirtualClock& clock_;
+    std::unique_ptr<Store> inner_;
+  };
+  const auto policy = GENERATE(0, 1, 2);
+  CAPTURE(policy);
+  VirtualClock clock;
+  const VirtualClock::AutoAdvance moving(clock);
+  Hanging primary(clock);
+  const auto local = make_virtual_store(clock);
+  SeededRng rng{7};
+  CircuitBreaker breaker(clock,
+                         {.failures = 3, .first_pause = 1s, .longest_pause = 1s, .rng = &rng});
+  const FailurePolicy policies[] = {FailurePolicy::open(), FailurePolicy::closed(),
+                                    FailurePolicy::local(*local, 2)};
+  FallbackStore store(primary, breaker, policies[policy], 30ms);
+  const TokenBucket bucket = ten(store);
+  const Step step = bucket.take("a");
+  const auto taken = [&](const Plan& plan) {
+    const Time asked = clock.now();
+    std::error_code error;
+    (void)decide(store, plan, error);
+    CHECK_FALSE(error);
+    return clock.now() - asked;
+  };
+  // Without a breaker every call of an outage would pay this.
+  CHECK(taken(step) == 30ms);
+  CHECK(taken(Plan(step).within(7ms)) ==
+        7ms);  // and says nothing to the breaker: it was in a hurry
+  CHECK(taken(step) == 30ms);
+  CHECK(breaker.state() == State::closed);
+  CHECK(taken(step) == 30ms);
+  CHECK(breaker.state() == State::open);
+  Span paid{0};
+  constexpr int calls = 10'000;
+  for (int i = 0; i < calls; ++i) {
+    const Span one = taken(step);
+    CHECK((one == 0us || one == 30ms));
+    paid += one;
+    clock.advance(1ms);
+  }
+  const int probes = primary.asked - 4;
+  CHECK(paid == probes * 30ms);
+  CHECK(probes >= 5);   // ten seconds of pauses of at most one
+  CHECK(probes <= 40);  // and of half of one on average
+  // Back again, it is found by the first probe behind the pause.
+  primary.hangs = false;
+  clock.advance(1s);
+  CHECK(taken(step) == 0us);
+  CHECK(breaker.state() == State::closed);
 }
 
 TEST_CASE("one breaker stands before limiters of several policies", "[fallback]") {
@@ -235,7 +359,7 @@ TEST_CASE("what was granted without the primary gives nothing back there", "[fal
   for (const Word clients : {0, 1}) {
     Rig rig = clients == 0 ? Rig(FailurePolicy::open()) : Rig(clients);
     const TokenBucket bucket = ten(rig.store);
-    const SlidingWindows windows(rig.store, "w", {{.limit = 5, .span = 10min}});
+    const SlidingWindow windows(rig.store, "w", {{.limit = 5, .span = 10min}});
     const FixedWindow fixed(rig.store, "f", 5, Calendar::every(24h));
     const SlotLock slots(rig.store, "s", 1h);
     rig.trip();
@@ -286,9 +410,40 @@ TEST_CASE("what was granted without the primary is settled without it: there is 
       }
     };
     check(ten(rig.store));
-    check(SlidingWindows(rig.store, "w", {{.limit = 5, .span = 10min}}));
-    check(SlidingCounter(rig.store, "c", {.limit = 5, .span = 10min}));
+    check(SlidingWindow(rig.store, "w", {{.limit = 5, .span = 10min}}));
+    check(SlidingWindowCounter(rig.store, "c", {.limit = 5, .span = 10min}));
     check(FixedWindow(rig.store, "f", 5, Calendar::every(24h)));
+  }
+}
+
+TEST_CASE("what the primary granted is not settled without it: an error says so", "[fallback]") {
+  for (const int kind : {0, 1, 2}) {
+    CAPTURE(kind);
+    Rig rig = kind == 0   ? Rig(FailurePolicy::open())
+              : kind == 1 ? Rig(FailurePolicy::closed())
+                          : Rig(2);
+    const TokenBucket bucket = ten(rig.store);
+    const SlidingWindow windows(rig.store, "w", {{.limit = 5, .span = 10min}});
+    const SlidingWindowCounter counter(rig.store, "c", {.limit = 5, .span = 10min});
+    const FixedWindow fixed(rig.store, "f", 5, Calendar::every(24h));
+    Reservation tokens = bucket.reserve("a", 2, 0s);
+    const Decision units = windows.try_acquire("a", 2);
+    const Decision counted = counter.try_acquire("a", 2);
+    const Decision used = fixed.try_acquire("a", 2);
+    rig.trip();
+    for (const Word actual : {1, 3}) {
+      CAPTURE(actual);
+      const SettledCost cost{.estimated = 2, .actual = actual};
+      std::error_code error;
+      CHECK(bucket.settle("a", tokens, actual, error).charged == 0);
+      CHECK(error == Errc::circuit_open);
+      CHECK(windows.settle("a", units, cost, error).charged == 0);
+      CHECK(error == Errc::circuit_open);
+      CHECK(counter.settle("a", counted, cost, error).charged == 0);
+      CHECK(error == Errc::circuit_open);
+      CHECK(fixed.settle("a", used, cost, error).charged == 0);
+      CHECK(error == Errc::circuit_open);
+    }
   }
 }
 
@@ -300,16 +455,16 @@ TEST_CASE("an answer that was lost may have been charged as well", "[fallback]")
   CHECK(bucket.peek("a").remaining == 4);
 }
 
-TEST_CASE("a shared rate that is known goes on under every policy", "[fallback]") {
+TEST_CASE("a shared sliding window that is known goes on under every policy", "[fallback]") {
   for (const int kind : {0, 1, 2}) {
     Rig rig = kind == 0   ? Rig(FailurePolicy::open())
               : kind == 1 ? Rig(FailurePolicy::closed())
                           : Rig(2);
-    const SharedRateLimiter limiter(rig.store, "partner", "api");
+    const SharedSlidingWindow limiter(rig.store, "partner", "api");
     limiter.set_rate(RateType::overall, 10, 1s);
     REQUIRE(limiter.try_acquire());
     rig.trip();
-    const SharedRateLimiter stranger(rig.store, "partner", "api");
+    const SharedSlidingWindow stranger(rig.store, "partner", "api");
     std::error_code error;
     (void)stranger.try_acquire(1, error);
     CHECK(error == Errc::circuit_open);

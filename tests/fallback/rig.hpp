@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/algorithms/token_bucket.hpp"
 #include "sluice/decide.hpp"
 #include "sluice/fallback_store.hpp"
+#include "sluice/rules/token_bucket.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"

@@ -1,10 +1,10 @@
 // One client's share of each limit: exact, and all of them together never more than the whole.
-#include "sluice/concurrency_limiter.hpp"
-#include "sluice/fixed_window.hpp"
-#include "sluice/sliding_counter.hpp"
-#include "sluice/sliding_windows.hpp"
-#include "sluice/slot_lock.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/sliding_window.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
+#include "sluice/limiters/slot_lock.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 
 namespace sluice::test {
@@ -35,8 +35,42 @@ TEST_CASE("a share of a bucket has the burst and the rate divided, to the tick",
     CHECK_FALSE(bucket.try_acquire("a"));
     rig.clock.advance(1us);
     CHECK(bucket.try_acquire("a"));
-    CHECK(bucket.reserve("a", 2, 1s).wait() == 800ms);
+    CHECK(bucket.peek("a", 2).retry_after == 800ms);
   }
+}
+
+TEST_CASE("without the store nothing is reserved or borrowed: the hint is when it is there",
+          "[fallback][bound]") {
+  Rig rig(4);
+  const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(11));
+  const SlidingWindow windows(rig.store, "w", {{8, 10s}});
+  const SlotLock slots(rig.store, "s", 1s);
+  rig.trip();
+  const auto check = [&](const auto& ask, Span hint) {
+    for (int i = 0; i < 3; ++i) {  // asking reserves nothing
+      const Decision refused = ask();
+      CHECK_FALSE(refused);
+      CHECK(refused.retry_after == hint);
+    }
+    rig.clock.advance(hint - 1us);
+    CHECK_FALSE(ask());
+    rig.clock.advance(1us);
+    const Decision granted = ask();
+    CHECK(granted);
+    CHECK(granted.retry_after == 0us);
+  };
+  REQUIRE(bucket.reserve("a", 2, 1s));
+  REQUIRE(windows.reserve("a", 2, 1min));
+  REQUIRE(slots.reserve("a", 1h));
+  check([&] { return bucket.reserve("a", 2, 30s).decision; }, 800ms);
+  check([&] { return bucket.borrow("a", 1, 30s).decision; }, 400ms);
+  check([&] { return slots.reserve("a", 1h).decision; }, 4s - 1200ms);
+  check([&]() -> Decision { return windows.reserve("a", 2, 1min); }, 10s - 4s);
+  CHECK(bucket.peek("a", 2).retry_after == 0us);
+
+  rig.heal();
+  REQUIRE(bucket.try_acquire("a", 11));
+  CHECK(bucket.reserve("a", 2, 30s).wait() == 200ms);
 }
 
 TEST_CASE("as much as there is, is as much as there is of the share", "[fallback]") {
@@ -50,11 +84,11 @@ TEST_CASE("as much as there is, is as much as there is of the share", "[fallback
 TEST_CASE("shares of windows, leases and slots are divided as well", "[fallback]") {
   Rig rig(3);
   rig.trip();
-  CHECK(drain(SlidingWindows(rig.store, "w", {{10, 1s}, {16, 1min}})) == 3);
-  CHECK(drain(SlidingCounter(rig.store, "c", {11, 1min})) == 3);
+  CHECK(drain(SlidingWindow(rig.store, "w", {{10, 1s}, {16, 1min}})) == 3);
+  CHECK(drain(SlidingWindowCounter(rig.store, "c", {11, 1min})) == 3);
   CHECK(drain(FixedWindow(rig.store, "f", 8, Calendar::every(1h))) == 2);
 
-  const SlidingWindows both(rig.store, "both", {{10, 1s}, {16, 1min}});
+  const SlidingWindow both(rig.store, "both", {{10, 1s}, {16, 1min}});
   CHECK(drain(both) == 3);
   rig.clock.advance(1s);
   CHECK(drain(both) == 2);
@@ -67,7 +101,10 @@ TEST_CASE("shares of windows, leases and slots are divided as well", "[fallback]
 
   const SlotLock slots(rig.store, "s", 1s);
   CHECK(slots.try_acquire("a"));
-  CHECK(slots.reserve("a", 1min).wait() == 3s);
+  rig.clock.advance(3s - 1us);
+  CHECK_FALSE(slots.try_acquire("a"));
+  rig.clock.advance(1us);
+  CHECK(slots.try_acquire("a"));
 }
 
 TEST_CASE("a request larger than a share is refused until the primary is back", "[fallback]") {

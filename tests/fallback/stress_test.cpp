@@ -2,8 +2,8 @@
 #include <atomic>
 #include <thread>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
-#include "sluice/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/seed.hpp"
 

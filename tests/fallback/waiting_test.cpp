@@ -1,7 +1,8 @@
 // Callers that wait while the primary is away, in time that moves by itself.
-#include "sluice/concurrency_limiter.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
+#include "tests/waiting/probe.hpp"
 
 namespace sluice::test {
 
@@ -15,13 +16,13 @@ TEST_CASE("under closed, who waits comes back at the hints until the primary is 
   const Time start = rig.clock.now();
   // The outage ends while the caller waits.
   struct Healing {
-    Alarm alarm;
+    TimerCallback timer;
     FaultyStore& primary;
     explicit Healing(FaultyStore& store)
-        : alarm([](void* self) noexcept { static_cast<Healing*>(self)->primary.heal(); }, this),
+        : timer([](void* self) noexcept { static_cast<Healing*>(self)->primary.heal(); }, this),
           primary(store) {}
   } healing(rig.primary);
-  REQUIRE(rig.clock.set_alarm(healing.alarm, start + 60s) == AlarmState::set);
+  REQUIRE(rig.clock.set_timer(healing.timer, start + 60s) == TimerState::set);
 
   const Reservation grant = bucket.acquire("a", 1, 10min);
   CHECK(grant);
@@ -53,6 +54,33 @@ TEST_CASE("under local, who waits waits for its share", "[fallback][waiting]") {
   const Time start = rig.clock.now();
   for (int i = 0; i < 5; ++i) CHECK(bucket.acquire("a", 1, 10s));
   CHECK(rig.clock.now() == start + 4 * 500ms);
+}
+
+TEST_CASE("under local, who comes too late for its share is refused at once, with its hint",
+          "[fallback][waiting]") {
+  Rig rig(2);
+  const TokenBucket bucket(rig.store, "b", Quota::per_second(1).burst(2));
+  rig.trip();
+  REQUIRE(bucket.try_acquire("a"));
+  const auto request = [&] { return TokenBucket::Waiting::request(bucket, "a", 1); };
+  std::vector<Reservation> ends;
+  const auto note = [&](std::error_code, const Reservation& end) { ends.push_back(end); };
+  const auto first = wait_for(bucket, request(), 10s, note);  // rests for its share
+  CHECK(ends.empty());
+  for (const bool again : {false, true}) {
+    ends.clear();
+    const auto hasty = wait_for(bucket, request(), 1s, note);
+    REQUIRE(ends.size() == 1);
+    CHECK_FALSE(ends[0]);
+    CHECK(ends[0].decision.retry_after == (again ? 1900ms : 2s));
+    ends.clear();
+    if (!again) rig.clock.advance(100ms);
+  }
+  rig.clock.advance(1900ms - 1us);
+  CHECK(ends.empty());
+  rig.clock.advance(1us);
+  REQUIRE(ends.size() == 1);
+  CHECK(ends[0]);
 }
 
 TEST_CASE("under local, a place that comes back wakes who waits for it", "[fallback][waiting]") {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sluice/asio/acquire.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/sim/world.hpp"
-#include "sluice/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 
 namespace sluice::test {

@@ -61,7 +61,7 @@ TEST_CASE("a bucket is blocked for as long as the response asked, at most for it
 
 TEST_CASE("a limiter is lowered to what the server says is left, and never raised") {
   Fixture f;
-  const SlidingWindows windows{*f.store, "windows", {{10, 60s}}};
+  const SlidingWindow windows{*f.store, "windows", {{10, 60s}}};
   const FixedWindow fixed{*f.store, "fixed", 10, Calendar::every(60s)};
   const auto check = [](const auto& limiter) {
     CHECK(http::lower(limiter, "alice", 20).remaining == 10);

@@ -78,7 +78,7 @@ TEST_CASE("the reset is a length of time, or seconds of the epoch, rounded up") 
   CHECK(reset(ResetForm::epoch) == "1709210097");
 }
 
-TEST_CASE("several limits stand in one list, and the tightest in the rest") {
+TEST_CASE("several limits stand in one list, and the tightest of the first unit in the rest") {
   const Policy user("user", WindowLimit{10, 1min}, {.partition = "alice"});
   const Policy all("all", WindowLimit{1000, 1min}, {.unit = "content-bytes"});
   const Decision few{.allowed = true, .limit = 10, .remaining = 2, .reset_after = 40s};
@@ -89,8 +89,63 @@ TEST_CASE("several limits stand in one list, and the tightest in the rest") {
   CHECK(headers["RateLimit-Policy"] ==
         R"("user";q=10;w=60;pk=:YWxpY2U=:, "all";q=1000;w=60;qu="content-bytes")");
   CHECK(headers["RateLimit"] == R"("user";r=2;t=40;pk=:YWxpY2U=:, "all";r=0;t=7)");
-  CHECK(headers["X-RateLimit-Limit"] == "1000");
+  CHECK(headers["X-RateLimit-Limit"] == "10");  // requests are not compared with bytes
   CHECK(limit_headers(std::span<const Limited>{}).size() == 0);
+}
+
+TEST_CASE("of two refusals that end together the first is told, and of two grants the first") {
+  const Policy user("user", WindowLimit{10, 1min});
+  const Policy all("all", WindowLimit{1000, 1min});
+  const Decision early = refused(7s - 1us);
+  const Decision late = refused(7s);
+  const auto told = [&](const Limited& a, const Limited& b) {
+    const std::array limits{a, b};
+    return std::string(limit_headers(limits)["X-RateLimit-Limit"]);
+  };
+  CHECK(told({user, late}, {all, late}) == "10");
+  CHECK(told({all, late}, {user, late}) == "1000");
+  // Both round to 7 s: what ends a microsecond later is told nevertheless.
+  CHECK(told({user, early}, {all, late}) == "1000");
+  CHECK(told({all, late}, {user, early}) == "1000");
+
+  const Decision two{.allowed = true, .limit = 10, .remaining = 2, .reset_after = 40s};
+  const Decision three{.allowed = true, .limit = 10, .remaining = 3, .reset_after = 1h};
+  CHECK(told({user, two}, {all, two}) == "10");
+  CHECK(told({all, two}, {user, two}) == "1000");
+  CHECK(told({all, three}, {user, two}) == "10");
+  CHECK(told({user, refused(0us)}, {all, two}) == "10");
+  CHECK(told({all, two}, {user, refused(0us)}) == "10");
+}
+
+TEST_CASE("X-RateLimit counts in one unit, whoever refuses") {
+  const Policy calls("calls", WindowLimit{10, 1min});
+  const Policy burst("burst", WindowLimit{5, 1s}, {.unit = "requests"});
+  const Policy tokens("tokens", WindowLimit{90'000, 1min}, {.unit = "tokens"});
+  const Decision many{.allowed = true, .limit = 10, .remaining = 9};
+  const Decision few{.allowed = true, .limit = 5, .remaining = 1};
+  const auto told = [&](std::vector<Limited> limits) {
+    return std::string(limit_headers(limits)["X-RateLimit-Limit"]);
+  };
+  CHECK(told({{calls, many}, {tokens, refused(7s)}}) == "10");
+  CHECK(told({{calls, refused(1s)}, {tokens, refused(7s)}}) == "10");
+  CHECK(told({{tokens, few}, {calls, refused(7s)}}) == "90000");
+  CHECK(told({{calls, many}, {tokens, few}, {burst, few}}) == "5");  // requests, as if not said
+}
+
+TEST_CASE("X-RateLimit tells the primary policy in every response") {
+  const Policy calls("calls", WindowLimit{10, 1min});
+  const Policy tokens("tokens", WindowLimit{90'000, 1min}, {.unit = "tokens"});
+  const Decision yes{.allowed = true, .limit = 10, .remaining = 9, .reset_after = 6s};
+  const std::array limits{Limited{tokens, refused(7s)}, Limited{calls, yes}};
+  const LimitHeaders headers = limit_headers(limits, {.primary = "calls"});
+  CHECK(headers["Retry-After"] == "7");
+  CHECK(headers["X-RateLimit-Limit"] == "10");
+  CHECK(headers["X-RateLimit-Remaining"] == "9");
+  CHECK(headers["X-RateLimit-Reset"] == "6");
+  CHECK(limit_headers(limits, {.primary = "tokens"})["X-RateLimit-Limit"] == "90000");
+  const LimitHeaders none = limit_headers(limits, {.primary = "unknown"});
+  CHECK(none["X-RateLimit-Limit"].empty());
+  CHECK(none["RateLimit"] == headers["RateLimit"]);
 }
 
 TEST_CASE("headers may be left out, and are copied whole") {

@@ -25,6 +25,9 @@ TEST_CASE("a number of any length is read without overflow, and what follows it 
       {"0.5", 0, 500'000, ""},
       {"1470173023.123", 1'470'173'023, 123'000, ""},
       {"1.0000019", 1, 1, ""},
+      {"2.50", 2, 500'000, ""},
+      {"2.500000000000", 2, 500'000, ""},
+      {"3.0000000", 3, 0, ""},
       {"5.", 5, 0, "."},
       {"5s", 5, 0, "s"},
       {"1e30", 1, 0, "e30"},
@@ -74,6 +77,12 @@ TEST_CASE("a number times a unit is rounded up and bounded") {
   CHECK(times("0.0005", 1'000) == 1);
   CHECK(times("0.0000001", 1'000'000) == 1);
   CHECK(times("0", 1'000'000) == 0);
+  CHECK(times("1.0000000", 1'000'000) == 1'000'000);  // zeros behind the last place are no rest
+  CHECK(times("1.00000000000000000000", 1'000'000) == 1'000'000);
+  CHECK(times("0.1234560000", 1'000'000) == 123'456);
+  CHECK(times("0.12345600001", 1'000'000) == 123'457);
+  CHECK(times("1.0000000000000000001", 1'000'000) == 1'000'001);
+  CHECK(times("1.000000", 1'000) == 1'000);
   CHECK(times("4503599627.370496", 1'000'000) == word_limit);
   CHECK(times("4503599627.370495", 1'000'000) == word_limit - 1);
   CHECK(times("4503599628", 1'000'000) == word_limit);

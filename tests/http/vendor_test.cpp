@@ -28,7 +28,7 @@ struct Expected {
 
 struct Row {
   std::string who;
-  Lines lines;
+  WaitQueues lines;
   std::optional<Span> retry_after{};
   std::vector<Expected> windows{};
   std::string scope{};
@@ -314,4 +314,87 @@ TEST_CASE("Retry-After is read in seconds and in the three forms of an HTTP-date
        {}},
   };
   for (const Row& row : rows) check(row);
+}
+
+TEST_CASE("of Retry-After and retry-after-ms the longer counts, but for seconds rounded up") {
+  const struct {
+    const char* seconds;
+    const char* milliseconds;
+    Span expected;
+  } rows[] = {
+      {"2", "2000", 2s},      {"2", "1999", 1999ms}, {"2", "1001", 1001ms}, {"2", "1000", 2s},
+      {"2", "999", 2s},       {"2", "0", 2s},        {"2", "2001", 2001ms}, {"2", "60000", 60s},
+      {"0", "0", 0s},         {"0", "1", 1ms},       {"1", "0.001", 1us},   {"1.5", "501", 501ms},
+      {"1.5", "500", 1500ms},
+  };
+  for (const auto& row : rows) {
+    const WaitQueues both{{"Retry-After", row.seconds}, {"retry-after-ms", row.milliseconds}};
+    for (const WaitQueues& lines : {both, WaitQueues(both.rbegin(), both.rend())}) {
+      CAPTURE(row.seconds, row.milliseconds, lines.front().first);
+      const Feedback feedback = parse_lines(lines);
+      CHECK(feedback.retry_after == row.expected);
+      // The other one is told to be superseded.
+      CHECK((feedback.notes()[0].fate == Fate::superseded) !=
+            (feedback.notes()[1].fate == Fate::superseded));
+    }
+  }
+}
+
+TEST_CASE("of two items of one name the stricter counts, in either order") {
+  const auto check_both = [](const std::string& name, const std::string& a, const std::string& b,
+                             const Expected& expected) {
+    for (const WaitQueues& lines :
+         {WaitQueues{{name, a}, {name, b}}, WaitQueues{{name, b}, {name, a}},
+          WaitQueues{{name, a + ", " + b}}, WaitQueues{{name, b + ", " + a}}}) {
+      CAPTURE(name, lines[0].second);
+      check({"told twice", lines, {}, {expected}});
+    }
+  };
+  check_both("RateLimit", R"("a";r=7;t=5)", R"("a";r=2;t=9)",
+             {.source = "ratelimit", .name = "a", .remaining = 2, .reset = 9s});
+  check_both("RateLimit", R"("a";r=2;t=5)", R"("a";r=7;t=9)",
+             {.source = "ratelimit", .name = "a", .remaining = 2, .reset = 9s});
+  check_both("RateLimit-Policy", R"("a";q=10;w=60)", R"("a";q=20;w=60)",
+             {.source = "ratelimit", .name = "a", .limit = 10, .length = 60s});
+  check_both("RateLimit-Policy", R"("a";q=10;w=60)", R"("a";q=20;w=90)",
+             {.source = "ratelimit", .name = "a", .limit = 10, .length = 90s});
+  check_both("RateLimit-Policy", R"("a";q=10;w=90)", R"("a";q=20;w=60)",
+             {.source = "ratelimit", .name = "a", .limit = 10, .length = 90s});
+  const Expected ten{.source = "x-ratelimit", .limit = 10};
+  check_both("X-RateLimit-Limit", "10", "20", ten);
+  for (const WaitQueues& lines :
+       {WaitQueues{{"X-RateLimit-Limit", "10;w=90"}, {"X-RateLimit-Limit", "10;w=60"}},
+        WaitQueues{{"X-RateLimit-Limit", "10;w=60"}, {"X-RateLimit-Limit", "10;w=90"}}}) {
+    check(
+        {"windows told twice", lines, {}, {{.source = "x-ratelimit", .limit = 10, .length = 90s}}});
+  }
+  for (const bool turned : {false, true}) {
+    const std::string few = "limit=10, remaining=3, reset=4";
+    const std::string many = "limit=20, remaining=1, reset=9";
+    check({"the dictionary of an early draft",
+           {{"RateLimit", turned ? many : few}, {"RateLimit", turned ? few : many}},
+           {},
+           {{.source = "ratelimit", .limit = 10, .remaining = 1, .reset = 9s}}});
+  }
+}
+
+TEST_CASE("of two counts of what is used the larger counts, in either order") {
+  const std::vector<Expected> one_left{{.source = "x-ratelimit", .limit = 10, .remaining = 1}};
+  for (const WaitQueues& used :
+       {WaitQueues{{"X-RateLimit-Used", "4"}, {"X-RateLimit-Used", "9"}},
+        WaitQueues{{"X-RateLimit-Used", "9"}, {"X-RateLimit-Used", "4"}},
+        WaitQueues{{"X-RateLimit-Used", "4, 9"}}, WaitQueues{{"X-RateLimit-Used", "9, 4"}}}) {
+    WaitQueues lines{{"X-RateLimit-Limit", "10"}};
+    lines.insert(lines.end(), used.begin(), used.end());
+    check({"used twice", lines, {}, one_left});
+  }
+  const std::string shopify = "X-Shopify-Shop-Api-Call-Limit";
+  const auto remaining = [&](const WaitQueues& lines) {
+    const Feedback feedback = parse_lines(lines);
+    REQUIRE(feedback.windows().size() == 1);
+    return feedback.windows()[0].remaining;
+  };
+  CHECK(remaining({{shopify, "32/40"}, {shopify, "39/40"}}) == 1);
+  CHECK(remaining({{shopify, "39/40"}, {shopify, "32/40"}}) == 1);
+  CHECK(remaining({{shopify, "30/40"}, {shopify, "20/35"}}) == 5);
 }

@@ -2,8 +2,8 @@
 #include <mutex>
 #include <thread>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/testing/invariants.hpp"
-#include "sluice/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/stores.hpp"

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/invariants/ledger.hpp"
@@ -208,7 +208,7 @@ class MixedLife {
     CHECK(r.at() >= closed_until_);
     const std::size_t entry = ledger_.charge(clock_.now(), r.at(), r.granted);
     wrote(turn);
-    // What was taken plainly has no receipt.
+    // What was taken plainly has no record.
     if (turn.verb != take) top_.push_back({turn.limiter, r, entry});
     ++seen_.verb[turn.verb];
     if (last_ != turn.limiter) ++seen_.foreign;

@@ -1,11 +1,11 @@
-// Histories of shared buckets in which everything is done that can be done to them, under quotas
-// that change: every interval is judged by the times that were promised. What is meant to break the
-// bound is accounted for: a reward allows as much more to the intervals that it reaches into, a
-// reset begins another history. Threading: single-threaded.
+// Histories of shared token buckets in which everything is done that can be done to them, under
+// quotas that change: every interval is judged by the times that were promised. What is meant to
+// break the bound is accounted for: a reward allows as much more to the intervals that it reaches
+// into, a reset begins another history. Threading: single-threaded.
 #include <algorithm>
 #include <array>
 
-#include "sluice/shared_bucket.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/invariants/ledger.hpp"
@@ -256,7 +256,7 @@ class BucketLife {
 
   VirtualClock& clock_;
   Random& random_;
-  SharedBucket bucket_;
+  SharedTokenBucket bucket_;
   std::array<std::size_t, verbs>& seen_;
   Word least_ = 1;
   Span max_wait_{0};
@@ -270,10 +270,11 @@ class BucketLife {
 
 }  // namespace
 
-TEST_CASE("histories of shared buckets in all their verbs keep the larger quota on every store",
-          "[invariants][shared_bucket][S1][S5][L1]") {
+TEST_CASE(
+    "histories of shared token buckets in all their verbs keep the larger quota on every store",
+    "[invariants][shared_token_bucket][S1][S5][L1]") {
   Random random(
-      "histories of shared buckets in all their verbs keep the larger quota on every store");
+      "histories of shared token buckets in all their verbs keep the larger quota on every store");
   CAPTURE(random.repeat());
   for_each_store([&](Store& store, VirtualClock& clock) {
     std::size_t proven = 0;

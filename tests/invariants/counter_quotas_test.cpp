@@ -1,13 +1,13 @@
-// Histories of one sliding counter under limiters of several limits and spans, side by side or one
-// after another: every interval is judged by the largest limit and the fastest rate of those in
-// use, hints by the quota of who was told, and all stores must answer alike. A life that breaks
+// Histories of one sliding window counter under limiters of several limits and spans, side by side
+// or one after another: every interval is judged by the largest limit and the fastest rate of those
+// in use, hints by the quota of who was told, and all stores must answer alike. A life that breaks
 // something is told as the fewest turns that still do. Threading: single-threaded.
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <vector>
 
-#include "sluice/sliding_counter.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
@@ -124,7 +124,7 @@ class MixedLife {
   };
 
   [[nodiscard]] const WindowLimit& window(std::size_t i) const { return script_.windows[i]; }
-  [[nodiscard]] const SlidingCounter& counter(const Turn& turn) const {
+  [[nodiscard]] const SlidingWindowCounter& counter(const Turn& turn) const {
     return limiters_[turn.limiter];
   }
   [[nodiscard]] Word remaining(const Turn& turn) const {
@@ -183,7 +183,7 @@ class MixedLife {
     expect(hint > 0us, "refused with no hint");
     const Time due = clock_.now() + hint;
     clock_.advance((hint - 1us) / 2);
-    for (const SlidingCounter& other : limiters_) {
+    for (const SlidingWindowCounter& other : limiters_) {
       note(other.peek("k", 1));
       note(other.try_acquire("k", 0));
     }
@@ -223,7 +223,7 @@ class MixedLife {
     if (held_.empty()) return;
     const auto newest = std::min<std::size_t>(held_.size(), 6);
     Held& held = held_[held_.size() - 1 - static_cast<std::size_t>(turn.gap) % newest];
-    const SlidingCounter& counter = limiters_[held.limiter];
+    const SlidingWindowCounter& counter = limiters_[held.limiter];
     if (turn.verb == settle_more) {
       wrote(turn);
       used_.back().limiter = held.limiter;
@@ -255,7 +255,7 @@ class MixedLife {
 
   void wrote(const Turn& turn) {
     used_.push_back({clock_.now(), turn.limiter});
-    const Span kept = 2 * window(turn.limiter).span + Span{SlidingCounterRule::max_ahead};
+    const Span kept = 2 * window(turn.limiter).span + Span{SlidingWindowCounterRule::max_ahead};
     const Time until = clock_.now() + kept;
     kept_until_ = kept_until_ == Time::max() ? until : std::max(kept_until_, until);
   }
@@ -287,7 +287,7 @@ class MixedLife {
   VirtualClock& clock_;
   const Script& script_;
   Seen& seen_;
-  std::vector<SlidingCounter> limiters_;
+  std::vector<SlidingWindowCounter> limiters_;
   std::vector<Use> used_;
   Ledger ledger_;
   std::vector<Held> held_;
@@ -343,11 +343,12 @@ std::string described(const Script& script) {
 }  // namespace
 
 TEST_CASE(
-    "histories of one sliding counter under several quotas keep the largest limit and the fastest "
+    "histories of one sliding window counter under several quotas keep the largest limit and the "
+    "fastest "
     "rate on every store",
-    "[invariants][sliding_counter][S2][S5][L1]") {
+    "[invariants][sliding_window_counter][S2][S5][L1]") {
   Random random(
-      "histories of one sliding counter under several quotas keep the largest limit and the "
+      "histories of one sliding window counter under several quotas keep the largest limit and the "
       "fastest rate on every store");
   CAPTURE(random.repeat());
   std::vector<Script> scripts;
@@ -375,9 +376,9 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("many lives of one sliding counter under several quotas keep the largest",
-          "[invariants][sliding_counter][S2][L1][property]") {
-  Random random("many lives of one sliding counter under several quotas keep the largest");
+TEST_CASE("many lives of one sliding window counter under several quotas keep the largest",
+          "[invariants][sliding_window_counter][S2][L1][property]") {
+  Random random("many lives of one sliding window counter under several quotas keep the largest");
   CAPTURE(random.repeat());
   for (std::size_t i = scaled(3000); i > 0; --i) {
     const Script script = draw_script(random);

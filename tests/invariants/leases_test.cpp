@@ -3,8 +3,8 @@
 #include <deque>
 #include <queue>
 
-#include "sluice/concurrency_limiter.hpp"
-#include "sluice/fleet_shedder.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/fleet_shedder.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/support/stores.hpp"

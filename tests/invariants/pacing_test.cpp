@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sluice/gate.hpp"
-#include "sluice/slot_lock.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/support/stores.hpp"

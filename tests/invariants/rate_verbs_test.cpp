@@ -1,13 +1,13 @@
-// Histories of shared rates in which permits are promised, given back and settled while another
-// client changes the rate, blocks it and rewards: every interval is judged by the times that were
-// promised. What is charged after an estimate counts when it would have been granted; what is
-// rewarded allows as much more to the intervals around it, and what was promised before. Threading:
-// single-threaded.
+// Histories of shared sliding windows in which permits are promised, given back and settled while
+// another client changes the rate, blocks it and rewards: every interval is judged by the times
+// that were promised. What is charged after an estimate counts when it would have been granted;
+// what is rewarded allows as much more to the intervals around it, and what was promised before.
+// Threading: single-threaded.
 #include <algorithm>
 #include <array>
 #include <map>
 
-#include "sluice/shared_rate.hpp"
+#include "sluice/limiters/shared_sliding_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/invariants/ledger.hpp"
@@ -36,7 +36,7 @@ constexpr const char* rate_names[]{"update",      "begin",       "promise", "can
                                    "settle_less", "settle_more", "block",   "reward"};
 using RateSeen = std::array<std::size_t, rate_verbs>;
 
-/// One shared rate, of which one client asks and another changes it.
+/// One shared sliding window, of which one client asks and another changes it.
 class RateLife {
  public:
   RateLife(Store& store, VirtualClock& clock, Random& random, const std::string& name,
@@ -180,8 +180,8 @@ class RateLife {
 
   VirtualClock& clock_;
   Random& random_;
-  SharedRateLimiter here_;
-  SharedRateLimiter there_;
+  SharedSlidingWindow here_;
+  SharedSlidingWindow there_;
   RateSeen& seen_;
   Word least_ = 1;
   Span max_wait_{0};
@@ -195,10 +195,12 @@ class RateLife {
 
 }  // namespace
 
-TEST_CASE("histories of shared rates in all their verbs keep the larger quota on every store",
-          "[invariants][shared_rate][S2][S5][L1]") {
+TEST_CASE(
+    "histories of shared sliding windows in all their verbs keep the larger quota on every store",
+    "[invariants][shared_sliding_window][S2][S5][L1]") {
   Random random(
-      "histories of shared rates in all their verbs keep the larger quota on every store");
+      "histories of shared sliding windows in all their verbs keep the larger quota on every "
+      "store");
   CAPTURE(random.repeat());
   for_each_store([&](Store& store, VirtualClock& clock) {
     std::size_t proven = 0;

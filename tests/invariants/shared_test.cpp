@@ -1,7 +1,7 @@
 // Histories of the limits that live in the store, under quotas that change while they are in use.
 // Threading: single-threaded.
-#include "sluice/shared_bucket.hpp"
-#include "sluice/shared_rate.hpp"
+#include "sluice/limiters/shared_sliding_window.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/support/stores.hpp"
@@ -42,21 +42,22 @@ struct WindowQuotas {
   }
 };
 
-Asking asking(const SharedRateLimiter& limiter) {
+Asking asking(const SharedSlidingWindow& limiter) {
   return {[&](Word cost) { return limiter.try_acquire(cost); },
           [&](Word cost) { return limiter.peek(cost); }};
 }
 
 }  // namespace
 
-TEST_CASE("histories of shared buckets keep the larger quota, hints and pace on every store",
-          "[invariants][shared_bucket][S1][S5][L1][L2]") {
-  Random random("histories of shared buckets keep the larger quota, hints and pace on every store");
+TEST_CASE("histories of shared token buckets keep the larger quota, hints and pace on every store",
+          "[invariants][shared_token_bucket][S1][S5][L1][L2]") {
+  Random random(
+      "histories of shared token buckets keep the larger quota, hints and pace on every store");
   CAPTURE(random.repeat());
   for_each_store([&](Store& store, VirtualClock& clock) {
     std::size_t proven = 0;
     for (std::size_t i = 0; i < lives(); ++i) {
-      const SharedBucket bucket(store, "b" + std::to_string(i));
+      const SharedTokenBucket bucket(store, "b" + std::to_string(i));
       Habits habits;
       habits.most_cost = random.between(1, 10);
       BucketQuotas quotas{random, clock, habits.most_cost};
@@ -87,16 +88,18 @@ TEST_CASE("histories of shared buckets keep the larger quota, hints and pace on 
   });
 }
 
-TEST_CASE("histories of shared rates keep the larger quota, hints and pace on every store",
-          "[invariants][shared_rate][S2][S5][L1][L2]") {
-  Random random("histories of shared rates keep the larger quota, hints and pace on every store");
+TEST_CASE(
+    "histories of shared sliding windows keep the larger quota, hints and pace on every store",
+    "[invariants][shared_sliding_window][S2][S5][L1][L2]") {
+  Random random(
+      "histories of shared sliding windows keep the larger quota, hints and pace on every store");
   CAPTURE(random.repeat());
   for_each_store([&](Store& store, VirtualClock& clock) {
     std::size_t proven = 0;
     for (std::size_t i = 0; i < 2 * lives(); ++i) {
       const std::string name = std::to_string(i);
-      const SharedRateLimiter here(store, "one", name);
-      const SharedRateLimiter there(store, "one", name);
+      const SharedSlidingWindow here(store, "one", name);
+      const SharedSlidingWindow there(store, "one", name);
       Habits habits;
       habits.most_cost = random.between(1, 5);
       WindowQuotas quotas{random, clock, habits.most_cost};
@@ -119,10 +122,10 @@ TEST_CASE("histories of shared rates keep the larger quota, hints and pace on ev
         check_kept(check_work_conserving(
             life.history, {.burst = first.limit, .units = first.limit, .period = first.length}));
       }
-      const SharedRateLimiter two(store, "two", name);
-      const SharedRateLimiter three(store, "three", name);
+      const SharedSlidingWindow two(store, "two", name);
+      const SharedSlidingWindow three(store, "three", name);
       const WindowFrom last = quotas.draw();
-      for (const SharedRateLimiter* limiter : {&two, &three}) {
+      for (const SharedSlidingWindow* limiter : {&two, &three}) {
         limiter->set_rate(RateType::overall, last.limit, last.length);
       }
       check_kept(poll(clock, random, habits, asking(two), asking(three)));

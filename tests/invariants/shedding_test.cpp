@@ -1,6 +1,6 @@
 // Histories of the utilization shedder: what it may never shed, and that asking changes nothing.
 // Threading: single-threaded.
-#include "sluice/utilization.hpp"
+#include "sluice/limiters/utilization_shedder.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/support/stores.hpp"

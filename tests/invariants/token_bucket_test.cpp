@@ -1,5 +1,5 @@
 // Histories of the token bucket. Threading: single-threaded.
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/support/stores.hpp"

@@ -1,8 +1,8 @@
 // Histories of sliding windows, of the sliding window counter and of fixed windows.
 // Threading: single-threaded.
-#include "sluice/fixed_window.hpp"
-#include "sluice/sliding_counter.hpp"
-#include "sluice/sliding_windows.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/sliding_window.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
 #include "tests/catch.hpp"
 #include "tests/invariants/fleet.hpp"
 #include "tests/support/stores.hpp"
@@ -49,7 +49,7 @@ std::vector<Time> edges_of(const History& history, Span width) {
 }  // namespace
 
 TEST_CASE("histories of sliding windows keep every window, its hints and its pace on every store",
-          "[invariants][sliding_windows][S2][S5][L1][L2]") {
+          "[invariants][sliding_window][S2][S5][L1][L2]") {
   Random random(
       "histories of sliding windows keep every window, its hints and its pace on every store");
   CAPTURE(random.repeat());
@@ -59,14 +59,14 @@ TEST_CASE("histories of sliding windows keep every window, its hints and its pac
       const WindowLimit narrow = draw_window(random);
       const WindowLimit wide{narrow.limit + random.between(1, 10),
                              narrow.span * random.between(2, 5)};
-      const SlidingWindows both(store, "both" + std::to_string(i), {narrow, wide});
+      const SlidingWindow both(store, "both" + std::to_string(i), {narrow, wide});
       const Habits habits = habits_for(narrow, random.between(1, narrow.limit));
       proven +=
           check_windows(clock, random, both, habits, narrow.limit, [&](const History& history) {
             check_kept(check_window(history, narrow.span, narrow.limit));
             check_kept(check_window(history, wide.span, wide.limit));
           });
-      const SlidingWindows one(store, "one" + std::to_string(i), {narrow});
+      const SlidingWindow one(store, "one" + std::to_string(i), {narrow});
       proven += check_windows(
           clock, random, one, habits_for(narrow, 1), narrow.limit, [&](const History& history) {
             check_kept(check_window(history, narrow.span, narrow.limit));
@@ -79,13 +79,13 @@ TEST_CASE("histories of sliding windows keep every window, its hints and its pac
 }
 
 TEST_CASE("histories of sliding windows that change keep the larger quota on every store",
-          "[invariants][sliding_windows][S2][S5][L1]") {
+          "[invariants][sliding_window][S2][S5][L1]") {
   Random random("histories of sliding windows that change keep the larger quota on every store");
   CAPTURE(random.repeat());
   for_each_store([&](Store& store, VirtualClock& clock) {
     std::size_t proven = 0;
     for (std::size_t i = 0; i < 2 * lives(); ++i) {
-      std::vector<SlidingWindows> fleet;  // old and new callers
+      std::vector<SlidingWindow> fleet;  // old and new callers
       Word least = 8;
       for (int k = 0; k < 2; ++k) {
         const WindowLimit window{random.between(2, 8), Span{random.between(10'000, 100'000)}};
@@ -117,14 +117,14 @@ TEST_CASE("histories of sliding windows that change keep the larger quota on eve
 }
 
 TEST_CASE("histories of the sliding window counter stay below its worst case on every store",
-          "[invariants][sliding_counter][S2][S5][L1]") {
+          "[invariants][sliding_window_counter][S2][S5][L1]") {
   Random random("histories of the sliding window counter stay below its worst case on every store");
   CAPTURE(random.repeat());
   for_each_store([&](Store& store, VirtualClock& clock) {
     std::size_t proven = 0;
     for (std::size_t i = 0; i < lives(); ++i) {
       const WindowLimit window = draw_window(random);
-      const SlidingCounter counter(store, "counter" + std::to_string(i), window);
+      const SlidingWindowCounter counter(store, "counter" + std::to_string(i), window);
       const Habits habits = habits_for(window, random.between(1, window.limit));
       proven +=
           check_windows(clock, random, counter, habits, window.limit, [&](const History& history) {

@@ -276,24 +276,24 @@ bool explore(const Scenario& scenario) {
 }
 
 /// A reader beside a thread that holds a slot twice, in every order: a look at a cell takes no
-/// lock, and so must see a state that was there, or that it is held.
+/// lock, and so must see a state that was there, or that it is locked.
 bool explore_holding() {
   Explorer explorer(5);
-  const memory::Mark mark{{1, 0}, StateKind::token_bucket};
+  const memory::SlotId id{{1, 0}, StateKind::token_bucket};
   const std::array<StateWords, 3> states{StateWords{5, 100}, {6, 101}, {7, 102}};
   std::size_t orders = 0;
   for (;; ++orders) {
     memory::Slot slot;
-    slot.identity.publish({mark.low(), mark.high(memory::never)});
+    slot.identity.publish({id.low(), id.high(memory::never)});
     slot.state.publish(memory::state::make(states[0], 0));
     memory::Slot::Snapshot seen;
     const bool more = explorer.run({[&] {
-                                      memory::Meetings meetings;
+                                      memory::ContentionStats contention;
                                       for (std::size_t i = 1; i < states.size(); ++i) {
-                                        memory::Held held{&slot, mark};
-                                        if (!held.hold(meetings)) return;
-                                        held.words = states[i];
-                                        held.let_go_changed();
+                                        memory::LockedSlot locked_slot{&slot, id};
+                                        if (!locked_slot.hold(contention)) return;
+                                        locked_slot.words = states[i];
+                                        locked_slot.let_go_changed();
                                       }
                                     },
                                     [&] { seen = slot.snapshot(); }});
@@ -308,7 +308,7 @@ bool explore_holding() {
                 explorer.order().c_str());
     return false;
   }
-  std::printf("%8zu orders: a slot that is held and looked at\n", orders);
+  std::printf("%8zu orders: a slot that is locked_slot and looked at\n", orders);
   return true;
 }
 

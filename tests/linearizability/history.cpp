@@ -17,8 +17,8 @@ Model::Answer Model::decide(const Call& call) {
     const Verdict verdict =
         run(*step.operation, words, {step.args, step.table}, to_word(call.at), effects[i]);
     if (verdict.status < 0) answer.error = static_cast<Errc>(-verdict.status);
-    const auto told = effects[i].details();
-    answer.details.insert(answer.details.end(), told.begin(), told.end());
+    const auto told = effects[i].output();
+    answer.output.insert(answer.output.end(), told.begin(), told.end());
     Decision& decision = answer.each.emplace_back();
     decision.allowed = verdict.status == Verdict::allowed;
     decision.remaining = verdict.remaining;
@@ -39,12 +39,12 @@ bool Model::explains(const Call& call) {
   Answer answer;
   std::array<std::uint64_t, 2> id{};
   if (call.id) id = {call.id->high, call.id->low};
-  const auto known = call.id ? receipts_.find(id) : receipts_.end();
-  if (known != receipts_.end()) {
+  const auto known = call.id ? records_.find(id) : records_.end();
+  if (known != records_.end()) {
     answer = known->second;
   } else {
     answer = decide(call);
-    if (call.id && answer.allowed) receipts_[id] = answer;
+    if (call.id && answer.allowed) records_[id] = answer;
   }
   if (call.error != answer.error) return false;
   if (call.error) return true;
@@ -57,7 +57,7 @@ bool Model::explains(const Call& call) {
       return false;
     }
   }
-  return std::equal(answer.details.begin(), answer.details.end(), call.details.begin());
+  return std::equal(answer.output.begin(), answer.output.end(), call.output.begin());
 }
 
 std::string Model::text() const {
@@ -68,7 +68,7 @@ std::string Model::text() const {
     for (const Word word : words) result += ' ' + std::to_string(word);
     result += '\n';
   }
-  for (const auto& [id, answer] : receipts_) {
+  for (const auto& [id, answer] : records_) {
     result += std::to_string(id[0]) + ' ' + std::to_string(id[1]) + ' ' +
               std::to_string(to_word(answer.at)) + '\n';
   }

@@ -23,18 +23,18 @@ struct Call {
   std::uint64_t end = 0;
   std::error_code error;
   std::array<Decision, 4> each;
-  std::array<Word, 4 * max_details> details{};
+  std::array<Word, 4 * max_output> output{};
   Time at{};
 
   [[nodiscard]] Plan plan() const {
     const Plan whole{std::span<const Step>(steps)};
-    return id ? whole.once(*id) : whole;
+    return id ? whole.idempotent(*id) : whole;
   }
   /// Asks the store; `tick` gives the instants of the history.
   template <class Tick>
   void ask(Store& store, const Tick& tick) {
     begin = tick();
-    at = decide(store, plan(), error, std::span(each).first(steps.size()), details).at;
+    at = decide(store, plan(), error, std::span(each).first(steps.size()), output).at;
     end = tick();
   }
 };
@@ -52,13 +52,13 @@ class Model {
     bool allowed = false;
     std::error_code error;
     std::vector<Decision> each;
-    std::vector<Word> details;
+    std::vector<Word> output;
     Time at{};
   };
   Answer decide(const Call& call);
 
   std::map<std::string, std::vector<Word>> states_;
-  std::map<std::array<std::uint64_t, 2>, Answer> receipts_;
+  std::map<std::array<std::uint64_t, 2>, Answer> records_;
 };
 
 /// True if some order of the calls explains them all. REQUIRES: at most 64 calls.

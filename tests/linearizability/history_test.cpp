@@ -53,7 +53,7 @@ Call counted(std::uint64_t begin, std::uint64_t end, Word units, Word count,
   call.each[0].allowed = true;
   call.each[0].remaining = 5 - count;
   call.each[0].reset_after = 1s;
-  call.details = {count, to_word(call.at)};
+  call.output = {count, to_word(call.at)};
   return call;
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a history without an order is rejected", "[linearizability]") {
   const Call other = counted(0, 9, 1, 1, "b");
   both.steps.push_back(other.steps[0]);
   both.each[1] = other.each[0];
-  std::copy_n(other.details.begin(), 2, both.details.begin() + 2);
+  std::copy_n(other.output.begin(), 2, both.output.begin() + 2);
   CHECK(linearizes({both, counted(1, 2, 0, 1, "a"), counted(3, 4, 0, 1, "b")}));
   CHECK_FALSE(linearizes({both, counted(1, 2, 0, 1, "a"), counted(3, 4, 0, 0, "b")}));
   // One id charged twice.

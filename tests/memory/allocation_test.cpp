@@ -40,10 +40,11 @@ TEST_CASE("a decision of any kind allocates nothing", "[memory]") {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       // Others come first each time, to what is idle by now.
       const std::string& key = keys[(i + round * 13) % keys.size()];
-      bucket.try_acquire(key, error);
-      bucket.peek(key, 1, error);
+      static_cast<void>(bucket.try_acquire(key, error));
+      static_cast<void>(bucket.peek(key, 1, error));
     }
-    decide(*memory.store, Plan(std::span<const Step>(steps).first(Plan::max_steps)), error);
+    static_cast<void>(
+        decide(*memory.store, Plan(std::span<const Step>(steps).first(Plan::max_steps)), error));
     decide_batch(*memory.store, plans, results, errors);
     memory.clock.advance(3h);
   }
@@ -71,11 +72,12 @@ TEST_CASE("states in blocks, plans over them and request ids allocate nothing", 
     const std::string& key = keys[i * 7 % keys.size()];
     const Step push = asks(log_push, {key, "l"}, static_cast<Word>(i % 90), 200);
     const Step add = asks(counter_add, {key, "c"});
-    decide(*store, push, error, each, told);
+    static_cast<void>(decide(*store, push, error, each, told));
     ++ends[error ? 2 : each[0].allowed ? 1 : 0];
-    decide(*store, add, error);
-    decide(*store, {push, add}, error, each, told);
-    for (int again = 0; again < 2; ++again) decide(*store, Plan(push).once({i, 1}), error);
+    static_cast<void>(decide(*store, add, error));
+    static_cast<void>(decide(*store, {push, add}, error, each, told));
+    for (int again = 0; again < 2; ++again)
+      static_cast<void>(decide(*store, Plan(push).idempotent({i, 1}), error));
     if (i % 50 == 0) clock.advance(2min);
   }
   const std::size_t after = allocations.load();

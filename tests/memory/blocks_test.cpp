@@ -54,33 +54,33 @@ TEST_CASE("blocks in use never overlap, and all memory is one again when they ar
   constexpr std::size_t pool = 2 * largest_bytes + 5 * Blocks::unit_bytes;
   Blocks blocks(with_map(pool));
   REQUIRE(blocks.bytes() == pool);
-  std::vector<Block> held;
+  std::vector<Block> locked_slot;
   std::size_t refused = 0;
   for (std::size_t run = 0; run < sluice::test::scaled(40'000, 4'000) || refused == 0; ++run) {
-    if (!held.empty() && random.below(100) < 40) {
-      std::swap(held[random.below(held.size())], held.back());
-      const Block& old = held.back();
+    if (!locked_slot.empty() && random.below(100) < 40) {
+      std::swap(locked_slot[random.below(locked_slot.size())], locked_slot.back());
+      const Block& old = locked_slot.back();
       // Nobody else has written into it.
       REQUIRE(std::all_of(old.first, old.first + old.words,
                           [&](Word word) { return word == static_cast<Word>(old.id); }));
       blocks.give_back(old.id);
-      held.pop_back();
+      locked_slot.pop_back();
       continue;
     }
     const Block block = taken(blocks, 1 + random.below(std::size_t{1} << random.below(16)));
     if (block.id == 0) {
       ++refused;
-      while (held.size() > 20) {
-        blocks.give_back(held.back().id);
-        held.pop_back();
+      while (locked_slot.size() > 20) {
+        blocks.give_back(locked_slot.back().id);
+        locked_slot.pop_back();
       }
       continue;
     }
     std::fill_n(block.first, block.words, static_cast<Word>(block.id));
-    held.push_back(block);
+    locked_slot.push_back(block);
   }
   CHECK(refused > 0);
-  for (const Block& block : held) blocks.give_back(block.id);
+  for (const Block& block : locked_slot) blocks.give_back(block.id);
   CHECK(blocks.bytes_used() == 0);
   const BlockId first = blocks.take(max_state_words);
   const BlockId second = blocks.take(max_state_words);

@@ -26,7 +26,7 @@ struct Memory {
 /// The error of one decision, or none.
 inline std::error_code error_of(Store& store, const Plan& plan) {
   std::error_code error;
-  decide(store, plan, error);
+  static_cast<void>(decide(store, plan, error));
   return error;
 }
 

@@ -1,5 +1,5 @@
 // States in cells, states in blocks and request ids: the same answers as the virtual store gives on
-// the same clock, details included.
+// the same clock, output words included.
 #include <vector>
 
 #include "tests/memory/fixture.hpp"
@@ -12,14 +12,14 @@ struct Result {
   std::error_code error;
   Decision decision;
   std::array<Decision, 4> each;
-  std::array<Word, 4 * max_details> details{};
+  std::array<Word, 4 * max_output> output{};
   friend bool operator==(const Result&, const Result&) = default;
 };
 
 Result ask(Store& store, const Plan& plan) {
   Result result;
   result.decision = decide(store, plan, result.error,
-                           std::span(result.each).first(plan.steps().size()), result.details);
+                           std::span(result.each).first(plan.steps().size()), result.output);
   result.decision.source = Source::other;
   for (Decision& decision : result.each) decision.source = Source::other;
   return result;
@@ -76,7 +76,7 @@ TEST_CASE("rules with effects decide as on the virtual store, in plans and under
     for (std::size_t i = 0; i < count; ++i) steps.push_back(any_step(random, bucket, keys[i]));
     Plan plan(steps);
     const bool once = random.one_in(4);
-    if (once) plan = plan.once({random.below(15), count});
+    if (once) plan = plan.idempotent({random.below(15), count});
     for (std::size_t again = once ? random.below(3) : 0;; --again) {
       const Result mine = ask(*memory.store, plan);
       REQUIRE(mine == ask(*twin, plan));
@@ -113,7 +113,7 @@ TEST_CASE("a batch runs rules with effects among others", "[memory]") {
   for (const auto& error : errors) CHECK_FALSE(error);
 }
 
-TEST_CASE("a refusal after a receipt's time leaves the receipt, for a clock that is set back",
+TEST_CASE("a refusal after a record's time leaves the record, for a clock that is set back",
           "[memory][C-001]") {
   Memory memory(64);
   const auto twin = make_virtual_store(memory.clock);
@@ -125,13 +125,13 @@ TEST_CASE("a refusal after a receipt's time leaves the receipt, for a clock that
   const RequestId id{1, 2};
   const Step add = asks(counter_add, {"k", "counter"}, 1);
   const Step pop = asks(log_pop, {"k", "log"}, 1, 300);
-  const Result first = both(Plan(std::span(&add, 1)).once(id));
+  const Result first = both(Plan(std::span(&add, 1)).idempotent(id));
   REQUIRE(first.decision.allowed);
   memory.clock.advance(id_kept_for);
-  CHECK_FALSE(both(Plan(std::span(&pop, 1)).once(id)).decision.allowed);
+  CHECK_FALSE(both(Plan(std::span(&pop, 1)).idempotent(id)).decision.allowed);
   memory.clock.advance(-1us);
-  CHECK(both(Plan(std::span(&add, 1)).once(id)) == first);
-  CHECK(both(Plan(std::span(&pop, 1)).once(id)).error == Errc::id_reused);
+  CHECK(both(Plan(std::span(&add, 1)).idempotent(id)) == first);
+  CHECK(both(Plan(std::span(&pop, 1)).idempotent(id)).error == Errc::id_reused);
 }
 
 }  // namespace sluice::test

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "sluice/algorithms/token_bucket.hpp"
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/rules/token_bucket.hpp"
 
 namespace sluice::test {
 
@@ -33,8 +33,8 @@ inline Verdict count_up(const StateView& state, const RuleRequest& request, Word
   const Word at = std::max(now, state[1]);
   const Word count = at - state[1] >= args[2] ? 0 : state[0];
   const bool fits = count + args[1] <= args[0];
-  effects.tell(fits ? count + args[1] : count);
-  effects.tell(at);
+  effects.add_output(fits ? count + args[1] : count);
+  effects.add_output(at);
   if (!fits) return refused(args[0] - std::min(count, args[0]), state[1], now, args);
   if (args[1] != 0) {
     effects.put(0, count + args[1]);
@@ -56,8 +56,8 @@ inline Verdict push(const StateView& state, const RuleRequest& request, Word now
   const Word at = std::max(now, last);
   if (at - last >= args[2]) entries = 0;
   const bool fits = entries + args[1] <= args[0];
-  effects.tell(fits ? entries + args[1] : entries);
-  effects.tell(entries != 0 ? first : 0);
+  effects.add_output(fits ? entries + args[1] : entries);
+  effects.add_output(entries != 0 ? first : 0);
   if (!fits) return refused(args[0] - std::min(entries, args[0]), last, now, args);
   if (args[1] != 0) {
     effects.put(0, entries + args[1]);

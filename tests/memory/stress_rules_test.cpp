@@ -1,6 +1,6 @@
 // Threads on states in cells and in blocks, alone, in plans and under request ids. Each case fails
 // unless threads really met, where they can: the store counts the exchanges that lost and the slots
-// that were held.
+// that were locked.
 #include "tests/memory/fixture.hpp"
 #include "tests/memory/rules.hpp"
 #include "tests/memory/threads.hpp"
@@ -22,15 +22,15 @@ Word spend(Store& store, const Step& step) {
 /// Rounds, each on a store of its own, until threads have met so often; `round(memory)` does one.
 template <class Round>
 void until_met(std::size_t max_keys, std::uint64_t MemoryStats::*met, const Round& round) {
-  std::uint64_t meetings = 0;
+  std::uint64_t contention = 0;
   std::size_t rounds = 0;
-  for (; rounds < most_rounds && (rounds < 3 || !enough(meetings, 20)); ++rounds) {
+  for (; rounds < most_rounds && (rounds < 3 || !enough(contention, 20)); ++rounds) {
     Memory memory(max_keys);
     round(memory);
-    meetings += memory.stats().*met;
+    contention += memory.stats().*met;
   }
-  INFO("rounds: " << rounds << ", meetings: " << meetings);
-  CHECK(met_enough(meetings, 20));
+  INFO("rounds: " << rounds << ", contention: " << contention);
+  CHECK(met_enough(contention, 20));
 }
 
 }  // namespace
@@ -83,7 +83,8 @@ TEST_CASE("states that are charged by one plan stay equal, whatever they lie in"
         auto& mine = index == 2 ? logs : counts;
         for (Word i = 0; i < limit; ++i) {
           if (decide(*memory.store, steps[index - 1], error).allowed) ++mine;
-          decide(*memory.store, {steps[1], asks(log_pop, {key, "never"})}, error);
+          static_cast<void>(
+              decide(*memory.store, {steps[1], asks(log_pop, {key, "never"})}, error));
         }
       }
     });
@@ -109,7 +110,7 @@ TEST_CASE("threads that ask under one id are charged once and hear the same answ
       std::error_code error;
       for (std::size_t i = 0; i < ids; ++i) {
         if (index == 0) memory.clock.advance(1us);
-        heard[i][index] = decide(*memory.store, Plan(step).once({7, i}), error).remaining;
+        heard[i][index] = decide(*memory.store, Plan(step).idempotent({7, i}), error).remaining;
         if (error) heard[i][index] = -1;
       }
     });

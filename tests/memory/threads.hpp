@@ -36,13 +36,13 @@ inline constexpr bool threads_must_meet = false;
 
 /// True if threads have met often enough to stop, or cannot be expected to: on one processor a
 /// thread is interrupted too seldom in what takes nanoseconds.
-inline bool enough(std::uint64_t meetings, std::uint64_t wanted) noexcept {
-  return meetings >= wanted || (!threads_must_meet && usable_processors() == 1);
+inline bool enough(std::uint64_t contention, std::uint64_t wanted) noexcept {
+  return contention >= wanted || (!threads_must_meet && usable_processors() == 1);
 }
 
 /// What a test demands in the end.
-inline bool met_enough(std::uint64_t meetings, std::uint64_t wanted) noexcept {
-  return meetings >= wanted || !threads_must_meet;
+inline bool met_enough(std::uint64_t contention, std::uint64_t wanted) noexcept {
+  return contention >= wanted || !threads_must_meet;
 }
 
 /// Runs `work(index)` in so many threads, which begin together; returns when all have ended.

@@ -227,15 +227,15 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
       const Decision d = peeks ? limiter.peek("k", cost) : limiter.try_acquire("k", cost);
       if (closed) {
         const bool fits = oracle.used(kind.window(oracle.closed)) + cost <= limit;
-        REQUIRE(d.allowed == (cost == 0));
+        REQUIRE_FALSE(d.allowed);
         REQUIRE(d.remaining == 0);
         REQUIRE(d.reset_after == clear_after(now));
-        if (cost > 0) REQUIRE(d.retry_after == (fits ? oracle.closed - now : clear_after(now)));
-        hint = cost > 0 ? d.retry_after : d.reset_after;
+        REQUIRE(d.retry_after == (fits ? oracle.closed - now : clear_after(now)));
+        hint = d.retry_after;
         ++held_off;
         continue;
       }
-      REQUIRE(d.allowed == (cost == 0 || used + cost <= limit));
+      REQUIRE(d.allowed == (used + cost <= limit));
       REQUIRE(d.retry_after == (d.allowed ? Span{0} : end - now));
       const Word after = d.allowed && !peeks ? used + cost : used;
       REQUIRE(d.remaining == std::max<Word>(0, limit - after));

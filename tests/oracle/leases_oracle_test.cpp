@@ -202,7 +202,7 @@ class Duel {
     if (oracle_.find(id) != nullptr) ++replays;
     const auto expected =
         oracle_.acquire(id, limiter.limit(), weight, limiter.options().ttl.count());
-    std::array<Word, ConcurrencyLimiter::details> told{};
+    std::array<Word, ConcurrencyLimiter::output> told{};
     check(ask(limiter.take("k", id, weight), told), expected);
     if (!expected.allowed) {
       CHECK(told == std::array<Word, 4>{});

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/testing/detail/generators.hpp"
-#include "sluice/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -19,11 +19,18 @@ using sluice::testing::detail::Wide;
 
 namespace {
 
+/// Where a bucket stood when it was asked at `now`.
+struct Place {
+  Wide position;
+  Word stamp;
+  Word now;
+};
 struct Grant {
   Word at;
   Wide units;     // that are still charged for it
   Wide position;  // behind it
   Word from;      // when it began to drain, if it lay at the bottom
+  Place before;
   Reservation reservation;
 };
 
@@ -73,22 +80,32 @@ class Oracle {
     position_ = Wide{tick(now)} * quota_.refill() + left;
     settle_at(now + wait(0, now), now);
   }
+  /// Where it stands: draining does not show in what was charged before.
+  [[nodiscard]] Place place(Word now) const {
+    return {std::max(position_, Wide{tick(now)} * quota_.refill()), stamp_, now};
+  }
+  /// As if, standing there, it had been asked for so much.
+  void restore(const Place& before, Wide units) {
+    position_ = before.position;
+    stamp_ = before.stamp;
+    if (units > 0) charge(units, before.now);
+  }
   /// Units given back of `amount`, of a grant that is `grant`.
   Wide give_back(const Grant& grant, Wide amount, Word now) {
     const Wide left = level(now);
     Wide given = 0;
     if (grant.position == position_) {
       given = std::min(amount, left);
-    } else if (stamp_ <= now) {
+      if (given > 0) restore(grant.before, grant.units - amount);
+      return given;
+    }
+    if (stamp_ <= now) {
       const Wide own = grant.units - (Wide{std::max<Word>(0, tick(now) - grant.from)} +
                                       (interval_ == 1 ? 0 : interval_)) *
                                          quota_.refill();
       given = std::max<Wide>(0, std::min({amount, own, left}));
     }
-    if (given == 0) return 0;
-    const bool was_ahead = stamp_ > now;
     position_ -= given;
-    if (was_ahead) settle_at(now + wait(0, now), now);
     return given;
   }
   [[nodiscard]] Wide position() const { return position_; }
@@ -193,9 +210,9 @@ class World {
     const Word full = quota_.full_after().count();
     return std::min(Word{1} << 44, random_.between(0, full / 3 + 2));
   }
-  void note(const Reservation& granted, Wide position) {
+  void note(const Reservation& granted, const Place& before, Wide position) {
     grants_.push_back({to_word(granted.at()), Wide{granted.granted} * quota_.period(), position,
-                       oracle_.stamp(), granted});
+                       oracle_.stamp(), before, granted});
   }
 
   void ask(Word max_wait, bool plain) {
@@ -213,10 +230,11 @@ class World {
     if (d.allowed != (wait <= max_wait)) FAIL("allowed " << d.allowed << ", due in " << wait);
     if (d.retry_after.count() != (d.allowed ? wait : wait - max_wait)) FAIL("a wrong time");
     if (!d.allowed) return;
+    const Place before = oracle_.place(now());
     const Wide position = oracle_.charge(units, now());
     waited += wait > 0 ? 1 : 0;
     if (d.remaining != oracle_.remaining(now())) FAIL("a wrong remainder");
-    note(answer, position);
+    note(answer, before, position);
     if (plain) grants_.back().reservation.granted = 0;  // no reservation: not given back
   }
 
@@ -230,7 +248,8 @@ class World {
     if (bool(answer) != fits) FAIL("some: allowed " << bool(answer) << ", there are " << there);
     if (!fits) return;
     if (answer.granted != std::min(most, there)) FAIL("granted " << answer.granted);
-    note(answer, oracle_.charge(Wide{answer.granted} * quota_.period(), now()));
+    const Place before = oracle_.place(now());
+    note(answer, before, oracle_.charge(Wide{answer.granted} * quota_.period(), now()));
   }
 
   void give_back() {
@@ -247,8 +266,10 @@ class World {
     ++(top ? on_top : expected > 0 ? below : nothing);
     grant.units -= expected;
     grant.position = top ? oracle_.position() : grant.position - expected;
+    Oracle alone = oracle_;
+    alone.restore(grant.before, grant.units);
+    grant.from = alone.stamp();
     if (top && ahead) {
-      grant.from = oracle_.stamp();
       grant.at = std::min(grant.at, std::max(now(), grant.from));
       if (to_word(grant.reservation.at()) != grant.at) FAIL("the time of what is left is wrong");
     }
@@ -316,8 +337,9 @@ World draw_world(Random& random) {
         random.one_in(3) ? 1 : random.between(1, std::min(room - 1, Word{1} << 24));
     BucketOptions options{.refill = Refill::per_interval(Span{interval})};
     if (random.one_in(2) && room - interval >= TokenBucketRule::max_ahead) {
-      options.longest = Span{std::clamp(quota.full_after().count() * 3, TokenBucketRule::max_ahead,
-                                        std::min(room - interval, TokenBucketSpend::max_longest))};
+      options.longest =
+          Span{std::clamp(quota.full_after().count() * 3, TokenBucketRule::max_ahead,
+                          std::min(room - interval, TokenBucketReserve::max_longest))};
     }
     return {random, quota, interval, options};
   }
@@ -359,11 +381,11 @@ TEST_CASE("after a reset, a reward, a penalty or a block, answers are those of t
 TEST_CASE("one grant too many is found by the judge of intervals", "[oracle][token_bucket][S1]") {
   const Quota quota = Quota::per_second(10).burst(5);
   std::vector<Grant> grants;
-  for (Word i = 0; i < 5; ++i) grants.push_back({0, quota.period(), 0, 0, {}});
+  for (Word i = 0; i < 5; ++i) grants.push_back({0, quota.period(), 0, 0, {}, {}});
   for (Word us = 100'000; us <= 1'000'000; us += 100'000) {
-    grants.push_back({us, quota.period(), 0, 0, {}});
+    grants.push_back({us, quota.period(), 0, 0, {}, {}});
   }
   CHECK(worst_excess(grants, quota, 1) == -quota.refill());
-  grants.push_back({1'000'000, quota.refill() + 1, 0, 0, {}});
+  grants.push_back({1'000'000, quota.refill() + 1, 0, 0, {}, {}});
   CHECK(worst_excess(grants, quota, 1) == 1);
 }

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/testing/detail/generators.hpp"
-#include "sluice/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"

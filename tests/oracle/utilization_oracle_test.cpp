@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/utilization.hpp"
+#include "sluice/limiters/utilization_shedder.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"

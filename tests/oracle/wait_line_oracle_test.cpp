@@ -1,6 +1,6 @@
 // The wait line against a plain list of who said what: random comers, turns, deaths and leavings.
 // Threading: single-threaded.
-#include "sluice/algorithms/wait_line.hpp"
+#include "sluice/rules/wait_line.hpp"
 
 #include <algorithm>
 #include <map>
@@ -75,7 +75,7 @@ TEST_CASE("every turn is what a list of those who wait says", "[oracle][wait_lin
                         : kind == 1
                             ? Step{&wait_line_leave, key, {word_limit, client, arrival}}
                             : Step{&wait_line_turn, key, {word_limit, client, arrival, ttl, next}};
-      std::array<Word, WaitLineRule::details> told{};
+      std::array<Word, WaitLineRule::output> told{};
       std::error_code error;
       const Decision d = decide(*store, step, error, {}, told);
       INFO("history " << history << ", call " << i);

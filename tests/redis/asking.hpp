@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/redis/redis_store.hpp"
-#include "sluice/token_bucket.hpp"
 
 namespace sluice::test {
 

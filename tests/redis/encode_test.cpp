@@ -1,8 +1,8 @@
-// What a request says of its steps, byte for byte, and that details come back in their order: of
-// one step, of a plan with tables, and under an id. Threading: single-threaded.
+// What a request says of its steps, byte for byte, and that output words come back in their order:
+// of one step, of a plan with tables, and under an id. Threading: single-threaded.
 #include <cstring>
 
-#include "sluice/receipt.hpp"
+#include "sluice/extend/idempotency_record.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/redis/pipeline_world.hpp"
 
@@ -28,7 +28,7 @@ std::string words_of(const Step& step) {
 }
 
 std::string keep_of(const Step& step) {
-  return std::to_string((step.operation->keep(step.args) + 999) / 1000 + 1000);
+  return std::to_string((step.operation->ttl(step.args) + 999) / 1000 + 1000);
 }
 
 Command encoded(std::span<const Step> steps, std::uint64_t nonce,
@@ -47,7 +47,7 @@ struct Limiters {
   VirtualClock clock;
   std::unique_ptr<Store> store = make_virtual_store(clock);
   TokenBucket bucket{*store, "bucket", Quota::per_second(10).burst(3)};
-  SlidingWindows windows{*store, "windows", {{25, 5s}, {300, 60s}}};
+  SlidingWindow windows{*store, "windows", {{25, 5s}, {300, 60s}}};
   SlotLock lock{*store, "lock", 1s};
 
   [[nodiscard]] std::vector<Step> steps() const {
@@ -120,7 +120,7 @@ TEST_CASE("two or three takes from token buckets travel as one argument, and no 
         "plan");
 }
 
-TEST_CASE("a plan with an id names its receipt, counts its details and says which plan it is",
+TEST_CASE("a plan with an id names its record, counts its output and says which plan it is",
           "[protocol]") {
   const Limiters limiters;
   const auto steps = limiters.steps();
@@ -134,10 +134,10 @@ TEST_CASE("a plan with an id names its receipt, counts its details and says whic
     CHECK(command[3 + count] == "{t}:once%3a0000000000001234000000000000abcd");
     const std::string& head = command[4 + count];
     REQUIRE(head.size() == 8 + 2 + 8);
-    std::size_t details = 0;
-    for (const Step& step : some) details += detail_count(*step.operation, step.table.size());
+    std::size_t output = 0;
+    for (const Step& step : some) output += output_count(*step.operation, step.table.size());
     CHECK(static_cast<unsigned char>(head[8]) + 256 * static_cast<unsigned char>(head[9]) ==
-          static_cast<int>(details));
+          static_cast<int>(output));
     const Word print = fingerprint(some);
     CHECK(head.substr(10) == bytes_of({&print, 1}));
   }
@@ -160,7 +160,7 @@ TEST_CASE("a fingerprint tells plans apart by their operations and keys, in thei
       of({bucket.take("t", 1), bucket.look("u", 1)}),
       of({bucket.take("t", 1), bucket.take({"u", "x"}, 1)}),
       of({limiters.windows.take("t", 1)}),
-      of({SlidingWindows(*limiters.store, "windows", {{25, 5s}}).take("t", 1)}),
+      of({SlidingWindow(*limiters.store, "windows", {{25, 5s}}).take("t", 1)}),
   };
   CHECK(others.size() == 8);
   for (const Word word : others) CHECK((word >= 0 && word < word_limit));
@@ -168,14 +168,14 @@ TEST_CASE("a fingerprint tells plans apart by their operations and keys, in thei
   CHECK(of({bucket.take("u", 1)}) == 0x9e07b16886d8e);
 }
 
-TEST_CASE("details come back in the order of the steps, and none but those asked for",
+TEST_CASE("output come back in the order of the steps, and none but those asked for",
           "[protocol]") {
   const std::array<Word, 5> told{1, 0, word_limit, 7, 42};
   const std::string good = payload(7, 1, {{1, 0, 0, 0}, {1, 3, 0, 9}}) + bytes_of(told);
   Reply reply;
   REQUIRE(decode(reply, good, 7, 2, told.size()));
-  CHECK(reply.detail_count == told.size());
-  CHECK(std::equal(told.begin(), told.end(), reply.details.begin()));
+  CHECK(reply.output_count == told.size());
+  CHECK(std::equal(told.begin(), told.end(), reply.output.begin()));
   CHECK(reply.verdicts[1] == Verdict{1, 3, 0, 9});
   for (const std::size_t count : {0U, 4U, 6U}) CHECK_FALSE(decode(reply, good, 7, 2, count));
   for (const Word bad : {Word{-1}, word_limit + 1, INT64_MIN}) {

@@ -2,7 +2,9 @@
 // Threading: the subscriber runs on the test's thread, the fake server on its own.
 #include "backends/redis/subscriber.hpp"
 
+#include <map>
 #include <mutex>
+#include <set>
 
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
@@ -56,10 +58,17 @@ class Ears {
 
   void add(const std::string& channel) {
     auto& watched = subscriber_.channels();
-    watches_.push_back(watched.watchers().watch(channel, [this] { ++heard_; }));
+    watches_.emplace(channel, watched.watchers().subscribe(channel, [this] { ++heard_; }));
     watched.add(channel);
     subscriber_.update();
   }
+  void remove(const std::string& channel) {
+    watches_.erase(channel);
+    subscriber_.channels().remove(channel);
+    subscriber_.update();
+  }
+  /// Changes that wait to be told to the server.
+  [[nodiscard]] std::size_t pending() { return subscriber_.channels().take_changes().size(); }
 
   /// Runs until `condition` is true; false if it is not within 30 s.
   [[nodiscard]] bool until(const auto& condition) {
@@ -86,7 +95,7 @@ class Ears {
   boost::asio::io_context io_{1};
   std::size_t heard_ = 0;
   Subscriber subscriber_{io_, options_, {}, 7};
-  std::vector<std::unique_ptr<Watch>> watches_;
+  std::map<std::string, std::unique_ptr<Subscription>> watches_;
 };
 
 /// The first connection answers SUBSCRIBE with `lie`; the second is a good one.
@@ -275,6 +284,79 @@ TEST_CASE("any number of channels is subscribed, also when the server reads late
   CHECK(server.connections() <= 4);
 }
 
+TEST_CASE("names that come and go during an outage pile up nowhere, and those that stay are heard",
+          "[fake][watch]") {
+  enum class Outage { refuses, hangs, closes };
+  const auto outage = GENERATE(Outage::refuses, Outage::hangs, Outage::closes);
+  CAPTURE(static_cast<int>(outage));
+  std::atomic<bool> is_up{false};
+  std::atomic<int> seen{0};
+  std::mutex mutex;
+  std::multiset<std::string> subscribed, left;
+  FakeServer server([&](Peer& peer, int number) {
+    ++seen;
+    const bool was_well = outage == Outage::closes && number == 0;
+    if (was_well) {
+      if (const auto asked = peer.read_behind_login()) peer.send(confirmation(asked->at(1)));
+      return;
+    }
+    if (outage == Outage::hangs) eventually([&] { return is_up.load(); });
+    while (is_up) {
+      const auto asked = peer.read_behind_login();
+      if (!asked) return;
+      const std::lock_guard lock(mutex);
+      const bool leaves = asked->at(0) == "UNSUBSCRIBE";
+      (leaves ? left : subscribed).insert(asked->at(1));
+      peer.send(leaves ? push("unsubscribe", asked->at(1), ":0\r\n")
+                       : confirmation(asked->at(1)) + message(asked->at(1)));
+    }
+  });
+  Ears ears(options_for(server));
+  REQUIRE(ears.until([&] { return seen > (outage == Outage::closes ? 1 : 0); }));
+  const std::uint64_t before = ears.confirmed();
+  std::set<std::string> expected{"a"};
+  const auto name = [](int i) { return "name" + std::to_string(i); };
+  for (int i = 0; i < 3'000; ++i) {
+    ears.add(name(i));
+    if (i >= 100) ears.remove(name(i - 100));
+    CHECK(ears.pending() == 0);
+  }
+  for (int i = 0; i < 50; ++i) ears.add(name(i));  // again
+  for (int i = 2'900; i < 3'000; ++i) expected.insert(name(i));
+  for (int i = 0; i < 50; ++i) expected.insert(name(i));
+  is_up = true;
+  CHECK(ears.until([&] { return ears.confirmed() - before >= expected.size(); }));
+  CHECK(ears.until_heard(expected.size()));
+  {
+    const std::lock_guard lock(mutex);
+    CHECK(std::set(subscribed.begin(), subscribed.end()) == expected);
+    CHECK(subscribed.size() == expected.size());  // each once
+    CHECK(left.empty());
+  }
+  // From now on changes are told as they come.
+  ears.remove(name(0));
+  ears.add("late");
+  CHECK(ears.until_heard(expected.size() + 1));
+  const std::lock_guard lock(mutex);
+  CHECK(subscribed.count("late") == 1);
+  CHECK(left == std::multiset<std::string>{name(0)});
+}
+
+TEST_CASE("a server that confirms slowly is not left", "[fake][watch]") {
+  FakeServer server([](Peer& peer, int) {
+    while (const auto asked = peer.read_behind_login()) {
+      std::this_thread::sleep_for(250ms);
+      if (!peer.send(confirmation(asked->at(1)))) return;
+    }
+  });
+  RedisOptions options = options_for(server);
+  options.stall_timeout = 1s;
+  Ears ears(options);
+  for (const char* name : {"b", "c", "d", "e", "f"}) ears.add(name);
+  CHECK(ears.until([&] { return ears.confirmed() == 6; }));  // for longer than a stall in all
+  CHECK(server.connections() == 1);
+}
+
 TEST_CASE("calls are decided while the connection that listens is lied to", "[fake][watch]") {
   Random random("calls are decided while the connection that listens is lied to");
   CAPTURE(random.repeat());
@@ -309,7 +391,7 @@ TEST_CASE("calls are decided while the connection that listens is lied to", "[fa
   const auto store = make_redis_store(options_for(server));
   const Bucket bucket(*store, Quota::per_second(10));
   std::atomic<int> heard{0};
-  const auto watch = store->watch({"a", "api"}, [&] { ++heard; });
+  const auto watch = store->subscribe({"a", "api"}, [&] { ++heard; });
   for (std::size_t i = 0; i < 50 || lies < 20; ++i) REQUIRE_FALSE(bucket.error("a"));
   CHECK(store->stats().connections == 1);
   CHECK(store->stats().protocol_errors == 0);

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -46,7 +47,8 @@ std::optional<Command> Peer::read_call() {
 std::optional<Command> Peer::read_behind_login() {
   while (auto command = read()) {
     const std::string& name = command->at(0);
-    if (name != "PING" && name != "AUTH" && name != "SELECT" && name != "CLIENT") return command;
+    if (name != "PING" && name != "AUTH" && name != "HELLO" && name != "SELECT" && name != "CLIENT")
+      return command;
     if (!send(name == "PING" ? "+PONG\r\n" : "+OK\r\n")) break;
   }
   return std::nullopt;
@@ -104,6 +106,8 @@ void FakeServer::run() {
     if (!is_ready(listener_, POLLIN)) continue;
     const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) continue;
+    const int at_once = 1;  // or a reply may wait for the other end to confirm the one before
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once);
     const int number = connections_++;
     if (serving_ == Serving::one_by_one) {
       serve(fd, number);
@@ -117,6 +121,18 @@ void FakeServer::serve(int fd, int number) {
   Peer peer(fd, stopping_);
   behaviour_(peer, number);
   ::close(fd);
+}
+
+std::string hello_reply(const std::string& version, const std::string& server) {
+  std::string reply = "*14\r\n";
+  for (const std::string& word : {std::string("server"), server, std::string("version"), version}) {
+    reply += bulk(word);
+  }
+  reply += bulk("proto") + ":2\r\n" + bulk("id") + ":7\r\n" + bulk("mode") + bulk("standalone") +
+           bulk("role") + bulk("master") + bulk("modules") + "*1\r\n*8\r\n" + bulk("name") +
+           bulk("version") + bulk("ver") + ":1\r\n" + bulk("path") + bulk("/m.so") + bulk("args") +
+           "*0\r\n";
+  return reply;
 }
 
 void serve_well(Peer& peer, Word first_at) {

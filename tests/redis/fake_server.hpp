@@ -69,6 +69,9 @@ class FakeServer {
   std::thread thread_;
 };
 
+/// What a server of this version answers to HELLO 2; one module is loaded.
+std::string hello_reply(const std::string& version, const std::string& server = "redis");
+
 /// Answers every call as a correct server would, with `at` counting up from `first_at`.
 void serve_well(Peer& peer, Word first_at = 1);
 

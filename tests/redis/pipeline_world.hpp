@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "backends/redis/pipeline.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
 #include "tests/redis/resp.hpp"
@@ -47,15 +47,18 @@ struct World {
   Pipeline pipeline;
   Time now = to_time(1'000'000);
 
-  /// What flush() sends, as commands.
+  /// What flush() sends to a socket that takes all, as commands.
   std::vector<Command> flush() {
     std::string out;
     pipeline.flush(out, now);
+    pipeline.took(out, out.size());
     std::vector<Command> commands;
     while (auto command = take_command(out)) commands.push_back(std::move(*command));
     CHECK(out.empty());
     return commands;
   }
+
+  Heard hear_error(std::string_view message) { return pipeline.hear_error(message, now); }
 
   Heard answer(std::uint64_t nonce, Word at, std::size_t steps = 1) {
     std::string bytes = payload(nonce, at, {});

@@ -98,6 +98,22 @@ TEST_CASE("a reply with values that no rule gives is no reply", "[protocol]") {
   }
 }
 
+TEST_CASE("a state of another kind is told with the kind, in steps of 256", "[protocol]") {
+  const auto kind_in = [](const Verdict& verdict) {
+    Reply reply;
+    if (!decode(reply, payload(1, 5, {verdict}), 1, 1, 0)) return Word{-1};
+    CHECK(reply.verdicts[0].status == -static_cast<Word>(Errc::wrong_kind));
+    return reply.verdicts[0].remaining;
+  };
+  CHECK(kind_in({-16, 0, 0, 0}) == 0);
+  CHECK(kind_in({-16 - 256 * 18, 0, 0, 0}) == 18);
+  CHECK(kind_in({-16 - 256 * 31, 0, 0, 0}) == 31);
+  CHECK(kind_in({-16 - 256 * 32, 0, 0, 0}) == -1);  // a byte that no kind has
+  CHECK(kind_in({-17 - 256 * 18, 0, 0, 0}) == -1);
+  CHECK(kind_in({-16 - 256 * 18, 18, 0, 0}) == -1);
+  CHECK(kind_in({INT64_MIN + 240, 0, 0, 0}) == -1);
+}
+
 TEST_CASE("a nonsense verdict never becomes a decision", "[protocol]") {
   World world;
   Asked call;

@@ -64,7 +64,8 @@ class Requests {
   /// Something else under a key: of another type or kind, or with words that no rule writes.
   Made spoil() {
     const Slot& slot = slots_[random_.below(slots_.size())];
-    const char kind = static_cast<char>(random_.one_in(2) ? slot.kind : StateKind::receipt);
+    const char kind =
+        static_cast<char>(random_.one_in(2) ? slot.kind : StateKind::idempotency_record);
     const std::string state = kind + std::string(8 * random_.below(40), '\xff');
     const Command command{"SET", "{t}:" + slot.name, random_.one_in(4) ? "text" : state, "PX",
                           "1000"};

@@ -105,7 +105,7 @@ inline std::uint64_t ask_all_rows(const RedisOptions& options, const char* test)
       const Step step{operations()[i], Key{"t", names[i]}, configs[i].args, nullptr,
                       configs[i].table};
       std::error_code error;
-      for (const Plan& plan : {Plan(step), Plan(step).once(RequestId::draw(random))}) {
+      for (const Plan& plan : {Plan(step), Plan(step).idempotent(RequestId::draw(random))}) {
         static_cast<void>(decide(*store, plan, error));
         INFO(step.operation->name << ": " << error.message());
         CHECK((!error || is_of_rule(error)));

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/concurrency_limiter.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/fake_server.hpp"
 #include "tests/redis/real.hpp"
@@ -22,11 +22,11 @@ const Quota quota = Quota::per(1, 30min).burst(1'000'000);
 /// Counts the wake-ups of a key.
 struct Ears {
   explicit Ears(RedisStore& store, const Key& of = key)
-      : watch(store.watch(of, [count = count] { ++*count; })) {}
+      : watch(store.subscribe(of, [count = count] { ++*count; })) {}
   [[nodiscard]] int heard() const { return *count; }
 
   std::shared_ptr<std::atomic<int>> count = std::make_shared<std::atomic<int>>(0);
-  std::unique_ptr<Watch> watch;
+  std::unique_ptr<Subscription> watch;
 };
 
 bool subscribed(const RedisStore& store, std::uint64_t times = 1) {
@@ -43,10 +43,10 @@ int listeners(RedisClient& admin) {
 struct WaitingElsewhere {
   WaitingElsewhere(Store& here, Store& there, Span recheck)
       : mine(here, "jobs", 1, {.ttl = 10min}), theirs(there, "jobs", 1, {.ttl = 10min}) {
-    LineOptions line{.across_processes = true, .place_ttl = 1min};
+    WaitQueueOptions line{.across_processes = true, .place_ttl = 1min};
     line.recheck = recheck;
-    mine.set_line(line);
-    theirs.set_line(line);
+    mine.set_wait_queue(line);
+    theirs.set_wait_queue(line);
     held = mine.try_acquire("a");
     waiter = std::thread([this] {
       std::error_code error;
@@ -134,7 +134,7 @@ TEST_CASE("a forked child hears nothing, wakes nobody, and does not disturb its 
   REQUIRE(subscribed(*store));
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool well = store->watch(key, [] {}) == nullptr;
+    const bool well = store->subscribe(key, [] {}) == nullptr;
     store->notify(key);
     ears.watch.reset();
     store.reset();
@@ -263,14 +263,14 @@ TEST_CASE("who is woken may end its watch and its store", "[redis][watch]") {
   const RedisServer server;
   struct Ending {
     std::unique_ptr<RedisStore> store;
-    std::unique_ptr<Watch> watch;
+    std::unique_ptr<Subscription> watch;
     std::atomic<bool> over{false};
   };
   for (int round = 0; round < 10; ++round) {
     const auto ending = std::make_shared<Ending>();
     ending->store = connect_socket(server);
     RedisStore& store = *ending->store;
-    ending->watch = store.watch(key, [ending] {
+    ending->watch = store.subscribe(key, [ending] {
       if (ending->over) return;
       ending->watch.reset();
       ending->store.reset();
@@ -299,7 +299,7 @@ TEST_CASE("threads watch, wake and leave while calls are decided", "[redis][watc
         const Ears ears(*store, {"k", name});
         store->notify({"k", name});
         std::error_code error;
-        bucket.try_acquire(std::to_string(t), error);
+        static_cast<void>(bucket.try_acquire(std::to_string(t), error));
         if (error) ++errors;
       }
     });
@@ -332,7 +332,7 @@ TEST_CASE("a lease that comes back wakes who waits for it at another store, with
 
 namespace {
 
-/// The reply as a server sends it. Calls have replies of these kinds alone.
+/// The reply as a server sends it; none is nil.
 std::string encoded(const RedisReply& reply) {
   switch (reply.type) {
     case RedisReply::Type::status:
@@ -341,6 +341,11 @@ std::string encoded(const RedisReply& reply) {
       return "-" + reply.text + "\r\n";
     case RedisReply::Type::integer:
       return ":" + std::to_string(reply.integer) + "\r\n";
+    case RedisReply::Type::array: {
+      std::string bytes = "*" + std::to_string(reply.elements.size()) + "\r\n";
+      for (const RedisReply& element : reply.elements) bytes += encoded(element);
+      return bytes;
+    }
     default:
       return bulk(reply.text);
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 
 namespace sluice::test {
 

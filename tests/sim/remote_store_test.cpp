@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 
@@ -190,7 +190,7 @@ TEST_CASE("a wake-up travels to the store and on to who watches") {
   RemoteStore there = world.remote(Delay::constant(1ms), Delay::constant(2ms));
   std::vector<Span> heard;
   auto watch =
-      there.watch(Key{"a", "x"}, [&] { heard.push_back(world.clock.now() - world.start); });
+      there.subscribe(Key{"a", "x"}, [&] { heard.push_back(world.clock.now() - world.start); });
   REQUIRE(watch);
   here.notify(Key{"a", "x"});
   here.notify(Key{"a", "y"});

@@ -16,11 +16,20 @@ set(small "${CMAKE_CURRENT_SOURCE_DIR}/small.log")
 set(scratch "${CMAKE_CURRENT_BINARY_DIR}")
 file(WRITE "${scratch}/empty.log" "")
 file(WRITE "${scratch}/nonsense.log" "no\nline of it\nis of\na log\n")
+set(sampled "")
+foreach(hour RANGE 10 19)
+  foreach(second RANGE 10 50 10)
+    foreach(client RANGE 1 20)
+      string(APPEND sampled "192.0.2.${client} - - [17/May/2015:${hour}:05:${second} -0030] \"GET / HTTP/1.1\" 200 512\n")
+    endforeach()
+  endforeach()
+endforeach()
+file(WRITE "${scratch}/sampled.log" "${sampled}")
 set(head "192.0.2.7 - - [28/Feb/2024:23:59:58 +0100] \"GET / HTTP/1.1\" 200 512")
 file(WRITE "${scratch}/cut.log" "${head} \"-\" \"cut aga\n${head} \"http://cut\n${head}\n")
 
 sluice_tool_test(log_one_quota CODE 0
-  OUT "6 requests of 2 clients.*8 read, 2 unreadable\n  unreadable +line 5: there is no \\[stamp\\]\n +this line is not a log line\n +line 7: there is no such day in that month\n +192.0.2.7 - - .30/Feb/2024[^\n]*\n  out of order +1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests.*1/min +2 +4  66.7 % +2  33.3 % +1 .*192.0.2.7 +4 +2  50.0 %"
+  OUT "6 requests of 2 clients.*8 read, 2 unreadable\n  unreadable +line 5: there is no \\[stamp\\]\n +this line is not a log line\n +line 7: there is no such day in that month\n +192.0.2.7 - - .30/Feb/2024[^\n]*\n  out of order +1 request, put.*busiest minute    28 Feb 2024 23:59, 3 requests\n\n  quota per client.*1/min +2 +4  66.7 % +2  33.3 % +1 .*192.0.2.7 +4 +2  50.0 %"
   COMMAND ${log} ${small} --quota 1/min --burst 2)
 sluice_tool_test(log_several_quotas CODE 0 OUT "1/min +2 +4 .*1/s +1 +5 .*60/h +60 +6 .*1/min:2 .*1/s:1 "
   COMMAND ${log} --quota 1/min:2,1/s --quota 60/h ${small})
@@ -33,6 +42,9 @@ sluice_tool_test(log_burst_of_no_quota CODE 2 ERR "--burst 1: every --quota name
 sluice_tool_test(log_damaged_tails CODE 0
   OUT "3 requests of 1 client\n.*3 read, 0 unreadable\n  damaged tail +2 requests, counted"
   COMMAND ${log} ${scratch}/cut.log)
+sluice_tool_test(log_of_a_sample CODE 0
+  OUT "busiest[^\n]*\n\nWARNING: this log may not tell [^\n]*\n +gaps +9 silences, 8h 54m in all; the longest has 59m 20s from 17 May 2015 10:05:50 on\n +sampling +100.0 % of the requests lie in minute 05 of every hour\n +whole minutes +1,000 requests \\(100.0 %\\) come in 10 minutes [^\n]*\n +coarse stamps +all are apart by multiples of 10.0 s.*\n\n  quota per client"
+  COMMAND ${log} ${scratch}/sampled.log)
 sluice_tool_test(log_standard_input CODE 0 OUT "standard input: 6 requests" INPUT ${small}
   COMMAND ${log} -)
 sluice_tool_test(log_missing_file CODE 1 ERR "absent.log: .*No such file" COMMAND ${log} ${scratch}/absent.log)
@@ -45,7 +57,7 @@ sluice_tool_test(log_binary CODE 1 ERR "no line of .* is in the Common" COMMAND 
 sluice_tool_test(log_no_file CODE 2 ERR "FILE is required" COMMAND ${log})
 sluice_tool_test(log_bad_quota CODE 2 ERR "--quota 30/fortnight: .*COUNT/PERIOD"
   COMMAND ${log} ${small} --quota 30/fortnight)
-sluice_tool_test(log_zero_quota CODE 2 ERR "--quota 0/min: count must be 1 or more, got 0"
+sluice_tool_test(log_zero_quota CODE 2 ERR "--quota 0/min: the count of a quota must be 1 to 4503599627370496 .2.52., got"
   COMMAND ${log} ${small} --quota 0/min)
 foreach(list "30/min," ",30/min" "30/min,,60/min" ",")
   string(MAKE_C_IDENTIFIER "${list}" name)
@@ -64,7 +76,7 @@ sluice_tool_test(sim_help CODE 0 OUT "access log" COMMAND $<TARGET_FILE:sluice-s
 set(real "${PROJECT_SOURCE_DIR}/../shared/data/apache_access.log")
 if(EXISTS "${real}")
   sluice_tool_test(log_real CODE 0
-    OUT "10,000 requests of 1,753 clients.*10,000 read, 0 unreadable.*damaged tail +1 request, counted.*30/min +10 +9,741  97.4 % +259 +2.6 %"
+    OUT "10,000 requests of 1,753 clients.*10,000 read, 0 unreadable.*damaged tail +1 request, counted.*WARNING.*gaps +83 silences.*minute 05 of every hour.*in 83 minutes.*30/min +10 +9,741  97.4 % +259 +2.6 %"
     COMMAND ${log} ${real} --quota 30/min --burst 10)
 endif()
 

@@ -3,7 +3,7 @@
 #include <boost/asio/strand.hpp>
 
 #include "sluice/asio.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/sim/world_fixture.hpp"
 
 using namespace sluice;
@@ -111,16 +111,17 @@ TEST_CASE("a future of what a World never ran is broken, not hung") {
   CHECK_THROWS_AS(future.get(), std::future_error);
 }
 
-TEST_CASE("alarms that are set when a World ends are not rung") {
+TEST_CASE("timers that are set when a World ends are not rung") {
   bool rung = false;
-  Alarm alarm([](void* flag) noexcept { *static_cast<bool*>(flag) = true; }, &rung);
-  Alarm other([](void* flag) noexcept { *static_cast<bool*>(flag) = true; }, &rung);
+  TimerCallback timer_callback([](void* flag) noexcept { *static_cast<bool*>(flag) = true; },
+                               &rung);
+  TimerCallback other([](void* flag) noexcept { *static_cast<bool*>(flag) = true; }, &rung);
   {
     World world;
-    CHECK(world.clock().set_alarm(alarm, world.now() + 1s) == AlarmState::set);
-    CHECK(world.clock().set_alarm(other, Time::max()) == AlarmState::set);
+    CHECK(world.clock().set_timer(timer_callback, world.now() + 1s) == TimerState::set);
+    CHECK(world.clock().set_timer(other, Time::max()) == TimerState::set);
   }
   CHECK_FALSE(rung);
-  CHECK(alarm.place == 0);
+  CHECK(timer_callback.place == 0);
   CHECK(other.place == 0);
 }

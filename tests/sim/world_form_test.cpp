@@ -6,8 +6,8 @@
 #include <boost/asio/io_context.hpp>
 
 #include "sluice/asio.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
-#include "sluice/token_bucket.hpp"
 #include "tests/sim/world_fixture.hpp"
 
 using namespace sluice;

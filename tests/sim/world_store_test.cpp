@@ -1,8 +1,8 @@
 // Limiters, stores and the network of a World. Threading: single-threaded.
 #include "sluice/asio.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
-#include "sluice/token_bucket.hpp"
-#include "sluice/waker.hpp"
 #include "tests/sim/world_fixture.hpp"
 
 using namespace sluice;
@@ -75,7 +75,7 @@ TEST_CASE("a thread that blocks on the clock of a World runs it meanwhile") {
   World world;
   const Time start = world.now();
   int ticks = 0;
-  Waker waker;
+  ManualResetEvent waker;
   net::co_spawn(
       world,
       [&]() -> net::awaitable<void> {
@@ -98,7 +98,7 @@ TEST_CASE("a thread that blocks on the clock of a World runs it meanwhile") {
   CHECK_THROWS_AS(world.run(), std::logic_error);
 }
 
-TEST_CASE("alarms ring as events of the World") {
+TEST_CASE("timers ring as events of the World") {
   World world;
   const Time start = world.now();
   struct Rung {
@@ -108,16 +108,16 @@ TEST_CASE("alarms ring as events of the World") {
       static_cast<Rung*>(self)->at.push_back(static_cast<Rung*>(self)->world.now());
     }
   } rung{world, {}};
-  Alarm one(&Rung::ring, &rung);
-  Alarm two(&Rung::ring, &rung);
-  Alarm never(&Rung::ring, &rung);
+  TimerCallback one(&Rung::ring, &rung);
+  TimerCallback two(&Rung::ring, &rung);
+  TimerCallback never(&Rung::ring, &rung);
   Clock& clock = world.clock();
-  clock.set_alarm(one, start + 2s);
-  clock.set_alarm(two, start + 1s);
-  clock.set_alarm(never, start + 1s);
-  CHECK(clock.cancel_alarm(never));
-  CHECK_FALSE(clock.cancel_alarm(never));
+  clock.set_timer(one, start + 2s);
+  clock.set_timer(two, start + 1s);
+  clock.set_timer(never, start + 1s);
+  CHECK(clock.cancel_timer(never));
+  CHECK_FALSE(clock.cancel_timer(never));
   world.run();
   CHECK(rung.at == std::vector<Time>{start + 1s, start + 2s});
-  CHECK_FALSE(clock.cancel_alarm(one));
+  CHECK_FALSE(clock.cancel_timer(one));
 }

@@ -158,11 +158,11 @@ TEST_CASE("an io_context that ends with waits on a virtual clock destroys their 
         },
         net::detached);
     context.poll();
-    CHECK(clock.alarms() == 2);
+    CHECK(clock.timers() == 2);
     clock.advance(1s);  // the first is posted by now
   }
   CHECK(alive == 0);
-  CHECK(clock.alarms() == 0);
+  CHECK(clock.timers() == 0);
   clock.advance(10s);
   CHECK_FALSE(called);
 }

@@ -2,8 +2,8 @@
 #include <boost/asio/experimental/channel.hpp>
 
 #include "sluice/asio.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/sim/trace.hpp"
-#include "sluice/token_bucket.hpp"
 #include "tests/sim/world_fixture.hpp"
 
 using namespace sluice;

@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/left_out.hpp"
 #include "tests/support/redis_client.hpp"
 
 namespace sluice::test {
@@ -81,10 +82,12 @@ std::string make_folder() {
 
 }  // namespace
 
+bool without_redis() { return environment("SLUICE_NO_REDIS") == "1"; }
+
 bool redis_left_out() {
-  const bool left_out = environment("SLUICE_NO_REDIS") == "1";
-  if (left_out) std::fputs("left out, because SLUICE_NO_REDIS=1\n", stderr);
-  return left_out;
+  if (!without_redis()) return false;
+  leave_out("it needs a redis-server, and SLUICE_NO_REDIS=1");
+  return true;
 }
 
 RedisServer::RedisServer(std::vector<std::string> config, std::vector<std::string> environment)

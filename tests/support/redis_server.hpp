@@ -12,8 +12,11 @@
 
 namespace sluice::test {
 
-/// True if SLUICE_NO_REDIS=1: the tests that need a server are then left out, and say so. Without
-/// that a missing server is a failure.
+/// True if SLUICE_NO_REDIS=1: there is to be no server. Without that a missing server is a failure.
+[[nodiscard]] bool without_redis();
+
+/// The same, for a test case that needs a server, and returns if this is true: it is then reported
+/// as left out, and not as passed.
 [[nodiscard]] bool redis_left_out();
 
 class RedisServer {

@@ -11,11 +11,24 @@
 
 namespace sluice::test {
 
-enum class Stores : unsigned { virtual_time = 1, memory = 2, redis = 4, all = 7 };
+enum class Stores : unsigned {
+  virtual_time = 1,
+  memory = 2,
+  local = virtual_time | memory,
+  redis = 4,
+  redis_and_virtual = redis | virtual_time,
+  all = local | redis,
+};
+
+/// Those that the environment chooses; all, if it is silent.
+[[nodiscard]] Stores chosen_stores();
 
 /// Runs `body` on a fresh store of each kind, each with a clock of its own at
 /// VirtualClock::default_start; store.clock() is that clock. A failed assertion names the store.
-/// Redis is left out by SLUICE_NO_REDIS=1, and in builds without it.
+/// Redis is left out by SLUICE_NO_REDIS=1, which is reported, and in builds without it. The
+/// environment may choose: SLUICE_TEST_STORES=local, all but Redis; SLUICE_TEST_STORES=redis, Redis
+/// and before it virtual time, with which a test may compare it. Throws std::invalid_argument if it
+/// chooses anything else.
 void for_each_store(const std::function<void(Store& store, VirtualClock& clock)>& body,
                     Stores stores = Stores::all);
 

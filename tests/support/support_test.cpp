@@ -7,7 +7,7 @@
 using namespace sluice::test;
 
 TEST_CASE("a server answers on its socket and its port, and forgets when it is killed",
-          "[support]") {
+          "[support][redis]") {
   if (redis_left_out()) return;
   RedisServer server({"maxmemory 100mb"});
   {

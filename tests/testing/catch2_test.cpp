@@ -15,8 +15,8 @@ using Catch::Detail::stringify;
 TEST_CASE("Catch2 prints decisions, outcomes and times in words", "[testing]") {
   Outcome outcome;
   outcome.decision = {.limit = 5, .retry_after = 100ms};
-  CHECK(stringify(outcome.decision) == "{refused, 0 of 5 left, retry after 100 ms}");
-  CHECK(stringify(outcome) == "{refused, 0 of 5 left, retry after 100 ms}");
+  CHECK(stringify(outcome.decision) == "refused, 0 of 5 left, retry after 100 ms, from other");
+  CHECK(stringify(outcome) == "{refused, 0 of 5 left, retry after 100 ms, from other}");
   outcome.error = Errc::unknown;
   CHECK(stringify(outcome) == "{the error unknown}");
   CHECK(stringify(Span{1500ms}) == "1.5 s");
@@ -42,7 +42,8 @@ TEST_CASE("what Catch2 says of a matcher ends with the reason", "[testing]") {
   const Decision decision{.limit = 5, .retry_after = 2ms};
   CHECK_FALSE(matcher.match(decision));
   CHECK(matcher.toString() ==
-        "is refused, retry after 1 ms\nbut it was refused, 0 of 5 left, retry after 2 ms");
+        "is refused, retry after 1 ms\nbut it was refused, 0 of 5 left, retry after 2 ms, from "
+        "other");
   CHECK(matcher.match({.retry_after = 1ms}));
   CHECK(matcher.toString() == "is refused, retry after 1 ms");
 }

@@ -45,13 +45,13 @@ TEST_CASE("a table says each row that was answered otherwise, and how", "[testin
   CHECK(
       played.failures ==
       "row 1, at 0 s: expected that it is allowed with 1 left, it was allowed, 0 of 1 left, reset "
-      "after 100 ms\n"
+      "after 100 ms, from virtual\n"
       "row 3, at 51 ms: expected that it is refused, retry after 50 ms, it was refused, 0 of 1 "
-      "left, retry after 49 ms, reset after 49 ms\n"
+      "left, retry after 49 ms, reset after 49 ms, from virtual\n"
       "row 4, at 52 ms: expected that it is allowed, it failed: cost_exceeds_capacity\n"
       "row 5, at 53 ms: expected the error timed_out, it failed: cost_exceeds_capacity\n"
       "row 6, at 54 ms: expected the error timed_out, it was refused, 0 of 1 left, retry after 46 "
-      "ms, reset after 46 ms\n");
+      "ms, reset after 46 ms, from virtual\n");
 }
 
 TEST_CASE_METHOD(VirtualFixture, "the fixture's clock, faults and record belong together",
@@ -80,9 +80,9 @@ struct Again {
   VirtualClock& clock;
   int left;
   int rung = 0;
-  Alarm alarm{[](void* self) noexcept { static_cast<Again*>(self)->ring(); }, this};
+  TimerCallback timer{[](void* self) noexcept { static_cast<Again*>(self)->ring(); }, this};
 
-  void start() { clock.set_alarm(alarm, clock.now() + 1s); }
+  void start() { clock.set_timer(timer, clock.now() + 1s); }
   void ring() noexcept {
     ++rung;
     if (--left != 0) start();
@@ -91,13 +91,13 @@ struct Again {
 
 }  // namespace
 
-TEST_CASE_METHOD(VirtualFixture, "time moves from alarm to alarm until none is set", "[testing]") {
+TEST_CASE_METHOD(VirtualFixture, "time moves from timer to timer until none is set", "[testing]") {
   CHECK(advance_until_idle() == 0s);
   Again three{clock, 3};
   three.start();
   CHECK(advance_until_idle() == 3s);
   CHECK(three.rung == 3);
-  CHECK(clock.alarms() == 0);
+  CHECK(clock.timers() == 0);
 }
 
 TEST_CASE_METHOD(VirtualFixture, "what waits again and again is an error, not an endless loop",
@@ -105,7 +105,7 @@ TEST_CASE_METHOD(VirtualFixture, "what waits again and again is an error, not an
   Again endless{clock, -1};
   endless.start();
   CHECK_THROWS_WITH(sluice::testing::advance_until_idle(clock, 1000),
-                    "advance_until_idle: after 1000 moves, the clock 1000 s on, 1 alarms are still "
+                    "advance_until_idle: after 1000 moves, the clock 1000 s on, 1 timers are still "
                     "set: something waits again and again");
-  clock.cancel_alarm(endless.alarm);
+  clock.cancel_timer(endless.timer);
 }

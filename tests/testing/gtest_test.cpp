@@ -42,7 +42,8 @@ TEST_F(Limited, SaysHowAClaimIsBroken) {
 }
 
 TEST_F(Limited, IsPrintedInWords) {
-  EXPECT_EQ(::testing::PrintToString(take()), "allowed, 0 of 1 left, reset after 100 ms");
+  EXPECT_EQ(::testing::PrintToString(take()),
+            "allowed, 0 of 1 left, reset after 100 ms, from virtual");
   EXPECT_EQ(::testing::PrintToString(clock.now()), "2000-01-01 00:00:00 UTC");
   EXPECT_EQ(::testing::PrintToString(Outcome{Errc::unknown, {}, {}, {}}), "the error unknown");
   EXPECT_EQ(::testing::PrintToString(trace()), excerpt(trace()));

@@ -214,6 +214,23 @@ TEST_CASE("each_key and for_key judge the calls on one key alone", "[testing]") 
   CHECK(broken(for_key("c", never_fails()), trace) == "\"c\" was never asked");
 }
 
+TEST_CASE("for_key finds a key by every text that shows it", "[testing]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  RecordingStore store(*inner);
+  const TokenBucket limit(store, "rpm", Quota::per_minute(2));
+  for (int i = 0; i < 3; ++i) (void)limit.try_acquire("acme");
+  for (int i = 0; i < 3; ++i) (void)limit.try_acquire("a|b");
+  const Trace trace = store.trace();
+  const auto two = never_exceeds(2, 1min) && !never_exceeds(1, 1min);
+  CHECK_THAT(trace, for_key("acme", two));
+  CHECK_THAT(trace, for_key({"acme", "rpm"}, two));
+  CHECK_THAT(trace, for_key("{acme}:rpm", two));
+  CHECK_THAT(trace, for_key("{a%7Cb}:rpm", two));  // in the text of a trace
+  CHECK_THAT(trace, for_key("{a%7cb}:rpm", two));  // in an exception
+  CHECK(broken(for_key("{acme}:tpm", never_fails()), trace) == "\"{acme}:tpm\" was never asked");
+}
+
 TEST_CASE("matchers are joined, and the sentence is of the part that failed", "[testing]") {
   Maker trace;
   trace.grant(0s).grant(1s);
@@ -244,7 +261,8 @@ TEST_CASE("decisions are matched by what they say", "[testing]") {
   const Decision no{.limit = 5, .retry_after = 100ms};
   CHECK_THAT(yes, allowed() && allowed(4) && !allowed(3) && !refused());
   CHECK_THAT(no, refused() && refused(100ms) && !refused(99'999us) && !allowed());
-  CHECK(refused(99ms).check(no)->what == "it was refused, 0 of 5 left, retry after 100 ms");
+  CHECK(refused(99ms).check(no)->what ==
+        "it was refused, 0 of 5 left, retry after 100 ms, from other");
 }
 
 namespace {
@@ -274,10 +292,10 @@ TEST_CASE("what every kind of limiter grants is counted, with its cost", "[testi
           (void)bucket.peek("a");
         }) == 11);
   CHECK(granted([](Store& store) {
-          (void)SlidingWindows(store, "n", {{9, 1s}}).try_acquire("a", 3);
+          (void)SlidingWindow(store, "n", {{9, 1s}}).try_acquire("a", 3);
         }) == 3);
   CHECK(granted([](Store& store) {
-          (void)SlidingCounter(store, "n", {9, 1s}).try_acquire("a", 3);
+          (void)SlidingWindowCounter(store, "n", {9, 1s}).try_acquire("a", 3);
         }) == 3);
   CHECK(granted([](Store& store) {
           (void)FixedWindow(store, "n", 9, Calendar::daily()).try_acquire("a", 3);

@@ -36,7 +36,7 @@ inline Decision random_decision(Random& random, Time asked) {
   };
   Decision d;
   d.allowed = random.one_in(2);
-  d.source = static_cast<Source>(random.below(4));
+  d.source = static_cast<Source>(random.below(6));
   d.step = static_cast<std::uint16_t>(random.below(16));
   d.part = static_cast<std::uint16_t>(random.below(3));
   d.limit = random.between(0, word_limit);
@@ -67,8 +67,8 @@ inline testing::TracedCall random_call(Random& random, Time asked) {
     call.each.push_back(random_decision(random, asked));
   }
   if (call.steps.size() == 1 && random.one_in(2)) call.each[0] = call.decision;
-  call.details.resize(random.one_in(2) ? 0 : random.below(12));
-  for (Word& word : call.details) word = random.between(0, word_limit);
+  call.output.resize(random.one_in(2) ? 0 : random.below(12));
+  for (Word& word : call.output) word = random.between(0, word_limit);
   return call;
 }
 

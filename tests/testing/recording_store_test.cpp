@@ -155,7 +155,7 @@ TEST_CASE("threads share a recording, each under its name", "[testing]") {
   for (const TracedCall& call : trace.calls) REQUIRE(call.caller == call.steps[0].tag);
 }
 
-TEST_CASE("the calls on one key keep their marks, steps and details", "[testing]") {
+TEST_CASE("the calls on one key keep their marks, steps and output", "[testing]") {
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);
   RecordingStore store(*inner);
@@ -174,10 +174,10 @@ TEST_CASE("the calls on one key keep their marks, steps and details", "[testing]
   CHECK(part.calls[1].whole);
   CHECK(part.calls[0].steps == std::vector{trace.calls[1].steps[1]});
   CHECK(part.calls[0].each == std::vector{trace.calls[1].each[1]});
-  REQUIRE(part.calls[0].details.size() == 3);
-  CHECK(part.calls[0].details[0] == 2);  // units of the second step
+  REQUIRE(part.calls[0].output.size() == 3);
+  CHECK(part.calls[0].output[0] == 2);  // units of the second step
   CHECK(calls_on(trace, "alice").calls == part.calls);
   CHECK(calls_on(trace, {"alice", "whole"}).calls.empty());
-  CHECK(to_text(part).find("+0.000000 part-of token_bucket.spend {alice}:api") !=
+  CHECK(to_text(part).find("+0.000000 part-of token_bucket.reserve {alice}:api") !=
         std::string::npos);
 }

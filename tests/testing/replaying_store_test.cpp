@@ -17,12 +17,12 @@ namespace {
 /// Some code that uses a store, and what became of it.
 std::vector<std::string> run_code(Store& store, VirtualClock& clock, Word last_cost = 1) {
   const TokenBucket bucket(store, "api", Quota::per_second(10).burst(2));
-  const SlidingWindows windows(store, "windows", {{2, 1s}});
+  const SlidingWindow windows(store, "windows", {{2, 1s}});
   std::vector<std::string> answers;
   const auto note_answer = [&](const auto& ask) {
     std::error_code error;
     const Decision decision = ask(error);
-    answers.push_back(error ? to_text(error) : to_text(decision));
+    answers.push_back(error ? to_text(error) : to_string(decision));
   };
   note_answer([&](auto& error) { return bucket.try_acquire("alice", 2, error); });
   note_answer([&](auto& error) { return bucket.try_acquire("alice", 1, error); });
@@ -51,7 +51,7 @@ Recorded record() {
 
 }  // namespace
 
-TEST_CASE("code that asks what was recorded gets what was answered, errors and details included",
+TEST_CASE("code that asks what was recorded gets what was answered, errors and output included",
           "[testing]") {
   const Recorded recorded = record();
   CHECK(recorded.answers[1] == "unknown");
@@ -116,7 +116,7 @@ TEST_CASE("what rings while the clock follows a recording may ask as well", "[te
   VirtualClock clock;
   ReplayingStore store(record().trace, clock, {.times = ReplayOptions::Times::follow});
   const TokenBucket bucket(store, "api", Quota::per_second(10).burst(2));
-  const SlidingWindows windows(store, "windows", {{2, 1s}});
+  const SlidingWindow windows(store, "windows", {{2, 1s}});
   std::error_code error;
   (void)bucket.try_acquire("alice", 2, error);
   (void)bucket.try_acquire("alice", 1, error);
@@ -127,9 +127,10 @@ TEST_CASE("what rings while the clock follows a recording may ask as well", "[te
     (void)bucket.try_acquire("nobody", now);
     errors.push_back(now);
   };
-  Alarm alarm([](void* context) noexcept { (*static_cast<const decltype(ask)*>(context))(); },
-              const_cast<void*>(static_cast<const void*>(&ask)));
-  clock.set_alarm(alarm, clock.now() + 10ms);  // the next recorded call came after 50 ms
+  TimerCallback timer(
+      [](void* context) noexcept { (*static_cast<const decltype(ask)*>(context))(); },
+      const_cast<void*>(static_cast<const void*>(&ask)));
+  clock.set_timer(timer, clock.now() + 10ms);  // the next recorded call came after 50 ms
   (void)bucket.try_acquire("alice", 1, error);
   CHECK_FALSE(error);
   CHECK(errors == std::vector{make_error_code(ReplayErrc::asked_differently)});
@@ -140,11 +141,11 @@ TEST_CASE("request ids count only if they are to be the same", "[testing]") {
   const auto inner = make_virtual_store(clock);
   RecordingStore recorder(*inner);
   const TokenBucket bucket(recorder, "api", Quota::per_second(10));
-  (void)decide(recorder, Plan(bucket.take("a")).once({1, 2}));
+  (void)decide(recorder, Plan(bucket.take("a")).idempotent({1, 2}));
   for (const bool same_ids : {false, true}) {
     ReplayingStore store(recorder.trace(), clock, {.same_ids = same_ids});
     std::error_code error;
-    (void)decide(store, Plan(bucket.take("a")).once({3, 4}), error);
+    (void)decide(store, Plan(bucket.take("a")).idempotent({3, 4}), error);
     CHECK((error == ReplayErrc::asked_differently) == same_ids);
   }
   ReplayingStore store(recorder.trace(), clock);
@@ -176,4 +177,23 @@ TEST_CASE("in any order, threads find their own answers", "[testing]") {
   other.join();
   CHECK(good);
   CHECK(store.report() == "");
+}
+
+TEST_CASE("a key of another kind is named by a recording as it was by the store", "[testing]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  const auto told_by = [](Store& store) -> std::string {
+    (void)SlidingWindow(store, "rpm", {{10, 60s}}).try_acquire("acme");
+    try {
+      (void)TokenBucket(store, "rpm", Quota::per_minute(10)).try_acquire("acme");
+    } catch (const std::system_error& error) {
+      return error.what();
+    }
+    return "no exception";
+  };
+  RecordingStore store(*inner);
+  const std::string told = told_by(store);
+  CHECK(told.find("holds a sliding window and was asked as a token bucket") != std::string::npos);
+  ReplayingStore replaying(parse_trace(to_text(store.trace())), clock);
+  CHECK(told_by(replaying) == told);
 }

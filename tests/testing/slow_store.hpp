@@ -4,7 +4,7 @@
 #include <deque>
 #include <utility>
 
-#include "sluice/owned_plan.hpp"
+#include "sluice/extend/owned_plan.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::test {

@@ -33,14 +33,10 @@ TEST_CASE("an instant is a date, or the time since a test began", "[testing]") {
   CHECK(to_text(Time{-1ms}) == "-1 ms");
 }
 
-TEST_CASE("decisions and outcomes say all that counts", "[testing]") {
-  Decision d{.allowed = false, .limit = 5, .retry_after = 100ms, .reset_after = 500ms};
-  CHECK(to_text(d) == "refused, 0 of 5 left, retry after 100 ms, reset after 500 ms");
-  d = {.allowed = true, .step = 1, .part = 2, .limit = 5, .remaining = 4, .retry_after = 2s};
-  CHECK(to_text(d) == "allowed, 4 of 5 left, in 2 s, step 1, part 2");
+TEST_CASE("outcomes say all that counts", "[testing]") {
   Outcome outcome;
-  outcome.decision = d;
-  CHECK(to_text(outcome) == to_text(d));
+  outcome.decision = {.allowed = true, .step = 1, .limit = 5, .remaining = 4};
+  CHECK(to_text(outcome) == to_string(outcome.decision));
   outcome.error = Errc::unknown;
   CHECK(to_text(outcome) == "the error unknown of step 1");
   CHECK(to_text(std::make_error_code(std::errc::timed_out)) ==

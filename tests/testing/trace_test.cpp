@@ -52,7 +52,7 @@ TEST_CASE("a trace is written as one line a call, with times from its start", "[
   store.mark("the server restarts");
   clock.advance(1us);
   (void)decide(store, {bucket.take("alice"), other.take("{}")});
-  (void)decide(store, Plan(bucket.take("bob")).once({1, 0xabc}));
+  (void)decide(store, Plan(bucket.take("bob")).idempotent({1, 0xabc}));
   std::error_code error;
   (void)bucket.try_acquire("alice", 7, error);
   CHECK(
@@ -133,7 +133,7 @@ TEST_CASE("bad texts name the line and the reason", "[testing]") {
   CHECK(fault_of(title + take + "-> refused 0/1 retry 5 from virtual\n") ==
         "line 2: expected a length of time such as 100ms, got \"5\"");
   CHECK(fault_of(title + take + "-> refused 0/1 from disk\n") ==
-        "line 2: expected memory, virtual, redis or other, got \"disk\"");
+        "line 2: expected memory, virtual, redis, other, fallback or policy, got \"disk\"");
   CHECK(fault_of(title + take + "-> error never_heard_of\n") ==
         "line 2: expected the name of an error such as timed_out, or generic:110, got "
         "\"never_heard_of\"");

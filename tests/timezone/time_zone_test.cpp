@@ -1,10 +1,14 @@
 // Calendars over zones of the tz database. Threading: single-threaded.
 #include "sluice/timezone/time_zone.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <set>
 #include <stdexcept>
+#include <vector>
 
-#include "sluice/fixed_window.hpp"
+#include "sluice/limiters/fixed_window.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 
@@ -27,6 +31,81 @@ void check_window(const Calendar& calendar, Time begin, Time end) {
   CHECK(calendar.window(end - 1us) == window);
   CHECK(calendar.window(end).begin == end);
   CHECK(calendar.window(begin - 1us).end == begin);
+}
+
+constexpr Word day_us = 86'400'000'000;
+
+Word floor_div(Word a, Word b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+/// A calendar as its definition reads, for comparison: a window of a unit has begun when the local
+/// clock has shown its first date, and a date that is shown again belongs to what has begun since.
+struct Unit {
+  const char* name;
+  Calendar (*calendar)(TimeZone);
+  Word (*number)(Word day);  ///< of the unit that holds this day since 1970
+
+  /// The number of the window of `time`: that of the latest date that any clock showed until then.
+  [[nodiscard]] Word window_at(const TimeZone& zone, Time time) const {
+    const std::vector<OffsetChange>& changes = zone.changes();
+    const auto shown = [](Time at, Span offset) { return floor_div(to_word(at + offset), day_us); };
+    Word latest = shown(time, zone.offset_at(time));
+    for (std::size_t i = 1; i < changes.size() && changes[i].from <= time; ++i) {
+      latest = std::max(latest, shown(changes[i].from - 1us, changes[i - 1].offset));
+    }
+    return number(latest);
+  }
+};
+
+const Unit units[] = {
+    {"day", &Calendar::daily, [](Word day) { return day; }},
+    {"week", &Calendar::weekly, [](Word day) { return floor_div(day - 4, 7); }},
+    {"month", &Calendar::monthly,
+     [](Word day) {
+       const std::chrono::year_month_day date{
+           std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
+       return Word{int{date.year()}} * 12 + Word{unsigned{date.month()}};
+     }},
+};
+
+/// Every zone of the system's database, those with the same changes once.
+std::vector<TimeZone> all_zones() {
+  namespace fs = std::filesystem;
+  const fs::path root = "/usr/share/zoneinfo";
+  std::vector<TimeZone> zones;
+  std::set<std::vector<std::pair<Time, Span>>> known;
+  if (!fs::exists(root)) return zones;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    const std::string name = fs::relative(entry.path(), root).string();
+    if (!entry.is_regular_file() || name.starts_with("right/") || name.starts_with("posix/")) {
+      continue;
+    }
+    try {
+      TimeZone zone = load_time_zone(name);
+      std::vector<std::pair<Time, Span>> changes;
+      for (const OffsetChange& change : zone.changes()) {
+        changes.emplace_back(change.from, change.offset);
+      }
+      if (known.insert(std::move(changes)).second) zones.push_back(std::move(zone));
+    } catch (const std::invalid_argument&) {  // a file of the folder that is no zone
+    }
+  }
+  return zones;
+}
+
+/// Instants around a change: its own, the hour that is skipped or comes twice, the midnights.
+std::vector<Time> around(const OffsetChange& before, const OffsetChange& change) {
+  std::vector<Time> times;
+  const Span step = std::chrono::abs(change.offset - before.offset);
+  for (const Time middle :
+       {change.from, change.from + step, change.from - step,
+        to_time(floor_div(to_word(change.from + change.offset), day_us) * day_us) - change.offset,
+        to_time(floor_div(to_word(change.from + before.offset), day_us) * day_us) -
+            before.offset}) {
+    for (const Span apart : {-24h + 0us, -30min + 0us, -1us, 0us, 1us, 30min + 0us, 24h + 0us}) {
+      if (middle + apart >= Time{}) times.push_back(middle + apart);
+    }
+  }
+  return times;
 }
 
 }  // namespace
@@ -102,4 +181,34 @@ TEST_CASE("10,000 operations a day are counted from midnight to midnight of New 
   CHECK(operations.try_acquire("account").retry_after == 1us);
   clock.advance(1us);
   CHECK(operations.try_acquire("account").remaining == 9'999);
+}
+
+TEST_CASE("around every change of every zone a window holds its time and is that of its date",
+          "[timezone]") {
+  const std::vector<TimeZone> zones = all_zones();
+  CHECK(zones.size() > 200);
+  std::size_t repeated_hours = 0;
+  for (const TimeZone& zone : zones) {
+    for (const Unit& unit : units) {
+      INFO(zone.name() << ", " << unit.name);
+      const Calendar calendar = unit.calendar(zone);
+      for (std::size_t i = 1; i < zone.changes().size(); ++i) {
+        const OffsetChange& before = zone.changes()[i - 1];
+        const OffsetChange& change = zone.changes()[i];
+        if (change.offset < before.offset) ++repeated_hours;
+        for (const Time time : around(before, change)) {
+          const Calendar::Window window = calendar.window(time);
+          INFO(to_word(time) << " in " << to_word(window.begin) << " to " << to_word(window.end));
+          REQUIRE((window.begin <= time && time < window.end));
+          const Word number = unit.window_at(zone, time);
+          REQUIRE(unit.window_at(zone, window.end - 1us) == number);
+          REQUIRE(unit.window_at(zone, window.end) > number);
+          if (window.begin == Time{}) continue;
+          REQUIRE(unit.window_at(zone, window.begin) == number);
+          REQUIRE(unit.window_at(zone, window.begin - 1us) < number);
+        }
+      }
+    }
+  }
+  CHECK(repeated_hours > 5'000);
 }

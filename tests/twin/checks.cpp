@@ -45,7 +45,7 @@ RedisReply send(RedisClient& client, const std::vector<std::string>& parts) {
 
 std::optional<std::string> compare(const std::string& nonce, Word at, const Verdict& verdict,
                                    const Effects& effects, const RedisReply& reply) {
-  return differs(nonce, at, {&verdict, 1}, pack_words(effects.details()), reply);
+  return differs(nonce, at, {&verdict, 1}, pack_words(effects.output()), reply);
 }
 
 /// A state that some requests in a row have left.
@@ -142,13 +142,13 @@ std::optional<std::string> check_spoilt(RedisClient& client, const Scripts& scri
     if (loaded.status > 0) {
       verdict = run(*ask.row, loaded.words, ask.request(), now, effects);
     } else {
-      for (auto n = detail_count(*ask.row, config.table.size()); n > 0; --n) effects.tell(0);
+      for (auto n = output_count(*ask.row, config.table.size()); n > 0; --n) effects.add_output(0);
     }
     const bool writes = verdict.status == Verdict::allowed && effects.changes();
     const auto as_kernel = compare(nonce, now, verdict, effects, reply);
     if (!as_kernel && left == (writes ? after(raw, subject.kind(), effects) : raw)) continue;
     Effects nothing;
-    for (auto n = effects.details().size(); n > 0; --n) nothing.tell(0);
+    for (auto n = effects.output().size(); n > 0; --n) nothing.add_output(0);
     const auto as_corrupt = compare(nonce, now, corrupt, nothing, reply);
     if (!as_corrupt && left == raw) continue;
     return name + " on the spoilt state " + hex(raw) + ": " +

@@ -10,13 +10,13 @@
 #include "tests/twin/mutants/fixed_window.hpp"
 #include "tests/twin/mutants/gate.hpp"
 #include "tests/twin/mutants/leases.hpp"
-#include "tests/twin/mutants/shared_bucket.hpp"
-#include "tests/twin/mutants/shared_rate.hpp"
-#include "tests/twin/mutants/sliding_counter.hpp"
-#include "tests/twin/mutants/sliding_windows.hpp"
+#include "tests/twin/mutants/shared_sliding_window.hpp"
+#include "tests/twin/mutants/shared_token_bucket.hpp"
+#include "tests/twin/mutants/sliding_window.hpp"
+#include "tests/twin/mutants/sliding_window_counter.hpp"
 #include "tests/twin/mutants/slot_lock.hpp"
 #include "tests/twin/mutants/token_bucket.hpp"
-#include "tests/twin/mutants/token_bucket_spend.hpp"
+#include "tests/twin/mutants/token_bucket_reserve.hpp"
 #include "tests/twin/mutants/utilization.hpp"
 #include "tests/twin/mutants/wait_line.hpp"
 
@@ -25,10 +25,18 @@ namespace {
 
 std::vector<Mutant> all_in(bool scripts) {
   const std::initializer_list<std::span<const Mutant>> tables{
-      drivers::mutants,         fixed_window::mutants,       gate::mutants,
-      leases::mutants,          shared_bucket::mutants,      shared_rate::mutants,
-      sliding_counter::mutants, sliding_windows::mutants,    slot_lock::mutants,
-      token_bucket::mutants,    token_bucket_spend::mutants, utilization::mutants,
+      drivers::mutants,
+      fixed_window::mutants,
+      gate::mutants,
+      leases::mutants,
+      shared_token_bucket::mutants,
+      shared_sliding_window::mutants,
+      sliding_window_counter::mutants,
+      sliding_window::mutants,
+      slot_lock::mutants,
+      token_bucket::mutants,
+      token_bucket_reserve::mutants,
+      utilization::mutants,
       wait_line::mutants,
   };
   std::vector<Mutant> found;

@@ -16,11 +16,11 @@ std::string describe(const Verdict& v) {
 }  // namespace
 
 std::optional<std::string> differs(const std::string& nonce, Word now,
-                                   std::span<const Verdict> verdicts, const std::string& details,
+                                   std::span<const Verdict> verdicts, const std::string& output,
                                    const RedisReply& reply) {
   if (reply.type != RedisReply::Type::string) return "the script answered: " + reply.text;
   const std::string& text = reply.text;
-  if (text.size() != 16 + 32 * verdicts.size() + details.size()) {
+  if (text.size() != 16 + 32 * verdicts.size() + output.size()) {
     return "a reply of " + std::to_string(text.size()) + " bytes";
   }
   if (text.substr(0, 8) != nonce) return "another nonce";
@@ -35,9 +35,9 @@ std::optional<std::string> differs(const std::string& nonce, Word now,
     }
   }
   const std::size_t front = 16 + 32 * verdicts.size();
-  for (std::size_t i = 0; i < details.size(); i += 8) {
-    if (read_le64(text, front + i) == read_le64(details, i)) continue;
-    return "detail " + std::to_string(i / 8) + ": kernel " + std::to_string(read_le64(details, i)) +
+  for (std::size_t i = 0; i < output.size(); i += 8) {
+    if (read_le64(text, front + i) == read_le64(output, i)) continue;
+    return "detail " + std::to_string(i / 8) + ": kernel " + std::to_string(read_le64(output, i)) +
            ", twin " + std::to_string(read_le64(text, front + i));
   }
   return std::nullopt;

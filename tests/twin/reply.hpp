@@ -11,10 +11,10 @@
 
 namespace sluice::test {
 
-/// The reply of a script: the nonce, the instant, four words a step, then `details`, packed.
+/// The reply of a script: the nonce, the instant, four words a step, then `output`, packed.
 [[nodiscard]] std::optional<std::string> differs(const std::string& nonce, Word now,
                                                  std::span<const Verdict> verdicts,
-                                                 const std::string& details,
+                                                 const std::string& output,
                                                  const RedisReply& reply);
 
 /// Four words a step.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "sluice/algorithms/token_bucket.hpp"
+#include "sluice/rules/token_bucket.hpp"
 #include "tests/twin/wire.hpp"
 
 namespace sluice::test {
@@ -100,10 +100,10 @@ void draw_impossible(Random& random, const Subject& subject, const Operation& ro
 }
 
 void draw_impossible_table(Random& random, const Subject& subject, std::span<Word> table) {
-  if (subject.kind() != StateKind::sliding_windows || table.empty()) return;
+  if (subject.kind() != StateKind::sliding_window || table.empty()) return;
   const std::size_t at = random.below(table.size());
   const Word beyond =
-      at % 2 == 0 ? SlidingWindowsRule::max_limit + 1 : SlidingWindowsRule::max_span + 1;
+      at % 2 == 0 ? SlidingWindowRule::max_limit + 1 : SlidingWindowRule::max_span + 1;
   const std::array wrong{Word{0}, Word{-1}, beyond, word_limit + 1, INT64_MAX, INT64_MIN};
   table[at] = wrong[random.below(wrong.size())];
 }
@@ -120,16 +120,16 @@ Configuration draw_config(Random& random, const Subject& subject) {
 }
 
 Configuration draw_change(Random& random, const Subject& subject, const Configuration& config) {
-  if (subject.kind() != StateKind::sliding_windows || config.table.empty() || random.one_in(2)) {
+  if (subject.kind() != StateKind::sliding_window || config.table.empty() || random.one_in(2)) {
     return draw_config(random, subject);
   }
   const std::size_t other = random.below(config.table.size() / 2);
   Configuration changed;
   for (std::size_t k = 0; 2 * k < config.table.size(); ++k) {
     const Word span = config.table[2 * k + 1];
-    testing::detail::sliding_windows::add(
+    testing::detail::sliding_window::add(
         changed, config.table[2 * k],
-        k == other ? std::clamp<Word>(span + random.between(-2, 2), 1, SlidingWindowsRule::max_span)
+        k == other ? std::clamp<Word>(span + random.between(-2, 2), 1, SlidingWindowRule::max_span)
                    : span);
   }
   return changed;

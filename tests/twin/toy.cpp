@@ -14,9 +14,9 @@ constexpr auto queue_kind = StateKind{31};
 constexpr std::size_t first_pair = 7;
 
 void tell(const RuleRequest& request, Word first, Effects& effects) {
-  effects.tell(first);
+  effects.add_output(first);
   for (std::size_t i = 0; i + 1 < request.table.size(); i += 2) {
-    effects.tell(request.table[i] + request.table[i + 1]);
+    effects.add_output(request.table[i] + request.table[i + 1]);
   }
 }
 
@@ -72,8 +72,8 @@ Verdict add(const StateView& state, const RuleRequest& request, Word now,
   Word sum = 0;
   for (const Word word : request.args) sum += word % 1'024;
   const Word first = state[0] + sum;
-  effects.tell(sum);
-  effects.tell(first % 97);
+  effects.add_output(sum);
+  effects.add_output(first % 97);
   if (first > 1'000) return {Verdict::refused, first % 10, 1, 0};
   effects.put(0, first);
   effects.put(1, std::max(now, state[1]));
@@ -154,12 +154,12 @@ local function NAME(head, table, now, limit, cost)
     local c, d = words(6 + 2 * count, 2)
     ends = (a + b) % 1000 + (c + d) % 1000
   end
-  local details = struct.pack('<i8', ends)
-  for i = 1, #table, 2 do details = details .. struct.pack('<i8', table[i] + table[i + 1]) end
+  local output = struct.pack('<i8', ends)
+  for i = 1, #table, 2 do output = output .. struct.pack('<i8', table[i] + table[i + 1]) end
   if count + cost > limit then
     local free = limit - count
     if free < 0 then free = 0 end
-    return 0, free, stamp - now + 1, last % 1000, details
+    return 0, free, stamp - now + 1, last % 1000, output
   end
   if TAKES and cost > 0 then
     if count > 2 then
@@ -168,9 +168,9 @@ local function NAME(head, table, now, limit, cost)
     end
     put(0, struct.pack('<i8i8i8', count + cost, stamp, last))
     put(7 + 2 * count, string.rep(struct.pack('<i8', now % 1000), 2 * cost))
-    return 1, limit - count - cost, 0, last % 1000, details
+    return 1, limit - count - cost, 0, last % 1000, output
   end
-  return 1, limit - count, 0, last % 1000, details
+  return 1, limit - count, 0, last % 1000, output
 end
 local KIND, ARGUMENTS, HEAD, DETAILS, decide = 31, '<i8i8', 3, -1, NAME
 )";
@@ -180,10 +180,10 @@ local function toy_tally_add(first, second, now, a, b, c, d, e, f, g, h)
   local sum = 0
   for _, word in ipairs({a, b, c, d, e, f, g, h}) do sum = sum + word % 1024 end
   first = first + sum
-  local details = struct.pack('<i8i8', sum, first % 97)
-  if first > 1000 then return 0, first % 10, 1, 0, nil, nil, details end
+  local output = struct.pack('<i8i8', sum, first % 97)
+  if first > 1000 then return 0, first % 10, 1, 0, nil, nil, output end
   if now > second then second = now end
-  return 1, 1000 - first, sum, 0, first, second, details
+  return 1, 1000 - first, sum, 0, first, second, output
 end
 local KIND, ARGUMENTS, DETAILS, decide = 10, '<i8i8i8i8i8i8i8i8', 2, toy_tally_add
 )";

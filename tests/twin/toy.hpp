@@ -7,7 +7,7 @@
 
 namespace sluice::test {
 
-/// A rule over a wide state (two rows), and one over a cell, with eight arguments and details.
+/// A rule over a wide state (two rows), and one over a cell, with eight arguments and output words.
 [[nodiscard]] std::span<const Subject> toy_subjects();
 
 /// Their Lua twins.

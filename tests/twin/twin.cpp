@@ -6,10 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sluice/algorithms/shared_bucket_spend.hpp"
-#include "sluice/algorithms/sliding_counter.hpp"
-#include "sluice/algorithms/token_bucket.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/rules/shared_token_bucket_reserve.hpp"
+#include "sluice/rules/sliding_window_counter.hpp"
+#include "sluice/rules/token_bucket.hpp"
 #include "tests/twin/reply.hpp"
 #include "tests/twin/scripts.hpp"
 
@@ -36,8 +36,8 @@ std::string find_fault(const Operation& row, const Verdict& verdict, const Effec
   if (!is_sound(verdict)) {
     return "the kernel's verdict is none: " + hex(pack_verdicts({&verdict, 1}));
   }
-  if (effects.details().size() != detail_count(row, table_words)) {
-    return "the kernel tells " + std::to_string(effects.details().size()) + " details";
+  if (effects.output().size() != output_count(row, table_words)) {
+    return "the kernel tells " + std::to_string(effects.output().size()) + " output";
   }
   if (!effects.changes()) return "";
   if (verdict.status != Verdict::allowed) return "the kernel changes a state that it refuses";
@@ -50,7 +50,7 @@ std::string find_fault(const Operation& row, const Verdict& verdict, const Effec
 /// Whether a short cut may leave the time to live as it is: the last to renew it was in the same
 /// half second, by the word of the state that tells how long it is needed.
 bool may_keep_ttl(StateKind kind, const std::string& before, const std::string& after) {
-  if (kind != StateKind::sliding_windows && kind != StateKind::leases) return false;
+  if (kind != StateKind::sliding_window && kind != StateKind::leases) return false;
   const std::size_t word = kind == StateKind::leases ? 10 : 0;  // latest, stamp
   const auto half_second = [&](const std::string& raw) {
     return read_le64(raw, 1 + 8 * word) / 500'000;
@@ -156,16 +156,20 @@ void Twin::echo(Request& request) {
   const std::size_t words = raw.empty() ? 0 : std::min<std::size_t>(raw.size() / 8, 8);
   const std::size_t count = request.row->argument_count;
   if (words == 0 || raw.size() % 8 != 1 || count < 2) return;
-  if (request.row->id == shared_bucket_give_back.id && words > 6 && random_.one_in(2)) {
-    const auto told = [&](std::size_t word) {
-      return std::clamp<Word>(read_le64(raw, 1 + 8 * word), 0, word_limit);
-    };
-    const Word before = std::max<Word>(0, told(6) - log_uniform(random_, 30));
-    request.args = {0,       request.args[1], request.args[2], request.args[3],
-                    told(4), told(6),         told(0),         before};
-    return;
+  const std::vector<Word>& record = request.slot->record;
+  if (!record.empty() && !random_.one_in(4)) {
+    const Arguments& args = request.args;
+    const Word amount = random_.one_in(2) ? record[0] : random_.between(0, record[0]);
+    if (request.row->id == token_bucket_give_back.id) {
+      request.args = {args[0], args[1], args[2], args[3], record[0], amount, record[1], record[2]};
+      return;
+    }
+    if (request.row->id == shared_token_bucket_give_back.id) {
+      request.args = {0, record[0], args[2], amount, record[1], record[2], record[3], record[4]};
+      return;
+    }
   }
-  if (request.row->id == sliding_counter_adjust.id && random_.one_in(2)) {
+  if (request.row->id == sliding_window_counter_adjust.id && random_.one_in(2)) {
     const Word told = read_le64(raw, 1 + 8 * (words > 4 && random_.one_in(2) ? 4 : 0));
     const Word back = random_.one_in(2) ? request.slot->config.args[1] : random_.between(-1, 1);
     request.args[4] = std::clamp<Word>(std::clamp<Word>(told, 0, word_limit) - back, 0, word_limit);
@@ -216,7 +220,7 @@ std::string Twin::foresee(const Request& request, Pending& pending) {
   Effects effects;
   if (loaded.status < 0) {
     last_ = {loaded.status, 0, 0, 0};
-    for (auto i = detail_count(row, table.size()); i > 0; --i) effects.tell(0);
+    for (auto i = output_count(row, table.size()); i > 0; --i) effects.add_output(0);
   } else {
     last_ = sluice::run(row, loaded.words, {request.args, table}, now_, effects);
   }
@@ -230,7 +234,14 @@ std::string Twin::foresee(const Request& request, Pending& pending) {
                                       : counts_.refused);
   if (last_.status == corrupt) ++counts_.corrupt;
   pending.verdicts.push_back(last_);
-  pending.details += pack_words(effects.details());
+  const auto output = effects.output();
+  const bool reserves = row.id == token_bucket_reserve.id ||
+                        row.id == token_bucket_reserve_some.id ||
+                        row.id == shared_token_bucket_reserve.id;
+  if (reserves && last_.status == Verdict::allowed && output[0] > 0) {
+    slot.record.assign(output.begin(), output.end());
+  }
+  pending.output += pack_words(output);
   pending.what += std::string(row.name) + "(";
   for (const Word word : request.args) pending.what += std::to_string(word) + " ";
   pending.what += "; table ";
@@ -302,78 +313,79 @@ void Twin::decide() {
   pending.what += "at " + std::to_string(now_);
   const bool once = random_.one_in(8);
   fingerprint_ = static_cast<Word>(random_.next() >> 12);
-  const std::string receipt =
+  const std::string record =
       once ? requests[0].slot->key + ":" + std::to_string(random_.next()) : "";
-  send(requests, pending, once || steps > 1 || random_.one_in(4), receipt);
+  send(requests, pending, once || steps > 1 || random_.one_in(4), record);
   look(pending, requests);
   if (once) {
     std::string kept;
     if (all) {
-      kept = encode(StateKind::receipt, std::array{now_, fingerprint_}) +
-             pack_verdicts(pending.verdicts) + pending.details;
+      kept = encode(StateKind::idempotency_record, std::array{now_, fingerprint_}) +
+             pack_verdicts(pending.verdicts) + pending.output;
     }
-    client_.append({"GET", receipt});
-    client_.append({"PTTL", receipt});
-    pending.states.push_back({receipt, StateKind::receipt, kept, false, 601'000, 601'000});
+    client_.append({"GET", record});
+    client_.append({"PTTL", record});
+    pending.states.push_back(
+        {record, StateKind::idempotency_record, kept, false, 661'000, 661'000});
   }
   const Pending first = pending;
   pending_.push_back(std::move(pending));
-  if (once && all) ask_again(requests, first, receipt);
+  if (once && all) ask_again(requests, first, record);
 }
 
 /// Under its id, the plan's answer is the first one, and nothing else is changed.
 void Twin::ask_again(const std::vector<Request>& requests, const Pending& first,
-                     const std::string& receipt) {
+                     const std::string& record) {
   ++counts_.once;
   Pending again{.what = "asked again: " + first.what, .number = first.number};
   again.verdicts = first.verdicts;
-  again.details = first.details;
+  again.output = first.output;
   const Word now = now_;
   now_ = std::clamp<Word>(now + random_.between(-max_ahead, 599'999'999), 0, word_limit);
-  send(requests, again, true, receipt);
+  send(requests, again, true, record);
   again.at = first.at;
   now_ = now;
   look(again, requests);
   pending_.push_back(std::move(again));
-  if (random_.one_in(4)) ask_under_used_id(requests, first, receipt);
+  if (random_.one_in(4)) ask_under_used_id(requests, first, record);
 }
 
 /// Another plan under the id is an error, and nothing is changed.
 void Twin::ask_under_used_id(const std::vector<Request>& requests, const Pending& first,
-                             const std::string& receipt) {
+                             const std::string& record) {
   Pending other{.what = "another plan under the id of: " + first.what, .number = first.number};
   other.verdicts.assign(first.verdicts.size(), Verdict::failed(Errc::id_reused));
-  other.details.assign(first.details.size(), '\0');
+  other.output.assign(first.output.size(), '\0');
   fingerprint_ ^= Word{1} << random_.below(52);
-  send(requests, other, true, receipt);
+  send(requests, other, true, record);
   look(other, requests);
   pending_.push_back(std::move(other));
 }
 
 void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_plan,
-                const std::string& receipt) {
+                const std::string& record) {
   pending.nonce = le64(static_cast<Word>(random_.next()));
   pending.at = now_;
   pending.preparations = std::exchange(preparations_, 0);
   const auto all = [&](auto is) { return std::ranges::all_of(requests, is); };
   const bool cells = all([](const Request& r) { return is_cell(r.row->kind); });
   const bool takes = all([](const Request& r) { return r.row->id == token_bucket_take.id; });
-  const bool buckets = as_plan && receipt.empty() && takes && requests.size() > 1 &&
+  const bool buckets = as_plan && record.empty() && takes && requests.size() > 1 &&
                        requests.size() <= 3 && !random_.one_in(6);
   if (buckets) ++counts_.buckets;
-  const std::string script = !receipt.empty()              ? "once"
+  const std::string script = !record.empty()               ? "once"
                              : !as_plan                    ? script_name(*requests[0].row)
                              : buckets                     ? "buckets"
                              : cells && !random_.one_in(3) ? "plan"
                                                            : "mixed";
   std::vector<std::string> parts{"EVALSHA", shas_.at(script),
-                                 std::to_string(requests.size() + (receipt.empty() ? 0 : 1))};
+                                 std::to_string(requests.size() + (record.empty() ? 0 : 1))};
   for (const Request& request : requests) parts.push_back(request.slot->key);
-  if (!receipt.empty()) parts.push_back(receipt);
+  if (!record.empty()) parts.push_back(record);
   if (as_plan) {
-    const auto details = static_cast<Word>(pending.details.size() / 8);
+    const auto output = static_cast<Word>(pending.output.size() / 8);
     parts.push_back(pending.nonce +
-                    (receipt.empty() ? "" : le64(details).substr(0, 2) + le64(fingerprint_)));
+                    (record.empty() ? "" : le64(output).substr(0, 2) + le64(fingerprint_)));
   }
   for (const Request& request : requests) {
     const std::string step = pack_step(*request.row, request.args, request.table);
@@ -432,7 +444,7 @@ std::optional<std::string> Twin::read_all() {
       if (reply.is_error()) throw std::runtime_error("a preparation failed: " + reply.text);
     }
     auto found =
-        differs(pending.nonce, pending.at, pending.verdicts, pending.details, client_.read());
+        differs(pending.nonce, pending.at, pending.verdicts, pending.output, client_.read());
     if (!pending.fault.empty()) found = pending.fault;
     for (const Expected& expected : pending.states) {
       const RedisReply state = client_.read();

@@ -1,6 +1,6 @@
 // Drives kernels in C++ and scripts in a real server with the same requests, at times of the
-// test's choosing, and compares everything: statuses, what remains, hints, details, the bytes of
-// state and how long they live. Threading: one thread.
+// test's choosing, and compares everything: statuses, what remains, hints, output words, the bytes
+// of state and how long they live. Threading: one thread.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 #include "tests/support/redis_client.hpp"
 #include "tests/twin/tamper.hpp"
 #include "tests/twin/wire.hpp"
@@ -52,12 +52,13 @@ class Twin {
   struct Slot {
     const Subject* subject;
     std::string key;
-    std::string raw{};        // empty: absent
-    bool wrong_type = false;  // a list lies there
-    Word ttl_ms = 0;          // when it was last set, at most
-    Word least_ttl_ms = 0;    // and at least
-    Word keep_ms = 0;         // of the last request
-    bool unusable = false;    // the last request could do nothing with the state
+    std::string raw{};           // empty: absent
+    bool wrong_type = false;     // a list lies there
+    Word ttl_ms = 0;             // when it was last set, at most
+    Word least_ttl_ms = 0;       // and at least
+    Word keep_ms = 0;            // of the last request
+    bool unusable = false;       // the last request could do nothing with the state
+    std::vector<Word> record{};  // what the last grant told that can be given back
     testing::detail::Configuration config{};
   };
   struct Request {
@@ -84,7 +85,7 @@ class Twin {
     std::string nonce{};
     Word at = 0;
     std::vector<Verdict> verdicts{};
-    std::string details{};  // packed
+    std::string output{};  // packed
     std::vector<Expected> states{};
     std::size_t preparations = 0;  // replies to read before this one
   };
@@ -100,11 +101,11 @@ class Twin {
   void settle_cell(const Request& request, std::string next);
   void settle(const Request& request, const std::string& next);
   void send(const std::vector<Request>& requests, Pending& pending, bool as_plan,
-            const std::string& receipt);
+            const std::string& record);
   void ask_again(const std::vector<Request>& requests, const Pending& first,
-                 const std::string& receipt);
+                 const std::string& record);
   void ask_under_used_id(const std::vector<Request>& requests, const Pending& first,
-                         const std::string& receipt);
+                         const std::string& record);
   void look(Pending& pending, std::span<const Request> requests);
   std::optional<std::string> read_all();
 

@@ -6,8 +6,8 @@
 #include <regex>
 
 #include "redis_scripts.hpp"
-#include "sluice/algorithms/token_bucket.hpp"
 #include "sluice/plan.hpp"
+#include "sluice/rules/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/twin/scripts.hpp"
@@ -58,7 +58,8 @@ void check_alike(std::span<const Subject> subjects, const std::string& name, std
   CHECK((!buckets || counts.buckets > decisions / 50));
   CHECK(counts.allowed > decisions / 10);
   // A setting is there or not: asked for it, a rule answers or fails, and has nothing to refuse.
-  const bool refuses = subjects.size() > 1 || subjects[0].rows[0]->kind != StateKind::shared_rate;
+  const bool refuses =
+      subjects.size() > 1 || subjects[0].rows[0]->kind != StateKind::shared_sliding_window;
   CHECK((!refuses || counts.refused > decisions / 200));
   CHECK(counts.failed > decisions / 400);
   CHECK(counts.writes > decisions / 20);
@@ -142,10 +143,11 @@ TEST_CASE("every row of the table has its script and its row in the plan's scrip
 }
 
 TEST_CASE("the numbers in Lua are the numbers in C++", "[twin]") {
-  std::map<std::string, Word> named{{"StateKind::receipt", static_cast<Word>(StateKind::receipt)},
-                                    {"id_kept_for", id_kept_for.count()},
-                                    {"word_limit", word_limit},
-                                    {"max_ahead", TokenBucketRule::max_ahead}};
+  std::map<std::string, Word> named{
+      {"StateKind::idempotency_record", static_cast<Word>(StateKind::idempotency_record)},
+      {"id_kept_for", id_kept_for.count()},
+      {"word_limit", word_limit},
+      {"max_ahead", TokenBucketRule::max_ahead}};
   for (const auto& [name, code] : {std::pair{"invalid_cost", Errc::invalid_cost},
                                    {"cost_exceeds_capacity", Errc::cost_exceeds_capacity},
                                    {"wrong_type", Errc::wrong_type},
@@ -163,7 +165,7 @@ TEST_CASE("the numbers in Lua are the numbers in C++", "[twin]") {
   // error the last negative one, else the last.
   const std::regex errors("(-[0-9]+)[^-\\n]*-- (Errc::[a-z_]+)");
   const std::regex others(
-      "([0-9]+)[^0-9\\n]*-- (StateKind::receipt|id_kept_for|word_limit|max_ahead)");
+      "([0-9]+)[^0-9\\n]*-- (StateKind::idempotency_record|id_kept_for|word_limit|max_ahead)");
   for (const auto& [file, text] : read_fragments()) {
     for (const std::regex& pattern : {errors, others}) {
       for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
@@ -174,9 +176,10 @@ TEST_CASE("the numbers in Lua are the numbers in C++", "[twin]") {
       }
     }
   }
-  for (const char* name : {"Errc::wrong_type", "Errc::wrong_kind", "Errc::corrupt_state",
-                           "Errc::invalid_cost", "Errc::cost_exceeds_capacity",
-                           "StateKind::receipt", "id_kept_for", "word_limit", "max_ahead"}) {
+  for (const char* name :
+       {"Errc::wrong_type", "Errc::wrong_kind", "Errc::corrupt_state", "Errc::invalid_cost",
+        "Errc::cost_exceeds_capacity", "StateKind::idempotency_record", "id_kept_for", "word_limit",
+        "max_ahead"}) {
     INFO(name);
     CHECK(seen[name] > 0);
   }

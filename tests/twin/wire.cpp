@@ -62,7 +62,8 @@ Loaded load(const std::string& raw, bool wrong_type, StateKind kind, std::size_t
   if (seen % 8 != 1) return failed(Errc::wrong_type);
   const auto found = static_cast<unsigned char>(raw[0]);
   if (found != static_cast<unsigned char>(kind)) {
-    return failed(found < 32 ? Errc::wrong_kind : Errc::wrong_type);
+    if (found >= 32) return failed(Errc::wrong_type);
+    return {-static_cast<Word>(Errc::wrong_kind) - 256 * Word{found}, {}};
   }
   if (cell && raw.size() != 17 && raw.size() != 25) return failed(Errc::wrong_type);
   Loaded loaded;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 
 namespace sluice::test {
 

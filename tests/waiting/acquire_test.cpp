@@ -98,9 +98,9 @@ TEST_CASE("sliding windows, slot locks, fixed windows and gates are waited for t
   for_each_store([](Store& store, VirtualClock& clock) {
     const VirtualClock::AutoAdvance moving(clock);
     const Time start = clock.now();
-    const SlidingWindows windows(store, "w", {{2, 5s}, {3, 60s}});
+    const SlidingWindow windows(store, "w", {{2, 5s}, {3, 60s}});
     for (const Span at : {0s, 0s, 5s, 60s, 60s, 65s}) {
-      const WindowsReservation grant = windows.acquire("a", 1, 1h);
+      const WindowReservation grant = windows.acquire("a", 1, 1h);
       REQUIRE(grant);
       CHECK(grant.units == 1);
       CHECK(clock.now() == start + at);
@@ -146,7 +146,7 @@ TEST_CASE("a block is waited for to the tick, and then what is left is granted",
     };
     check(FixedWindow(store, "f", 3, Calendar::every(1h)));
     check(FixedWindow(store, "d", 3, Calendar::daily()));
-    check(SlidingCounter(store, "c", {3, 1h}));
+    check(SlidingWindowCounter(store, "c", {3, 1h}));
     check(ConcurrencyLimiter(store, "j", 3, {.ttl = 1h}));
   });
 }
@@ -216,11 +216,11 @@ TEST_CASE("a clock that is stepped by a day changes what is waited for, not how"
       grant = bucket.acquire("a", 1, Deadline::never());
       over = true;
     });
-    while (clock.alarms() == 0) std::this_thread::yield();
+    while (clock.timers() == 0) std::this_thread::yield();
     clock.advance(step);
     if (step < 0s) {
       CHECK_FALSE(over);
-      CHECK(clock.alarms() == 1);  // until the clock shows the grant's time again
+      CHECK(clock.timers() == 1);  // until the clock shows the grant's time again
       clock.set(start + 1s);
     }
     waiting.join();
@@ -232,11 +232,12 @@ TEST_CASE("a clock that is stepped by a day changes what is waited for, not how"
   wait_through(-24h);
 }
 
-TEST_CASE("a shared rate is waited for to the tick, by all clients in order, on every store",
-          "[waiting][shared_rate][C-063]") {
+TEST_CASE(
+    "a shared sliding window is waited for to the tick, by all clients in order, on every store",
+    "[waiting][shared_sliding_window][C-063]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedRateLimiter one(store, "api", "rate");
-    const SharedRateLimiter other(store, "api", "rate");
+    const SharedSlidingWindow one(store, "api", "rate");
+    const SharedSlidingWindow other(store, "api", "rate");
     one.set_rate(RateType::overall, 2, 1s);
     const VirtualClock::AutoAdvance moving(clock);
     const Time start = clock.now();
@@ -250,18 +251,18 @@ TEST_CASE("a shared rate is waited for to the tick, by all clients in order, on 
     CHECK(one.acquire(2, 1s));
     CHECK(clock.now() == start + 4s);
     std::error_code error;
-    one.acquire(3, 1h, {}, error);
+    static_cast<void>(one.acquire(3, 1h, {}, error));
     CHECK(error == Errc::cost_exceeds_capacity);
-    const SharedRateLimiter unset(store, "api", "other");
-    unset.acquire(1, 1h, {}, error);
+    const SharedSlidingWindow unset(store, "api", "other");
+    static_cast<void>(unset.acquire(1, 1h, {}, error));
     CHECK(error == Errc::not_configured);
   });
 }
 
-TEST_CASE("a wait for a shared rate that is stopped gives its permits back",
-          "[waiting][shared_rate]") {
+TEST_CASE("a wait for a shared sliding window that is stopped gives its permits back",
+          "[waiting][shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedRateLimiter limiter(store, "api", "rate");
+    const SharedSlidingWindow limiter(store, "api", "rate");
     limiter.set_rate(RateType::overall, 1, 10s);
     REQUIRE(limiter.try_acquire());
     const Time start = clock.now();
@@ -269,8 +270,8 @@ TEST_CASE("a wait for a shared rate that is stopped gives its permits back",
     std::error_code error;
     {
       const std::jthread waiting(
-          [&] { limiter.acquire(1, 1min, {.stop = stop.get_token()}, error); });
-      while (clock.alarms() == 0) std::this_thread::yield();  // it has its time
+          [&] { return limiter.acquire(1, 1min, {.stop = stop.get_token()}, error); });
+      while (clock.timers() == 0) std::this_thread::yield();  // it has its time
       CHECK(limiter.waiting() == 1);
       CHECK(limiter.peek().retry_after == 20s);
       stop.request_stop();
@@ -281,11 +282,11 @@ TEST_CASE("a wait for a shared rate that is stopped gives its permits back",
   });
 }
 
-TEST_CASE("a shared bucket is waited for to the tick, in the order of all processes",
-          "[waiting][shared_bucket]") {
+TEST_CASE("a shared token bucket is waited for to the tick, in the order of all processes",
+          "[waiting][shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedBucket one(store, "b");
-    const SharedBucket other(store, "b");
+    const SharedTokenBucket one(store, "b");
+    const SharedTokenBucket other(store, "b");
     one.set("a", Quota::per_second(10).burst(5));
     const VirtualClock::AutoAdvance moving(clock);
     const Time start = clock.now();
@@ -305,18 +306,18 @@ TEST_CASE("a shared bucket is waited for to the tick, in the order of all proces
   });
 }
 
-TEST_CASE("a wait for a shared bucket that is stopped gives back what it reserved",
-          "[waiting][shared_bucket]") {
+TEST_CASE("a wait for a shared token bucket that is stopped gives back what it reserved",
+          "[waiting][shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SharedBucket bucket(store, "b");
+    const SharedTokenBucket bucket(store, "b");
     bucket.set("a", Quota::per(1, 10s));
     REQUIRE(bucket.try_acquire("a"));
     std::stop_source stop;
     std::error_code error;
     {
       const std::jthread waiting(
-          [&] { bucket.acquire("a", 1, 1min, {.stop = stop.get_token()}, error); });
-      while (clock.alarms() == 0) std::this_thread::yield();  // it has its time
+          [&] { return bucket.acquire("a", 1, 1min, {.stop = stop.get_token()}, error); });
+      while (clock.timers() == 0) std::this_thread::yield();  // it has its time
       CHECK(bucket.peek("a").retry_after == 20s);
       stop.request_stop();
     }

@@ -21,8 +21,9 @@ struct Counting final : Store {
   }
   Clock& clock() noexcept override { return time; }
   void notify(const Key& key) noexcept override { inner->notify(key); }
-  std::unique_ptr<Watch> watch(const Key& key, std::function<void()> seen) noexcept override {
-    return inner->watch(key, std::move(seen));
+  std::unique_ptr<Subscription> subscribe(const Key& key,
+                                          std::function<void()> seen) noexcept override {
+    return inner->subscribe(key, std::move(seen));
   }
 
   VirtualClock time;
@@ -74,7 +75,7 @@ class Fleet {
     for (const L* limiter : limiters_) limiter->cancel_waits();
     std::vector<double> grants;
     for (Worker& worker : workers_) {
-      store_.time.cancel_alarm(worker.alarm);
+      store_.time.cancel_timer(worker.timer);
       grants.push_back(worker.grants);
     }
     const double total = std::accumulate(grants.begin(), grants.end(), 0.0);
@@ -89,7 +90,7 @@ class Fleet {
     double grants = 0;
     std::optional<typename L::Waiting::Grant> grant{};
     std::shared_ptr<Probe<L>> waiting{};
-    Alarm alarm{[](void* self) noexcept { static_cast<Worker*>(self)->end(); }, this};
+    TimerCallback timer{[](void* self) noexcept { static_cast<Worker*>(self)->end(); }, this};
 
     void begin(typename L::Waiting::Grant given) {
       grants += 1;
@@ -97,7 +98,7 @@ class Fleet {
       if (work == Span{0}) return end();
       const auto most = static_cast<std::uint64_t>(work.count());
       const Span taken = fleet->drawn_ ? Span{1 + fleet->rng_.below(most)} : work;
-      fleet->store_.time.set_alarm(alarm, fleet->store_.time.now() + taken);
+      fleet->store_.time.set_timer(timer, fleet->store_.time.now() + taken);
     }
     void end() noexcept {
       grant.reset();
@@ -138,10 +139,10 @@ std::vector<L> processes(int count, Store& store, const Args&... args) {
   std::vector<L> all;
   for (int i = 0; i < count; ++i) {
     all.emplace_back(store, "x", args...);
-    LineOptions line;
+    WaitQueueOptions line;
     line.across_processes = true;
     line.client = i + 1;
-    all.back().set_line(line);
+    all.back().set_wait_queue(line);
   }
   return all;
 }
@@ -183,7 +184,7 @@ TEST_CASE("2,000 workers share a token bucket equally, also beyond what it can r
 TEST_CASE("2,000 workers share exact windows equally, at one store operation a wait",
           "[waiting][fairness]") {
   Counting store;
-  const SlidingWindows windows(store, "w", {{50, 5s}, {600, 60s}});
+  const SlidingWindow windows(store, "w", {{50, 5s}, {600, 60s}});
   const Report report = run(store, windows, 0s, [] { return detail::KeyedRequest{"a", 1}; });
   CHECK(report.fairness >= 0.999);
   CHECK(report.operations_per_wait == 1);

@@ -24,15 +24,16 @@ class Holding final : public Store {
   }
   Clock& clock() noexcept override { return time; }
   void notify(const Key& key) noexcept override { inner_->notify(key); }
-  std::unique_ptr<Watch> watch(const Key& key, std::function<void()> seen) noexcept override {
-    return inner_->watch(key, std::move(seen));
+  std::unique_ptr<Subscription> subscribe(const Key& key,
+                                          std::function<void()> seen) noexcept override {
+    return inner_->subscribe(key, std::move(seen));
   }
 
   [[nodiscard]] std::string_view first() const { return calls_.empty() ? "" : calls_[0]->name; }
   void deliver() {
     const auto call = std::move(calls_.front());
     calls_.pop_front();
-    call->done({call->error, call->decision, call->steps, call->details});
+    call->done({call->error, call->decision, call->steps, call->output});
   }
   void deliver_until(std::string_view name) {
     while (first() != name) deliver();
@@ -51,14 +52,14 @@ class Holding final : public Store {
       call.error = outcome.error;
       call.decision = outcome.decision;
       call.steps.assign(outcome.steps.begin(), outcome.steps.end());
-      call.details.assign(outcome.details.begin(), outcome.details.end());
+      call.output.assign(outcome.output.begin(), outcome.output.end());
     }
     Completion done{nullptr, nullptr};
     std::string_view name;
     std::error_code error;
     Decision decision;
     std::vector<Decision> steps;
-    std::vector<Word> details;
+    std::vector<Word> output;
   };
 
   std::unique_ptr<Store> inner_ = make_virtual_store(time);
@@ -89,7 +90,7 @@ auto wait(const L& limiter, Holding& store, End& end, const Deadline& deadline, 
       priority);
 }
 
-constexpr LineOptions across{.across_processes = true, .client = 1};
+constexpr WaitQueueOptions across{.across_processes = true, .client = 1};
 
 }  // namespace
 
@@ -97,10 +98,10 @@ TEST_CASE("a line that overflows while its first takes a place turns the newcome
           "[waiting][processes]") {
   Holding store;
   const FixedWindow window(store, "x", 1, Calendar::every(1min));
-  LineOptions line = across;
+  WaitQueueOptions line = across;
   line.most = 1;
   line.overflow = Overflow::drop_oldest;
-  window.set_line(line);
+  window.set_wait_queue(line);
   CHECK(window.try_acquire("a"));
   store.holds = true;
   End first;
@@ -115,11 +116,58 @@ TEST_CASE("a line that overflows while its first takes a place turns the newcome
   CHECK(first.granted);
 }
 
+TEST_CASE("a line that overflows drops nobody whose question is under way",
+          "[waiting][processes][leases]") {
+  const auto check = [](const auto& make) {
+    for (const bool is_across : {false, true}) {
+      for (const std::size_t most : {1U, 2U, 3U}) {
+        for (const std::size_t delivered : {0U, 1U, 2U}) {
+          Holding store;
+          const auto limiter = make(store);
+          CAPTURE(limiter.name(), is_across, most, delivered);
+          WaitQueueOptions line = is_across ? across : WaitQueueOptions{};
+          line.most = most;
+          line.overflow = Overflow::drop_oldest;
+          limiter.set_wait_queue(line);
+          const auto held = limiter.try_acquire("a");
+          REQUIRE(held);
+          store.holds = true;
+          std::vector<End> ends(6);
+          std::vector<Lease> leases;
+          std::vector<std::shared_ptr<detail::Waiter>> waiters;
+          for (std::size_t i = 0; i < ends.size(); ++i) {
+            const auto waiter = wait(limiter, store, ends[i], Deadline::never(), 0, &leases);
+            waiters.push_back(waiter);
+            const bool was_asking = waiters[0]->is_under_way();
+            for (std::size_t j = 0; j < delivered && !store.first().empty(); ++j) store.deliver();
+            if (was_asking && delivered == 0) CHECK_FALSE(ends[0].over);
+          }
+          store.deliver_all();
+          store.holds = false;
+          limiter.cancel_waits();
+          store.time.advance(1h);
+          for (const End& end : ends) {
+            CHECK(end.over);
+            CHECK((end.error == Errc::too_many_waiters || end.error == Errc::cancelled));
+          }
+          // As many as may wait have waited to the end.
+          CHECK(std::ranges::count(ends, std::error_code(Errc::cancelled), &End::error) ==
+                static_cast<std::ptrdiff_t>(most));
+        }
+      }
+    }
+  };
+  check([](Store& store) { return FixedWindow(store, "x", 1, Calendar::every(1h)); });
+  check([](Store& store) { return SlidingWindowCounter(store, "x", {1, 1h}); });
+  check([](Store& store) { return ConcurrencyLimiter(store, "x", 1, {.ttl = 10min}); });
+  check([](Store& store) { return TokenBucket(store, "x", Quota::per_hour(1).burst(1)); });
+}
+
 TEST_CASE("a deadline holds for who was overtaken while it took a place",
           "[waiting][processes][L3]") {
   Holding store;
   const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
-  jobs.set_line(across);
+  jobs.set_wait_queue(across);
   const Lease held = jobs.try_acquire("a");
   const Time start = store.time.now();
   store.holds = true;
@@ -144,9 +192,9 @@ TEST_CASE("what comes back while a refusal is on its way is not missed, whoever 
     CAPTURE(is_across);
     Holding store;
     const ConcurrencyLimiter jobs(store, "x", 2, {.ttl = 10min});
-    LineOptions line = is_across ? across : LineOptions{};
+    WaitQueueOptions line = is_across ? across : WaitQueueOptions{};
     line.recheck = 1h;
-    jobs.set_line(line);
+    jobs.set_wait_queue(line);
     Lease a = jobs.try_acquire("a");
     Lease b = jobs.try_acquire("a");
     std::vector<Lease> leases;
@@ -184,9 +232,9 @@ TEST_CASE("a deadline at the beginning of time has passed", "[waiting]") {
 TEST_CASE("the longest time between two looks is a day", "[waiting]") {
   Holding store;
   const ConcurrencyLimiter jobs(store, "x", 1);
-  CHECK_THROWS_WITH(jobs.set_line({.recheck = Span::max()}),
-                    sluice::test::contains_text("LineOptions::recheck must be 1000 us to"));
-  CHECK_NOTHROW(jobs.set_line({.recheck = 24h}));
+  CHECK_THROWS_WITH(jobs.set_wait_queue({.recheck = Span::max()}),
+                    sluice::test::contains_text("WaitQueueOptions::recheck must be 1000 us to"));
+  CHECK_NOTHROW(jobs.set_wait_queue({.recheck = 24h}));
 }
 
 }  // namespace sluice::test

@@ -123,9 +123,9 @@ TEST_CASE("limiters that cannot reserve are waited for in order, two operations 
 
 TEST_CASE("a big request is not starved by small ones behind it", "[waiting][line]") {
   CountingStore store;
-  const SlidingCounter limit(store, "c", {10, 10s});
+  const SlidingWindowCounter limit(store, "c", {10, 10s});
   Log log(store.time);
-  std::vector<std::shared_ptr<Probe<SlidingCounter>>> all;
+  std::vector<std::shared_ptr<Probe<SlidingWindowCounter>>> all;
   for (int i = 0; i < 10; ++i) {
     all.push_back(wait_for(limit, {"a", 1}, 1h, log.note<Decision>(i)));
   }
@@ -159,7 +159,7 @@ TEST_CASE("who cannot make its deadline behind others is refused when that is kn
 TEST_CASE("a higher priority comes first, and waiting raises the rest", "[waiting][line]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
-  bucket.set_line({.aging = 10s, .horizon = 0s});
+  bucket.set_wait_queue({.aging = 10s, .horizon = 0s});
   Log log(store.time);
   std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
   all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(0)));  // takes the token
@@ -181,7 +181,7 @@ TEST_CASE("a higher priority comes first, and waiting raises the rest", "[waitin
 TEST_CASE("a stream of high priority does not starve a low one for ever", "[waiting][line]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
-  bucket.set_line({.aging = 2s, .horizon = 0s});
+  bucket.set_wait_queue({.aging = 2s, .horizon = 0s});
   Log log(store.time);
   std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
   all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(0)));
@@ -201,7 +201,7 @@ TEST_CASE("a full line refuses the newest, or drops the oldest", "[waiting][line
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   Log log(store.time);
-  bucket.set_line({.most = 3});
+  bucket.set_wait_queue({.most = 3});
   std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
   for (int i = 0; i < 6; ++i) all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(i)));
   CHECK(log.errors.size() == 2);
@@ -212,7 +212,7 @@ TEST_CASE("a full line refuses the newest, or drops the oldest", "[waiting][line
 
   CountingStore other;
   const FixedWindow limit(other, "f", 1, Calendar::every(1min));
-  limit.set_line({.most = 3, .overflow = Overflow::drop_oldest});
+  limit.set_wait_queue({.most = 3, .overflow = Overflow::drop_oldest});
   Log dropping(other.time);
   std::vector<std::shared_ptr<Probe<FixedWindow>>> more;
   for (int i = 0; i < 6; ++i) {
@@ -228,7 +228,7 @@ TEST_CASE("a full line refuses the newest, or drops the oldest", "[waiting][line
 TEST_CASE("dropping one that has reserved gives its grant back", "[waiting][line]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
-  bucket.set_line({.most = 1, .overflow = Overflow::drop_oldest});
+  bucket.set_wait_queue({.most = 1, .overflow = Overflow::drop_oldest});
   Log log(store.time);
   std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
   for (int i = 0; i < 3; ++i) all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(i)));
@@ -241,13 +241,14 @@ TEST_CASE("dropping one that has reserved gives its grant back", "[waiting][line
 TEST_CASE("options out of range are refused with what is allowed", "[waiting][line]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1));
-  CHECK_THROWS_WITH(bucket.set_line({.most = 0}), "LineOptions::most must be 1 or more, got 0");
-  CHECK_THROWS_WITH(bucket.set_line({.aging = 0s}),
-                    "LineOptions::aging must be 1 us to 86400000000 us, got 0 us");
-  CHECK_THROWS_WITH(bucket.set_line({.horizon = -1us}),
-                    "LineOptions::horizon must be 0 us or more, got -1 us");
-  CHECK_THROWS_WITH(bucket.set_line({.recheck = 999us}),
-                    "LineOptions::recheck must be 1000 us to 86400000000 us, got 999 us");
+  CHECK_THROWS_WITH(bucket.set_wait_queue({.most = 0}),
+                    "WaitQueueOptions::most must be 1 or more, got 0");
+  CHECK_THROWS_WITH(bucket.set_wait_queue({.aging = 0s}),
+                    "WaitQueueOptions::aging must be 1 us to 86400000000 us, got 0 us");
+  CHECK_THROWS_WITH(bucket.set_wait_queue({.horizon = -1us}),
+                    "WaitQueueOptions::horizon must be 0 us or more, got -1 us");
+  CHECK_THROWS_WITH(bucket.set_wait_queue({.recheck = 999us}),
+                    "WaitQueueOptions::recheck must be 1000 us to 86400000000 us, got 999 us");
   CHECK(bucket.line().most == 100'000);
 }
 
@@ -316,7 +317,7 @@ TEST_CASE("what a limiter without reservations grants after a cancellation is gi
   };
   HoldingStore store;
   check(store, FixedWindow(store, "f", 3, Calendar::daily()));
-  check(store, SlidingCounter(store, "c", {3, 24h}));
+  check(store, SlidingWindowCounter(store, "c", {3, 24h}));
 }
 
 TEST_CASE("random waiters, cancelled at random, end once each, and no grant is lost",

@@ -121,15 +121,15 @@ constexpr testing::RateBound of_windows{.burst = 45, .units = 8, .period = 1s};
 template <class Visit>
 void for_each_limiter(Unsteady& store, Visit&& visit) {
   visit(TokenBucket(store, "bucket", Quota::per_second(10).burst(5)), of_bucket);
-  visit(SlidingWindows(store, "windows", {{20, 2s}, {100, 12s}}), of_windows);
+  visit(SlidingWindow(store, "windows", {{20, 2s}, {100, 12s}}), of_windows);
   visit(FixedWindow(store, "fixed", 20, Calendar::every(2s)), of_windows);
-  visit(SlidingCounter(store, "counter", {20, 2s}), of_windows);
-  const SharedBucket shared(store, "shared");
+  visit(SlidingWindowCounter(store, "counter", {20, 2s}), of_windows);
+  const SharedTokenBucket shared(store, "shared");
   shared.set("a", Quota::per_second(10).burst(5));
   visit(shared, of_bucket);
 }
 
-/// Gives its lease back when its alarm rings.
+/// Gives its lease back when its timer rings.
 struct Job {
   Job(Lease its, std::vector<testing::LeaseEvent>& log, VirtualClock& time, std::uint64_t count)
       : lease(std::move(its)), events(log), clock(time), number(count) {}
@@ -141,7 +141,7 @@ struct Job {
     job.lease.release_later();
   }
 
-  Alarm alarm{&Job::done, this};
+  TimerCallback timer{&Job::done, this};
   Lease lease;
   std::vector<testing::LeaseEvent>& events;
   VirtualClock& clock;
@@ -150,7 +150,7 @@ struct Job {
 
 struct Worker {
   static void ring(void* self) noexcept { static_cast<Worker*>(self)->work(); }
-  Alarm alarm{&Worker::ring, this};
+  TimerCallback timer{&Worker::ring, this};
   std::function<void()> work;
 };
 
@@ -224,7 +224,7 @@ TEST_CASE("a place that comes back, or whose holder vanished, goes to the first 
                   if (random.one_in(4)) {
                     ++vanished;  // nobody gives it back
                   } else {
-                    store.time.set_alarm(held.back()->alarm,
+                    store.time.set_timer(held.back()->timer,
                                          store.time.now() + Span{random.between(1, 4'900'000)});
                   }
                 });
@@ -257,7 +257,7 @@ TEST_CASE("a line moves again within a second after its store is back", "[waitin
                                   wait.end = error   ? Wait::End::failed
                                              : grant ? Wait::End::granted
                                                      : Wait::End::refused;
-                                  store.time.set_alarm(worker.alarm, wait.ended + 100ms);
+                                  store.time.set_timer(worker.timer, wait.ended + 100ms);
                                 }));
     };
     worker.work();
@@ -272,7 +272,7 @@ TEST_CASE("a line moves again within a second after its store is back", "[waitin
   store.down = false;
   run_until(start + 90s);
   bucket.cancel_waits();
-  for (auto& worker : workers) store.time.cancel_alarm(worker->alarm);
+  for (auto& worker : workers) store.time.cancel_timer(worker->timer);
   const testing::RateBound bound{.burst = 2, .units = 10, .period = 1s};
   CHECK(count(waits, Wait::End::failed) > 100);
   require_kept(testing::check_recovery(waits, start + 40s, 1s, bound));

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "sluice/owned_plan.hpp"
+#include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 
 namespace sluice::test {
@@ -17,7 +17,7 @@ class Probe final : public detail::WaiterFor<L> {
   using typename detail::WaiterFor<L>::Grant;
   using Done = std::function<void(std::error_code, Grant)>;
 
-  ~Probe() override { this->clock().cancel_alarm(alarm_); }
+  ~Probe() override { this->clock().cancel_timer(timer_callback_); }
 
   void start(Done done) {
     done_ = std::move(done);
@@ -27,15 +27,15 @@ class Probe final : public detail::WaiterFor<L> {
 
  private:
   void timer_changed() noexcept override {
-    this->clock().cancel_alarm(alarm_);
+    this->clock().cancel_timer(timer_callback_);
     const Time when = this->timer();
-    if (when != Time::max() && this->clock().set_alarm(alarm_, when) == AlarmState::due) {
+    if (when != Time::max() && this->clock().set_timer(timer_callback_, when) == TimerState::due) {
       this->on_time();
     }
   }
   void finished(std::error_code error) noexcept override {
     ++over_;
-    this->clock().cancel_alarm(alarm_);
+    this->clock().cancel_timer(timer_callback_);
     done_(error, error ? Grant{} : this->take_grant());
   }
   static void ring(void* self) noexcept {
@@ -44,7 +44,7 @@ class Probe final : public detail::WaiterFor<L> {
     static_cast<Probe*>(self)->on_time();
   }
 
-  Alarm alarm_{&Probe::ring, this};
+  TimerCallback timer_callback_{&Probe::ring, this};
   Done done_;
   int over_ = 0;
 };

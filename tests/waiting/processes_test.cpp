@@ -21,8 +21,8 @@ namespace {
 
 constexpr Span ttl = 3s;
 
-LineOptions shared_line(std::int64_t client) {
-  LineOptions options;
+WaitQueueOptions shared_line(std::int64_t client) {
+  WaitQueueOptions options;
   options.across_processes = true;
   options.place_ttl = ttl;
   options.client = client;
@@ -54,7 +54,7 @@ class Processes {
     for (int i = 0; i < count; ++i) {
       wires_.push_back(std::make_unique<testing::FaultyStore>(*store_));
       limiters_.push_back(std::make_unique<L>(*wires_.back(), "x", args...));
-      limiters_.back()->set_line(shared_line(i + 1));
+      limiters_.back()->set_wait_queue(shared_line(i + 1));
     }
   }
 
@@ -171,7 +171,7 @@ TEST_CASE("a lease that expires goes to the first in line when it does, in which
           "[waiting][processes][leases]") {
   Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10s});
   p.wait(0, 0);
-  p.held.at(0)->renew();
+  static_cast<void>(p.held.at(0)->renew());
   p.wait(1, 1);
   p.time.advance(1h);
   REQUIRE(p.grants.size() == 2);
@@ -344,7 +344,7 @@ TEST_CASE("on every store, processes are served in the order in which their call
     std::vector<std::unique_ptr<FixedWindow>> limits;
     for (int i = 0; i < 3; ++i) {
       limits.push_back(std::make_unique<FixedWindow>(store, "x", 1, Calendar::every(1min)));
-      limits.back()->set_line(shared_line(i + 1));
+      limits.back()->set_wait_queue(shared_line(i + 1));
     }
     REQUIRE(limits[0]->try_acquire("a"));
     std::mutex mutex;
@@ -386,8 +386,8 @@ TEST_CASE("on every store, a lease wakes or is found by the first in line of any
   for_each_store([](Store& store, VirtualClock& clock) {
     const ConcurrencyLimiter here(store, "x", 1, {.ttl = 10min});
     const ConcurrencyLimiter there(store, "x", 1, {.ttl = 10min});
-    here.set_line(shared_line(1));
-    there.set_line(shared_line(2));
+    here.set_wait_queue(shared_line(1));
+    there.set_wait_queue(shared_line(2));
     Lease held = here.try_acquire("a");
     std::atomic<bool> granted{false};
     std::atomic<bool> over{false};
@@ -396,7 +396,7 @@ TEST_CASE("on every store, a lease wakes or is found by the first in line of any
       granted = bool(lease);
       over = true;
     });
-    while (clock.alarms() == 0) std::this_thread::yield();
+    while (clock.timers() == 0) std::this_thread::yield();
     const Time released = clock.now();
     REQUIRE(held.release());
     while (!over) {

@@ -1,4 +1,4 @@
--- The twin of adjust() in src/algorithms/fixed_window.cpp: same names, same order, with moment(),
+-- The twin of adjust() in src/rules/fixed_window.cpp: same names, same order, with moment(),
 -- is_stored() and window_at() in their place. Returns status, remaining, retry_after, reset_after
 -- and, if the state changes, the new end of the stored window, and what is used of it.
 local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, b3, b4, amount)
@@ -35,7 +35,7 @@ local function fixed_window_adjust(last, packed, now, limit, width, b0, b1, b2, 
         fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, 0, from, to)
       if is_closed then
         local reset_after = 0 -- standing()
-        if used > 0 then reset_after = unused_at - now end
+        if used > 0 and limit > 0 then reset_after = unused_at - now end
         if is_changed then return 1, 0, 0, reset_after, last, counted * 512 + code end
         return 1, 0, 0, reset_after
       end

@@ -1,4 +1,4 @@
--- The twin of block() in src/algorithms/fixed_window.cpp: same names, same order, with block_until(), standing()
+-- The twin of block() in src/rules/fixed_window.cpp: same names, same order, with block_until(), standing()
 -- and what those call in their places. Returns status, remaining, retry_after, reset_after and, if the state
 -- changes, the end of the block, and what is used of the window that it ends in.
 local function fixed_window_block(last, packed, now, limit, width, b0, b1, b2, b3, b4, span)

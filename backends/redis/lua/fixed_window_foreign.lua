@@ -1,4 +1,4 @@
--- The twin of foreign() in src/algorithms/fixed_window.cpp, with share(), window_at() and blocked(): another
+-- The twin of foreign() in src/rules/fixed_window.cpp, with share(), window_at() and blocked(): another
 -- window than the present one, [from, to), or a block is stored and was not over before it began. Returns the
 -- window that a grant is of, what is used of it, when a cost that does not fit now will, and when
 -- nothing will be used any more.
@@ -24,7 +24,7 @@ local function fixed_window_foreign(last, stored, code, now, limit, width, b0, b
       clear = till
       if stored + cost > limit then fits_at = till end
     end
-    return from, to, limit, fits_at, clear
+    return from, to, limit + 1, fits_at, clear
   end
   local function share(from, to, at)
     if at == from then return 0 end

@@ -1,4 +1,4 @@
--- The twin of give_back() in src/algorithms/fixed_window.cpp: same names, same order, with is_stored()
+-- The twin of give_back() in src/rules/fixed_window.cpp: same names, same order, with is_stored()
 -- and ends_in() in their places. Returns status, remaining, retry_after, reset_after, and if the state changes the
 -- stored window's end and what is used of it, and packed: the units given back.
 local function fixed_window_give_back(last, packed, now, limit, from, to, cost)

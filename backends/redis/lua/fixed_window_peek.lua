@@ -1,4 +1,4 @@
--- The twin of peek() in src/algorithms/fixed_window.cpp: same names, same order, with decided(),
+-- The twin of peek() in src/rules/fixed_window.cpp: same names, same order, with decided(),
 -- moment(), is_stored() and window_at() in its place. Returns status, remaining, retry_after and
 -- reset_after.
 local function fixed_window_peek(last, packed, now, limit, width, b0, b1, b2, b3, b4, cost)
@@ -21,10 +21,10 @@ local function fixed_window_peek(last, packed, now, limit, width, b0, b1, b2, b3
       from, to, used, fits_at, unused_at =
         fixed_window_foreign(last, used, code, now, limit, width, b0, b1, b2, b3, b4, cost, from, to)
     end
-    if used > limit then used = limit end
   end
 
   local want, unused_after = used + cost, 0
+  if used > limit then used = limit end
   if used > 0 then unused_after = unused_at - now end
   if want > limit then return 0, limit - used, fits_at - now, unused_after end
   return 1, limit - used, 0, unused_after

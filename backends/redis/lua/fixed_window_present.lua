@@ -1,4 +1,4 @@
--- The twin of window_at() in src/algorithms/fixed_window.cpp for the present window, [from, to), in its place
+-- The twin of window_at() in src/rules/fixed_window.cpp for the present window, [from, to), in its place
 -- in a rule, with the checks of the calendar and of the stored code.
   local from, to
   if width > 0 then

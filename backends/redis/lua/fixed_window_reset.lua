@@ -1,4 +1,4 @@
--- The twin of reset() in src/algorithms/fixed_window.cpp: same names, same order. Returns status,
+-- The twin of reset() in src/rules/fixed_window.cpp: same names, same order. Returns status,
 -- remaining, retry_after, reset_after and the two words of the new state.
 local function fixed_window_reset(last, packed, now, limit)
   if limit < 0 or limit > 4398046511104 then return -38, 0, 0, 0 end -- Errc::invalid_argument

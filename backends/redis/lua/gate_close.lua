@@ -1,4 +1,4 @@
--- The twin of close() in src/algorithms/gate.cpp: same names, same order, with moment() in its place.
+-- The twin of close() in src/rules/gate.cpp: same names, same order, with moment() in its place.
 -- Returns status, remaining, retry_after, reset_after and, if that closes it later, the new until and
 -- mark.
 local function gate_close(until_, mark, now, limit, cap, ramp, spacing, span)

@@ -1,4 +1,4 @@
--- The twin of pass() in src/algorithms/gate.cpp: same names, same order, with moment() in its place.
+-- The twin of pass() in src/rules/gate.cpp: same names, same order, with moment() in its place.
 -- Returns status, remaining, retry_after, reset_after and, if it passes within the ramp, the new until
 -- and mark.
 local function gate_pass(until_, mark, now, limit, cap, ramp, spacing)

@@ -1,4 +1,4 @@
--- The twin of peek() in src/algorithms/gate.cpp: same names, same order, with moment() in its place.
+-- The twin of peek() in src/rules/gate.cpp: same names, same order, with moment() in its place.
 -- Returns status, remaining, retry_after and reset_after.
 local function gate_peek(until_, mark, now, limit, cap, ramp, spacing)
   if limit ~= 1 or cap < 1 or cap > 31536000000000 or ramp < 0 or ramp > 86400000000 or

@@ -1,5 +1,5 @@
--- The twin of LeasesRule::acquire in src/algorithms/leases.cpp: same names, same order, with the members
--- of LeaseBook in their places.
+-- The twin of LeasesRule::acquire in src/rules/leases.cpp: same names, same order, with the members
+-- of LeaseTable in their places.
 -- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
 local function leases_acquire(head, table, now, limit, weight, ttl, tier, seek, high, middle, low)
   if limit < 1 or limit > 4503599627370496 then return -38, 0, 0, 0 end -- Errc::invalid_argument

@@ -1,4 +1,4 @@
--- The twin of the beginning of LeaseBook in src/algorithms/leases_book.hpp in its place in a rule: the
+-- The twin of the beginning of LeaseTable in src/rules/lease_table.hpp in its place in a rule: the
 -- words of the front, and the time that the leases live by.
   local used, stamp, ahead, fence, slots, first, tail, free, under, earliest, latest = unpack(head)
   if slots > 4096 or first > slots or tail > slots or free > slots or -- max_holders

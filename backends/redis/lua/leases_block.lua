@@ -1,5 +1,5 @@
--- The twin of LeasesRule::block in src/algorithms/leases.cpp: same names, same order, with the members
--- of LeaseBook and enter() in their places.
+-- The twin of LeasesRule::block in src/rules/leases.cpp: same names, same order, with the members
+-- of LeaseTable and enter() in their places.
 -- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
 local function leases_block(head, table, now, limit, span)
   if limit < 1 or limit > 1125899906842624 or span < 0 or span > 31536000000000 then

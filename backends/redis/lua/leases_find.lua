@@ -1,4 +1,4 @@
--- The twin of LeaseBook::find() in src/algorithms/leases_book.hpp in its place in a rule: the place of
+-- The twin of LeaseTable::find() in src/rules/lease_table.hpp in its place in a rule: the place of
 -- the live lease with this id, and its words; it was told that it is `slot`, or nothing.
   local found = 0
   local held, next, ends, prev, a, b, c, token

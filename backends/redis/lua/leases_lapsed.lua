@@ -1,4 +1,4 @@
--- The twin of LeaseBook::lapsed() in src/algorithms/leases_book.hpp in its place in a rule: what has
+-- The twin of LeaseTable::lapsed() in src/rules/lease_table.hpp in its place in a rule: what has
 -- lapsed together, and the first to live on.
   local room = free ~= 0 or slots < 4096 -- max_holders
   local lapsed, count, live, expiry = 0, 0, first, 0

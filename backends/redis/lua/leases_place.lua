@@ -1,4 +1,4 @@
--- The twin of LeaseBook::place() in src/algorithms/leases_book.hpp in its place in a rule: where a lease
+-- The twin of LeaseTable::place() in src/rules/lease_table.hpp in its place in a rule: where a lease
 -- that ends at `ends` belongs in the order of expiry; it is at `found`, or at none yet.
   local after, before = tail, 0
   if first == 0 or ends >= latest then

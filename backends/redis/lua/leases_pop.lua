@@ -1,4 +1,4 @@
--- The twins of LeaseBook::reclaim() and pop() in src/algorithms/leases_book.hpp in their place in a rule:
+-- The twins of LeaseTable::reclaim() and pop() in src/rules/lease_table.hpp in their place in a rule:
 -- takes away what has lapsed, as far as one call does, and leaves a free place in `slot`.
   -- reclaim()
   if live == 0 then

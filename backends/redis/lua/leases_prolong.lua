@@ -1,4 +1,4 @@
--- The twin of prolong() in src/algorithms/leases.cpp in its place in a rule: the lease at `found` ends at
+-- The twin of prolong() in src/rules/leases.cpp in its place in a rule: the lease at `found` ends at
 -- `ends`, between `after` and `before`.
   if after == found then
     put(8 * found + 5, struct.pack('<i8', ends))

@@ -1,5 +1,5 @@
--- The twin of LeasesRule::renew in src/algorithms/leases.cpp: same names, same order, with the members
--- of LeaseBook in their places.
+-- The twin of LeasesRule::renew in src/rules/leases.cpp: same names, same order, with the members
+-- of LeaseTable in their places.
 -- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
 local function leases_renew(head, table, now, limit, ttl, slot, high, middle, low)
   if limit < 1 or limit > 4503599627370496 or ttl < 1000 or ttl > 1099511627776 or slot < 0 or

@@ -1,4 +1,4 @@
--- The twin of LeasesRule::reset in src/algorithms/leases.cpp: same names, same order.
+-- The twin of LeasesRule::reset in src/rules/leases.cpp: same names, same order.
 local function leases_reset(head, table, now, limit)
   if limit < 1 or limit > 4503599627370496 then return -38, 0, 0, 0 end -- Errc::invalid_argument
   local used, stamp, ahead, fence, slots, first, tail, free, under, earliest, latest = unpack(head)

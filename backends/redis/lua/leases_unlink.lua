@@ -1,4 +1,4 @@
--- The twin of LeaseBook::unlink() in src/algorithms/leases_book.hpp in its place in a rule: the neighbours
+-- The twin of LeaseTable::unlink() in src/rules/lease_table.hpp in its place in a rule: the neighbours
 -- of the place `found` point at each other.
     local after_it, before_it = prev, next
     if found == first then

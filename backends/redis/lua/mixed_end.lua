@@ -2,8 +2,8 @@
   -- nothing.
   all = all and status == 1
   verdicts = verdicts .. struct.pack('<i8i8i8i8', status, remaining, retry_after, reset_after)
-  if details then
-    told = told .. details
+  if output then
+    told = told .. output
   elseif DETAILS ~= 0 then
     local count = DETAILS
     if count < 0 then count = 1 + table_words / 2 end

@@ -2,10 +2,10 @@
     if not status then
       local table = {struct.unpack(string.sub(WORDS, 1, 1 + 2 * table_words), step, table_at)}
       table[table_words + 1] = nil -- where unpacking ended
-      status, remaining, retry_after, reset_after, details =
+      status, remaining, retry_after, reset_after, output =
         decide(head, table, now, struct.unpack(ARGUMENTS, step, 2))
       if is_corrupt then
-        status, remaining, retry_after, reset_after, details = -17, 0, 0, 0 -- Errc::corrupt_state
+        status, remaining, retry_after, reset_after, output = -17, 0, 0, 0 -- Errc::corrupt_state
       end
       if front then
         rests[i] = rest or {}

@@ -3,7 +3,7 @@
   writes[i], in_places[i] = packed, in_place
   all = all and status == 1
   reply = reply .. pack('<i8i8i8i8', status, remaining, retry_after, reset_after)
-  if DETAILS ~= 0 then told = told .. (details or string.rep('\0', 8 * DETAILS)) end
+  if DETAILS ~= 0 then told = told .. (output or string.rep('\0', 8 * DETAILS)) end
 end
 
 if all then

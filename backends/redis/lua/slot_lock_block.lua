@@ -1,4 +1,4 @@
--- The twin of block() in src/algorithms/slot_lock.cpp: same names, same order, with slot_for() and
+-- The twin of block() in src/rules/slot_lock.cpp: same names, same order, with slot_for() and
 -- most_ahead() in their places. Returns status, remaining, retry_after, reset_after and, if that
 -- changes them, the new next and stamp.
 local function slot_lock_block(next, stamp, now, limit, interval, span)

@@ -1,4 +1,4 @@
--- The twin of take() in src/algorithms/slot_lock.cpp: same names, same order, with slot_for() in its
+-- The twin of take() in src/rules/slot_lock.cpp: same names, same order, with slot_for() in its
 -- place. Returns status, remaining, retry_after, reset_after and, if allowed, the new next and stamp.
 local function slot_lock_take(next, stamp, now, limit, interval, max_wait)
   if limit ~= 1 or interval < 1 or interval > 31536000000000 or max_wait < 0 or

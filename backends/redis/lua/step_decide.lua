@@ -1,4 +1,4 @@
--- In the driver of one step on a cell, for a rule without details: decides.
+-- In the driver of one step on a cell, for a rule without output words: decides.
 local remaining, retry_after, reset_after, new_first, new_second = 0, 0, 0
 if not status then
   status, remaining, retry_after, reset_after, new_first, new_second =

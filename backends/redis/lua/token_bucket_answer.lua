@@ -1,11 +1,11 @@
--- The twin of answer() in src/algorithms/token_bucket_spend.cpp in its place in a rule, with check_ask() and place():
+-- The twin of answer() in src/rules/token_bucket_reserve.cpp in its place in a rule, with check_ask() and place():
 -- same names, same order, but that a wait is judged behind the shape, which says how long it may be. From `max_wait`, `min_cost`, `cost` and `spends` to what the rule returns.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
   if min_cost < 0 then return -2, 0, 0, 0 end
   local charge = cost * period
--- SHARED token_bucket_moment
+-- SHARED token_bucket_view
   if min_cost > cost or max_wait < 0 or max_wait > longest then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
@@ -47,17 +47,13 @@
     if new_level < least then new_level = least end
     if new_level > limit then new_level = limit end
   end
-  local behind = false -- is_behind()
-  if closed then
-    local lump = 0
-    if interval > 1 then lump = interval * refill end
-    behind = word_unit ~= unit or (level < limit - period and level + lump <= limit)
-  end
   local spent = new_level * scale + unit
-  local receipt = spent
-  if behind then receipt = receipt + promise end
   if closed or new_stamp > at then spent = spent + promise end
-  local details = struct.pack('<i8i8i8', granted, receipt, new_stamp)
+  local before = level
+  if before > 4503599627370496 / scale - 1 then before = 4503599627370496 / scale - 1 end
+  before = before * scale + unit
+  if closed then before = before + promise end
+  local output = struct.pack('<i8i8i8', granted, before, at)
   local after = level
   if spends then
     after, free = want, limit - want
@@ -69,6 +65,6 @@
     reset_after = reset_after - now + (interval - reset_after % interval) % interval
   end
   if spends and granted > 0 then
-    return 1, remaining, wait, reset_after, spent, new_stamp, details
+    return 1, remaining, wait, reset_after, spent, new_stamp, output
   end
-  return 1, remaining, wait, reset_after, nil, nil, details
+  return 1, remaining, wait, reset_after, nil, nil, output

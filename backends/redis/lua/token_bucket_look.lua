@@ -1,4 +1,4 @@
--- The twin of the kernel of token_bucket.look in src/algorithms/token_bucket_spend.cpp. Writes nothing.
+-- The twin of the kernel of token_bucket.look in src/rules/token_bucket_reserve.cpp. Writes nothing.
 local function token_bucket_look(first, second, now, capacity, refill, period, interval, full_at,
   span, max_wait, cost)
   local min_cost, spends = cost, false

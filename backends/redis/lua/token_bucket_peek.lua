@@ -1,4 +1,4 @@
--- The twin of TokenBucketRule::peek in src/algorithms/token_bucket.cpp: same names, same order,
+-- The twin of TokenBucketRule::peek in src/rules/token_bucket.cpp: same names, same order,
 -- with moment() and level_of() in its place. Returns status, remaining, retry_after and reset_after.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_peek(level, stamp, now, capacity, refill, period, full_after, unit,
@@ -12,7 +12,9 @@ local function token_bucket_peek(level, stamp, now, capacity, refill, period, fu
   if stamp > now + 60000000 then -- max_ahead, us
     if level > limit - charge then level = limit - charge end
   else
-    if stamp > at then at, closed = stamp, promised end
+    if stamp > at then
+      at, closed = stamp, promised or word_unit == 0 and level > limit - period -- is_closed()
+    end
     level = level - (at - stamp) * refill
     if level < 0 then level = 0 end
   end
@@ -22,7 +24,7 @@ local function token_bucket_peek(level, stamp, now, capacity, refill, period, fu
   if free < 0 or closed then free = 0 end
   local remaining, reset_after =
     (free - free % period) / period, at - now + (level + -level % refill) / refill
-  if over > 0 or (closed and cost > 0) then
+  if over > 0 or closed then
     if over < 0 then over = 0 end
     return 0, remaining, at - now + (over + -over % refill) / refill, reset_after
   end

@@ -1,4 +1,4 @@
--- The twin of the kernel of token_bucket.set in src/algorithms/token_bucket_spend.cpp: same names, same
+-- The twin of the kernel of token_bucket.set in src/rules/token_bucket_reserve.cpp: same names, same
 -- order, with changed(), placed() and blocked() in their place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_set(first, second, now, capacity, refill, period, interval, full_at,
@@ -9,7 +9,7 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     return -2, 0, 0, 0 -- Errc::invalid_cost
   end
   local charge = 0
--- SHARED token_bucket_moment
+-- SHARED token_bucket_view
   if change == 3 and amount > longest - interval + 1 then return -38, 0, 0, 0 end
   local floor_at = now - now % interval
   if at > floor_at and change <= 1 then

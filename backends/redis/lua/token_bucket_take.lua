@@ -1,4 +1,4 @@
--- The twin of TokenBucketRule::take in src/algorithms/token_bucket.cpp: same names, same order,
+-- The twin of TokenBucketRule::take in src/rules/token_bucket.cpp: same names, same order,
 -- with moment() and level_of() in its place. Returns status, remaining, retry_after, reset_after and, if the state
 -- changes, the new level and stamp.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
@@ -13,13 +13,15 @@ local function token_bucket_take(level, stamp, now, capacity, refill, period, fu
   if stamp > now + 60000000 then -- max_ahead, us
     if level > limit - charge then level = limit - charge end
   else
-    if stamp > at then at, closed = stamp, promised end
+    if stamp > at then
+      at, closed = stamp, promised or word_unit == 0 and level > limit - period -- is_closed()
+    end
     level = level - (at - stamp) * refill
     if level < 0 then level = 0 end
   end
 
   local want = level + charge
-  if want > limit or (closed and cost > 0) then
+  if want > limit or closed then
     local free, over = limit - level, want - limit
     if free < 0 or closed then free = 0 end
     if over < 0 then over = 0 end
@@ -27,7 +29,6 @@ local function token_bucket_take(level, stamp, now, capacity, refill, period, fu
       at - now + (level + -level % refill) / refill
   end
   local free = limit - want
-  if closed then free = 0 end
   local remaining, reset_after =
     (free - free % period) / period, at - now + (want + -want % refill) / refill
   if cost > 0 then return 1, remaining, 0, reset_after, want * scale + unit, at end

@@ -1,4 +1,4 @@
--- The twin of UtilizationRule::peek in src/algorithms/utilization.cpp: same names, same order, with
+-- The twin of UtilizationRule::peek in src/rules/utilization.cpp: same names, same order, with
 -- moment(), shed_span(), rests_after() and answer() in their places. `one` is 1000000.
 local function utilization_peek(first, last, now, limit, grace, full_after, decay, max_gap, tiers,
                                 tier)

@@ -1,4 +1,4 @@
--- The twin of UtilizationRule::sample in src/algorithms/utilization.cpp: same names, same order,
+-- The twin of UtilizationRule::sample in src/rules/utilization.cpp: same names, same order,
 -- with moment(), speed() and rests_after() in their places. `one` is 1000000.
 local function utilization_sample(first, last, now, limit, grace, full_after, decay, max_gap, good,
                                   bad, utilization)
@@ -46,10 +46,10 @@ local function utilization_sample(first, last, now, limit, grace, full_after, de
     if reset_after < 0 then reset_after = 0 end
     reset_after = reset_after + (level + -level % decay) / decay
   end
-  local remaining, details =
+  local remaining, output =
     1000000 - (shed - shed % full_after) / full_after, struct.pack('<i8i8', level_us, stamp)
-  if level == first and stamp == last then return 1, remaining, 0, reset_after, nil, nil, details end
-  return 1, remaining, 0, reset_after, level, stamp, details
+  if level == first and stamp == last then return 1, remaining, 0, reset_after, nil, nil, output end
+  return 1, remaining, 0, reset_after, level, stamp, output
 end
 
 local KIND, ARGUMENTS, DETAILS, decide = 9, '<i8i8i8i8i8i8i8i8', 2, utilization_sample

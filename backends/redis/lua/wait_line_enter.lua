@@ -1,4 +1,4 @@
--- The twin of WaitLineRule::enter in src/algorithms/wait_line.cpp, behind wait_line_scan.lua.
+-- The twin of WaitLineRule::enter in src/rules/wait_line.cpp, behind wait_line_scan.lua.
 local function wait_line_enter(head, _, now, limit, client, arrival, ttl)
   if limit < 0 or limit > 4503599627370496 or client < 1 or client > 4503599627370496 or
     arrival < 1 or arrival > 4503599627370496 or ttl < 1000 or ttl > 600000000 then

@@ -1,4 +1,4 @@
--- The twin of WaitLineRule::leave in src/algorithms/wait_line.cpp, behind wait_line_scan.lua.
+-- The twin of WaitLineRule::leave in src/rules/wait_line.cpp, behind wait_line_scan.lua.
 local function wait_line_leave(head, _, now, limit, client, arrival)
   if limit < 0 or limit > 4503599627370496 or client < 1 or client > 4503599627370496 or
     arrival < 0 or arrival > 4503599627370496 then

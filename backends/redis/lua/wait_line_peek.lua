@@ -1,4 +1,4 @@
--- The twin of WaitLineRule::peek in src/algorithms/wait_line.cpp, behind wait_line_scan.lua.
+-- The twin of WaitLineRule::peek in src/rules/wait_line.cpp, behind wait_line_scan.lua.
 local function wait_line_peek(head, _, now, limit)
   if limit < 0 or limit > 4503599627370496 then return -38, 0, 0, 0 end -- Errc::invalid_argument
   local mine, since, free, finish, before, ahead, clear_at, idle_at, first =

@@ -1,4 +1,4 @@
--- The places at one instant, as one client sees them: the twin of Scan in src/algorithms/wait_line.cpp.
+-- The places at one instant, as one client sees them: the twin of Scan in src/rules/wait_line.cpp.
 -- The words of place i start at 3 * i + 1: client, arrival, until.
 local function wait_line_scan(places, now, client, arrival, next)
   local mine, since, free, finish, before, ahead, clear_at, idle_at = -1, 0, -1, 0, 0, 0, 0, 0

@@ -8,7 +8,8 @@ if not fresh and #raw % 8 ~= 1 and #raw <= 8 * HEAD then -- so is the table that
   status = -15 -- Errc::wrong_type
 elseif not fresh and string.byte(raw) ~= KIND then
   status = -15 -- Errc::wrong_type
-  if string.byte(raw) < 32 then status = -16 end -- Errc::wrong_kind
+  local found = string.byte(raw)
+  if found < 32 then status = -256 * found + -16 end -- Errc::wrong_kind
 else
   if #raw <= 8 * HEAD then raw = raw .. string.rep('\0', 8 * HEAD + 1 - #raw) end
   head = {struct.unpack(string.sub(WORDS, 1, 1 + 2 * HEAD), raw, 2)}

@@ -34,12 +34,12 @@ virtual void execute(const Plan& plan, Completion done) noexcept = 0;
 }  // namespace architecture_page
 
 namespace composing_page {
-void plan(Store* store, const TokenBucket& user, const SlidingWindows& account, const Gates& gates, const Scope& scope) {
+void plan(Store* store, const TokenBucket& user, const SlidingWindow& account, const Gates& gates, const Scope& scope) {
 const std::array steps{user.take("alice"), account.take("acme"), gates.take(scope)};
 const Decision d = decide(*store, steps);
 static_cast<void>(d);
 }
-Decision shared(Store* store, const TokenBucket& user, const SharedRateLimiter& partner, std::error_code& error) {
+Decision shared(Store* store, const TokenBucket& user, const SharedSlidingWindow& partner, std::error_code& error) {
 for (;;) {
   const auto rate = partner.take(3);
   const std::array steps{user.take("alice"), rate[0], rate[1]};
@@ -51,8 +51,8 @@ for (;;) {
 void once(Store* store, const TokenBucket& bucket, Rng& rng, std::span<const Step> steps) {
 const auto id = RequestId::draw(rng);            // keep it over the retries
 const Decision d = bucket.try_acquire("alice", 3, id);
-decide(*store, Plan(steps).once(id));            // any plan
-static_cast<void>(d);
+const Decision both = decide(*store, Plan(steps).idempotent(id));   // any plan
+static_cast<void>(d && both);
 }
 }  // namespace composing_page
 
@@ -70,7 +70,7 @@ void in_a_plan(Store* store, const TokenBucket& bucket, const ConcurrencyLimiter
 const LeaseId id = LeaseId::draw(rng);
 const std::array steps{bucket.take("alice"), everyone.take(Key{"alice", "everyone"}, id)};
 std::array<Decision, 2> each;
-std::array<Word, ConcurrencyLimiter::details> told;       // the bucket has no details of its own
+std::array<Word, ConcurrencyLimiter::output> told;       // the bucket has no output words of its own
 std::error_code error;
 const Time asked_at = store->clock().now();
 if (decide(*store, steps, error, each, told)) {
@@ -148,6 +148,7 @@ for (;;) {
 
 namespace http_page {
 struct Response {
+  int status = 200;
   std::vector<std::pair<std::string, std::string>> fields;
   auto begin() const { return fields.begin(); }
   auto end() const { return fields.end(); }
@@ -160,6 +161,18 @@ http::close_gate(gates, scope, feedback);               // for the whole fleet, 
 if (const http::Window* w = feedback.find("requests"); w && w->remaining)
   http::lower(bucket, account, *w->remaining);          // the server counts what others did as well
 }
+void plan(Store& store, const TokenBucket& requests, const TokenBucket& budget, std::string_view account, Word cost,
+          Response& response) {
+const http::Policy calls("calls", requests.quota());
+const http::Policy tokens("tokens", budget.quota(), {.unit = "tokens"});
+std::array<Decision, 2> each;
+std::error_code error;
+const Decision whole = decide(store, {requests.take(account), budget.take(account, cost)}, error, each);
+if (error) throw std::system_error(error);
+response.status = whole.allowed ? 200 : 429;
+const std::array limits{http::Limited{calls, each[0]}, http::Limited{tokens, each[1]}};
+http::limit_headers(limits, {.primary = "calls"}).for_each([&](auto name, auto value) { response.set(name, value); });
+}
 void server(const TokenBucket& limiter, const Key& key, Response& response) {
 const http::Policy policy("api", limiter.quota());
 const Decision decision = limiter.try_acquire(key);
@@ -167,30 +180,32 @@ http::limit_headers(policy, decision).for_each([&](auto name, auto value) { resp
 }
 }  // namespace http_page
 
-namespace shared_bucket_page {
+namespace shared_token_bucket_page {
+void call();
 void use(Store* store) {
-SharedBucket bucket{*store, "plan"};
+SharedTokenBucket bucket{*store, "plan"};
 bucket.try_set("alice", Quota::per_second(10));                     // the first one wins
-bucket.try_acquire("alice");
+if (bucket.try_acquire("alice")) call();
 bucket.set("alice", Quota::per_second(20), Inheritance::additive);  // everywhere, at once
-bucket.read("alice");                                               // quota, version, what remains
+const auto setting = bucket.read("alice");                          // quota, version, what remains
+static_cast<void>(setting);
 }
 void sleep_until(Time time);
-void more(const SharedBucket& bucket, Word tokens_used) {
+void more(const SharedTokenBucket& bucket, Word tokens_used) {
 if (Reservation r = bucket.reserve("alice", 10, 2s)) {
   sleep_until(r.at());                     // or bucket.cancel("alice", r)
   bucket.settle("alice", r, tokens_used);  // the true cost
 }
 }
-}  // namespace shared_bucket_page
+}  // namespace shared_token_bucket_page
 
-namespace shared_rate_page {
+namespace shared_sliding_window_page {
 void use(Store* store) {
-SharedRateLimiter limiter{*store, "partner-api", "rate"};
+SharedSlidingWindow limiter{*store, "partner-api", "rate"};
 limiter.try_set_rate(RateType::overall, 100, 1s);   // the first one wins
 if (const Decision d = limiter.try_acquire(3); !d) retry_later(d.retry_after);
 }
-}  // namespace shared_rate_page
+}  // namespace shared_sliding_window_page
 
 namespace simulation_page {
 void fleet() {
@@ -219,10 +234,10 @@ world.run_for(1h);
 }
 }  // namespace simulation_page
 
-namespace sliding_windows_page {
+namespace sliding_window_page {
 void warn(const std::string& text);
 void use(Store* store) {
-SlidingWindows limit{*store, "partner", {{25, 5s}, {400, 2min}}};
+SlidingWindow limit{*store, "partner", {{25, 5s}, {400, 2min}}};
 const auto d = limit.try_acquire("shop-7", 3);       // d.part, d.windows()[0], d.windows()[1]
 const auto held = limit.reserve("shop-7", 1, 10s);   // may go at held.time()
 limit.cancel("shop-7", held);                        // units that came back
@@ -231,9 +246,9 @@ limit.settle("shop-7", d, {.estimated = 3, .actual = 5});  // or: two more were
 limit.block("shop-7", 30s);                          // nothing for 30 s
 limit.reward("shop-7", 4);                           // the newest four count no more
 limit.reset("shop-7");
-for (const auto& text : limit.lint()) warn(text);    // windows that can never bind
+for (const auto& text : limit.redundant_windows()) warn(text);  // windows that can never bind
 }
-}  // namespace sliding_windows_page
+}  // namespace sliding_window_page
 
 namespace slot_lock_page {
 struct Result {};
@@ -277,7 +292,7 @@ if (const Reservation grant = bucket.acquire("alice", 1, 10s)) {
 }
 }
 void across(ConcurrencyLimiter& jobs) {
-jobs.set_line({.across_processes = true});   // in every process
+jobs.set_wait_queue({.across_processes = true});   // in every process
 }
 struct Page {};
 struct Api {

@@ -1,7 +1,6 @@
 // Testing what code does when the store fails, as docs/testing.md shows it.
-#include <sluice/sluice.hpp>
+#include <sluice/testing.hpp>
 #include <sluice/testing/catch2.hpp>
-#include <sluice/testing/fixture.hpp>
 
 #include "tests/catch.hpp"
 

@@ -1,7 +1,6 @@
-// The first test again with GoogleTest, as docs/testing.md shows it.
+// A table of moments with GoogleTest, as docs/testing.md shows it.
 #include <gtest/gtest.h>
-#include <sluice/sluice.hpp>
-#include <sluice/testing/fixture.hpp>
+#include <sluice/testing.hpp>
 #include <sluice/testing/gtest.hpp>
 
 using namespace sluice;

@@ -1,7 +1,6 @@
 // Testing what several callers get together, as docs/testing.md shows it.
-#include <sluice/sluice.hpp>
+#include <sluice/testing.hpp>
 #include <sluice/testing/catch2.hpp>
-#include <sluice/testing/recording_store.hpp>
 
 #include <algorithm>
 #include <list>
@@ -25,7 +24,7 @@ class Worker {
   }
 
  private:
-  SlidingWindows limit_;
+  SlidingWindow limit_;
   Time next_{};
 };
 

@@ -20,7 +20,7 @@ boost::asio::awaitable<void> call_api(Store& store, int calls) {
   while (calls > 0) {
     Span pause = 20ms;  // here it would call
     try {
-      co_await sluice::asio::async_acquire(limit, "partner", 1, Deadline::never());
+      if (!co_await sluice::asio::async_acquire(limit, "partner", 1, Deadline::never())) co_return;
       --calls;
     } catch (const boost::system::system_error&) {
       pause = 1s;

@@ -1,6 +1,7 @@
 // Waiting for a limiter under Boost.Asio's rules. Header only; needs Boost 1.81.
 #pragma once
 
+#include <array>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -15,19 +16,30 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "sluice/asio/timer.hpp"
-#include "sluice/gate.hpp"
-#include "sluice/shared_rate.hpp"
-#include "sluice/slot_lock.hpp"
-#include "sluice/waiting/waiter_for.hpp"
+#include "sluice/detail/waiter_for.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/shared_sliding_window.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 
 namespace sluice::asio {
 
 /// void(boost::system::error_code, Grant), where Grant is what the limiter's acquire() answers.
 template <class L>
 using AcquireSignature = void(boost::system::error_code, typename L::Waiting::Grant);
+
+/// Of one asynchronous wait. What ends it is its cancellation slot, or Waitable::cancel_waits().
+///
+/// A value without a destructor, as all options are that may stand inside a co_await: g++ 12 makes
+/// an aggregate there by copying its bytes, and destroys both.
+struct AsyncWaitOptions {
+  /// As WaitOptions::priority. From -1000 to 1000; else the wait ends in Errc::invalid_argument.
+  int priority = 0;
+};
+static_assert(std::is_trivially_destructible_v<AsyncWaitOptions>);
 
 namespace detail {
 
@@ -41,12 +53,12 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   using typename Base::Request;
 
   static void begin(const L& limiter, Request request, const Deadline& deadline,
-                    const WaitOptions& options, Handler handler) {
+                    const AsyncWaitOptions& options, Handler handler) {
     const auto allocator = boost::asio::get_associated_allocator(handler);
     const auto slot = boost::asio::get_associated_cancellation_slot(handler);
     const auto self = std::allocate_shared<AsyncWaiter>(
         allocator, limiter, std::move(request), deadline, options.priority, std::move(handler));
-    if (!options.is_valid()) return self->finished(Errc::invalid_argument);
+    if (!WaitOptions{options.priority}.is_valid()) return self->finished(Errc::invalid_argument);
     if (slot.is_connected()) {
       auto mine = slot;
       mine.assign([weak = std::weak_ptr(self)](boost::asio::cancellation_type type) {
@@ -54,7 +66,6 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
         if (waiter && type != boost::asio::cancellation_type::none) waiter->cancel();
       });
     }
-    if (options.stop.stop_possible()) self->stop_.emplace(options.stop, Cancel{self});
     self->arm();
     self->start();
   }
@@ -69,13 +80,6 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   using Executor = boost::asio::associated_executor_t<Handler>;
   using Tracked = std::decay_t<decltype(boost::asio::prefer(
       std::declval<Executor>(), boost::asio::execution::outstanding_work.tracked))>;
-
-  struct Cancel {
-    std::weak_ptr<AsyncWaiter> waiter;
-    void operator()() const {
-      if (const auto alive = waiter.lock()) alive->cancel();
-    }
-  };
 
   /// What belongs to the handler's execution context, and must not outlive it.
   struct Work {
@@ -178,7 +182,6 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   Clock& clock_;
   std::mutex mutex_;  // guards what follows
   std::optional<Work> work_;
-  std::optional<std::stop_callback<Cancel>> stop_;  // only touched as it begins and ends
 };
 
 /// What an operation that is yet to start keeps of its limiter, which must live until then.
@@ -187,16 +190,16 @@ struct Waited {
   const L& limiter;
 };
 template <>
-struct Waited<SharedRateLimiter::Waited> {
-  SharedRateLimiter::Waited limiter;
+struct Waited<SharedSlidingWindow::Waited> {
+  SharedSlidingWindow::Waited limiter;
 };
 
 template <class L, class CompletionToken>
-auto async_wait_for(const L& limiter, typename L::Waiting::Request request, Deadline deadline,
-                    WaitOptions options, CompletionToken&& token) {
+[[nodiscard]] auto async_wait_for(const L& limiter, typename L::Waiting::Request request,
+                                  Deadline deadline, AsyncWaitOptions options,
+                                  CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, AcquireSignature<L>>(
-      [waited = Waited<L>{limiter}, deadline, options = std::move(options)](auto handler,
-                                                                            auto asked) {
+      [waited = Waited<L>{limiter}, deadline, options](auto handler, auto asked) {
         AsyncWaiter<decltype(handler), L>::begin(waited.limiter, std::move(asked), deadline,
                                                  options, std::move(handler));
       },
@@ -212,7 +215,7 @@ auto async_wait_for(const L& limiter, typename L::Waiting::Request request, Dead
 ///     if (!grant) give_up(grant.decision.retry_after);
 ///
 /// Completion signature: `void(boost::system::error_code, Grant)`, where Grant is what acquire()
-/// answers: a Reservation, a WindowsReservation, a Lease, a Decision. Without a token, the
+/// answers: a Reservation, a WindowReservation, a Lease, a Decision. Without a token, the
 /// operation is deferred: it starts when it is awaited, and a deadline that is a span counts from
 /// there.
 ///
@@ -220,57 +223,68 @@ auto async_wait_for(const L& limiter, typename L::Waiting::Request request, Dead
 /// given back first; a request that the store has already is waited for.
 ///
 /// Lifetimes: the limiter must live until the operation has started, the store until the
-/// completion; with LineOptions::across_processes, a store in memory until the call that led to it
-/// has returned as well. The handler is posted to its associated executor, with its allocator, and
-/// work is tracked there. If its execution context is destroyed first, the handler is destroyed and
-/// the place in line is free.
+/// completion; with WaitQueueOptions::across_processes, a store in memory until the call that led
+/// to it has returned as well. A store that ends before its clock and before the wait, on the
+/// thread of the wait, ends it with Errc::shut_down. The handler is posted to its associated
+/// executor, with its allocator, and work is tracked there. If its execution context is destroyed
+/// first, the handler is destroyed and the place in line is free.
 template <class L, class CompletionToken = boost::asio::deferred_t>
-auto async_acquire(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
-                   CompletionToken&& token = {}) {
+[[nodiscard]] auto async_acquire(const L& limiter, const Key& key, Cost cost,
+                                 const Deadline& deadline, CompletionToken&& token = {}) {
   return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline,
-                                WaitOptions{}, std::forward<CompletionToken>(token));
+                                AsyncWaitOptions{}, std::forward<CompletionToken>(token));
 }
 template <class L, class CompletionToken = boost::asio::deferred_t>
-auto async_acquire(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
-                   const WaitOptions& options, CompletionToken&& token = {}) {
+[[nodiscard]] auto async_acquire(const L& limiter, const Key& key, Cost cost,
+                                 const Deadline& deadline, const AsyncWaitOptions& options,
+                                 CompletionToken&& token = {}) {
   return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline, options,
                                 std::forward<CompletionToken>(token));
 }
 
 /// A slot that begins by the deadline, once it has begun; the grant is a SlotPermit.
 template <class CompletionToken = boost::asio::deferred_t>
-auto async_acquire(const SlotLock& lock, const Key& key, const Deadline& deadline,
-                   CompletionToken&& token = {}) {
-  return detail::async_wait_for(lock, SlotLock::Waiting::Request{key, 1}, deadline, WaitOptions{},
-                                std::forward<CompletionToken>(token));
+[[nodiscard]] auto async_acquire(const SlotLock& lock, const Key& key, const Deadline& deadline,
+                                 CompletionToken&& token = {}) {
+  return detail::async_wait_for(lock, SlotLock::Waiting::Request{key, 1}, deadline,
+                                AsyncWaitOptions{}, std::forward<CompletionToken>(token));
 }
 
-/// One call through the gates of all these scopes; the grant is a Decision.
+/// One call through the gates of all these scopes; the grant is a Decision. The scopes are copied
+/// before this returns; an array of them that is made inside the call is an error, as g++ 12 would
+/// destroy it twice in a co_await.
 template <class CompletionToken = boost::asio::deferred_t>
-auto async_acquire(const Gates& gates, std::span<const Scope> scopes, const Deadline& deadline,
-                   const WaitOptions& options, CompletionToken&& token = {}) {
+[[nodiscard]] auto async_acquire(const Gates& gates, std::span<const Scope> scopes,
+                                 const Deadline& deadline, const AsyncWaitOptions& options,
+                                 CompletionToken&& token = {}) {
   return detail::async_wait_for(gates, Gates::Waiting::Request{scopes.begin(), scopes.end()},
                                 deadline, options, std::forward<CompletionToken>(token));
 }
 template <class CompletionToken = boost::asio::deferred_t>
-auto async_acquire(const Gates& gates, std::span<const Scope> scopes, const Deadline& deadline,
-                   CompletionToken&& token = {}) {
-  return asio::async_acquire(gates, scopes, deadline, WaitOptions{},
+[[nodiscard]] auto async_acquire(const Gates& gates, std::span<const Scope> scopes,
+                                 const Deadline& deadline, CompletionToken&& token = {}) {
+  return asio::async_acquire(gates, scopes, deadline, AsyncWaitOptions{},
                              std::forward<CompletionToken>(token));
 }
+template <std::size_t n, class... Rest>
+auto async_acquire(const Gates&, std::array<Scope, n>&&, Rest&&...) = delete;
+template <std::size_t n, class... Rest>
+auto async_acquire(const Gates&, const std::array<Scope, n>&&, Rest&&...) = delete;
 
-/// Permits of a shared rate; the grant is a Decision. The limiter must live until the completion.
+/// Permits of a shared sliding window; the grant is a Decision. The limiter must live until the
+/// completion.
 template <class CompletionToken = boost::asio::deferred_t>
-auto async_acquire(const SharedRateLimiter& limiter, Cost permits, const Deadline& deadline,
-                   const WaitOptions& options, CompletionToken&& token = {}) {
-  using Waited = SharedRateLimiter::Waited;
+[[nodiscard]] auto async_acquire(const SharedSlidingWindow& limiter, Cost permits,
+                                 const Deadline& deadline, const AsyncWaitOptions& options,
+                                 CompletionToken&& token = {}) {
+  using Waited = SharedSlidingWindow::Waited;
   return detail::async_wait_for(Waited(limiter), Waited::Waiting::Request(permits), deadline,
                                 options, std::forward<CompletionToken>(token));
 }
 template <class CompletionToken = boost::asio::deferred_t>
-auto async_acquire(const SharedRateLimiter& limiter, Cost permits, const Deadline& deadline,
-                   CompletionToken&& token = {}) {
-  return asio::async_acquire(limiter, permits, deadline, WaitOptions{},
+[[nodiscard]] auto async_acquire(const SharedSlidingWindow& limiter, Cost permits,
+                                 const Deadline& deadline, CompletionToken&& token = {}) {
+  return asio::async_acquire(limiter, permits, deadline, AsyncWaitOptions{},
                              std::forward<CompletionToken>(token));
 }
 

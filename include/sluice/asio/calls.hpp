@@ -18,6 +18,20 @@
 
 namespace sluice::asio {
 
+/// What guarded() and with_backoff() take. g++ 12 destroys a closure twice that is made inside a
+/// co_await and captures what has a destructor; there such a function is made first and passed by
+/// its name, or by std::ref() if it cannot be copied:
+///
+///     const auto fetch = [client] { return client->fetch(); };
+///     co_await sluice::asio::guarded(bucket, "alice", 1, 5s, fetch);
+template <class Function>
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+concept SafeInCoAwait =
+    std::is_lvalue_reference_v<Function> || std::is_trivially_destructible_v<Function>;
+#else
+concept SafeInCoAwait = true;
+#endif
+
 namespace detail {
 
 template <class Awaitable>
@@ -100,7 +114,7 @@ std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> 
   sluice::detail::BackoffCall call(gates, scopes, options);
   for (;;) {
     call.passed(co_await async_acquire(gates, std::span<const Scope>(scopes), call.deadline(),
-                                       call.wait(), token));
+                                       AsyncWaitOptions{call.priority()}, token));
     std::optional<RateLimited> refusal;
     try {
       co_return co_await std::invoke(function);
@@ -121,26 +135,31 @@ std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> 
 ///
 /// Cancellation: of the wait, as async_acquire(); of the call, as the function's awaitable.
 /// Lifetimes: the limiter must live until it ends; the key's bytes and the function are kept.
-template <class L, class Function>
-auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
-             Function function) {
-  return detail::guard(limiter, std::string(key.tag), std::string(key.name), cost, deadline,
-                       std::move(function));
+template <class L, SafeInCoAwait Function>
+[[nodiscard]] auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
+                           Function&& function) {
+  return detail::guard(limiter, std::string(key.tag()), std::string(key.name()), cost, deadline,
+                       std::decay_t<Function>(std::forward<Function>(function)));
 }
-template <class Function>
-auto guarded(const SlotLock& lock, const Key& key, const Deadline& deadline, Function function) {
-  return detail::guard(lock, std::string(key.tag), std::string(key.name), deadline,
-                       std::move(function));
+template <SafeInCoAwait Function>
+[[nodiscard]] auto guarded(const SlotLock& lock, const Key& key, const Deadline& deadline,
+                           Function&& function) {
+  return detail::guard(lock, std::string(key.tag()), std::string(key.name()), deadline,
+                       std::decay_t<Function>(std::forward<Function>(function)));
 }
 
 /// sluice::with_backoff() for a function that returns an awaitable, with the same errors; of a
 /// refusal that is final, a copy as a RateLimited. Lifetimes: the gates, the budget and the
 /// generator must live until it ends; the scopes and the function are kept.
-template <class Function>
-auto with_backoff(const Gates& gates, std::span<const Scope> scopes, Function function,
-                  BackoffOptions options = {}) {
+template <SafeInCoAwait Function>
+[[nodiscard]] auto with_backoff(const Gates& gates, std::span<const Scope> scopes,
+                                Function&& function, const BackoffOptions& options = {}) {
   return detail::back_off(gates, std::vector<Scope>(scopes.begin(), scopes.end()),
-                          std::move(function), std::move(options));
+                          std::decay_t<Function>(std::forward<Function>(function)), options);
 }
+template <std::size_t n, class... Rest>
+auto with_backoff(const Gates&, std::array<Scope, n>&&, Rest&&...) = delete;  // see async_acquire()
+template <std::size_t n, class... Rest>
+auto with_backoff(const Gates&, const std::array<Scope, n>&&, Rest&&...) = delete;
 
 }  // namespace sluice::asio

@@ -27,7 +27,7 @@ namespace sluice::asio {
 /// execution context that is destroyed first, it is destroyed. A time beyond word_limit never
 /// comes, one in the past has come already.
 template <class CompletionToken>
-auto sleep_until(Clock& clock, Time when, CompletionToken&& token) {
+[[nodiscard]] auto sleep_until(Clock& clock, Time when, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
       [&clock, when](auto handler) {
         const auto executor = boost::asio::get_associated_executor(handler);
@@ -38,7 +38,7 @@ auto sleep_until(Clock& clock, Time when, CompletionToken&& token) {
 
 /// sleep_until(), counted from when the operation starts. Zero or less: what is queued runs first.
 template <class CompletionToken>
-auto sleep_for(Clock& clock, Span span, CompletionToken&& token) {
+[[nodiscard]] auto sleep_for(Clock& clock, Span span, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
       [&clock, span](auto handler) {
         const auto executor = boost::asio::get_associated_executor(handler);

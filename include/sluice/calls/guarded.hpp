@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "sluice/calls/errors.hpp"
-#include "sluice/lease.hpp"
+#include "sluice/limiters/lease.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/reservation.hpp"
-#include "sluice/slot_lock.hpp"
-#include "sluice/waiting/options.hpp"
+#include "sluice/wait_options.hpp"
 
 namespace sluice {
 
@@ -33,10 +33,12 @@ namespace detail {
   return grant.decision();
 }
 
+/// Throws NotGranted.
+[[noreturn]] void raise_not_granted(const std::string& name, const Decision& decision);
+
 template <class Grant>
 void require_granted(const Grant& grant, const std::string& name) {
-  if (!grant)
-    throw NotGranted("\"" + name + "\" did not grant the call in time", decision_of(grant));
+  if (!grant) raise_not_granted(name, decision_of(grant));
 }
 
 /// Calls with the grant if the function takes it.

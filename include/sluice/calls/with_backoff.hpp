@@ -8,7 +8,7 @@
 
 #include "sluice/calls/backoff.hpp"
 #include "sluice/calls/errors.hpp"
-#include "sluice/gate.hpp"
+#include "sluice/limiters/gates.hpp"
 
 namespace sluice {
 
@@ -23,10 +23,13 @@ struct BackoffOptions {
   Jitter jitter = Jitter::full;
   /// Of all calls to the API; null: no bound but `attempts`.
   RetryBudget* budget = nullptr;
-  /// What waits are drawn from; null: thread_rng().
+  /// What waits are drawn from; null: rng_of() the store's clock.
   Rng* rng = nullptr;
-  WaitOptions wait{};
+  /// Of the waits for the gates: WaitOptions::priority.
+  int priority = 0;
 };
+// As sluice::asio::AsyncWaitOptions: it may be made inside a co_await.
+static_assert(std::is_trivially_destructible_v<BackoffOptions>);
 
 namespace detail {
 
@@ -39,7 +42,7 @@ class BackoffCall {
   [[nodiscard]] const Gates& gates() const noexcept { return gates_; }
   [[nodiscard]] std::span<const Scope> scopes() const noexcept { return scopes_; }
   [[nodiscard]] Time deadline() const noexcept { return deadline_; }
-  [[nodiscard]] const WaitOptions& wait() const noexcept { return options_.wait; }
+  [[nodiscard]] int priority() const noexcept { return options_.priority; }
 
   /// What the gates answered. Throws NotGranted if it is a refusal.
   void passed(const Decision& decision) const;
@@ -75,13 +78,17 @@ class BackoffCall {
 ///
 /// Throws NotGranted if the scopes do not open by the deadline, the last RateLimited if there have
 /// been enough attempts or the budget is used up (the scope is closed even so), std::system_error
-/// if the store failed, and at once whatever else the function throws.
+/// if the store failed, and at once whatever else the function throws. `stop` ends the waits for
+/// the gates, as WaitOptions::stop. Not there under -fno-exceptions: it learns of a refusal by an
+/// exception.
+#ifdef __cpp_exceptions
 template <class Function>
 auto with_backoff(const Gates& gates, std::span<const Scope> scopes, Function&& function,
-                  const BackoffOptions& options = {}) {
+                  const BackoffOptions& options = {}, const StopToken& stop = {}) {
   detail::BackoffCall call(gates, scopes, options);
+  const WaitOptions wait{call.priority(), stop};
   for (;;) {
-    call.passed(gates.acquire(scopes, call.deadline(), call.wait()));
+    call.passed(gates.acquire(scopes, call.deadline(), wait));
     try {
       return std::invoke(function);
     } catch (const RateLimited& refusal) {
@@ -91,5 +98,6 @@ auto with_backoff(const Gates& gates, std::span<const Scope> scopes, Function&& 
     }
   }
 }
+#endif
 
 }  // namespace sluice

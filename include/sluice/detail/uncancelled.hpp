@@ -1,6 +1,8 @@
 // Waiting that pthread_cancel() does not break off.
 #pragma once
 
+#include "sluice/detail/cxx20.hpp"
+
 namespace sluice::detail {
 
 /// While it lives, the thread that made it is not cancelled: waiting is a cancellation point, and

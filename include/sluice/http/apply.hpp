@@ -6,9 +6,9 @@
 
 #include <system_error>
 
-#include "sluice/gate.hpp"
 #include "sluice/http/feedback.hpp"
-#include "sluice/token_bucket.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 
 namespace sluice::http {
 
@@ -49,9 +49,9 @@ Decision lower(const Limiter& limiter, const Key& key, Word remaining) {
   if (!error) return decision;
   const sluice::detail::CallName call{"http", "lower"};
   if constexpr (requires { limiter.look(key, 1); }) {
-    throw sluice::detail::failed_call(call, error, limiter.look(key, 1));
+    sluice::detail::raise(sluice::detail::failed_call(call, error, limiter.look(key, 1)));
   } else {
-    throw sluice::detail::failed_with(call, error, "");
+    sluice::detail::raise(sluice::detail::failed_with(call, error, ""));
   }
 }
 

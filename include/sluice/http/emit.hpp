@@ -10,8 +10,8 @@
 
 #include "sluice/decision.hpp"
 #include "sluice/http/feedback.hpp"
+#include "sluice/limiters/window_limit.hpp"
 #include "sluice/quota.hpp"
-#include "sluice/window_limit.hpp"
 
 namespace sluice::http {
 
@@ -67,7 +67,10 @@ enum class ResetForm : std::uint8_t {
 
 struct EmitOptions {
   bool rate_limit = true;    ///< RateLimit and RateLimit-Policy, of the IETF draft
-  bool x_rate_limit = true;  ///< X-RateLimit-Limit, -Remaining and -Reset, of the tightest policy
+  bool x_rate_limit = true;  ///< X-RateLimit-Limit, -Remaining and -Reset, of one policy
+  /// The name of that policy, whichever refused; if none of the limits has it, the three are left
+  /// out. Empty: the tightest of those that count in the unit of the first limit.
+  std::string_view primary{};
   ResetForm reset = ResetForm::seconds;
 };
 
@@ -133,8 +136,11 @@ class LimitHeaders {
 ///
 /// Retry-After stands in refusals only, and is the longest wait of those that refused. In a refusal
 /// `t` and the reset are the wait, else the time until nothing is spent any more. Several limits:
-/// those of a plan, one item each; the X-RateLimit headers are about the one that refused for
-/// longest, else about the one with the least remaining. Empty if there are no limits.
+/// those of a plan, one item each. The X-RateLimit headers can tell of one only, and clients
+/// compare them from response to response: name it as EmitOptions::primary. Without a name they are
+/// about the one that refused for longest, else about the one with the least remaining, of equal
+/// ones the first, among those that count in the unit of the first limit: requests are never
+/// compared with bytes. Empty if there are no limits.
 [[nodiscard]] LimitHeaders limit_headers(std::span<const Limited> limits,
                                          const EmitOptions& options = {}) noexcept;
 [[nodiscard]] LimitHeaders limit_headers(const Policy& policy, const Decision& decision,

@@ -29,7 +29,7 @@ class Text {
   /// False, and nothing changes, if `text` is longer than `capacity`.
   constexpr bool assign(std::string_view text) noexcept {
     if (text.size() > capacity) return false;
-    std::ranges::copy(text, bytes_.begin());
+    std::copy(text.begin(), text.end(), bytes_.begin());
     size_ = static_cast<std::uint8_t>(text.size());
     return true;
   }

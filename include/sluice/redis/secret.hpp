@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/detail/cxx20.hpp"
+
 namespace sluice {
 
 /// Holds a password. Not printable, not comparable; its memory is wiped when it is destroyed.

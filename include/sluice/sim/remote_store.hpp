@@ -29,24 +29,28 @@ struct Link {
 /// A plan that can never be executed (see find_fault()) is answered at once and sends nothing.
 /// may_block() is false: virtual time stands still while a thread blocks. The destructor answers
 /// what is under way, see hang_up().
-/// REQUIRES: the timeline and the inner store outlive it; the inner store answers before its
-/// execute() returns, as the virtual store does.
+/// REQUIRES: the timeline and the inner store outlive it, unless it is closed; the inner store
+/// answers before its execute() returns, as the virtual store does.
 class RemoteStore : public Store {
  public:
   RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng);
-  ~RemoteStore() override { hang_up(); }
+  ~RemoteStore() override { close(); }
 
   void execute(const Plan& plan, Completion done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
   /// Wake-ups travel as well, for as long as a plan and its answer do, and may be overtaken by
   /// them.
   void notify(const Key& key) noexcept override;
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override;
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override;
   [[nodiscard]] bool may_block() const noexcept override { return false; }
 
   /// Answers what is under way: Errc::shut_down if it has not arrived, else Errc::unknown.
   void hang_up() noexcept;
+
+  /// Hangs up for good: whatever is asked from now on ends in Errc::shut_down, and neither the
+  /// timeline nor the inner store is used but by clock().
+  void close() noexcept;
 
   /// Plans sent.
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
@@ -67,7 +71,7 @@ class RemoteStore : public Store {
     std::error_code error;
     Decision decision;
     std::vector<Decision> each;
-    std::vector<Word> details;
+    std::vector<Word> output;
     Timeline::Timer timer;
     bool arrived = false;
     bool under_way = false;
@@ -102,6 +106,7 @@ class RemoteStore : public Store {
   std::vector<std::size_t> free_;
   std::map<std::uint64_t, Call> calls_;
   std::uint64_t last_call_ = 0;
+  bool closed_ = false;
   const std::shared_ptr<RemoteStore> alive_{this, [](RemoteStore*) noexcept {}};
 };
 

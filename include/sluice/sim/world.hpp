@@ -18,7 +18,7 @@
 namespace sluice::sim {
 
 struct WorldOptions {
-  std::uint64_t seed = 1;  ///< of everything that is drawn
+  std::uint64_t seed = 1;  ///< of everything that is drawn in the World
   /// Runs events of one instant in an order drawn from the seed instead of the order in which they
   /// were scheduled: what depends on an order that nothing promises shows itself under some seed.
   bool shuffle_ties = false;
@@ -44,8 +44,16 @@ struct WorldOptions {
 /// sockets do not see virtual time: after one was made on a World, running the World throws
 /// std::logic_error instead of leaving its user to wait for it.
 ///
-/// The destructor destroys what waits, coroutines included, and calls none of it. REQUIRES: nothing
-/// but events of the World moves its clock.
+/// Draws: what the library draws for those who gave it no generator comes from the seed as well, on
+/// clock(): Clock::rng().
+///
+/// The end: the destructor cuts the connections off, then destroys what waits, coroutines included,
+/// and calls none of it. Nothing is given back: from its first step on, waits and leases ask no
+/// store. So connections, stores in front of them, limiters, renewers and leases may end before the
+/// World or after it, in any order among themselves that their own contracts allow. Afterwards a
+/// connection answers Errc::shut_down and its clock stands still; clock() and store() are gone.
+///
+/// REQUIRES: nothing but events of the World moves its clock.
 class World : public boost::asio::execution_context {
  public:
   using Executor = WorldExecutor<std::allocator<void>, false>;
@@ -91,8 +99,9 @@ class World : public boost::asio::execution_context {
   [[nodiscard]] Store& store() noexcept { return *store_; }
 
   /// One client's connection to a store, through a simulated network. Every connection draws its
-  /// delays from a stream of its own. It may belong to a coroutine of the World; else it is
-  /// destroyed before the World. REQUIRES: `inner` answers at once, as RemoteStore says.
+  /// delays from a stream of its own. It may belong to a coroutine of the World, and may outlive
+  /// the World. REQUIRES: `inner` answers at once, as RemoteStore says, and outlives the connection
+  /// or the World.
   [[nodiscard]] std::unique_ptr<RemoteStore> connect(Store& inner, const Link& link);
   /// The same to store().
   [[nodiscard]] std::unique_ptr<RemoteStore> connect(const Link& link) {

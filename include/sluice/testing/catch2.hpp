@@ -21,12 +21,6 @@
 namespace Catch {
 
 template <>
-struct StringMaker<sluice::Decision> {
-  static std::string convert(const sluice::Decision& d) {
-    return '{' + sluice::testing::to_text(d) + '}';
-  }
-};
-template <>
 struct StringMaker<sluice::Outcome> {
   static std::string convert(const sluice::Outcome& outcome) {
     return '{' + sluice::testing::to_text(outcome) + '}';

@@ -82,7 +82,7 @@ inline constexpr Check checks[] = {
     {"every decision of a long history is the kernel's", history_of_single_steps},
     {"every plan of a long history is decided like its steps together", history_of_plans},
     {"a key that was bound is the same key", history_of_bound_keys},
-    {"details are what the kernel tells", details_are_told},
+    {"output are what the kernel tells", output_is_told},
     {"a state of any size survives", states_grow},
     {"keys that look alike are different keys", similar_keys_are_apart},
     {"a question changes nothing", questions_change_nothing},

@@ -38,13 +38,14 @@ struct FaultCounts {
 ///
 /// Several may be told at once; the first in this order that makes a fault of a call counts:
 /// fail_all, play, fail_call, fail_every, fail_some. Each counts calls from when it was told.
-/// A late answer is delivered by an alarm of the clock: of a VirtualClock, by whoever moves it. If
+/// A late answer is delivered by a timer of the clock: of a VirtualClock, by whoever moves it. If
 /// the clock moves by itself because this thread waits (VirtualClock::AutoAdvance), or rings nobody
 /// as the machine's, the calling thread waits. The destructor answers what is under way with
 /// Errc::unknown. Thread-safe. REQUIRES: the inner store and its clock outlive it.
 class FaultyStore final : public Store {
  public:
   explicit FaultyStore(Store& inner) : inner_(inner), late_(inner.clock()) {}
+  ~FaultyStore() override { end(); }
 
   /// Every call, until heal().
   void fail_all(const Fault& fault) {
@@ -122,9 +123,13 @@ class FaultyStore final : public Store {
   void notify(const Key& key) noexcept override {
     if (!loses_wake_ups()) inner_.notify(key);
   }
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override {
-    return inner_.watch(key, std::move(seen));
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override {
+    return inner_.subscribe(key, std::move(seen));
+  }
+  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
+      const std::error_code& error) const noexcept override {
+    return inner_.reason_of(error);
   }
   [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 

@@ -17,7 +17,6 @@
 
 namespace sluice {
 
-inline void PrintTo(const Decision& d, std::ostream* out) { *out << testing::to_text(d); }
 inline void PrintTo(const Outcome& outcome, std::ostream* out) {
   *out << testing::to_text(outcome);
 }

@@ -1,4 +1,4 @@
-// Moving a virtual clock from alarm to alarm until nothing waits any more.
+// Moving a virtual clock from timer to timer until nothing waits any more.
 #pragma once
 
 #include <stdexcept>
@@ -9,19 +9,19 @@
 
 namespace sluice::testing {
 
-/// Moves the clock to the next alarm, rings it, and goes on until none is set: everything that
+/// Moves the clock to the next timer, rings it, and goes on until none is set: everything that
 /// waited has gone on, at its own time, and so has what it waited for then. Returns how far the
-/// clock has moved. Throws std::runtime_error after `most` moves: something sets an alarm again and
+/// clock has moved. Throws std::runtime_error after `most` moves: something sets a timer again and
 /// again (a renewer, a sampler, a loop) and has to be stopped first.
 inline Span advance_until_idle(VirtualClock& clock, std::size_t most = 100'000) {
   const Time start = clock.now();
   std::size_t moves = 0;
-  while (clock.alarms() > 0) {
+  while (clock.timers() > 0) {
     if (moves++ == most) {
       throw std::runtime_error("advance_until_idle: after " + std::to_string(most) +
                                " moves, the clock " + to_text(clock.now() - start) + " on, " +
-                               std::to_string(clock.alarms()) +
-                               " alarms are still set: something waits again and again");
+                               std::to_string(clock.timers()) +
+                               " timers are still set: something waits again and again");
     }
     clock.advance_to_next();
   }

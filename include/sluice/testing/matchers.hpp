@@ -107,11 +107,11 @@ using DecisionMatcher = Matcher<Decision>;
           }};
 }
 
-/// What `matcher` claims holds of the calls on this key; without a name, on the tag's keys. A trace
-/// without such a call breaks it.
+/// What `matcher` claims holds of the calls on this key: "alice" for the tag's keys,
+/// Key{"alice", "api"}, or what traces print, "{alice}:api". A trace without such a call breaks it.
 [[nodiscard]] inline TraceMatcher for_key(const Key& key, TraceMatcher matcher) {
-  const std::string tag(key.tag);
-  const std::string name(key.name);
+  const std::string tag(key.tag());
+  const std::string name(key.name());
   std::string what = "for \"" + tag + "\" " + matcher.description();
   return {std::move(what), [tag, name, matcher = std::move(matcher)](const Trace& trace) {
             const Trace calls = calls_on(trace, Key{tag, name});
@@ -125,7 +125,7 @@ namespace detail {
 inline DecisionMatcher decision_is(std::string what, std::function<bool(const Decision&)> holds) {
   return {std::move(what), [holds = std::move(holds)](const Decision& decision) -> Checked {
             if (holds(decision)) return {};
-            return Breach{"it was " + to_text(decision), 0};
+            return Breach{"it was " + to_string(decision), 0};
           }};
 }
 

@@ -53,7 +53,7 @@ inline std::string play_row(const Row& row) {
   try {
     const Decision decision = row.ask();
     if (error != nullptr) {
-      return "expected the error " + to_text(error->error) + ", it was " + to_text(decision);
+      return "expected the error " + to_text(error->error) + ", it was " + to_string(decision);
     }
     const auto& matcher = std::get<DecisionMatcher>(row.expected);
     const Checked broken = matcher.check(decision);

@@ -101,6 +101,7 @@ class RecordingStore final : public Store {
   /// Shares one, in which its calls are `caller`'s.
   RecordingStore(Store& inner, Recording& recording, std::string caller)
       : inner_(inner), recording_(recording), caller_(std::move(caller)) {}
+  ~RecordingStore() override { end(); }
 
   void execute(const Plan& plan, Completion done) noexcept override {
     std::unique_ptr<sluice::detail::PassedCall> call;
@@ -119,9 +120,13 @@ class RecordingStore final : public Store {
   [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
   void bind(const Key& key, Binding& binding) noexcept override { inner_.bind(key, binding); }
   void notify(const Key& key) noexcept override { inner_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Watch> watch(const Key& key,
-                                             std::function<void()> seen) noexcept override {
-    return inner_.watch(key, std::move(seen));
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override {
+    return inner_.subscribe(key, std::move(seen));
+  }
+  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
+      const std::error_code& error) const noexcept override {
+    return inner_.reason_of(error);
   }
   [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
@@ -148,7 +153,7 @@ class RecordingStore final : public Store {
       traced_.decision = outcome.decision;
       if (!outcome.error) {
         traced_.each.assign(outcome.steps.begin(), outcome.steps.end());
-        traced_.details.assign(outcome.details.begin(), outcome.details.end());
+        traced_.output.assign(outcome.output.begin(), outcome.output.end());
       }
       // Before the caller goes on, so that it finds its own call in the trace.
       store_.recording_.end(place_, std::move(traced_));

@@ -62,7 +62,7 @@ struct ReplayOptions {
   bool same_ids = false;
 };
 
-/// Answers each call as the recorded one was answered: decisions, details and errors alike, at
+/// Answers each call as the recorded one was answered: decisions, output words and errors alike, at
 /// once. A call that asks something else ends in ReplayErrc::asked_differently and is written down;
 /// the recording then goes on behind it. Thread-safe.
 ///
@@ -90,8 +90,10 @@ class ReplayingStore final : public Store {
     } catch (const std::exception&) {  // no memory, or a recording beyond the clock's range
       return done.fail(Errc::queue_full);
     }
-    if (answer.error) return done.fail(answer.error, answer.decision.step);
-    done(Outcome{{}, answer.decision, answer.each, answer.details});
+    if (answer.error) {
+      return done.fail(answer.error, answer.decision.step, answer.decision.part);
+    }
+    done(Outcome{{}, answer.decision, answer.each, answer.output});
   }
 
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }

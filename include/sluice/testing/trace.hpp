@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -24,8 +25,8 @@ struct TracedStep {
   TracedStep() = default;
   explicit TracedStep(const Step& step)
       : operation(step.operation),
-        tag(step.key.tag),
-        name(step.key.name),
+        tag(step.key.tag()),
+        name(step.key.name()),
         args(step.args),
         table(step.table.begin(), step.table.end()) {}
 
@@ -39,7 +40,7 @@ struct TracedStep {
   }
 };
 
-/// One call and its outcome. An error has neither decisions nor details.
+/// One call and its outcome. An error has neither decisions nor output words.
 struct TracedCall {
   Time asked{};        ///< by the store's clock as it was seen in this process
   Time answered{};     ///< the same
@@ -49,7 +50,7 @@ struct TracedCall {
   std::error_code error;
   Decision decision;
   std::vector<Decision> each;  ///< of each step
-  std::vector<Word> details;   ///< of each step, one after the other
+  std::vector<Word> output;    ///< of each step, one after the other
   /// False: steps on other keys were left out, as calls_on() does.
   bool whole = true;
 
@@ -86,13 +87,36 @@ struct Trace {
 
 namespace detail {
 
+/// Letters, digits and `-._~@=/` stand for themselves, every other byte is %XX: no blank is left.
+inline std::string escaped(std::string_view bytes) {
+  constexpr std::string_view plain = "-._~@=/";
+  constexpr std::string_view hex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool stands = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || plain.find(c) != std::string_view::npos;
+    if (stands) {
+      out += c;
+    } else {
+      out += {'%', hex[byte >> 4], hex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+/// "{alice}:api".
+inline std::string key_text(const TracedStep& step) {
+  return '{' + escaped(step.tag) + "}:" + escaped(step.name);
+}
+
 /// The step at `index` of a call, with the decision of the whole plan.
 inline TracedCall part_of(const TracedCall& call, std::size_t index) {
-  const auto details = [&](std::size_t i) {
-    return detail_count(*call.steps[i].operation, call.steps[i].table.size());
+  const auto output = [&](std::size_t i) {
+    return output_count(*call.steps[i].operation, call.steps[i].table.size());
   };
   std::size_t first = 0;
-  for (std::size_t i = 0; i < index; ++i) first += details(i);
+  for (std::size_t i = 0; i < index; ++i) first += output(i);
   TracedCall part;
   part.asked = call.asked;
   part.answered = call.answered;
@@ -103,17 +127,25 @@ inline TracedCall part_of(const TracedCall& call, std::size_t index) {
   part.decision = call.decision;
   part.whole = call.whole && call.steps.size() == 1;
   if (index < call.each.size()) part.each = {call.each[index]};
-  if (first + details(index) <= call.details.size()) {
-    const auto from = call.details.begin() + static_cast<std::ptrdiff_t>(first);
-    part.details.assign(from, from + static_cast<std::ptrdiff_t>(details(index)));
+  if (first + output(index) <= call.output.size()) {
+    const auto from = call.output.begin() + static_cast<std::ptrdiff_t>(first);
+    part.output.assign(from, from + static_cast<std::ptrdiff_t>(output(index)));
   }
   return part;
+}
+
+/// True if the step is on `key`, which may be one of several spellings: see calls_on().
+inline bool is_about(const TracedStep& step, const Key& key) {
+  if (!key.name().empty()) return step.tag == key.tag() && step.name == key.name();
+  return step.tag == key.tag() || key_text(step) == key.tag() ||
+         render(Key{step.tag, step.name}) == key.tag();
 }
 
 }  // namespace detail
 
 /// The calls that asked anything of `key`, with nothing but that step. Without a name, `key` is the
-/// tag's first key in each call. The decisions stay those of the whole plans; all marks stay.
+/// tag's first key in each call, or one as a text of the trace or of an exception shows it:
+/// "{alice}:api". The decisions stay those of the whole plans; all marks stay.
 [[nodiscard]] inline Trace calls_on(const Trace& trace, const Key& key) {
   Trace result{{}, trace.marks, trace.start()};
   std::size_t marked = 0;
@@ -123,9 +155,8 @@ inline TracedCall part_of(const TracedCall& call, std::size_t index) {
     }
     if (i == trace.calls.size()) break;
     const auto& steps = trace.calls[i].steps;
-    const auto found = std::ranges::find_if(steps, [&](const TracedStep& step) {
-      return step.tag == key.tag && (key.name.empty() || step.name == key.name);
-    });
+    const auto found = std::ranges::find_if(
+        steps, [&](const TracedStep& step) { return detail::is_about(step, key); });
     if (found == steps.end()) continue;
     const auto index = static_cast<std::size_t>(found - steps.begin());
     result.calls.push_back(detail::part_of(trace.calls[i], index));

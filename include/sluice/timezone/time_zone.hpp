@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "sluice/time_zone.hpp"
+#include "sluice/limiters/time_zone.hpp"
 
 namespace sluice {
 

@@ -5,7 +5,7 @@
 
 namespace sluice::test::fixed_window {
 
-inline constexpr std::string_view kernel = "src/algorithms/fixed_window.cpp";
+inline constexpr std::string_view kernel = "src/rules/fixed_window.cpp";
 inline constexpr std::string_view take = "fixed_window_take.lua";
 inline constexpr std::string_view peek = "fixed_window_peek.lua";
 inline constexpr std::string_view give_back = "fixed_window_give_back.lua";
@@ -25,7 +25,7 @@ inline constexpr Mutant mutants[] = {
      "if last == stored_to then"},
     {"more than the limit of the stored window", take, "if cost > 0 and want <= limit then",
      "if cost > 0 then"},
-    {"used not clamped to the limit", take, "    if used > limit then used = limit end\n", ""},
+    {"used not clamped to the limit", take, "  if used > limit then used = limit end\n", ""},
     {"a cost of zero writes", take,
      "  if cost == 0 then return 1, limit - used, 0, unused_after end\n", ""},
     {"the width is forgotten", take, "8 * exponent - 16", "8 * exponent - 8"},
@@ -105,8 +105,8 @@ inline constexpr Mutant mutants[] = {
     {"a clock set back mints a window", kernel, "std::min(stored.used, args.limit - args.cost)",
      "0"},
     {"more given back than was used", kernel, "std::min(args.cost, stored.used)", "args.cost"},
-    {"tells what was asked for as given back", kernel, "effects.tell(given)",
-     "effects.tell(args.cost)"},
+    {"tells what was asked for as given back", kernel, "effects.add_output(given)",
+     "effects.add_output(args.cost)"},
     {"given back to a window that is over", kernel, "now < args.end &&", ""},
     {"a reward below nothing used", kernel, "std::clamp(used + amount, Word{0}, Rule::max_used)",
      "std::min(used + amount, Rule::max_used)"},

@@ -5,7 +5,7 @@
 
 namespace sluice::test::gate {
 
-inline constexpr std::string_view kernel = "src/algorithms/gate.cpp";
+inline constexpr std::string_view kernel = "src/rules/gate.cpp";
 inline constexpr std::string_view close = "gate_close.lua";
 inline constexpr std::string_view pass = "gate_pass.lua";
 inline constexpr std::string_view peek = "gate_peek.lua";

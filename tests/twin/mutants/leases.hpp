@@ -20,7 +20,7 @@ inline constexpr std::string_view unlink = "leases_unlink.lua";
 inline constexpr std::string_view quick = "leases_acquire_quick.lua";
 inline constexpr std::string_view quick_release = "leases_release_quick.lua";
 inline constexpr std::string_view quick_renew = "leases_renew_quick.lua";
-inline constexpr std::string_view kernel = "src/algorithms/leases.cpp";
+inline constexpr std::string_view kernel = "src/rules/leases.cpp";
 
 inline constexpr Mutant mutants[] = {
     {"a block of nothing is one", block, "local stands = span == 0 or", "local stands ="},

@@ -5,7 +5,7 @@
 
 namespace sluice::test::slot_lock {
 
-inline constexpr std::string_view kernel = "src/algorithms/slot_lock.cpp";
+inline constexpr std::string_view kernel = "src/rules/slot_lock.cpp";
 inline constexpr std::string_view take = "slot_lock_take.lua";
 inline constexpr std::string_view peek = "slot_lock_peek.lua";
 inline constexpr std::string_view cancel = "slot_lock_cancel.lua";

@@ -6,7 +6,7 @@
 
 namespace sluice::test::token_bucket {
 
-inline constexpr std::string_view kernel = "src/algorithms/token_bucket.cpp";
+inline constexpr std::string_view kernel = "src/rules/token_bucket.cpp";
 inline constexpr std::string_view take = "token_bucket_take.lua";
 inline constexpr std::string_view quick = "token_bucket_take_quick.lua";
 inline constexpr std::string_view plan = "buckets_quick.lua";
@@ -21,8 +21,12 @@ inline constexpr Mutant mutants[] = {
     {"a promise leaves something", take, "if free < 0 or closed then free",
      "if free < 0 then free"},
     {"a promise is a clock set back", take, "closed = stamp, promised", "closed = stamp, false"},
-    {"nothing may be asked before a promise", take, "(closed and cost > 0)", "closed"},
-    {"something remains before a promise", take, "  if closed then free = 0 end\n", ""},
+    {"nothing is asked for before a promise", take, "if want > limit or closed then",
+     "if want > limit or (closed and cost > 0) then"},
+    {"a level that cannot tell a promise lies behind none", take,
+     "promised or word_unit == 0 and level > limit - period", "promised"},
+    {"a whole token is left at a promise", take, "level > limit - period",
+     "level >= limit - period"},
     {"a hint before the promise", take, "    if over < 0 then over = 0 end\n", ""},
     {"the unit is not written", take, "want * scale + unit, at end", "want * scale, at end"},
     {"level not clamped to zero", take, "    if level < 0 then level = 0 end\n", ""},
@@ -116,6 +120,10 @@ inline constexpr Mutant mutants[] = {
     {"a longer time to live is kept", quick, "before <= expires and ", ""},
     {"floor for ceil in the hint", peek, "(over + -over % refill)", "(over - over % refill)"},
     {"less than nothing remains", peek, "if free < 0 or closed then free", "if closed then free"},
+    {"nothing is asked for before a promise", peek, "if over > 0 or closed then",
+     "if over > 0 or (closed and cost > 0) then"},
+    {"a level that cannot tell a promise lies behind none", peek,
+     "promised or word_unit == 0 and level > limit - period", "promised"},
     {"a promise is a clock set back", peek, "closed = stamp, promised", "closed = stamp, false"},
     {"a hint before the promise", peek, "    if over < 0 then over = 0 end\n", ""},
     {"a period of another unit", level, "(code - 1500) % 13", "(code - 1500) % 12"},
@@ -147,15 +155,17 @@ inline constexpr Mutant mutants[] = {
     {"elapsed time unclamped", kernel, "if (elapsed >= args.full_after) {", "if (false) {"},
     {"stamp not monotone", kernel, "return {limit, charge, state.stamp, level,",
      "return {limit, charge, now, level,"},
-    {"a promise is a clock set back", kernel, "token_bucket::is_promise(state.spent)", "false"},
-    {"nothing may be asked before a promise", kernel, "m.closed && m.charge > 0", "m.closed"},
+    {"a promise is a clock set back", kernel,
+     "token_bucket::is_closed(state.spent, level, limit, args.period, 1)", "false"},
+    {"nothing is asked for before a promise", kernel, "want <= m.limit && !m.closed",
+     "want <= m.limit && !(m.closed && m.charge > 0)"},
     {"the clock's time written as stamp", kernel, "args.unit), m.at}", "args.unit), now}"},
-    {"boundary >= for >", kernel, "want <= m.limit && !(m.closed", "want < m.limit && !(m.closed"},
-    {"remaining off by one", kernel, "m.closed ? 0 : floor_div(m.limit - level, args.period), 0,",
-     "m.closed ? 0 : floor_div(m.limit - level, args.period) + 1, 0,"},
+    {"boundary >= for >", kernel, "want <= m.limit && !m.closed", "want < m.limit && !m.closed"},
+    {"remaining off by one", kernel, "floor_div(m.limit - level, args.period), 0,",
+     "floor_div(m.limit - level, args.period) + 1, 0,"},
     {"something remains before a promise", kernel,
-     "m.closed ? 0 : floor_div(m.limit - level, args.period)",
-     "floor_div(m.limit - level, args.period)"},
+     "m.closed ? 0 : floor_div(m.limit - m.level, args.period)",
+     "floor_div(m.limit - m.level, args.period)"},
     {"charged on refusal", kernel,
      "if (!fits(m, want)) return refused(m, args, want, now);\n  if (args.cost > 0)",
      "if (!fits(m, want)) { state.spent = 2; return refused(m, args, want, now); }\n"

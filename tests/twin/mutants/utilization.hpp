@@ -5,7 +5,7 @@
 
 namespace sluice::test::utilization {
 
-inline constexpr std::string_view kernel = "src/algorithms/utilization.cpp";
+inline constexpr std::string_view kernel = "src/rules/utilization.cpp";
 inline constexpr std::string_view sample = "utilization_sample.lua";
 inline constexpr std::string_view shed = "utilization_shed.lua";
 inline constexpr std::string_view peek = "utilization_peek.lua";

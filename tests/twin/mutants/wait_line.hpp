@@ -10,7 +10,7 @@ inline constexpr std::string_view enter = "wait_line_enter.lua";
 inline constexpr std::string_view turn = "wait_line_turn.lua";
 inline constexpr std::string_view leave = "wait_line_leave.lua";
 inline constexpr std::string_view peek = "wait_line_peek.lua";
-inline constexpr std::string_view kernel = "src/algorithms/wait_line.cpp";
+inline constexpr std::string_view kernel = "src/rules/wait_line.cpp";
 
 inline constexpr Mutant mutants[] = {
     {"the dead stay in line", scan, "till <= now or", ""},

@@ -1,9 +1,9 @@
 // Which way a wait goes: by the clock it is on. Threading: thread-safe.
 #pragma once
 
-#include "sluice/asio/detail/alarm_wait.hpp"
 #include "sluice/asio/detail/loop_wait.hpp"
 #include "sluice/asio/detail/real_wait.hpp"
+#include "sluice/asio/detail/timer_callback_wait.hpp"
 
 namespace sluice::asio::detail {
 
@@ -23,9 +23,10 @@ void start_wait(Clock& clock, Time when, Handler& handler, const IoExecutor& exe
   if (TimedLoop* const loop = loop_of(clock, executor)) {
     return LoopWait<Handler, IoExecutor>::start(*loop, when, handler, executor, timer);
   }
-  AlarmWait<Handler, IoExecutor>::start(clock, when, handler, executor, timer, [&](Handler& back) {
-    RealWait<Handler, IoExecutor>::start(clock, when, back, executor, timer);
-  });
+  TimerCallbackWait<Handler, IoExecutor>::start(
+      clock, when, handler, executor, timer, [&](Handler& back) {
+        RealWait<Handler, IoExecutor>::start(clock, when, back, executor, timer);
+      });
 }
 
 /// `span` from now, or the end of time.

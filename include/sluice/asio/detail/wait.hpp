@@ -11,6 +11,8 @@
 #include <mutex>
 #include <utility>
 
+#include "sluice/detail/cxx20.hpp"
+
 namespace sluice::asio::detail {
 
 /// A place in a ring of links; alone in its ring, it is in no list.

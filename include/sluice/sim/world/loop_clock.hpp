@@ -1,7 +1,11 @@
 // The clock of a World: who waits on it becomes an event. Threading: the thread of the World.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "sluice/asio/timed_loop.hpp"
+#include "sluice/rng.hpp"
 #include "sluice/sim/timeline.hpp"
 #include "sluice/virtual_clock.hpp"
 
@@ -12,15 +16,19 @@ class World;
 /// See World::clock().
 class LoopClock final : public VirtualClock, private TimedLoop {
  public:
-  LoopClock(World& world, boost::asio::execution_context& context, Time start)
-      : VirtualClock(start), TimedLoop(context), world_(world) {}
+  LoopClock(World& world, boost::asio::execution_context& context, Time start, std::uint64_t seed);
 
   /// Runs the World until `when` or until woken. Throws std::logic_error inside the World's own
   /// run loop, or on another thread while it runs: the time would never come.
-  bool wait_until(Time when, Waker& waker) override;
-  AlarmState set_alarm(Alarm& alarm, Time when) override;
-  bool cancel_alarm(Alarm& alarm) noexcept override;
+  bool wait_until(Time when, ManualResetEvent& waker) override;
+  TimerState set_timer(TimerCallback& timer, Time when) override;
+  bool cancel_timer(TimerCallback& timer) noexcept override;
   [[nodiscard]] TimedLoop* loop() noexcept override { return this; }
+  /// From the seed of the World, a stream for each purpose. On the thread of the World.
+  [[nodiscard]] Rng* rng(DrawFor purpose) noexcept override {
+    return &draws_[static_cast<std::size_t>(purpose)];
+  }
+  [[nodiscard]] sluice::detail::Life::View life() const noexcept override { return life_.view(); }
 
  private:
   friend class World;
@@ -30,11 +38,13 @@ class LoopClock final : public VirtualClock, private TimedLoop {
   bool cancel(Wait& wait) noexcept override;
 
   [[nodiscard]] std::uint64_t schedule(Time when, void (*action)(void*, std::uint64_t), void* what);
-  static void ring_alarm(void* alarm, std::uint64_t);
+  static void ring_timer(void* timer, std::uint64_t);
   static void finish_wait(void* wait, std::uint64_t);
   static void fetch(Timeline::Action action, void* context);
 
   World& world_;
+  std::array<SeededRng, draw_purposes> draws_;
+  sluice::detail::Life life_;
 };
 
 }  // namespace sluice::sim

@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "sluice/detail/cxx20.hpp"
+
 namespace sluice::sim::detail {
 
 /// Blocks in steps of 64 bytes up to 1 KiB, larger ones from the heap. What was freed is kept, so

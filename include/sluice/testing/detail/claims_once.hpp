@@ -21,10 +21,10 @@ inline void require_same_answer(std::span<const Step> steps, const Answered& bef
             about("of step " + std::to_string(i) + " expected " + describe(before.each[i]) +
                   ", got " + describe(again.each[i])));
   }
-  const std::size_t told = count_details(steps);
-  require(std::ranges::equal(std::span(before.details).first(told),
-                             std::span(again.details).first(told)),
-          about("other details than before"));
+  const std::size_t told = count_output(steps);
+  require(
+      std::ranges::equal(std::span(before.output).first(told), std::span(again.output).first(told)),
+      about("other output than before"));
 }
 
 /// An admitted plan is answered three times over, a refused one is decided anew each time; the
@@ -37,7 +37,7 @@ inline void ask_repeatedly(Context& context, Subjects& subjects, const RequestId
     steps.push_back(subject.draw(context.rng()));
     chosen.push_back(&subject);
   }
-  const Plan plan = Plan(steps).once(id);
+  const Plan plan = Plan(steps).idempotent(id);
   const Answered first = ask(context.store(), plan);
   verify(steps, chosen, first);
   for (int i = 0; i < 3; ++i) {
@@ -67,24 +67,24 @@ inline void ids_charge_once(Context& context) {
     Subject other(tag, "other", generator, spender.frozen(3));
     const RequestId id = RequestId::draw(context.rng());
     const Step one = subject.take(1);
-    const Answered first = ask(context.store(), Plan(one).once(id));
+    const Answered first = ask(context.store(), Plan(one).idempotent(id));
     Subject* const chosen[] = {&subject};
     verify({&one, 1}, chosen, first);
     const Step more = subject.take(2);  // whatever the arguments say
-    require_same_answer({&one, 1}, first, ask(context.store(), Plan(more).once(id)));
+    require_same_answer({&one, 1}, first, ask(context.store(), Plan(more).idempotent(id)));
     const Step another = other.take(1);
     const Step plans[][2] = {{another, one}, {one, another}};
     for (const auto& plan : plans) {
       for (const std::size_t size : {std::size_t{1}, std::size_t{2}}) {
         const std::span<const Step> steps(plan, size);
         if (size == 1 && steps[0].key == one.key) continue;
-        require(ask(context.store(), Plan(steps).once(id)).error == Errc::id_reused,
+        require(ask(context.store(), Plan(steps).idempotent(id)).error == Errc::id_reused,
                 "an id that was used for another plan is not Errc::id_reused");
       }
     }
     // Near ids, and the same id under another tag, are other ids.
     const Step two = subject.take(1);
-    const Answered second = ask(context.store(), Plan(two).once({id.high, id.low ^ 1}));
+    const Answered second = ask(context.store(), Plan(two).idempotent({id.high, id.low ^ 1}));
     verify({&two, 1}, chosen, second);
     require(second.decision.remaining == 1, "an id that is not the same was taken for it");
     require_untouched(context, other, 3);
@@ -93,7 +93,7 @@ inline void ids_charge_once(Context& context) {
     Subject right(tag, "right", generator, spender.frozen(2));
     Subject* const both[] = {&left, &right};
     const std::array<Step, 2> pair{left.take(1), right.take(1)};
-    const Plan plan = Plan(pair).once(RequestId::draw(context.rng()));
+    const Plan plan = Plan(pair).idempotent(RequestId::draw(context.rng()));
     const Answered charged = ask(context.store(), plan);
     verify(pair, both, charged);
     for (int i = 0; i < 3; ++i) require_same_answer(pair, charged, ask(context.store(), plan));
@@ -102,7 +102,7 @@ inline void ids_charge_once(Context& context) {
     Subject elsewhere(tag + "+", "k", generator, spender.frozen(3));
     const Step three = elsewhere.take(3);
     Subject* const there[] = {&elsewhere};
-    verify({&three, 1}, there, ask(context.store(), Plan(three).once(id)));
+    verify({&three, 1}, there, ask(context.store(), Plan(three).idempotent(id)));
   });
 }
 
@@ -116,7 +116,7 @@ inline void refusals_are_forgotten(Context& context, const Generator& generator)
     Step step = subject.draw(context.rng());
     const Decision last = draw_refusal(context, subject, step);
     if (last.allowed || last.retry_after >= id_kept_for) continue;
-    const Plan plan = Plan(step).once(RequestId::draw(context.rng()));
+    const Plan plan = Plan(step).idempotent(RequestId::draw(context.rng()));
     verify({&step, 1}, chosen, ask(context.store(), plan));
     context.clock().advance(last.retry_after);
     const Answered retried = ask(context.store(), plan);
@@ -126,24 +126,29 @@ inline void refusals_are_forgotten(Context& context, const Generator& generator)
   context.clock().set(start);
 }
 
-/// Until id_kept_for has passed, and not longer; refusals not at all.
+/// Until id_kept_for has passed, and not longer.
+inline void charges_are_forgotten(Context& context, const Generator& generator) {
+  const Time start = context.clock().now();
+  Subject subject(context.fresh_tag(), "k", generator, generator.spender->frozen(3));
+  Subject* const chosen[] = {&subject};
+  const RequestId id = RequestId::draw(context.rng());
+  const Step step = subject.take(1);
+  const Answered first = ask(context.store(), Plan(step).idempotent(id));
+  verify({&step, 1}, chosen, first);
+  context.clock().set(start + id_kept_for - Span{1});
+  require_same_answer({&step, 1}, first, ask(context.store(), Plan(step).idempotent(id)));
+  context.clock().set(start + id_kept_for + std::chrono::seconds{2});
+  const Answered anew = ask(context.store(), Plan(step).idempotent(id));
+  verify({&step, 1}, chosen, anew);
+  require(anew.decision.remaining == 1, "an id is remembered beyond its time");
+  context.clock().set(start);
+}
+
+/// Refusals are not remembered at all.
 inline void ids_are_forgotten(Context& context) {
   for_each_kind([&](const Generator& generator) { refusals_are_forgotten(context, generator); });
-  for_each_spender([&](const Generator& generator, const Spender& spender) {
-    const Time start = context.clock().now();
-    Subject subject(context.fresh_tag(), "k", generator, spender.frozen(3));
-    Subject* const chosen[] = {&subject};
-    const RequestId id = RequestId::draw(context.rng());
-    const Step step = subject.take(1);
-    const Answered first = ask(context.store(), Plan(step).once(id));
-    verify({&step, 1}, chosen, first);
-    context.clock().set(start + id_kept_for - Span{1});
-    require_same_answer({&step, 1}, first, ask(context.store(), Plan(step).once(id)));
-    context.clock().set(start + id_kept_for + std::chrono::seconds{2});
-    const Answered anew = ask(context.store(), Plan(step).once(id));
-    verify({&step, 1}, chosen, anew);
-    require(anew.decision.remaining == 1, "an id is remembered beyond its time");
-    context.clock().set(start);
+  for_each_spender([&](const Generator& generator, const Spender& /*spender*/) {
+    for (int i = 0; i < 8; ++i) charges_are_forgotten(context, generator);
   });
 }
 

@@ -52,9 +52,11 @@ inline Decision draw_refusal(Context& context, Subject& subject, Step& step) {
   return {.allowed = true};
 }
 
-/// Pairs of parts under the tag `t` that a careless joining, escaping or cutting makes equal.
-inline std::vector<std::pair<std::string, std::string>> similar_keys(const std::string& t) {
-  const std::string large(Key::max_part_bytes - t.size() - 2, 'x');
+/// Pairs of parts under the tag `t` that a careless joining, escaping or cutting makes equal. The
+/// long ones have `bytes` bytes.
+inline std::vector<std::pair<std::string, std::string>> similar_keys(const std::string& t,
+                                                                     std::size_t bytes) {
+  const std::string large(bytes, 'x');
   const std::string hashed(400, 'h');
   const std::string zero(1, '\0');
   return {{t + "a", "b:c"},        {t + "a:b", "c"},        {t + "a", "b"},
@@ -70,9 +72,11 @@ inline std::vector<std::pair<std::string, std::string>> similar_keys(const std::
 }
 
 inline void similar_keys_are_apart(Context& context) {
-  for_each_spender([&](const Generator& generator, const Spender& spender) {
+  const auto compare = [&](const Generator& generator, const Spender& spender, std::size_t bytes) {
     Subjects subjects;
-    for (const auto& [tag, name] : similar_keys(context.fresh_tag())) {
+    const std::string t = context.fresh_tag();
+    for (const auto& [tag, name] :
+         similar_keys(t, std::min(bytes, Key::max_part_bytes - t.size() - 2))) {
       Subject& subject = subjects.emplace_back(tag, name, generator, spender.frozen(1));
       const Decision d = ask_one(context.store(), subject.take(1));
       require(d.allowed && d.remaining == 0, render(Key{tag, name}) + " was used before");
@@ -81,6 +85,10 @@ inline void similar_keys_are_apart(Context& context) {
       const Decision d = ask_one(context.store(), subject.take(1));
       require(!d.allowed, render(Key{subject.tag, subject.name}) + " forgot what was spent");
     }
+  };
+  for_each_spender([&](const Generator& generator, const Spender& spender) {
+    compare(generator, spender, Key::max_part_bytes);
+    for (int i = 0; i < 5; ++i) compare(generator, spender, 1000);
   });
 }
 
@@ -198,7 +206,7 @@ inline void every_form_answers_once(Context& context) {
 }
 
 inline void batches_answer_in_place(Context& context) {
-  const std::size_t rounds = context.scaled(20);
+  const std::size_t rounds = std::max<std::size_t>(30, context.scaled(30));
   for (std::size_t round = 0; round < rounds; ++round) {
     Subjects subjects = make_subjects(context, 1 + context.rng().below(100));
     std::vector<Step> steps;

@@ -1,4 +1,4 @@
-// Claims about rules that tell and keep more than two words: details, and states of any size.
+// Claims about rules that tell and keep more than two words: output words, and states of any size.
 // Threading: one thread.
 #pragma once
 
@@ -16,21 +16,21 @@ inline Answered ask_by_outcome(Store& store, const Plan& plan) {
     answered.decision = outcome.decision;
     answered.asked_at = asked_at;
     answered.has_each = !outcome.error;
-    answered.details.fill(Answered::untold);
+    answered.output.fill(Answered::untold);
     const auto fits = [](std::size_t size, const auto& places) {
       return std::min(size, places.size());
     };
     std::copy_n(outcome.steps.begin(), fits(outcome.steps.size(), answered.each),
                 answered.each.begin());
-    std::copy_n(outcome.details.begin(), fits(outcome.details.size(), answered.details),
-                answered.details.begin());
+    std::copy_n(outcome.output.begin(), fits(outcome.output.size(), answered.output),
+                answered.output.begin());
     promise.set_value(answered);
   });
   return promise.get_future().get();
 }
 
 /// In refusals too, by both forms that tell them, alone and in plans, for each row that has any.
-inline void details_are_told(Context& context) {
+inline void output_is_told(Context& context) {
   const std::size_t rounds = context.scaled(10);
   const auto tell = [&](const Generator& generator, const Operation& row) {
     const std::string tag = context.fresh_tag();
@@ -53,7 +53,7 @@ inline void details_are_told(Context& context) {
   };
   for (const Operation* row : operations()) {
     const Generator* generator = find_generator(row->kind);
-    if (row->details == 0 || generator == nullptr) continue;
+    if (row->output == 0 || generator == nullptr) continue;
     for (std::size_t round = 0; round < rounds; ++round) tell(*generator, *row);
   }
 }

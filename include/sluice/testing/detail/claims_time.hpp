@@ -62,7 +62,7 @@ inline Word put_in_use(Context& context, Subject& subject) {
   const Step step = subject.generator->spender != nullptr ? subject.take(subject.config.args[0])
                                                           : plain_step(context, subject);
   step_once(context.store(), subject, step);
-  return step.operation->keep(step.args);
+  return step.operation->ttl(step.args);
 }
 
 /// To either side of the instant from which a state means the same as an absent one.

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "sluice/operation.hpp"
+#include "sluice/extend/operation.hpp"
 #include "sluice/rng.hpp"
 
 namespace sluice::testing::detail {

@@ -10,10 +10,10 @@
 #include "sluice/testing/detail/generators/fixed_window.hpp"
 #include "sluice/testing/detail/generators/gate.hpp"
 #include "sluice/testing/detail/generators/leases.hpp"
-#include "sluice/testing/detail/generators/shared_bucket.hpp"
-#include "sluice/testing/detail/generators/shared_rate.hpp"
-#include "sluice/testing/detail/generators/sliding_counter.hpp"
-#include "sluice/testing/detail/generators/sliding_windows.hpp"
+#include "sluice/testing/detail/generators/shared_sliding_window.hpp"
+#include "sluice/testing/detail/generators/shared_token_bucket.hpp"
+#include "sluice/testing/detail/generators/sliding_window.hpp"
+#include "sluice/testing/detail/generators/sliding_window_counter.hpp"
 #include "sluice/testing/detail/generators/slot_lock.hpp"
 #include "sluice/testing/detail/generators/token_bucket.hpp"
 #include "sluice/testing/detail/generators/utilization.hpp"
@@ -26,11 +26,11 @@ inline std::span<const Generator> generators() {
   // clang-format off
   static constexpr std::array table{
       token_bucket::generator,
-      sliding_windows::generator,
-      sliding_counter::generator,
+      sliding_window::generator,
+      sliding_window_counter::generator,
       fixed_window::generator,
-      shared_rate::generator,
-      shared_bucket::generator,
+      shared_sliding_window::generator,
+      shared_token_bucket::generator,
       leases::generator,
       slot_lock::generator,
       utilization::generator,

@@ -17,14 +17,14 @@ struct KeptOutcome {
   std::error_code error;
   Decision decision;
   std::vector<Decision> steps;
-  std::vector<Word> details;
+  std::vector<Word> output;
 
   explicit KeptOutcome(const Outcome& outcome)
       : error(outcome.error),
         decision(outcome.decision),
         steps(outcome.steps.begin(), outcome.steps.end()),
-        details(outcome.details.begin(), outcome.details.end()) {}
-  [[nodiscard]] Outcome view() const noexcept { return {error, decision, steps, details}; }
+        output(outcome.output.begin(), outcome.output.end()) {}
+  [[nodiscard]] Outcome view() const noexcept { return {error, decision, steps, output}; }
 };
 
 class LateAnswers {
@@ -42,17 +42,17 @@ class LateAnswers {
     }
     for (auto& [key, late] : left) {
       late->done.fail(Errc::unknown);
-      clock_.cancel_alarm(late->alarm);
+      clock_.cancel_timer(late->timer);
     }
   }
 
-  /// Delivers after `delay`: from an alarm of the clock. Where the clock has none, or moves by
+  /// Delivers after `delay`: from a timer of the clock. Where the clock has none, or moves by
   /// itself because this thread waits, this thread waits here.
   void deliver(Completion done, const Outcome& outcome, Span delay) noexcept {
     const Time when = clock_.now() + delay;
     try {
       if (!KnownThread::is_here(clock_) && rings(done, outcome, when)) return;
-      Waker nobody;
+      ManualResetEvent nobody;
       clock_.wait_until(when, nobody);
     } catch (const std::exception&) {  // no memory to keep the answer
       return done.fail(Errc::unknown);
@@ -68,14 +68,14 @@ class LateAnswers {
  private:
   struct Late {
     Late(LateAnswers& all, const Outcome& answer)
-        : owner(all), outcome(answer), alarm(&LateAnswers::ring, this) {}
+        : owner(all), outcome(answer), timer(&LateAnswers::ring, this, &LateAnswers::lose) {}
     LateAnswers& owner;
     Completion done{nullptr, nullptr};
     KeptOutcome outcome;
-    Alarm alarm;
+    TimerCallback timer;
   };
 
-  /// True: the alarm delivers. False: `done` is still the caller's.
+  /// True: the timer delivers. False: `done` is still the caller's.
   bool rings(Completion& done, const Outcome& outcome, Time when) {
     const auto late = std::make_shared<Late>(*this, outcome);
     {
@@ -84,7 +84,7 @@ class LateAnswers {
       late->done = std::move(done);
     }
     try {
-      if (clock_.set_alarm(late->alarm, when) == AlarmState::set) return true;
+      if (clock_.set_timer(late->timer, when) == TimerState::set) return true;
     } catch (const std::bad_alloc&) {
     }
     const std::lock_guard lock(mutex_);
@@ -94,16 +94,20 @@ class LateAnswers {
   }
 
   static void ring(void* context) noexcept {
-    auto& self = *static_cast<Late*>(context);
-    std::shared_ptr<Late> late;
-    {
-      const std::lock_guard lock(self.owner.mutex_);
-      const auto found = self.owner.late_.find(&self);
-      if (found == self.owner.late_.end()) return;  // the destructor answers
-      late = std::move(found->second);
-      self.owner.late_.erase(found);
-    }
-    late->done(late->outcome.view());
+    if (const auto late = take(*static_cast<Late*>(context))) late->done(late->outcome.view());
+  }
+  /// The clock has ended: the answer never comes.
+  static void lose(void* context) noexcept {
+    if (const auto late = take(*static_cast<Late*>(context))) late->done.fail(Errc::unknown);
+  }
+  /// Null: the destructor answers.
+  static std::shared_ptr<Late> take(Late& late) noexcept {
+    const std::lock_guard lock(late.owner.mutex_);
+    const auto found = late.owner.late_.find(&late);
+    if (found == late.owner.late_.end()) return nullptr;
+    const std::shared_ptr<Late> taken = std::move(found->second);
+    late.owner.late_.erase(found);
+    return taken;
   }
 
   Clock& clock_;

@@ -115,9 +115,9 @@ inline bool same(const Decision& a, const Decision& b) {
          a.reset_after == b.reset_after && a.at == b.at;
 }
 
-inline std::size_t count_details(std::span<const Step> steps) {
+inline std::size_t count_output(std::span<const Step> steps) {
   std::size_t count = 0;
-  for (const Step& step : steps) count += detail_count(*step.operation, step.table.size());
+  for (const Step& step : steps) count += output_count(*step.operation, step.table.size());
   return count;
 }
 
@@ -128,8 +128,8 @@ struct Answered {
   std::error_code error;
   Decision decision;
   std::array<Decision, Plan::max_steps> each{};
-  std::array<Word, Plan::max_steps * max_details> details{};
-  bool has_each = false;  // and details
+  std::array<Word, Plan::max_steps * max_output> output{};
+  bool has_each = false;  // and output words
   Time asked_at{};        // an error carries no instant
 };
 
@@ -149,10 +149,10 @@ inline Answered ask(Store& store, const Plan& plan, bool with_each = true) {
   Answered answered;
   answered.asked_at = store.clock().now();
   const bool fits = with_each && plan.steps().size() <= answered.each.size();
-  answered.details.fill(Answered::untold);
+  answered.output.fill(Answered::untold);
   answered.decision =
       decide(store, plan, answered.error, fits ? std::span(answered.each) : std::span<Decision>(),
-             fits ? std::span(answered.details) : std::span<Word>());
+             fits ? std::span(answered.output) : std::span<Word>());
   answered.has_each = fits;
   return answered;
 }
@@ -172,8 +172,8 @@ class Expected {
         decisive_ = i;
         return;
       }
-      const auto told = effects_[i].details();
-      details_.insert(details_.end(), told.begin(), told.end());
+      const auto told = effects_[i].output();
+      output_.insert(output_.end(), told.begin(), told.end());
       const Word part = step.operation->names_part ? told[0] : 0;
       each_[i] = {v.status == Verdict::allowed,
                   Source::other,
@@ -196,7 +196,7 @@ class Expected {
   [[nodiscard]] std::size_t decisive() const { return decisive_; }
   [[nodiscard]] const Decision& decision() const { return decision_; }
   [[nodiscard]] const Decision& of(std::size_t step) const { return each_[step]; }
-  [[nodiscard]] std::span<const Word> details() const { return details_; }
+  [[nodiscard]] std::span<const Word> output() const { return output_; }
 
   /// Moves the subjects on, if every step allows.
   void make(std::span<Subject* const> subjects) const {
@@ -217,7 +217,7 @@ class Expected {
 
   std::vector<Decision> each_;
   std::vector<Effects> effects_;
-  std::vector<Word> details_;
+  std::vector<Word> output_;
   std::error_code error_;
   Decision decision_;
   std::size_t decisive_ = 0;
@@ -244,10 +244,9 @@ inline void compare(std::span<const Step> steps, const Expected& expected,
             about("of step " + std::to_string(i) + " expected " + describe(expected.of(i)) +
                   ", got " + describe(answered.each[i])));
   }
-  const auto told = std::span(answered.details).first(expected.details().size());
-  require(
-      std::ranges::equal(told, expected.details()),
-      about("expected the details " + describe(expected.details()) + ", got " + describe(told)));
+  const auto told = std::span(answered.output).first(expected.output().size());
+  require(std::ranges::equal(told, expected.output()),
+          about("expected the output " + describe(expected.output()) + ", got " + describe(told)));
 }
 
 /// Requires that `answered` is what the kernels say, and moves the subjects on.

@@ -21,10 +21,10 @@ struct Grants {
 
 /// Beside the operations that are known from their generators' spenders.
 inline constexpr std::array other_grants{
-    Grants{"token_bucket.spend", Grants::From::argument, 7},
-    Grants{"token_bucket.spend_some", Grants::From::detail, 0},
-    Grants{"shared_bucket.take", Grants::From::argument, 1},
-    Grants{"shared_bucket.spend", Grants::From::argument, 1},
+    Grants{"token_bucket.reserve", Grants::From::argument, 7},
+    Grants{"token_bucket.reserve_some", Grants::From::detail, 0},
+    Grants{"shared_token_bucket.take", Grants::From::argument, 1},
+    Grants{"shared_token_bucket.reserve", Grants::From::argument, 1},
     Grants{"leases.acquire", Grants::From::argument, 1},
     Grants{"slot_lock.take", Grants::From::one, 0},
     Grants{"gate.pass", Grants::From::one, 0},
@@ -66,9 +66,9 @@ inline std::optional<Asked> find_asked(const TracedCall& call) {
       if (grants->from == Grants::From::one) return Asked{&step, 1};
       if (grants->from == Grants::From::argument) return Asked{&step, step.args[grants->index]};
       const std::size_t index = told + grants->index;
-      return Asked{&step, index < call.details.size() ? call.details[index] : 0};
+      return Asked{&step, index < call.output.size() ? call.output[index] : 0};
     }
-    told += detail_count(*step.operation, step.table.size());
+    told += output_count(*step.operation, step.table.size());
   }
   return {};
 }

@@ -14,7 +14,9 @@
 namespace sluice::testing::detail {
 
 /// "2.35": at most two digits, no trailing zeros.
-inline std::string rounded(double number) { return decimal(std::llround(number * 100), 100); }
+inline std::string rounded(double number) {
+  return sluice::detail::decimal(std::llround(number * 100), 100);
+}
 inline std::string percent(double share) { return rounded(share * 100) + " %"; }
 
 /// Throws std::invalid_argument. What is compared with windows and shares must make sense.

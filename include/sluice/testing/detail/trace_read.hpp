@@ -119,10 +119,13 @@ inline RequestId read_id(Cursor& line) {
 
 inline Source read_source(Cursor& line) {
   line.require("from");
-  const auto found = std::ranges::find(source_names, line.peek());
-  if (found == source_names.end()) expected("memory, virtual, redis or other", line.peek());
-  line.take();
-  return static_cast<Source>(found - source_names.begin());
+  for (const Source source : {Source::memory, Source::virtual_store, Source::redis, Source::other,
+                              Source::fallback, Source::policy}) {
+    if (to_string(source) != line.peek()) continue;
+    line.take();
+    return source;
+  }
+  expected("memory, virtual, redis, other, fallback or policy", line.peek());
 }
 
 inline Decision read_decision(Cursor& line, std::size_t usual_step, Time usual_at) {
@@ -174,6 +177,7 @@ inline void read_answer(Cursor& line, TracedCall& call) {
   if (line.take_if("error")) {
     call.error = read_error(line);
     if (line.take_if("step")) call.decision.step = line.number<std::uint16_t>("a step");
+    if (line.take_if("part")) call.decision.part = line.number<std::uint16_t>("a part");
     return;
   }
   call.decision = read_decision(line, 0, call.asked);
@@ -186,8 +190,8 @@ inline void read_answer(Cursor& line, TracedCall& call) {
                                 std::to_string(call.steps.size()) + " steps, got " +
                                 std::to_string(call.each.size()));
   }
-  if (line.take_if("details")) {
-    call.details = read_words(line, "details", Plan::max_steps * max_details);
+  if (line.take_if("output")) {
+    call.output = read_words(line, "output", Plan::max_steps * max_output);
   }
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <span>
 #include <string>
@@ -14,31 +13,6 @@
 namespace sluice::testing::detail {
 
 inline constexpr std::string_view trace_title = "sluice-trace 1 from ";
-
-inline constexpr std::array<std::string_view, 4> source_names{"memory", "virtual", "redis",
-                                                              "other"};
-
-/// Letters, digits and `-._~@=/` stand for themselves, every other byte is %XX: no blank is left.
-inline std::string escaped(std::string_view bytes) {
-  constexpr std::string_view plain = "-._~@=/";
-  constexpr std::string_view hex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool stands = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || plain.find(c) != std::string_view::npos;
-    if (stands) {
-      out += c;
-    } else {
-      out += {'%', hex[byte >> 4], hex[byte & 15]};
-    }
-  }
-  return out;
-}
-
-inline std::string key_text(const TracedStep& step) {
-  return '{' + escaped(step.tag) + "}:" + escaped(step.name);
-}
 
 /// "+1.500000": seconds since the trace began, a column of one width.
 inline std::string offset_text(Span since) {
@@ -63,7 +37,7 @@ inline std::string words_text(std::span<const Word> words) {
 }
 
 inline std::string id_text(const RequestId& id) {
-  const auto name = receipt_name(id);  // "once:" and 32 hex digits
+  const auto name = record_name(id);  // "once:" and 32 hex digits
   return {name.data() + 5, 32};
 }
 
@@ -92,14 +66,15 @@ inline std::string decision_text(const Decision& d, std::size_t usual_step, Time
   if (d.step != usual_step) out += " step " + std::to_string(d.step);
   if (d.part != 0) out += " part " + std::to_string(d.part);
   if (d.at != usual_at) out += " at " + offset_text(d.at - usual_at);
-  const auto source = static_cast<std::size_t>(d.source);
-  return out + " from " + std::string(source_names[std::min(source, source_names.size() - 1)]);
+  return out.append(" from ").append(to_string(d.source));
 }
 
 inline std::string answer_text(const TracedCall& call) {
   if (call.error) {
     const auto step = call.decision.step;
-    return "error " + to_text(call.error) + (step == 0 ? "" : " step " + std::to_string(step));
+    const auto part = call.decision.part;
+    return "error " + to_text(call.error) + (step == 0 ? "" : " step " + std::to_string(step)) +
+           (part == 0 ? "" : " part " + std::to_string(part));
   }
   std::string out = decision_text(call.decision, 0, call.asked);
   // The only step of a plan says what the plan says.
@@ -108,7 +83,7 @@ inline std::string answer_text(const TracedCall& call) {
       out += " & " + decision_text(call.each[i], i, call.asked);
     }
   }
-  if (!call.details.empty()) out += " details " + words_text(call.details);
+  if (!call.output.empty()) out += " output " + words_text(call.output);
   return out;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/algorithms/fixed_window.hpp"
+#include "sluice/rules/fixed_window.hpp"
 #include "sluice/testing/detail/generator.hpp"
 #include "sluice/virtual_clock.hpp"
 

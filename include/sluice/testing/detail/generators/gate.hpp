@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/algorithms/gate.hpp"
+#include "sluice/rules/gate.hpp"
 #include "sluice/testing/detail/generator.hpp"
 
 namespace sluice::testing::detail::gate {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/algorithms/leases.hpp"
+#include "sluice/rules/leases.hpp"
 #include "sluice/testing/detail/generator.hpp"
 
 namespace sluice::testing::detail::leases {

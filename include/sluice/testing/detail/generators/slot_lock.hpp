@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/algorithms/slot_lock.hpp"
+#include "sluice/rules/slot_lock.hpp"
 #include "sluice/testing/detail/generator.hpp"
 #include "sluice/virtual_clock.hpp"
 

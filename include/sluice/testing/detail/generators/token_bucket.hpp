@@ -5,7 +5,7 @@
 #include <array>
 #include <numeric>
 
-#include "sluice/algorithms/token_bucket_spend.hpp"
+#include "sluice/rules/token_bucket_reserve.hpp"
 #include "sluice/testing/detail/generator.hpp"
 #include "sluice/virtual_clock.hpp"
 
@@ -43,7 +43,7 @@ inline Configuration any(Rng& rng) {
   Arguments& args = config.args;
   const Word room = (word_limit - args[0] * args[2]) / args[1];
   if (rng.below(4) == 0) {
-    args[6] = std::min({room, TokenBucketSpend::max_interval, log_uniform(rng, 40)});
+    args[6] = std::min({room, TokenBucketReserve::max_interval, log_uniform(rng, 40)});
   }
   if (rng.below(6) == 0) args[7] = to_word(VirtualClock::default_start) + log_uniform(rng, 38);
   return config;
@@ -78,8 +78,9 @@ inline void draw_shape(Rng& rng, Arguments& args) {
   const Word room = (word_limit - args[0] * args[2]) / args[1];
   const Word interval = std::max<Word>(args[6], 1);
   const Word longest =
-      std::min({room - interval, TokenBucketSpend::max_longest, log_uniform(rng, 32)});
-  args = {args[0], args[1], args[2], interval, args[7], TokenBucketSpend::packed(longest, args[4])};
+      std::min({room - interval, TokenBucketReserve::max_longest, log_uniform(rng, 32)});
+  args = {args[0],  args[1], args[2],
+          interval, args[7], TokenBucketReserve::packed(longest, args[4])};
 }
 inline void draw_return(Rng& rng, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
@@ -106,7 +107,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   draw_shape(rng, args);
   if (row.id == token_bucket_give_back.id) return draw_return(rng, args);
   args[7] = cost;
-  if (row.id == token_bucket_spend_some.id) {
+  if (row.id == token_bucket_reserve_some.id) {
     args[6] = uniform(rng, 0, cost);
   } else if (row.id == token_bucket_set.id) {
     args[6] = uniform(rng, 0, 2);

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "sluice/algorithms/utilization.hpp"
+#include "sluice/rules/utilization.hpp"
 #include "sluice/testing/detail/generator.hpp"
 
 namespace sluice::testing::detail::utilization {

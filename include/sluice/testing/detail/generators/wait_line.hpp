@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/algorithms/wait_line.hpp"
+#include "sluice/rules/wait_line.hpp"
 #include "sluice/testing/detail/generator.hpp"
 
 namespace sluice::testing::detail::wait_line {

@@ -1,0 +1,118 @@
+// The way of a new key whose sequence has no empty slot. It takes the slot of an idle key, whose
+// state means the same as none; if there is none, it shares a bucket with other such keys.
+//
+// All of this happens under the key's stripe: so that a key is never in two slots, and so that what
+// it spends from a shared bucket is in the state that it later takes into a slot of its own.
+#include <algorithm>
+
+#include "backends/memory/engine.hpp"
+#include "src/util/siphash.hpp"
+
+namespace sluice::memory {
+namespace {
+
+/// Buckets that keys of one quota share when the table is full.
+constexpr std::uint64_t shared_token_buckets = 64;
+
+/// True if keys may share states of this row's kind.
+bool is_shared(const Operation& operation) noexcept {
+  return operation.apply != nullptr ||
+         std::any_of(operations().begin(), operations().end(), [&](const Operation* row) {
+           return row->kind == operation.kind && row->apply != nullptr;
+         });
+}
+
+}  // namespace
+
+void Engine::decide_overflow(const Step& step, const SlotId& id, Reading& reading,
+                             Answer& answer) noexcept {
+  const std::lock_guard lock(stripes_[stripe_of(id)]);
+  const SlotId shared = shared_id(step, id);
+  Pause pause;
+  for (;; pause()) {
+    Slot* slot = table_.find(id).slot;
+    if (slot == nullptr && !step.operation->writes && table_.has_idle(id, tick(reading.latest()))) {
+      return decide_absent(step, seed(shared, reading.latest()).state, reading, answer);
+    }
+    if (slot == nullptr && step.operation->writes) {
+      slot = take_over(id, seed(shared, reading.latest()), reading.latest());
+    }
+    if (slot == nullptr) return decide_shared(step, shared, reading, answer);
+    if (decide_in(*slot, step, id, reading, answer)) return;
+  }
+}
+
+/// An idle slot for a key that has none; its state starts with `first`: what its shared bucket has
+/// spent. REQUIRES: the key's stripe is locked.
+Slot* Engine::take_over(const SlotId& id, const Seed& first, Word now) noexcept {
+  const auto [slot, block] =
+      table_.take_over(id, first.state, std::max(first.idle_at, soon(now)), tick(now));
+  if (slot != nullptr) count(&Counters::evicted_idle);
+  blocks_.give_back(block);
+  return slot;
+}
+
+/// Decides in the shared bucket. REQUIRES: the key's stripe is locked.
+void Engine::decide_shared(const Step& step, const SlotId& shared, Reading& reading,
+                           Answer& answer) noexcept {
+  Step unbound = step;
+  unbound.binding = nullptr;  // the shared slot is not the key's
+  Pause pause;
+  for (;; pause()) {
+    Slot* const slot = step.operation->writes ? find_shared(shared, reading.latest())
+                                              : overflow_.find(shared).slot;
+    if (slot == nullptr && !step.operation->writes) {
+      return decide_absent(step, {}, reading, answer);
+    }
+    if (slot == nullptr) {
+      count(&Counters::rejected);
+      return answer.fail(Errc::store_full);
+    }
+    if (decide_in(*slot, unbound, shared, reading, answer)) {
+      return count(&Counters::overflowed);
+    }
+  }
+}
+
+/// The slot of a shared bucket, made if there is none; null if the overflow table is full as well.
+Slot* Engine::find_shared(const SlotId& shared, Word now) noexcept {
+  if (Slot* const slot = overflow_.find_or_claim(shared, soon(now))) return slot;
+  const std::lock_guard lock(overflow_lock_);
+  if (Slot* const slot = overflow_.find(shared).slot) return slot;
+  return overflow_.take_over(shared, {}, soon(now), tick(now)).slot;
+}
+
+/// What a key without a slot starts with when no slot is empty. REQUIRES: its stripe is locked.
+Engine::Seed Engine::first_state(const Step& step, const SlotId& id, Word now) const noexcept {
+  if (overflow_.used() == 0 || !is_shared(*step.operation)) return {};
+  return seed(shared_id(step, id), now);
+}
+
+/// Which bucket a key shares: one of 64 for each quota, by the key's hash.
+SlotId Engine::shared_id(const Step& step, const SlotId& id) const noexcept {
+  std::array<Word, quota_words + 1> quota{};
+  std::copy_n(step.args.begin(), quota_words, quota.begin());
+  quota.back() = static_cast<Word>(id.hash[1] % shared_token_buckets);
+  const std::string_view bytes(reinterpret_cast<const char*>(quota.data()), sizeof(quota));
+  return {detail::SipHash13(secret_)("", bytes), step.operation->kind};
+}
+
+/// What a key that may have spent from a shared bucket must start with: that bucket's state, which
+/// holds whatever the key spent there, and what others did.
+Engine::Seed Engine::seed(const SlotId& shared, Word now) const noexcept {
+  if (overflow_.used() == 0) return {};
+  Pause pause;
+  for (;;) {
+    const Slot* const slot = overflow_.find(shared).slot;
+    if (slot == nullptr) return {};
+    const auto [identity, seen] = slot->snapshot();
+    if (shared.matches(identity.low, identity.high) && !state::is_special(seen)) {
+      const IdleTick idle_at = Slot::idle_at(identity.high);
+      if (idle_at != never && idle_at <= tick(now)) return {};
+      return {state::words(seen), idle_at};
+    }
+    pause();
+  }
+}
+
+}  // namespace sluice::memory

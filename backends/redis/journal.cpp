@@ -1,0 +1,166 @@
+#include "journal.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "login.hpp"
+
+namespace sluice::redis_detail {
+namespace {
+
+constexpr std::size_t longest_words = 200;
+
+/// A server may quote a part of what it was sent, in whichever case. So short a part says nothing.
+constexpr std::size_t shortest_part = 4;
+
+char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// How many bytes at the front of `text` stand somewhere in the secret.
+std::size_t common_part(std::string_view text, std::string_view secret) noexcept {
+  const auto same = [](char a, char b) { return lower(a) == lower(b); };
+  std::size_t longest = 0;
+  for (std::size_t start = 0; start < secret.size(); ++start) {
+    const std::string_view rest = secret.substr(start);
+    const auto [end, _] = std::mismatch(text.begin(), text.end(), rest.begin(), rest.end(), same);
+    longest = std::max(longest, static_cast<std::size_t>(end - text.begin()));
+  }
+  return longest;
+}
+
+/// `text` with every part that it has in common with the secret struck out.
+std::string without(std::string_view text, std::string_view secret) {
+  const std::size_t least = std::min(shortest_part, secret.size());
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t common = least == 0 ? 0 : common_part(text, secret);
+    const bool tells = common > 0 && common >= least;
+    if (tells) {
+      result += "***";
+    } else {
+      result += text.front();
+    }
+    text.remove_prefix(tells ? common : 1);
+  }
+  return result;
+}
+
+bool is_printable(char c) noexcept { return c >= ' ' && c <= '~'; }
+
+std::string_view verb_of(RedisStep step) noexcept {
+  switch (step) {
+    case RedisStep::look_up:
+      return "look-up of ";
+    case RedisStep::connect:
+      return "connect to ";
+    case RedisStep::login:
+      return "login at ";
+    case RedisStep::select:
+      return "SELECT at ";
+    case RedisStep::serve:
+      return "connection to ";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string presentable(std::string_view words, const RedisOptions& options) {
+  // The secrets go first: behind a cut a part of one might be too short to be known.
+  std::string text = without(words, options.password.reveal());
+  text = without(text, options.username);
+  std::ranges::replace_if(
+      text, [](char c) { return !is_printable(c); }, '?');
+  if (text.size() > longest_words) text = text.substr(0, longest_words) + "...";
+  return text;
+}
+
+std::string no_answer_within(Span span) {
+  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(span);
+  return "no answer within " + std::to_string(whole.count()) + " ms";
+}
+
+void Journal::note_attempt(RedisStep step, std::string_view address) {
+  const RedisEvent attempt{
+      RedisEvent::Kind::failed, step, std::string(address), "no answer yet", {}};
+  auto text = std::make_shared<const std::string>(attempt.text());
+  const std::lock_guard lock(mutex_);
+  attempt_ = std::move(text);
+}
+
+void Journal::note(RedisEvent event, Errc code) {
+  auto text = std::make_shared<const std::string>(event.text());
+  untold_.push_back(event);
+  const std::lock_guard lock(mutex_);
+  reasons_[code] = std::move(text);
+  has_reasons_ = true;
+  last_failure_ = std::move(event);
+}
+
+void Journal::note_failure(RedisStep step, std::string_view address, std::string_view cause,
+                           Errc code) {
+  note({RedisEvent::Kind::failed, step, std::string(address), presentable(cause, options_), code},
+       code);
+  const std::lock_guard lock(mutex_);
+  ++failed_attempts_;
+}
+
+void Journal::note_connection(std::string_view address) {
+  untold_.push_back({RedisEvent::Kind::connected, RedisStep::serve, std::string(address), {}, {}});
+  const std::lock_guard lock(mutex_);
+  attempt_ = nullptr;
+  // A call that met one of these words may still be in a pause, and end with it.
+  std::erase_if(reasons_, [](const auto& reason) { return !is_unfit(reason.first); });
+}
+
+void Journal::note_decision() {
+  if (!has_reasons_) return;
+  has_reasons_ = false;
+  const std::lock_guard lock(mutex_);
+  reasons_.clear();
+}
+
+void Journal::note_loss(std::string_view address, std::string_view cause, Errc code) noexcept try {
+  note({RedisEvent::Kind::lost, RedisStep::serve, std::string(address),
+        presentable(cause, options_), code},
+       code);
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+void Journal::tell() {
+  const std::vector<RedisEvent> events = std::exchange(untold_, {});
+  if (!options_.on_event) return;
+  for (const RedisEvent& event : events) {
+    if (!stopped_) options_.on_event(event);
+  }
+}
+
+std::shared_ptr<const std::string> Journal::reason_of(Errc code) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = reasons_.find(code); found != reasons_.end()) return found->second;
+  return code == Errc::not_connected ? attempt_ : nullptr;
+}
+
+std::optional<RedisEvent> Journal::last_failure() const {
+  const std::lock_guard lock(mutex_);
+  return last_failure_;
+}
+
+std::uint64_t Journal::failed_attempts() const {
+  const std::lock_guard lock(mutex_);
+  return failed_attempts_;
+}
+
+}  // namespace sluice::redis_detail
+
+namespace sluice {
+
+std::string RedisEvent::text() const {
+  std::string text(redis_detail::verb_of(step));
+  text += address;
+  if (!cause.empty()) text += ": " + cause;
+  return text;
+}
+
+}  // namespace sluice

@@ -1,0 +1,30 @@
+// The commands of the login, and what is made of their refusals. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sluice/error.hpp"
+#include "sluice/redis/redis_store.hpp"
+
+namespace sluice::redis_detail {
+
+/// True of the words of a server that another address of its name may serve instead of.
+[[nodiscard]] bool is_unfit(Errc word) noexcept;
+
+/// One command, and which refusals end the attempt.
+struct Greeting {
+  std::string command;
+  enum class Needed { fully, if_permitted, to_be_served } needed;
+  RedisStep step = RedisStep::login;
+
+  /// `others`: there are other addresses to try.
+  [[nodiscard]] bool fails_on(Errc refusal, bool others) const noexcept;
+};
+
+/// AUTH, if there is a password: the first command.
+[[nodiscard]] std::vector<Greeting> make_authentication(const RedisOptions& options);
+/// What follows once the server has told its version.
+[[nodiscard]] std::vector<Greeting> make_greetings(const RedisOptions& options);
+
+}  // namespace sluice::redis_detail

@@ -1,7 +1,0 @@
--- The twin of SlidingWindowsRule::block, behind sliding_windows_decide.lua.
-local function sliding_windows_block(head, table, now, limit, span, longest)
-  if span < 0 or span > 31622400000000 then return -38, 0, 0, 0 end -- Errc::invalid_argument
-  return sliding_windows_decide(head, table, now, limit, 0, 0, longest, false, span)
-end
-
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8', 14, -1, sliding_windows_block

@@ -1,6 +1,0 @@
--- The twin of SlidingWindowsRule::take, behind sliding_windows_decide.lua.
-local function sliding_windows_take(head, table, now, limit, cost, max_wait, longest)
-  return sliding_windows_decide(head, table, now, limit, cost, max_wait, longest, true)
-end
-
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8i8', 14, -1, sliding_windows_take

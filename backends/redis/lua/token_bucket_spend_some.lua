@@ -1,9 +1,0 @@
--- The twin of the kernel of token_bucket.spend_some in src/algorithms/token_bucket_spend.cpp.
-local function token_bucket_spend_some(first, second, now, capacity, refill, period, interval, full_at,
-  span, min_cost, cost)
-  local max_wait, spends = 0, true
--- SHARED token_bucket_answer
-end
-
-local KIND, ARGUMENTS, DETAILS, decide = 18, '<i8i8i8i8i8i8i8i8', 3, token_bucket_spend_some
-

@@ -1,0 +1,50 @@
+// One call under a user's bucket and a partner's rate that lives in the store: one plan, made anew
+// when somebody has changed the rate.
+#include <sluice/sluice.hpp>
+
+#include <iostream>
+
+using namespace sluice;
+using namespace std::chrono_literals;
+
+namespace {
+
+Decision admit(const TokenBucket& user, const SharedSlidingWindow& partner, std::string_view who) {
+  for (;;) {
+    const SharedSlidingWindowSteps rate = partner.take();
+    const std::array steps{user.take(who), rate[0], rate[1]};
+    std::error_code error;
+    const Decision decision = decide(user.store(), steps, error);
+    if (error == Errc::config_changed) {
+      std::cout << "the rate has changed\n";
+      partner.refresh();
+      continue;
+    }
+    if (error) throw std::system_error(error);
+    std::cout << who << ": "
+              << (decision             ? "go"
+                  : decision.step == 0 ? "too fast"
+                                       : "wait")
+              << '\n';
+    return decision;
+  }
+}
+
+}  // namespace
+
+int main() {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket user{*store, "user", Quota::per_second(1).burst(2)};
+  const SharedSlidingWindow here{*store, "partner", "rate"};
+  const SharedSlidingWindow operations{*store, "partner", "rate"};
+  operations.set_rate(RateType::overall, 3, 10s);
+
+  const bool two = admit(user, here, "alice") && admit(user, here, "alice");
+  const bool fast = admit(user, here, "alice").step == 0;
+  const bool three = admit(user, here, "bob").allowed;
+  const Decision full = admit(user, here, "bob");  // the partner's rate: nobody is charged
+  operations.update_rate(RateType::overall, 4, 10s);
+  const bool four = admit(user, here, "bob").allowed;
+  return two && fast && three && full.step == 2 && full.retry_after == 10s && four ? 0 : 1;
+}

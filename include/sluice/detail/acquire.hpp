@@ -1,0 +1,98 @@
+// Waiting by blocking the thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "sluice/detail/exceptions.hpp"
+#include "sluice/detail/uncancelled.hpp"
+#include "sluice/detail/waiter_for.hpp"
+
+namespace sluice::detail {
+
+template <class L>
+class BlockedWaiter final : public WaiterFor<L> {
+ public:
+  using WaiterFor<L>::WaiterFor;
+  using typename WaiterFor<L>::Grant;
+
+  /// Blocks until it is over. REQUIRES: made by std::make_shared.
+  Grant wait(const StopToken& stop, std::error_code& error) {
+    const Uncancelled uncancelled;
+    this->start();
+    const auto cancel = [this] { this->cancel(); };
+    const StopCallback<decltype(cancel)> cancels(stop, cancel);
+    for (;;) {
+      waker_.reset();
+      if (over_.load(std::memory_order_acquire)) break;  // what finished() left is seen
+      if (this->is_under_way()) {
+        waker_.wait();
+      } else if (!this->clock().wait_until(this->timer(), waker_)) {
+        this->on_time();
+      }
+    }
+    error = error_;
+    if (error) note_reason(error, std::move(reason_), this->refusal());
+    return error ? Grant{} : this->take_grant();
+  }
+
+ private:
+  void timer_changed() noexcept override { waker_.wake(); }
+  void finished(std::error_code error) noexcept override {
+    error_ = error;
+    reason_ = this->reason_for(error);
+    over_.store(true, std::memory_order_release);
+    waker_.wake();
+  }
+
+  ManualResetEvent waker_;
+  std::error_code error_;
+  std::shared_ptr<const std::string> reason_;
+  std::atomic<bool> over_{false};
+};
+
+/// Why this call cannot wait, whatever it asks.
+template <class L>
+std::error_code whether_to_wait(const L& limiter, const WaitOptions& options) noexcept {
+  if (!limiter.store().may_block()) return Errc::would_deadlock;
+  return options.is_valid() ? std::error_code{} : Errc::invalid_argument;
+}
+
+/// As acquire() of every limiter.
+template <class L>
+typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request request,
+                                 const Deadline& deadline, const WaitOptions& options,
+                                 std::error_code& error) noexcept {
+  error = whether_to_wait(limiter, options);
+  if (error) return {};
+  typename L::Waiting::Grant grant{};
+  const auto wait = [&] {
+    const auto waiter =
+        std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline, options.priority);
+    grant = waiter->wait(options.stop, error);
+  };
+  call_within_memory(wait, error);
+  return grant;
+}
+
+template <class L>
+typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request request,
+                                 const Deadline& deadline, const WaitOptions& options) {
+  const CallName call{L::type_name, "acquire"};
+  std::error_code error = whether_to_wait(limiter, options);
+  if (error == Errc::invalid_argument) {
+    raise({error, call.text() + ": priority " + std::to_string(options.priority) +
+                      ", allowed -1000 to 1000"});
+  }
+  if (error) raise({error, call.text()});
+  const auto waiter =
+      std::make_shared<BlockedWaiter<L>>(limiter, std::move(request), deadline, options.priority);
+  auto grant = waiter->wait(options.stop, error);
+  if (error) raise(waiter->failed(call, error));
+  return grant;
+}
+
+}  // namespace sluice::detail

@@ -1,0 +1,87 @@
+// A token bucket of one key that is used often; made by TokenBucket::at().
+#pragma once
+
+#include <memory>
+
+#include "sluice/decide.hpp"
+#include "sluice/rules/token_bucket_reserve.hpp"
+#include "sluice/store_handle.hpp"
+
+namespace sluice {
+
+class TokenBucket;
+
+/// A TokenBucket for one key, with the same calls. Thread-safe; movable while no other thread uses
+/// it, and no step of it is in use. Borrows or owns its store: see StoreHandle.
+class BoundTokenBucket {
+ public:
+  static constexpr const char* type_name = "BoundTokenBucket";  ///< in texts of exceptions
+
+  BoundTokenBucket(BoundTokenBucket&& other) noexcept;
+  BoundTokenBucket& operator=(BoundTokenBucket&& other) noexcept;
+  ~BoundTokenBucket() = default;
+
+  [[nodiscard]] Decision try_acquire(Cost cost = 1) const {
+    return decide_as("try_acquire", take(cost));
+  }
+  [[nodiscard]] Decision try_acquire(std::error_code& error) const noexcept {
+    return decide(*store_, take(), error);
+  }
+  [[nodiscard]] Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
+    return decide(*store_, take(cost), error);
+  }
+  /// Charges once under this id; see Plan::idempotent().
+  [[nodiscard]] Decision try_acquire(Cost cost, const RequestId& id) const {
+    return decide_as("try_acquire", Plan(take(cost)).idempotent(id));
+  }
+  [[nodiscard]] Decision try_acquire(Cost cost, const RequestId& id,
+                                     std::error_code& error) const noexcept {
+    return decide(*store_, Plan(take(cost)).idempotent(id), error);
+  }
+  template <class Handler>
+  void try_acquire_then(Cost cost, Handler handler) const {
+    decide_then(*store_, take(cost), std::move(handler));
+  }
+  [[nodiscard]] std::future<Decision> future_try_acquire(Cost cost = 1) const {
+    return detail::future_decide_as({type_name, "future_try_acquire"}, *store_, take(cost));
+  }
+  [[nodiscard]] DecideAwaitable awaitable_try_acquire(Cost cost = 1) const {
+    return {*store_, take(cost)};
+  }
+  [[nodiscard]] Decision peek(Cost cost = 1) const { return decide_as("peek", look(cost)); }
+  [[nodiscard]] Decision peek(std::error_code& error) const noexcept {
+    return decide(*store_, look(), error);
+  }
+  [[nodiscard]] Decision peek(Cost cost, std::error_code& error) const noexcept {
+    return decide(*store_, look(cost), error);
+  }
+  [[nodiscard]] Step take(Cost cost = 1) const noexcept {
+    return step(plain_ ? token_bucket_take : token_bucket_reserve, cost);
+  }
+  [[nodiscard]] Step look(Cost cost = 1) const noexcept {
+    return step(plain_ ? token_bucket_peek : token_bucket_look, cost);
+  }
+
+ private:
+  friend class TokenBucket;
+
+  BoundTokenBucket(const StoreHandle& store, const Step& step);
+  Decision decide_as(const char* verb, const Plan& plan) const {
+    return detail::decide_as({type_name, verb}, *store_, plan);
+  }
+  [[nodiscard]] Step step(const Operation& operation, Cost cost) const noexcept {
+    Step result{&operation, key_, args_, &binding_};
+    result.args[plain_ ? 5 : 7] = cost.value();
+    return result;
+  }
+
+  // In one piece, so that a limiter that is cold costs as few misses as can be.
+  StoreHandle store_;
+  mutable Binding binding_;  // what the store remembers
+  bool plain_;               // the rule's plain form
+  Key key_;                  // its bytes are in bytes_
+  Arguments args_;
+  std::unique_ptr<char[]> bytes_;
+};
+
+}  // namespace sluice

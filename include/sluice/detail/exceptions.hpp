@@ -1,0 +1,26 @@
+// Throwing and catching for public headers, which have no `throw` and no `try` of their own: so
+// they also compile under -fno-exceptions, see docs/platforms.md.
+#pragma once
+
+#include <stdexcept>
+#include <system_error>
+
+#include "sluice/detail/cxx20.hpp"
+
+namespace sluice::detail {
+
+/// Throws it.
+[[noreturn]] void raise(const std::system_error& error);
+[[noreturn]] void raise(const std::invalid_argument& error);
+
+/// Calls `function(context)`. If it runs out of memory, `error` says so.
+void call_within_memory(void (*function)(const void* context), const void* context,
+                        std::error_code& error) noexcept;
+
+template <class Function>
+void call_within_memory(const Function& function, std::error_code& error) noexcept {
+  const auto call = [](const void* context) { (*static_cast<const Function*>(context))(); };
+  call_within_memory(call, &function, error);
+}
+
+}  // namespace sluice::detail

@@ -1,0 +1,157 @@
+// What limiters over keys share: a store, a name, and every form of one call.
+#pragma once
+
+#include <future>
+#include <string>
+
+#include "sluice/decide.hpp"
+#include "sluice/detail/acquire.hpp"
+#include "sluice/quota.hpp"
+#include "sluice/store_handle.hpp"
+
+namespace sluice {
+
+/// Base of the limiters that answer "may `key` spend `cost`?". `Limiter` has two functions that
+/// build steps: `take(key, cost)`, which spends, and `look(key, cost)`, which only asks; and
+/// `type_name`, by which exceptions call it.
+/// Immutable: one object serves any number of threads. Every call but acquire() is one store
+/// operation, by a rule that is O(1), or O(windows). Borrows or owns its store: see StoreHandle.
+/// One that was moved from has no name: Errc::invalid_key for keys that have none of their own. See
+/// docs/failures.md.
+template <class Limiter>
+class KeyedLimiter : public Waitable {
+ public:
+  /// For acquire(): see detail::WaiterFor. Each limiter derives one of its own, which says how it
+  /// gives back; those that can reserve also how they ask, and what they grant.
+  struct Waiting {
+    using Grant = Decision;
+    using Request = detail::KeyedRequest;
+    static constexpr bool freed_early = false;
+    static Request request(const KeyedLimiter&, const Key& key, Cost cost) { return {key, cost}; }
+    static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
+      return limiter.named(request.key());
+    }
+    static const std::shared_ptr<detail::WaitQueues>& lines(const KeyedLimiter& limiter) noexcept {
+      return limiter.lines();
+    }
+    static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
+    static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
+    static Step take(const KeyedLimiter& limiter, const Request& request) noexcept {
+      return limiter.self().take(request.key(), request.cost);
+    }
+    static void ask(const KeyedLimiter& limiter, const Request& request, Span,
+                    Completion done) noexcept {
+      limiter.store().execute(take(limiter, request), std::move(done));
+    }
+    static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
+      return outcome.decision;
+    }
+  };
+
+  /// Spends `cost` of `key` if it is there; never waits. A refusal is a decision that is not
+  /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
+  /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
+  /// A cost of 0 fits unless something is owed, blocked or promised; see docs/composing.md.
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const {
+    return decide_as("try_acquire", self().take(key, cost));
+  }
+  [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+    return decide(*store_, self().take(key), error);
+  }
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
+                                     std::error_code& error) const noexcept {
+    return decide(*store_, self().take(key, cost), error);
+  }
+  /// Charges once, however often it is asked under this id; see Plan::idempotent(). Asked with it,
+  /// another limiter, or for another key of the tag, ends in Errc::id_reused.
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+    return decide_as("try_acquire", Plan(self().take(key, cost)).idempotent(id));
+  }
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+                                     std::error_code& error) const noexcept {
+    return decide(*store_, Plan(self().take(key, cost)).idempotent(id), error);
+  }
+
+  /// try_acquire() that calls `handler(std::error_code, Decision)` or `handler(const Outcome&)`
+  /// when it is decided; see decide_then().
+  template <class Handler>
+  void try_acquire_then(const Key& key, Cost cost, Handler handler) const {
+    decide_then(*store_, self().take(key, cost), std::move(handler));
+  }
+  /// try_acquire() as a future; a failure is a std::system_error in it.
+  [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
+    return detail::future_decide_as({Limiter::type_name, "future_try_acquire"}, *store_,
+                                    self().take(key, cost));
+  }
+  /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until then.
+  [[nodiscard]] DecideAwaitable awaitable_try_acquire(const Key& key, Cost cost = 1) const {
+    return {*store_, self().take(key, cost)};
+  }
+
+  /// What try_acquire() would answer, with what remains now; changes nothing.
+  [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const {
+    return decide_as("peek", self().look(key, cost));
+  }
+  [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return decide(*store_, self().look(key), error);
+  }
+  [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+    return decide(*store_, self().look(key, cost), error);
+  }
+
+  /// Waits until `cost` of `key` is granted, or until the deadline; blocks this thread meanwhile. A
+  /// wait that cannot succeed by the deadline is refused at once; retry_after then tells when it
+  /// could have. First come, first served among the callers in this process, or in all processes
+  /// (WaitQueueOptions::across_processes). A grant costs one store operation where the limiter can
+  /// reserve, else about two; docs/waiting.md says when it is more.
+  /// Throws std::system_error: Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters,
+  /// Errc::invalid_argument for a priority out of range, Errc::would_deadlock on a thread or store
+  /// that must not block, and as try_acquire().
+  template <class L = Limiter>
+  [[nodiscard]] typename L::Waiting::Grant acquire(const Key& key, Cost cost,
+                                                   const Deadline& deadline,
+                                                   const WaitOptions& options = {}) const {
+    return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options);
+  }
+  template <class L = Limiter>
+  [[nodiscard]] typename L::Waiting::Grant acquire(const Key& key, Cost cost,
+                                                   const Deadline& deadline,
+                                                   const WaitOptions& options,
+                                                   std::error_code& error) const noexcept {
+    return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options, error);
+  }
+  /// Callers in this process that wait for the key.
+  [[nodiscard]] std::size_t waiting(const Key& key) const {
+    return lines()->waiting(detail::line_of(named(key)));
+  }
+
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ protected:
+  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB.
+  KeyedLimiter(const StoreHandle& store, std::string name)
+      : store_(store), name_(detail::valid_name(std::move(name))) {}
+  KeyedLimiter(const KeyedLimiter&) = default;
+  KeyedLimiter(KeyedLimiter&&) noexcept = default;
+  KeyedLimiter& operator=(const KeyedLimiter&) = default;
+  KeyedLimiter& operator=(KeyedLimiter&&) noexcept = default;
+  ~KeyedLimiter() = default;
+
+  /// For what the limiter makes, and what owns the store with it.
+  [[nodiscard]] const StoreHandle& store_handle() const noexcept { return store_; }
+  /// Decides a call that throws by its name, "Limiter::verb".
+  Decision decide_as(const char* verb, const Plan& plan) const {
+    return detail::decide_as({Limiter::type_name, verb}, *store_, plan);
+  }
+  /// The key, with the limiter's name if it has none of its own.
+  [[nodiscard]] Key named(const Key& key) const noexcept { return key.with_default_name(name_); }
+
+ private:
+  [[nodiscard]] const Limiter& self() const noexcept { return static_cast<const Limiter&>(*this); }
+
+  StoreHandle store_;
+  std::string name_;
+};
+
+}  // namespace sluice

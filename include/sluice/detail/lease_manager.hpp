@@ -1,0 +1,79 @@
+// What the limiters that grant leases share: how one is asked for. Use ConcurrencyLimiter or
+// FleetShedder. Threading: immutable.
+#pragma once
+
+#include <string>
+
+#include "sluice/detail/copy_on_move_ptr.hpp"
+#include "sluice/detail/exceptions.hpp"
+#include "sluice/limiters/lease.hpp"
+#include "sluice/store_handle.hpp"
+
+namespace sluice::detail {
+
+class LeaseManager {
+ public:
+  /// How much may be held in all for this request to be granted, and what it is called.
+  struct Share {
+    Word limit;
+    Word tier;
+  };
+
+  /// Throws std::invalid_argument if the name or an option is out of range.
+  LeaseManager(const StoreHandle& store, std::string name, const LeaseOptions& options,
+               std::shared_ptr<WaitQueues> lines = nullptr);
+
+  /// Under an id of its own, drawn for it.
+  Lease grant(const Key& key, Share share, Cost weight, std::error_code& error) const noexcept;
+  /// Under this id: if it is live already, that lease.
+  Lease grant(const Key& key, Share share, Cost weight, const LeaseId& id,
+              std::error_code& error) const noexcept;
+  /// A lease that take() was granted in a plan. `output` are those of its step.
+  Lease adopt(const Key& key, Share share, Cost weight, const LeaseId& id, const Decision& decision,
+              std::span<const Word> output, Time asked_at) const;
+
+  [[nodiscard]] Step take(const Key& key, Share share, Cost weight,
+                          const LeaseId& id) const noexcept;
+  /// For an id that was drawn just now, which need not be looked for.
+  [[nodiscard]] Step take_new(const Key& key, Share share, Cost weight,
+                              const LeaseId& id) const noexcept;
+  /// Throws what the generator of LeaseOptions::rng throws.
+  [[nodiscard]] LeaseId draw_id() const;
+  [[nodiscard]] Step look(const Key& key, Share share, Cost weight) const noexcept;
+  [[nodiscard]] Step give_back(const Key& key, Word limit, const LeaseId& id) const noexcept;
+  [[nodiscard]] Step extend(const Key& key, Word limit, const LeaseId& id) const noexcept;
+  [[nodiscard]] Step reset(const Key& key, Word limit) const noexcept;
+  [[nodiscard]] Step block(const Key& key, Word limit, Span span) const noexcept;
+
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  void borrow_store() noexcept { store_.borrow(); }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const LeaseOptions& options() const noexcept { return options_; }
+
+  /// The key, with the limiter's name if it has none of its own.
+  [[nodiscard]] Key named(const Key& key) const noexcept { return key.with_default_name(name_); }
+
+ private:
+  enum Seek : Word { fresh_id, known_id };
+
+  [[nodiscard]] std::shared_ptr<HeldLease> hold(const Key& key, Share share, Cost weight,
+                                                const LeaseId& id) const;
+  Lease ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
+            std::error_code& error) const;
+
+  StoreHandle store_;
+  std::string name_;
+  LeaseOptions options_;
+  CopyOnMovePtr<WaitQueues> lines_;  // null: nobody waits
+};
+
+/// Does `call(error)`, and throws what it leaves in `error` about `asked()`, a step.
+template <class Asked, class Call>
+auto or_throw(const CallName& name, Asked asked, Call call) {
+  std::error_code error;
+  auto result = call(error);
+  if (error) raise(failed_call(name, error, asked()));
+  return result;
+}
+
+}  // namespace sluice::detail

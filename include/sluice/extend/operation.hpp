@@ -1,0 +1,245 @@
+// The table of operations. An operation is one row: a pure rule in C++ (its kernel), the name of
+// its Lua twin, and what a store must know to keep its state. Rows are constants.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "sluice/error.hpp"
+#include "sluice/time.hpp"
+
+namespace sluice {
+
+enum class StateKind : std::uint8_t;
+
+/// What a rule answers, in integers. All zero but the status when the status is negative, and but
+/// what wrong_kind() says.
+struct Verdict {
+  Word status = 0;       ///< allowed (1), refused (0), or -Errc: nothing could be decided
+  Word remaining = 0;    ///< whole units of cost
+  Word retry_after = 0;  ///< microseconds; 0 when allowed
+  Word reset_after = 0;  ///< microseconds
+
+  static constexpr Word allowed = 1;
+  static constexpr Word refused = 0;
+  static constexpr Word unsettled = 2;  ///< from Operation::apply_lagging only
+  [[nodiscard]] static constexpr Verdict failed(Errc code) noexcept {
+    return {-static_cast<Word>(code), 0, 0, 0};
+  }
+  /// What a store answers where the key holds a state of another kind: Errc::wrong_kind, with that
+  /// kind in the place of `remaining`, or 0 if it does not know.
+  [[nodiscard]] static constexpr Verdict wrong_kind(StateKind found) noexcept {
+    return {-static_cast<Word>(Errc::wrong_kind), static_cast<Word>(found), 0, 0};
+  }
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+inline constexpr std::size_t max_arguments = 8;
+inline constexpr std::size_t quota_words = 3;
+inline constexpr std::size_t cell_words = 2;
+inline constexpr std::size_t max_table_words = 16;
+inline constexpr std::size_t max_output = 12;
+/// The most words of one state.
+inline constexpr std::size_t max_state_words = std::size_t{1} << 18;
+
+/// The arguments of one operation, in the order of its Args struct; unused words are zero.
+using Arguments = std::array<Word, max_arguments>;
+/// A state of two words, in the order of its State struct. All zero means absent.
+using StateWords = std::array<Word, cell_words>;
+
+/// What kind of state a key holds. It is the first byte of the state in Redis; a change of layout
+/// is a new kind.
+enum class StateKind : std::uint8_t {
+  shared_sliding_window = 5,
+  shared_token_bucket = 6,
+  leases = 7,
+  slot_lock = 8,
+  utilization = 9,
+  gate = 10,
+  idempotency_record = 12,  // 1 to 4 and 11 had other layouts
+  wait_line = 13,
+  fixed_window = 16,
+  sliding_window = 17,
+  token_bucket = 18,
+  sliding_window_counter = 19,
+};
+
+/// True if states of this kind have two words, which a store may keep and swap as one cell; else
+/// they have any number of words.
+[[nodiscard]] constexpr bool is_cell(StateKind kind) noexcept {
+  return kind == StateKind::token_bucket || kind == StateKind::fixed_window ||
+         kind == StateKind::slot_lock || kind == StateKind::utilization || kind == StateKind::gate;
+}
+
+/// A state as a kernel reads it. Words that were never written are zero.
+class StateView {
+ public:
+  explicit StateView(std::span<const Word> words) noexcept : words_(words) {}
+
+  /// A word that no rule can have written counts as zero, and the state as corrupt.
+  [[nodiscard]] Word operator[](std::size_t index) const noexcept {
+    const Word word = index < words_.size() ? words_[index] : 0;
+    if (word >= 0 && word <= word_limit) [[likely]] {
+      return word;
+    }
+    corrupt_ = true;
+    return 0;
+  }
+  /// What a kernel says of words that contradict each other.
+  void call_corrupt() const noexcept { corrupt_ = true; }
+  [[nodiscard]] bool is_corrupt() const noexcept { return corrupt_; }
+
+ private:
+  std::span<const Word> words_;
+  mutable bool corrupt_ = false;
+};
+
+/// What a kernel leaves: changes, made only if every step of the plan allows, and output words.
+/// Bounded: a rule makes few changes, whatever the size of its state.
+class Effects {
+ public:
+  /// `count` words from `index` become `value`.
+  struct Fill {
+    std::uint32_t index;
+    std::uint32_t count;
+    Word value;
+  };
+  /// As std::rotate; made before any fill.
+  struct Rotation {
+    std::size_t first = 0;
+    std::size_t middle = 0;
+    std::size_t last = 0;
+  };
+
+  void put(std::size_t index, Word value) noexcept { fill(index, 1, value); }
+  void fill(std::size_t index, std::size_t count, Word value) noexcept {
+    if (count == 0) return;
+    end_ = std::max(end_, index + count);
+    fills_[fill_count_++] = {static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(count),
+                             value};
+  }
+  void rotate(std::size_t first, std::size_t middle, std::size_t last) noexcept {
+    rotation_ = {first, middle, last};
+    end_ = std::max(end_, last);
+  }
+  /// Adds a word to the answer; a row always tells as many as it has.
+  void add_output(Word word) noexcept { output_[output_count_++] = word; }
+
+  [[nodiscard]] bool changes() const noexcept { return fill_count_ != 0; }
+  [[nodiscard]] std::span<const Fill> fills() const noexcept {
+    return {fills_.data(), fill_count_};
+  }
+  [[nodiscard]] const Rotation& rotation() const noexcept { return rotation_; }
+  [[nodiscard]] std::span<const Word> output() const noexcept {
+    return {output_.data(), output_count_};
+  }
+  /// How many words a state needs to take the changes.
+  [[nodiscard]] std::size_t extent() const noexcept { return end_; }
+  /// Makes the changes. REQUIRES: words.size() >= extent().
+  void make(std::span<Word> words) const noexcept;
+
+  void clear() noexcept {
+    rotation_ = {};
+    end_ = 0;
+    fill_count_ = 0;
+    output_count_ = 0;
+  }
+
+  static constexpr std::size_t max_fills = 80;
+
+ private:
+  std::array<Fill, max_fills> fills_;
+  std::array<Word, max_output> output_;
+  Rotation rotation_;
+  std::size_t end_ = 0;
+  std::size_t fill_count_ = 0;
+  std::size_t output_count_ = 0;
+};
+
+/// What one step asks: its own arguments, and the words that its limiter keeps for all calls.
+struct RuleRequest {
+  const Arguments& args;
+  std::span<const Word> table;
+};
+
+/// One row of the table.
+struct Operation {
+  std::string_view name;  ///< "token_bucket.take"; the Lua script of one step has the same stem
+  std::uint8_t id;        ///< the row's number, the first byte of a step towards the plan script
+  StateKind kind;
+  bool writes;  ///< false: never changes the state (a peek)
+  /// Words of `args` in use. Argument 0 is the limit that a Decision reports.
+  std::uint8_t argument_count;
+  /// The kernel of a row whose state is a cell, in its fastest form; null in rows with decide().
+  /// Pure: it may run again, and sees nothing but its arguments. It changes the state only when it
+  /// allows. Stores that can share one state among keys do so for kinds that have such a row, by
+  /// the first `quota_words` arguments of each of their rows, which name the quota.
+  Verdict (*apply)(StateWords& state, const Arguments& args, Word now) noexcept = nullptr;
+  /// Why these arguments can never be admitted, or allowed (1): what the kernel would answer
+  /// without looking at the state.
+  Word (*check)(const Arguments& args) noexcept;
+  /// Microseconds after which a state written now means the same as an absent one, also if the
+  /// clock is set back by up to clock_slack then: what a store has dropped is not missed.
+  Word (*ttl)(const Arguments& args) noexcept;
+  /// The kernel by a clock that is up to `lag` microseconds behind. Answers as apply() does if a
+  /// store that decided so cannot be told apart by what it admits: at every instant up to
+  /// `now + lag` the request ends alike, and if allowed, the state written at any of them means the
+  /// same from `now + lag` on. Else answers Verdict::unsettled and changes nothing. Null: always.
+  Verdict (*apply_lagging)(StateWords& state, const Arguments& args, Word now,
+                           Word lag) noexcept = nullptr;
+  /// The kernel of all other rows. As pure as apply(); it reads before it leaves effects, and
+  /// leaves changes only when it allows. Word 0 is among them.
+  Verdict (*decide)(const StateView& state, const RuleRequest& request, Word now,
+                    Effects& effects) noexcept = nullptr;
+  /// Words of detail in each answer; detail_per_window: one, and one for each pair of the table.
+  std::uint8_t output = 0;
+  /// The first detail is Decision::part.
+  bool names_part = false;
+
+  static constexpr std::uint8_t detail_per_window = 255;
+  /// The corrections of a clock that rules sit out, in microseconds: a minute.
+  static constexpr Word clock_slack = 60'000'000;
+};
+
+/// Words of detail that this row tells under a table of so many words.
+[[nodiscard]] constexpr std::size_t output_count(const Operation& row,
+                                                 std::size_t table_words) noexcept {
+  return row.output == Operation::detail_per_window ? 1 + table_words / 2 : row.output;
+}
+
+/// Runs a row's kernel on a copy of its state, whichever form it has: what stores call where speed
+/// does not ask for a way of their own. After it, `effects` holds output_count() output words
+/// (zeros if the status is an error) and, if allowed, the changes. A corrupt state is an error.
+/// REQUIRES: `effects` is new; `words` has cell_words words if the kind is a cell.
+Verdict run(const Operation& row, std::span<const Word> words, const RuleRequest& request, Word now,
+            Effects& effects) noexcept;
+
+/// Every row, in the order of their ids, which are unique but have gaps.
+[[nodiscard]] std::span<const Operation* const> operations() noexcept;
+
+namespace detail {
+
+template <class T>
+concept WordStruct = std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(Word) == 0;
+
+template <WordStruct T, std::size_t N>
+[[nodiscard]] T unpack(const std::array<Word, N>& words) noexcept {
+  static_assert(sizeof(T) <= sizeof(words));
+  T value;
+  std::memcpy(static_cast<void*>(&value), words.data(), sizeof(T));
+  return value;
+}
+
+template <WordStruct T, std::size_t N>
+void pack(std::array<Word, N>& words, const T& value) noexcept {
+  static_assert(sizeof(T) <= sizeof(words));
+  std::memcpy(words.data(), &value, sizeof(T));
+}
+
+}  // namespace detail
+}  // namespace sluice

@@ -1,0 +1,225 @@
+// A token bucket whose quota lives in the store. See sluice/rules/shared_token_bucket.hpp for the
+// rule, and sluice/rules/shared_token_bucket_reserve.hpp for its other verbs.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "sluice/detail/keyed_limiter.hpp"
+#include "sluice/reservation.hpp"
+#include "sluice/rules/shared_token_bucket_reserve.hpp"
+
+namespace sluice {
+
+/// Limits each key to the quota that was set for it in the store: whoever sets another changes it
+/// for all processes at once, from the next request on.
+///
+///     SharedTokenBucket bucket{*store, "plan"};
+///     bucket.try_set("alice", Quota::per_second(10));                     // the first one wins
+///     if (bucket.try_acquire("alice")) call();
+///     bucket.set("alice", Quota::per_second(20), Inheritance::additive);  // everywhere, at once
+///
+/// A key without a quota answers Errc::not_configured; a quota is forgotten after `keep_alive`
+/// without a grant. Give limiters of the same name the same keep_alive. Decision::limit is the
+/// quota's burst in the calls of this class; in plans and the other forms of a call it is 0,
+/// because only the store knows it (see the output words of shared_token_bucket_take). Immutable:
+/// one object serves any number of threads. Borrows or owns its store: see StoreHandle.
+///
+/// What can be given back is a Reservation, as with a TokenBucket. What is promised, owed or closed
+/// ahead stays so when the quota changes: the new one begins behind it, and nothing that was
+/// granted under another quota is given back. Every call has a form that throws std::system_error
+/// and one that fills an error_code; it is one store operation, O(1).
+class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
+ public:
+  static constexpr const char* type_name = "SharedTokenBucket";  ///< in texts of exceptions
+
+  /// For acquire(), which answers a Reservation whose time has come.
+  struct Waiting : KeyedLimiter::Waiting {
+    using Grant = Reservation;
+    static Span reach(const SharedTokenBucket& bucket) noexcept { return bucket.longest(); }
+    static void ask(const SharedTokenBucket& bucket, const Request& request, Span max_wait,
+                    Completion done) noexcept {
+      bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
+                             std::move(done));
+    }
+    static Grant grant(const SharedTokenBucket&, const Request&, const Outcome& outcome,
+                       Time) noexcept {
+      return reservation(outcome.decision, outcome.output);
+    }
+    static void give_back(const SharedTokenBucket& bucket, const Request& request, Grant& grant,
+                          Completion done) noexcept {
+      bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
+                             std::move(done));
+    }
+  };
+
+  static constexpr Span default_keep_alive = std::chrono::hours{24 * 30};
+
+  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or `keep_alive` is below
+  /// 1 us or above 71 years.
+  SharedTokenBucket(const StoreHandle& store, std::string name,
+                    Span keep_alive = default_keep_alive);
+
+  /// A quota as it is in the store.
+  struct Setting {
+    Quota quota;
+    Word version;       ///< one more with each change
+    Decision decision;  ///< what remains, and until when
+  };
+  /// What set() and try_set() ended in.
+  struct Change {
+    bool changed;  ///< false: there was a quota, and try_set() left it alone
+    Word version;  ///< the one in force now
+  };
+
+  /// Sets the quota if there is none. Errc::invalid_argument, here and in set(), unless
+  /// keep_alive is longer than such a bucket takes to fill.
+  Change try_set(const Key& key, const Quota& quota) const;
+  Change try_set(const Key& key, const Quota& quota, std::error_code& error) const noexcept;
+  /// Sets the quota; what the old one left is taken over as `inheritance` says. No interval ever
+  /// admits more than the largest burst and the largest rate in force in it allow.
+  Change set(const Key& key, const Quota& quota,
+             Inheritance inheritance = Inheritance::as_is) const;
+  Change set(const Key& key, const Quota& quota, Inheritance inheritance,
+             std::error_code& error) const noexcept;
+  /// The quota in force, or none.
+  [[nodiscard]] std::optional<Setting> read(const Key& key) const;
+  [[nodiscard]] std::optional<Setting> read(const Key& key, std::error_code& error) const noexcept;
+
+  /// As those of KeyedLimiter, with the limit filled in.
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
+  [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+    return ask(take(key), error);
+  }
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
+                                     std::error_code& error) const noexcept {
+    return ask(take(key, cost), error);
+  }
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
+  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+                                     std::error_code& error) const noexcept {
+    return ask(Plan(take(key, cost)).idempotent(id), error);
+  }
+  [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const;
+  [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
+    return ask(look(key), error);
+  }
+  [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+    return ask(look(key, cost), error);
+  }
+
+  /// A grant for which to wait `max_wait` at most, in order of arrival at the store. It never waits
+  /// itself. Errc::invalid_argument if `max_wait` is negative or more than longest().
+  Reservation reserve(const Key& key, Cost cost, Span max_wait) const;
+  Reservation reserve(const Key& key, Cost cost, Span max_wait,
+                      std::error_code& error) const noexcept;
+  /// Spends now what will be there within `max_debt` and pays it off later; as TokenBucket::borrow.
+  Reservation borrow(const Key& key, Cost cost, Span max_debt) const;
+  Reservation borrow(const Key& key, Cost cost, Span max_debt,
+                     std::error_code& error) const noexcept {
+    return reserve(key, cost, max_debt, error);
+  }
+  /// Gives back what a reservation charged, as far as that leaves the limit standing: all that has
+  /// not drained yet if nobody asked since; part of it or nothing if others did; nothing if the
+  /// quota was set since. Answers how many whole units came back; the reservation is then over.
+  Word cancel(const Key& key, Reservation& reservation) const;
+  Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
+  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted,
+  /// Errc::invalid_cost, here and in settle(), if it is negative.
+  Word refund(const Key& key, Reservation& reservation, Cost amount) const;
+  Word refund(const Key& key, Reservation& reservation, Cost amount,
+              std::error_code& error) const noexcept;
+  /// After an estimate the true cost: refunds the difference, or charges it by the quota of now,
+  /// whatever is there, up to a debt of longest(), beyond which nothing more is owed.
+  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost) const;
+  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost,
+                    std::error_code& error) const noexcept;
+
+  /// Makes the bucket full, whatever was spent; the quota stays. Reservations from before it must
+  /// not be given back. (set() with Inheritance::reset fills it as far as the bound permits.)
+  Decision reset(const Key& key) const;
+  Decision reset(const Key& key, std::error_code& error) const noexcept {
+    return adjust(clear(key), error);
+  }
+  /// No token for `span` from now, whatever the quota is set to; then one, and more as the quota
+  /// says. Errc::invalid_argument if `span` is negative or more than longest().
+  Decision block(const Key& key, Span span) const;
+  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+    return adjust(block_step(key, span), error);
+  }
+  /// Gives `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
+  /// negative or above 2^52.
+  Decision reward(const Key& key, Cost amount) const;
+  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+    return adjust(reward_step(key, amount), error);
+  }
+  /// Takes `amount` units, whatever is there, up to a debt of longest().
+  Decision penalize(const Key& key, Cost amount) const;
+  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+    return adjust(penalize_step(key, amount), error);
+  }
+
+  [[nodiscard]] Step take(const Key& key, Cost cost = 1) const noexcept {
+    return {&shared_token_bucket_take, named(key), {0, cost.value(), keep_alive_.count()}};
+  }
+  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept {
+    return {&shared_token_bucket_peek, named(key), {0, cost.value(), keep_alive_.count()}};
+  }
+  [[nodiscard]] Step set_step(const Key& key, const Quota& quota, Inheritance inheritance,
+                              bool if_absent = false) const noexcept {
+    return {&shared_token_bucket_set,
+            named(key),
+            {quota.capacity(), quota.refill(), quota.period(), keep_alive_.count(),
+             static_cast<Word>(inheritance), if_absent ? 1 : 0}};
+  }
+
+  /// The steps of the calls above. reservation() makes one of the answer to the first.
+  [[nodiscard]] Step reserve_step(const Key& key, Cost cost, Span max_wait) const noexcept {
+    return {&shared_token_bucket_reserve,
+            named(key),
+            {0, cost.value(), keep_alive_.count(), max_wait.count()}};
+  }
+  [[nodiscard]] Step refund_step(const Key& key, const Reservation& reservation,
+                                 Cost amount) const noexcept {
+    return {&shared_token_bucket_give_back,
+            named(key),
+            {0, reservation.granted, keep_alive_.count(), amount.value(), reservation.level,
+             reservation.stamp, reservation.version, reservation.spent}};
+  }
+  [[nodiscard]] Step clear(const Key& key) const noexcept {
+    return adjust_step(key, SharedTokenBucketReserve::Change::reset, 0);
+  }
+  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+    return adjust_step(key, SharedTokenBucketReserve::Change::block, span.count());
+  }
+  [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
+    return adjust_step(key, SharedTokenBucketReserve::Change::reward, amount.value());
+  }
+  [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
+    return adjust_step(key, SharedTokenBucketReserve::Change::charge, amount.value());
+  }
+  /// From the answer to a reserve_step(): its decision and its own output words.
+  [[nodiscard]] static Reservation reservation(const Decision& decision,
+                                               std::span<const Word> output) noexcept;
+
+  [[nodiscard]] Span keep_alive() const noexcept { return keep_alive_; }
+  /// The longest reservation, debt or block: a minute.
+  [[nodiscard]] Span longest() const noexcept { return Span{SharedTokenBucketReserve::longest}; }
+
+ private:
+  [[nodiscard]] Step adjust_step(const Key& key, SharedTokenBucketReserve::Change change,
+                                 Word amount) const noexcept {
+    return {&shared_token_bucket_adjust,
+            named(key),
+            {0, static_cast<Word>(change), keep_alive_.count(), amount}};
+  }
+
+  Decision ask(const Plan& plan, std::error_code& error) const noexcept;
+  Decision adjust(const Step& step, std::error_code& error) const noexcept;
+  Change change(const Step& step, std::error_code& error) const noexcept;
+
+  Span keep_alive_;
+};
+
+}  // namespace sluice

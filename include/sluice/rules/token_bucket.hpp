@@ -1,0 +1,84 @@
+// Token bucket: the usual rate limit with a burst.
+//
+// Spent tokens drain at the quota's rate; a request fits if what would then be spent is within
+// capacity. One token is `period` units, and `refill` units drain each microsecond, so that all is
+// whole numbers:
+//
+//     level' = max(0, level - (now - stamp) * refill)        what is still spent
+//     allowed  iff  level' + cost * period <= capacity * period
+//
+// A stamp that lies ahead as a promise (a grant ahead, or a block) refuses all costs until it
+// comes.
+//
+// This is the virtual scheduling form of GCRA (ITU-T I.371) with an exact fraction for its rate:
+// in any interval of t microseconds at most capacity + t * refill / period units are admitted.
+//
+// The state tells the unit of its level, so limiters of several quotas may share a key: see
+// sluice/rules/token_bucket_unit.hpp. Then the largest capacity and the fastest rate are the
+// bound.
+#pragma once
+
+#include <span>
+
+#include "sluice/extend/operation.hpp"
+#include "sluice/quota.hpp"
+#include "sluice/rules/token_bucket_unit.hpp"
+
+namespace sluice {
+
+/// The rule. Pure functions; use the class TokenBucket (sluice/limiters/token_bucket.hpp) to limit.
+struct TokenBucketRule {
+  /// Absent means a full bucket.
+  struct State {
+    Word spent = 0;  ///< the level at `stamp` and its unit: token_bucket::word_of()
+    Word stamp = 0;  ///< microseconds since the epoch
+  };
+
+  struct Args {
+    Word capacity;    ///< tokens
+    Word refill;      ///< units that drain a microsecond
+    Word period;      ///< units a token
+    Word full_after;  ///< microseconds in which a full level drains: ceil(capacity*period/refill)
+    Word unit;        ///< of the level: token_bucket::unit_of()
+    Word cost;        ///< tokens; 0 is decided as any other, and writes nothing
+  };
+
+  /// A stamp may lie ahead of the clock after the clock was set back. Up to this far, time stands
+  /// still for the key until the clock has caught up: no token is minted. Beyond it, waiting would
+  /// lock the key out for the length of the step, so the stamp is given up: one request is
+  /// admitted whatever the level, which costs at most its own tokens, and time restarts at it.
+  static constexpr Word max_ahead = 60'000'000;
+
+  /// Spends `cost` tokens if they are there. Worked example, 10/s with burst 5, all spent at 0:
+  /// at 99 ms refused with retry_after 1 ms, at 100 ms allowed with remaining 0.
+  [[nodiscard]] static Verdict take(State& state, const Args& args, Word now) noexcept;
+
+  /// What take() would answer, with the tokens that remain now; changes nothing.
+  [[nodiscard]] static Verdict peek(const State& state, const Args& args, Word now) noexcept;
+
+  /// allowed (1), or the negative code of a cost that can never be admitted.
+  [[nodiscard]] static Word check(const Args& args) noexcept;
+
+  /// take() by a clock that is up to `lag` microseconds behind; see Operation::apply_lagging. A
+  /// refusal is settled if retry_after lies beyond the lag. A grant is settled if what was spent
+  /// before it does not drain empty within the lag: then a charge at any instant of it drains along
+  /// the same line.
+  [[nodiscard]] static Verdict take_lagging(State& state, const Args& args, Word now,
+                                            Word lag) noexcept;
+
+  /// The arguments for this quota.
+  [[nodiscard]] static Args args(const Quota& quota, Cost cost) noexcept {
+    return {quota.capacity(),
+            quota.refill(),
+            quota.period(),
+            quota.full_after().count(),
+            token_bucket::unit_of(quota.period(), quota.capacity() * quota.period()),
+            cost.value()};
+  }
+};
+
+/// Rows of the table of operations.
+extern const Operation token_bucket_take;
+extern const Operation token_bucket_peek;
+
+}  // namespace sluice

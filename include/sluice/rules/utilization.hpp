@@ -1,0 +1,105 @@
+// Utilization shedding: what is overloaded for long refuses its least important calls.
+//
+// Samples of the utilization u move a level. Above `bad` it rises, the faster the worse; below
+// `good` it falls; in the dead zone between them it falls slowly. The first `grace` of the level is
+// patience, the rest is how much is shed:
+//
+//     speed(u)  =  (u - bad) / (1 - bad)              u > bad       1 at u = 1
+//              =  -max(decay, 1 - u / good)           u < good     -1 at u = 0
+//              =  -decay                              else
+//     level'    =  clamp(level + min(now - stamp, max_gap) * speed(u), 0, grace + full_after)
+//     amount    =  max(0, level - grace) / full_after              0 to 1
+//     tier i of T (0 is the least important) is shed with probability clamp(amount * T - i, 0, 1)
+//
+// At u = 1 from rest the first call is shed after `grace` and tier T - 1 wholly after `full_after`
+// more; tier T never is. With grace 28 s and full_after 120 s this is the worker utilization
+// shedder of Stripe's "Scaling your API with rate limiters" (2017). Speeds are whole millionths,
+// rounded towards zero, so the level is a whole number of microseconds times millionths.
+//
+// A level whose samples stop falls by `decay` from `max_gap` after the last one, until it rests.
+#pragma once
+
+#include "sluice/extend/operation.hpp"
+
+namespace sluice {
+
+/// The rule. Pure functions; use the class UtilizationShedder
+/// (sluice/limiters/utilization_shedder.hpp) to shed.
+struct UtilizationRule {
+  /// What utilization, speeds and probabilities are counted in: millionths.
+  static constexpr Word one = 1'000'000;
+  /// The longest of every span but the state's life: an hour, which keeps products within 2^52.
+  static constexpr Word max_span = 3'600'000'000;
+  /// The most tiers that can be shed, as many as Decision::part can name; one more, the most
+  /// critical, never is.
+  static constexpr Word max_tiers = 65'535;
+  /// A stamp may lie this far ahead of the clock after the clock was set back: until the clock has
+  /// caught up, samples change nothing. A state whose stamp lies further ahead counts as absent.
+  static constexpr Word max_ahead = 60'000'000;
+
+  /// Absent means at rest and never sampled.
+  struct State {
+    Word level = 0;  ///< at `stamp`, in us * millionths; 0 to (grace + full_after) * one
+    Word stamp = 0;  ///< the last sample's time, in microseconds since the epoch; at least 1
+  };
+
+  /// How the level moves, the first arguments of every row but reset. All spans in microseconds.
+  struct Pace {
+    Word limit = one;  ///< always `one`; what a Decision reports as its limit
+    Word grace;        ///< 0 to max_span - full_after
+    Word full_after;   ///< 1 to max_span
+    Word decay;        ///< millionths, 1 to one
+    Word max_gap;      ///< a longer gap between samples counts as this long; 1 to max_span
+  };
+
+  struct SampleArgs {
+    Pace pace;
+    Word good;         ///< millionths; 1 <= good <= bad
+    Word bad;          ///< millionths; bad < one
+    Word utilization;  ///< millionths, 0 to one
+  };
+
+  struct ShedArgs {
+    Pace pace;
+    Word tiers;  ///< T, how many can be shed: 1 to max_tiers
+    Word tier;   ///< 0 to tiers
+    Word draw;   ///< uniform from [0, full_after): shed if it is below probability * full_after
+  };
+
+  /// Moves the level; always allowed. The first sample only notes its time, and so does one after
+  /// the level has come to rest for want of samples. A second sample at the same instant changes
+  /// nothing. Remaining: what is not shed of the traffic of all tiers that can be, in millionths.
+  /// Tells the level in whole microseconds, and the last sample's time.
+  static Verdict sample(const StateView& state, const SampleArgs& args, Word now,
+                        Effects& effects) noexcept;
+
+  /// Sheds (refuses) or admits one call; changes nothing, so that any number of calls sheds no
+  /// more. Remaining: what is not shed of this tier, in millionths. There is no time to wait for:
+  /// retry_after is 0 also when refused. Tells the tier, its probability in millionths, the level
+  /// in whole microseconds, and the last sample's time.
+  static Verdict shed(const StateView& state, const ShedArgs& args, Word now,
+                      Effects& effects) noexcept;
+
+  /// shed() that refuses only if the tier is wholly shed; without `draw`.
+  static Verdict peek(const StateView& state, const ShedArgs& args, Word now,
+                      Effects& effects) noexcept;
+
+  /// The probability, times full_after, with which a tier is shed at a level in whole microseconds.
+  [[nodiscard]] static Word shed_span(const Pace& pace, Word tiers, Word tier,
+                                      Word level_us) noexcept;
+
+  /// Microseconds from a sample after which its state means the same as none.
+  [[nodiscard]] static Word ttl(const Pace& pace) noexcept;
+
+  [[nodiscard]] static Word check(const SampleArgs& args) noexcept;
+  [[nodiscard]] static Word check(const ShedArgs& args) noexcept;
+};
+
+/// Rows of the table of operations. utilization_reset takes the limit alone, and brings the level
+/// to rest as if there had been no sample.
+extern const Operation utilization_sample;
+extern const Operation utilization_shed;
+extern const Operation utilization_peek;
+extern const Operation utilization_reset;
+
+}  // namespace sluice

@@ -1,0 +1,51 @@
+// The store of a limiter: borrowed, or owned together with others. Threading: as std::shared_ptr.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "sluice/detail/exceptions.hpp"
+#include "sluice/store.hpp"
+
+namespace sluice {
+
+/// What limiters take as their store:
+///
+///     TokenBucket(*store, "api", quota)                // REQUIRES: the store outlives the limiter
+///     TokenBucket(make_memory_store(), "api", quota)   // the limiter and its copies own the store
+///     TokenBucket(shared_store, "api", quota)          // ... together with other owners
+///
+/// A temporary store does not compile. A copy owns what the original owns; a move copies, so that
+/// what was moved from still has its store. Waits and leases own nothing: some limiter, or another
+/// owner, must live until they have ended.
+class StoreHandle {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): a store is a handle
+  StoreHandle(Store& store) noexcept : store_(std::shared_ptr<Store>(), &store) {}
+  StoreHandle(Store&&) = delete;
+  /// A std::shared_ptr or std::unique_ptr to a store. Throws std::invalid_argument if it is null.
+  template <std::convertible_to<std::shared_ptr<Store>> Owner>
+  requires(!std::same_as<Owner, std::nullptr_t>) StoreHandle(Owner owner)
+      : store_(std::move(owner)) {
+    if (store_ == nullptr) {
+      detail::raise(std::invalid_argument("the pointer to a limiter's store is null"));
+    }
+  }
+  // NOLINTEND(google-explicit-constructor)
+  StoreHandle(const StoreHandle&) noexcept = default;
+  StoreHandle& operator=(const StoreHandle&) noexcept = default;
+  ~StoreHandle() = default;
+
+  [[nodiscard]] Store& operator*() const noexcept { return *store_; }
+  [[nodiscard]] Store* operator->() const noexcept { return store_.get(); }
+
+  /// Owns the store no longer.
+  void borrow() noexcept { store_ = {std::shared_ptr<Store>(), store_.get()}; }
+
+ private:
+  std::shared_ptr<Store> store_;
+};
+
+}  // namespace sluice

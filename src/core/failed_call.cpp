@@ -1,0 +1,383 @@
+// What an exception says of a call that failed: which value was wrong, and what is allowed.
+// Threading: functions of their arguments alone.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "src/limiters/give_back_calls.hpp"
+
+#include "sluice/decide.hpp"
+#include "sluice/rules/fixed_window.hpp"
+#include "sluice/rules/leases.hpp"
+#include "sluice/rules/shared_sliding_window.hpp"
+#include "sluice/rules/shared_token_bucket_reserve.hpp"
+#include "sluice/rules/sliding_window.hpp"
+#include "sluice/rules/sliding_window_counter.hpp"
+#include "sluice/rules/slot_lock.hpp"
+#include "sluice/rules/token_bucket.hpp"
+#include "sluice/rules/token_bucket_reserve.hpp"
+#include "sluice/rules/utilization.hpp"
+
+namespace sluice {
+namespace {
+
+/// An argument that the caller of a limiter chose; the limiter checked the others when it was made.
+struct Chosen {
+  const Operation* row;
+  std::size_t index;
+  const char* name;
+  const char* unit = "";
+  const char* range = nullptr;  // if the argument is not the caller's number: what that may be
+};
+
+constexpr std::array chosen_arguments{
+    Chosen{&token_bucket_take, 5, "cost"},
+    Chosen{&token_bucket_peek, 5, "cost"},
+    Chosen{&token_bucket_reserve, 7, "cost"},
+    Chosen{&token_bucket_reserve, 6, "wait", " us"},
+    Chosen{&token_bucket_look, 7, "cost"},
+    Chosen{&token_bucket_reserve_some, 6, "least"},
+    Chosen{&token_bucket_reserve_some, 7, "most"},
+    Chosen{&token_bucket_give_back, 5, "amount"},
+    Chosen{&token_bucket_give_back, 4, "granted"},
+    Chosen{&token_bucket_set, 7, "amount"},
+    Chosen{&sliding_window_take, 1, "cost"},
+    Chosen{&sliding_window_take, 2, "wait", " us"},
+    Chosen{&sliding_window_peek, 1, "cost"},
+    Chosen{&sliding_window_give_back, 1, "amount"},
+    Chosen{&sliding_window_reward, 1, "amount"},
+    Chosen{&sliding_window_block, 1, "span", " us"},
+    Chosen{&sliding_window_counter_take, 2, "cost"},
+    Chosen{&sliding_window_counter_peek, 2, "cost"},
+    Chosen{&sliding_window_counter_adjust, 2, "amount"},
+    Chosen{&sliding_window_counter_block, 2, "span", " us"},
+    Chosen{&fixed_window_take, 7, "cost"},
+    Chosen{&fixed_window_peek, 7, "cost"},
+    Chosen{&fixed_window_give_back, 3, "amount"},
+    Chosen{&fixed_window_adjust, 7, "amount", "", "0 to 2^52"},
+    Chosen{&fixed_window_block, 7, "span", " us"},
+    Chosen{&shared_sliding_window_set, 0, "rate"},
+    Chosen{&shared_sliding_window_set, 1, "interval", " us"},
+    Chosen{&shared_token_bucket_take, 1, "cost"},
+    Chosen{&shared_token_bucket_peek, 1, "cost"},
+    Chosen{&shared_token_bucket_reserve, 1, "cost"},
+    Chosen{&shared_token_bucket_reserve, 3, "wait", " us"},
+    Chosen{&shared_token_bucket_give_back, 3, "amount"},
+    Chosen{&shared_token_bucket_give_back, 1, "granted"},
+    Chosen{&shared_token_bucket_adjust, 3, "amount"},
+    Chosen{&shared_token_bucket_set, 3, "keep_alive", " us"},
+    Chosen{&leases_acquire, 1, "weight"},
+    Chosen{&leases_peek, 1, "weight"},
+    Chosen{&leases_block, 1, "span", " us"},
+    Chosen{&slot_lock_take, 2, "wait", " us"},
+    Chosen{&slot_lock_peek, 2, "wait", " us"},
+    Chosen{&slot_lock_block, 2, "span", " us"},
+    Chosen{&utilization_sample, 7, "utilization", "", "0.0 to 1.0"},
+    Chosen{&utilization_shed, 6, "tier"},
+};
+
+std::string text_of(Word word) {
+  if (word == word_limit) return "2^52";
+  return word == -word_limit ? "-2^52" : std::to_string(word);
+}
+
+struct Range {
+  Word least;
+  Word most;
+  [[nodiscard]] std::string text() const { return text_of(least) + " to " + text_of(most); }
+};
+
+/// What is allowed beside the other arguments, if that is anything. The row's own check is asked,
+/// so that no range stands here.
+std::optional<Range> allowed_range(const Chosen& chosen, Arguments args) {
+  const auto fits = [&](Word word) {
+    args[chosen.index] = word;
+    return chosen.row->check(args) == Verdict::allowed;
+  };
+  const auto edge = [&](Word inside, Word outside) {
+    if (fits(outside)) return outside;
+    while (inside - outside > 1 || outside - inside > 1) {
+      const Word middle = inside + (outside - inside) / 2;
+      (fits(middle) ? inside : outside) = middle;
+    }
+    return inside;
+  };
+  Word inside = 0;
+  if (!fits(inside)) {
+    for (inside = 1; inside < word_limit && !fits(inside);) inside *= 2;
+  }
+  if (!fits(inside)) return std::nullopt;  // then another argument is wrong
+  return Range{edge(inside, -word_limit), edge(inside, word_limit)};
+}
+
+/// As the call that failed names it.
+Chosen named_by(std::string_view verb, Chosen chosen, const Arguments& args) {
+  const auto blocks = [&](const Operation& row, std::size_t change, auto block) {
+    return chosen.row == &row && args[change] == static_cast<Word>(block);
+  };
+  if (blocks(token_bucket_set, 6, TokenBucketReserve::Change::block) ||
+      blocks(shared_token_bucket_adjust, 1, SharedTokenBucketReserve::Change::block)) {
+    chosen.name = "span";
+    chosen.unit = " us";
+  }
+  if (verb == "borrow" && chosen.name == std::string_view("wait")) chosen.name = "debt";
+  return chosen;
+}
+
+std::string wrong(const Chosen& chosen, Word given, const Range& allowed) {
+  if (chosen.range != nullptr) return std::string(chosen.name) + " not in " + chosen.range;
+  return std::string(chosen.name) + ' ' + text_of(given) + chosen.unit + ", allowed " +
+         allowed.text() + chosen.unit;
+}
+
+/// The first of the arguments that is wrong by itself.
+std::optional<std::string> wrong_argument(std::string_view verb, std::span<const Chosen> row,
+                                          const Arguments& args) {
+  for (const Chosen& chosen : row) {
+    const auto range = allowed_range(chosen, args);
+    const Word given = args[chosen.index];
+    if (range) return wrong(named_by(verb, chosen, args), given, *range);
+  }
+  return std::nullopt;
+}
+
+/// The same if several are wrong: the one that alone would have failed in the same way, and what is
+/// allowed for it then.
+std::optional<std::string> wrong_among_others(std::string_view verb, std::span<const Chosen> row,
+                                              const Arguments& args, Errc error) {
+  for (const Word passing : {Word{0}, Word{1}}) {
+    for (const Chosen& chosen : row) {
+      Arguments alone = args;
+      for (const Chosen& other : row) alone[other.index] = passing;
+      alone[chosen.index] = args[chosen.index];
+      if (chosen.row->check(alone) != -static_cast<Word>(error)) continue;
+      const auto range = allowed_range(chosen, alone);
+      // A single value is only what the others leave.
+      if (!range || range->least == range->most) continue;
+      return wrong(named_by(verb, chosen, args), args[chosen.index], *range);
+    }
+  }
+  return std::nullopt;
+}
+
+std::span<const Chosen> chosen_of(const Operation* row) {
+  const auto first = std::find_if(chosen_arguments.begin(), chosen_arguments.end(),
+                                  [&](const Chosen& chosen) { return chosen.row == row; });
+  const auto last = std::find_if(first, chosen_arguments.end(),
+                                 [&](const Chosen& chosen) { return chosen.row != row; });
+  return {first, last};
+}
+
+/// What was wrong, else what the caller chose that the error may be about.
+std::string arguments_of(const Operation& operation, const Arguments& args, std::string_view verb,
+                         Errc error) {
+  const auto row = chosen_of(&operation);
+  if (row.empty()) return {};
+  if (operation.check(args) != Verdict::allowed) {
+    if (const auto one = wrong_argument(verb, row, args)) return *one;
+    return wrong_among_others(verb, row, args, error).value_or("");
+  }
+  std::string all;
+  for (const Chosen& each : row) {
+    const Chosen chosen = named_by(verb, each, args);
+    const Word given = args[chosen.index];
+    const bool is_span = *chosen.unit != '\0';
+    if (chosen.range != nullptr || (is_span && (given == 0 || error != Errc::invalid_argument))) {
+      continue;
+    }
+    all +=
+        (all.empty() ? "" : ", ") + (std::string(chosen.name) + ' ' + text_of(given)) + chosen.unit;
+  }
+  return all;
+}
+
+std::string key_of(const Key& key) {
+  if (is_valid(key)) return "key " + render(key);
+  const auto part = [](std::string_view bytes) { return std::to_string(bytes.size()) + " bytes"; };
+  return "a tag of " + part(key.tag()) + ", a name of " + part(key.name());
+}
+
+/// What the last call of this thread that failed was told: between its end and the exception there
+/// are functions that pass an error on and nothing else.
+struct NotedReason {
+  std::error_code error;
+  std::shared_ptr<const std::string> text;
+  StateKind found{};  // of Errc::wrong_kind
+};
+thread_local NotedReason noted;
+
+/// "a token bucket", or null if this version has no such kind.
+const char* name_of(StateKind kind) {
+  switch (kind) {
+    case StateKind::shared_sliding_window:
+      return "a shared sliding window";
+    case StateKind::shared_token_bucket:
+      return "a shared token bucket";
+    case StateKind::leases:
+      return "leases";
+    case StateKind::slot_lock:
+      return "a slot lock";
+    case StateKind::utilization:
+      return "a utilization";
+    case StateKind::gate:
+      return "a gate";
+    case StateKind::idempotency_record:
+      return "the answer to a request id";
+    case StateKind::wait_line:
+      return "a line of waiters";
+    case StateKind::fixed_window:
+      return "a fixed window";
+    case StateKind::sliding_window:
+      return "a sliding window";
+    case StateKind::token_bucket:
+      return "a token bucket";
+    case StateKind::sliding_window_counter:
+      return "a sliding window counter";
+  }
+  return nullptr;
+}
+
+std::string text_of(StateKind kind) {
+  if (const char* const name = name_of(kind)) return name;
+  return "a state of another version (kind " + std::to_string(static_cast<int>(kind)) + ")";
+}
+
+/// What lies under the key, if the store has told, and as what it was asked. Either may be unknown.
+std::string kinds_of(const Key* key, const Operation* asked, StateKind found) {
+  const std::string as = asked == nullptr ? "" : "asked as " + text_of(asked->kind);
+  if (found == StateKind{}) {
+    const std::string which = key == nullptr ? "" : key_of(*key);
+    return which + (which.empty() || as.empty() ? "" : ", ") + as;
+  }
+  const std::string which = key == nullptr ? "the key" : '"' + render(*key) + '"';
+  return which + " holds " + text_of(found) + (as.empty() ? "" : " and was " + as);
+}
+
+/// `key`: null if it is not known any more. `asked`: null if what was asked is not.
+std::string given_to(const std::error_code& error, std::string_view verb, const Key* key,
+                     const Operation* asked, const Arguments& args) {
+  if (error.category() != error_category()) return {};
+  const auto code = static_cast<Errc>(error.value());
+  switch (code) {
+    case Errc::cost_exceeds_capacity:
+    case Errc::invalid_cost:
+    case Errc::invalid_argument:
+      return asked == nullptr ? "" : arguments_of(*asked, args, verb, code);
+    case Errc::invalid_key:
+    case Errc::duplicate_key:
+    case Errc::store_full:
+    case Errc::wrong_type:
+    case Errc::corrupt_state:
+    case Errc::not_configured:
+    case Errc::lease_not_live:
+      return key == nullptr ? "" : key_of(*key);
+    case Errc::wrong_kind:
+      return kinds_of(key, asked, noted.error == error ? noted.found : StateKind{});
+    default:
+      return {};
+  }
+}
+
+std::shared_ptr<const std::string> take_reason(const std::error_code& error) noexcept {
+  const NotedReason taken = std::exchange(noted, {});
+  return taken.error == error ? taken.text : nullptr;
+}
+
+/// True of failures that are about one step.
+bool is_of_step(const std::error_code& error) {
+  return error == Errc::cost_exceeds_capacity || error == Errc::invalid_cost ||
+         error == Errc::invalid_argument || error == Errc::duplicate_key ||
+         error == Errc::invalid_key;
+}
+
+std::system_error failure(const detail::CallName& call, const std::error_code& error,
+                          std::size_t steps, std::size_t step, const std::string& given) {
+  if (error == Errc::invalid_plan) {
+    return detail::failed_with(
+        call, error,
+        std::to_string(steps) + " steps, allowed 1 to " + std::to_string(Plan::max_steps));
+  }
+  const bool tells_step = steps > 1 && step < steps && (!given.empty() || is_of_step(error));
+  std::string text = tells_step ? "step " + std::to_string(step) : "";
+  if (tells_step && !given.empty()) text += ": ";
+  return detail::failed_with(call, error, text + given);
+}
+
+}  // namespace
+
+std::string detail::not_allowed(const char* name, Word value, Word least, Word most) {
+  const std::string given = std::string(name) + ' ' + text_of(value);
+  if (value >= least && value <= most) return given;
+  return given + ", allowed " + Range{least, most}.text();
+}
+
+std::system_error detail::failed_with(const CallName& call, const std::error_code& error,
+                                      const std::string& given) {
+  std::string text = call.text();
+  if (!given.empty()) text += ": " + given;
+  if (const auto reason = take_reason(error)) text += ": " + *reason;
+  return {error, text};
+}
+
+std::shared_ptr<const std::string> detail::reason_of(const Store& store,
+                                                     const std::error_code& error) noexcept {
+  const bool has_none = !error || error == Errc::shut_down || error == Errc::cancelled;
+  return has_none ? nullptr : store.reason_of(error);
+}
+
+void detail::note_reason(const std::error_code& error, std::shared_ptr<const std::string> reason,
+                         const Decision& answer) noexcept {
+  const bool is_kind = error == Errc::wrong_kind;
+  noted = {error, std::move(reason), is_kind ? static_cast<StateKind>(answer.part) : StateKind{}};
+}
+
+std::system_error detail::failed_call(const CallName& call, const std::error_code& error,
+                                      const Plan& plan, std::uint16_t step) {
+  const auto steps = plan.steps();
+  std::string given;
+  if (step < steps.size()) {
+    const Step& asked = steps[step];
+    given = given_to(error, call.verb, &asked.key, asked.operation, asked.args);
+  }
+  return failure(call, error, steps.size(), step, given);
+}
+
+detail::AskedPlan::AskedPlan(const Plan& plan) noexcept : steps(plan.steps().size()) {
+  if (steps != 1) return;
+  operation = plan.steps().front().operation;
+  args = plan.steps().front().args;
+}
+
+std::system_error detail::failed_call(const CallName& call, const std::error_code& error,
+                                      const AskedPlan& plan, std::uint16_t step) {
+  const std::string given = given_to(error, call.verb, nullptr, plan.operation, plan.args);
+  return failure(call, error, plan.steps, step, given);
+}
+
+std::system_error detail::failed_settle(const CallName& call, const std::error_code& error,
+                                        const Step& step, const SettledCost& cost) {
+  const bool of_cost = error == Errc::invalid_cost || error == Errc::cost_exceeds_capacity;
+  if (!of_cost)
+    return error == Errc::invalid_argument ? failed_with(call, error, "")
+                                           : failed_call(call, error, step);
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  const auto negative = [&](const char* name, Word value) {
+    return failed_with(call, error,
+                       std::string(name) + ' ' + text_of(value) + ", allowed 0 or more");
+  };
+  if (estimated < 0) return negative("estimated", estimated);
+  if (actual < 0) return negative("actual", actual);
+  std::string given = "estimated " + text_of(estimated) + ", ";
+  const auto row = chosen_of(step.operation);
+  const auto range = row.empty() ? std::nullopt : allowed_range(row.front(), step.args);
+  if (!range) return failed_with(call, error, given + "actual " + text_of(actual));
+  // Of their difference, to the side to which it lies.
+  const Word least =
+      actual > estimated ? std::max(Word{0}, estimated - word_limit) : estimated - range->most;
+  const Word most = actual > estimated ? estimated + range->most : estimated;
+  return failed_with(call, error, given + not_allowed("actual", actual, least, most));
+}
+
+}  // namespace sluice

@@ -1,0 +1,26 @@
+// The counter is raised by a hook that the system runs in each forked child.
+#include "src/core/fork_count.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <new>
+
+namespace sluice::detail {
+namespace {
+
+std::atomic<unsigned> forks{0};
+
+void count_fork() { forks.fetch_add(1); }
+
+}  // namespace
+
+unsigned fork_count() {
+  [[maybe_unused]] static const bool registered = [] {
+    if (::pthread_atfork(nullptr, nullptr, &count_fork) != 0) throw std::bad_alloc();
+    return true;
+  }();
+  return forks.load();
+}
+
+}  // namespace sluice::detail

@@ -1,0 +1,74 @@
+// The rendering of keys. Escaping makes it injective; hashing keeps it short.
+#include "sluice/key.hpp"
+
+#include <charconv>
+#include <stdexcept>
+
+#include "src/util/siphash.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view hex_digits = "0123456789abcdef";
+
+constexpr bool is_plain(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-._~@+=,/").find(c) != std::string_view::npos;
+}
+
+void append_hash(std::string& out, std::string_view part, const HashKey& secret) {
+  out += '#';
+  for (const std::uint64_t word : detail::SipHash24(secret)(part)) {
+    for (int shift = 60; shift >= 0; shift -= 4) out += hex_digits[word >> shift & 15];
+  }
+}
+
+void append_part(std::string& out, std::string_view part, const HashKey& secret) {
+  if (part.size() > Key::max_plain_bytes) return append_hash(out, part, secret);
+  for (const char c : part) {
+    if (is_plain(c)) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += hex_digits[byte >> 4];
+      out += hex_digits[byte & 15];
+    }
+  }
+}
+
+/// How many there are. What is behind them is zero, so that it can be copied.
+template <class Number>
+std::size_t put_digits(std::array<char, 20>& digits, Number number) noexcept {
+  digits = {};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return static_cast<std::size_t>(end - digits.data());
+}
+
+}  // namespace
+
+void Key::write(std::int64_t number) noexcept { size_ = put_digits(digits_, number); }
+void Key::write(std::uint64_t number) noexcept { size_ = put_digits(digits_, number); }
+
+void append_rendered(std::string& out, const Key& key, const HashKey& secret) {
+  out += '{';
+  append_part(out, key.tag(), secret);
+  out += "}:";
+  append_part(out, key.name(), secret);
+}
+
+std::string render(const Key& key, const HashKey& secret) {
+  std::string out;
+  append_rendered(out, key, secret);
+  return out;
+}
+
+std::string detail::valid_name(std::string name) {
+  if (name.empty() || name.size() > Key::max_part_bytes) {
+    throw std::invalid_argument("a limiter's name must have 1 byte to 1 MiB, got " +
+                                std::to_string(name.size()) + " bytes");
+  }
+  return name;
+}
+
+}  // namespace sluice

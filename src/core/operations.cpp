@@ -1,0 +1,81 @@
+// The table of operations: adding an algorithm adds its rows here.
+#include "sluice/extend/operation.hpp"
+
+#include "sluice/rules/fixed_window.hpp"
+#include "sluice/rules/gate.hpp"
+#include "sluice/rules/leases.hpp"
+#include "sluice/rules/shared_sliding_window.hpp"
+#include "sluice/rules/shared_token_bucket_reserve.hpp"
+#include "sluice/rules/sliding_window.hpp"
+#include "sluice/rules/sliding_window_counter.hpp"
+#include "sluice/rules/slot_lock.hpp"
+#include "sluice/rules/token_bucket.hpp"
+#include "sluice/rules/token_bucket_reserve.hpp"
+#include "sluice/rules/utilization.hpp"
+#include "sluice/rules/wait_line.hpp"
+
+namespace sluice {
+
+std::span<const Operation* const> operations() noexcept {
+  static constexpr std::array table{
+      &token_bucket_take,
+      &token_bucket_peek,
+      &token_bucket_reserve,
+      &token_bucket_give_back,
+      &token_bucket_set,
+      &token_bucket_look,
+      &token_bucket_reserve_some,
+      &sliding_window_take,
+      &sliding_window_peek,
+      &sliding_window_give_back,
+      &sliding_window_reset,
+      &sliding_window_counter_take,
+      &sliding_window_counter_peek,
+      &sliding_window_counter_reset,
+      &sliding_window_counter_adjust,
+      &fixed_window_take,
+      &fixed_window_peek,
+      &fixed_window_give_back,
+      &fixed_window_reset,
+      &shared_sliding_window_set,
+      &shared_sliding_window_expect,
+      &shared_sliding_window_read,
+      &fixed_window_adjust,
+      &shared_token_bucket_set,
+      &shared_token_bucket_take,
+      &shared_token_bucket_peek,
+      &shared_token_bucket_reserve,
+      &shared_token_bucket_give_back,
+      &shared_token_bucket_adjust,
+      &fixed_window_block,
+      &sliding_window_counter_block,
+      &leases_acquire,
+      &leases_release,
+      &leases_renew,
+      &leases_peek,
+      &leases_reset,
+      &leases_block,
+      &slot_lock_take,
+      &slot_lock_peek,
+      &slot_lock_cancel,
+      &slot_lock_reset,
+      &slot_lock_block,
+      &sliding_window_block,
+      &sliding_window_reward,
+      &gate_close,
+      &gate_pass,
+      &gate_peek,
+      &gate_open,
+      &utilization_sample,
+      &utilization_shed,
+      &utilization_peek,
+      &utilization_reset,
+      &wait_line_enter,
+      &wait_line_turn,
+      &wait_line_leave,
+      &wait_line_peek,
+  };
+  return table;
+}
+
+}  // namespace sluice

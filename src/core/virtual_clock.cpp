@@ -1,0 +1,223 @@
+// The virtual clock: a heap of timers, and the threads that wait.
+#include "sluice/virtual_clock.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "sluice/detail/uncancelled.hpp"
+
+namespace sluice {
+namespace {
+
+bool in_range(Word us) noexcept { return us >= 0 && us <= word_limit; }
+
+}  // namespace
+
+VirtualClock::VirtualClock(Time start) : now_(to_word(start)) {
+  if (!in_range(to_word(start))) {
+    throw std::invalid_argument("VirtualClock must start between 0 and 2^52 us, got " +
+                                std::to_string(to_word(start)));
+  }
+}
+
+Time VirtualClock::advance(Span span) {
+  const std::lock_guard moving(moving_);
+  const Word from = now_.load(std::memory_order_relaxed);
+  // `from` is in [0, 2^52], so neither bound can overflow.
+  if (span.count() > word_limit - from || span.count() < -from) {
+    throw std::out_of_range("VirtualClock would leave 0 to 2^52 us: " + std::to_string(from) +
+                            " us moved by " + std::to_string(span.count()) + " us");
+  }
+  move_to(from + span.count());
+  return to_time(from + span.count());
+}
+
+void VirtualClock::set(Time time) {
+  if (!in_range(to_word(time))) {
+    throw std::out_of_range("VirtualClock must stay between 0 and 2^52 us, got " +
+                            std::to_string(to_word(time)));
+  }
+  const std::lock_guard moving(moving_);
+  move_to(to_word(time));
+}
+
+bool VirtualClock::advance_to_next() {
+  const std::lock_guard moving(moving_);
+  Word next = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (heap_.empty()) return false;
+    next = heap_.front().time;
+  }
+  move_to(std::max(next, to_word(now())));
+  return true;
+}
+
+std::size_t VirtualClock::timers() const {
+  const std::lock_guard lock(mutex_);
+  return heap_.size();
+}
+
+/// REQUIRES: `moving_` is held. What a timer has moved further stays so.
+void VirtualClock::move_to(Word time) noexcept {
+  std::unique_lock lock(mutex_);
+  if (time < now_.load(std::memory_order_relaxed)) {
+    now_.store(time, std::memory_order_release);
+    return;
+  }
+  while (!heap_.empty() && heap_.front().time <= time) ring_next(lock);
+  show_at_least(time);
+}
+
+void VirtualClock::show_at_least(Word time) noexcept {
+  if (time > now_.load(std::memory_order_relaxed)) now_.store(time, std::memory_order_release);
+}
+
+void VirtualClock::ring_next(std::unique_lock<std::mutex>& lock) noexcept {
+  const Node next = heap_.front();
+  remove(0);
+  show_at_least(next.time);
+  const Ringing here{next.timer, ringing_};
+  ringing_ = &here;
+  ringer_ = std::this_thread::get_id();
+  lock.unlock();
+  next.timer->ring();
+  lock.lock();
+  ringing_ = here.outer;
+  rung_.notify_all();
+}
+
+TimerState VirtualClock::set_timer(TimerCallback& timer, Time when) {
+  const std::lock_guard lock(mutex_);
+  // A move stores the time under the lock, and rings first what is due then.
+  if (to_word(when) <= now_.load(std::memory_order_relaxed)) return TimerState::due;
+  heap_.emplace_back();
+  any_timer_.store(true, std::memory_order_relaxed);
+  sift_up(heap_.size() - 1, {to_word(when), order_++, &timer});
+  return TimerState::set;
+}
+
+bool VirtualClock::cancel_timer(TimerCallback& timer) noexcept {
+  std::unique_lock lock(mutex_);
+  if (timer.place != 0) {
+    remove(timer.place - 1);
+    return true;
+  }
+  if (ringing_ != nullptr && ringer_ == std::this_thread::get_id()) return false;
+  const detail::Uncancelled uncancelled;
+  rung_.wait(lock, [&] {
+    const Ringing* ringing = ringing_;
+    while (ringing != nullptr && ringing->timer != &timer) ringing = ringing->outer;
+    return ringing == nullptr;
+  });
+  return false;
+}
+
+bool VirtualClock::wait_until(Time when, ManualResetEvent& waker) {
+  TimerCallback timer(
+      [](void* self) noexcept {
+        static_cast<ManualResetEvent*>(self)->raise(&ManualResetEvent::due_);
+      },
+      &waker);
+  if (waker.is_awake()) return true;
+  if (set_timer(timer, when) == TimerState::due) return false;
+  {
+    const std::lock_guard lock(waker.mutex_);
+    if (!waker.awake_ && !waker.due_ && KnownThread::is_here(*this)) {
+      waker.counted_by_ = this;
+      waker.leave_ = &leave;
+      const std::lock_guard counting(mutex_);
+      ++waiting_;
+    }
+  }
+  move_while_all_wait();
+  {
+    std::unique_lock lock(waker.mutex_);
+    waker.changed_.wait(lock, [&] { return waker.awake_ || waker.due_; });
+  }
+  cancel_timer(timer);
+  const std::lock_guard lock(waker.mutex_);
+  waker.due_ = false;
+  return waker.awake_;
+}
+
+void VirtualClock::leave(Clock& clock) noexcept {
+  auto& self = static_cast<VirtualClock&>(clock);
+  const std::lock_guard lock(self.mutex_);
+  --self.waiting_;
+}
+
+void VirtualClock::thread_begins() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++known_;
+}
+
+void VirtualClock::thread_ends() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    --known_;
+  }
+  move_while_all_wait();  // this thread may have been the last that did not wait
+}
+
+bool VirtualClock::moves_by_itself() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return moved_by_itself_ > 0 && waiting_ > 0 && waiting_ >= known_;
+}
+
+void VirtualClock::move_while_all_wait() noexcept {
+  if (!moves_by_itself()) return;
+  const std::lock_guard moving(moving_);
+  while (moves_by_itself() && advance_to_next()) {
+  }
+}
+
+VirtualClock::AutoAdvance::AutoAdvance(VirtualClock& clock) noexcept
+    : clock_(clock), known_(clock) {
+  const std::lock_guard lock(clock_.mutex_);
+  ++clock_.moved_by_itself_;
+}
+
+VirtualClock::AutoAdvance::~AutoAdvance() {
+  const std::lock_guard lock(clock_.mutex_);
+  --clock_.moved_by_itself_;
+}
+
+void VirtualClock::place(std::size_t at, const Node& node) noexcept {
+  heap_[at] = node;
+  node.timer->place = at + 1;
+}
+
+void VirtualClock::sift_up(std::size_t at, const Node& node) noexcept {
+  while (at > 0 && node.before(heap_[(at - 1) / 2])) {
+    place(at, heap_[(at - 1) / 2]);
+    at = (at - 1) / 2;
+  }
+  place(at, node);
+}
+
+void VirtualClock::sift_down(std::size_t at, const Node& node) noexcept {
+  for (std::size_t child = 2 * at + 1; child < heap_.size(); child = 2 * at + 1) {
+    if (child + 1 < heap_.size() && heap_[child + 1].before(heap_[child])) ++child;
+    if (!heap_[child].before(node)) break;
+    place(at, heap_[child]);
+    at = child;
+  }
+  place(at, node);
+}
+
+void VirtualClock::remove(std::size_t at) noexcept {
+  heap_[at].timer->place = 0;
+  const Node last = heap_.back();
+  heap_.pop_back();
+  any_timer_.store(!heap_.empty(), std::memory_order_relaxed);
+  if (at == heap_.size()) return;
+  if (at > 0 && last.before(heap_[(at - 1) / 2])) {
+    sift_up(at, last);
+  } else {
+    sift_down(at, last);
+  }
+}
+
+}  // namespace sluice

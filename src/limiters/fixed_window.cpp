@@ -1,0 +1,239 @@
+// The fixed window limiter: sends the windows around the store's time.
+#include "sluice/limiters/fixed_window.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <span>
+#include <stdexcept>
+
+#include "src/limiters/give_back_calls.hpp"
+
+namespace sluice {
+namespace {
+
+constexpr int max_asked = 3;
+
+constexpr std::size_t window_words = 1 + FixedWindowRule::boundaries;
+
+}  // namespace
+
+/// Any thread may call any member.
+struct FixedWindow::Known {
+  /// How far the store's clock is ahead of Store::clock(), as far as it matters.
+  std::atomic<Word> ahead{0};
+
+  /// Calendar::words() at `now`, if the window that is remembered holds it and `lag` more.
+  [[nodiscard]] bool around(Time now, Span lag,
+                            std::span<Word, window_words> words) const noexcept {
+    const unsigned turn = turn_;
+    std::copy(words_.begin(), words_.end(), words.begin());
+    return turn % 2 == 0 && turn_ == turn && words[2] <= to_word(now) &&
+           to_word(now + lag) < words[3];
+  }
+  void remember(std::span<const Word, window_words> words) noexcept {
+    unsigned turn = turn_;
+    if (turn % 2 != 0 || !turn_.compare_exchange_strong(turn, turn + 1)) return;
+    std::copy(words.begin(), words.end(), words_.begin());
+    turn_ = turn + 2;
+  }
+
+ private:
+  std::atomic<unsigned> turn_{0};  // odd while words are written
+  std::array<std::atomic<Word>, window_words> words_{};
+};
+
+FixedWindow::FixedWindow(const StoreHandle& store, std::string name, detail::Given limit,
+                         Calendar calendar)
+    : KeyedLimiter(store, std::move(name)),
+      limit_(0),
+      calendar_(std::move(calendar)),
+      known_(std::make_shared<Known>()) {
+  if (!limit.within(1, FixedWindowRule::max_limit)) {
+    const std::string shown = limit.negative ? std::to_string(static_cast<std::int64_t>(limit.bits))
+                                             : std::to_string(limit.bits);
+    throw std::invalid_argument("the limit of a window must be 1 to 2^42, got " + shown);
+  }
+  limit_ = limit.word();
+}
+
+Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) const noexcept {
+  Step result{&operation, named(key), {limit_}};
+  result.args[7] = cost.value();
+  const auto words = std::span(result.args).subspan<1, window_words>();
+  const auto set_words = [&](Time time) {
+    const auto the_words = calendar_.words(time);
+    std::copy(the_words.begin(), the_words.end(), words.begin());
+  };
+  if (calendar_.is_even()) {
+    set_words({});
+    return result;
+  }
+  Clock& clock = store().clock();
+  const auto by_store = [&](Time now) {
+    return std::clamp(now + Span{known_->ahead}, Time{}, to_time(word_limit));
+  };
+  if (known_->around(by_store(clock.coarse_now()), Clock::coarse_lag, words)) return result;
+  const Time now = by_store(clock.now());
+  if (!known_->around(now, Span{0}, words)) {
+    set_words(now);
+    known_->remember(words);
+  }
+  return result;
+}
+
+Step FixedWindow::give_back(const Key& key, Cost cost, Time taken_at) const noexcept {
+  const Calendar::Window window = calendar_.window(taken_at);
+  return {&fixed_window_give_back,
+          named(key),
+          {limit_, to_word(window.begin), to_word(window.end), cost.value()}};
+}
+
+void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
+  // A question that any clock answers: about windows of one width.
+  const Step question{&fixed_window_peek,
+                      named(key),
+                      {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
+  const Decision answer = decide(store(), question, error);
+  if (!error) known_->ahead = (answer.at - store().clock().now()).count();
+}
+
+void FixedWindow::synchronize(const Key& key) const {
+  std::error_code error;
+  synchronize(key, error);
+  if (error) throw detail::failed_call({type_name, "synchronize"}, error, clear(key));
+}
+
+template <class Ask>
+Decision FixedWindow::ask(const Key& key, Ask plan, std::error_code& error) const noexcept {
+  for (int asked = 1;; ++asked) {
+    const Decision decision = plan(error);
+    if (error != Errc::outside_calendar || asked == max_asked) return decision;
+    std::error_code unknown;
+    synchronize(key, unknown);
+    if (unknown) {
+      error = unknown;
+      return decision;
+    }
+  }
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost,
+                                  std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), take(key, cost), e); }, error);
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
+  std::error_code error;
+  const Decision decision = try_acquire(key, cost, error);
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  return decision;
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
+                                  std::error_code& error) const noexcept {
+  return ask(
+      key,
+      [&](std::error_code& e) { return decide(store(), Plan(take(key, cost)).idempotent(id), e); },
+      error);
+}
+
+Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+  std::error_code error;
+  const Decision decision = try_acquire(key, cost, id, error);
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  return decision;
+}
+
+Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), look(key, cost), e); }, error);
+}
+
+Decision FixedWindow::peek(const Key& key, Cost cost) const {
+  std::error_code error;
+  const Decision decision = peek(key, cost, error);
+  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
+  return decision;
+}
+
+Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), reward_step(key, amount), e); }, error);
+}
+
+Decision FixedWindow::reward(const Key& key, Cost amount) const {
+  std::error_code error;
+  const Decision decision = reward(key, amount, error);
+  if (error)
+    throw detail::failed_call({type_name, "reward"}, error, give_back(key, amount, Time{}));
+  return decision;
+}
+
+Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), penalize_step(key, amount), e); },
+      error);
+}
+
+Decision FixedWindow::penalize(const Key& key, Cost amount) const {
+  std::error_code error;
+  const Decision decision = penalize(key, amount, error);
+  if (error)
+    throw detail::failed_call({type_name, "penalize"}, error, give_back(key, amount, Time{}));
+  return decision;
+}
+
+Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) const noexcept {
+  return ask(
+      key, [&](std::error_code& e) { return decide(store(), block_step(key, span), e); }, error);
+}
+
+Decision FixedWindow::block(const Key& key, Span span) const {
+  std::error_code error;
+  const Decision decision = block(key, span, error);
+  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
+  return decision;
+}
+
+Step FixedWindow::settle_step(const Key& key, const Decision& taken,
+                              const SettledCost& cost) const noexcept {
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  if (estimated < 0 || actual < 0) return give_back(key, -1, taken.at);
+  if (actual <= estimated) return give_back(key, charged(estimated - actual, taken), taken.at);
+  // A calendar of that window alone: if it is over, it does not hold the present.
+  const Calendar::Window window = calendar_.window(taken.at);
+  const Word end = to_word(window.end);
+  const Word more = charged(actual - estimated, taken).value();
+  return {&fixed_window_adjust,
+          named(key),
+          {limit_, 0, to_word(window.begin), end, end, end, end, more}};
+}
+
+Settlement FixedWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
+                               std::error_code& error) const noexcept {
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  error.clear();
+  if (detail::nothing_to_settle(taken, cost)) return {};
+  std::array<Word, 1> output{};
+  const auto told = std::span(output).first(actual <= estimated ? 1 : 0);
+  const Decision settled = decide(store(), settle_step(key, taken, cost), error, {}, told);
+  if (error == Errc::outside_calendar) error.clear();
+  if (!settled.allowed) return {};
+  if (actual <= estimated) return {output[0], 0};
+  return {0, actual - estimated};
+}
+
+Settlement FixedWindow::settle(const Key& key, const Decision& taken,
+                               const SettledCost& cost) const {
+  std::error_code error;
+  const Settlement result = settle(key, taken, cost, error);
+  if (error)
+    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
+  return result;
+}
+
+}  // namespace sluice

@@ -1,0 +1,292 @@
+// Leases in the hands of their holders.
+#include "sluice/limiters/lease.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <stdexcept>
+
+#include "sluice/detail/lease_manager.hpp"
+#include "sluice/detail/waiter_for.hpp"
+#include "sluice/limiters/lease_renewer.hpp"
+
+namespace sluice {
+namespace {
+
+void put_id(Word* words, const LeaseId& id) noexcept {
+  constexpr std::uint64_t low_40 = (std::uint64_t{1} << 40) - 1;
+  words[0] = static_cast<Word>(id.high >> 12);
+  words[1] = static_cast<Word>((id.high << 40 | id.low >> 24) & (low_40 << 12 | 0xfff));
+  words[2] = static_cast<Word>(id.low & 0xffffff);
+}
+
+constexpr std::size_t told_words = 4;
+constexpr std::size_t renewed_words = 2;
+
+}  // namespace
+
+LeaseId LeaseId::draw(Rng& rng) {
+  const std::uint64_t high = rng.next();
+  return {high, rng.next()};
+}
+
+namespace detail {
+
+HeldLease::HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms)
+    : store_(store), tag_(key.tag()), name_(key.name()), id_(id), terms_(terms) {}
+
+void HeldLease::granted(const Decision& decision, std::span<const Word> told,
+                        Time asked_at) noexcept {
+  slot_ = told[1];
+  fence_ = told[2];
+  expires_at_ = told[3];
+  // More than a TTL is left while the store sits out a clock that was set back, and is gone when
+  // that is set right again.
+  const Word left = std::clamp(told[3] - to_word(decision.at), Word{0}, terms_.ttl);
+  safe_until_ = to_word(asked_at) + left;
+}
+
+Step HeldLease::renewal() const noexcept {
+  Step step{&leases_renew, key(), {terms_.limit, terms_.ttl, slot_}};
+  put_id(&step.args[3], id_);
+  return step;
+}
+
+Step HeldLease::return_step() const noexcept {
+  Step step{&leases_release, key(), {terms_.limit, slot_}};
+  put_id(&step.args[2], id_);
+  return step;
+}
+
+bool HeldLease::renewed(const Decision& decision, std::span<const Word> told,
+                        Time asked_at) noexcept {
+  if (!decision.allowed) {
+    lose();
+    return false;
+  }
+  expires_at_ = told[1];
+  safe_until_ = std::max(safe_until_.load(), to_word(asked_at) + terms_.ttl);
+  return is_held() && !lost();  // the answer may have been a TTL on its way
+}
+
+bool HeldLease::release(Span within, std::error_code& error) noexcept {
+  error.clear();
+  if (is_orphaned()) {
+    error = Errc::shut_down;
+    return false;
+  }
+  State was = state_.load();
+  do {
+    if (was == State::returning || was == State::returned) return false;
+  } while (!state_.compare_exchange_weak(was, State::returning));
+  const Release given(return_step(), terms_.lines);
+  std::array<Word, 1 + WaitLineRule::output> told{};
+  const Plan plan(given.steps());
+  static_cast<void>(decide(store_.get(), within > Span{0} ? plan.within(within) : plan, error, {},
+                           {told.data(), given.output()}));
+  State mine = State::returning;
+  state_.compare_exchange_strong(mine, error ? was : State::returned);
+  if (error) return false;
+  given.wake(store_.get(), told);
+  return told[0] == 1;
+}
+
+void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
+  const State was = held->state_.exchange(State::returned);
+  if (was == State::returning || was == State::returned || held->is_orphaned()) return;
+  try {
+    const auto given = std::make_shared<const Release>(held->return_step(), held->terms_.lines);
+    decide_then(held->store(), Plan(given->steps()).within(held->terms_.release_within),
+                [held, given](const Outcome& outcome) noexcept {
+                  if (!outcome.error) given->wake(held->store(), outcome.output);
+                });
+  } catch (const std::bad_alloc&) {
+    return;  // the place comes back by the TTL
+  }
+}
+
+bool HeldLease::lost() const noexcept {
+  const State state = state_.load();
+  // While it is given back, nobody knows whether the place is free already.
+  if (state != State::held && state != State::returning) return state == State::lost;
+  return is_orphaned() || store().clock().now() >= safe_until();
+}
+
+bool HeldLease::lose() noexcept {
+  State held = State::held;
+  return state_.compare_exchange_strong(held, State::lost);
+}
+
+LeaseManager::LeaseManager(const StoreHandle& store, std::string name, const LeaseOptions& options,
+                           std::shared_ptr<WaitQueues> lines)
+    : store_(store),
+      name_(valid_name(std::move(name))),
+      options_(options),
+      lines_(std::move(lines)) {
+  const Word ttl = options_.ttl.count();
+  if (ttl < LeasesRule::min_ttl || ttl > LeasesRule::max_ttl) {
+    throw std::invalid_argument("LeaseOptions::ttl must be 1000 us to 1099511627776 us, got " +
+                                std::to_string(ttl) + " us");
+  }
+  if (options_.release_within <= Span{0}) {
+    throw std::invalid_argument("LeaseOptions::release_within must be 1 us or more, got " +
+                                std::to_string(options_.release_within.count()) + " us");
+  }
+}
+
+std::shared_ptr<HeldLease> LeaseManager::hold(const Key& key, Share share, Cost weight,
+                                              const LeaseId& id) const {
+  return std::make_shared<HeldLease>(
+      *store_, named(key), id,
+      HeldLease::Terms{share.limit, weight.value(), options_.ttl.count(), options_.release_within,
+                       lines_});
+}
+
+Lease LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
+                        std::error_code& error) const {
+  auto held = hold(key, share, weight, id);  // the memory first: afterwards nothing may fail
+  const Step step = seek == known_id ? take(held->key(), share, weight, id)
+                                     : take_new(held->key(), share, weight, id);
+  std::array<Word, told_words> told{};
+  const bool stamped = store_->stamps_by_clock();
+  const Time before = stamped ? Time{} : store_->clock().now();
+  const Decision decision = decide(*store_, step, error, {}, told);
+  if (error || !decision.allowed) return {decision, nullptr};
+  held->granted(decision, told, stamped ? decision.at : before);
+  Lease lease(decision, std::move(held));
+  if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
+  return lease;
+}
+
+Lease LeaseManager::grant(const Key& key, Share share, Cost weight,
+                          std::error_code& error) const noexcept try {
+  return ask(key, share, weight, draw_id(), fresh_id, error);
+} catch (const std::system_error& failure) {
+  error = failure.code();
+  return {};
+} catch (...) {  // no memory, or whatever the caller's generator throws
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
+Lease LeaseManager::grant(const Key& key, Share share, Cost weight, const LeaseId& id,
+                          std::error_code& error) const noexcept try {
+  return ask(key, share, weight, id, known_id, error);
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
+Lease LeaseManager::adopt(const Key& key, Share share, Cost weight, const LeaseId& id,
+                          const Decision& decision, std::span<const Word> output,
+                          Time asked_at) const {
+  if (output.size() != told_words) {
+    throw std::invalid_argument("adopt: a granted lease has 4 output, got " +
+                                std::to_string(output.size()));
+  }
+  if (!decision.allowed) return {decision, nullptr};
+  auto held = hold(key, share, weight, id);
+  held->granted(decision, output, asked_at);
+  Lease lease(decision, std::move(held));
+  if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
+  return lease;
+}
+
+Step LeaseManager::take(const Key& key, Share share, Cost weight,
+                        const LeaseId& id) const noexcept {
+  Step step{&leases_acquire,
+            named(key),
+            {share.limit, weight.value(), options_.ttl.count(), share.tier, known_id}};
+  put_id(&step.args[5], id);
+  return step;
+}
+Step LeaseManager::take_new(const Key& key, Share share, Cost weight,
+                            const LeaseId& id) const noexcept {
+  Step step = take(key, share, weight, id);
+  step.args[4] = fresh_id;
+  return step;
+}
+LeaseId LeaseManager::draw_id() const {
+  return LeaseId::draw(options_.rng != nullptr ? *options_.rng
+                                               : rng_of(store_->clock(), DrawFor::lease));
+}
+Step LeaseManager::look(const Key& key, Share share, Cost weight) const noexcept {
+  return {&leases_peek, named(key), {share.limit, weight.value(), share.tier}};
+}
+Step LeaseManager::give_back(const Key& key, Word limit, const LeaseId& id) const noexcept {
+  Step step{&leases_release, named(key), {limit, 0}};
+  put_id(&step.args[2], id);
+  return step;
+}
+Step LeaseManager::extend(const Key& key, Word limit, const LeaseId& id) const noexcept {
+  Step step{&leases_renew, named(key), {limit, options_.ttl.count(), 0}};
+  put_id(&step.args[3], id);
+  return step;
+}
+Step LeaseManager::reset(const Key& key, Word limit) const noexcept {
+  return {&leases_reset, named(key), {limit}};
+}
+Step LeaseManager::block(const Key& key, Word limit, Span span) const noexcept {
+  return {&leases_block, named(key), {limit, span.count()}};
+}
+
+}  // namespace detail
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this != &other) {
+    end();
+    decision_ = other.decision_;
+    held_ = std::move(other.held_);
+  }
+  return *this;
+}
+
+Lease::~Lease() { end(); }
+
+void Lease::end() noexcept {
+  if (!*this) return;
+  if (held_->is_orphaned()) return held_->abandon();
+  if (!held_->store().may_block()) return detail::HeldLease::release_later(held_);
+  std::error_code ignored;  // the place comes back by the TTL
+  held_->release(held_->terms().release_within, ignored);
+  held_->abandon();
+}
+
+bool Lease::renew() {
+  return detail::or_throw(
+      {"Lease", "renew"}, [&] { return held_->renewal(); },
+      [&](auto& error) { return renew(error); });
+}
+bool Lease::renew(std::error_code& error) noexcept {
+  error.clear();
+  if (!held_ || !held_->is_held()) return false;
+  if (held_->is_orphaned()) {
+    error = Errc::shut_down;
+    return false;
+  }
+  const Time asked_at = held_->store().clock().now();
+  std::array<Word, renewed_words> told{};
+  const Decision decision = decide(held_->store(), held_->renewal(), error, {}, told);
+  return !error && held_->renewed(decision, told, asked_at);
+}
+
+bool Lease::release() {
+  return detail::or_throw(
+      {"Lease", "release"}, [&] { return held_->renewal(); },
+      [&](auto& error) { return release(error); });
+}
+bool Lease::release(std::error_code& error) noexcept {
+  error.clear();
+  return held_ && held_->release(Span{0}, error);
+}
+
+void Lease::release_later() noexcept {
+  if (*this) detail::HeldLease::release_later(held_);
+}
+
+void Lease::keep_alive(LeaseRenewer& renewer, OnLost on_lost) {
+  // At the end of a world the renewer may have gone as well.
+  if (held_ && !held_->is_orphaned()) renewer.keep(held_, std::move(on_lost));
+}
+
+}  // namespace sluice

@@ -1,0 +1,321 @@
+// Renewing leases: a queue of when each is due, what was asked and is not answered yet, and at most
+// one thread that serves both. Answers come on whichever thread a store has.
+#include "sluice/limiters/lease_renewer.hpp"
+
+#include <algorithm>
+#include <list>
+#include <utility>
+
+#include "sluice/detail/uncancelled.hpp"
+
+namespace sluice {
+namespace {
+
+/// When the system is out of memory.
+constexpr Span breather = std::chrono::milliseconds{1};
+
+Span part_of(const detail::HeldLease& held, Word parts) noexcept {
+  return Span{std::max(Word{1}, held.terms().ttl / parts)};
+}
+
+}  // namespace
+
+/// What answers need, which may come when the renewer is gone.
+struct LeaseRenewer::State {
+  ManualResetEvent waker;  // of the thread
+  std::mutex mutex;
+  Queue queue;                // guarded by mutex, as what follows
+  Queue lost;                 // whose holders are to be told
+  std::list<Batch> asked;     // not all answered yet
+  Time next = Time::max();    // when the thread looks again
+  std::size_t sweep_at = 64;  // when what was given back is next looked for
+};
+
+/// The renewals that one store is asked at once.
+struct LeaseRenewer::Batch {
+  struct Renewal {
+    Batch* batch;
+    Queue::node_type node;
+  };
+
+  Batch(std::shared_ptr<State> of, Time now)
+      : state(std::move(of)), asked_at(now), answered_by(now) {}
+
+  void prepare();
+  void send() noexcept;
+  static void answered(void* context, const Outcome& outcome) noexcept;
+  void tell_lost(Queue& lost);
+
+  std::shared_ptr<State> state;
+  Time asked_at;
+  Time answered_by;             // by then every answer is here
+  Time runs_out = Time::max();  // before then none is lost for want of an answer
+  std::vector<Renewal> renewals;
+  std::vector<Step> steps;  // one for each, as what follows
+  std::vector<Plan> plans;
+  std::vector<Completion> done;
+  std::size_t left = 0;                      // to be answered
+  std::shared_ptr<ManualResetEvent> waiter;  // who waits for all of them, if anybody does
+  std::list<Batch>::iterator self{};
+};
+
+/// Makes what send() needs.
+void LeaseRenewer::Batch::prepare() {
+  steps.reserve(renewals.size());
+  plans.reserve(renewals.size());
+  done.reserve(renewals.size());
+  for (Renewal& renewal : renewals) {
+    const detail::HeldLease& held = *renewal.node.mapped().held;
+    steps.push_back(held.renewal());
+    // Who has run out is told so, whatever the answer would be.
+    const Span lasts = std::max(Span{1}, held.safe_until() - asked_at);
+    const Span within = std::min(part_of(held, 3), lasts);
+    plans.push_back(Plan(steps.back()).within(within));
+    answered_by = std::max(answered_by, asked_at + within);
+    runs_out = std::min(runs_out, held.safe_until());
+    done.emplace_back(&Batch::answered, &renewal);
+  }
+  left = renewals.size();
+}
+
+void LeaseRenewer::Batch::send() noexcept {
+  const std::vector<Step> asked = std::move(steps);  // the last answer ends this object
+  const std::vector<Plan> each = std::move(plans);
+  std::vector<Completion> answers = std::move(done);
+  renewals.front().node.mapped().held->store().execute_batch(each, answers);
+}
+
+void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexcept {
+  auto& [batch, own] = *static_cast<Renewal*>(context);
+  const std::shared_ptr<State> state = batch->state;
+  Queue::node_type node;  // dropped behind the lock, if nobody holds it any more
+  std::list<Batch> over;
+  auto& held = *own.mapped().held;
+  if (!outcome.error) held.renewed(outcome.decision, outcome.output, batch->asked_at);
+  own.key() = batch->asked_at + part_of(held, outcome.error ? 12 : 3);
+  if (held.is_held()) {
+    own.key() = std::min(own.key(), held.safe_until());
+    if (held.lost()) held.lose();
+  }
+  const std::lock_guard lock(state->mutex);
+  node = std::move(own);  // under the lock: size() looks at it
+  bool wakes = --batch->left == 0;
+  if (wakes) {
+    if (batch->waiter) batch->waiter->wake();
+    over.splice(over.begin(), state->asked, batch->self);
+  }
+  if (held.is_lost()) {
+    wakes = true;
+    state->lost.insert(std::move(node));
+  } else if (held.is_open()) {
+    wakes = wakes || node.key() < state->next;
+    state->queue.insert(std::move(node));
+  }
+  if (wakes) state->waker.wake();
+}
+
+/// What has run out without an answer is lost; the node stays for the answer, without a handler.
+/// REQUIRES: under the lock.
+void LeaseRenewer::Batch::tell_lost(Queue& lost) {
+  runs_out = Time::max();
+  for (Renewal& renewal : renewals) {
+    if (renewal.node.empty()) continue;
+    auto& [held, on_lost] = renewal.node.mapped();
+    if (held->lost()) {
+      held->lose();
+      if (!on_lost) continue;
+      Kept& kept = lost.emplace(asked_at, Kept{held, nullptr})->second;
+      kept.on_lost = std::exchange(on_lost, nullptr);
+    } else if (held->is_held()) {
+      runs_out = std::min(runs_out, held->safe_until());
+    }
+  }
+}
+
+LeaseRenewer::LeaseRenewer(Clock& clock) : clock_(clock), state_(std::make_shared<State>()) {}
+
+void LeaseRenewer::keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost on_lost) {
+  const Span ttl{held->terms().ttl};
+  const Time due = held->safe_until() - ttl + part_of(*held, 3);
+  State& state = *state_;
+  Queue over;  // dropped behind the lock: what its handlers own may use the renewer as it ends
+  {
+    const std::lock_guard lock(state.mutex);
+    if (state.queue.size() >= state.sweep_at) {
+      for (auto i = state.queue.begin(); i != state.queue.end();) {
+        const auto item = i++;
+        if (!item->second.held->is_open()) over.insert(state.queue.extract(item));
+      }
+      state.sweep_at = std::max(std::size_t{64}, 2 * state.queue.size());
+    }
+    state.queue.emplace(due, Kept{std::move(held), std::move(on_lost)});
+  }
+  state.waker.wake();
+}
+
+std::size_t LeaseRenewer::size() const {
+  const auto is_held = [](const Queue::node_type& node) {
+    return !node.empty() && node.mapped().held->is_held();
+  };
+  const std::lock_guard lock(state_->mutex);
+  auto count = std::count_if(state_->queue.begin(), state_->queue.end(),
+                             [](const auto& item) { return item.second.held->is_held(); });
+  for (const Batch& batch : state_->asked) {
+    count += std::count_if(batch.renewals.begin(), batch.renewals.end(),
+                           [&](const Batch::Renewal& renewal) { return is_held(renewal.node); });
+  }
+  return static_cast<std::size_t>(count);
+}
+
+/// What is to be renewed now. What was given back is forgotten, and what is lost is told next.
+std::vector<LeaseRenewer::Queue::node_type> LeaseRenewer::take_due(Time now) {
+  std::vector<Queue::node_type> due;
+  {
+    Queue& queue = state_->queue;
+    const std::lock_guard lock(state_->mutex);
+    due.reserve(static_cast<std::size_t>(std::distance(queue.begin(), queue.upper_bound(now))));
+    while (!queue.empty() && queue.begin()->first <= now) {
+      auto node = queue.extract(queue.begin());
+      detail::HeldLease& held = *node.mapped().held;
+      if (held.lost()) {  // as since a handler has destroyed its store
+        held.lose();
+        state_->lost.insert(std::move(node));
+      } else {
+        due.push_back(std::move(node));
+      }
+    }
+  }
+  // Behind the lock: what their handlers own may use the renewer as it ends.
+  std::erase_if(due, [](const auto& node) { return !node.mapped().held->is_open(); });
+  return due;
+}
+
+/// What each store is to be asked; what stands in a batch is in `due` no more.
+void LeaseRenewer::divide(std::vector<Queue::node_type>& due, Time now, bool waits,
+                          std::list<Batch>& batches) {
+  const auto store_of = [](const auto& node) { return &node.mapped().held->store(); };
+  std::stable_sort(due.begin(), due.end(), [&](const auto& a, const auto& b) {
+    return std::less<>{}(store_of(a), store_of(b));
+  });
+  for (auto first = due.begin(); first != due.end();) {
+    Store* const store = store_of(*first);
+    const auto last =
+        std::find_if(first, due.end(), [&](const auto& node) { return store_of(node) != store; });
+    Batch& batch = batches.emplace_back(state_, now);
+    batch.self = std::prev(batches.end());
+    if (waits && store->may_block()) batch.waiter = std::make_shared<ManualResetEvent>();
+    batch.renewals.reserve(static_cast<std::size_t>(last - first));
+    for (; first != last; ++first) batch.renewals.push_back({&batch, std::move(*first)});
+    batch.prepare();
+  }
+}
+
+/// Asks every store for its own, each at once. Returns what the last answer of each store wakes
+/// that this thread may wait for. Without memory nothing is asked, and all stays due.
+std::vector<std::shared_ptr<ManualResetEvent>> LeaseRenewer::ask(std::vector<Queue::node_type> due,
+                                                                 Time now, bool waits) {
+  std::list<Batch> batches;
+  std::vector<Batch*> sent;
+  std::vector<std::shared_ptr<ManualResetEvent>> waiters;
+  try {
+    divide(due, now, waits, batches);
+    for (Batch& batch : batches) {
+      sent.push_back(&batch);
+      if (batch.waiter) waiters.push_back(batch.waiter);
+    }
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(state_->mutex);
+    const auto put_back = [&](Queue::node_type& node) {
+      if (!node.empty()) state_->queue.insert(std::move(node));
+    };
+    for (auto& node : due) put_back(node);
+    for (Batch& batch : batches) {
+      for (auto& renewal : batch.renewals) put_back(renewal.node);
+    }
+    throw;
+  }
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->asked.splice(state_->asked.end(), batches);
+  }
+  for (Batch* batch : sent) batch->send();
+  return waiters;
+}
+
+/// Tells the holders of what was lost, has run out, or whose store has gone. Returns when something
+/// is due.
+Time LeaseRenewer::conclude(Time now) {
+  Queue lost;
+  {
+    const std::lock_guard lock(state_->mutex);
+    Queue& queue = state_->queue;
+    for (auto i = queue.begin(); i != queue.end() && i->first <= now;) {
+      const auto item = i++;
+      if (!item->second.held->lost()) continue;
+      item->second.held->lose();
+      state_->lost.insert(queue.extract(item));
+    }
+    for (Batch& batch : state_->asked) {
+      if (batch.runs_out <= now) batch.tell_lost(state_->lost);
+    }
+    lost.swap(state_->lost);
+  }
+  for (const auto& [due, kept] : lost) {
+    // An earlier handler may have ended it.
+    if (kept.on_lost && kept.held->is_open()) kept.on_lost(kept.held->id());
+  }
+  const std::lock_guard lock(state_->mutex);
+  const Queue& queue = state_->queue;
+  Time next = queue.empty() ? Time::max() : queue.begin()->first;
+  for (const Batch& batch : state_->asked) {
+    for (const Time then : {batch.answered_by, batch.runs_out}) {
+      if (then > now) next = std::min(next, then);
+    }
+  }
+  state_->next = next;
+  return next;
+}
+
+Time LeaseRenewer::renew_due() {
+  const Time now = clock_.now();
+  static_cast<void>(conclude(now));  // who has run out need not wait for the answers about others
+  const auto waiters = ask(take_due(now), now, true);
+  for (const auto& waiter : waiters) waiter->wait();
+  return conclude(clock_.now());
+}
+
+void LeaseRenewer::start() {
+  if (thread_.joinable()) return;
+  stopping_ = false;
+  std::latch known(1);  // to the clock: what waits on it from here on waits for the thread as well
+  thread_ = std::thread([this, &known] { run(known); });
+  known.wait();
+}
+
+void LeaseRenewer::stop() noexcept {
+  if (!thread_.joinable()) return;
+  const detail::Uncancelled uncancelled;
+  stopping_ = true;
+  state_->waker.wake();
+  thread_.join();
+}
+
+void LeaseRenewer::run(std::latch& known) {
+  const KnownThread here(clock_);
+  known.count_down();
+  for (;;) {
+    state_->waker.reset();
+    if (stopping_) return;
+    const Time now = clock_.now();
+    Time next = now + breather;
+    try {
+      static_cast<void>(conclude(now));
+      ask(take_due(now), now, false);
+      next = conclude(now);
+    } catch (const std::bad_alloc&) {
+    }
+    clock_.wait_until(next, state_->waker);
+  }
+}
+
+}  // namespace sluice

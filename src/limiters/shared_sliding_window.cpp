@@ -1,0 +1,163 @@
+// The shared sliding window's setting: changing it, and what a client remembers of it.
+#include "sluice/limiters/shared_sliding_window.hpp"
+
+#include <stdexcept>
+
+#include "src/limiters/shared_sliding_window_known.hpp"
+
+namespace sluice {
+namespace {
+
+std::string drawn_name(Store& store) {
+  SystemRng system;
+  Rng* const world = store.clock().rng(DrawFor::shared_sliding_window);
+  const auto name = record_name(RequestId::draw(world != nullptr ? *world : system));
+  return {name.data(), name.size()};
+}
+
+}  // namespace
+
+SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, std::string tag,
+                                         std::string name, SharedSlidingWindowOptions options)
+    : store_(store),
+      tag_(std::move(tag)),
+      name_(detail::valid_name(std::move(name))),
+      options_(std::move(options)) {
+  if (!is_valid(key())) throw std::invalid_argument("the tag must have 1 byte to 1 MiB");
+  const Word keep_alive = options_.keep_alive.count();
+  if (keep_alive < 1 || keep_alive > SharedSlidingWindowRule::max_keep_alive) {
+    throw std::invalid_argument("keep_alive must be 1 us to " +
+                                std::to_string(SharedSlidingWindowRule::max_keep_alive) +
+                                " us, got " + std::to_string(keep_alive) + " us");
+  }
+  if (options_.client.empty()) options_.client = drawn_name(*store);
+  const std::size_t longest = log_name(word_limit, RateType::per_client).size();
+  if (longest > Key::max_part_bytes) {
+    const std::size_t names = name_.size() + client().size();
+    throw std::invalid_argument("the names of a limiter and its client must have " +
+                                std::to_string(Key::max_part_bytes - (longest - names)) +
+                                " bytes at most together, got " + std::to_string(names));
+  }
+}
+
+SharedSlidingWindow::~SharedSlidingWindow() = default;
+
+Step SharedSlidingWindow::set_step(SharedSlidingWindowRule::Mode mode, RateType type, Word rate,
+                                   Span interval) const noexcept {
+  return {&shared_sliding_window_set,
+          key(),
+          {rate, interval.count(), static_cast<Word>(type), static_cast<Word>(mode),
+           options_.keep_alive.count()}};
+}
+
+SharedSlidingWindow::Change SharedSlidingWindow::change(const Step& step,
+                                                        std::error_code& error) const {
+  std::array<Word, 2> output{};
+  static_cast<void>(decide(*store_, step, error, {}, output));
+  return {output[1] != 0, output[0]};
+}
+
+SharedSlidingWindow::Change SharedSlidingWindow::change_as(const char* verb,
+                                                           const Step& step) const {
+  std::error_code error;
+  const Change result = change(step, error);
+  if (error) throw detail::failed_call({type_name, verb}, error, step);
+  return result;
+}
+
+SharedSlidingWindow::Change SharedSlidingWindow::try_set_rate(RateType type, Word rate,
+                                                              Span interval,
+                                                              std::error_code& error) const {
+  return change(set_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval), error);
+}
+SharedSlidingWindow::Change SharedSlidingWindow::try_set_rate(RateType type, Word rate,
+                                                              Span interval) const {
+  return change_as("try_set_rate",
+                   set_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval));
+}
+SharedSlidingWindow::Change SharedSlidingWindow::set_rate(RateType type, Word rate, Span interval,
+                                                          std::error_code& error) const {
+  return change(set_step(SharedSlidingWindowRule::Mode::reset, type, rate, interval), error);
+}
+SharedSlidingWindow::Change SharedSlidingWindow::set_rate(RateType type, Word rate,
+                                                          Span interval) const {
+  return change_as("set_rate",
+                   set_step(SharedSlidingWindowRule::Mode::reset, type, rate, interval));
+}
+SharedSlidingWindow::Change SharedSlidingWindow::update_rate(RateType type, Word rate,
+                                                             Span interval,
+                                                             std::error_code& error) const {
+  return change(set_step(SharedSlidingWindowRule::Mode::update, type, rate, interval), error);
+}
+SharedSlidingWindow::Change SharedSlidingWindow::update_rate(RateType type, Word rate,
+                                                             Span interval) const {
+  return change_as("update_rate",
+                   set_step(SharedSlidingWindowRule::Mode::update, type, rate, interval));
+}
+
+std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::known() const {
+  const std::lock_guard lock(mutex_);
+  return known_;
+}
+
+std::string SharedSlidingWindow::log_name(Word generation, RateType type) const {
+  const std::string name = name_ + ":log:" + std::to_string(generation);
+  return type == RateType::per_client ? name + ":" + options_.client : name;
+}
+
+Step SharedSlidingWindow::read_step() const noexcept {
+  return {&shared_sliding_window_read, key(), {0, options_.keep_alive.count()}};
+}
+
+std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::remember(
+    std::span<const Word> output, std::error_code& error) const noexcept try {
+  const RateSetting setting{static_cast<RateType>(output[4]), output[2], Span{output[3]},
+                            output[0]};
+  std::vector<WindowLimit> windows{{setting.rate, setting.interval}};
+  for (std::size_t i = 5; i < 5 + 2 * SharedSlidingWindowRule::max_kept; i += 2) {
+    if (output[i] != 0) windows.push_back({output[i], Span{output[i + 1]}});
+  }
+  std::string name = log_name(output[1], setting.type);
+  SlidingWindow log(*store_, name, std::move(windows));
+  const Word first_end = output[5 + 2 * SharedSlidingWindowRule::max_kept];
+  auto result = std::make_shared<const Known>(
+      Known{setting, to_time(first_end), std::move(name), std::move(log)});
+  const std::lock_guard lock(mutex_);
+  known_ = result;
+  return result;
+} catch (const std::invalid_argument&) {  // no windows that a rule can have left
+  error = Errc::corrupt_state;
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  error = make_error_code(std::errc::not_enough_memory);
+  return nullptr;
+}
+
+std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::read(
+    std::error_code& error) const {
+  std::array<Word, SharedSlidingWindowRule::read_output> output{};
+  static_cast<void>(decide(*store_, read_step(), error, {}, output));
+  return error ? nullptr : remember(output, error);
+}
+
+std::optional<RateSetting> SharedSlidingWindow::rate(std::error_code& error) const {
+  const auto found = read(error);
+  if (error == Errc::not_configured) error.clear();
+  if (!found) return std::nullopt;
+  return found->setting;
+}
+std::optional<RateSetting> SharedSlidingWindow::rate() const {
+  std::error_code error;
+  const auto result = rate(error);
+  if (error) throw detail::failed_call({type_name, "rate"}, error, read_step());
+  return result;
+}
+
+void SharedSlidingWindow::refresh(std::error_code& error) const { (void)read(error); }
+void SharedSlidingWindow::refresh() const {
+  std::error_code error;
+  refresh(error);
+  if (error) throw detail::failed_call({type_name, "refresh"}, error, read_step());
+}
+
+}  // namespace sluice

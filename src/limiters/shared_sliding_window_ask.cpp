@@ -1,0 +1,411 @@
+// The shared sliding window's requests: by the setting that is remembered, and once more by the one
+// that is read if it has changed.
+#include <algorithm>
+
+#include "src/limiters/shared_sliding_window_known.hpp"
+
+namespace sluice {
+namespace {
+
+/// How often a request reads the setting again before it gives up: each time somebody must have
+/// changed it in between.
+constexpr int max_attempts = 16;
+
+/// The answer says that the setting is not the one that was remembered.
+bool is_outdated(const std::error_code& error, bool remembered) noexcept {
+  return error == Errc::config_changed || (error == Errc::not_configured && remembered);
+}
+
+/// What a caller is told, of the two decisions of the plan.
+Decision of_permits(std::span<const Decision> each) noexcept {
+  Decision result = each[1];
+  result.step = 0;
+  return result;
+}
+
+}  // namespace
+
+std::array<Step, 2> SharedSlidingWindow::steps_of(const Known& setting,
+                                                  const Question& question) const {
+  const Key log{tag_, setting.log_name};
+  const auto of_log = [&] {
+    switch (question.verb) {
+      case Verb::take:
+        return setting.log.take(log, question.permits, question.span);
+      case Verb::look:
+        return setting.log.look(log, question.permits);
+      case Verb::block:
+        return setting.log.block_step(log, question.span);
+      case Verb::reward:
+        break;
+    }
+    return setting.log.reward_step(log, question.permits);
+  };
+  return {Step{&shared_sliding_window_expect,
+               key(),
+               {setting.setting.rate, setting.setting.version, question.needed(),
+                options_.keep_alive.count(), to_word(setting.first_end)}},
+          of_log()};
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::steps(const Question& question,
+                                                    std::error_code& error) const {
+  error.clear();
+  auto setting = known();
+  if (!setting || question.needed() > setting->setting.rate) setting = read(error);
+  if (!setting) return {};
+  const auto steps = steps_of(*setting, question);
+  return {std::move(setting), steps};
+}
+
+SharedSlidingWindow::Answered SharedSlidingWindow::ask(const Question& question,
+                                                       std::error_code& error) const {
+  auto setting = known();
+  for (int attempt = 0; attempt < max_attempts; ++attempt) {
+    const bool remembered = setting != nullptr;
+    if (!remembered) setting = read(error);
+    if (!setting) return {};
+    if (remembered && question.needed() > setting->setting.rate) {
+      setting = nullptr;  // perhaps it is larger by now
+      continue;
+    }
+    const auto steps = steps_of(*setting, question);
+    std::array<Decision, 2> each{};
+    const Plan plan = question.id ? Plan(steps).idempotent(*question.id) : Plan(steps);
+    const Decision decision = decide(*store_, plan, error, each);
+    if (!is_outdated(error, remembered)) {
+      if (error && decision.step == 0) setting = nullptr;
+      return {error ? Decision{} : of_permits(each), std::move(setting)};
+    }
+    setting = nullptr;
+  }
+  return {};
+}
+
+/// A request that waits for no one: ask(), turned inside out. Destroys itself with its answer.
+class SharedSlidingWindow::Asking {
+ public:
+  Asking(const SharedSlidingWindow& limiter, Cost permits, Completion done, Span max_wait = Span{0},
+         std::shared_ptr<const Known>* used = nullptr)
+      : limiter_(limiter),
+        permits_(permits),
+        max_wait_(max_wait),
+        used_(used),
+        done_(std::move(done)),
+        life_(limiter.life_.view()),
+        setting_(limiter.known()) {}
+
+  void go_on() {
+    remembered_ = setting_ != nullptr && permits_.value() <= setting_->setting.rate;
+    if (remembered_) {
+      ask();
+    } else {
+      limiter_.store_->execute(limiter_.read_step(), Completion(&Asking::on_setting, this));
+    }
+  }
+
+ private:
+  void ask() {
+    const auto steps = limiter_.steps_of(*setting_, {.permits = permits_, .span = max_wait_});
+    limiter_.store_->execute(steps, Completion(&Asking::on_answer, this));
+  }
+
+  static void on_setting(void* self, const Outcome& outcome) noexcept {
+    auto& asking = *static_cast<Asking*>(self);
+    if (outcome.error) return asking.end(outcome.error, {});
+    if (asking.life_.is_over()) return asking.end(Errc::shut_down, {});
+    std::error_code error;
+    asking.setting_ = asking.limiter_.remember(outcome.output, error);
+    if (error) return asking.end(error, {});
+    asking.ask();
+  }
+
+  static void on_answer(void* self, const Outcome& outcome) noexcept {
+    auto& asking = *static_cast<Asking*>(self);
+    const bool outdated = is_outdated(outcome.error, asking.remembered_);
+    if (outdated && asking.life_.is_over()) return asking.end(Errc::shut_down, {});
+    if (outdated && ++asking.attempts_ < max_attempts) {
+      asking.setting_ = nullptr;
+      return asking.go_on();
+    }
+    if (outcome.error) return asking.end(outcome.error, {});
+    if (asking.used_ != nullptr) *asking.used_ = asking.setting_;
+    asking.end({}, of_permits(outcome.steps));
+  }
+
+  void end(const std::error_code& error, const Decision& decision) noexcept {
+    const std::unique_ptr<Asking> mine(this);
+    done_({error, decision, {}, {}});
+  }
+
+  const SharedSlidingWindow& limiter_;
+  Cost permits_;
+  Span max_wait_;
+  std::shared_ptr<const Known>* used_;  // null: nobody asks
+  Completion done_;
+  detail::Life::View life_;  // of the limiter
+  std::shared_ptr<const Known> setting_;
+  bool remembered_ = false;
+  int attempts_ = 0;
+};
+
+void SharedSlidingWindow::ask_then(Cost permits, Completion done) const {
+  std::make_unique<Asking>(*this, permits, std::move(done)).release()->go_on();
+}
+
+void SharedSlidingWindow::reserve_then(Cost permits, Span max_wait,
+                                       std::shared_ptr<const Known>& used,
+                                       Completion done) const noexcept try {
+  std::make_unique<Asking>(*this, permits, std::move(done), max_wait, &used).release()->go_on();
+} catch (const std::bad_alloc&) {
+  if (done) done.fail(std::make_error_code(std::errc::not_enough_memory));
+}
+
+void SharedSlidingWindow::give_back_then(const Known& used, Cost permits, const Decision& grant,
+                                         Completion done) const noexcept {
+  store_->execute(used.log.give_back({tag_, used.log_name}, grant, permits), std::move(done));
+}
+
+Span SharedSlidingWindow::Waited::Waiting::reach(const Waited& /*waited*/) noexcept {
+  return Span{SlidingWindowRule::max_ahead_of_time};
+}
+
+Decision SharedSlidingWindow::acquire(Cost permits, const Deadline& deadline,
+                                      const WaitOptions& options) const {
+  return detail::block(Waited(*this), Waited::Waiting::Request(permits), deadline, options);
+}
+Decision SharedSlidingWindow::acquire(Cost permits, const Deadline& deadline,
+                                      const WaitOptions& options,
+                                      std::error_code& error) const noexcept try {
+  return detail::block(Waited(*this), Waited::Waiting::Request(permits), deadline, options, error);
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
+std::size_t SharedSlidingWindow::waiting() const {
+  return lines()->waiting(detail::line_of(key()));
+}
+
+std::future<Decision> SharedSlidingWindow::future_try_acquire(Cost permits) const {
+  auto [done, future] =
+      detail::promised([this, permits](const std::error_code& error, const Decision& decision) {
+        detail::note_reason(error, detail::reason_of(*store_, error), decision);
+        return failed("future_try_acquire", error, {permits});
+      });
+  ask_then(permits, std::move(done));
+  return std::move(future);
+}
+
+Step SharedSlidingWindow::asked_step(const Question& question) const {
+  const auto setting = known();
+  const Word rate = setting ? setting->setting.rate : SharedSlidingWindowRule::max_rate;
+  const Word permits = question.permits.value();
+  constexpr Word any = 1;  // length of a window
+  switch (question.verb) {
+    case Verb::block:
+      return {&sliding_window_block, key(), {rate, question.span.count(), any}};
+    case Verb::reward:
+      return {&sliding_window_reward, key(), {rate, permits, any}};
+    case Verb::take:
+    case Verb::look:
+      break;
+  }
+  return {&sliding_window_take, key(), {rate, permits, question.span.count(), any}};
+}
+
+namespace {
+
+/// A question that ended where the setting was read, which is what may be of another kind there.
+Step on_setting(Step asked, const std::error_code& error) noexcept {
+  if (error == Errc::wrong_kind) asked.operation = &shared_sliding_window_read;
+  return asked;
+}
+
+}  // namespace
+
+SharedSlidingWindow::Answered SharedSlidingWindow::ask_as(const char* verb,
+                                                          const Question& question) const {
+  std::error_code error;
+  auto answered = ask(question, error);
+  if (!error) return answered;
+  Step asked = asked_step(question);
+  if (!answered.used) throw detail::failed_call({type_name, verb}, error, on_setting(asked, error));
+  asked.key = {tag_, answered.used->log_name};
+  throw detail::failed_call({type_name, verb}, error, asked);
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::steps_as(const char* verb,
+                                                       const Question& question) const {
+  std::error_code error;
+  auto result = steps(question, error);
+  if (error)
+    throw detail::failed_call({type_name, verb}, error, on_setting(asked_step(question), error));
+  return result;
+}
+
+std::system_error SharedSlidingWindow::failed(const char* verb, const std::error_code& error,
+                                              const Question& question) const {
+  const detail::CallName call{type_name, verb};
+  if (error == Errc::not_configured) return detail::failed_call(call, error, asked_step(question));
+  const bool of_arguments = error == Errc::invalid_cost || error == Errc::invalid_argument ||
+                            error == Errc::cost_exceeds_capacity;
+  if (!of_arguments) return detail::failed_with(call, error, "");
+  return detail::failed_call(call, error, detail::AskedPlan(asked_step(question)));
+}
+
+std::system_error SharedSlidingWindow::failed_to_refund(const char* verb,
+                                                        const std::error_code& error,
+                                                        const RateReservation& reservation,
+                                                        Cost amount) const {
+  const detail::CallName call{type_name, verb};
+  if (error == Errc::invalid_cost || error == Errc::invalid_argument) {
+    return detail::failed_with(
+        call, error, detail::not_allowed("amount", amount.value(), 0, reservation.permits_));
+  }
+  if (reservation.setting_ == nullptr) return detail::failed_with(call, error, "");
+  const auto& used = *static_cast<const Known*>(reservation.setting_.get());
+  return detail::failed_call(call, error,
+                             used.log.give_back({tag_, used.log_name}, reservation, amount));
+}
+
+Decision SharedSlidingWindow::try_acquire(Cost permits, std::error_code& error) const {
+  return ask({permits}, error).decision;
+}
+Decision SharedSlidingWindow::try_acquire(Cost permits) const {
+  return ask_as("try_acquire", {permits}).decision;
+}
+Decision SharedSlidingWindow::try_acquire(Cost permits, const RequestId& id,
+                                          std::error_code& error) const {
+  return ask({.permits = permits, .id = id}, error).decision;
+}
+Decision SharedSlidingWindow::try_acquire(Cost permits, const RequestId& id) const {
+  return ask_as("try_acquire", {.permits = permits, .id = id}).decision;
+}
+
+RateReservation SharedSlidingWindow::reservation(Answered answered, Cost permits) {
+  RateReservation result;
+  static_cast<Decision&>(result) = answered.decision;
+  if (answered.decision.allowed) {
+    result.permits_ = permits.value();
+    result.setting_ = std::move(answered.used);
+  }
+  return result;
+}
+RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait,
+                                             std::error_code& error) const {
+  return reservation(ask({.permits = permits, .span = max_wait}, error), permits);
+}
+RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait) const {
+  return reservation(ask_as("reserve", {.permits = permits, .span = max_wait}), permits);
+}
+Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount,
+                                 std::error_code& error) const {
+  error.clear();
+  if (amount.value() < 0 || amount.value() > reservation.permits_) {
+    error = amount.value() < 0 ? Errc::invalid_cost : Errc::invalid_argument;
+    return 0;
+  }
+  if (reservation.permits_ == 0) return 0;
+  const auto& used = *static_cast<const Known*>(reservation.setting_.get());
+  const Word units = used.log.refund({tag_, used.log_name}, reservation, amount, error);
+  reservation.permits_ -= units;
+  return units;
+}
+Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount) const {
+  std::error_code error;
+  const Word units = refund(reservation, amount, error);
+  if (error) throw failed_to_refund("refund", error, reservation, amount);
+  return units;
+}
+Word SharedSlidingWindow::cancel(RateReservation& reservation, std::error_code& error) const {
+  return refund(reservation, reservation.permits_, error);
+}
+Word SharedSlidingWindow::cancel(RateReservation& reservation) const {
+  std::error_code error;
+  const Word units = cancel(reservation, error);
+  if (error) throw failed_to_refund("cancel", error, reservation, reservation.permits_);
+  return units;
+}
+Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_cost,
+                                       std::error_code& error) const {
+  error.clear();
+  if (true_cost.value() < 0) {
+    error = Errc::invalid_cost;
+    return {};
+  }
+  if (detail::charged_nothing(reservation)) return {};
+  const Word more = true_cost.value() - reservation.permits_ - reservation.settled_;
+  if (more <= 0) return {refund(reservation, std::min(-more, reservation.permits_), error), 0};
+  const Span longest{SlidingWindowRule::max_ahead_of_time};
+  if (!ask({.permits = more, .span = longest}, error).decision.allowed) return {};
+  reservation.settled_ += more;
+  return {0, more};
+}
+Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_cost) const {
+  std::error_code error;
+  const Settlement result = settle(reservation, true_cost, error);
+  if (!error) return result;
+  if (error != Errc::invalid_cost && error != Errc::cost_exceeds_capacity) {
+    throw failed("settle", error, {0});
+  }
+  const auto setting = known();
+  const Word rate = setting ? setting->setting.rate : 0;
+  const Word most = reservation.permits_ + reservation.settled_ + rate;
+  throw detail::failed_with({type_name, "settle"}, error,
+                            detail::not_allowed("amount", true_cost.value(), 0, most));
+}
+
+Decision SharedSlidingWindow::block(Span span, std::error_code& error) const {
+  return ask({.permits = 0, .verb = Verb::block, .span = span}, error).decision;
+}
+Decision SharedSlidingWindow::block(Span span) const {
+  return ask_as("block", {.permits = 0, .verb = Verb::block, .span = span}).decision;
+}
+Decision SharedSlidingWindow::reward(Cost permits, std::error_code& error) const {
+  return ask({.permits = permits, .verb = Verb::reward}, error).decision;
+}
+Decision SharedSlidingWindow::reward(Cost permits) const {
+  return ask_as("reward", {.permits = permits, .verb = Verb::reward}).decision;
+}
+
+Decision SharedSlidingWindow::peek(Cost permits, std::error_code& error) const {
+  return ask({.permits = permits, .verb = Verb::look}, error).decision;
+}
+Decision SharedSlidingWindow::peek(Cost permits) const {
+  return ask_as("peek", {.permits = permits, .verb = Verb::look}).decision;
+}
+Word SharedSlidingWindow::available_permits(std::error_code& error) const {
+  return peek(0, error).remaining;
+}
+Word SharedSlidingWindow::available_permits() const {
+  return ask_as("available_permits", {.permits = 0, .verb = Verb::look}).decision.remaining;
+}
+
+SharedSlidingWindowSteps SharedSlidingWindow::take(Cost permits, std::error_code& error) const {
+  return steps({.permits = permits}, error);
+}
+SharedSlidingWindowSteps SharedSlidingWindow::take(Cost permits) const {
+  return steps_as("take", {permits});
+}
+SharedSlidingWindowSteps SharedSlidingWindow::look(Cost permits, std::error_code& error) const {
+  return steps({.permits = permits, .verb = Verb::look}, error);
+}
+SharedSlidingWindowSteps SharedSlidingWindow::look(Cost permits) const {
+  return steps_as("look", {.permits = permits, .verb = Verb::look});
+}
+SharedSlidingWindowSteps SharedSlidingWindow::block_steps(Span span, std::error_code& error) const {
+  return steps({.permits = 0, .verb = Verb::block, .span = span}, error);
+}
+SharedSlidingWindowSteps SharedSlidingWindow::block_steps(Span span) const {
+  return steps_as("block_steps", {.permits = 0, .verb = Verb::block, .span = span});
+}
+SharedSlidingWindowSteps SharedSlidingWindow::reward_steps(Cost permits,
+                                                           std::error_code& error) const {
+  return steps({.permits = permits, .verb = Verb::reward}, error);
+}
+SharedSlidingWindowSteps SharedSlidingWindow::reward_steps(Cost permits) const {
+  return steps_as("reward_steps", {.permits = permits, .verb = Verb::reward});
+}
+
+}  // namespace sluice

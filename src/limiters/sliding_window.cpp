@@ -1,0 +1,254 @@
+// The sliding windows limiter: checking its windows, and its calls.
+#include "sluice/limiters/sliding_window.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+
+#include "sluice/detail/text.hpp"
+#include "src/limiters/give_back_calls.hpp"
+
+namespace sluice {
+namespace {
+
+using Rule = SlidingWindowRule;
+using detail::text_of;
+
+[[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
+
+void require(const std::vector<WindowLimit>& windows) {
+  if (windows.empty() || windows.size() > Rule::max_windows) {
+    reject("sliding windows: 1 to " + std::to_string(Rule::max_windows) + " windows, got " +
+           std::to_string(windows.size()));
+  }
+  for (std::size_t k = 0; k < windows.size(); ++k) {
+    const auto& [limit, span] = windows[k];
+    const std::string which = "sliding windows: window " + std::to_string(k) + ": ";
+    if (limit < 1 || limit > Rule::max_limit) {
+      reject(which + "the limit must be 1 to " + std::to_string(Rule::max_limit) + ", got " +
+             std::to_string(limit) + (limit > 0 ? "; SlidingWindowCounter takes larger ones" : ""));
+    }
+    if (span.count() < 1 || span.count() > Rule::max_span) {
+      reject(which + "the span must be 1 us to 366 days (" + std::to_string(Rule::max_span) +
+             " us), got " + std::to_string(span.count()) + " us");
+    }
+    const auto twin =
+        std::find_if(windows.begin(), windows.end(),
+                     [&](const WindowLimit& window) { return window.span == windows[k].span; }) -
+        windows.begin();
+    if (static_cast<std::size_t>(twin) != k) {
+      reject(which + "the span " + text_of(span) + " is that of window " + std::to_string(twin) +
+             "; each span may stand once");
+    }
+  }
+}
+
+/// An upper bound of what the windows but the k-th admit in its span, by cutting that into windows
+/// of the j-th and a rest.
+std::optional<Word> most_beside(std::span<const WindowLimit> windows, std::size_t k,
+                                std::size_t j) {
+  const Word whole = windows[k].span / windows[j].span;
+  const Span rest = windows[k].span % windows[j].span;
+  Word last = rest.count() > 0 ? windows[j].limit : 0;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    if (i != k && windows[i].span >= rest) last = std::min(last, windows[i].limit);
+  }
+  if (whole > (word_limit - last) / windows[j].limit) return std::nullopt;
+  return whole * windows[j].limit + last;
+}
+
+/// "window 0 (10 in 5 s)"
+std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
+  return "window " + std::to_string(k) + " (" + std::to_string(windows[k].limit) + " in " +
+         text_of(windows[k].span) + ")";
+}
+
+}  // namespace
+
+SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name,
+                             std::vector<WindowLimit> windows)
+    : KeyedLimiter(store, std::move(name)), windows_(std::move(windows)) {
+  require(windows_);
+  least_ = windows_.front().limit;
+  for (const auto& [limit, span] : windows_) {
+    least_ = std::min(least_, limit);
+    longest_ = std::max(longest_, span.count());
+    table_.push_back(limit);
+    table_.push_back(span.count());
+  }
+}
+
+Step SlidingWindow::take(const Key& key, Cost cost, Span max_wait) const noexcept {
+  return step(sliding_window_take, key, {least_, cost.value(), max_wait.count(), longest_});
+}
+
+Step SlidingWindow::look(const Key& key, Cost cost) const noexcept {
+  return step(sliding_window_peek, key, {least_, cost.value(), 0, longest_});
+}
+
+Step SlidingWindow::give_back(const Key& key, const Decision& grant, Cost units) const noexcept {
+  // Of a decision that no store has made the rule says what is wrong.
+  const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
+  const Word ahead = bounded(grant.retry_after.count());
+  const Word time = bounded(to_word(grant.at)) + ahead;
+  const Word keep = longest_ + Rule::max_ahead + ahead;
+  const Word charged = detail::charged_nothing(grant) && units.value() > 0 ? 0 : units.value();
+  return step(sliding_window_give_back, key, {least_, charged, time, keep});
+}
+
+Step SlidingWindow::clear(const Key& key) const noexcept {
+  return step(sliding_window_reset, key, {least_});
+}
+
+WindowsDecision SlidingWindow::decide_all(const Plan& plan, std::error_code& error) const noexcept {
+  std::array<Word, max_output> output{};
+  const auto words = std::span(output).first(1 + windows_.size());
+  const Decision decision = decide(store(), plan, error, {}, words);
+  return error ? WindowsDecision{decision, {}, 0} : told(decision, words);
+}
+
+WindowsDecision SlidingWindow::told(const Decision& decision,
+                                    std::span<const Word> output) const noexcept {
+  WindowsDecision result{decision, {}, output.empty() ? 0 : windows_.size()};
+  if (!output.empty()) std::copy(output.begin() + 1, output.end(), result.left.begin());
+  return result;
+}
+
+WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost) const {
+  std::error_code error;
+  const WindowsDecision result = try_acquire(key, cost, error);
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  return result;
+}
+
+WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+  std::error_code error;
+  const WindowsDecision result = try_acquire(key, cost, id, error);
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  return result;
+}
+
+WindowsDecision SlidingWindow::peek(const Key& key, Cost cost) const {
+  std::error_code error;
+  const WindowsDecision result = peek(key, cost, error);
+  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
+  return result;
+}
+
+WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait,
+                                         std::error_code& error) const noexcept {
+  const WindowsDecision decision = decide_all(take(key, cost, max_wait), error);
+  return {decision, decision.allowed ? cost.value() : 0};
+}
+
+WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait) const {
+  std::error_code error;
+  const WindowReservation result = reserve(key, cost, max_wait, error);
+  if (error) throw detail::failed_call({type_name, "reserve"}, error, take(key, cost, max_wait));
+  return result;
+}
+
+Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused,
+                           std::error_code& error) const noexcept {
+  error.clear();
+  if (!grant.allowed && unused.value() >= 0) return 0;
+  std::array<Word, max_output> output{};
+  const std::size_t told = 1 + windows_.size();
+  static_cast<void>(
+      decide(store(), give_back(key, grant, unused), error, {}, std::span(output).first(told)));
+  return error ? 0 : output[0];
+}
+
+Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused) const {
+  std::error_code error;
+  const Word units = refund(key, grant, unused, error);
+  if (error) throw detail::failed_call({type_name, "refund"}, error, give_back(key, grant, unused));
+  return units;
+}
+
+Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation,
+                           std::error_code& error) const noexcept {
+  return refund(key, reservation, reservation.units, error);
+}
+
+Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation) const {
+  std::error_code error;
+  const Word units = cancel(key, reservation, error);
+  if (error)
+    throw detail::failed_call({type_name, "cancel"}, error,
+                              give_back(key, reservation, reservation.units));
+  return units;
+}
+
+Step SlidingWindow::settle_step(const Key& key, const Decision& taken,
+                                const SettledCost& cost) const noexcept {
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  if (estimated < 0 || actual < 0) return give_back(key, taken, -1);
+  if (actual <= estimated) return give_back(key, taken, estimated - actual);
+  return take(key, detail::charged_nothing(taken) ? 0 : actual - estimated,
+              Span{Rule::max_ahead_of_time});
+}
+
+Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
+                                 std::error_code& error) const noexcept {
+  error.clear();
+  if (detail::nothing_to_settle(taken, cost)) return {};
+  std::array<Word, max_output> output{};
+  const auto told = std::span(output).first(1 + windows_.size());
+  const Decision settled = decide(store(), settle_step(key, taken, cost), error, {}, told);
+  // What charges more asks as a request does, and that a policy answers: not to this grant's
+  // charge.
+  if (!error && is_degraded(settled.source)) error = Errc::circuit_open;
+  if (error || !settled.allowed) return {};
+  const Word more = cost.actual.value() - cost.estimated.value();
+  return more > 0 ? Settlement{0, more} : Settlement{output[0], 0};
+}
+
+Settlement SlidingWindow::settle(const Key& key, const Decision& taken,
+                                 const SettledCost& cost) const {
+  std::error_code error;
+  const Settlement result = settle(key, taken, cost, error);
+  if (error)
+    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
+  return result;
+}
+
+WindowsDecision SlidingWindow::block(const Key& key, Span span) const {
+  std::error_code error;
+  const WindowsDecision result = block(key, span, error);
+  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
+  return result;
+}
+
+WindowsDecision SlidingWindow::reward(const Key& key, Cost amount) const {
+  std::error_code error;
+  const WindowsDecision result = reward(key, amount, error);
+  if (error) throw detail::failed_call({type_name, "reward"}, error, reward_step(key, amount));
+  return result;
+}
+
+void SlidingWindow::reset(const Key& key, std::error_code& error) const noexcept {
+  static_cast<void>(decide(store(), clear(key), error));
+}
+
+void SlidingWindow::reset(const Key& key) const { decide_as("reset", clear(key)); }
+
+std::vector<std::string> SlidingWindow::redundant_windows(std::span<const WindowLimit> windows) {
+  std::vector<std::string> texts;
+  for (std::size_t k = 0; k < windows.size(); ++k) {
+    for (std::size_t j = 0; j < windows.size(); ++j) {
+      if (j == k) continue;
+      const auto most = most_beside(windows, k, j);
+      if (!most || *most > windows[k].limit) continue;
+      texts.push_back(text_of(windows, k) + " can never bind: " + text_of(windows, j) +
+                      (windows[j].span > windows[k].span ? ", which is wider," : "") +
+                      " admits at most " + std::to_string(*most) + " in " +
+                      text_of(windows[k].span));
+      break;
+    }
+  }
+  return texts;
+}
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+// Construction of the sliding window counter.
+#include "sluice/limiters/sliding_window_counter.hpp"
+
+#include <array>
+#include <stdexcept>
+
+#include "src/limiters/give_back_calls.hpp"
+
+namespace sluice {
+
+SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, std::string name,
+                                           WindowLimit window)
+    : KeyedLimiter(store, std::move(name)), window_(window) {
+  using Rule = SlidingWindowCounterRule;
+  if (window.limit < 1 || window.limit > Rule::max_limit) {
+    throw std::invalid_argument("sliding window counter: the limit must be 1 to " +
+                                std::to_string(Rule::max_limit) + ", got " +
+                                std::to_string(window.limit));
+  }
+  if (window.span.count() < 1 || window.span.count() > Rule::max_span) {
+    throw std::invalid_argument("sliding window counter: the span must be 1 us to " +
+                                std::to_string(Rule::max_span) + " us, got " +
+                                std::to_string(window.span.count()) + " us");
+  }
+}
+
+Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost amount,
+                                  std::error_code& error) const noexcept {
+  std::array<Word, 1> output{};
+  static_cast<void>(decide(store(), refund_step(key, taken, amount), error, {}, output));
+  return output[0];
+}
+
+Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost amount) const {
+  std::error_code error;
+  const Word given = refund(key, taken, amount, error);
+  if (error)
+    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, taken, amount));
+  return given;
+}
+
+Step SlidingWindowCounter::settle_step(const Key& key, const Decision& taken,
+                                       const SettledCost& cost) const noexcept {
+  using Change = SlidingWindowCounterRule::Change;
+  const Word estimated = cost.estimated.value();
+  const Word actual = cost.actual.value();
+  if (estimated < 0 || actual < 0) return refund_step(key, taken, -1);
+  if (actual <= estimated) return refund_step(key, taken, estimated - actual);
+  return adjust(key, Change::charge, charged(taken, actual - estimated), taken.at);
+}
+
+Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
+                                        const SettledCost& cost,
+                                        std::error_code& error) const noexcept {
+  error.clear();
+  if (detail::nothing_to_settle(taken, cost)) return {};
+  std::array<Word, 1> output{};
+  static_cast<void>(decide(store(), settle_step(key, taken, cost), error, {}, output));
+  if (cost.actual.value() <= cost.estimated.value()) return {output[0], 0};
+  return {0, output[0]};
+}
+
+Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
+                                        const SettledCost& cost) const {
+  std::error_code error;
+  const Settlement result = settle(key, taken, cost, error);
+  if (error)
+    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
+  return result;
+}
+
+}  // namespace sluice

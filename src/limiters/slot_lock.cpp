@@ -1,0 +1,68 @@
+// Construction of the slot lock limiter, and its permits.
+#include "sluice/limiters/slot_lock.hpp"
+
+#include <stdexcept>
+
+namespace sluice {
+namespace {
+
+std::invalid_argument out_of_range(const char* what, Span least, Span most, Span given) {
+  return std::invalid_argument(std::string(what) + " must be " + std::to_string(least.count()) +
+                               " to " + std::to_string(most.count()) + " us, got " +
+                               std::to_string(given.count()) + " us");
+}
+
+/// When a call is made that begins now, if its answer will not tell.
+Time before(Store& store) noexcept {
+  return store.stamps_by_clock() ? Time{} : store.clock().now();
+}
+
+}  // namespace
+
+SlotLock::SlotLock(const StoreHandle& store, std::string name, Span interval,
+                   SlotLockOptions options)
+    : store_(store),
+      name_(detail::valid_name(std::move(name))),
+      interval_(interval),
+      slack_(options.slack.value_or(interval)) {
+  if (interval < Span{1} || interval > max_interval) {
+    throw out_of_range("the interval between slots", Span{1}, max_interval, interval);
+  }
+  if (slack_ < Span{0} || slack_ > interval) {
+    throw out_of_range("the slack of a slot", Span{0}, interval, slack_);
+  }
+}
+
+SlotPermit SlotLock::granted(const char* verb, const Key& key, Span max_wait) const {
+  const Time asked = before(*store_);
+  return permit(decide_as(verb, take(key, max_wait)), asked);
+}
+
+SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept {
+  const Time asked = before(*store_);
+  return permit(decide(*store_, take(key, max_wait), error), asked);
+}
+
+bool SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
+  return permit && decide_as("cancel", give_back(key, permit)).allowed;
+}
+
+bool SlotLock::cancel(const Key& key, const SlotPermit& permit,
+                      std::error_code& error) const noexcept {
+  error.clear();
+  return permit && decide(*store_, give_back(key, permit), error).allowed;
+}
+
+Step SlotLock::clear(const Key& key) const noexcept { return {&slot_lock_reset, named(key), {1}}; }
+
+SlotPermit SlotLock::permit(const Decision& decision, Time asked) const noexcept {
+  SlotPermit permit{decision, {}, {}};
+  if (!decision.allowed) return permit;
+  // The slot was counted from some instant between these two.
+  const bool stamped = store_->stamps_by_clock();
+  permit.not_before = (stamped ? decision.at : store_->clock().now()) + decision.retry_after;
+  permit.not_after = (stamped ? decision.at : asked) + decision.retry_after + slack_;
+  return permit;
+}
+
+}  // namespace sluice

@@ -1,0 +1,203 @@
+// Construction of the token bucket limiter, and the calls that end in more than a decision.
+#include "sluice/limiters/token_bucket.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "src/limiters/give_back_calls.hpp"
+
+namespace sluice {
+namespace {
+
+[[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
+
+/// The longest that fits beside this quota: limit + (longest + interval) * refill within 2^52.
+Word room(const Quota& quota, Word interval) {
+  return (word_limit - quota.capacity() * quota.period()) / quota.refill() - interval;
+}
+
+Word valid_interval(const Quota& quota, const BucketOptions& options) {
+  const Word interval = options.refill.interval().count();
+  const Word most = std::min(TokenBucketReserve::max_interval, room(quota, 0));
+  if (interval < 1 || interval > most) {
+    reject("the interval of a refill must be 1 us to " + std::to_string(most) +
+           " us with this quota, got " + std::to_string(interval) + " us");
+  }
+  return interval;
+}
+
+Word valid_longest(const Quota& quota, const BucketOptions& options, Word interval) {
+  const Word most = std::min(TokenBucketReserve::max_longest, room(quota, interval));
+  if (!options.longest) return std::min(most, TokenBucketRule::max_ahead);
+  const Word longest = options.longest->count();
+  if (longest < TokenBucketRule::max_ahead || longest > most) {
+    reject("longest must be " + std::to_string(TokenBucketRule::max_ahead) + " to " +
+           std::to_string(most) + " us with this quota, got " + std::to_string(longest) + " us");
+  }
+  return longest;
+}
+
+/// When a bucket is full that has its first tokens now.
+Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& options) {
+  if (!options.initial) return 0;
+  if (*options.initial < 0 || *options.initial > quota.capacity()) {
+    reject("initial must be 0 to the burst of " + std::to_string(quota.capacity()) + ", got " +
+           std::to_string(*options.initial));
+  }
+  const Word missing = (quota.capacity() - *options.initial) * quota.period();
+  const Word full_at = to_word(store.clock().now()) + missing / quota.refill() +
+                       (missing % quota.refill() != 0 ? 1 : 0);
+  return std::clamp(full_at, Word{0}, word_limit);
+}
+
+}  // namespace
+
+TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota)
+    : TokenBucket(store, std::move(name), quota, BucketOptions{}) {}
+
+TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota,
+                         const BucketOptions& options)
+    : KeyedLimiter(store, std::move(name)),
+      quota_(quota),
+      plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
+  detail::pack(args_, TokenBucketRule::args(quota_, 1));
+  const Word interval = valid_interval(quota, options);
+  longest_ = Span{valid_longest(quota, options, interval)};
+  shape_ = {quota.capacity(),
+            quota.refill(),
+            quota.period(),
+            interval,
+            valid_full_at(*store, quota, options),
+            TokenBucketReserve::packed(
+                longest_.count(),
+                token_bucket::unit_of(quota.period(), quota.capacity() * quota.period()))};
+}
+
+Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
+                                 std::error_code& error) const noexcept {
+  std::array<Word, 3> output{};
+  const Decision decision = decide(store(), reserve_step(key, cost, max_wait), error, {}, output);
+  return {decision, output};
+}
+
+Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
+  std::error_code error;
+  Reservation result = reserve(key, cost, max_wait, error);
+  if (error)
+    throw detail::failed_call({type_name, "reserve"}, error, reserve_step(key, cost, max_wait));
+  return result;
+}
+
+Reservation TokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
+  std::error_code error;
+  Reservation result = borrow(key, cost, max_debt, error);
+  if (error)
+    throw detail::failed_call({type_name, "borrow"}, error, reserve_step(key, cost, max_debt));
+  return result;
+}
+
+Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least,
+                                           std::error_code& error) const noexcept {
+  std::array<Word, 3> output{};
+  const Decision decision = decide(store(), up_to_step(key, most, least), error, {}, output);
+  return {decision, output};
+}
+
+Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least) const {
+  std::error_code error;
+  Reservation result = try_acquire_up_to(key, most, least, error);
+  if (error)
+    throw detail::failed_call({type_name, "try_acquire_up_to"}, error,
+                              up_to_step(key, most, least));
+  return result;
+}
+
+Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
+                              Cost amount) const noexcept {
+  return {&token_bucket_give_back,
+          named(key),
+          {shape_[0], shape_[1], shape_[2], shape_[3], reservation.granted, amount.value(),
+           reservation.level, reservation.stamp}};
+}
+
+Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
+                         std::error_code& error) const noexcept {
+  std::array<Word, 3> output{};
+  const Decision decision =
+      decide(store(), refund_step(key, reservation, amount), error, {}, output);
+  if (error) return 0;
+  return detail::note_refund(reservation, amount, decision, output);
+}
+
+Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
+  std::error_code error;
+  const Word given = refund(key, reservation, amount, error);
+  if (error)
+    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, reservation, amount));
+  return given;
+}
+
+Word TokenBucket::cancel(const Key& key, Reservation& reservation,
+                         std::error_code& error) const noexcept {
+  return refund(key, reservation, reservation.granted, error);
+}
+
+Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
+  std::error_code error;
+  const Word given = cancel(key, reservation, error);
+  if (error)
+    throw detail::failed_call({type_name, "cancel"}, error,
+                              refund_step(key, reservation, reservation.granted));
+  return given;
+}
+
+Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
+                               std::error_code& error) const noexcept {
+  return detail::settle(*this, key, reservation, true_cost, error);
+}
+
+Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {
+  std::error_code error;
+  const Settlement result = settle(key, reservation, true_cost, error);
+  if (error) throw detail::failed_call({type_name, "settle"}, error, penalize_step(key, true_cost));
+  return result;
+}
+
+BoundTokenBucket TokenBucket::at(const Key& key) const {
+  const Step bound = take(key);
+  if (!is_valid(bound.key)) throw detail::failed_call({type_name, "at"}, Errc::invalid_key, bound);
+  return {store_handle(), bound};
+}
+
+BoundTokenBucket::BoundTokenBucket(const StoreHandle& store, const Step& step)
+    : store_(store),
+      plain_(step.operation == &token_bucket_take),
+      key_(step.key),
+      args_(step.args),
+      bytes_(std::make_unique<char[]>(key_.tag().size() + key_.name().size())) {
+  char* const name = std::copy(key_.tag().begin(), key_.tag().end(), bytes_.get());
+  std::copy(key_.name().begin(), key_.name().end(), name);
+  key_ = Key{{bytes_.get(), key_.tag().size()}, {name, key_.name().size()}};
+  store_->bind(key_, binding_);
+}
+
+BoundTokenBucket::BoundTokenBucket(BoundTokenBucket&& other) noexcept
+    : store_(other.store_),
+      binding_(std::exchange(other.binding_, Binding())),
+      plain_(other.plain_),
+      key_(std::exchange(other.key_, Key{"", ""})),
+      args_(other.args_),
+      bytes_(std::move(other.bytes_)) {}
+
+BoundTokenBucket& BoundTokenBucket::operator=(BoundTokenBucket&& other) noexcept {
+  store_ = other.store_;
+  binding_ = std::exchange(other.binding_, Binding());
+  plain_ = other.plain_;
+  key_ = std::exchange(other.key_, Key{"", ""});
+  args_ = other.args_;
+  bytes_ = std::move(other.bytes_);
+  return *this;
+}
+
+}  // namespace sluice

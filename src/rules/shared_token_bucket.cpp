@@ -1,0 +1,170 @@
+// The kernels of the shared token bucket's quota, take and peek. Their twins are
+// backends/redis/lua/shared_token_bucket_{set,take,peek}.lua: same names, same order. All words
+// stay within 2^52 and sums within 2^53; one product has 104 bits, and the twins divide it bit by
+// bit.
+#include "sluice/rules/shared_token_bucket.hpp"
+
+#include <algorithm>
+
+#include "src/rules/shared_token_bucket_view.hpp"
+
+namespace sluice {
+namespace {
+
+__extension__ typedef __int128 Wide;
+
+Verdict answer(const StateView& state, const Arguments& args, Word now, Effects& effects,
+               bool spends) noexcept {
+  if (const Word status = check_shared_cost(args); status < 0) return {status, 0, 0, 0};
+  const Word cost = args[1];
+  auto [b, at, given_up] = shared_moment(state, args[2], now);
+  if (b.version == 0) return {shared_error(Errc::not_configured), 0, 0, 0};
+  if (cost > b.capacity) return {shared_error(Errc::cost_exceeds_capacity), 0, 0, 0};
+  const Word limit = b.capacity * b.period;
+  const Word charge = cost * b.period;
+  if (given_up) b.level = std::min(b.level, limit - charge);
+  effects.add_output(b.version);
+  effects.add_output(b.capacity);
+  effects.add_output(b.refill);
+  effects.add_output(b.period);
+  const Word want = b.level + charge;
+  if (const Word wait = shared_wait(b, want, at, now); wait > 0) {
+    return {Verdict::refused, floor_div(std::max(Word{0}, limit - b.level), b.period), wait,
+            at - now + ceil_div(b.level, b.refill)};
+  }
+  const Word level = spends ? want : b.level;
+  if (spends && cost > 0) {
+    b.level = want;
+    b.spent = std::min(word_limit, b.spent + charge);
+    write_bucket(b, at, effects);
+  }
+  return {Verdict::allowed, floor_div(limit - level, b.period), 0,
+          at - now + ceil_div(level, b.refill)};
+}
+
+Verdict decide_take(const StateView& state, const RuleRequest& request, Word now,
+                    Effects& effects) noexcept {
+  return answer(state, request.args, now, effects, true);
+}
+Verdict decide_peek(const StateView& state, const RuleRequest& request, Word now,
+                    Effects& effects) noexcept {
+  return answer(state, request.args, now, effects, false);
+}
+
+struct NewQuota {
+  Word capacity, refill, period, keep_alive;
+  Word inheritance;
+  Word if_absent;
+};
+
+NewQuota quota_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4], a[5]}; }
+
+Word check_set(const Arguments& args) noexcept {
+  const NewQuota q = quota_of(args);
+  const bool fits = is_quota(q.capacity, q.refill, q.period) && is_keep_alive(q.keep_alive) &&
+                    q.keep_alive > ceil_div(q.capacity * q.period, q.refill) &&
+                    q.inheritance >= 0 && q.inheritance <= static_cast<Word>(Inheritance::reset) &&
+                    (q.if_absent == 0 || q.if_absent == 1);
+  return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
+}
+
+/// Tokens that are free under the new quota; fewer than none are a debt. Behind what is promised or
+/// closed ahead there are none: they would be spent before it.
+Word inherited(const Bucket& b, const NewQuota& q, bool ahead) noexcept {
+  const Word free = b.capacity - ceil_div(b.level, b.period);
+  Word next = q.capacity;
+  switch (static_cast<Inheritance>(q.inheritance)) {
+    case Inheritance::as_is:
+      next = free;
+      break;
+    case Inheritance::proportional:
+      next = free <= 0 ? free : static_cast<Word>(Wide{free} * q.capacity / b.capacity);
+      break;
+    case Inheritance::additive:
+      next = free + q.capacity - b.capacity;
+      break;
+    case Inheritance::reset:
+      break;
+  }
+  const Word most =
+      b.spent == word_limit ? free : std::max(b.capacity, q.capacity) - ceil_div(b.spent, b.period);
+  if (ahead && free <= 0) next = std::min(next, Word{0});
+  return std::min({next, q.capacity, most});
+}
+
+Word units(Word tokens, Word period) noexcept {
+  return tokens > floor_div(word_limit, period) ? word_limit : tokens * period;
+}
+
+/// The level of a new quota. No debt outlasts the quota: a hint would lead beyond what is kept.
+Word level_of(Word tokens, const NewQuota& q) noexcept {
+  return static_cast<Word>(
+      std::min(Wide{units(tokens, q.period)}, Wide{q.keep_alive - 1} * q.refill));
+}
+
+Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
+                   Effects& effects) noexcept {
+  if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
+  const NewQuota q = quota_of(request.args);
+  auto [b, at, given_up] = shared_moment(state, q.keep_alive, now);
+  const bool is_new = b.version == 0 || q.if_absent == 0;
+  if (is_new) {
+    Bucket next{1, q.capacity, q.refill, q.period, 0, 0, at};
+    if (b.version != 0) {
+      next.version = b.version < word_limit ? b.version + 1 : 1;
+      next.level = level_of(q.capacity - inherited(b, q, at > now), q);
+      next.spent =
+          b.spent == word_limit ? word_limit : units(ceil_div(b.spent, b.period), q.period);
+    }
+    b = next;
+    write_bucket(b, at, effects);
+  }
+  effects.add_output(b.version);
+  effects.add_output(is_new ? 1 : 0);
+  const Word limit = b.capacity * b.period;
+  return {Verdict::allowed, floor_div(std::max(Word{0}, limit - b.level), b.period), 0,
+          at - now + ceil_div(b.level, b.refill)};
+}
+
+/// As keep_shared().
+Word ttl_set(const Arguments& args) noexcept {
+  return args[3] + SharedTokenBucketRule::max_ahead + Operation::clock_slack;
+}
+
+}  // namespace
+
+constinit const Operation shared_token_bucket_set{
+    .name = "shared_token_bucket.set",
+    .id = 24,
+    .kind = StateKind::shared_token_bucket,
+    .writes = true,
+    .argument_count = 6,
+    .check = check_set,
+    .ttl = ttl_set,
+    .decide = decide_set,
+    .output = 2,
+};
+constinit const Operation shared_token_bucket_take{
+    .name = "shared_token_bucket.take",
+    .id = 25,
+    .kind = StateKind::shared_token_bucket,
+    .writes = true,
+    .argument_count = 3,
+    .check = check_shared_cost,
+    .ttl = ttl_shared,
+    .decide = decide_take,
+    .output = 4,
+};
+constinit const Operation shared_token_bucket_peek{
+    .name = "shared_token_bucket.peek",
+    .id = 26,
+    .kind = StateKind::shared_token_bucket,
+    .writes = false,
+    .argument_count = 3,
+    .check = check_shared_cost,
+    .ttl = ttl_shared,
+    .decide = decide_peek,
+    .output = 4,
+};
+
+}  // namespace sluice

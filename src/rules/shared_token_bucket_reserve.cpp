@@ -1,0 +1,287 @@
+// The kernels of the shared token bucket's other verbs. Their twins are
+// backends/redis/lua/shared_token_bucket_{spend,give_back,adjust}.lua: same names, same order. All
+// words stay within 2^52 and sums within 2^53; what lies ahead is compared as time, so that no
+// product of a span and an unknown rate is made.
+#include "sluice/rules/shared_token_bucket_reserve.hpp"
+
+#include <algorithm>
+
+#include "src/rules/shared_token_bucket_view.hpp"
+
+namespace sluice {
+namespace {
+
+using Change = SharedTokenBucketReserve::Change;
+
+constexpr Word longest = SharedTokenBucketReserve::longest;
+
+/// The bucket with another level and instant, and what was truly spent then.
+struct Next {
+  Word level, stamp, spent;
+};
+
+Word remaining(const Bucket& b, Word level) noexcept {
+  return floor_div(std::max(Word{0}, b.capacity * b.period - level), b.period);
+}
+
+/// The answer about a bucket that was left so.
+Verdict left_so(const Bucket& b, const Next& next, Word now, Word wait = 0) noexcept {
+  return {Verdict::allowed, remaining(b, next.level), wait,
+          next.stamp - now + ceil_div(next.level, b.refill)};
+}
+
+void write(Bucket b, const Next& next, Effects& effects) noexcept {
+  b.level = next.level;
+  b.spent = next.spent;
+  write_bucket(b, next.stamp, effects);
+}
+
+/// What was truly spent, after `elapsed` more.
+Word truly(const Bucket& b, Word elapsed) noexcept {
+  return b.spent == word_limit ? word_limit : drained(b.spent, elapsed, b.refill);
+}
+
+Word check_reserve(const Arguments& args) noexcept {
+  if (const Word status = check_shared_cost(args); status < 0) return status;
+  const bool fits = args[3] >= 0 && args[3] <= longest;
+  return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
+}
+
+Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word now,
+                       Effects& effects) noexcept {
+  const Arguments& args = request.args;
+  if (const Word status = check_reserve(args); status < 0) return {status, 0, 0, 0};
+  const Word cost = args[1];
+  const Word max_wait = args[3];
+  auto [b, at, given_up] = shared_moment(state, args[2], now);
+  if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  if (cost > b.capacity) return Verdict::failed(Errc::cost_exceeds_capacity);
+  const Word limit = b.capacity * b.period;
+  const Word charge = cost * b.period;
+  if (given_up) b.level = std::min(b.level, limit - charge);
+
+  const Word want = b.level + charge;
+  const Word wait = shared_wait(b, want, at, now);
+  if (wait > max_wait) {
+    for (int i = 0; i < 5; ++i) effects.add_output(0);
+    effects.add_output(b.capacity);
+    return {Verdict::refused, remaining(b, b.level), wait - max_wait,
+            at - now + ceil_div(b.level, b.refill)};
+  }
+  const Position placed = place(want, limit, b.refill, b.period, 1, at);
+  const Next next{placed.level, placed.stamp,
+                  std::min(word_limit, truly(b, placed.stamp - at) + charge)};
+  if (cost > 0) write(b, next, effects);
+  effects.add_output(cost);
+  effects.add_output(b.level);
+  effects.add_output(at);
+  effects.add_output(b.version);
+  effects.add_output(b.spent);
+  effects.add_output(b.capacity);
+  return left_so(b, next, now, wait);
+}
+
+/// Takes `units` off, as of `base`, and answers how many: none if they cannot be counted.
+Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept {
+  const Word ahead = at - base;
+  if (ahead > floor_div(word_limit - b.level, b.refill)) return 0;
+  const Word left = b.level + ahead * b.refill;
+  const Word given = std::min(units, left);
+  if (given == 0) return 0;
+  Position placed{left - given, at};
+  if (ahead > 0) placed = place(left - given, b.capacity * b.period, b.refill, b.period, 1, base);
+  Word spent = word_limit;
+  if (b.spent < word_limit) {
+    spent = std::max(Word{0}, b.spent - given);
+    spent = placed.stamp > at ? drained(spent, placed.stamp - at, b.refill)
+                              : std::min(word_limit, spent + (at - placed.stamp) * b.refill);
+  }
+  next = {placed.level, placed.stamp, spent};
+  return given;
+}
+
+struct Return {
+  Word cost, keep_alive;
+  Word amount;                        // how much of the cost to give back
+  Word level, stamp, version, spent;  // the bucket before the grant
+};
+
+Return return_of(const Arguments& a) noexcept { return {a[1], a[2], a[3], a[4], a[5], a[6], a[7]}; }
+
+Word check_return(const Arguments& args) noexcept {
+  const Return r = return_of(args);
+  if (r.amount < 0) return shared_error(Errc::invalid_cost);
+  if (const Word status = check_shared_cost(args); status < 0) return status;
+  const auto is_word = [](Word word) { return word >= 0 && word <= word_limit; };
+  const bool fits = r.amount <= r.cost && is_word(r.level) && is_word(r.stamp) &&
+                    is_word(r.version) && is_word(r.spent);
+  return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
+}
+
+/// True if draining alone leads from the grant to this state, or back.
+bool same_position(const Position& grant, const StateView& state, Word refill) noexcept {
+  const Word level = state[4];
+  const Word stamp = state[6];
+  const bool is_later = stamp >= grant.stamp;
+  const Word elapsed = is_later ? stamp - grant.stamp : grant.stamp - stamp;
+  const Word from = is_later ? grant.level : level;
+  const Word to = is_later ? level : grant.level;
+  return elapsed <= floor_div(from, refill) && from - elapsed * refill == to;
+}
+
+/// The bucket as it was before the grant, but for what is left of it, as of `now` at least.
+Next returned(const Bucket& b, const Return& r, const Position& rest, Word units,
+              Word now) noexcept {
+  Bucket then = b;
+  then.spent = r.spent;
+  then.spent = std::min(word_limit, truly(then, rest.stamp - r.stamp) + units);
+  const Word at = std::max(now, rest.stamp);
+  return {drained(rest.level, at - rest.stamp, b.refill), at, truly(then, at - rest.stamp)};
+}
+
+Verdict decide_give_back(const StateView& state, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept {
+  if (const Word status = check_return(request.args); status < 0) return {status, 0, 0, 0};
+  const Return r = return_of(request.args);
+  const auto [found, at, given_up] = shared_moment(state, r.keep_alive, now);
+  const auto& b = found;  // which a lambda can name
+  if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  const bool is_known = r.version == b.version && !given_up && r.cost <= b.capacity;
+  const Word cost = is_known ? r.cost * b.period : 0;
+  const Word amount = is_known ? r.amount * b.period : 0;
+  const auto after = [&](Word units) {
+    if (units == 0) return Position{r.level, r.stamp};
+    return place(r.level + units, b.capacity * b.period, b.refill, b.period, 1, r.stamp);
+  };
+  const Position grant = after(cost);
+  const Position rest = after(cost - amount);
+  const bool on_top = is_known && same_position(grant, state, b.refill);
+  const bool waits = is_closed(b, at, now);
+  Next next{b.level, at, b.spent};
+  Word given = 0;
+  if (on_top) {
+    given = waits ? amount : std::min(amount, b.level);
+    if (given > 0) next = returned(b, r, rest, cost - amount, now);
+  } else if (is_known && !waits) {
+    const Word own = drained(cost, std::max(Word{0}, at - grant.stamp), b.refill);
+    given = give(b, at, at, std::min(amount, own), next);
+  }
+  if (given > 0) write(b, next, effects);
+  effects.add_output(floor_div(given, b.period));
+  effects.add_output(on_top && (waits || b.level > 0) ? 1 : 0);
+  effects.add_output(rest.stamp);
+  return left_so(b, next, now);
+}
+
+Word check_adjust(const Arguments& args) noexcept {
+  constexpr auto block = static_cast<Word>(Change::block);
+  const bool fits = args[0] >= 0 && args[0] <= word_limit && args[1] >= 0 && args[1] <= block &&
+                    is_keep_alive(args[2]);
+  if (!fits) return shared_error(Errc::invalid_argument);
+  if (args[3] >= 0 && args[3] <= (args[1] == block ? longest : word_limit)) return Verdict::allowed;
+  return shared_error(args[1] == block ? Errc::invalid_argument : Errc::invalid_cost);
+}
+
+Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
+  const Word limit = b.capacity * b.period;
+  const Word end = now + longest;
+  const Position before = place(b.level, limit, b.refill, b.period, 1, at);
+  Position after = place(std::min(word_limit, b.level + units), limit, b.refill, b.period, 1, at);
+  if (after.stamp > end) after = before.stamp >= end ? Position{b.level, at} : Position{limit, end};
+  // At the limit units come as they drain, so that what is truly spent stays until the stamp. Of
+  // what drained before they came, as much is spent anew as there is at once.
+  const Word elapsed = after.stamp - at;
+  const Word over = floor_div(std::max(Word{0}, b.level - limit), b.refill);
+  const Word fits = std::min(units, std::max(Word{0}, limit - b.level));
+  const Word stays = std::min(word_limit, truly(b, std::min(over, elapsed)) + fits);
+  return {after.level, after.stamp, std::max(stays, std::min(limit, truly(b, elapsed) + units))};
+}
+
+/// Nothing whole is left until `now + span`, and then a token, or what one microsecond brings. What
+/// is promised for longer becomes a unit later: no longer on top, it cannot open the block when it
+/// is given back.
+Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
+  const Word limit = b.capacity * b.period;
+  const Word last = span > 0 ? std::min(word_limit, now + span - 1) : now;
+  const Word stamp = std::max(at, last);
+  Word least = limit - b.period + 1;
+  if (last >= at) least = span == 0 ? limit - b.period : std::min(limit, least - 1 + b.refill);
+  Position next{drained(b.level, stamp - at, b.refill), stamp};
+  if (next.level < least) {
+    next.level = least;
+  } else if (next.level == limit) {
+    next = place(limit + 1, limit, b.refill, b.period, 1, stamp);
+  } else {
+    next.level = std::min(word_limit, next.level + 1);
+  }
+  return {next.level, next.stamp, truly(b, next.stamp - at)};
+}
+
+Verdict decide_adjust(const StateView& state, const RuleRequest& request, Word now,
+                      Effects& effects) noexcept {
+  const Arguments& args = request.args;
+  if (const Word status = check_adjust(args); status < 0) return {status, 0, 0, 0};
+  auto [b, at, given_up] = shared_moment(state, args[2], now);
+  if (b.version == 0) return Verdict::failed(Errc::not_configured);
+  const Word amount = args[3];
+  const Word units = amount > floor_div(word_limit, b.period) ? word_limit : amount * b.period;
+  if (given_up) b.level = std::min(b.level, b.capacity * b.period);
+
+  Next next{b.level, at, b.spent};
+  switch (static_cast<Change>(args[1])) {
+    case Change::reset:
+      next = {0, now, 0};
+      break;
+    case Change::reward:
+      give(b, at, now, units, next);
+      break;
+    case Change::charge:
+      next = charged(b, at, units, now);
+      break;
+    case Change::block:
+      next = blocked(b, at, amount, now);
+      break;
+  }
+  write(b, next, effects);
+  effects.add_output(b.version);
+  effects.add_output(b.capacity);
+  return left_so(b, next, now);
+}
+
+}  // namespace
+
+constinit const Operation shared_token_bucket_reserve{
+    .name = "shared_token_bucket.reserve",
+    .id = 27,
+    .kind = StateKind::shared_token_bucket,
+    .writes = true,
+    .argument_count = 4,
+    .check = check_reserve,
+    .ttl = ttl_shared,
+    .decide = decide_reserve,
+    .output = 6,
+};
+constinit const Operation shared_token_bucket_give_back{
+    .name = "shared_token_bucket.give_back",
+    .id = 28,
+    .kind = StateKind::shared_token_bucket,
+    .writes = true,
+    .argument_count = 8,
+    .check = check_return,
+    .ttl = ttl_shared,
+    .decide = decide_give_back,
+    .output = 3,
+};
+constinit const Operation shared_token_bucket_adjust{
+    .name = "shared_token_bucket.adjust",
+    .id = 29,
+    .kind = StateKind::shared_token_bucket,
+    .writes = true,
+    .argument_count = 4,
+    .check = check_adjust,
+    .ttl = ttl_shared,
+    .decide = decide_adjust,
+    .output = 2,
+};
+
+}  // namespace sluice

@@ -1,0 +1,84 @@
+// What the kernels of the shared token bucket share: its state at one instant. Pure functions; the
+// twins have them in place.
+#pragma once
+
+#include <algorithm>
+
+#include "sluice/rules/shared_token_bucket.hpp"
+#include "src/rules/token_bucket_position.hpp"
+
+namespace sluice {
+
+using Bucket = SharedTokenBucketRule::State;
+
+inline Word shared_error(Errc code) noexcept { return -static_cast<Word>(code); }
+
+inline bool is_quota(Word capacity, Word refill, Word period) noexcept {
+  return capacity >= 1 && refill >= 1 && refill < word_limit && period >= 1 &&
+         capacity <= (word_limit - refill) / period;
+}
+
+inline bool is_keep_alive(Word keep_alive) noexcept {
+  return keep_alive >= 1 && keep_alive <= SharedTokenBucketRule::max_keep_alive;
+}
+
+/// The bucket at one instant; no quota if the version is 0.
+struct SharedMoment {
+  Bucket bucket;
+  Word at;
+  bool given_up = false;  // the stamp lies too far ahead: the level is as it was written
+};
+
+inline SharedMoment shared_moment(const StateView& state, Word keep_alive, Word now) noexcept {
+  Bucket b{state[0], state[1], state[2], state[3], state[4], state[5], state[6]};
+  if (b.version == 0 || now >= b.stamp + keep_alive) return {{}, now};
+  if (!is_quota(b.capacity, b.refill, b.period)) {
+    state.call_corrupt();
+    return {{}, now};
+  }
+  if (b.stamp > now + SharedTokenBucketRule::max_ahead) return {b, now, true};
+  const Word at = std::max(now, b.stamp);
+  b.level = drained(b.level, at - b.stamp, b.refill);
+  if (b.spent < word_limit) b.spent = drained(b.spent, at - b.stamp, b.refill);
+  return {b, at};
+}
+
+/// True if nothing is granted before `at`: it lies ahead, and no whole token is left at it.
+inline bool is_closed(const Bucket& b, Word at, Word now) noexcept {
+  return at > now && b.level > b.capacity * b.period - b.period;
+}
+
+/// How long a request waits after which so much is spent.
+inline Word shared_wait(const Bucket& b, Word want, Word at, Word now) noexcept {
+  const Word limit = b.capacity * b.period;
+  if (want <= limit && !is_closed(b, at, now)) return 0;
+  return at - now + ceil_div(std::max(Word{0}, want - limit), b.refill);
+}
+
+inline void write_bucket(const Bucket& b, Word at, Effects& effects) noexcept {
+  effects.put(0, b.version);
+  effects.put(1, b.capacity);
+  effects.put(2, b.refill);
+  effects.put(3, b.period);
+  effects.put(4, b.level);
+  effects.put(5, b.spent);
+  effects.put(6, at);
+}
+
+/// Of the rows whose arguments begin with the limit to report, a cost or a kind of change, and
+/// keep_alive.
+inline Word check_shared_cost(const Arguments& args) noexcept {
+  if (args[1] < 0) return shared_error(Errc::invalid_cost);
+  if (args[1] > word_limit) return shared_error(Errc::cost_exceeds_capacity);
+  if (args[0] < 0 || args[0] > word_limit || !is_keep_alive(args[2])) {
+    return shared_error(Errc::invalid_argument);
+  }
+  return Verdict::allowed;
+}
+
+/// The stamp may be ahead of the clock by max_ahead when it is written.
+inline Word ttl_shared(const Arguments& args) noexcept {
+  return args[2] + SharedTokenBucketRule::max_ahead + Operation::clock_slack;
+}
+
+}  // namespace sluice

@@ -1,0 +1,241 @@
+// The kernels of the sliding windows that ask, and that block. Their twins are
+// backends/redis/lua/sliding_window_{take,peek,block}.lua: same names, same order. Times stay
+// within 2^52 and sums of a time and a span within 2^53.
+#include "sluice/rules/sliding_window.hpp"
+
+#include <algorithm>
+
+#include "src/rules/sliding_window_find.hpp"
+
+namespace sluice {
+namespace {
+
+using namespace sliding_window;
+using Args = Rule::Args;
+
+/// Makes room at `next`, where the ring is oldest, and lets the assumed units fill it.
+void grow(Effects& effects, const Log& log) noexcept {
+  const Rule::State& head = log.head();
+  if (head.size > head.next) {
+    const auto base = static_cast<std::size_t>(log.base());
+    effects.rotate(base + static_cast<std::size_t>(head.next),
+                   base + static_cast<std::size_t>(head.capacity),
+                   base + static_cast<std::size_t>(log.capacity()));
+  }
+  Word interval = 0;
+  for (Word age = head.size; age < log.total(); ++interval) {
+    const bool last = interval == Rule::max_assumed - 1;
+    const Word end = last ? log.total() : std::min(log.total(), age + head.capacity);
+    write(effects, log, head.next - end, end - age, log.assumed(interval));
+    age = end;
+  }
+}
+
+/// Where the k-th window's edge is after `cost` units more.
+Place moved(const Log& log, const Place& place, Word cost, Word grant) noexcept {
+  const Word count = place.count + cost;
+  if (count <= log.capacity()) return {count, place.before, place.count > 0 ? place.first : grant};
+  const Word kept = log.capacity() - cost;
+  return {log.capacity(), 0, kept > 0 ? log.unit(kept - 1) : grant};
+}
+
+/// Notes the windows that admit from now on, and the guards.
+void put_windows(Effects& effects, const Log& log, const Windows& windows,
+                 const Guards& guards) noexcept {
+  auto at = static_cast<std::size_t>(log.front());
+  const auto put = [&](auto... words) { (effects.put(at++, words), ...); };
+  const Word places = log.layout().places;
+  for (Word k = 0; k < places; ++k) {
+    const Window window = k < windows.count ? windows[k] : Window{0, 0};
+    put(window.limit, window.span);
+  }
+  at = static_cast<std::size_t>(log.tail(log.capacity()));
+  for (Word k = places; k < windows.count; ++k) put(windows[k].limit, windows[k].span);
+  for (const Guard& guard : guards.all()) put(guard.limit, guard.span, guard.until);
+}
+
+/// What a request leaves.
+struct Mark {
+  Word cost;    // units that it logs, of the time found
+  Word newest;  // then
+  Word block;   // the end of the block that stands then, or 0
+  Word at;
+  bool given_up;
+};
+
+void admit(Effects& effects, const Log& log, const Windows& windows, const Guards& guards,
+           const Finding& found, const Mark& mark) noexcept {
+  const auto [cost, newest, block, at, given_up] = mark;
+  const Rule::State& head = log.head();
+  const bool grows = log.grows();
+  if (grows) grow(effects, log);
+  if (given_up) {
+    const Word later = log.locate({unknown, 0, 0}, at).count;
+    write(effects, log, head.next - later, later, at);
+  }
+  const Word over = std::max(Word{0}, log.total() + cost - log.capacity());
+  const Word assumed = log.total() - head.size;
+  const Word next = head.next + cost;
+  const Word places = log.layout().places;
+  put_head(effects,
+           {at, newest, log.capacity(), next < log.capacity() ? next : next - log.capacity(),
+            log.total() + cost - over, std::min(head.dropped - assumed + over, word_limit / 2),
+            log.is_fresh() ? windows.longest : std::min(head.span, windows.longest),
+            places + 16 * windows.count + 256 * static_cast<Word>(guards.all().size()) +
+                (block > 0 ? 4096 : 0)});
+  Word known = 0;
+  if (!grows && !given_up && block == 0) {
+    known = std::min(windows.count, places);
+    for (Word k = 0; k < known; ++k) {
+      const Place place = moved(log, found.places[static_cast<std::size_t>(k)], cost, found.grant);
+      const auto index = static_cast<std::size_t>(head_words + place_words * k);
+      effects.put(index, place.count);
+      effects.put(index + 1, place.before);
+      effects.put(index + 2, place.first);
+    }
+  }
+  forget_places(effects, log, known, block);
+  if (guards.changed() || grows || log.layout().guards > 0) {
+    put_windows(effects, log, windows, guards);
+  }
+  write(effects, log, head.next, cost, found.grant);
+}
+
+enum class Call { take, peek, block };
+
+/// `span`: how long the key is to be blocked.
+template <Call call>
+Verdict decide(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
+               Word span = 0) noexcept {
+  const Args args = args_of<Args>(request.args);
+  if (const Word status = Rule::check(args); status < 0) return failed(status);
+  const Windows windows(request.table);
+  if (!windows.good) return Verdict::failed(Errc::invalid_argument);
+  if (args.cost > windows.least) return Verdict::failed(Errc::cost_exceeds_capacity);
+
+  Log log(state, windows.most, windows.count);
+  const bool given_up = log.head().stamp > now + Rule::max_ahead;
+  const Word at = given_up ? now : std::max(now, log.head().stamp);
+  const Guards guards(log, windows, at, given_up);
+  log.widen(std::max(windows.most, guards.most()));
+  const Word stands = given_up || log.block_end() <= at ? 0 : log.block_end();
+  Finding found = find(log, windows, guards.all(), stands, args.cost, at, given_up);
+  const bool blocks = call == Call::block;
+  const Word wait = blocks || found.grant == at ? 0 : found.grant - now;
+  const bool allowed = blocks || (wait <= args.max_wait && found.grant <= word_limit);
+  const Word taken = allowed && call == Call::take ? args.cost : 0;
+  Word newest = given_up ? std::min(log.head().newest, at) : log.head().newest;
+  if (taken > 0) newest = found.grant;
+  const Word block = span > 0 ? std::max(stands, std::min(at + span, word_limit)) : stands;
+  if (taken > 0 || block > stands) {
+    admit(effects, log, windows, guards, found, {taken, newest, block, at, given_up});
+  }
+
+  const Word part = subtract(found, windows.count + static_cast<Word>(guards.all().size()), taken);
+  const Word told = allowed || found.culprit < 0 ? part : found.culprit;
+  effects.add_output(std::min(told, windows.count));
+  tell_left(effects, windows, found);
+  const bool queue = std::max(newest, block) > at;  // nothing overtakes what is reserved
+  const bool empty = log.total() == 0 && taken == 0;
+  const Word retry = allowed ? wait : std::clamp(wait - args.max_wait, Word{1}, word_limit);
+  return {allowed ? Verdict::allowed : Verdict::refused,
+          queue ? 0 : found.left[static_cast<std::size_t>(part)], retry,
+          empty ? std::max(Word{0}, block - now)
+                : clear_after(windows, newest, std::max(guards.end(), block), now)};
+}
+
+}  // namespace
+
+Verdict SlidingWindowRule::take(const StateView& state, const RuleRequest& request, Word now,
+                                Effects& effects) noexcept {
+  return decide<Call::take>(state, request, now, effects);
+}
+
+Verdict SlidingWindowRule::peek(const StateView& state, const RuleRequest& request, Word now,
+                                Effects& effects) noexcept {
+  return decide<Call::peek>(state, request, now, effects);
+}
+
+Verdict SlidingWindowRule::block(const StateView& state, const RuleRequest& request, Word now,
+                                 Effects& effects) noexcept {
+  const auto args = detail::unpack<BlockArgs>(request.args);
+  if (const Word status = check(args); status < 0) return failed(status);
+  const Arguments nothing{args.limit, 0, 0, args.longest};
+  return decide<Call::block>(state, {nothing, request.table}, now, effects, args.span);
+}
+
+Word SlidingWindowRule::check(const BlockArgs& args) noexcept {
+  if (args.span < 0 || args.span > max_block) return -static_cast<Word>(Errc::invalid_argument);
+  return check(Args{args.limit, 0, 0, args.longest});
+}
+
+Word SlidingWindowRule::check(const Args& args) noexcept {
+  if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
+  if (args.cost > args.limit) return -static_cast<Word>(Errc::cost_exceeds_capacity);
+  if (args.max_wait < 0 || args.max_wait > max_ahead_of_time || args.longest < 1 ||
+      args.longest > max_span) {
+    return -static_cast<Word>(Errc::invalid_argument);
+  }
+  return Verdict::allowed;
+}
+
+namespace {
+
+Word check_take(const Arguments& args) noexcept { return Rule::check(args_of<Args>(args)); }
+
+Word check_block(const Arguments& args) noexcept {
+  return Rule::check(detail::unpack<Rule::BlockArgs>(args));
+}
+
+/// The newest unit may lie ahead of the stamp by the wait, and the stamp ahead of the clock.
+Word ttl_take(const Arguments& args) noexcept {
+  const auto a = args_of<Args>(args);
+  return a.longest + a.max_wait + Rule::max_ahead;
+}
+
+Word ttl_block(const Arguments& args) noexcept {
+  const auto a = detail::unpack<Rule::BlockArgs>(args);
+  return std::max(a.longest, a.span) + Rule::max_ahead;
+}
+
+constexpr auto per_window = Operation::detail_per_window;
+
+}  // namespace
+
+constinit const Operation sliding_window_take{
+    .name = "sliding_window.take",
+    .id = 8,
+    .kind = StateKind::sliding_window,
+    .writes = true,
+    .argument_count = 4,
+    .check = check_take,
+    .ttl = ttl_take,
+    .decide = Rule::take,
+    .output = per_window,
+    .names_part = true,
+};
+constinit const Operation sliding_window_peek{
+    .name = "sliding_window.peek",
+    .id = 9,
+    .kind = StateKind::sliding_window,
+    .writes = false,
+    .argument_count = 4,
+    .check = check_take,
+    .ttl = ttl_take,
+    .decide = Rule::peek,
+    .output = per_window,
+    .names_part = true,
+};
+constinit const Operation sliding_window_block{
+    .name = "sliding_window.block",
+    .id = 45,
+    .kind = StateKind::sliding_window,
+    .writes = true,
+    .argument_count = 3,
+    .check = check_block,
+    .ttl = ttl_block,
+    .decide = Rule::block,
+    .output = per_window,
+    .names_part = true,
+};
+}  // namespace sluice

@@ -1,0 +1,220 @@
+// The log of the sliding windows as the kernel reads it: units by age, and the search for a
+// window's edge. Its twin is in backends/redis/lua/sliding_window_decide.lua. Threading: plain
+// values.
+#pragma once
+
+#include <algorithm>
+
+#include "sluice/rules/sliding_window.hpp"
+
+namespace sluice::sliding_window {
+
+using Rule = SlidingWindowRule;
+using Place = Rule::Place;
+
+inline constexpr Word head_words = 8;
+inline constexpr Word place_words = 3;
+inline constexpr Word window_words = 2;
+inline constexpr Word guard_words = 3;
+/// Of a place that nothing is known of.
+inline constexpr Word unknown = word_limit;
+/// Where a block's end stands: in the first place, of which nothing is known then.
+inline constexpr Word block_word = head_words + 1;
+
+/// Reads all words that the twin has at hand when it starts, so that both find the same corrupt.
+inline void judge_head(const StateView& state) noexcept {
+  for (std::size_t i = 0; i < head_words + 2 * place_words; ++i) (void)state[i];
+}
+
+/// A log under the capacity that the request needs: what it has dropped, and that capacity would
+/// have held, is there as assumed units (SlidingWindowRule::max_assumed).
+class Log {
+ public:
+  Log(const StateView& state, Word wanted, Word windows) noexcept : state_(state) {
+    head_ = {state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
+    judge_head(state);
+    layout_ = {head_.layout % 16, head_.layout / 16 % 16, head_.layout / 256 % 16,
+               head_.layout / 4096};
+    fresh_ = head_.capacity == 0;
+    if (!fresh_ && !is_sound()) state.call_corrupt();
+    if (fresh_ || state.is_corrupt()) {
+      head_ = {0, 0, wanted, 0, 0, 0, 0, windows};
+      layout_ = {windows, 0, 0, 0};
+    }
+    widen(wanted);
+  }
+
+  /// Lets the ring hold at least `wanted` units from now on.
+  void widen(Word wanted) noexcept {
+    capacity_ = std::max(wanted, head_.capacity);
+    if (grows() && head_.dropped > 0) {
+      total_ = head_.size + std::min(head_.dropped, capacity_ - head_.size);
+      oldest_ = unit(head_.size - 1);
+    } else {
+      total_ = head_.size;
+    }
+  }
+
+  [[nodiscard]] const Rule::State& head() const noexcept { return head_; }
+  [[nodiscard]] const Rule::Layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
+  /// Words of the ring from now on.
+  [[nodiscard]] Word capacity() const noexcept { return capacity_; }
+  [[nodiscard]] bool grows() const noexcept { return capacity_ > head_.capacity; }
+  /// Units, with the assumed ones.
+  [[nodiscard]] Word total() const noexcept { return total_; }
+  /// Where the windows with a place start, and where the ring.
+  [[nodiscard]] Word front() const noexcept { return head_words + place_words * layout_.places; }
+  [[nodiscard]] Word base() const noexcept { return front() + window_words * layout_.places; }
+  /// Where the words behind a ring of `capacity` start.
+  [[nodiscard]] Word tail(Word capacity) const noexcept { return base() + capacity; }
+
+  /// The k-th window that the state was last written under. REQUIRES: k < layout().windows.
+  [[nodiscard]] Rule::Window window(Word k) const noexcept {
+    const Word beyond = k - layout_.places;
+    const Word at =
+        beyond < 0 ? front() + window_words * k : tail(head_.capacity) + window_words * beyond;
+    const Rule::Window window{word(at), word(at + 1)};
+    if (!is_sound(window.limit, window.span)) state_.call_corrupt();
+    return window;
+  }
+  /// REQUIRES: j < layout().guards.
+  [[nodiscard]] Rule::Guard guard(Word j) const noexcept {
+    const Word beyond = std::max(Word{0}, layout_.windows - layout_.places);
+    const Word at = tail(head_.capacity) + window_words * beyond + guard_words * j;
+    const Rule::Guard guard{word(at), word(at + 1), word(at + 2)};
+    if (!is_sound(guard.limit, guard.span)) state_.call_corrupt();
+    return guard;
+  }
+
+  /// Until when the key is blocked, which may be over; 0: it is not.
+  [[nodiscard]] Word block_end() const noexcept {
+    return layout_.blocks == 0 ? 0 : word(block_word);
+  }
+
+  /// The time of a unit. REQUIRES: age < total().
+  [[nodiscard]] Word unit(Word age) const noexcept {
+    if (age < head_.size) return word(base() + slot(age));
+    return assumed((age - head_.size) / head_.capacity);
+  }
+  /// When the units before the log, so many full rings of them further, were admitted at the
+  /// latest: any unit is at least a span older than the one a full ring newer.
+  [[nodiscard]] Word assumed(Word interval) const noexcept {
+    const Word rings = std::min(interval, Rule::max_assumed - 1);
+    return std::max(
+        Word{0}, std::min(oldest_ - rings * head_.span, head_.newest - (rings + 1) * head_.span));
+  }
+
+  /// What is remembered of the k-th window's edge. It was found without the assumed units.
+  [[nodiscard]] Place remembered(Word k) const noexcept {
+    if (k >= layout_.places || fresh_ || total_ > head_.size) return {unknown, 0, 0};
+    const Word at = head_words + place_words * k;
+    return {word(at), word(at + 1), word(at + 2)};
+  }
+
+  /// The units later than `edge`. From a place that is right, without reading the log.
+  [[nodiscard]] Place locate(const Place& from, Word edge) const noexcept {
+    if (from.count > total_) return locate({0, total_ > 0 ? head_.newest : 0, 0}, edge);
+    if (from.count > 0 && from.first <= edge) return fewer(from, edge);
+    if (from.before > edge && from.count < total_) return more(from.count, edge);
+    return from;
+  }
+
+ private:
+  [[nodiscard]] bool is_sound() const noexcept {
+    return head_.capacity <= Rule::max_limit && head_.next < head_.capacity &&
+           head_.size <= head_.capacity && is_count(layout_.places) && is_count(layout_.windows) &&
+           layout_.guards <= static_cast<Word>(Rule::max_guards) && head_.span <= Rule::max_span &&
+           (head_.dropped == 0 || head_.size == head_.capacity) &&
+           (layout_.blocks == 0 || is_sound_block());
+  }
+  [[nodiscard]] bool is_sound_block() const noexcept {
+    return layout_.blocks == 1 && word(head_words) == unknown &&
+           word(block_word) <= head_.stamp + Rule::max_block;
+  }
+  [[nodiscard]] static bool is_count(Word windows) noexcept {
+    return windows >= 1 && windows <= static_cast<Word>(Rule::max_windows);
+  }
+  [[nodiscard]] static bool is_sound(Word limit, Word span) noexcept {
+    return limit >= 1 && limit <= Rule::max_limit && span >= 1 && span <= Rule::max_span;
+  }
+
+  [[nodiscard]] Word word(Word index) const noexcept {
+    return state_[static_cast<std::size_t>(index)];
+  }
+  [[nodiscard]] Word slot(Word age) const noexcept {
+    const Word at = head_.next - 1 - age;
+    return at < 0 ? at + head_.capacity : at;
+  }
+
+  /// The oldest that `from` counts has left. As a rule all have, or all but the newest, or one to
+  /// four: those are looked at side by side.
+  [[nodiscard]] Place fewer(const Place& from, Word edge) const noexcept {
+    if (head_.newest <= edge) return {0, head_.newest, 0};
+    const Word high = from.count - 1;  // this age has left
+    if (high == 1) return {1, from.first, head_.newest};
+    const Word at = high > 0 && high <= head_.size ? slot(high - 1) : head_.capacity;
+    if (high < 2 || head_.capacity - at < 4) return fewer_by_run(from, edge);
+    const Word a = word(base() + at);
+    const Word b = word(base() + at + 1);
+    const Word c = word(base() + at + 2);
+    const Word d = word(base() + at + 3);
+    if (a > edge) return {high, from.first, a};
+    if (b > edge) return {high - 1, a, b};
+    if (c > edge && high > 2) return {high - 2, b, c};
+    if (d > edge && high > 3) return {high - 3, c, d};
+    return fewer_by_run(from, edge);
+  }
+
+  /// The same, with up to eight at once and then by halves.
+  [[nodiscard]] Place fewer_by_run(const Place& from, Word edge) const noexcept {
+    Word high = from.count - 1;  // this age has left
+    Word before = from.first;
+    if (high > 0 && high <= head_.size) {
+      const Word at = slot(high - 1);
+      const Word run = std::min({Word{8}, high, head_.capacity - at});
+      std::array<Word, 8> times;
+      for (Word i = 0; i < run; ++i) times[static_cast<std::size_t>(i)] = word(base() + at + i);
+      for (Word i = 0; i < run; ++i) {
+        const Word time = times[static_cast<std::size_t>(i)];
+        if (time > edge) return {high, before, time};
+        before = time;
+        --high;
+      }
+    }
+    return between(0, high, edge);
+  }
+
+  /// The newest that is not counted is within.
+  [[nodiscard]] Place more(Word low, Word edge) const noexcept {
+    Word step = 1;
+    while (low + step <= total_ && unit(low + step - 1) > edge) {
+      low += step;
+      step *= 2;
+    }
+    return between(low, std::min(low + step - 1, total_), edge);
+  }
+
+  /// Ages below `low` are within, `high` and above are not.
+  [[nodiscard]] Place between(Word low, Word high, Word edge) const noexcept {
+    while (low < high) {
+      const Word middle = (low + high) / 2;
+      if (unit(middle) > edge) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return {low, low < total_ ? unit(low) : 0, low > 0 ? unit(low - 1) : 0};
+  }
+
+  const StateView& state_;
+  Rule::State head_;
+  Rule::Layout layout_;
+  bool fresh_ = false;
+  Word capacity_ = 0;
+  Word total_ = 0;
+  Word oldest_ = 0;
+};
+
+}  // namespace sluice::sliding_window

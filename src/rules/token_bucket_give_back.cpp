@@ -1,0 +1,130 @@
+// The kernel of giving back what a token bucket granted. Its twin is
+// backends/redis/lua/token_bucket_give_back.lua: same names, same order.
+#include <algorithm>
+
+#include "sluice/rules/token_bucket_reserve.hpp"
+#include "src/rules/token_bucket_level.hpp"
+#include "src/rules/token_bucket_position.hpp"
+
+namespace sluice {
+namespace {
+
+struct Args {
+  Word capacity, refill, period, interval;
+  Word cost;          // what was granted, in tokens
+  Word amount;        // how much of it to give back
+  Word spent, stamp;  // the bucket before the grant
+};
+
+Args args_of(const Arguments& a) noexcept {
+  return {a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]};
+}
+
+Word check(const Arguments& arguments) noexcept {
+  const Args args = args_of(arguments);
+  if (args.cost < 0 || args.amount < 0) return -static_cast<Word>(Errc::invalid_cost);
+  if (args.cost > args.capacity) return -static_cast<Word>(Errc::cost_exceeds_capacity);
+  if (args.amount > args.cost || args.interval < 1 ||
+      args.interval > TokenBucketReserve::max_interval || args.spent < 0 ||
+      args.spent > word_limit || args.stamp < 0 || args.stamp > word_limit ||
+      !token_bucket::is_unit(token_bucket::unit_in(args.spent), args.capacity * args.period) ||
+      args.interval > (word_limit - args.capacity * args.period) / args.refill) {
+    return -static_cast<Word>(Errc::invalid_argument);
+  }
+  return Verdict::allowed;
+}
+
+/// True if draining alone leads from the earlier of the two to the later.
+bool same_position(Word level, Word stamp, Word other_level, Word other_stamp,
+                   Word refill) noexcept {
+  if (stamp < other_stamp) return same_position(other_level, other_stamp, level, stamp, refill);
+  const Word elapsed = stamp - other_stamp;
+  return elapsed <= floor_div(other_level, refill) && other_level - elapsed * refill == level;
+}
+
+/// The answer about a bucket that is written so.
+Verdict left_so(Word word, Word level, Word stamp, const Args& args, Word at, Word now) noexcept {
+  const Word limit = args.capacity * args.period;
+  const bool closed =
+      stamp > at && token_bucket::is_closed(word, level, limit, args.period, args.interval);
+  const Word rest = stamp > at ? level : drained(level, at - stamp, args.refill);
+  return {Verdict::allowed, closed ? 0 : floor_div(std::max(Word{0}, limit - rest), args.period), 0,
+          until_drained(rest, args.refill, args.interval, std::max(at, stamp), now)};
+}
+
+Verdict decide(const StateView& words, const RuleRequest& request, Word now,
+               Effects& effects) noexcept {
+  if (const Word status = check(request.args); status < 0) return {status, 0, 0, 0};
+  const Args args = args_of(request.args);
+  const Word limit = args.capacity * args.period;
+  const Word at = floor_to(now, args.interval);
+  const Word unit = token_bucket::unit_in(args.spent);
+  const bool same_unit = token_bucket::unit_in(words[0]) == unit;
+  const Word level = token_bucket::level_of(words[0], unit, args.period, limit);
+  const Word stamp = words[1];
+
+  const Word cost = args.cost * args.period;
+  const Word amount = args.amount * args.period;
+  const Word before = token_bucket::level_in(args.spent);
+  const auto after = [&](Word units) {
+    if (units == 0) return Position{before, args.stamp};
+    return place(before + units, limit, args.refill, args.period, args.interval, args.stamp);
+  };
+  const Position grant = after(cost);
+  const Position rest = after(cost - amount);
+  const bool on_top =
+      same_unit && same_position(level, stamp, grant.level, grant.stamp, args.refill);
+  // A stamp ahead that is no promise is the clock's, which was set back: time stands still at it.
+  const bool waits =
+      stamp > at && token_bucket::is_closed(words[0], level, limit, args.period, args.interval);
+  const Word seen = std::max(at, stamp);
+  const Word left = drained(level, seen - stamp, args.refill);
+
+  Position next{level, stamp};
+  bool promises = waits;
+  Word given = 0;
+  if (on_top) {
+    given = waits ? amount : std::min(amount, left);
+    if (given > 0) next = rest;
+    promises = token_bucket::is_promise(args.spent) || rest.stamp > args.stamp;
+  } else if (!waits && same_unit && level <= limit) {
+    // Part of a lump may have drained unseen: a whole one counts as drained.
+    const Word lump = args.interval > 1 ? args.interval : 0;
+    const Word age = std::max(Word{0}, seen - grant.stamp) + lump;
+    given = std::min({amount, drained(cost, age, args.refill), left});
+    next.level -= given;
+  }
+  const Word word = given > 0 ? token_bucket::word_of(next.level, unit, promises) : words[0];
+  if (given > 0) {
+    effects.put(0, word);
+    effects.put(1, next.stamp);
+  }
+  effects.add_output(floor_div(given, args.period));
+  effects.add_output(on_top && (waits || left > 0) ? 1 : 0);  // else the state may be gone
+  effects.add_output(rest.stamp);
+  return left_so(word, next.level, next.stamp, args, at, now);
+}
+
+/// The longest that any shape allows: the arguments do not say which it is.
+Word ttl(const Arguments& arguments) noexcept {
+  const Args args = args_of(arguments);
+  return std::min(word_limit, ceil_div(args.capacity * args.period, args.refill) +
+                                  TokenBucketReserve::max_longest + args.interval +
+                                  Operation::clock_slack);
+}
+
+}  // namespace
+
+constinit const Operation token_bucket_give_back{
+    .name = "token_bucket.give_back",
+    .id = 3,
+    .kind = StateKind::token_bucket,
+    .writes = true,
+    .argument_count = 8,
+    .check = check,
+    .ttl = ttl,
+    .decide = decide,
+    .output = 3,
+};
+
+}  // namespace sluice

@@ -1,0 +1,292 @@
+// The kernels of the token bucket's full form, but for give_back. Their twins are
+// backends/redis/lua/token_bucket_{spend,spend_some,look,set}.lua: same names, same order. A shape
+// that check() accepts keeps limit + (longest + interval) * refill within 2^52, so all products of
+// one refill and sums are within 2^53.
+#include "sluice/rules/token_bucket_reserve.hpp"
+
+#include <algorithm>
+
+#include "src/rules/token_bucket_level.hpp"
+#include "src/rules/token_bucket_position.hpp"
+
+namespace sluice {
+namespace {
+
+using Shape = TokenBucketReserve::Shape;
+using Ask = TokenBucketReserve::Ask;
+using Change = TokenBucketReserve::Change;
+
+Shape shape_of(const Arguments& a) noexcept {
+  return {a[0], a[1], a[2], a[3], a[4], a[5] & 0xffff'ffff, a[5] >> 32};
+}
+
+/// What is spent of a bucket of which nothing is known.
+Word first_level(const Shape& shape, Word limit, Word charge, Word at) noexcept {
+  if (shape.full_at <= at) return 0;
+  const Word missing = shape.full_at - at;
+  // Farther ahead than a bucket takes to fill: the clock was set back.
+  if (missing > ceil_div(limit, shape.refill) + shape.longest) return limit - charge;
+  return missing * shape.refill;
+}
+
+/// The bucket before a request is looked at. What is asked for comes behind what was granted ahead,
+/// by whichever quota that was.
+struct BucketView {
+  Word at;              // the last instant at which tokens came, or the stamp, if that is later
+  Word level;           // what is spent then
+  bool closed = false;  // nothing is granted before `at`
+};
+
+BucketView moment(const StateView& words, const Shape& shape, Word limit, Word charge,
+                  Word now) noexcept {
+  const Word at = floor_to(now, shape.interval);
+  const Word spent = words[0];
+  const Word stamp = words[1];
+  if (spent == 0 && stamp == 0) return {at, first_level(shape, limit, charge, at)};
+  const Word level = token_bucket::level_of(spent, shape.unit, shape.period, limit);
+  if (stamp > now + shape.longest) return {at, std::min(level, limit - charge)};
+  if (stamp > at) {
+    return {std::min(word_limit, ceil_to(stamp, shape.interval)), level,
+            token_bucket::is_closed(spent, level, limit, shape.period, shape.interval)};
+  }
+  const Word elapsed = at - stamp;
+  const Word left = drained(level, elapsed, shape.refill);
+  // Long enough that the store may have dropped the state: the same as none.
+  if (left == 0 && elapsed >= ceil_div(limit, shape.refill) + shape.interval) {
+    return {at, first_level(shape, limit, charge, at)};
+  }
+  return {at, left};
+}
+
+Word tokens_left(const BucketView& m, Word level, const Shape& shape, Word limit) noexcept {
+  return m.closed ? 0 : floor_div(std::max(Word{0}, limit - level), shape.period);
+}
+
+Word check_shape(const Shape& shape) noexcept {
+  const bool fits =
+      shape.interval >= 1 && shape.interval <= TokenBucketReserve::max_interval &&
+      shape.full_at >= 0 && shape.full_at <= word_limit && shape.longest >= 0 &&
+      shape.longest <= TokenBucketReserve::max_longest &&
+      token_bucket::is_unit(shape.unit, shape.capacity * shape.period) &&
+      shape.longest + shape.interval <= (word_limit - shape.capacity * shape.period) / shape.refill;
+  return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
+}
+
+Word check_ask(const Shape& shape, const Ask& ask) noexcept {
+  if (ask.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
+  if (ask.cost > shape.capacity) return -static_cast<Word>(Errc::cost_exceeds_capacity);
+  if (ask.min_cost < 0) return -static_cast<Word>(Errc::invalid_cost);
+  if (ask.min_cost > ask.cost || ask.max_wait < 0 || ask.max_wait > shape.longest) {
+    return -static_cast<Word>(Errc::invalid_argument);
+  }
+  return check_shape(shape);
+}
+
+Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word now,
+               Effects& effects, bool spends) noexcept {
+  if (const Word status = check_ask(shape, ask); status < 0) return {status, 0, 0, 0};
+  const Word limit = shape.capacity * shape.period;
+  const BucketView m = moment(words, shape, limit, ask.cost * shape.period, now);
+  const auto remaining = [&] { return tokens_left(m, m.level, shape, limit); };
+  const auto reset_after = [&] {
+    return until_drained(m.level, shape.refill, shape.interval, m.at, now);
+  };
+
+  const Word latest = floor_to(now + ask.max_wait, shape.interval);
+  const Word reach = std::max(Word{0}, latest - m.at);
+  const Word most = m.closed && latest < m.at ? -1 : limit + reach * shape.refill - m.level;
+  const Word granted = most < 0 ? -1 : std::min(ask.cost, floor_div(most, shape.period));
+  if (granted < ask.min_cost) {
+    const Word over = std::max(Word{0}, m.level + ask.min_cost * shape.period - limit);
+    const Word covered = ceil_to(m.at + ceil_div(over, shape.refill), shape.interval);
+    for (int i = 0; i < 3; ++i) effects.add_output(0);
+    return {Verdict::refused, remaining(), covered - now - ask.max_wait, reset_after()};
+  }
+  const Word want = m.level + granted * shape.period;
+  Word wait = m.closed ? m.at - now : 0;
+  if (want > limit) {
+    wait = ceil_to(m.at + ceil_div(want - limit, shape.refill), shape.interval) - now;
+  }
+  const Position next = place(want, limit, shape.refill, shape.period, shape.interval, m.at);
+  const bool promises = m.closed || next.stamp > m.at;
+  const Word spent = token_bucket::word_of(next.level, shape.unit, promises);
+  effects.add_output(granted);
+  effects.add_output(token_bucket::word_of(std::min(m.level, token_bucket::most_level(shape.unit)),
+                                           shape.unit, m.closed));
+  effects.add_output(m.at);
+  if (!spends) return {Verdict::allowed, remaining(), wait, reset_after()};
+  if (granted > 0) {
+    effects.put(0, spent);
+    effects.put(1, next.stamp);
+  }
+  return {Verdict::allowed, tokens_left(m, want, shape, limit), wait,
+          until_drained(want, shape.refill, shape.interval, m.at, now)};
+}
+
+Ask whole(const Arguments& a) noexcept { return {a[6], a[7], a[7]}; }
+Ask some(const Arguments& a) noexcept { return {0, a[6], a[7]}; }
+
+Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word now,
+                       Effects& effects) noexcept {
+  return answer(state, shape_of(request.args), whole(request.args), now, effects, true);
+}
+Verdict decide_reserve_some(const StateView& state, const RuleRequest& request, Word now,
+                            Effects& effects) noexcept {
+  return answer(state, shape_of(request.args), some(request.args), now, effects, true);
+}
+Verdict decide_look(const StateView& state, const RuleRequest& request, Word now,
+                    Effects& effects) noexcept {
+  return answer(state, shape_of(request.args), whole(request.args), now, effects, false);
+}
+
+Word check_whole(const Arguments& args) noexcept { return check_ask(shape_of(args), whole(args)); }
+Word check_some(const Arguments& args) noexcept { return check_ask(shape_of(args), some(args)); }
+
+Word check_set(const Arguments& args) noexcept {
+  const Shape shape = shape_of(args);
+  constexpr auto block = static_cast<Word>(Change::block);
+  if (args[6] < 0 || args[6] > block) return -static_cast<Word>(Errc::invalid_argument);
+  if (args[7] < 0 || args[7] > word_limit) {
+    return -static_cast<Word>(args[6] == block ? Errc::invalid_argument : Errc::invalid_cost);
+  }
+  if (args[6] == block && args[7] > shape.longest - shape.interval + 1) {
+    return -static_cast<Word>(Errc::invalid_argument);
+  }
+  return check_shape(shape);
+}
+
+/// The level at m.at after a change of so many tokens.
+Word changed(const Shape& shape, Change change, Word amount, const BucketView& m, Word limit,
+             Word now) noexcept {
+  if (change == Change::reset) return 0;
+  const Word top = limit + (floor_to(now + shape.longest, shape.interval) - m.at) * shape.refill;
+  const Word room = std::max(Word{0}, top);
+  const Word units = amount > floor_div(room, shape.period) ? room : amount * shape.period;
+  return change == Change::reward ? std::clamp(m.level - units, Word{0}, room)
+                                  : std::max(m.level, std::min(top, m.level + units));
+}
+
+/// A state to be, and what it means.
+struct Next {
+  Word spent;
+  Word stamp;
+  Word at;     // an instant,
+  Word level;  // what is spent then
+};
+
+Next placed(const Shape& shape, Word level, const BucketView& m, Word limit) noexcept {
+  const Position next = place(level, limit, shape.refill, shape.period, shape.interval, m.at);
+  const bool promises = m.closed || next.stamp > m.at;
+  return {token_bucket::word_of(next.level, shape.unit, promises), next.stamp, m.at, level};
+}
+
+Next blocked(const StateView& words, const Shape& shape, Word until, const BucketView& m,
+             Word limit, Word now) noexcept {
+  const bool foreign = m.level > limit && words[0] != 0;
+  if (until <= m.at) {
+    const bool ahead = m.at > now;
+    if (foreign) {
+      return {ahead ? token_bucket::promised(words[0]) : words[0], words[1], m.at, m.level};
+    }
+    const Word level = std::max(m.level, limit - shape.period - (m.at - until) * shape.refill);
+    return placed(shape, level, {m.at, m.level, m.closed || ahead}, limit);
+  }
+  const Word rest = drained(m.level, until - m.at, shape.refill);
+  // More than this quota allows is left: it does not drain meanwhile.
+  if (foreign && rest > limit) return {token_bucket::promised(words[0]), until, until, m.level};
+  const Word level = std::max(m.level, limit - shape.period + (until - m.at) * shape.refill);
+  const Next next = placed(shape, level, m, limit);
+  if (shape.unit == 0 || next.stamp >= until) return next;
+  // On the same line, but closed for other quotas as well.
+  const Word left = drained(token_bucket::level_in(next.spent), until - next.stamp, shape.refill);
+  return {token_bucket::word_of(left, shape.unit, true), until, m.at, level};
+}
+
+Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
+                   Effects& effects) noexcept {
+  if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
+  const Shape shape = shape_of(request.args);
+  const auto change = static_cast<Change>(request.args[6]);
+  const Word amount = request.args[7];
+  const Word limit = shape.capacity * shape.period;
+  BucketView m = moment(words, shape, limit, 0, now);
+  const Word at = floor_to(now, shape.interval);
+  if (m.at > at && (change == Change::reset || change == Change::reward)) {
+    // What is given may bring the grants ahead of it nearer.
+    m = {at, m.level + (m.at - at) * shape.refill};
+  }
+  Next next{words[0], words[1], m.at, m.level};
+  if (change == Change::block) {
+    const Word until = std::min(word_limit, ceil_to(now + amount, shape.interval));
+    next = blocked(words, shape, until, m, limit, now);
+  } else {
+    const Word level = changed(shape, change, amount, m, limit, now);
+    // More is owed to a larger quota than this one may charge: that stays.
+    const bool stays = level == m.level && level > limit && words[0] != 0;
+    if (!stays) next = placed(shape, level, m, limit);
+  }
+  // What a larger quota is owed is not to expire with this one.
+  const bool owed = m.level > limit && words[0] != 0;
+  if (!owed || next.spent != words[0] || next.stamp != words[1]) {
+    effects.put(0, next.spent);
+    effects.put(1, next.stamp);
+  }
+  return {Verdict::allowed, tokens_left(m, next.level, shape, limit), 0,
+          until_drained(next.level, shape.refill, shape.interval, next.at, now)};
+}
+
+/// The stamp may be ahead by `longest` when it is written, and draining shows only once an
+/// interval.
+Word ttl(const Arguments& args) noexcept {
+  const Shape shape = shape_of(args);
+  return std::min(word_limit, ceil_div(shape.capacity * shape.period, shape.refill) +
+                                  shape.longest + shape.interval + Operation::clock_slack);
+}
+
+}  // namespace
+
+constinit const Operation token_bucket_reserve{
+    .name = "token_bucket.reserve",
+    .id = 2,
+    .kind = StateKind::token_bucket,
+    .writes = true,
+    .argument_count = 8,
+    .check = check_whole,
+    .ttl = ttl,
+    .decide = decide_reserve,
+    .output = 3,
+};
+constinit const Operation token_bucket_set{
+    .name = "token_bucket.set",
+    .id = 4,
+    .kind = StateKind::token_bucket,
+    .writes = true,
+    .argument_count = 8,
+    .check = check_set,
+    .ttl = ttl,
+    .decide = decide_set,
+};
+constinit const Operation token_bucket_look{
+    .name = "token_bucket.look",
+    .id = 5,
+    .kind = StateKind::token_bucket,
+    .writes = false,
+    .argument_count = 8,
+    .check = check_whole,
+    .ttl = ttl,
+    .decide = decide_look,
+    .output = 3,
+};
+constinit const Operation token_bucket_reserve_some{
+    .name = "token_bucket.reserve_some",
+    .id = 6,
+    .kind = StateKind::token_bucket,
+    .writes = true,
+    .argument_count = 8,
+    .check = check_some,
+    .ttl = ttl,
+    .decide = decide_reserve_some,
+    .output = 3,
+};
+
+}  // namespace sluice

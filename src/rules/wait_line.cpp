@@ -1,0 +1,232 @@
+// The kernel of the wait line. Its twins are backends/redis/lua/wait_line_*.lua: same names, same
+// order; Scan is wait_line_scan.lua.
+#include "sluice/rules/wait_line.hpp"
+
+#include <algorithm>
+
+namespace sluice {
+namespace {
+
+using Rule = WaitLineRule;
+
+bool within(Word word, Word low, Word high) noexcept { return word >= low && word <= high; }
+
+bool is_valid(const Rule::EnterArgs& a) noexcept {
+  return within(a.limit, 0, word_limit) && within(a.client, 1, word_limit) &&
+         within(a.arrival, 1, word_limit) && within(a.ttl, Rule::min_ttl, Rule::max_ttl);
+}
+bool is_valid(const Rule::TurnArgs& a) noexcept {
+  return is_valid(Rule::EnterArgs{a.limit, a.client, a.arrival, a.ttl}) &&
+         within(a.next, 0, word_limit);
+}
+bool is_valid(const Rule::LeaveArgs& a) noexcept {
+  return within(a.limit, 0, word_limit) && within(a.client, 1, word_limit) &&
+         within(a.arrival, 0, word_limit);
+}
+struct PeekArgs {
+  Word limit;
+};
+bool is_valid(const PeekArgs& a) noexcept { return within(a.limit, 0, word_limit); }
+
+template <class Args>
+Word check(const Arguments& args) noexcept {
+  return is_valid(detail::unpack<Args>(args)) ? Verdict::allowed
+                                              : -static_cast<Word>(Errc::invalid_argument);
+}
+
+/// The places at one instant, as one client sees them.
+struct Scan {
+  Word places;
+  Word mine = -1;     // the client's place, whether it lives or not
+  Word since = 0;     // its arrival
+  Word free = -1;     // a place that is nobody's any more
+  Word end = 0;       // behind the last place of another that lives
+  Word before = 0;    // others that stand before `arrival`
+  Word ahead = 0;     // others that stand before `next`
+  Word clear_at = 0;  // when all have died that stand before `arrival`
+  Word idle_at = 0;   // when all others have died
+  Word first = 0;     // the other that stands first
+  Word first_since = 0;
+  Word last = -1;  // the place of the other that stands last
+  Word last_client = 0;
+  Word last_since = 0;
+
+  Scan(const StateView& state, Word client, Word arrival, Word next, Word now) noexcept
+      : places(state[0]) {
+    if (places > Rule::max_places) {
+      state.call_corrupt();
+      places = 0;
+    }
+    for (Word i = 0; i < places; ++i) {
+      const auto at = static_cast<std::size_t>(Rule::place_at(i));
+      const Word who = state[at + Rule::client];
+      const Word came = state[at + Rule::arrival];
+      const Word until = state[at + Rule::until];
+      if (who == client && client != 0) {
+        if (mine >= 0) state.call_corrupt();
+        mine = i;
+        since = came;
+      } else if (who == 0 || until <= now || until > now + Rule::max_ttl) {
+        free = i;
+      } else {
+        end = i + 1;
+        idle_at = std::max(idle_at, until);
+        if (came < arrival || (came == arrival && who < client)) {
+          ++before;
+          clear_at = std::max(clear_at, until);
+        }
+        if (next == 0 || came < next || (came == next && who < client)) ++ahead;
+        if (first == 0 || came < first_since || (came == first_since && who < first)) {
+          first = who;
+          first_since = came;
+        }
+        if (last < 0 || came > last_since || (came == last_since && who > last_client)) {
+          last = i;
+          last_client = who;
+          last_since = came;
+        }
+      }
+    }
+  }
+
+  /// Where the client's place is to be; -1: there is none for it.
+  [[nodiscard]] Word place_for(Word client, Word arrival) const noexcept {
+    if (mine >= 0) return mine;
+    if (free >= 0) return free;
+    if (places < Rule::max_places) return places;
+    return arrival < last_since || (arrival == last_since && client < last_client) ? last : -1;
+  }
+};
+
+void put(Effects& effects, Word place, Rule::Field field, Word value) noexcept {
+  effects.put(static_cast<std::size_t>(Rule::place_at(place) + field), value);
+}
+
+/// Leaves the client with a place that begins at `arrival`. Says until when anybody lives.
+Word hold(const Scan& scan, Word client, Word arrival, Word ttl, Word now,
+          Effects& effects) noexcept {
+  const Word place = scan.place_for(client, arrival);
+  if (place < 0) return scan.idle_at;
+  const Word until = std::min(now + ttl, word_limit);
+  effects.put(0, std::max(scan.end, place + 1));
+  put(effects, place, Rule::client, client);
+  put(effects, place, Rule::arrival, arrival);
+  put(effects, place, Rule::until, until);
+  return std::max(scan.idle_at, until);
+}
+
+/// Leaves the client without a place.
+void drop(const Scan& scan, Effects& effects) noexcept {
+  effects.put(0, scan.end);
+  put(effects, scan.mine, Rule::client, 0);
+}
+
+Verdict allowed(const Scan& scan, Word limit, Word idle_at, Word now, Effects& effects) noexcept {
+  effects.add_output(scan.ahead);
+  effects.add_output(scan.first);
+  return {Verdict::allowed, limit, 0, std::max(Word{0}, idle_at - now)};
+}
+
+constexpr Verdict invalid = Verdict::failed(Errc::invalid_argument);
+
+}  // namespace
+
+Verdict WaitLineRule::enter(const StateView& state, const RuleRequest& request, Word now,
+                            Effects& effects) noexcept {
+  const auto a = detail::unpack<EnterArgs>(request.args);
+  if (!is_valid(a)) return invalid;
+  const Scan scan(state, a.client, a.arrival, a.arrival, now);
+  const Word idle_at = hold(scan, a.client, a.arrival, a.ttl, now, effects);
+  return allowed(scan, a.limit, idle_at, now, effects);
+}
+
+Verdict WaitLineRule::turn(const StateView& state, const RuleRequest& request, Word now,
+                           Effects& effects) noexcept {
+  const auto a = detail::unpack<TurnArgs>(request.args);
+  if (!is_valid(a)) return invalid;
+  const Scan scan(state, a.client, a.arrival, a.next, now);
+  if (scan.before > 0) {
+    effects.add_output(scan.before);
+    effects.add_output(scan.first);
+    return {Verdict::refused, 0, scan.clear_at - now, scan.idle_at - now};
+  }
+  Word idle_at = scan.idle_at;
+  if (a.next != 0) {
+    idle_at = hold(scan, a.client, a.next, a.ttl, now, effects);
+  } else if (scan.mine >= 0) {
+    drop(scan, effects);
+  }
+  return allowed(scan, a.limit, idle_at, now, effects);
+}
+
+Verdict WaitLineRule::leave(const StateView& state, const RuleRequest& request, Word now,
+                            Effects& effects) noexcept {
+  const auto a = detail::unpack<LeaveArgs>(request.args);
+  if (!is_valid(a)) return invalid;
+  const Scan scan(state, a.client, a.arrival, 0, now);
+  if (scan.mine >= 0 && (a.arrival == 0 || a.arrival == scan.since)) drop(scan, effects);
+  return allowed(scan, a.limit, scan.idle_at, now, effects);
+}
+
+Verdict WaitLineRule::peek(const StateView& state, const RuleRequest& request, Word now,
+                           Effects& effects) noexcept {
+  const auto a = detail::unpack<PeekArgs>(request.args);
+  if (!is_valid(a)) return invalid;
+  const Scan scan(state, 0, 0, 0, now);
+  return allowed(scan, a.limit, scan.idle_at, now, effects);
+}
+
+namespace {
+
+Word ttl(const Arguments& args) noexcept { return args[3] + Operation::clock_slack; }
+/// Nobody lives longer for it.
+Word no_ttl(const Arguments& /*args*/) noexcept { return 0; }
+
+}  // namespace
+
+constinit const Operation wait_line_enter{
+    .name = "wait_line.enter",
+    .id = 64,
+    .kind = StateKind::wait_line,
+    .writes = true,
+    .argument_count = 4,
+    .check = check<Rule::EnterArgs>,
+    .ttl = ttl,
+    .decide = Rule::enter,
+    .output = Rule::output,
+};
+constinit const Operation wait_line_turn{
+    .name = "wait_line.turn",
+    .id = 65,
+    .kind = StateKind::wait_line,
+    .writes = true,
+    .argument_count = 5,
+    .check = check<Rule::TurnArgs>,
+    .ttl = ttl,
+    .decide = Rule::turn,
+    .output = Rule::output,
+};
+constinit const Operation wait_line_leave{
+    .name = "wait_line.leave",
+    .id = 66,
+    .kind = StateKind::wait_line,
+    .writes = true,
+    .argument_count = 3,
+    .check = check<Rule::LeaveArgs>,
+    .ttl = no_ttl,
+    .decide = Rule::leave,
+    .output = Rule::output,
+};
+constinit const Operation wait_line_peek{
+    .name = "wait_line.peek",
+    .id = 67,
+    .kind = StateKind::wait_line,
+    .writes = false,
+    .argument_count = 1,
+    .check = check<PeekArgs>,
+    .ttl = no_ttl,
+    .decide = Rule::peek,
+    .output = Rule::output,
+};
+
+}  // namespace sluice

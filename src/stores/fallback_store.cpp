@@ -1,0 +1,428 @@
+#include "sluice/fallback_store.hpp"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sluice/extend/owned_plan.hpp"
+#include "sluice/rules/leases.hpp"
+#include "src/stores/fallback_rules.hpp"
+
+namespace sluice {
+namespace {
+
+using detail::Substitute;
+using Result = CircuitBreaker::Result;
+
+constexpr std::size_t max_plan_output = Plan::max_steps * max_output;
+
+/// What lies under the key is no state, or one that cannot be: the store is well, and has no
+/// answer.
+bool is_unreadable(const std::error_code& error) noexcept {
+  return error == Errc::wrong_type || error == Errc::corrupt_state;
+}
+
+/// What the end of a call says about the store.
+Result result_of(const std::error_code& error, const Plan& plan) noexcept {
+  if (!error) return Result::success;
+  if (error.category() != error_category()) return Result::failure;
+  switch (static_cast<Errc>(error.value())) {
+    case Errc::wrong_type:
+    case Errc::wrong_kind:
+    case Errc::corrupt_state:
+    case Errc::not_configured:
+    case Errc::config_changed:
+    case Errc::outside_calendar:
+    case Errc::id_reused:
+      return Result::success;  // it has looked
+    case Errc::cost_exceeds_capacity:
+    case Errc::invalid_cost:
+    case Errc::invalid_key:
+    case Errc::duplicate_key:
+    case Errc::invalid_plan:
+    case Errc::unsupported_operation:
+    case Errc::invalid_argument:
+    case Errc::would_deadlock:
+    case Errc::cross_slot:
+    case Errc::store_full:
+    case Errc::cancelled:
+    case Errc::shut_down:
+    case Errc::too_many_waiters:
+    case Errc::lease_not_live:
+      return Result::unclear;
+    case Errc::timed_out:
+      return plan.timeout() < Span{0} ? Result::unclear : Result::failure;
+    case Errc::unknown:
+      return plan.stop().stop_requested() ? Result::unclear : Result::failure;
+    default:
+      return Result::failure;
+  }
+}
+
+/// Returning or renewing one lease: the id tells whether it was granted here. What is waved beside
+/// it, the question who waits for it, changes nothing.
+bool is_of_lease(const Plan& plan) noexcept {
+  const auto steps = plan.steps();
+  return detail::substitute_of(*steps[0].operation) == Substitute::lease &&
+         std::all_of(steps.begin() + 1, steps.end(), [](const Step& step) {
+           return detail::substitute_of(*step.operation) == Substitute::waved;
+         });
+}
+
+/// The answer to it says that the lease is there.
+bool knows_lease(const Operation& operation, const Outcome& outcome) noexcept {
+  if (outcome.error || !outcome.decision.allowed) return false;
+  return &operation != &leases_release || outcome.output[0] == 1;
+}
+
+bool may_answer(FailurePolicy::Kind kind, Substitute substitute, bool one_lease) noexcept {
+  const bool local = kind == FailurePolicy::Kind::local;
+  switch (substitute) {
+    case Substitute::fresh:
+    case Substitute::waved:
+      return true;
+    case Substitute::blank:
+      return !local;
+    case Substitute::here:
+      return local;
+    case Substitute::lease:
+      return local && one_lease;
+    case Substitute::none:
+      return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+FailurePolicy FailurePolicy::local(const StoreHandle& store, Word clients) {
+  constexpr Word most = Word{1} << 20;
+  if (clients < 1 || clients > most) {
+    throw std::invalid_argument("FailurePolicy::local: clients must be 1 to 1048576, got " +
+                                std::to_string(clients));
+  }
+  return {Kind::local, store, clients};
+}
+
+/// A plan that the primary is asked.
+class FallbackStore::PrimaryCall final : public detail::PassedCall {
+ public:
+  PrimaryCall(FallbackStore& store, const Plan& plan, const CircuitBreaker::Leave& leave)
+      : store_(store), plan_(plan), leave_(leave) {}
+
+  void answered(const Outcome& outcome) noexcept override {
+    const Plan plan = plan_.view();
+    const Result result = result_of(outcome.error, plan);
+    const bool own_fault = store_.is_impatient(plan) &&
+                           (outcome.error == Errc::timed_out || outcome.error == Errc::unknown);
+    store_.probe_.end(leave_, own_fault ? Result::unclear : result);
+    const bool unreadable = is_unreadable(outcome.error);
+    if (unreadable) ++store_.counts_.unreadable;
+    if (result == Result::failure || unreadable) {
+      if (!unreadable) ++store_.counts_.failures;
+      return store_.decide_without(plan, outcome.error, store_.breaker_.wait(), std::move(done));
+    }
+    const bool perhaps_here = !outcome.error && store_.has_leased_ && is_of_lease(plan) &&
+                              !knows_lease(*plan.steps()[0].operation, outcome);
+    if (perhaps_here) return store_.ask_local_holder(plan, outcome, done);
+    done(outcome);
+  }
+
+ private:
+  FallbackStore& store_;
+  OwnedPlan plan_;
+  CircuitBreaker::Leave leave_;
+};
+
+/// A plan that the local store is asked, perhaps without some of its steps.
+class FallbackStore::LocalCall final : public detail::PassedCall {
+ public:
+  LocalCall(FallbackStore& store, std::span<const Step> steps) : store_(store) {
+    for (const Step& step : steps) {
+      waved_[count_] = detail::substitute_of(*step.operation) == Substitute::waved;
+      asked_[count_++] = AskedStep(step);
+    }
+  }
+
+  /// What is answered if the local store does not know the lease.
+  void unless_held(const Outcome& first) {
+    first_.emplace(First{first.error, first.decision, {}, {}, first.output.size()});
+    std::copy(first.steps.begin(), first.steps.end(), first_->each.begin());
+    std::copy(first.output.begin(), first.output.end(), first_->output.begin());
+  }
+
+  void answered(const Outcome& outcome) noexcept override {
+    if (first_ && !knows_lease(*asked_[0].operation, outcome)) return answer_first();
+    if (outcome.error) {
+      return store_.fail(done, outcome.error, place_of(outcome.decision.step));
+    }
+    std::array<Decision, Plan::max_steps> each;
+    std::array<Word, max_plan_output> output{};
+    std::size_t told = 0;
+    std::size_t read = 0;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const auto own = std::span<Word>(output).subspan(told, asked_[i].output);
+      told += own.size();
+      if (waved_[i]) {
+        each[i].allowed = true;
+        each[i].limit = each[i].remaining = asked_[i].limit;
+        each[i].at = outcome.decision.at;
+      } else {
+        each[i] = outcome.steps[next++];
+        std::copy_n(outcome.output.begin() + static_cast<std::ptrdiff_t>(read), own.size(),
+                    own.begin());
+        read += own.size();
+        detail::forget_charge(*asked_[i].operation, own);
+      }
+      each[i].step = static_cast<std::uint16_t>(i);
+      each[i].source = Source::fallback;
+    }
+    Decision decision = outcome.decision;
+    decision.step = static_cast<std::uint16_t>(place_of(decision.step));
+    decision.source = Source::fallback;
+    store_.deliver(done, {{}, decision, {each.data(), count_}, {output.data(), told}});
+  }
+
+ private:
+  struct First {
+    std::error_code error;
+    Decision decision;
+    std::array<Decision, Plan::max_steps> each;
+    std::array<Word, max_plan_output> output;
+    std::size_t output_count;
+  };
+
+  void answer_first() noexcept {
+    if (first_->error) return store_.fail(done, first_->error, 0);
+    done({{},
+          first_->decision,
+          {first_->each.data(), count_},
+          {first_->output.data(), first_->output_count}});
+  }
+
+  /// The place in the whole plan of a step that the local store was asked.
+  [[nodiscard]] std::size_t place_of(std::size_t step) const noexcept {
+    std::size_t place = 0;
+    for (std::size_t left = step;; ++place) {
+      if (place + 1 >= count_) return place;
+      if (!waved_[place] && left-- == 0) return place;
+    }
+  }
+
+  FallbackStore& store_;
+  std::array<AskedStep, Plan::max_steps> asked_;
+  std::array<bool, Plan::max_steps> waved_{};
+  std::size_t count_ = 0;
+  std::optional<First> first_;
+};
+
+FallbackStore::FallbackStore(const StoreHandle& primary, CircuitBreaker& breaker,
+                             const FailurePolicy& policy, Span within)
+    : primary_(primary), breaker_(breaker), policy_(policy), within_(within), probe_(breaker) {
+  if (within < Span{1}) {
+    throw std::invalid_argument("FallbackStore: within must be 1 us or more, got " +
+                                std::to_string(within.count()) + " us");
+  }
+}
+
+/// The plan as the primary is asked it. A probe that allows more than `within` would keep all
+/// others waiting for its end.
+Plan FallbackStore::timed(const Plan& plan, bool is_probe) const noexcept {
+  const bool too_long = is_probe && plan.timeout() > within_;
+  return plan.timeout() == Span{0} || too_long ? plan.within(within_) : plan;
+}
+
+/// What the primary is to answer; or none, and the plan is answered.
+std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
+                                                            Completion& done) noexcept {
+  const auto fail_with = [&](std::error_code error, std::uint16_t step = 0) {
+    done.fail(error, step);
+    return std::nullopt;
+  };
+  if (const PlanFault fault = find_fault(plan); fault.error) {
+    return fail_with(fault.error, fault.step);
+  }
+  const CircuitBreaker::Leave leave = breaker_.ask();
+  if (!leave) {
+    // What a primary would have said without looking.
+    if (plan.timeout() < Span{0}) return fail_with(Errc::timed_out);
+    if (plan.stop().stop_requested()) return fail_with(Errc::cancelled);
+    decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
+    return std::nullopt;
+  }
+  probe_.begin(leave);
+  ++counts_.primary;
+  std::unique_ptr<detail::PassedCall> call;
+  try {
+    call = std::make_unique<PrimaryCall>(*this, plan, leave);
+    call->done = std::move(done);
+    return Passed{timed(plan, leave.is_probe), in_flight_.pass(call)};
+  } catch (const std::bad_alloc&) {
+    probe_.end(leave, Result::unclear);
+    Completion& left = call ? call->done : done;
+    left.fail(Errc::queue_full);
+    return std::nullopt;
+  }
+}
+
+void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
+  if (auto passed = pass_on(plan, done)) primary_->execute(passed->plan, std::move(passed->done));
+}
+
+void FallbackStore::execute_batch(std::span<const Plan> plans,
+                                  std::span<Completion> done) noexcept {
+  std::vector<Plan> asked;
+  std::vector<Completion> passed;
+  // A probe goes alone: it decides what becomes of the others.
+  bool together = breaker_.state() == CircuitBreaker::State::closed;
+  try {
+    if (together) asked.reserve(plans.size());
+    if (together) passed.reserve(plans.size());
+  } catch (const std::bad_alloc&) {
+    together = false;
+  }
+  if (!together) return Store::execute_batch(plans, done);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    auto one = pass_on(plans[i], done[i]);
+    if (!one) continue;
+    asked.push_back(one->plan);
+    passed.push_back(std::move(one->done));
+  }
+  if (!asked.empty()) primary_->execute_batch(asked, passed);
+}
+
+bool FallbackStore::may_block() const noexcept {
+  return primary_->may_block() && (policy_.store() == nullptr || policy_.store()->may_block());
+}
+
+FallbackStats FallbackStore::stats() const noexcept {
+  return {counts_.primary,  counts_.failures, counts_.grants,
+          counts_.refusals, counts_.errors,   counts_.unreadable};
+}
+
+void FallbackStore::decide_without(const Plan& plan, std::error_code error, Span hint,
+                                   Completion done) noexcept {
+  const auto steps = plan.steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Substitute substitute = detail::substitute_of(*steps[i].operation);
+    if (!may_answer(policy_.kind(), substitute, is_of_lease(plan))) return fail(done, error, i);
+  }
+  switch (policy_.kind()) {
+    case FailurePolicy::Kind::open:
+      return answer_by_policy(plan, StepSet(), hint, done);
+    case FailurePolicy::Kind::closed:
+      return answer_by_policy(plan, StepSet().set(), hint, done);
+    case FailurePolicy::Kind::local:
+      return decide_locally(plan, error, hint, done);
+  }
+}
+
+/// Each rule is run on a key of which nothing is known, for the words that it tells; the policy is
+/// the answer.
+void FallbackStore::answer_by_policy(const Plan& plan, StepSet refused, Span hint,
+                                     Completion& done) noexcept {
+  const auto steps = plan.steps();
+  bool admitted = true;
+  const Time now = primary_->clock().now();
+  const StateWords absent{};
+  std::array<Verdict, Plan::max_steps> verdicts;
+  std::array<Word, max_plan_output> output{};
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    const std::size_t count = output_count(*step.operation, step.table.size());
+    const auto own = std::span<Word>(output).subspan(told, count);
+    told += count;
+    Verdict& verdict = verdicts[i];
+    const bool admits = !refused[i];
+    admitted = admitted && admits;
+    verdict.remaining = step.args[0];  // what is not known decides nothing
+    if (detail::substitute_of(*step.operation) == Substitute::fresh) {
+      Effects effects;
+      verdict = run(*step.operation, absent, {step.args, step.table}, to_word(now), effects);
+      if (verdict.status < 0) return fail(done, static_cast<Errc>(-verdict.status), i);
+      const std::size_t kept = admits ? count : step.operation->names_part ? 1 : 0;
+      std::copy_n(effects.output().begin(), kept, own.begin());
+    }
+    if (admits) {
+      detail::forget_charge(*step.operation, own);
+      verdict = {Verdict::allowed, verdict.remaining, 0, verdict.reset_after};
+    } else {
+      verdict = {Verdict::refused, 0, std::max(Word{1}, hint.count()), 0};
+    }
+  }
+  ++(admitted ? counts_.grants : counts_.refusals);
+  conclude(steps, {verdicts.data(), steps.size()}, {output.data(), told}, now, Source::policy,
+           done);
+}
+
+void FallbackStore::decide_locally(const Plan& plan, std::error_code error, Span hint,
+                                   Completion& done) noexcept {
+  if (is_of_lease(plan)) {
+    Outcome first;
+    first.error = error;
+    return ask_local_holder(plan, first, done);
+  }
+  try {
+    std::array<std::array<Word, max_table_words>, Plan::max_steps> tables;
+    std::vector<Step> shares;
+    StepSet too_large;  // for their share
+    bool leases = false;
+    for (std::size_t i = 0; i < plan.steps().size(); ++i) {
+      const Step& step = plan.steps()[i];
+      if (detail::substitute_of(*step.operation) == Substitute::waved) continue;
+      shares.push_back(step);
+      auto& table = tables[shares.size() - 1];
+      too_large[i] = !detail::take_share(shares.back(), policy_.clients(), table);
+      leases = leases || step.operation == &leases_acquire;
+    }
+    if (too_large.any()) return answer_by_policy(plan, too_large, hint, done);
+    if (shares.empty()) return fail(done, error, 0);
+    if (leases) has_leased_ = true;
+    ask_local(plan.with_steps(shares), std::make_unique<LocalCall>(*this, plan.steps()), done);
+  } catch (const std::bad_alloc&) {
+    fail(done, Errc::queue_full, 0);
+  }
+}
+
+void FallbackStore::ask_local_holder(const Plan& plan, const Outcome& first,
+                                     Completion& done) noexcept {
+  Step step = plan.steps()[0];
+  std::array<Word, max_table_words> table;
+  if (!detail::take_share(step, policy_.clients(), table)) {
+    return first.error ? fail(done, first.error, 0) : done(first);
+  }
+  try {
+    auto call = std::make_unique<LocalCall>(*this, plan.steps());
+    call->unless_held(first);
+    ask_local(plan.with_steps({&step, 1}), std::move(call), done);
+  } catch (const std::bad_alloc&) {
+    fail(done, Errc::queue_full, 0);
+  }
+}
+
+void FallbackStore::ask_local(const Plan& plan, std::unique_ptr<detail::PassedCall> call,
+                              Completion& done) noexcept {
+  call->done = std::move(done);
+  try {
+    policy_.store()->execute(plan, in_flight_.pass(call));
+  } catch (const std::bad_alloc&) {
+    fail(call->done, Errc::queue_full, 0);
+  }
+}
+
+void FallbackStore::deliver(Completion& done, const Outcome& outcome) noexcept {
+  ++(outcome.decision.allowed ? counts_.grants : counts_.refusals);
+  done(outcome);
+}
+
+void FallbackStore::fail(Completion& done, std::error_code error, std::size_t step) noexcept {
+  ++counts_.errors;
+  done.fail(error, static_cast<std::uint16_t>(step));
+}
+
+}  // namespace sluice

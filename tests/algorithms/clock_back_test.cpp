@@ -1,0 +1,106 @@
+// What a server's clock that lies behind costs: a replica that is promoted with a clock of its own.
+// In exact integers, on every store. Threading: single-threaded.
+#include <sluice/sluice.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A limiter of one unit, or one place, a minute.
+struct Case {
+  std::string name;
+  std::function<Decision(Store&)> ask;
+};
+
+std::vector<Case> cases() {
+  return {
+      {"token bucket",
+       [](Store& s) { return TokenBucket(s, "b", Quota::per_minute(1)).try_acquire("k"); }},
+      {"sliding window",
+       [](Store& s) {
+         return SlidingWindow(s, "w", {{1, 1min}}).try_acquire("k");
+       }},
+      {"sliding window counter",
+       [](Store& s) {
+         return SlidingWindowCounter(s, "c", {1, 1min}).try_acquire("k");
+       }},
+      {"fixed window",
+       [](Store& s) { return FixedWindow(s, "f", 1, Calendar::every(1min)).try_acquire("k"); }},
+      {"slot lock", [](Store& s) { return SlotLock(s, "s", 1min).reserve("k", 0s).decision; }},
+      {"leases",
+       [](Store& s) {
+         static std::uint64_t asked = 0;  // each asks under an id of its own
+         const ConcurrencyLimiter leases(s, "l", 1, {.ttl = 1min});
+         return decide(s, leases.take("k", LeaseId{1, ++asked}));
+       }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a clock that lies behind by up to a minute locks a spent key for as long, to the tick",
+          "[failover]") {
+  for (const Case& c : cases()) {
+    for (const Span behind : {Span{15s}, Span{1us}, Span{60s}}) {
+      for_each_store([&](Store& store, VirtualClock& clock) {
+        CAPTURE(c.name, behind.count());
+        clock.set(VirtualClock::default_start + 24h);
+        REQUIRE(c.ask(store).allowed);
+        const Span hint = c.ask(store).retry_after;
+        CHECK(hint > 0s);
+        clock.advance(-behind);
+        const Decision refused = c.ask(store);
+        CHECK_FALSE(refused.allowed);
+        CHECK(refused.retry_after == hint + behind);
+        clock.advance(hint + behind - 1us);
+        CHECK_FALSE(c.ask(store).allowed);
+        clock.advance(1us);
+        CHECK(c.ask(store).allowed);
+      });
+    }
+  }
+}
+
+TEST_CASE("a gate that is closed stays closed for as long as a clock lies behind, to the tick",
+          "[failover]") {
+  for (const Span behind : {Span{15s}, Span{1us}, Span{60s}}) {
+    for_each_store([&](Store& store, VirtualClock& clock) {
+      CAPTURE(behind.count());
+      clock.set(VirtualClock::default_start + 24h);
+      const Gates gates(store, "g", {"host"});
+      const Scope host = gates.scope("host", "k");
+      gates.close(host, 1min);
+      REQUIRE(gates.pass(host).retry_after == 1min);
+      clock.advance(-behind);
+      CHECK(gates.pass(host).retry_after == 1min + behind);
+      clock.advance(1min + behind - 1us);
+      CHECK_FALSE(gates.pass(host).allowed);
+      clock.advance(1us);
+      CHECK(gates.pass(host).allowed);
+    });
+  }
+}
+
+TEST_CASE("keys that nothing was spent of are not concerned by a clock that lies behind",
+          "[failover]") {
+  for (const Case& c : cases()) {
+    for_each_store([&](Store& store, VirtualClock& clock) {
+      CAPTURE(c.name);
+      clock.set(VirtualClock::default_start + 24h);
+      const TokenBucket bucket(store, "looked at", Quota::per_minute(1));
+      REQUIRE(bucket.peek("k").allowed);
+      clock.advance(-15s);
+      CHECK(bucket.try_acquire("k").allowed);
+      CHECK(c.ask(store).allowed);
+    });
+  }
+}

@@ -1,0 +1,280 @@
+// A request of cost 0, of every limiter, in every form, on every store: it is decided by the same
+// formula as every other cost. It fits unless more is owed than the limit, the key is blocked, or
+// what was promised lies ahead; and it writes nothing. Threading: single-threaded.
+#include <array>
+#include <type_traits>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Decision& decision_of(const Decision& decision) { return decision; }
+const Decision& decision_of(const Reservation& reservation) { return reservation.decision; }
+
+/// A shared sliding window is asked without a key.
+class OfRate {
+ public:
+  OfRate(Store& store, const SharedSlidingWindow& rate) : store_(store), rate_(rate) {}
+  [[nodiscard]] Decision peek(const Key&, Cost cost) const { return rate_.peek(cost); }
+  [[nodiscard]] Decision try_acquire(const Key&, Cost cost) const {
+    return rate_.try_acquire(cost);
+  }
+  [[nodiscard]] Decision try_acquire(const Key&, Cost cost, const RequestId& id) const {
+    return rate_.try_acquire(cost, id);
+  }
+  [[nodiscard]] RateReservation reserve(const Key&, Cost cost, Span wait) const {
+    return rate_.reserve(cost, wait);
+  }
+  [[nodiscard]] Decision in_plan() const { return decide(store_, rate_.take(0)); }
+  [[nodiscard]] Decision block(const Key&, Span span) const { return rate_.block(span); }
+
+ private:
+  Store& store_;
+  const SharedSlidingWindow& rate_;
+};
+
+/// What every form that does not wait answers to a cost of 0.
+template <class Limiter>
+std::vector<Decision> answers(const Limiter& limiter, Random& random) {
+  std::vector<Decision> all{limiter.peek("k", 0), limiter.try_acquire("k", 0),
+                            limiter.try_acquire("k", 0, RequestId::draw(random))};
+  if constexpr (requires { limiter.in_plan(); }) {
+    all.push_back(limiter.in_plan());
+  } else {
+    all.push_back(decide(limiter.store(), limiter.take("k", 0)));
+    all.push_back(decide(limiter.store(), limiter.look("k", 0)));
+  }
+  if constexpr (requires { limiter.reserve("k", 0, 0s); }) {
+    all.push_back(decision_of(limiter.reserve("k", 0, 0s)));
+  }
+  if constexpr (requires { limiter.borrow("k", 0, 0s); }) {
+    all.push_back(decision_of(limiter.borrow("k", 0, 0s)));
+  }
+  if constexpr (requires { limiter.try_acquire_up_to("k", 0, 0); }) {
+    all.push_back(decision_of(limiter.try_acquire_up_to("k", 0, 0)));
+  }
+  return all;
+}
+
+/// To an instant at which windows and lumps of all sizes here begin.
+void align(VirtualClock& clock) {
+  constexpr Word step = 20'000'000;
+  clock.advance(Span{step - to_word(clock.now()) % step});
+}
+
+template <class Limiter>
+void check_fits(const Limiter& limiter, Random& random, Word remaining) {
+  const Decision before = limiter.peek("k", 1);
+  for (const Decision& d : answers(limiter, random)) {
+    CHECK(d.allowed);
+    CHECK(d.remaining == remaining);
+    CHECK(d.retry_after == 0s);
+  }
+  CHECK(limiter.peek("k", 1) == before);
+}
+
+/// Refused for exactly `wait`, in every form; granted ahead by who waits as long.
+template <class Limiter>
+void check_waits(const Limiter& limiter, VirtualClock& clock, Random& random, Span wait) {
+  const auto refused = [&](Span hint) {
+    for (const Decision& d : answers(limiter, random)) {
+      CHECK_FALSE(d.allowed);
+      CHECK(d.remaining == 0);
+      CHECK(d.retry_after == hint);
+    }
+  };
+  const Decision before = limiter.peek("k", 1);
+  refused(wait);
+  if constexpr (requires { limiter.reserve("k", 0, wait); }) {
+    CHECK(decision_of(limiter.reserve("k", 0, wait - 1us)).retry_after == 1us);
+    const Decision ahead = decision_of(limiter.reserve("k", 0, wait));
+    CHECK(ahead.allowed);
+    CHECK(ahead.retry_after == wait);
+  }
+  if constexpr (requires { limiter.try_acquire_up_to("k", 5, 0); }) {
+    CHECK(decision_of(limiter.try_acquire_up_to("k", 5, 0)).retry_after == wait);
+  }
+  CHECK(limiter.peek("k", 1) == before);
+  clock.advance(wait - 1us);
+  refused(1us);
+  clock.advance(1us);
+  for (const Decision& d : answers(limiter, random)) {
+    CHECK(d.allowed);
+    CHECK(d.retry_after == 0s);
+  }
+}
+
+/// A limiter of 5 in ten seconds, or five and one a hundred milliseconds. `block`: how long a block
+/// of a second holds for a cost of 0. `owed`: how long it takes until three are paid.
+struct Times {
+  Span block = 1s;
+  Span owed;
+};
+template <class Limiter>
+void check_all(const std::function<Limiter(const char*)>& make, VirtualClock& clock, Random& random,
+               const Times& times) {
+  {
+    align(clock);
+    const Limiter limiter = make("fresh");
+    check_fits(limiter, random, 5);
+    REQUIRE(limiter.try_acquire("k", 3));
+    check_fits(limiter, random, 2);
+    REQUIRE(limiter.try_acquire("k", 2));
+    check_fits(limiter, random, 0);  // all spent, and nothing owed
+  }
+  {
+    align(clock);
+    const Limiter limiter = make("blocked");
+    REQUIRE(limiter.try_acquire("k", 2));
+    REQUIRE(limiter.block("k", 1s).allowed);
+    check_waits(limiter, clock, random, times.block);
+  }
+  if constexpr (requires(const Limiter& l) { l.penalize("k", 8); }) {
+    align(clock);
+    const Limiter limiter = make("owes");
+    REQUIRE(limiter.penalize("k", 8).allowed);
+    check_waits(limiter, clock, random, times.owed);
+  }
+  if constexpr (requires(const Limiter& l) { l.reserve("k", 3, 30s); }) {
+    align(clock);
+    const Limiter limiter = make("promised");
+    REQUIRE(limiter.try_acquire("k", 5));
+    const Decision ahead = decision_of(limiter.reserve("k", 3, 30s));
+    REQUIRE(ahead.retry_after > 0s);
+    check_waits(limiter, clock, random, ahead.retry_after);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a cost of 0 fits unless something is owed, blocked or promised, in every form",
+          "[verbs][C-024]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    Random random("a cost of 0 fits unless something is owed, blocked or promised, in every form");
+    const Quota quota = Quota::per_second(10).burst(5);
+    check_all<TokenBucket>([&](const char* name) { return TokenBucket(store, name, quota); }, clock,
+                           random, {.owed = 300ms});
+    check_all<TokenBucket>(
+        [&](const char* name) {
+          return TokenBucket(store, std::string("longer ") + name, quota, {.longest = 2min});
+        },
+        clock, random, {.owed = 300ms});
+    check_all<TokenBucket>(
+        [&](const char* name) {
+          return TokenBucket(store, std::string("lumps ") + name, quota,
+                             {.refill = Refill::per_interval(500ms)});
+        },
+        clock, random, {.owed = 500ms});
+    // In its last microsecond a block is a spent bucket here.
+    check_all<SharedTokenBucket>(
+        [&](const char* name) {
+          SharedTokenBucket bucket(store, std::string("shared ") + name);
+          bucket.set("k", quota);
+          return bucket;
+        },
+        clock, random, {.block = 1s - 1us, .owed = 300ms});
+    check_all<SlidingWindow>(
+        [&](const char* name) {
+          return SlidingWindow(store, std::string("windows ") + name, {{5, 10s}, {8, 20s}});
+        },
+        clock, random, {.owed = 0s});
+    // Of 8 in ten seconds 5 weigh 3.75 s after them.
+    check_all<SlidingWindowCounter>(
+        [&](const char* name) {
+          return SlidingWindowCounter(store, std::string("counter ") + name, {5, 10s});
+        },
+        clock, random, {.owed = 13'750ms});
+    check_all<FixedWindow>(
+        [&](const char* name) {
+          return FixedWindow(store, std::string("fixed ") + name, 5, Calendar::every(10s));
+        },
+        clock, random, {.owed = 10s});
+    int rates = 0;
+    std::vector<std::unique_ptr<SharedSlidingWindow>> kept;
+    check_all<OfRate>(
+        [&](const char*) {
+          kept.push_back(
+              std::make_unique<SharedSlidingWindow>(store, std::to_string(++rates), "rate"));
+          kept.back()->set_rate(RateType::overall, 5, 10s);
+          return OfRate(store, *kept.back());
+        },
+        clock, random, {.owed = 0s});
+  });
+}
+
+TEST_CASE("what is owed to a larger limit refuses a cost of 0 under a smaller one",
+          "[verbs][C-024]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    Random random("what is owed to a larger limit refuses a cost of 0 under a smaller one");
+    const auto check = [&](const auto& large, const auto& small, Span wait) {
+      align(clock);
+      REQUIRE(large.try_acquire("k", 12));
+      check_waits(small, clock, random, wait);
+    };
+    check(TokenBucket(store, "t", Quota::per_second(10).burst(12)),
+          TokenBucket(store, "t", Quota::per_second(10).burst(5)), 700ms);
+    check(SlidingWindow(store, "w", {{12, 10s}}), SlidingWindow(store, "w", {{5, 10s}}), 10s);
+    check(SlidingWindowCounter(store, "c", {12, 10s}), SlidingWindowCounter(store, "c", {6, 10s}),
+          15s);
+    check(FixedWindow(store, "f", 12, Calendar::every(10s)),
+          FixedWindow(store, "f", 5, Calendar::every(10s)), 10s);
+
+    const SharedTokenBucket shared(store, "s");
+    shared.set("k", Quota::per_second(10).burst(12));
+    REQUIRE(shared.try_acquire("k", 12));
+    shared.set("k", Quota::per_second(10).burst(5), Inheritance::additive);
+    check_waits(shared, clock, random, 700ms);
+  });
+}
+
+TEST_CASE("a bucket too large to tell a promise refuses a cost of 0 until that is covered",
+          "[token_bucket][C-024]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    Random random("a bucket too large to tell a promise refuses a cost of 0 until it is covered");
+    const Quota quota = Quota::per_second(7).burst(600'000);
+    const TokenBucket bucket(store, "b", quota);
+    REQUIRE(bucket.try_acquire("k", 600'000));
+    check_fits(bucket, random, 0);
+    REQUIRE(bucket.reserve("k", 1, 1s).wait() == 142'858us);
+    check_waits(bucket, clock, random, 142'858us);
+  });
+}
+
+TEST_CASE("in a plan a cost of 0 is a condition: refused, it is named, and nobody is charged",
+          "[composing][C-024]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
+    const SlidingWindow windows(store, "w", {{5, 10s}});
+    const auto ask = [&] {
+      return decide(store, std::array{windows.take("k", 2), bucket.take("k", 0)});
+    };
+    CHECK(ask().allowed);
+    bucket.block("k", 1s);
+    const Decision refused = ask();
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.step == 1);
+    CHECK(refused.retry_after == 1s);
+    CHECK(windows.peek("k").remaining == 3);
+    clock.advance(1s);
+    CHECK(ask().allowed);
+  });
+}
+
+TEST_CASE("a lease of weight 0 is no lease", "[verbs][C-024]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const ConcurrencyLimiter jobs(store, "jobs", 2, {.ttl = 30s});
+    std::error_code error;
+    static_cast<void>(jobs.peek("k", 0, error));
+    CHECK(error == Errc::invalid_cost);
+    CHECK_FALSE(jobs.try_acquire("k", 0, error));
+    CHECK(error == Errc::invalid_cost);
+  });
+}

@@ -1,0 +1,155 @@
+// A clock that goes ahead and is set back by up to a minute: what a store has dropped meanwhile is
+// not missed. On every store, a Redis server whose keys expire by that clock above all.
+// Threading: single-threaded.
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "sluice/sluice.hpp"
+#include "sluice/testing/detail/model.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+using namespace sluice::testing::detail;
+using sluice::test::for_each_store;
+using sluice::test::Random;
+using sluice::test::scaled;
+
+namespace {
+
+constexpr Span minute{Operation::clock_slack};
+
+/// What is asked when.
+struct Asked {
+  Time at;
+  Step step;
+};
+
+/// Everything about an answer but whose it is.
+struct Told {
+  std::error_code error;
+  Decision decision;
+  std::vector<Word> output;
+  friend bool operator==(const Told&, const Told&) = default;
+};
+
+Told ask(Store& store, const Step& step) {
+  Told told;
+  told.output.resize(output_count(*step.operation, step.table.size()));
+  told.decision = decide(store, step, told.error, {}, told.output);
+  told.decision.source = Source::other;
+  return told;
+}
+
+/// Calls in a second or so; a look when the key has expired, or nearly; and calls by a clock that
+/// was set back.
+std::vector<Asked> draw_history(Random& random, Subject& subject) {
+  std::vector<Asked> history;
+  Time now = VirtualClock::default_start + 1h;
+  Word keep = 0;
+  for (int i = 0; i < 4; ++i) {
+    const Step step = subject.draw(random);
+    history.push_back({now, step});
+    keep = std::max(keep, step.operation->ttl(step.args));
+    now += Span{random.between(0, 400'000)};
+  }
+  // Not beyond what the server can tell: a state that is kept for years is not to expire here.
+  now += std::min(Span{keep}, Span{24h * 3650}) + Span{random.between(-2'000'000, 2'000'000)};
+  for (const Operation* row : rows_of(subject.generator->kind)) {
+    if (!row->writes) history.push_back({now, subject.draw(random, *row)});
+  }
+  now -= random.one_in(2) ? minute : Span{random.between(0, minute.count())};
+  for (int i = 0; i < 4; ++i) {
+    history.push_back({now, subject.draw(random)});
+    now += Span{random.between(0, 400'000)};
+  }
+  return history;
+}
+
+}  // namespace
+
+TEST_CASE("a slot that lies ahead of a clock that was set back is kept", "[slot_lock][C-035]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlotLock lock(store, "api", 1s);
+    const Time start = clock.now();
+    REQUIRE(lock.reserve("a", 2s));
+    REQUIRE(lock.reserve("a", 2s));
+    for (const Span ahead : {2s, 4s, 61s}) {
+      clock.set(start + ahead);
+      CHECK(lock.peek("a", 0s).remaining == 1);  // an expired key goes when it is looked at
+      clock.advance(-minute);
+      CHECK(lock.peek("a", 62s).retry_after == std::max(Span{0}, 62s - ahead));
+    }
+  });
+}
+
+TEST_CASE("a lease lives on by a clock that was set back, however often it was corrected",
+          "[leases][C-035]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 5s});
+    const Time start = clock.now();
+    clock.set(start + 30s);
+    CHECK(jobs.try_acquire("a").release());
+    clock.set(start);
+    const Lease lease = jobs.try_acquire("a");
+    CHECK(lease.expires_at() == start + 35s);
+    clock.set(start + 65s);
+    CHECK(jobs.peek("a"));
+    clock.set(start + 35s - 1us);
+    CHECK_FALSE(jobs.peek("a"));
+    clock.set(start + 35s);
+    CHECK(jobs.peek("a"));
+  });
+}
+
+TEST_CASE("an id that was admitted is known to a clock that was set back", "[once][C-035]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket bucket(store, "api", Quota::per_hour(2));
+    const Time start = clock.now();
+    const std::array steps{bucket.take("a")};
+    const Decision first = decide(store, Plan(steps).idempotent({1, 2}));
+    clock.set(start + id_kept_for + 2s);
+    CHECK(bucket.peek("a").remaining == 1);
+    clock.set(start + id_kept_for - 1us);
+    CHECK(decide(store, Plan(steps).idempotent({1, 2})) == first);
+    CHECK(bucket.peek("a").remaining == 1);
+  });
+}
+
+TEST_CASE("stores agree on a key that had its time and a clock that is set back by up to a minute",
+          "[C-035]") {
+  Random random(
+      "stores agree on a key that had its time and a clock that is set back by up to a minute");
+  CAPTURE(random.repeat());
+  std::deque<Subject> subjects;
+  std::vector<std::vector<Asked>> histories;
+  for (const Generator& generator : generators()) {
+    for (std::size_t i = 0; i < scaled(60); ++i) {
+      Subject& subject = subjects.emplace_back("tag" + std::to_string(subjects.size()), "name",
+                                               generator, generator.any(random));
+      histories.push_back(draw_history(random, subject));
+    }
+  }
+  std::vector<Told> expected;
+  for_each_store([&](Store& store, VirtualClock& clock) {
+    std::vector<Told> answers;
+    for (const auto& history : histories) {
+      for (const Asked& asked : history) {
+        clock.set(asked.at);
+        answers.push_back(ask(store, asked.step));
+        if (expected.size() < answers.size()) continue;
+        INFO(describe(asked.step) << " at " << to_word(asked.at));
+        const Told& other = expected[answers.size() - 1];
+        CHECK(answers.back().error == other.error);
+        CHECK(answers.back().decision.allowed == other.decision.allowed);
+        CHECK(answers.back().decision.retry_after == other.decision.retry_after);
+        CHECK(answers.back() == other);
+      }
+    }
+    if (expected.empty()) expected = std::move(answers);
+  });
+}

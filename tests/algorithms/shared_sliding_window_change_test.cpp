@@ -1,0 +1,77 @@
+// A shared sliding window whose interval becomes shorter, on every store: exact moments.
+// Threading: single-threaded.
+#include "sluice/limiters/shared_sliding_window.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("after a shorter interval the old one still holds, for as long as it lasted",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 17, 55us);
+    CHECK(limiter.try_acquire(17).allowed);
+    limiter.update_rate(RateType::overall, 8, 33us);
+    CHECK(limiter.try_acquire(1).retry_after == 55us);  // and not 33
+    CHECK(limiter.try_acquire(1).part == 1);            // the window that was kept
+    CHECK(limiter.available_permits() == 0);
+    clock.advance(54us);
+    CHECK(limiter.try_acquire(8).retry_after == 1us);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire(8).remaining == 0);
+    CHECK(limiter.try_acquire(8).retry_after == 33us);
+    clock.advance(33us);
+    CHECK(limiter.try_acquire(8).allowed);
+    CHECK(limiter.peek(0).reset_after == 33us);  // nothing of the old one is left
+  });
+}
+
+TEST_CASE("a raise in a shorter interval waits only until it allows as much as the old rate",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 100, 10s);
+    CHECK(limiter.try_acquire(100).allowed);
+    limiter.update_rate(RateType::overall, 30, 1s);    // 100 in 10 s or 300: 300 are allowed
+    CHECK(limiter.try_acquire(30).retry_after == 4s);  // 120 in any 4 s
+    CHECK(limiter.try_acquire(20).retry_after == 1s);
+    clock.advance(1s);
+    CHECK(limiter.try_acquire(20).allowed);
+    CHECK(limiter.try_acquire(1).retry_after == 3s);
+    clock.advance(3s);
+    CHECK(limiter.try_acquire(30).allowed);
+
+    limiter.set_rate(RateType::overall, 10, 10s);
+    CHECK(limiter.try_acquire(10).allowed);
+    limiter.update_rate(RateType::overall, 10, 1s);  // as many at once: nothing is kept
+    CHECK(limiter.try_acquire(10).retry_after == 1s);
+  });
+}
+
+TEST_CASE("a kept interval outlives further changes, and a fresh start ends it",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    const SharedSlidingWindow other(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 20, 1min);
+    CHECK(limiter.try_acquire(20).allowed);
+    limiter.update_rate(RateType::overall, 10, 30s);
+    CHECK(limiter.try_acquire().retry_after == 1min);
+    clock.advance(10s);
+    other.update_rate(RateType::overall, 4, 20s);
+    CHECK(limiter.try_acquire().retry_after == 50s);
+    other.update_rate(RateType::overall, 20, 5s);
+    CHECK(limiter.try_acquire(20).allowed);
+    other.set_rate(RateType::overall, 20, 1min);
+    CHECK(limiter.try_acquire(20).allowed);
+    other.update_rate(RateType::overall, 10, 30s);
+    other.set_rate(RateType::overall, 10, 30s);
+    CHECK(limiter.try_acquire(10).allowed);
+    other.update_rate(RateType::per_client, 5, 5s);
+    CHECK(limiter.try_acquire(5).allowed);
+  });
+}

@@ -1,0 +1,176 @@
+// A shared sliding window in plans, under ids and in every form of a call, on every store.
+// Threading: single-threaded, but for what the store completes.
+#include <array>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+#include "tests/support/task.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+Task await_permits(const SharedSlidingWindow& limiter, Cost permits, Answer& answer) {
+  answer = co_await limiter.awaitable_try_acquire(permits);
+}
+
+}  // namespace
+
+TEST_CASE("a shared sliding window is decided in one plan with other limits, all or nothing",
+          "[shared_sliding_window][composing]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow partner(store, "partner", "rate");
+    const TokenBucket user(store, "user", Quota::per_minute(3).burst(3));
+    partner.set_rate(RateType::overall, 2, 10s);
+    const auto ask = [&](Cost permits) {
+      const auto rate = partner.take(permits);
+      CHECK(rate.size() == 2);
+      return decide(store, std::array{user.take("alice"), rate[0], rate[1]});
+    };
+    CHECK(ask(1).allowed);
+    clock.advance(1s);
+    const Decision refused = ask(2);
+    CHECK_FALSE(refused.allowed);
+    CHECK(refused.step == 2);
+    CHECK(refused.retry_after == 9s);
+    CHECK(user.peek("alice").remaining == 2);
+    CHECK(ask(1).allowed);
+    clock.advance(10s);
+    CHECK(ask(1).allowed);
+    const Decision spent = ask(1);
+    CHECK(spent.step == 0);
+    CHECK(partner.available_permits() == 1);
+    CHECK(decide(store, partner.look(1)).remaining == 1);
+    CHECK(decide(store, partner.take(1)).allowed);
+    CHECK_FALSE(decide(store, partner.look(1)).allowed);
+  });
+}
+
+TEST_CASE("steps of a rate that was changed charge nothing and say so, and new ones serve",
+          "[shared_sliding_window][composing]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow here(store, "api", "rate");
+    const SharedSlidingWindow there(store, "api", "rate");
+    const TokenBucket user(store, "user", Quota::per_minute(3).burst(3));
+    std::error_code error;
+    CHECK(here.take(1, error).size() == 0);
+    CHECK(error == Errc::not_configured);
+    CHECK_THROWS_AS(here.take(), std::system_error);
+    CHECK_THROWS_AS(here.refresh(), std::system_error);
+    here.set_rate(RateType::overall, 2, 10s);
+
+    const auto stale = here.take(2);
+    there.update_rate(RateType::overall, 5, 10s);
+    const auto ask = [&](const SharedSlidingWindowSteps& rate) {
+      return decide(store, std::array{user.take("alice"), rate[0], rate[1]}, error);
+    };
+    ask(stale);
+    CHECK(error == Errc::config_changed);
+    CHECK(user.peek("alice").remaining == 3);
+    CHECK(here.available_permits() == 5);
+    there.update_rate(RateType::overall, 6, 10s);
+    here.refresh();
+    CHECK(ask(here.take(6)).allowed);
+    CHECK(user.peek("alice").remaining == 2);
+    there.set_rate(RateType::overall, 9, 10s);
+    CHECK(here.take(9).size() == 2);  // more than it remembers: it looks
+    CHECK(ask(here.take(9)).allowed);
+    ask(here.take(10));
+    CHECK(error == Errc::cost_exceeds_capacity);
+  });
+}
+
+TEST_CASE("steps keep what they view, whatever their limiter learns meanwhile",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 2, 10s);
+    SharedSlidingWindowSteps steps = limiter.take(1);
+    limiter.set_rate(RateType::overall, 3, 10s);
+    limiter.refresh();
+    std::error_code error;
+    static_cast<void>(decide(store, steps, error));
+    CHECK(error == Errc::config_changed);
+    steps = limiter.take(1);
+    CHECK(decide(store, steps).remaining == 2);
+  });
+}
+
+TEST_CASE("permits asked again under their id are charged once, also after an update",
+          "[shared_sliding_window][composing]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow here(store, "api", "rate");
+    const SharedSlidingWindow there(store, "api", "rate");
+    here.set_rate(RateType::overall, 3, 1min);
+    const RequestId id{4, 5};
+    const Decision first = here.try_acquire(2, id);
+    CHECK(first.allowed);
+    CHECK(first.remaining == 1);
+    clock.advance(1s);
+    CHECK(here.try_acquire(2, id) == first);
+    CHECK(there.try_acquire(2, id) == first);
+    there.update_rate(RateType::overall, 5, 1min);
+    CHECK(here.try_acquire(2, id) == first);
+    CHECK(there.try_acquire(2, id) == first);
+    CHECK(here.available_permits() == 3);
+    std::error_code error;
+    CHECK(here.try_acquire(3, {4, 6}, error).allowed);
+    CHECK_FALSE(here.try_acquire(1, {4, 7}).allowed);
+    clock.advance(1min);
+    CHECK(here.try_acquire(1, {4, 7}).allowed);  // a refusal is not remembered
+    CHECK(here.available_permits() == 4);
+  });
+}
+
+TEST_CASE("steps without a setting are no plan, and permits below zero an error",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    std::error_code error;
+    const SharedSlidingWindowSteps none = limiter.take(1, error);
+    static_cast<void>(decide(store, none, error));
+    CHECK(error == Errc::invalid_plan);
+    limiter.set_rate(RateType::overall, 2, 10s);
+    static_cast<void>(decide(store, limiter.take(-1), error));
+    CHECK(error == Errc::invalid_cost);
+  });
+}
+
+TEST_CASE("callbacks, futures and coroutines follow a change of the rate",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow here(store, "api", "rate");
+    const SharedSlidingWindow there(store, "api", "rate");
+    CHECK_THROWS_AS(here.future_try_acquire().get(), std::system_error);
+    Answer answer;
+    await_permits(here, 1, answer).over.get();
+    CHECK(answer.error == Errc::not_configured);
+
+    for (Word rate = 3; rate <= 5; ++rate) {  // each another rate than the one it remembers
+      there.set_rate(RateType::overall, rate, 1min);
+      std::promise<Decision> called;
+      here.try_acquire_then(1, [&](std::error_code error, const Decision& decision) {
+        CHECK_FALSE(error);
+        called.set_value(decision);
+      });
+      const Decision d = called.get_future().get();
+      CHECK(d.remaining == rate - 1);
+      CHECK(d.limit == rate);
+      CHECK(d.step == 0);
+      there.update_rate(RateType::overall, rate + 1, 1min);
+      CHECK(here.future_try_acquire(2).get().remaining == rate - 2);
+      there.update_rate(RateType::overall, rate + 2, 1min);
+      await_permits(here, rate - 1, answer).over.get();
+      CHECK_FALSE(answer.error);
+      CHECK(answer.decision.remaining == 0);
+      await_permits(here, 1, answer).over.get();
+      CHECK_FALSE(answer.decision.allowed);
+      CHECK(answer.decision.retry_after == 1min);
+      await_permits(here, rate + 3, answer).over.get();
+      CHECK(answer.error == Errc::cost_exceeds_capacity);
+    }
+  });
+}

@@ -1,0 +1,356 @@
+// The shared sliding window's behaviour, in exact integers, on every store.
+// Threading: single-threaded.
+#include "sluice/limiters/shared_sliding_window.hpp"
+
+#include <limits>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "tests/support/far_client.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::error_code error_of(const auto& call) {
+  std::error_code error;
+  static_cast<void>(call(error));
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("permits that were taken at one instant all come back, window after window",
+          "[shared_sliding_window][C-050][C-052]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 3, 1min);
+    for (int window = 0; window < 20; ++window) {
+      for (Word left = 2; left >= 0; --left) {
+        CHECK(limiter.try_acquire().remaining == left);
+        CHECK(limiter.available_permits() == left);  // spent and available make the rate
+      }
+      CHECK_FALSE(limiter.try_acquire().allowed);
+      clock.advance(1min);
+      CHECK(limiter.available_permits() == 3);
+    }
+  });
+}
+
+TEST_CASE("a setting that is not used is forgotten, and one in use is not",
+          "[shared_sliding_window][C-051][C-053]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate", {.keep_alive = 1h});
+    limiter.set_rate(RateType::overall, 3, 1min);
+    for (int i = 0; i < 20; ++i) {
+      clock.advance(20min);
+      CHECK(limiter.try_acquire().allowed);
+    }
+    clock.advance(1h);
+    CHECK(error_of([&](auto& e) { return limiter.try_acquire(1, e); }) == Errc::not_configured);
+    CHECK_FALSE(limiter.rate().has_value());
+    CHECK(limiter.try_set_rate(RateType::overall, 2, 1min).changed);  // and it is usable again
+    CHECK(limiter.try_acquire(2).allowed);
+    CHECK_FALSE(limiter.try_acquire().allowed);
+  });
+}
+
+TEST_CASE("the store's clock decides, and a hint is never longer than the interval",
+          "[shared_sliding_window][C-054]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Span ahead : std::initializer_list<Span>{0s, 61s, -100s, 24h, -24h}) {
+      CAPTURE(ahead.count());
+      FarClient client(store, clock, ahead);
+      const SharedSlidingWindow here(store, "api", "rate");
+      const SharedSlidingWindow there(client, "api", "rate");
+      here.set_rate(RateType::overall, 5, 1min);
+      CHECK(here.try_acquire(2).allowed);
+      client.pass(10s);
+      CHECK(there.try_acquire(3).allowed);  // as many as are left, by whichever client
+      CHECK_FALSE(there.try_acquire().allowed);
+      CHECK(there.available_permits() == 0);
+      CHECK(there.try_acquire().retry_after == 50s);
+      CHECK(there.try_acquire(3).retry_after == 1min);
+      CHECK(here.try_acquire(3).retry_after == 1min);
+      client.pass(50s - 1us);
+      CHECK(there.try_acquire(2).retry_after == 1us);
+      CHECK(here.try_acquire().retry_after == 1us);
+      client.pass(1us);
+      CHECK(there.available_permits() == 2);
+      CHECK(there.try_acquire(2).allowed);
+      CHECK(here.try_acquire().retry_after == 10s);
+      CHECK(here.try_acquire(5).retry_after == 1min);
+    }
+  });
+}
+
+TEST_CASE(
+    "a server's clock that is set back far admits one request, and hints stay in the interval",
+    "[shared_sliding_window][C-054]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 5, 1min);
+    REQUIRE(limiter.try_acquire(5).allowed);
+    clock.advance(-2min);  // too far back for the log: it starts anew with one request
+    CHECK(limiter.try_acquire(5).allowed);
+    for (const Cost permits : {1, 3, 5}) {
+      const Decision refused = limiter.try_acquire(permits);
+      CHECK_FALSE(refused.allowed);
+      CHECK(refused.retry_after == 1min);
+    }
+    clock.advance(1min - 1us);
+    CHECK(limiter.try_acquire().retry_after == 1us);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire(5).allowed);
+  });
+}
+
+TEST_CASE("the hint is until enough permits are back, not until the first",
+          "[shared_sliding_window][C-055][C-061]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 5, 1s);
+    for (int i = 0; i < 5; ++i, clock.advance(100ms)) CHECK(limiter.try_acquire().allowed);
+    CHECK(limiter.try_acquire(3).retry_after == 700ms);
+    clock.advance(700ms - 1us);
+    CHECK(limiter.try_acquire(3).retry_after == 1us);  // no digit is lost
+    clock.advance(1us);
+    CHECK(limiter.try_acquire(3).allowed);
+  });
+}
+
+TEST_CASE("the first rate wins, a set one starts afresh, an updated one keeps what is spent",
+          "[shared_sliding_window][C-056]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow here(store, "api", "rate");
+    const SharedSlidingWindow there(store, "api", "rate");
+    CHECK(here.try_set_rate(RateType::overall, 3, 1min).changed);
+    CHECK_FALSE(there.try_set_rate(RateType::overall, 10, 1min).changed);
+    CHECK(there.try_acquire(3).allowed);
+    CHECK_FALSE(here.try_acquire().allowed);
+    const Word before = here.rate()->version;
+    CHECK(here.update_rate(RateType::overall, 10, 1min).version > before);
+    CHECK(there.available_permits() == 7);  // it has not been told, and knows
+    CHECK(there.try_acquire(7).allowed);
+    here.update_rate(RateType::overall, 3, 1min);
+    CHECK_FALSE(there.try_acquire().allowed);  // and not nine more
+    CHECK(there.available_permits() == 0);
+    clock.advance(1min);
+    CHECK(there.available_permits() == 3);
+    CHECK(there.try_acquire(3).allowed);
+    here.set_rate(RateType::overall, 4, 1min);
+    CHECK(there.available_permits() == 4);
+    CHECK(there.try_acquire(4).allowed);  // more than the rate that it remembered
+    CHECK(there.rate()->rate == 4);
+    CHECK(there.rate()->interval == 1min);
+  });
+}
+
+TEST_CASE("a reservation is granted in order of arrival, and gives back what is still the newest",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow here(store, "api", "rate");
+    const SharedSlidingWindow there(store, "api", "rate");
+    here.set_rate(RateType::overall, 4, 10s);
+    const Time start = clock.now();
+    REQUIRE(here.try_acquire(3).allowed);
+    RateReservation first = here.reserve(2, 10s);
+    REQUIRE(first.allowed);
+    CHECK(first.permits() == 2);
+    CHECK(first.time() == start + 10s);
+    CHECK(there.try_acquire().retry_after == 10s);  // nothing overtakes it
+    RateReservation second = there.reserve(2, 10s);
+    CHECK(second.time() == start + 10s);
+    const RateReservation late = here.reserve(1, 10s - 1us);
+    CHECK_FALSE(late.allowed);
+    CHECK(late.permits() == 0);
+    CHECK(late.retry_after == 10s + 1us);
+    CHECK(there.refund(second, 1) == 1);
+    CHECK(second.permits() == 1);
+    CHECK(there.cancel(second) == 1);
+    CHECK(there.cancel(second) == 0);
+    CHECK(here.cancel(first) == 2);
+    CHECK(here.available_permits() == 1);
+  });
+}
+
+TEST_CASE("permits that were reserved under another rate come back if their log is still in use",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow here(store, "api", "rate");
+    const SharedSlidingWindow there(store, "api", "rate");
+    here.set_rate(RateType::overall, 4, 10s);
+    RateReservation kept = here.reserve(4, 0s);
+    there.update_rate(RateType::overall, 6, 10s);
+    CHECK(there.available_permits() == 2);
+    CHECK(here.refund(kept, 3) == 3);
+    CHECK(there.available_permits() == 5);
+    there.set_rate(RateType::overall, 2, 10s);
+    CHECK(there.try_acquire(2).allowed);
+    CHECK(here.available_permits() == 0);
+    (void)here.cancel(kept);  // of a log that nobody asks any more
+    CHECK(here.available_permits() == 0);
+    RateReservation fresh = here.reserve(2, 10s);  // by the rate that it had to read first
+    CHECK(fresh.retry_after == 10s);
+    CHECK(here.cancel(fresh) == 2);
+  });
+}
+
+TEST_CASE("an estimate of permits is settled: given back, or charged behind the rest",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 10, 10s);
+    RateReservation less = limiter.reserve(6, 0s);
+    CHECK(limiter.settle(less, 2).given_back == 4);
+    CHECK(less.permits() == 2);
+    clock.advance(1s);
+    RateReservation more = limiter.reserve(4, 0s);
+    CHECK(limiter.settle(more, 4).charged == 0);
+    CHECK(limiter.settle(more, 7).charged == 3);
+    CHECK(limiter.available_permits() == 1);
+    CHECK(limiter.settle(more, 9).charged == 2);  // paid in nine seconds
+    CHECK(limiter.try_acquire().retry_after == 9s);
+    RateReservation refused = limiter.reserve(1, 0s);
+    CHECK(limiter.settle(refused, 5).charged == 0);
+    CHECK(error_of([&](auto& e) { limiter.settle(more, 20, e); }) == Errc::cost_exceeds_capacity);
+    CHECK(error_of([&](auto& e) { limiter.settle(more, -1, e); }) == Errc::invalid_cost);
+    CHECK_THROWS_AS(limiter.settle(more, -1), std::system_error);
+    CHECK(limiter.try_acquire().retry_after == 9s);
+    clock.advance(9s);
+    CHECK(limiter.available_permits() == 1);
+  });
+}
+
+TEST_CASE("what cannot be reserved or given back is a typed error, and changes nothing",
+          "[shared_sliding_window][C-063]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    CHECK(error_of([&](auto& e) { return limiter.reserve(1, 1s, e); }) == Errc::not_configured);
+    CHECK_THROWS_AS(limiter.reserve(1, 1s), std::system_error);
+    limiter.set_rate(RateType::overall, 4, 10s);
+    const auto fails = [&](Cost permits, Span max_wait) {
+      return error_of([&](auto& e) { return limiter.reserve(permits, max_wait, e); });
+    };
+    CHECK(fails(5, 1s) == Errc::cost_exceeds_capacity);
+    CHECK(fails(-1, 1s) == Errc::invalid_cost);
+    CHECK(fails(1, -1us) == Errc::invalid_argument);
+    CHECK(fails(1, std::chrono::days{366} + 1us) == Errc::invalid_argument);
+    RateReservation kept = limiter.reserve(2, 0s);
+    CHECK(error_of([&](auto& e) { limiter.refund(kept, 3, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { limiter.refund(kept, -1, e); }) == Errc::invalid_cost);
+    CHECK_THROWS_AS(limiter.refund(kept, 3), std::system_error);
+    CHECK(kept.permits() == 2);
+    CHECK(limiter.available_permits() == 2);
+    RateReservation none;
+    CHECK(limiter.cancel(none) == 0);
+  });
+}
+
+TEST_CASE("no rate and more permits than the rate are typed errors",
+          "[shared_sliding_window][C-057]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    CHECK(error_of([&](auto& e) { return limiter.try_acquire(1, e); }) == Errc::not_configured);
+    CHECK(error_of([&](auto& e) { return limiter.available_permits(e); }) == Errc::not_configured);
+    CHECK_THROWS_AS(limiter.try_acquire(), std::system_error);
+    limiter.set_rate(RateType::overall, 3, 1min);
+    CHECK(error_of([&](auto& e) { return limiter.try_acquire(4, e); }) ==
+          Errc::cost_exceeds_capacity);
+    // In the script as well, for a client that has read nothing.
+    const Word version = limiter.rate()->version;
+    const Step step{&shared_sliding_window_expect, {"api", "rate"}, {3, version, 4, 1'000'000'000}};
+    CHECK(error_of([&](auto& e) { return decide(store, step, e); }) == Errc::cost_exceeds_capacity);
+    CHECK(limiter.available_permits() == 3);
+  });
+}
+
+TEST_CASE("permits below zero or beyond what counts are refused, and change nothing",
+          "[shared_sliding_window][C-058][C-059][C-060]") {
+  static_assert(!std::is_constructible_v<Cost, double>);  // no permit and a half
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 3, 1min);
+    CHECK(error_of([&](auto& e) { return limiter.try_acquire(-5, e); }) == Errc::invalid_cost);
+    for (const Word permits : {(Word{1} << 32) + 1, std::numeric_limits<Word>::max()}) {
+      CHECK(error_of([&](auto& e) { return limiter.try_acquire(permits, e); }) ==
+            Errc::cost_exceeds_capacity);
+    }
+    CHECK(limiter.available_permits() == 3);
+    clock.advance(1min);
+    CHECK(limiter.available_permits() == 3);
+  });
+}
+
+TEST_CASE("a rate of ten thousand single permits goes round more than once",
+          "[shared_sliding_window][C-062]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 10'000, 1min);
+    for (int round = 0; round < 2; ++round) {
+      int admitted = 0;
+      for (int i = 0; i < 10'001; ++i) admitted += limiter.try_acquire().allowed ? 1 : 0;
+      CHECK(admitted == 10'000);
+      clock.advance(1min);
+    }
+    CHECK(limiter.try_acquire(10'000).allowed);
+  });
+}
+
+TEST_CASE("from the first request on, no interval holds more than the rate, to its edges",
+          "[shared_sliding_window][C-063]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 2, 10s);
+    int admitted = 0;
+    for (int i = 0; i < 10; ++i) admitted += limiter.try_acquire().allowed ? 1 : 0;
+    CHECK(admitted == 2);
+    clock.advance(10s - 1us);
+    CHECK_FALSE(limiter.try_acquire().allowed);
+    clock.advance(1us);
+    CHECK(limiter.try_acquire(2).allowed);
+    CHECK_FALSE(limiter.try_acquire().allowed);
+  });
+}
+
+TEST_CASE("each client has its own permits, if the rate is per client", "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow a(store, "api", "rate", {.client = "a"});
+    const SharedSlidingWindow b(store, "api", "rate", {.client = "b"});
+    const SharedSlidingWindow again(store, "api", "rate", {.client = "a"});
+    a.set_rate(RateType::per_client, 2, 1min);
+    CHECK(a.try_acquire(2).allowed);
+    CHECK(b.try_acquire(2).allowed);
+    CHECK_FALSE(again.try_acquire().allowed);
+    CHECK(a.rate()->type == RateType::per_client);
+    a.update_rate(RateType::overall, 3, 1min);  // another type: a log of its own
+    CHECK(b.try_acquire(3).allowed);
+    CHECK_FALSE(a.try_acquire().allowed);
+    CHECK(SharedSlidingWindow(store, "api", "rate").client() !=
+          SharedSlidingWindow(store, "api", "rate").client());
+  });
+}
+
+TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedSlidingWindow limiter(store, "api", "rate", {.keep_alive = 1h});
+    const auto refused = [&](Word rate, Span interval) {
+      return error_of([&](auto& e) { limiter.set_rate(RateType::overall, rate, interval, e); }) ==
+             Errc::invalid_argument;
+    };
+    CHECK(refused(0, 1s));
+    CHECK(refused(-1, 1s));
+    CHECK(refused(65'537, 1s));
+    CHECK(refused(1, 0s));
+    CHECK(refused(1, -1s));
+    CHECK(refused(1, 1h + 1us));
+    CHECK_FALSE(limiter.rate().has_value());
+    CHECK_THROWS_AS(SharedSlidingWindow(store, "", "rate"), std::invalid_argument);
+    CHECK_THROWS_AS(SharedSlidingWindow(store, "api", ""), std::invalid_argument);
+    CHECK_THROWS_AS(SharedSlidingWindow(store, "api", "rate", {.keep_alive = 0s}),
+                    std::invalid_argument);
+  });
+}

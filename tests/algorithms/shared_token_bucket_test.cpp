@@ -1,0 +1,364 @@
+// The shared token bucket's behaviour, in exact integers, on every store.
+// Threading: single-threaded.
+#include "sluice/limiters/shared_token_bucket.hpp"
+
+#include <stdexcept>
+
+#include "sluice/limiters/token_bucket.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/stores.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::error_code error_of(const auto& call) {
+  std::error_code error;
+  static_cast<void>(call(error));
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("without a quota a key is not configured, and the first quota wins",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedTokenBucket bucket(store, "b");
+    CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", 1, e); }) == Errc::not_configured);
+    CHECK(error_of([&](auto& e) { return bucket.peek("a", 0, e); }) == Errc::not_configured);
+    CHECK_FALSE(bucket.read("a").has_value());
+    CHECK(bucket.try_set("a", Quota::per_second(10).burst(5)).changed);
+    const auto second = bucket.try_set("a", Quota::per_second(99));
+    CHECK_FALSE(second.changed);
+    CHECK(second.version == 1);
+    const auto setting = bucket.read("a");
+    REQUIRE(setting.has_value());
+    CHECK(setting->quota == Quota::per_second(10).burst(5));
+    CHECK(setting->version == 1);
+    CHECK(setting->decision.remaining == 5);
+    const Decision d = bucket.try_acquire("a", 2);
+    CHECK(d.remaining == 3);
+    CHECK(d.limit == 5);
+    std::error_code error;
+    const RequestId id{1, 2};
+    for (const Decision& once :
+         {bucket.try_acquire("a", 1, id), bucket.try_acquire("a", 1, id, error)}) {
+      CHECK(once.remaining == 2);
+      CHECK(once.limit == 5);
+    }
+    CHECK(bucket.peek("a", error).limit == 5);
+    CHECK(bucket.try_acquire("a", error).limit == 5);
+    CHECK_FALSE(error);
+    CHECK_THROWS_AS(bucket.try_acquire("a", 6, RequestId{3, 4}), std::system_error);
+  });
+}
+
+TEST_CASE("it decides as a token bucket of the same quota does", "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Quota quota = Quota::per(7, 3s).burst(5);
+    const SharedTokenBucket shared(store, "shared");
+    const TokenBucket own(store, "own", quota);
+    shared.set("a", quota);
+    for (int i = 0; i < 60; ++i) {
+      const Word cost = 1 + i % 3;
+      Decision a = shared.try_acquire("a", cost);
+      CHECK(a == own.try_acquire("a", cost));
+      CHECK(shared.peek("a", cost) == own.peek("a", cost));
+      clock.advance(i == 40 ? Span{-20s} : i == 50 ? Span{-2h} : Span{123'457 * (i % 5)});
+    }
+  });
+}
+
+TEST_CASE("a new quota counts at once for everybody", "[shared_token_bucket][C-056]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket here(store, "b");
+    const SharedTokenBucket there(store, "b");
+    here.set("a", Quota::per_second(3));
+    CHECK(there.try_acquire("a", 3).allowed);
+    CHECK(here.set("a", Quota::per_second(10), Inheritance::additive).version == 2);
+    CHECK(there.try_acquire("a").remaining == 6);
+    CHECK(there.try_acquire("a", 6).allowed);
+    here.set("a", Quota::per_second(3), Inheritance::as_is);
+    CHECK_FALSE(there.try_acquire("a").allowed);  // and not three more
+    clock.advance(334ms);
+    CHECK(there.try_acquire("a").allowed);
+  });
+}
+
+TEST_CASE("what is taken over from the old quota is as stated", "[shared_token_bucket]") {
+  struct Case {
+    Word burst, spent, next_burst;
+    Inheritance how;
+    Word free;  // negative: so many tokens must come back before the first is there
+  };
+  const std::vector<Case> cases{
+      {10, 4, 20, Inheritance::as_is, 6},         {10, 4, 5, Inheritance::as_is, 5},
+      {10, 4, 20, Inheritance::proportional, 12}, {10, 4, 5, Inheritance::proportional, 3},
+      {10, 4, 7, Inheritance::proportional, 4},   {10, 4, 20, Inheritance::additive, 16},
+      {10, 4, 5, Inheritance::additive, 1},       {10, 8, 5, Inheritance::additive, -3},
+      {10, 4, 20, Inheritance::reset, 16},        {10, 4, 5, Inheritance::reset, 5},
+      {10, 8, 5, Inheritance::reset, 2},          {10, 4, 10, Inheritance::reset, 6},
+  };
+  for_each_store([&](Store& store, VirtualClock&) {
+    const SharedTokenBucket bucket(store, "b");
+    int number = 0;
+    for (const Case& c : cases) {
+      const std::string tag = "key " + std::to_string(number++);
+      INFO(tag);
+      bucket.set(tag, Quota::per_second(10).burst(c.burst));
+      CHECK(bucket.try_acquire(tag, c.spent).allowed);
+      bucket.set(tag, Quota::per_second(10).burst(c.next_burst), c.how);
+      const Decision d = bucket.peek(tag);
+      CHECK(d.remaining == std::max<Word>(0, c.free));
+      if (c.free <= 0) CHECK(d.retry_after == 100ms * (1 - c.free));
+    }
+  });
+}
+
+TEST_CASE("a quota that went down and up again does not bring back what was spent",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    bucket.set("a", Quota::per_second(1).burst(10));
+    CHECK(bucket.try_acquire("a", 10).allowed);
+    bucket.set("a", Quota::per_second(1).burst(1), Inheritance::as_is);
+    clock.advance(1s);
+    CHECK(bucket.peek("a").remaining == 1);
+    bucket.set("a", Quota::per_second(1).burst(10), Inheritance::reset);
+    CHECK(bucket.peek("a").remaining == 1);
+    clock.advance(9s);
+    CHECK(bucket.peek("a").remaining == 10);
+  });
+}
+
+TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before",
+          "[shared_token_bucket][C-051]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b", 1h);
+    bucket.set("a", Quota::per_second(1));
+    clock.advance(50min);
+    CHECK(bucket.try_acquire("a").allowed);
+    clock.advance(1h - 1us);
+    CHECK(bucket.peek("a").allowed);
+    clock.advance(1us);
+    CHECK(error_of([&](auto& e) { return bucket.peek("a", 1, e); }) == Errc::not_configured);
+    CHECK(bucket.try_set("a", Quota::per_second(2)).version == 1);
+  });
+}
+
+TEST_CASE("a grant that was given back in part does not pass for the newest and take another's",
+          "[shared_token_bucket][token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const auto check = [&](const auto& bucket) {
+      Reservation early = bucket.reserve("a", 3, 0s);
+      clock.advance(2s);
+      CHECK(bucket.try_acquire("a").allowed);
+      CHECK(bucket.refund("a", early, 1) == 1);  // the level is what the early grant alone left
+      CHECK(bucket.refund("a", early, 2) == 0);  // and the unit in it is the other's
+      CHECK(bucket.peek("a").remaining == 3);
+    };
+    const Quota quota = Quota::per_second(1).burst(4);
+    check(TokenBucket(store, "t", quota));
+    const SharedTokenBucket shared(store, "s", 1h);
+    shared.set("a", quota);
+    check(shared);
+  });
+}
+
+TEST_CASE("no hint leads beyond the time for which a quota is kept",
+          "[shared_token_bucket][C-051]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b", 11min);
+    bucket.set("debt", Quota::per_second(1).burst(600));
+    CHECK(bucket.try_acquire("debt", 600).allowed);
+    bucket.set("debt", Quota::per(1, 1min).burst(10), Inheritance::additive);  // 590 owed
+    const Span hint = bucket.try_acquire("debt", 10).retry_after;
+    CHECK(hint == 11min - 1us);
+    clock.advance(hint - 1us);
+    CHECK(bucket.try_acquire("debt", 10).retry_after == 1us);
+    clock.advance(1us);
+    CHECK(bucket.try_acquire("debt", 10).allowed);
+
+    CHECK(error_of([&](auto& e) {
+            bucket.set("full", Quota::per(1, 1min).burst(11), Inheritance::as_is, e);
+          }) == Errc::invalid_argument);  // its whole burst would come back when it is forgotten
+  });
+}
+
+TEST_CASE("what can never be is a typed error", "[shared_token_bucket][C-024][C-025]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedTokenBucket bucket(store, "b", 10s);
+    CHECK_THROWS_AS(SharedTokenBucket(store, "b", 0s), std::invalid_argument);
+    CHECK_THROWS_AS(SharedTokenBucket(store, "", 1s), std::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.set("a", Quota::per(1, 11s), Inheritance::as_is, e); }) ==
+          Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) {
+            bucket.set("a", Quota::per_second(1), static_cast<Inheritance>(4), e);
+          }) == Errc::invalid_argument);
+    CHECK_THROWS_AS(bucket.try_acquire("a"), std::system_error);
+    bucket.set("a", Quota::per_second(5));
+    CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", 6, e); }) ==
+          Errc::cost_exceeds_capacity);
+    CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", -1, e); }) == Errc::invalid_cost);
+    CHECK(bucket.try_acquire("a", 0).remaining == 5);
+    const TokenBucket other(store, "b", Quota::per_second(5));
+    CHECK(error_of([&](auto& e) { return other.try_acquire("a", e); }) == Errc::wrong_kind);
+  });
+}
+
+TEST_CASE("a shared token bucket reserves in order of arrival, and gives back what it can",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    CHECK(error_of([&](auto& e) { return bucket.reserve("a", 1, 1s, e); }) == Errc::not_configured);
+    bucket.set("a", Quota::per_second(10).burst(5));
+    CHECK(bucket.reserve("a", 5, 0s).wait() == 0s);
+    CHECK_FALSE(bucket.reserve("a", 2, 200ms - 1us));
+    Reservation first = bucket.reserve("a", 2, 1s);
+    Reservation second = bucket.reserve("a", 1, 1s);
+    CHECK(first.wait() == 200ms);
+    CHECK(first.decision.limit == 5);
+    CHECK(second.wait() == 300ms);
+    CHECK(bucket.peek("a").retry_after == 400ms);
+    CHECK(bucket.cancel("a", first) == 0);  // who waits behind it keeps its time
+    CHECK(bucket.cancel("a", second) == 1);
+    CHECK(second.granted == 0);
+    CHECK(bucket.peek("a").retry_after == 300ms);
+    const Reservation third = bucket.borrow("a", 1, 1s);
+    CHECK(third.wait() == 300ms);
+    clock.advance(300ms);
+    Reservation fourth = bucket.reserve("a", 3, 1s);
+    CHECK(bucket.refund("a", fourth, 2) == 2);
+    CHECK(fourth.wait() == 100ms);
+    CHECK(error_of([&](auto& e) { bucket.refund("a", fourth, 2, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { return bucket.reserve("a", 6, 1s, e); }) ==
+          Errc::cost_exceeds_capacity);
+    CHECK(error_of([&](auto& e) { return bucket.reserve("a", 1, -1us, e); }) ==
+          Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { return bucket.reserve("a", 1, bucket.longest() + 1us, e); }) ==
+          Errc::invalid_argument);
+    CHECK_THROWS_AS(bucket.reserve("a", 6, 1s), std::system_error);
+    CHECK_THROWS_AS(bucket.refund("a", fourth, 9), std::system_error);
+  });
+}
+
+TEST_CASE("what a shared token bucket has promised keeps its time when the quota changes",
+          "[shared_token_bucket][C-056]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    bucket.set("a", Quota::per_second(10).burst(5));
+    static_cast<void>(bucket.try_acquire("a", 5));
+    Reservation promised = bucket.reserve("a", 2, 1s);
+    bucket.set("a", Quota::per_second(100).burst(50), Inheritance::additive);
+    CHECK(bucket.reserve("a", 1, 1s).wait() == 210ms);  // behind it, at the new rate
+    CHECK(bucket.cancel("a", promised) == 0);           // was charged by another quota
+    clock.advance(210ms);
+    CHECK_FALSE(bucket.try_acquire("a"));
+    clock.advance(10ms);
+    CHECK(bucket.try_acquire("a"));
+  });
+}
+
+TEST_CASE("a shared token bucket is settled at the true cost, by the quota of then",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedTokenBucket bucket(store, "b");
+    bucket.set("a", Quota::per_second(10).burst(5));
+    Reservation less = bucket.reserve("a", 4, 0s);
+    CHECK(bucket.settle("a", less, 1).given_back == 3);
+    CHECK(bucket.peek("a").remaining == 4);
+    Reservation more = bucket.reserve("a", 1, 0s);
+    CHECK(bucket.settle("a", more, 6).charged == 5);
+    CHECK(bucket.peek("a").retry_after == 300ms);
+    CHECK(bucket.settle("a", more, 6).charged == 0);
+    CHECK(error_of([&](auto& e) { bucket.settle("a", more, -1, e); }) == Errc::invalid_cost);
+    CHECK_THROWS_AS(bucket.settle("b", more, 9), std::system_error);
+  });
+}
+
+TEST_CASE("a shared token bucket is blocked, rewarded, charged and reset by hand",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    for (const auto& call : std::vector<void (*)(const SharedTokenBucket&, std::error_code&)>{
+             [](auto&b, auto&e) { b.block("a", 1s, e); },
+             [](auto&b, auto&e) { b.reward("a", 1, e); },
+             [](auto&b, auto&e) { b.penalize("a", 1, e); },
+             [](auto&b, auto&e) { b.reset("a", e); }}) {
+      CHECK(error_of([&](auto& e) { call(bucket, e); }) == Errc::not_configured);
+    }
+    bucket.set("a", Quota::per_second(10).burst(5));
+    CHECK(bucket.block("a", 1s).limit == 5);
+    CHECK(bucket.peek("a").retry_after == 1s);
+    bucket.set("a", Quota::per_second(1000).burst(50), Inheritance::reset);
+    CHECK(bucket.peek("a").retry_after == 1001ms - 1us);  // one token of the new quota behind it
+    clock.advance(1s);
+    CHECK_FALSE(bucket.try_acquire("a"));
+    clock.advance(1ms);
+    CHECK(bucket.try_acquire("a").allowed);
+    CHECK(bucket.reward("a", 3).remaining == 3);
+    CHECK(bucket.penalize("a", 10).remaining == 0);
+    CHECK(bucket.peek("a").retry_after == 8ms - 1us);
+    CHECK(bucket.reset("a").remaining == 50);
+    CHECK(bucket.reward("a", 1).remaining == 50);
+    CHECK(error_of([&](auto& e) { bucket.block("a", bucket.longest() + 1us, e); }) ==
+          Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.block("a", -1us, e); }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) { bucket.reward("a", -1, e); }) == Errc::invalid_cost);
+    CHECK_THROWS_AS(bucket.penalize("a", -1), std::system_error);
+  });
+}
+
+TEST_CASE("what is charged after a quota was lowered counts with what was spent under the old one",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    const auto set = [&](Word burst) {
+      bucket.set("a", Quota::per_second(1).burst(burst), Inheritance::reset);
+    };
+    const auto lowered = [&] {
+      set(9);
+      bucket.reset("a");
+      CHECK(bucket.try_acquire("a", 9).allowed);
+      set(4);
+      clock.advance(2s);
+    };
+    // Seven of the nine are left: nine with two more, and as many for as long as a debt lasts.
+    lowered();
+    bucket.penalize("a", 2);
+    set(9);
+    CHECK(bucket.peek("a", 0).remaining == 0);
+    lowered();
+    bucket.penalize("a", 4);
+    clock.advance(2s);
+    set(9);
+    CHECK(bucket.peek("a", 0).remaining == 0);
+    clock.advance(3s);
+    CHECK(bucket.peek("a", 0).remaining == 3);
+  });
+}
+
+TEST_CASE("a plan reserves of several shared token buckets, all or nothing",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SharedTokenBucket bucket(store, "b");
+    bucket.set(Key{"t", "one"}, Quota::per_second(10).burst(1));
+    bucket.set(Key{"t", "two"}, Quota::per_second(1).burst(1));
+    static_cast<void>(bucket.try_acquire(Key{"t", "two"}));
+    const std::array steps{bucket.reserve_step(Key{"t", "one"}, 1, 500ms),
+                           bucket.reserve_step(Key{"t", "two"}, 1, 500ms)};
+    CHECK(decide(store, steps).retry_after == 500ms);
+    CHECK(bucket.peek(Key{"t", "one"}).remaining == 1);
+    const std::array longer{bucket.reserve_step(Key{"t", "one"}, 1, 1s),
+                            bucket.reserve_step(Key{"t", "two"}, 1, 1s)};
+    std::array<Word, 12> output{};
+    std::error_code error;
+    const Decision d = decide(store, longer, error, {}, output);
+    CHECK(d.retry_after == 1s);
+    Reservation one = SharedTokenBucket::reservation(d, std::span(output).first(6));
+    CHECK(one.granted == 1);
+    CHECK(bucket.cancel(Key{"t", "one"}, one) == 1);
+  });
+}

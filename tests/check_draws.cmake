@@ -1,0 +1,41 @@
+# Fails if a file of the library draws by chance that is not listed here: in a simulated world all
+# draws come from its seed, which is what rng_of() and Clock::rng() are for.
+cmake_minimum_required(VERSION 3.20)
+
+set(allowed
+  "include/sluice/rng.hpp"                      # thread_rng() and SystemRng
+  "src/core/rng.cpp"
+  "include/sluice/clock.hpp"                    # rng_of()
+  "include/sluice/memory_store.hpp"             # says so
+  "include/sluice/redis/redis_store.hpp"        # says so
+  "backends/memory/engine.cpp"                  # on clocks without draws of their own
+  "src/limiters/shared_sliding_window.cpp"                         # the same
+  "backends/redis/redis_store.cpp"              # real servers only
+  "include/sluice/testing/detail/context.hpp"   # the seed of a conformance run
+)
+set(by_chance "thread_rng|SystemRng|random_device|mt19937|default_random_engine|[^a-z_]s?rand\\(|getrandom|getentropy|arc4random|drand48")
+
+file(GLOB_RECURSE files RELATIVE "${SOURCE}"
+  "${SOURCE}/include/*.hpp" "${SOURCE}/src/*.?pp" "${SOURCE}/backends/*.?pp" "${SOURCE}/sim/*.?pp"
+  "${SOURCE}/timezone/*.?pp"
+)
+list(LENGTH files count)
+if(count LESS 200)
+  message(SEND_ERROR "only ${count} files were found")
+endif()
+foreach(file IN LISTS files)
+  file(READ "${SOURCE}/${file}" text)
+  if(text MATCHES "${by_chance}")
+    list(APPEND drawing "${file}")
+  endif()
+endforeach()
+foreach(file IN LISTS drawing)
+  if(NOT file IN_LIST allowed)
+    message(SEND_ERROR "${file} draws by chance; draw from rng_of(clock, purpose)")
+  endif()
+endforeach()
+foreach(file IN LISTS allowed)
+  if(NOT file IN_LIST drawing)
+    message(SEND_ERROR "${file} draws nothing by chance any more: it leaves this list")
+  endif()
+endforeach()

@@ -1,0 +1,238 @@
+// The kernel of the shared sliding window's setting as tables of moments: at this instant, this
+// request, this answer. Threading: single-threaded.
+#include "sluice/rules/shared_sliding_window.hpp"
+
+#include "tests/core/long_kernel.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Rule = SharedSlidingWindowRule;
+using Mode = Rule::Mode;
+
+constexpr Word start = 946'684'800'000'000;
+constexpr Span keep_alive = 1h;
+constexpr Span interval = 1min;
+
+Ask set(Word rate, Mode mode, Word per_client = 0) {
+  return {&shared_sliding_window_set,
+          {rate, interval.count(), per_client, static_cast<Word>(mode), keep_alive.count()}};
+}
+Ask expect(Word version, Word permits = 1) {
+  return {&shared_sliding_window_expect, {0, version, permits, keep_alive.count()}};
+}
+const Ask ask_setting{&shared_sliding_window_read, {0, keep_alive.count()}};
+
+Verdict fine(Word rate) { return admitted(rate, 0s); }
+const Verdict none = Verdict::failed(Errc::not_configured);
+const Verdict changed = Verdict::failed(Errc::config_changed);
+Output setting(Word version, Word generation, Word rate, Word per_client = 0) {
+  return {version, generation, rate, interval.count(), per_client, 0, 0, 0, 0, 0, 0, 0};
+}
+
+Ask update(Word rate, Span in) {
+  return {&shared_sliding_window_set,
+          {rate, in.count(), 0, static_cast<Word>(Mode::update), word_limit / 2}};
+}
+
+/// What is kept: limit and span of each window, and when the first ends, in seconds from the start.
+void check_kept(LongKernel& kernel, Span at, const std::vector<std::pair<Word, Span>>& windows,
+                Span first_end) {
+  kernel.ask(at, ask_setting);
+  INFO("at " << at.count() << " us");
+  for (std::size_t i = 0; i < Rule::max_kept; ++i) {
+    const auto [limit, span] = i < windows.size() ? windows[i] : std::pair<Word, Span>{};
+    CHECK(kernel.output[5 + 2 * i] == limit);
+    CHECK(kernel.output[6 + 2 * i] == span.count());
+  }
+  CHECK(kernel.output.back() == (windows.empty() ? 0 : start + first_end.count()));
+}
+
+}  // namespace
+
+TEST_CASE("each change is a new version, and only a fresh start a new log",
+          "[core][shared_sliding_window]") {
+  check_moments(LongKernel(start),
+                {{0us, ask_setting, none},
+                 {0us, expect(0), none},
+                 {0us, set(3, Mode::if_absent), fine(3), {start, 1}},
+                 {1us, set(9, Mode::if_absent), fine(3), {start, 0}},
+                 {1us, set(10, Mode::update), fine(10), {start + 1, 1}},
+                 {1us, ask_setting, fine(10), setting(start + 1, start, 10)},
+                 {1us, set(11, Mode::update), fine(11), {start + 2, 1}},
+                 {1us, ask_setting, fine(11), setting(start + 2, start, 11)},
+                 {2us, set(4, Mode::reset), fine(4), {start + 3, 1}},
+                 {2us, ask_setting, fine(4), setting(start + 3, start + 3, 4)},
+                 {9us, set(5, Mode::update, 1), fine(5), {start + 9, 1}},
+                 {9us, ask_setting, fine(5), setting(start + 9, start + 9, 5, 1)},
+                 {-1h, set(6, Mode::update, 1), fine(6), {start + 10, 1}},
+                 {-1h, ask_setting, fine(6), setting(start + 10, start + 9, 6, 1)}});
+}
+
+TEST_CASE("behind the last version of all an update starts a new log",
+          "[core][shared_sliding_window]") {
+  const Word last = word_limit - 1;
+  check_moments(LongKernel(last), {{0us, set(3, Mode::reset), fine(3), {last, 1}},
+                                   {0us, set(4, Mode::reset), fine(4), {word_limit, 1}},
+                                   {0us, set(5, Mode::update), fine(5), {last, 1}},
+                                   {0us, ask_setting, fine(5), setting(last, last, 5)},
+                                   {0us, set(6, Mode::update), fine(6), {word_limit, 1}},
+                                   {0us, ask_setting, fine(6), setting(word_limit, last, 6)}});
+}
+
+TEST_CASE("an update to a shorter interval keeps a window of the old quota for one span of it",
+          "[core][shared_sliding_window]") {
+  LongKernel kernel(start);
+  kernel.ask(0s, update(100, 10s));
+  kernel.ask(1s, update(200, 5s));  // as many at once: none
+  check_kept(kernel, 1s, {}, 0s);
+  kernel.ask(2s, update(100, 10s));
+  kernel.ask(3s, update(50, 20s));  // longer: none
+  check_kept(kernel, 3s, {}, 0s);
+  kernel.ask(4s, update(20, 6s));  // lowered: for the whole of the old interval, 3 * 20 in 20 s
+  check_kept(kernel, 4s, {{60, 18s}}, 22s);
+  check_kept(kernel, 22s - 1us, {{60, 18s}}, 22s);
+  check_kept(kernel, 22s, {}, 0s);
+  const auto under_kept = [&](Span at) {
+    const Word version = start + 4'000'000;
+    return kernel.ask(
+        at, {&shared_sliding_window_expect, {0, version, 1, word_limit / 2, start + 22'000'000}});
+  };
+  CHECK(under_kept(22s - 1us) == fine(20));
+  CHECK(under_kept(22s) == changed);  // read it again: it is no longer kept
+  kernel.ask(30s, update(100, 10s));
+  kernel.ask(31s, update(60, 7s));  // the old interval ends before the second new one
+  check_kept(kernel, 31s, {{120, 10s}}, 41s);
+  kernel.ask(32s, update(30, 6s));  // 120 as in the interval before, and 60 in 7 s
+  check_kept(kernel, 32s, {{60, 7s}, {120, 10s}}, 39s);
+  kernel.ask(33s, update(30, 7s));
+  check_kept(kernel, 33s, {{120, 10s}}, 43s);
+  kernel.ask(34s, update(30, 10s));
+  check_kept(kernel, 34s, {}, 0s);
+}
+
+TEST_CASE("of the windows that are kept, those that others make needless go, then the shortest",
+          "[core][shared_sliding_window]") {
+  LongKernel kernel(start);
+  kernel.ask(0s, update(1000, 100s));
+  kernel.ask(0s, update(500, 50s));
+  check_kept(kernel, 0s, {{1000, 100s}}, 100s);
+  kernel.ask(1s, update(200, 20s));
+  check_kept(kernel, 1s, {{600, 50s}, {1000, 100s}}, 51s);
+  kernel.ask(2s, update(100, 10s));
+  check_kept(kernel, 2s, {{200, 20s}, {600, 50s}, {1000, 100s}}, 22s);
+  kernel.ask(3s, update(50, 5s));
+  check_kept(kernel, 3s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 23s);
+  kernel.ask(4s, update(50, 6s));  // twice in 12 s is half of what is kept
+  check_kept(kernel, 4s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 24s);
+  kernel.ask(23s, {&shared_sliding_window_set, {50, 1'000'000, 1, 2, word_limit / 2}});
+  check_kept(kernel, 23s, {}, 0s);  // another type: another log
+}
+
+TEST_CASE("what is kept of the largest rates stays within what a log holds",
+          "[core][shared_sliding_window]") {
+  LongKernel kernel(start);
+  kernel.ask(0s, update(Rule::max_rate, 1h));
+  kernel.ask(0s, update(20'000, 1s));  // four times it is more than a log can hold
+  check_kept(kernel, 0s, {{Rule::max_rate, 3s}}, 3s);
+  kernel.ask(9s, update(Rule::max_rate, 1h));
+  kernel.ask(9s, update(40'000, 1s));
+  check_kept(kernel, 9s, {}, 0s);
+  kernel.ask(10s, update(Rule::max_rate, Span{Rule::max_interval}));
+  kernel.ask(10s, update(1, 1us));
+  check_kept(kernel, 10s, {{Rule::max_rate, Span{Rule::max_rate}}}, 10s + Span{Rule::max_rate});
+}
+
+TEST_CASE("a client is told when its version is not in force", "[core][shared_sliding_window]") {
+  check_moments(LongKernel(start),
+                {{0us, set(3, Mode::if_absent), fine(3), {start, 1}},
+                 {0us, expect(start), fine(3)},
+                 {0us, expect(start, 0), fine(3)},
+                 {0us, expect(start, 3), fine(3)},
+                 {0us, expect(start, 4), Verdict::failed(Errc::cost_exceeds_capacity)},
+                 {0us, expect(start - 1), changed},
+                 {0us, set(4, Mode::update), fine(4), {start + 1, 1}},
+                 {0us, expect(start), changed},
+                 {0us, expect(start, 9), changed},
+                 {0us, expect(start + 1, 4), fine(4)}});
+}
+
+TEST_CASE("a setting lives as long as it is kept after its last use",
+          "[core][shared_sliding_window]") {
+  const std::vector<LongMoment> unused{
+      {0us, set(3, Mode::reset), fine(3)},
+      {15min - 1us, expect(start), fine(3)},
+      {1h - 1us, ask_setting, fine(3), setting(start, start, 3)},
+      {1h, ask_setting, none},
+      {1h, expect(start), none},
+      {1h, set(7, Mode::update), fine(7), {start + 3'600'000'000, 1}}};
+  LongKernel lapsed(start);
+  check_moments(lapsed, unused);
+  CHECK(lapsed.state[1] == start + 3'600'000'000);  // its log is a new one
+  check_moments(LongKernel(start), {{0us, set(3, Mode::reset), fine(3)},
+                                    {15min, expect(start), fine(3)},
+                                    {75min - 1us, ask_setting, fine(3)},
+                                    {75min, ask_setting, none}});
+  check_moments(LongKernel(start), {{0us, set(3, Mode::reset), fine(3)},
+                                    {-1us, expect(start), fine(3)},
+                                    {1h - 2us, ask_setting, fine(3)},
+                                    {1h - 1us, ask_setting, none}});
+}
+
+TEST_CASE("a use within a quarter of the time that a setting is kept writes nothing",
+          "[core][shared_sliding_window]") {
+  LongKernel kernel(start);
+  kernel.ask(0us, set(3, Mode::reset));
+  const auto before = kernel.state;
+  kernel.ask(15min - 1us, expect(start));
+  CHECK(kernel.state == before);
+  kernel.ask(15min, expect(start));
+  CHECK(kernel.state[5] == start + 900'000'000);
+}
+
+TEST_CASE("a shared sliding window's arguments out of range are errors",
+          "[core][shared_sliding_window][C-078]") {
+  const Verdict wrong = Verdict::failed(Errc::invalid_argument);
+  const Word minute = interval.count();
+  for (const Arguments& args :
+       {Arguments{0, minute, 0, 0, minute}, Arguments{Rule::max_rate + 1, minute, 0, 0, minute},
+        Arguments{1, 0, 0, 0, minute}, Arguments{1, Rule::max_interval + 1, 0, 0, word_limit / 2},
+        Arguments{1, minute, 2, 0, minute}, Arguments{1, minute, 0, 3, minute},
+        Arguments{1, minute, 0, 0, minute - 1}}) {
+    CHECK(LongKernel(start).ask(0s, {&shared_sliding_window_set, args}) == wrong);
+  }
+  LongKernel kernel(start);
+  check_moments(kernel, {{0s, {&shared_sliding_window_set, {1, minute, 0, 0, minute}}, fine(1)},
+                         {0s, expect(start, -1), Verdict::failed(Errc::invalid_cost)},
+                         {0s, expect(start, Rule::max_rate + 1),
+                          Verdict::failed(Errc::cost_exceeds_capacity)},
+                         {0s, expect(-1), wrong},
+                         {0s, {&shared_sliding_window_read, {0, 0}}, wrong}});
+  for (const auto& [index, value] :
+       std::vector<std::pair<std::size_t, Word>>{{1, start + 1},
+                                                 {2, 0},
+                                                 {2, Rule::max_rate + 1},
+                                                 {3, 0},
+                                                 {3, Rule::max_interval + 1},
+                                                 {4, 2},
+                                                 {5, -1},
+                                                 {6, Rule::max_keep_alive + 1},
+                                                 {7, 1},
+                                                 {8, 1},
+                                                 {7, Rule::max_rate + 1},
+                                                 {11, Rule::max_interval + 1},
+                                                 {15, -1}}) {
+    LongKernel spoilt = kernel;
+    spoilt.state[index] = value;
+    const bool of_kept = index >= 7;
+    INFO("word " << index << " is " << value);
+    for (const Ask& ask : {ask_setting, expect(start), set(1, Mode::update)}) {
+      if (of_kept && ask.row == &shared_sliding_window_expect)
+        continue;  // it does not look at them
+      CHECK(spoilt.ask(0s, ask) == Verdict::failed(Errc::corrupt_state));
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// What values are in a log. Threading: single-threaded.
+#include <sstream>
+
+#include "sluice/decision.hpp"
+#include "sluice/key.hpp"
+#include "tests/catch.hpp"
+
+using namespace sluice;
+using namespace std::chrono_literals;
+
+namespace {
+
+template <class T>
+std::string written(const T& value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("a decision reads as a line of a log", "[core][text]") {
+  Decision d{.allowed = false,
+             .source = Source::redis,
+             .limit = 5,
+             .retry_after = 100ms,
+             .reset_after = 500ms};
+  CHECK(to_string(d) == "refused, 0 of 5 left, retry after 100 ms, reset after 500 ms, from redis");
+  d = {.allowed = true, .source = Source::memory, .limit = 5, .remaining = 4};
+  CHECK(to_string(d) == "allowed, 4 of 5 left, from memory");
+  d = {.allowed = true, .step = 1, .part = 2, .limit = 5, .remaining = 4, .retry_after = 2s};
+  CHECK(to_string(d) == "allowed in 2 s, 4 of 5 left, step 1, part 2, from other");
+  CHECK(written(d) == to_string(d));
+}
+
+TEST_CASE("every source has a name of its own", "[core][text]") {
+  CHECK(to_string(Source::memory) == "memory");
+  CHECK(to_string(Source::virtual_store) == "virtual");
+  CHECK(to_string(Source::redis) == "redis");
+  CHECK(to_string(Source::other) == "other");
+  CHECK(to_string(Source::fallback) == "fallback");
+  CHECK(to_string(Source::policy) == "policy");
+  CHECK(written(Source::redis) == "redis");
+}
+
+TEST_CASE("a key is written as exceptions show it, and a string beside it as it is",
+          "[core][text]") {
+  const Key key{"a b", "uploads"};
+  CHECK(to_string(key) == "{a%20b}:uploads");
+  CHECK(written(key) == render(key));
+  CHECK(written(std::string("a b")) == "a b");
+}

@@ -1,0 +1,279 @@
+// Deadlines, cancellations and refusals of callers that wait behind the horizon, to the tick.
+// Threading: everything on the thread that moves the clock.
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// How each wait ended, and when.
+struct Ends {
+  struct End {
+    bool granted = false;
+    std::error_code error{};
+    Span at{};
+    Span hint{};
+  };
+
+  explicit Ends(VirtualClock& clock) : time(clock), start(clock.now()) {}
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+  ~Ends() {  // who waits for ever keeps the line that keeps it
+    for (const auto& [name, probe] : probes) probe->cancel();
+  }
+  template <class L>
+  void wait(const L& limiter, int name, const Deadline& deadline, Cost cost = 1) {
+    probes[name] =
+        wait_for(limiter, L::Waiting::request(limiter, "a", cost), deadline,
+                 [this, name](std::error_code error, auto grant) {
+                   Span hint{0};
+                   if constexpr (std::is_same_v<typename L::Waiting::Grant, Reservation>) {
+                     hint = grant.decision.retry_after;
+                   }
+                   all[name] = {!error && grant, error, time.now() - start, hint};
+                   if constexpr (std::is_same_v<L, ConcurrencyLimiter>) {
+                     leases.push_back(std::move(grant));
+                   }
+                 });
+  }
+  [[nodiscard]] bool is_granted(int name, Span at) const {
+    const auto found = all.find(name);
+    return found != all.end() && found->second.granted && found->second.at == at;
+  }
+  [[nodiscard]] bool is_refused(int name, Span at) const {
+    const auto found = all.find(name);
+    return found != all.end() && !found->second.granted && !found->second.error &&
+           found->second.at == at;
+  }
+
+  VirtualClock& time;
+  Time start;
+  std::map<int, End> all{};
+  std::map<int, std::shared_ptr<detail::Waiter>> probes{};
+  std::vector<Lease> leases{};
+};
+
+struct Fixture {
+  VirtualClock time;
+  std::unique_ptr<Store> store = make_virtual_store(time);
+  TokenBucket bucket{*store, "b", Quota::per_second(1).burst(1)};
+  Ends ends{time};
+};
+
+/// A store that answers as it is told, and notes when it was asked.
+struct Told final : Store {
+  void execute(const Plan&, Completion done) noexcept override {
+    asked.push_back(time.now());
+    Decision decision = answers.front();
+    if (answers.size() > 1) answers.pop_front();
+    decision.at = time.now();
+    const std::array<Word, 8> output{};
+    done({{}, decision, {&decision, 1}, output});
+  }
+  Clock& clock() noexcept override { return time; }
+
+  VirtualClock time;
+  std::deque<Decision> answers;
+  std::vector<Time> asked;
+};
+
+}  // namespace
+
+TEST_CASE("in a backlog who could be granted at its deadline is granted, a tick earlier refused",
+          "[waiting][backlog][L3]") {
+  Fixture f;
+  f.ends.wait(f.bucket, 0, Deadline::never());
+  // Each could have its second at the soonest; those with odd numbers come a tick too late for
+  // theirs, and stand behind.
+  for (int i = 1; i <= 200; ++i) {
+    f.ends.wait(f.bucket, 2 * i, i * 1s);
+    f.ends.wait(f.bucket, 2 * i + 1, (i + 1) * 1s - 1us);
+  }
+  while (f.time.advance_to_next()) {
+  }
+  for (int i = 1; i <= 200; ++i) {
+    CAPTURE(i);
+    CHECK(f.ends.is_granted(2 * i, i * 1s));
+    const auto& late = f.ends.all.at(2 * i + 1);
+    CHECK_FALSE(late.granted);
+    CHECK_FALSE(late.error);
+    CHECK(late.at <= (i + 1) * 1s - 1us);
+    if (i < 15) CHECK(late.at == 0s);
+  }
+}
+
+TEST_CASE("the first behind the horizon is granted at its deadline, and refused at once before",
+          "[waiting][backlog][L3]") {
+  Fixture f;
+  REQUIRE(f.bucket.try_acquire("a"));
+  for (int i = 0; i < 60; ++i) REQUIRE(f.bucket.reserve("a", 1, 1min).decision.allowed);
+  const TokenBucket other(*f.store, "b", Quota::per_second(1).burst(1));
+  f.ends.wait(other, 1, 61s - 1us);
+  CHECK(f.ends.is_refused(1, 0s));
+  CHECK(f.ends.all[1].hint == 61s);
+  f.ends.wait(other, 2, 61s);
+  // Behind it, nobody can be granted before it is.
+  f.ends.wait(other, 3, 61s - 1us);
+  CHECK(f.ends.is_refused(3, 0s));
+  CHECK(f.ends.all[3].hint == 61s);
+  f.ends.wait(other, 4, 62s);
+  f.time.advance(1h);
+  CHECK(f.ends.is_granted(2, 61s));
+  CHECK(f.ends.is_granted(4, 62s));
+}
+
+TEST_CASE("on every limiter, who could be granted at its deadline is granted, not a tick earlier",
+          "[waiting][L3]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  const auto check = [&](const auto& limiter, Span after, bool at_once = true) {
+    CAPTURE(limiter.name(), after);
+    for (const bool across : {false, true}) {
+      CAPTURE(across);
+      limiter.set_wait_queue({.across_processes = across, .client = 1});
+      Ends ends(time);
+      ends.wait(limiter, 1, after - 1us);
+      ends.wait(limiter, 2, after);
+      if (at_once) CHECK(ends.is_refused(1, 0s));
+      time.advance(after - 1us);
+      CHECK(ends.is_refused(1, at_once ? 0s : after - 1us));
+      CHECK(ends.all.count(2) == 0);
+      time.advance(1us);
+      CHECK(ends.is_granted(2, after));
+      time.advance(1h - after);
+    }
+  };
+  const FixedWindow fixed(*store, "f", 1, Calendar::every(1h));
+  const Span into = time.now().time_since_epoch() % 1h;
+  time.advance(1h - into);
+  REQUIRE(fixed.try_acquire("a"));
+  check(fixed, 1h);
+  for (const Span horizon : {Span::max(), Span{1s}, Span{0}}) {
+    VirtualClock clock;
+    const auto inner = make_virtual_store(clock);
+    const TokenBucket bucket(*inner, "b", Quota::per(1, 100s).burst(1));
+    const SlidingWindow windows(*inner, "w", {{1, 100s}});
+    const auto wait = [&](const auto& limiter) {
+      CAPTURE(limiter.name(), horizon);
+      limiter.set_wait_queue({.horizon = horizon});
+      REQUIRE(limiter.try_acquire("a"));
+      Ends ends(clock);
+      const Span left = limiter.peek("a").retry_after;
+      ends.wait(limiter, 1, left - 1us);
+      CHECK(ends.is_refused(1, 0s));
+      ends.wait(limiter, 2, left);
+      clock.advance(left);
+      CHECK(ends.is_granted(2, left));
+    };
+    wait(bucket);
+    wait(windows);
+  }
+  const ConcurrencyLimiter jobs(*store, "j", 1, {.ttl = 10s});
+  for (const bool across : {false, true}) {
+    jobs.set_wait_queue({.across_processes = across, .client = 1});
+    const Lease held = jobs.try_acquire("a");
+    REQUIRE(held);
+    Ends ends(time);
+    ends.wait(jobs, 1, 10s - 1us);
+    ends.wait(jobs, 2, 10s);  // when the lease of the silent holder ends
+    time.advance(1min);
+    CHECK(ends.is_refused(1, 10s - 1us));
+    CHECK(ends.is_granted(2, 10s));
+  }
+}
+
+TEST_CASE("who leaves the front of a backlog blocks nobody behind it", "[waiting][backlog]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(200));
+  Ends ends(time);
+  REQUIRE(bucket.try_acquire("a", 200));
+  ends.wait(bucket, 1, Deadline::never(), 150);  // rests: it has a time beyond the horizon
+  ends.wait(bucket, 2, Deadline::never(), 5);
+  time.advance(2s);
+  CHECK(ends.all.empty());
+  ends.probes[1]->cancel();
+  CHECK(ends.all[1].error == Errc::cancelled);
+  time.advance(1h);
+  CHECK(ends.is_granted(2, 5s));
+}
+
+TEST_CASE("what a line gives back is asked for by its next at once", "[waiting][backlog]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(200));
+  Ends ends(time);
+  REQUIRE(bucket.try_acquire("a", 200));
+  ends.wait(bucket, 1, Deadline::never(), 50);  // has its time in 50 s
+  ends.wait(bucket, 2, Deadline::never(), 5);   // the line has enough
+  time.advance(10s);
+  CHECK(ends.all.empty());
+  ends.probes[1]->cancel();
+  CHECK(ends.is_granted(2, 10s));
+}
+
+TEST_CASE("a caller of higher priority does not wait for who rests before it",
+          "[waiting][backlog]") {
+  VirtualClock time;
+  const auto store = make_virtual_store(time);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(200));
+  Ends ends(time);
+  REQUIRE(bucket.try_acquire("a", 200));
+  ends.wait(bucket, 1, Deadline::never(), 150);
+  time.advance(10s);
+  bool granted = false;
+  const auto urgent = wait_for(
+      bucket, {"a", 10}, Deadline::never(),
+      [&](std::error_code error, const Reservation& grant) { granted = !error && grant; }, 100);
+  CHECK(granted);
+}
+
+TEST_CASE("a refusal without the store is no look ahead, and is asked again at its hint",
+          "[waiting][L3]") {
+  for (const Source source : {Source::policy, Source::fallback}) {
+    CAPTURE(static_cast<int>(source));
+    Told store;
+    Decision refused{.allowed = false, .source = source, .limit = 1, .retry_after = 1s};
+    Decision granted{.allowed = true, .source = Source::other, .limit = 1};
+    store.answers = {refused, refused, granted};
+    const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+    Ends ends(store.time);
+    ends.wait(bucket, 1, 10s);  // with what was asked for, the hint lies beyond its deadline
+    CHECK(ends.all.empty());
+    ends.wait(bucket, 2, 1s);  // behind it, no earlier than the hint
+    ends.wait(bucket, 3, 1s - 1us);
+    CHECK(ends.is_refused(3, 0s));
+    CHECK(ends.all.count(2) == 0);
+    store.time.advance(1min);
+    // A local store's hint does not say when the store is back: it is asked again soon.
+    const Span rest = source == Source::fallback ? 50ms : 1s;
+    CHECK(ends.is_granted(1, 2 * rest));
+    const std::vector<Time> expected{ends.start, ends.start + rest, ends.start + 2 * rest};
+    REQUIRE(store.asked.size() >= expected.size());
+    CHECK(std::equal(expected.begin(), expected.end(), store.asked.begin()));
+  }
+}
+
+TEST_CASE("a refusal of the store is a look as far ahead as was asked for", "[waiting][L3]") {
+  Told store;
+  store.answers = {{.allowed = false, .source = Source::redis, .limit = 1, .retry_after = 1s}};
+  const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
+  Ends ends(store.time);
+  ends.wait(bucket, 1, 10s);
+  CHECK(ends.is_refused(1, 0s));
+  CHECK(ends.all[1].hint == 11s);
+  ends.wait(bucket, 2, 61s - 1us);
+  CHECK(ends.is_refused(2, 0s));
+  ends.wait(bucket, 3, 61s);
+  CHECK(ends.all.count(3) == 0);
+  CHECK(store.asked.size() == 3);
+}
+
+}  // namespace sluice::test
