@@ -121,8 +121,8 @@ TEST_CASE("an address whose server is no master is left for the next one, and fo
     }
   });
   Several several({&replica, &master});
-  REQUIRE(eventually([&] { return !several.error(); }));
-  for (int i = 0; i < 5; ++i) CHECK_FALSE(several.error());
+  // A call that meets the end of a connection is unknown.
+  for (int i = 0; i < 6; ++i) REQUIRE(eventually([&] { return !several.error(); }));
   CHECK(replica.connections() == 1);
   CHECK(master.connections() >= 3);
 }
@@ -268,7 +268,8 @@ TEST_CASE("an address that was not reached is not the first of the next connecti
     if (call) peer.send(allowing(*call, 1));
   });
   Several several({&closes, &serves_once});
-  for (int i = 0; i < 4; ++i) CHECK_FALSE(several.error());
+  // A call that meets the end of a connection is unknown.
+  for (int i = 0; i < 4; ++i) REQUIRE(eventually([&] { return !several.error(); }));
   CHECK(closes.connections() == 1);
 }
 

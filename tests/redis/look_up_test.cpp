@@ -143,7 +143,8 @@ TEST_CASE("a look-up that hangs does not keep the store from the address that wo
   named.names->hang();
   REQUIRE(eventually([&] { return named.names->under_way() == 1; }));
   const int begun = named.names->begun();
-  for (int i = 0; i < 5; ++i) CHECK_FALSE(named.ask(20s));
+  // A call that meets the end of a connection is unknown.
+  for (int i = 0; i < 5; ++i) REQUIRE(eventually([&] { return !named.ask(20s); }));
   CHECK(named.names->under_way() == 1);
   CHECK(named.names->begun() == begun);  // further ones would only pile up
   CHECK(named.has_failed("redis.test:6379: no answer"));
