@@ -1,0 +1,2 @@
+// A program of nothing but tests/precompiled.hpp, whose compiled form the tests use.
+int main() {}
