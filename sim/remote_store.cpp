@@ -40,7 +40,7 @@ class RemoteStore::Watching final : public Subscription {
   [[nodiscard]] bool start(RemoteStore& store, const Key& key) {
     const std::weak_ptr<RemoteStore> remote = store.alive_;
     there_ = store.inner_.subscribe(key, [remote, seen = std::weak_ptr(seen_)] {
-      if (const auto self = remote.lock()) self->send({{}, {}, seen}, self->link_.from_store);
+      if (const auto self = remote.lock()) self->send({{}, {}, {}, seen}, self->link_.from_store);
     });
     return there_ != nullptr;
   }
@@ -61,7 +61,8 @@ std::unique_ptr<Subscription> RemoteStore::subscribe(const Key& key,
 }
 
 void RemoteStore::notify(const Key& key) noexcept try {
-  send({std::string(key.tag()), std::string(key.name()), {}}, link_.to_store);
+  send({std::string(key.tag()), std::string(key.name()), std::string(key.unit()), {}},
+       link_.to_store);
 } catch (const std::bad_alloc&) {
   return;  // any wake-up may be lost
 }
@@ -78,7 +79,7 @@ void RemoteStore::send(Call call, const Delay& delay) noexcept try {
 void RemoteStore::call_arrives(std::uint64_t id) {
   const Call call = std::move(calls_.extract(id).mapped());
   if (const auto seen = call.seen.lock()) return (*seen)();
-  if (!call.tag.empty()) inner_.notify({call.tag, call.name});
+  if (!call.tag.empty()) inner_.notify(Key{call.tag, call.name}.with_unit(call.unit));
 }
 
 RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
@@ -93,7 +94,7 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
   std::size_t words = 0;
   std::size_t output = 0;
   for (const Step& step : steps) {
-    length += step.key.tag().size() + step.key.name().size();
+    length += step.key.tag().size() + step.key.name().size() + step.key.unit().size();
     words += step.table.size();
     output += output_count(*step.operation, step.table.size());
   }
@@ -108,7 +109,7 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
       message.bytes += part;
       return std::string_view(message.bytes).substr(at, part.size());
     };
-    step.key = Key{keep(step.key.tag()), keep(step.key.name())};
+    step.key = Key{keep(step.key.tag()), keep(step.key.name())}.with_unit(keep(step.key.unit()));
     step.binding = nullptr;  // lives only until execute() returns
     const std::size_t at = message.words.size();
     message.words.insert(message.words.end(), step.table.begin(), step.table.end());

@@ -5,7 +5,7 @@
 namespace sluice::memory {
 
 Engine::Hash Engine::hash(const Key& key) const noexcept {
-  return detail::SipHash13(secret_)(key.tag(), key.name());
+  return detail::SipHash13(secret_)(key.tag(), key.name(), key.unit());
 }
 
 SlotId Engine::id_of(const Step& step) const noexcept {

@@ -175,11 +175,11 @@ void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool i
 /// The argument of the script of takes from token buckets: of each what the twin reads of
 /// TokenBucketRule::Args, which is all but full_after, and the time to live, as a word.
 void append_takes(std::string& out, std::span<const Step> steps, std::uint64_t nonce) {
-  append_header(out, '$', sizeof nonce + steps.size() * 6 * sizeof(Word));
+  append_header(out, '$', sizeof nonce + steps.size() * 5 * sizeof(Word));
   append_word(out, nonce);
   for (const Step& step : steps) {
     append_words(out, step.args.data(), 3);
-    append_words(out, step.args.data() + 4, 2);
+    append_words(out, step.args.data() + 4, 1);
     append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
   }
   out += "\r\n";

@@ -16,7 +16,8 @@
 namespace sluice {
 
 /// A key in two parts. All keys with the same tag live on the same node of a cluster, so that one
-/// plan may use them together; the name says what of the tag is limited.
+/// plan may use them together; the name says what of the tag is limited. To these a limiter adds
+/// the unit of what it counts, such as its rate: another rate is another count.
 ///
 ///     bucket.try_acquire("alice")                    // Key{"alice", <the limiter's name>}
 ///     bucket.try_acquire(Key{"alice", "uploads"})
@@ -54,15 +55,26 @@ class Key {
     return {is_number_ ? digits_.data() : text_, size_};
   }
   [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }
+  /// What the state under the key is counted in: "10/s" of a token bucket, "1s,min" of sliding
+  /// windows. Limiters set it; empty of those whose states any configuration reads alike.
+  [[nodiscard]] constexpr std::string_view unit() const noexcept { return {unit_, unit_size_}; }
   /// The same key, with this name if it has none of its own.
   [[nodiscard]] constexpr Key with_default_name(std::string_view name) const noexcept {
     Key key = *this;
     if (name_.empty()) key.name_ = name;
     return key;
   }
+  /// The same key, counted in this unit, of which at most max_unit_bytes are taken.
+  [[nodiscard]] constexpr Key with_unit(std::string_view unit) const noexcept {
+    Key key = *this;
+    key.unit_ = unit.data();
+    key.unit_size_ =
+        static_cast<std::uint8_t>(unit.size() < max_unit_bytes ? unit.size() : max_unit_bytes);
+    return key;
+  }
 
   friend constexpr bool operator==(const Key& a, const Key& b) noexcept {
-    return a.tag() == b.tag() && a.name() == b.name();
+    return a.tag() == b.tag() && a.name() == b.name() && a.unit() == b.unit();
   }
   /// Writes to_string(). A friend, since strings convert to keys and are to be written as they are.
   friend std::ostream& operator<<(std::ostream& out, const Key& key);
@@ -70,6 +82,7 @@ class Key {
   static constexpr std::size_t max_part_bytes = std::size_t{1} << 20;
   /// A part longer than this is stored as its hash.
   static constexpr std::size_t max_plain_bytes = 128;
+  static constexpr std::size_t max_unit_bytes = 255;
 
  private:
   void write(std::int64_t number) noexcept;
@@ -78,6 +91,8 @@ class Key {
   const char* text_;
   std::size_t size_;
   std::string_view name_;
+  const char* unit_ = nullptr;
+  std::uint8_t unit_size_ = 0;
   bool is_number_ = false;         // then the tag is in digits_, else in text_
   std::array<char, 20> digits_{};  // of 64 bits and a sign
 };
@@ -91,10 +106,10 @@ using HashKey = std::array<std::uint64_t, 2>;
          key.name().size() <= Key::max_part_bytes;
 }
 
-/// Appends `{tag}:name` to `out`. Letters, digits and `-._~@+=,/` stand for themselves, every
-/// other byte is written as %XX; a part longer than max_plain_bytes becomes `#` and the 32 hex
-/// digits of its SipHash-2-4-128 under `secret`. Different keys never render alike (for hashed
-/// parts: but for a collision of 128 bits). O(bytes).
+/// Appends `{tag}:name` to `out`, or `{tag}:name:unit` if the key has a unit. Letters, digits and
+/// `-._~@+=,/` stand for themselves, every other byte is written as %XX; a part longer than
+/// max_plain_bytes becomes `#` and the 32 hex digits of its SipHash-2-4-128 under `secret`.
+/// Different keys never render alike (for hashed parts: but for a collision of 128 bits). O(bytes).
 void append_rendered(std::string& out, const Key& key, const HashKey& secret = {});
 
 namespace detail {
@@ -106,7 +121,7 @@ namespace detail {
 /// append_rendered() as a string of its own.
 [[nodiscard]] std::string render(const Key& key, const HashKey& secret = {});
 
-/// For a line of a log: render(key), such as "{alice}:uploads".
+/// For a line of a log: render(key), such as "{alice}:uploads:10/s".
 [[nodiscard]] std::string to_string(const Key& key);
 
 }  // namespace sluice

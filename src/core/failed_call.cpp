@@ -32,8 +32,8 @@ struct Chosen {
 };
 
 constexpr std::array chosen_arguments{
-    Chosen{&token_bucket_take, 5, "cost"},
-    Chosen{&token_bucket_peek, 5, "cost"},
+    Chosen{&token_bucket_take, 4, "cost"},
+    Chosen{&token_bucket_peek, 4, "cost"},
     Chosen{&token_bucket_reserve, 7, "cost"},
     Chosen{&token_bucket_reserve, 6, "wait", " us"},
     Chosen{&token_bucket_look, 7, "cost"},

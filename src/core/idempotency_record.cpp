@@ -12,7 +12,7 @@ Word fingerprint(std::span<const Step> steps) noexcept {
   for (const Step& step : steps) {
     chain[0] ^= step.operation->id;
     chain[1] ^= output_count(*step.operation, step.table.size());
-    chain = detail::SipHash24(chain)(step.key.tag(), step.key.name());
+    chain = detail::SipHash24(chain)(step.key.tag(), step.key.name(), step.key.unit());
   }
   return static_cast<Word>(chain[0] % static_cast<std::uint64_t>(word_limit));
 }

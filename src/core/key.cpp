@@ -55,6 +55,9 @@ void append_rendered(std::string& out, const Key& key, const HashKey& secret) {
   append_part(out, key.tag(), secret);
   out += "}:";
   append_part(out, key.name(), secret);
+  if (key.unit().empty()) return;
+  out += ':';
+  append_part(out, key.unit(), secret);
 }
 
 std::string render(const Key& key, const HashKey& secret) {

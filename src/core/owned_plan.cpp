@@ -10,7 +10,7 @@ OwnedPlan::OwnedPlan(const Plan& plan)
   std::size_t size = 0;
   std::size_t words = 0;
   for (const Step& step : steps_) {
-    size += step.key.tag().size() + step.key.name().size();
+    size += step.key.tag().size() + step.key.name().size() + step.key.unit().size();
     words += step.table.size();
   }
   if (words != 0) words_ = std::make_unique<Word[]>(words);
@@ -23,7 +23,7 @@ OwnedPlan::OwnedPlan(const Plan& plan)
     return std::string_view(begin, part.size());
   };
   for (Step& step : steps_) {
-    step.key = Key{keep(step.key.tag()), keep(step.key.name())};
+    step.key = Key{keep(step.key.tag()), keep(step.key.name())}.with_unit(keep(step.key.unit()));
     step.binding = nullptr;
     Word* const end = std::copy(step.table.begin(), step.table.end(), to_word);
     step.table = {to_word, step.table.size()};

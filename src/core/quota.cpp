@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "src/core/unit_text.hpp"
 #include "src/util/quoted.hpp"
 
 namespace sluice {
@@ -112,19 +113,9 @@ Word read_period(Reader& reader) {
   return count > word_limit / unit.us ? 0 : count * unit.us;
 }
 
-/// "5s": by the longest unit that fits.
-std::string period_text(Word us) {
-  constexpr std::array<Unit, 7> shown{{{"week", 604'800'000'000},
-                                       {"day", 86'400'000'000},
-                                       {"h", 3'600'000'000},
-                                       {"min", 60'000'000},
-                                       {"s", 1'000'000},
-                                       {"ms", 1'000},
-                                       {"us", 1}}};
-  const auto unit =
-      std::find_if(shown.begin(), shown.end(), [&](const Unit& u) { return us % u.us == 0; });
-  const Word count = us / unit->us;
-  return (count == 1 ? "" : std::to_string(count)) + std::string(unit->name);
+/// "30/min": so many in so many microseconds.
+std::string count_text(Word count, Word us) {
+  return std::to_string(count) + '/' + detail::span_text(Span{us});
 }
 
 /// One of a unit, as in "60/min".
@@ -192,24 +183,38 @@ Quota Quota::parse(std::string_view text) {
   return burst ? quota.burst(*burst) : quota;
 }
 
-std::string to_string(const Quota& quota) {
-  const Word capacity = quota.capacity();
-  const Word refill = quota.refill();
-  const Word period = quota.period();
-  const auto text = [](Word count, Word us) {
-    return std::to_string(count) + '/' + period_text(us);
-  };
-  // In this time the burst comes back.
-  const Word back_in = capacity % refill == 0 ? capacity / refill * period : 0;
-  if (is_unit(back_in)) return text(capacity, back_in);
-  const std::string burst = ':' + std::to_string(capacity);
+std::string detail::span_text(Span span) {
+  constexpr std::array<Unit, 7> shown{{{"week", 604'800'000'000},
+                                       {"day", 86'400'000'000},
+                                       {"h", 3'600'000'000},
+                                       {"min", 60'000'000},
+                                       {"s", 1'000'000},
+                                       {"ms", 1'000},
+                                       {"us", 1}}};
+  const Word us = span.count();
+  const auto unit =
+      std::find_if(shown.begin(), shown.end(), [&](const Unit& u) { return us % u.us == 0; });
+  const Word count = us / unit->us;
+  return (count == 1 ? "" : std::to_string(count)) + std::string(unit->name);
+}
+
+std::string detail::rate_text(const Quota& quota) {
   for (const Word unit :
        {Word{1'000'000}, Word{60'000'000}, Word{3'600'000'000}, Word{86'400'000'000}}) {
-    if (unit % period == 0 && refill <= word_limit / (unit / period)) {
-      return text(refill * (unit / period), unit) + burst;
+    if (unit % quota.period() == 0 && quota.refill() <= word_limit / (unit / quota.period())) {
+      return count_text(quota.refill() * (unit / quota.period()), unit);
     }
   }
-  return text(refill, period) + burst;
+  return count_text(quota.refill(), quota.period());
+}
+
+std::string to_string(const Quota& quota) {
+  const Word capacity = quota.capacity();
+  // In this time the burst comes back.
+  const Word back_in =
+      capacity % quota.refill() == 0 ? capacity / quota.refill() * quota.period() : 0;
+  if (is_unit(back_in)) return count_text(capacity, back_in);
+  return detail::rate_text(quota) + ':' + std::to_string(capacity);
 }
 
 }  // namespace sluice

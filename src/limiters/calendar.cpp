@@ -6,6 +6,8 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "src/core/unit_text.hpp"
+
 namespace sluice {
 namespace {
 
@@ -52,6 +54,17 @@ Calendar Calendar::every(Span width, Time origin) {
 Calendar Calendar::daily(TimeZone zone) { return {Unit::day, std::move(zone)}; }
 Calendar Calendar::weekly(TimeZone zone) { return {Unit::week, std::move(zone)}; }
 Calendar Calendar::monthly(TimeZone zone) { return {Unit::month, std::move(zone)}; }
+
+std::string Calendar::to_string() const {
+  if (is_even()) {
+    const std::string width = detail::span_text(width_);
+    return origin_ == Span{0} ? width : width + '+' + detail::span_text(origin_);
+  }
+  const char* const unit = unit_ == Unit::month  ? "monthly@"
+                           : unit_ == Unit::week ? "weekly@"
+                                                 : "daily@";
+  return unit + zone_->name();
+}
 
 Time Calendar::begin_of(Word index) const noexcept {
   const Word day = unit_ == Unit::month  ? first_day_of(index)

@@ -45,7 +45,7 @@ struct FixedWindow::Known {
 
 FixedWindow::FixedWindow(const StoreHandle& store, std::string name, detail::Given limit,
                          Calendar calendar)
-    : KeyedLimiter(store, std::move(name)),
+    : KeyedLimiter(store, std::move(name), calendar.to_string()),
       limit_(0),
       calendar_(std::move(calendar)),
       known_(std::make_shared<Known>()) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "sluice/detail/text.hpp"
+#include "src/core/unit_text.hpp"
 #include "src/limiters/give_back_calls.hpp"
 
 namespace sluice {
@@ -43,6 +44,15 @@ void require(const std::vector<WindowLimit>& windows) {
   }
 }
 
+/// "1s+min".
+std::string unit_of(std::span<const WindowLimit> windows) {
+  std::string unit;
+  for (const WindowLimit& window : windows) {
+    unit += (unit.empty() ? "" : "+") + detail::span_text(window.span);
+  }
+  return unit;
+}
+
 /// An upper bound of what the windows but the k-th admit in its span, by cutting that into windows
 /// of the j-th and a rest.
 std::optional<Word> most_beside(std::span<const WindowLimit> windows, std::size_t k,
@@ -67,7 +77,7 @@ std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
 
 SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name,
                              std::vector<WindowLimit> windows)
-    : KeyedLimiter(store, std::move(name)), windows_(std::move(windows)) {
+    : KeyedLimiter(store, std::move(name), unit_of(windows)), windows_(std::move(windows)) {
   require(windows_);
   least_ = windows_.front().limit;
   for (const auto& [limit, span] : windows_) {

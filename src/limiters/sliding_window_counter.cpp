@@ -4,13 +4,14 @@
 #include <array>
 #include <stdexcept>
 
+#include "src/core/unit_text.hpp"
 #include "src/limiters/give_back_calls.hpp"
 
 namespace sluice {
 
 SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, std::string name,
                                            WindowLimit window)
-    : KeyedLimiter(store, std::move(name)), window_(window) {
+    : KeyedLimiter(store, std::move(name), detail::span_text(window.span)), window_(window) {
   using Rule = SlidingWindowCounterRule;
   if (window.limit < 1 || window.limit > Rule::max_limit) {
     throw std::invalid_argument("sliding window counter: the limit must be 1 to " +

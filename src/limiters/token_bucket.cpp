@@ -5,12 +5,19 @@
 #include <stdexcept>
 #include <utility>
 
+#include "src/core/unit_text.hpp"
 #include "src/limiters/give_back_calls.hpp"
 
 namespace sluice {
 namespace {
 
 [[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
+
+/// "10/s", or with refills each minute "10/s@min".
+std::string unit_of(const Quota& quota, const BucketOptions& options) {
+  const Span interval = options.refill.interval();
+  return detail::rate_text(quota) + (interval > Span{1} ? '@' + detail::span_text(interval) : "");
+}
 
 /// The longest that fits beside this quota: limit + (longest + interval) * refill within 2^52.
 Word room(const Quota& quota, Word interval) {
@@ -58,7 +65,7 @@ TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota
 
 TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota,
                          const BucketOptions& options)
-    : KeyedLimiter(store, std::move(name)),
+    : KeyedLimiter(store, std::move(name), unit_of(quota, options)),
       quota_(quota),
       plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
   detail::pack(args_, TokenBucketRule::args(quota_, 1));
@@ -69,9 +76,7 @@ TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota
             quota.period(),
             interval,
             valid_full_at(*store, quota, options),
-            TokenBucketReserve::packed(
-                longest_.count(),
-                token_bucket::unit_of(quota.period(), quota.capacity() * quota.period()))};
+            longest_.count()};
 }
 
 Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
@@ -175,10 +180,15 @@ BoundTokenBucket::BoundTokenBucket(const StoreHandle& store, const Step& step)
       plain_(step.operation == &token_bucket_take),
       key_(step.key),
       args_(step.args),
-      bytes_(std::make_unique<char[]>(key_.tag().size() + key_.name().size())) {
-  char* const name = std::copy(key_.tag().begin(), key_.tag().end(), bytes_.get());
-  std::copy(key_.name().begin(), key_.name().end(), name);
-  key_ = Key{{bytes_.get(), key_.tag().size()}, {name, key_.name().size()}};
+      bytes_(
+          std::make_unique<char[]>(key_.tag().size() + key_.name().size() + key_.unit().size())) {
+  char* to = bytes_.get();
+  const auto keep = [&to](std::string_view part) {
+    char* const begin = to;
+    to = std::copy(part.begin(), part.end(), begin);
+    return std::string_view(begin, part.size());
+  };
+  key_ = Key{keep(key_.tag()), keep(key_.name())}.with_unit(keep(key_.unit()));
   store_->bind(key_, binding_);
 }
 

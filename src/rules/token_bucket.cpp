@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "src/rules/token_bucket_level.hpp"
-
 namespace sluice {
 namespace {
 
@@ -28,20 +26,19 @@ struct BucketView {
   Word limit;
   Word charge;
   Word at;              // the instant that the rule sees: never before the stamp
-  Word level;           // spent at `at`: more than the limit if another quota has a larger one
+  Word level;           // spent at `at`: more than the limit if another limiter has a larger one
   bool closed = false;  // nothing is granted before `at`
 };
 
 BucketView moment(const State& state, const Args& args, Word now) noexcept {
   const Word limit = args.capacity * args.period;
   const Word charge = args.cost * args.period;
-  const Word level = token_bucket::level_of(state.spent, args.unit, args.period, limit);
+  const Word level = token_bucket::level_in(state.spent);
   if (state.stamp > now) [[unlikely]] {
     if (state.stamp > now + TokenBucketRule::max_ahead) {
       return {limit, charge, now, std::min(level, limit - charge)};
     }
-    return {limit, charge, state.stamp, level,
-            token_bucket::is_closed(state.spent, level, limit, args.period, 1)};
+    return {limit, charge, state.stamp, level, token_bucket::is_closed(state.spent)};
   }
   const Word elapsed = now - state.stamp;
   if (elapsed >= args.full_after) {
@@ -83,7 +80,7 @@ bool settles(const State& state, const BucketView& m, const Args& args, Word wan
   const Word want = m.level + m.charge;
   if (lag > 0 && !settles(state, m, args, want, now, lag)) return {Verdict::unsettled, 0, 0, 0};
   if (!fits(m, want)) return refused(m, args, want, now);
-  if (args.cost > 0) state = {token_bucket::word_of(want, args.unit), m.at};
+  if (args.cost > 0) state = {token_bucket::word_of(want), m.at};
   return allowed(m, args, want, now);
 }
 
@@ -116,7 +113,7 @@ namespace {
 // Word by word, so that nothing is copied: the compiler would move two words at once and then wait
 // for the one of them that the caller has just written.
 State state_of(const StateWords& words) noexcept { return {words[0], words[1]}; }
-Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4], a[5]}; }
+Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4]}; }
 
 Verdict apply_take_lagging(StateWords& words, const Arguments& args, Word now, Word lag) noexcept {
   State state = state_of(words);
@@ -150,7 +147,7 @@ constinit const Operation token_bucket_take{
     .id = 0,
     .kind = StateKind::token_bucket,
     .writes = true,
-    .argument_count = 6,
+    .argument_count = 5,
     .apply = apply_take,
     .check = check_cost,
     .ttl = ttl,
@@ -161,7 +158,7 @@ constinit const Operation token_bucket_peek{
     .id = 1,
     .kind = StateKind::token_bucket,
     .writes = false,
-    .argument_count = 6,
+    .argument_count = 5,
     .apply = apply_peek,
     .check = check_cost,
     .ttl = ttl,

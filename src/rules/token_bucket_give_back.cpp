@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sluice/rules/token_bucket_reserve.hpp"
-#include "src/rules/token_bucket_level.hpp"
 #include "src/rules/token_bucket_position.hpp"
 
 namespace sluice {
@@ -27,7 +26,7 @@ Word check(const Arguments& arguments) noexcept {
   if (args.amount > args.cost || args.interval < 1 ||
       args.interval > TokenBucketReserve::max_interval || args.spent < 0 ||
       args.spent > word_limit || args.stamp < 0 || args.stamp > word_limit ||
-      !token_bucket::is_unit(token_bucket::unit_in(args.spent), args.capacity * args.period) ||
+      args.capacity * args.period >= word_limit / 2 ||
       args.interval > (word_limit - args.capacity * args.period) / args.refill) {
     return -static_cast<Word>(Errc::invalid_argument);
   }
@@ -45,8 +44,7 @@ bool same_position(Word level, Word stamp, Word other_level, Word other_stamp,
 /// The answer about a bucket that is written so.
 Verdict left_so(Word word, Word level, Word stamp, const Args& args, Word at, Word now) noexcept {
   const Word limit = args.capacity * args.period;
-  const bool closed =
-      stamp > at && token_bucket::is_closed(word, level, limit, args.period, args.interval);
+  const bool closed = stamp > at && token_bucket::is_closed(word);
   const Word rest = stamp > at ? level : drained(level, at - stamp, args.refill);
   return {Verdict::allowed, closed ? 0 : floor_div(std::max(Word{0}, limit - rest), args.period), 0,
           until_drained(rest, args.refill, args.interval, std::max(at, stamp), now)};
@@ -58,9 +56,7 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   const Args args = args_of(request.args);
   const Word limit = args.capacity * args.period;
   const Word at = floor_to(now, args.interval);
-  const Word unit = token_bucket::unit_in(args.spent);
-  const bool same_unit = token_bucket::unit_in(words[0]) == unit;
-  const Word level = token_bucket::level_of(words[0], unit, args.period, limit);
+  const Word level = token_bucket::level_in(words[0]);
   const Word stamp = words[1];
 
   const Word cost = args.cost * args.period;
@@ -72,29 +68,27 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   };
   const Position grant = after(cost);
   const Position rest = after(cost - amount);
-  const bool on_top =
-      same_unit && same_position(level, stamp, grant.level, grant.stamp, args.refill);
-  // A stamp ahead that is no promise is the clock's, which was set back: time stands still at it.
-  const bool waits =
-      stamp > at && token_bucket::is_closed(words[0], level, limit, args.period, args.interval);
+  const bool on_top = same_position(level, stamp, grant.level, grant.stamp, args.refill);
+  // A stamp ahead that is not closed is the clock's, which was set back: time stands still at it.
+  const bool waits = stamp > at && token_bucket::is_closed(words[0]);
   const Word seen = std::max(at, stamp);
   const Word left = drained(level, seen - stamp, args.refill);
 
   Position next{level, stamp};
-  bool promises = waits;
+  bool closes = waits;
   Word given = 0;
   if (on_top) {
     given = waits ? amount : std::min(amount, left);
     if (given > 0) next = rest;
-    promises = token_bucket::is_promise(args.spent) || rest.stamp > args.stamp;
-  } else if (!waits && same_unit && level <= limit) {
+    closes = token_bucket::is_closed(args.spent) || rest.stamp > args.stamp;
+  } else if (!waits && level <= limit) {
     // Part of a lump may have drained unseen: a whole one counts as drained.
     const Word lump = args.interval > 1 ? args.interval : 0;
     const Word age = std::max(Word{0}, seen - grant.stamp) + lump;
     given = std::min({amount, drained(cost, age, args.refill), left});
     next.level -= given;
   }
-  const Word word = given > 0 ? token_bucket::word_of(next.level, unit, promises) : words[0];
+  const Word word = given > 0 ? token_bucket::word_of(next.level, closes) : words[0];
   if (given > 0) {
     effects.put(0, word);
     effects.put(1, next.stamp);

@@ -1,12 +1,11 @@
 // The kernels of the token bucket's full form, but for give_back. Their twins are
-// backends/redis/lua/token_bucket_{spend,spend_some,look,set}.lua: same names, same order. A shape
-// that check() accepts keeps limit + (longest + interval) * refill within 2^52, so all products of
-// one refill and sums are within 2^53.
+// backends/redis/lua/token_bucket_{reserve,reserve_some,look,set}.lua: same names, same order. A
+// shape that check() accepts keeps limit + (longest + interval) * refill within 2^52, so all
+// products of one refill and sums are within 2^53.
 #include "sluice/rules/token_bucket_reserve.hpp"
 
 #include <algorithm>
 
-#include "src/rules/token_bucket_level.hpp"
 #include "src/rules/token_bucket_position.hpp"
 
 namespace sluice {
@@ -16,9 +15,7 @@ using Shape = TokenBucketReserve::Shape;
 using Ask = TokenBucketReserve::Ask;
 using Change = TokenBucketReserve::Change;
 
-Shape shape_of(const Arguments& a) noexcept {
-  return {a[0], a[1], a[2], a[3], a[4], a[5] & 0xffff'ffff, a[5] >> 32};
-}
+Shape shape_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4], a[5]}; }
 
 /// What is spent of a bucket of which nothing is known.
 Word first_level(const Shape& shape, Word limit, Word charge, Word at) noexcept {
@@ -30,7 +27,7 @@ Word first_level(const Shape& shape, Word limit, Word charge, Word at) noexcept 
 }
 
 /// The bucket before a request is looked at. What is asked for comes behind what was granted ahead,
-/// by whichever quota that was.
+/// by whichever limiter that was.
 struct BucketView {
   Word at;              // the last instant at which tokens came, or the stamp, if that is later
   Word level;           // what is spent then
@@ -43,11 +40,11 @@ BucketView moment(const StateView& words, const Shape& shape, Word limit, Word c
   const Word spent = words[0];
   const Word stamp = words[1];
   if (spent == 0 && stamp == 0) return {at, first_level(shape, limit, charge, at)};
-  const Word level = token_bucket::level_of(spent, shape.unit, shape.period, limit);
+  const Word level = token_bucket::level_in(spent);
   if (stamp > now + shape.longest) return {at, std::min(level, limit - charge)};
   if (stamp > at) {
     return {std::min(word_limit, ceil_to(stamp, shape.interval)), level,
-            token_bucket::is_closed(spent, level, limit, shape.period, shape.interval)};
+            token_bucket::is_closed(spent)};
   }
   const Word elapsed = at - stamp;
   const Word left = drained(level, elapsed, shape.refill);
@@ -67,7 +64,7 @@ Word check_shape(const Shape& shape) noexcept {
       shape.interval >= 1 && shape.interval <= TokenBucketReserve::max_interval &&
       shape.full_at >= 0 && shape.full_at <= word_limit && shape.longest >= 0 &&
       shape.longest <= TokenBucketReserve::max_longest &&
-      token_bucket::is_unit(shape.unit, shape.capacity * shape.period) &&
+      shape.capacity * shape.period < word_limit / 2 &&
       shape.longest + shape.interval <= (word_limit - shape.capacity * shape.period) / shape.refill;
   return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
@@ -108,15 +105,13 @@ Verdict answer(const StateView& words, const Shape& shape, const Ask& ask, Word 
     wait = ceil_to(m.at + ceil_div(want - limit, shape.refill), shape.interval) - now;
   }
   const Position next = place(want, limit, shape.refill, shape.period, shape.interval, m.at);
-  const bool promises = m.closed || next.stamp > m.at;
-  const Word spent = token_bucket::word_of(next.level, shape.unit, promises);
+  const bool closes = m.closed || next.stamp > m.at;
   effects.add_output(granted);
-  effects.add_output(token_bucket::word_of(std::min(m.level, token_bucket::most_level(shape.unit)),
-                                           shape.unit, m.closed));
+  effects.add_output(token_bucket::word_of(m.level, m.closed));
   effects.add_output(m.at);
   if (!spends) return {Verdict::allowed, remaining(), wait, reset_after()};
   if (granted > 0) {
-    effects.put(0, spent);
+    effects.put(0, token_bucket::word_of(next.level, closes));
     effects.put(1, next.stamp);
   }
   return {Verdict::allowed, tokens_left(m, want, shape, limit), wait,
@@ -176,30 +171,29 @@ struct Next {
 
 Next placed(const Shape& shape, Word level, const BucketView& m, Word limit) noexcept {
   const Position next = place(level, limit, shape.refill, shape.period, shape.interval, m.at);
-  const bool promises = m.closed || next.stamp > m.at;
-  return {token_bucket::word_of(next.level, shape.unit, promises), next.stamp, m.at, level};
+  const bool closes = m.closed || next.stamp > m.at;
+  return {token_bucket::word_of(next.level, closes), next.stamp, m.at, level};
 }
 
 Next blocked(const StateView& words, const Shape& shape, Word until, const BucketView& m,
              Word limit, Word now) noexcept {
-  const bool foreign = m.level > limit && words[0] != 0;
+  const bool owed = m.level > limit && words[0] != 0;  // of a larger burst
+  const Word closed_word = token_bucket::word_of(token_bucket::level_in(words[0]), true);
   if (until <= m.at) {
     const bool ahead = m.at > now;
-    if (foreign) {
-      return {ahead ? token_bucket::promised(words[0]) : words[0], words[1], m.at, m.level};
-    }
+    if (owed) return {ahead ? closed_word : words[0], words[1], m.at, m.level};
     const Word level = std::max(m.level, limit - shape.period - (m.at - until) * shape.refill);
     return placed(shape, level, {m.at, m.level, m.closed || ahead}, limit);
   }
   const Word rest = drained(m.level, until - m.at, shape.refill);
-  // More than this quota allows is left: it does not drain meanwhile.
-  if (foreign && rest > limit) return {token_bucket::promised(words[0]), until, until, m.level};
+  // More than this burst allows is left: it does not drain meanwhile.
+  if (owed && rest > limit) return {closed_word, until, until, m.level};
   const Word level = std::max(m.level, limit - shape.period + (until - m.at) * shape.refill);
   const Next next = placed(shape, level, m, limit);
-  if (shape.unit == 0 || next.stamp >= until) return next;
-  // On the same line, but closed for other quotas as well.
+  if (next.stamp >= until) return next;
+  // On the same line, but closed for larger bursts as well.
   const Word left = drained(token_bucket::level_in(next.spent), until - next.stamp, shape.refill);
-  return {token_bucket::word_of(left, shape.unit, true), until, m.at, level};
+  return {token_bucket::word_of(left, true), until, m.at, level};
 }
 
 Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
@@ -221,11 +215,11 @@ Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
     next = blocked(words, shape, until, m, limit, now);
   } else {
     const Word level = changed(shape, change, amount, m, limit, now);
-    // More is owed to a larger quota than this one may charge: that stays.
+    // More is owed to a larger burst than this limiter may charge: that stays.
     const bool stays = level == m.level && level > limit && words[0] != 0;
     if (!stays) next = placed(shape, level, m, limit);
   }
-  // What a larger quota is owed is not to expire with this one.
+  // What a larger burst is owed is not to expire with this one.
   const bool owed = m.level > limit && words[0] != 0;
   if (!owed || next.spent != words[0] || next.stamp != words[1]) {
     effects.put(0, next.spent);

@@ -23,13 +23,15 @@ class SipHash {
     return finish();
   }
 
-  /// Hashes two parts as one message that no other two parts make: the length of the first goes
-  /// in front. The object is used up.
+  /// Hashes two or three parts as one message that no other parts make: the lengths of the first
+  /// two, below 2^32, go in front, and an empty third part is left out. The object is used up.
   [[nodiscard]] std::array<std::uint64_t, 2> operator()(std::string_view first,
-                                                        std::string_view second) noexcept {
-    compress(first.size());
+                                                        std::string_view second,
+                                                        std::string_view third = {}) noexcept {
+    compress(std::uint64_t{first.size()} | std::uint64_t{second.size()} << 32);
     absorb(first);
     absorb(second);
+    if (!third.empty()) absorb(third);
     return finish();
   }
 

@@ -18,8 +18,10 @@ std::string watched_name(std::string_view line_name, Word client) {
 
 }  // namespace
 
-std::string wait_line_name(std::string_view name) {
-  return std::string("line") + separator + std::string(name);
+std::string wait_line_name(const Key& key) {
+  std::string name = std::string("line") + separator + std::string(key.name());
+  if (!key.unit().empty()) name += separator + std::string(key.unit());
+  return name;
 }
 
 void wake_client(const StoreRef& store, std::string_view tag, std::string_view line_name,
@@ -58,7 +60,7 @@ Release::Release(const Step& give_back, std::shared_ptr<WaitQueues> lines) noexc
     line_ = line_of(give_back.key);
     if (!lines_->options().across_processes) return;
     tag_ = give_back.key.tag();
-    wait_line_ = wait_line_name(give_back.key.name());
+    wait_line_ = wait_line_name(give_back.key);
     steps_[1] = {&wait_line_peek, {tag_, wait_line_}, {word_limit}};
     count_ = 2;
   } catch (const std::bad_alloc&) {

@@ -79,10 +79,7 @@ class Oracle {
       wait = std::max(wait, up(sum + Wide{cost} * quota_.period() - limit) - age);
       until_empty = std::max(until_empty, up(sum) - age);
     }
-    // A level of which the state cannot say more might lie behind a promise.
-    const bool closed = at > now && limit >= sluice::token_bucket::coded_limit &&
-                        limit - most_spent < quota_.period();
-    const bool fits = !closed && most_spent + Wide{cost} * quota_.period() <= limit;
+    const bool fits = most_spent + Wide{cost} * quota_.period() <= limit;
     if (fits && spend && cost > 0) {
       admitted_.push_back({at, cost});
       most_spent += Wide{cost} * quota_.period();

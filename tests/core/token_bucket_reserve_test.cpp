@@ -14,10 +14,9 @@ using Change = TokenBucketReserve::Change;
 
 constexpr Word start = 946'684'800'000'000;
 constexpr Word token = 100'000;  // units, of which one drains a microsecond: ten tokens a second
-const Word unit = token_bucket::unit_of(token, 5 * token);
 
 /// How the state tells a level.
-Word spent(Word level) { return token_bucket::word_of(level, unit); }
+Word spent(Word level) { return token_bucket::word_of(level); }
 
 struct Shape {
   Span interval = 1us;
@@ -26,8 +25,7 @@ struct Shape {
 
 Ask row(const Operation& operation, Word a, Word b, const Shape& shape) {
   return {&operation,
-          {5, 1, token, shape.interval.count(), start + shape.full_at.count(),
-           TokenBucketReserve::packed(60'000'000, unit), a, b}};
+          {5, 1, token, shape.interval.count(), start + shape.full_at.count(), 60'000'000, a, b}};
 }
 Ask spend(Word cost, Span max_wait = 0s, const Shape& shape = {}) {
   return row(token_bucket_reserve, max_wait.count(), cost, shape);
@@ -41,9 +39,9 @@ Ask set(Change change, Word amount) {
 }
 /// Of a grant of `cost` that found `level` at `stamp`; perhaps a promise.
 Ask give(Word cost, Word amount, Word level, Span stamp, bool promise = false) {
-  return {&token_bucket_give_back,
-          {5, 1, token, 1, cost, amount, token_bucket::word_of(level, unit, promise),
-           start + stamp.count()}};
+  return {
+      &token_bucket_give_back,
+      {5, 1, token, 1, cost, amount, token_bucket::word_of(level, promise), start + stamp.count()}};
 }
 
 const Output nothing{0, 0, 0};
@@ -148,7 +146,7 @@ TEST_CASE("a reservation is given back from the end of the queue only", "[core][
                  {0ms,
                   spend(1, 1s),
                   admitted(0, 700ms, 200ms),
-                  {1, spent(5 * token) | token_bucket::promise, start + 100'000}},
+                  {1, token_bucket::word_of(5 * token, true), start + 100'000}},
                  {0ms, first, admitted(0, 700ms), {0, 0, start}},
                  {0ms, last, admitted(0, 600ms), {1, 1, start + 100'000}},
                  {0ms, last, admitted(0, 600ms), {0, 0, start + 100'000}},

@@ -6,7 +6,6 @@
 #include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
-#include "sluice/rules/token_bucket_unit.hpp"
 #include "sluice/testing/detail/generators.hpp"
 #include "tests/fallback/rig.hpp"
 #include "tests/support/seed.hpp"
@@ -146,10 +145,7 @@ TEST_CASE("a question about a time ahead is answered as the request would be",
   const Step slot{&slot_lock_take, {"t", "slot"}, {1, 2'000'000, 0}};
   const Step unit{&sliding_window_take, {"t", "unit"}, {1, 1, 0, 2'000'000}, nullptr, window};
   const Step token{
-      &token_bucket_reserve,
-      {"t", "token"},
-      {1, 1, 2'000'000, 1, 0,
-       TokenBucketReserve::packed(60'000'000, token_bucket::unit_of(2'000'000, 2'000'000)), 0, 1}};
+      &token_bucket_reserve, {"t", "token"}, {1, 1, 2'000'000, 1, 0, 60'000'000, 0, 1}};
   const auto check = [&](Step step, const Operation& question, std::size_t max_wait) {
     CAPTURE(question.name);
     REQUIRE(ask(rig.store, step).decision.allowed);
@@ -170,7 +166,7 @@ TEST_CASE("a question about a time ahead is answered as the request would be",
 TEST_CASE("a plan with one step that has no answer has none, and the step is named", "[fallback]") {
   Rig rig(1);
   rig.trip();
-  const Step take{&token_bucket_take, {"t", "take"}, {5, 1, 1, 5, 1, 1}};
+  const Step take{&token_bucket_take, {"t", "take"}, {5, 1, 1, 5, 1}};
   const Step clear{&leases_reset, {"t", "leases"}, {5}};
   const std::array steps{take, clear};
   std::error_code error;
@@ -186,7 +182,7 @@ TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {
               : kind == 1 ? Rig(FailurePolicy::closed())
                           : Rig(2);
     rig.trip();
-    const Step first{&token_bucket_take, {"t", "a"}, {50, 1, 1, 50, 1, 1}};
+    const Step first{&token_bucket_take, {"t", "a"}, {50, 1, 1, 50, 1}};
     const Step second{&fixed_window_take, {"t", "b"}, {4, 3'600'000'000, 0, 0, 0, 0, 0, 1}};
     const std::array steps{first, second};
     std::array<Decision, 2> each;

@@ -52,7 +52,7 @@ class Mixed {
   void add_bucket(Word share, Word cost, Span every = 1s) {
     const Word capacity = share * clients;
     const Word period = every.count() / clients;
-    add(token_bucket_take, {capacity, 1, period, capacity * period, 1, cost});
+    add(token_bucket_take, {capacity, 1, period, capacity * period, cost});
   }
   [[nodiscard]] std::span<const Step> steps() const { return steps_; }
   [[nodiscard]] std::size_t size() const { return steps_.size(); }

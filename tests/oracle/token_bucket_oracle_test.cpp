@@ -70,10 +70,7 @@ class Oracle {
     const Wide until = (Wide{now} + span + interval_ - 1) / interval_ * interval_;
     const Wide least = limit() - quota_.period() + (until - tick(now)) * quota_.refill();
     if (least > level(now)) charge(least - level(now), now);
-    // It lies ahead for other quotas as well, if there is room to say so.
-    if (limit() < Wide{1} << 39 && until > tick(now)) {
-      stamp_ = std::max(stamp_, static_cast<Word>(until));
-    }
+    if (until > tick(now)) stamp_ = std::max(stamp_, static_cast<Word>(until));
   }
   void give(Wide units, Word now) {
     const Wide left = std::max<Wide>(0, level(now) - units);

@@ -49,7 +49,7 @@ struct Two {
   /// Whose turn it is in the store; 0: nobody waits there.
   [[nodiscard]] Word first() {
     Word client = 0;
-    const std::string name = detail::wait_line_name("x");
+    const std::string name = detail::wait_line_name({"any", "x"});
     const Step peek{&wait_line_peek, {"a", name}, {word_limit}};
     decide_then(*store, peek, [&](const Outcome& outcome) noexcept {
       if (!outcome.error) client = outcome.output[1];
@@ -150,7 +150,7 @@ TEST_CASE("two processes that stand before one another do not wake each other fo
 TEST_CASE("who was woken and is not first wakes nobody in turn", "[waiting][processes]") {
   // The first process died in its place: the second could be granted, but for its turn.
   Leases two({.place_ttl = 1min, .recheck = 10s}, 2, long_lease);
-  const std::string name = detail::wait_line_name("x");
+  const std::string name = detail::wait_line_name({"any", "x"});
   const Step enter{
       &wait_line_enter, {"a", name}, {word_limit, 1, to_word(two.time.now()), Span{1min}.count()}};
   decide_then(*two.store, enter, [](const Outcome&) noexcept {});
@@ -203,7 +203,7 @@ TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for i
   Leases two({.place_ttl = 1min, .recheck = 200ms}, 2, long_lease);
   two.wires[1].is_deaf = true;
   Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
-  const std::string name = detail::wait_line_name("x");
+  const std::string name = detail::wait_line_name({"any", "x"});
   const Word since = to_word(two.time.now());
   const Step enter{&wait_line_enter, {"a", name}, {word_limit, 1, since, Span{1min}.count()}};
   decide_then(*two.store, enter, [](const Outcome&) noexcept {});

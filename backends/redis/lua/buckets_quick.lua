@@ -1,6 +1,6 @@
 -- The short cut of a plan of two or three takes from token buckets, each one that
 -- token_bucket_take_quick.lua would decide: same names, with a number for each step, since a loop and
--- its tables cost more than what they decide. ARGV[1]: the nonce (8 bytes), and for each step six
+-- its tables cost more than what they decide. ARGV[1]: the nonce (8 bytes), and for each step five
 -- little-endian 64-bit words, the arguments but for full_after, which no twin reads, and how long the
 -- state is kept, in milliseconds. Replies as mixed.lua does.
 repeat
@@ -9,27 +9,26 @@ repeat
   local pack, read = struct.pack, struct.unpack
   local raws, words
   if key3 then
-    raws, words = call('MGET', key1, key2, key3), '<llllllllllllllllll'
+    raws, words = call('MGET', key1, key2, key3), '<lllllllllllllll'
   else
-    raws, words = call('MGET', key1, key2), '<llllllllllll'
+    raws, words = call('MGET', key1, key2), '<llllllllll'
   end
   -- MGET shows a key of another type as absent: GET tells which it is.
   local absent = '\18\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
   local raw1 = raws[1] or redis.pcall('GET', key1) or absent
   local raw2 = raws[2] or redis.pcall('GET', key2) or absent
   if #raw1 ~= 25 or #raw2 ~= 25 then break end
-  local capacity1, refill1, period1, unit1, cost1, keep1,
-    capacity2, refill2, period2, unit2, cost2, keep2,
-    capacity3, refill3, period3, unit3, cost3, keep3 = read(words, message, 9)
+  local capacity1, refill1, period1, cost1, keep1,
+    capacity2, refill2, period2, cost2, keep2,
+    capacity3, refill3, period3, cost3, keep3 = read(words, message, 9)
   local all = true
 
-  local kind1, level1, stamp1, before1 = read('<BLLL', raw1)
-  local scale1, status1 = 8192, 1
-  if unit1 == 0 then scale1 = 2 end
-  if kind1 ~= 18 or level1 % scale1 ~= unit1 and level1 ~= 0 or level1 > 4503599627370496 or
+  local kind1, word1, stamp1, before1 = read('<BLLL', raw1)
+  local status1 = 1
+  if kind1 ~= 18 or word1 > 4503599627370496 or
     stamp1 > now or cost1 < 1 then break end
   local limit1 = capacity1 * period1
-  level1 = (level1 - unit1) / scale1 - (now - stamp1) * refill1
+  local level1 = (word1 - word1 % 2) / 2 - (now - stamp1) * refill1
   if level1 < 0 then level1 = 0 end
   local want1 = level1 + cost1 * period1
   local free1, retry_after1, spent1 = limit1 - want1, 0, want1
@@ -40,13 +39,12 @@ repeat
     if free1 < 0 then free1 = 0 end
   end
 
-  local kind2, level2, stamp2, before2 = read('<BLLL', raw2)
-  local scale2, status2 = 8192, 1
-  if unit2 == 0 then scale2 = 2 end
-  if kind2 ~= 18 or level2 % scale2 ~= unit2 and level2 ~= 0 or level2 > 4503599627370496 or
+  local kind2, word2, stamp2, before2 = read('<BLLL', raw2)
+  local status2 = 1
+  if kind2 ~= 18 or word2 > 4503599627370496 or
     stamp2 > now or cost2 < 1 then break end
   local limit2 = capacity2 * period2
-  level2 = (level2 - unit2) / scale2 - (now - stamp2) * refill2
+  local level2 = (word2 - word2 % 2) / 2 - (now - stamp2) * refill2
   if level2 < 0 then level2 = 0 end
   local want2 = level2 + cost2 * period2
   local free2, retry_after2, spent2 = limit2 - want2, 0, want2
@@ -57,18 +55,17 @@ repeat
     if free2 < 0 then free2 = 0 end
   end
 
-  local status3, want3, scale3, free3, retry_after3, spent3, before3
+  local status3, want3, free3, retry_after3, spent3, before3
   if key3 then
     local raw3 = raws[3] or redis.pcall('GET', key3) or absent
     if #raw3 ~= 25 then break end
-    local kind3, level3, stamp3
-    kind3, level3, stamp3, before3 = read('<BLLL', raw3)
-    scale3, status3 = 8192, 1
-    if unit3 == 0 then scale3 = 2 end
-    if kind3 ~= 18 or level3 % scale3 ~= unit3 and level3 ~= 0 or level3 > 4503599627370496 or
+    local kind3, word3, stamp3
+    kind3, word3, stamp3, before3 = read('<BLLL', raw3)
+    status3 = 1
+      if kind3 ~= 18 or word3 > 4503599627370496 or
       stamp3 > now or cost3 < 1 then break end
     local limit3 = capacity3 * period3
-    level3 = (level3 - unit3) / scale3 - (now - stamp3) * refill3
+    local level3 = (word3 - word3 % 2) / 2 - (now - stamp3) * refill3
     if level3 < 0 then level3 = 0 end
     want3 = level3 + cost3 * period3
     free3, retry_after3, spent3 = limit3 - want3, 0, want3
@@ -84,31 +81,31 @@ repeat
     local expires1, expires2, expires3 = now + 1000 * keep1, now + 1000 * keep2, nil
     -- In place first: as in plan_end.lua.
     if before1 <= expires1 and before1 > expires1 - 500000 then
-      call('SETRANGE', key1, '1', pack('<ll', want1 * scale1 + unit1, now))
+      call('SETRANGE', key1, '1', pack('<ll', 2 * want1, now))
       expires1 = nil
     end
     if before2 <= expires2 and before2 > expires2 - 500000 then
-      call('SETRANGE', key2, '1', pack('<ll', want2 * scale2 + unit2, now))
+      call('SETRANGE', key2, '1', pack('<ll', 2 * want2, now))
       expires2 = nil
     end
     if key3 then
       expires3 = now + 1000 * keep3
       if before3 <= expires3 and before3 > expires3 - 500000 then
-        call('SETRANGE', key3, '1', pack('<ll', want3 * scale3 + unit3, now))
+        call('SETRANGE', key3, '1', pack('<ll', 2 * want3, now))
         expires3 = nil
       end
     end
     if expires1 then
       call('PSETEX', key1, string.format('%d', keep1),
-        pack('<Blll', 18, want1 * scale1 + unit1, now, expires1))
+        pack('<Blll', 18, 2 * want1, now, expires1))
     end
     if expires2 then
       call('PSETEX', key2, string.format('%d', keep2),
-        pack('<Blll', 18, want2 * scale2 + unit2, now, expires2))
+        pack('<Blll', 18, 2 * want2, now, expires2))
     end
     if expires3 then
       call('PSETEX', key3, string.format('%d', keep3),
-        pack('<Blll', 18, want3 * scale3 + unit3, now, expires3))
+        pack('<Blll', 18, 2 * want3, now, expires3))
     end
   end
   if key3 then

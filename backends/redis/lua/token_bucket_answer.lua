@@ -47,12 +47,9 @@
     if new_level < least then new_level = least end
     if new_level > limit then new_level = limit end
   end
-  local spent = new_level * scale + unit
-  if closed or new_stamp > at then spent = spent + promise end
-  local before = level
-  if before > 4503599627370496 / scale - 1 then before = 4503599627370496 / scale - 1 end
-  before = before * scale + unit
-  if closed then before = before + promise end
+  local spent, before = 2 * new_level, 2 * level
+  if closed or new_stamp > at then spent = spent + 1 end
+  if closed then before = before + 1 end
   local output = struct.pack('<i8i8i8', granted, before, at)
   local after = level
   if spends then

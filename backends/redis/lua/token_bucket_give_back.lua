@@ -1,5 +1,5 @@
 -- The twin of the kernel of token_bucket.give_back in src/rules/token_bucket_give_back.cpp: same
--- names, same order, with same_position(), level_of() and left_so() in their place.
+-- names, same order, with same_position() and left_so() in their place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_give_back(first, second, now, capacity, refill, period, interval, cost,
   amount, spent_then, stamp_then)
@@ -9,16 +9,13 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
     spent_then > 4503599627370496 or stamp_then < 0 or stamp_then > 4503599627370496 then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
-  local limit, unit = capacity * period, 0
-  if spent_then % 2 == 1 then unit = spent_then % 4096 end
-  if (unit == 0 and limit > 2251799813685248) or (unit ~= 0 and limit >= 549755813888) or
-    interval * refill > 4503599627370496 - limit then
+  local limit = capacity * period
+  if limit >= 2251799813685248 or interval * refill > 4503599627370496 - limit then
     return -38, 0, 0, 0
   end
   local at = now - now % interval
-  local level, stamp = first, second
--- SHARED token_bucket_level
-  local level_then = (spent_then - spent_then % scale) / scale
+  local level, stamp = (first - first % 2) / 2, second
+  local level_then = (spent_then - spent_then % 2) / 2
   cost, amount = cost * period, amount * period
   local function after(units)
     local level, stamp = level_then + units, stamp_then
@@ -42,24 +39,21 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
   else
     on_top = grant_level - (stamp - grant_stamp) * refill == level
   end
-  on_top = on_top and word_unit == unit
-  local function is_closed(promised, level)
-    return promised or word_unit == 0 and (interval > 1 or level > limit - period)
-  end
-  -- A stamp ahead that is no promise is the clock's, which was set back: time stands still at it.
-  local waits = stamp > at and is_closed(promised, level)
+  -- A stamp ahead that is not closed is the clock's, which was set back: time stands still at it.
+  local closed = first % 2 == 1
+  local waits = stamp > at and closed
   local seen = at
   if stamp > at then seen = stamp end
   local left = level - (seen - stamp) * refill
   if left < 0 then left = 0 end
 
-  local new_level, new_stamp, promises, given = level, stamp, waits, 0
+  local new_level, new_stamp, closes, given = level, stamp, waits, 0
   if on_top then
     given = amount
     if not waits and given > left then given = left end
     if given > 0 then new_level, new_stamp = rest_level, rest_stamp end
-    promises = spent_then % 8192 >= 4096 or rest_stamp > stamp_then
-  elseif not waits and word_unit == unit and level <= limit then
+    closes = spent_then % 2 == 1 or rest_stamp > stamp_then
+  elseif not waits and level <= limit then
     local age = seen - grant_stamp
     if age < 0 then age = 0 end
     if interval > 1 then age = age + interval end
@@ -69,13 +63,12 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
     if given > left then given = left end
     new_level = level - given
   end
-  promises = promises and unit > 0
   local spent
   if given > 0 then
-    spent = new_level * scale + unit
-    if promises then spent = spent + 4096 end
+    spent = 2 * new_level
+    if closes then spent = spent + 1 end
   else
-    promises = promised
+    closes = closed
   end
 
   local rest = new_level -- left_so()
@@ -84,7 +77,7 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
     if rest < 0 then rest = 0 end
   end
   local free, reset_after = limit - rest, 0
-  if free < 0 or new_stamp > at and is_closed(promises, new_level) then free = 0 end
+  if free < 0 or new_stamp > at and closes then free = 0 end
   if new_stamp > at then at = new_stamp end
   if rest > 0 or at > now then
     reset_after = at + (rest + -rest % refill) / refill

@@ -1,6 +1,6 @@
 -- The twin of the kernel of token_bucket.look in src/rules/token_bucket_reserve.cpp. Writes nothing.
 local function token_bucket_look(first, second, now, capacity, refill, period, interval, full_at,
-  span, max_wait, cost)
+  longest, max_wait, cost)
   local min_cost, spends = cost, false
 -- SHARED token_bucket_answer
 end

@@ -1,20 +1,16 @@
 -- The twin of TokenBucketRule::peek in src/rules/token_bucket.cpp: same names, same order,
--- with moment() and level_of() in its place. Returns status, remaining, retry_after and reset_after.
+-- with moment() in its place. Returns status, remaining, retry_after and reset_after.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
-local function token_bucket_peek(level, stamp, now, capacity, refill, period, full_after, unit,
-  cost)
+local function token_bucket_peek(spent, stamp, now, capacity, refill, period, full_after, cost)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
 
   local limit, charge = capacity * period, cost * period
--- SHARED token_bucket_level
-  local at, closed = now, false
+  local level, at, closed = (spent - spent % 2) / 2, now, false
   if stamp > now + 60000000 then -- max_ahead, us
     if level > limit - charge then level = limit - charge end
   else
-    if stamp > at then
-      at, closed = stamp, promised or word_unit == 0 and level > limit - period -- is_closed()
-    end
+    if stamp > at then at, closed = stamp, spent % 2 == 1 end
     level = level - (at - stamp) * refill
     if level < 0 then level = 0 end
   end
@@ -31,5 +27,5 @@ local function token_bucket_peek(level, stamp, now, capacity, refill, period, fu
   return 1, remaining, 0, reset_after
 end
 
-local KIND, ARGUMENTS, decide = 18, '<i8i8i8i8i8i8', token_bucket_peek
+local KIND, ARGUMENTS, decide = 18, '<i8i8i8i8i8', token_bucket_peek
 

@@ -1,6 +1,6 @@
 -- The twin of the kernel of token_bucket.reserve_some in src/rules/token_bucket_reserve.cpp.
 local function token_bucket_reserve_some(first, second, now, capacity, refill, period, interval, full_at,
-  span, min_cost, cost)
+  longest, min_cost, cost)
   local max_wait, spends = 0, true
 -- SHARED token_bucket_answer
 end

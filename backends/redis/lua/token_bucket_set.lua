@@ -2,7 +2,7 @@
 -- order, with changed(), placed() and blocked() in their place.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
 local function token_bucket_set(first, second, now, capacity, refill, period, interval, full_at,
-  span, change, amount)
+  longest, change, amount)
   if change < 0 or change > 3 then return -38, 0, 0, 0 end -- Errc::invalid_argument
   if amount < 0 or amount > 4503599627370496 then
     if change == 3 then return -38, 0, 0, 0 end
@@ -17,8 +17,8 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     at, level, closed = floor_at, level + (at - floor_at) * refill, false
   end
 
-  local kept = level > limit and first ~= 0 -- owed to a larger quota
-  local owed, before, till, promises = kept, level, at, closed
+  local kept = level > limit and first ~= 0 -- owed to a larger burst
+  local owed, before, till, closes = kept, level, at, closed
   if change == 0 then -- reset
     level = 0
   elseif change == 3 then -- block
@@ -28,7 +28,7 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     if till > at then
       kept = kept and level - (till - at) * refill > limit
     elseif at > now then
-      promises = true
+      closes = true
     end
     local least = limit - period + (till - at) * refill
     if level < least and not kept then level = least end
@@ -61,21 +61,19 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
     new_level = level - (new_stamp - at) * refill
     if new_level < least then new_level = least end
     if new_level > limit then new_level = limit end
-    if new_stamp > at then promises = true end
+    if new_stamp > at then closes = true end
   end
-  if new_stamp < till and unit > 0 then
-    -- On the same line, but closed for other quotas as well.
+  if new_stamp < till then
+    -- On the same line, but closed for larger bursts as well.
     new_level = new_level - (till - new_stamp) * refill
     if new_level < 0 then new_level = 0 end
-    new_stamp, promises = till, true
+    new_stamp, closes = till, true
   end
-  local spent = new_level * scale + unit
-  if promises then spent = spent + promise end
+  local spent = 2 * new_level
+  if closes then spent = spent + 1 end
   if kept then
     spent, new_stamp = first, second
-    if change == 3 and (till > at or at > now) and word_unit > 0 and not promised then
-      spent = spent + 4096
-    end
+    if change == 3 and (till > at or at > now) and first % 2 == 0 then spent = spent + 1 end
     if till > at then new_stamp, at = till, till end
   end
   if level > 0 or at > now then

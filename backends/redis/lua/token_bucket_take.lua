@@ -1,21 +1,17 @@
 -- The twin of TokenBucketRule::take in src/rules/token_bucket.cpp: same names, same order,
--- with moment() and level_of() in its place. Returns status, remaining, retry_after, reset_after and, if the state
+-- with moment() in its place. Returns status, remaining, retry_after, reset_after and, if the state
 -- changes, the new level and stamp.
 -- For whole numbers (x - x % y) / y is the floor of x / y, and (x + -x % y) / y its ceiling.
-local function token_bucket_take(level, stamp, now, capacity, refill, period, full_after, unit,
-  cost)
+local function token_bucket_take(spent, stamp, now, capacity, refill, period, full_after, cost)
   if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
   if cost > capacity then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
 
   local limit, charge = capacity * period, cost * period
--- SHARED token_bucket_level
-  local at, closed = now, false
+  local level, at, closed = (spent - spent % 2) / 2, now, false
   if stamp > now + 60000000 then -- max_ahead, us
     if level > limit - charge then level = limit - charge end
   else
-    if stamp > at then
-      at, closed = stamp, promised or word_unit == 0 and level > limit - period -- is_closed()
-    end
+    if stamp > at then at, closed = stamp, spent % 2 == 1 end
     level = level - (at - stamp) * refill
     if level < 0 then level = 0 end
   end
@@ -31,9 +27,9 @@ local function token_bucket_take(level, stamp, now, capacity, refill, period, fu
   local free = limit - want
   local remaining, reset_after =
     (free - free % period) / period, at - now + (want + -want % refill) / refill
-  if cost > 0 then return 1, remaining, 0, reset_after, want * scale + unit, at end
+  if cost > 0 then return 1, remaining, 0, reset_after, 2 * want, at end
   return 1, remaining, 0, reset_after
 end
 
-local KIND, ARGUMENTS, decide = 18, '<i8i8i8i8i8i8', token_bucket_take
+local KIND, ARGUMENTS, decide = 18, '<i8i8i8i8i8', token_bucket_take
 

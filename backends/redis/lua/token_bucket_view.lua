@@ -1,22 +1,19 @@
 -- The twin of moment() in src/rules/token_bucket_reserve.cpp in its place in a rule, with shape_of(),
--- check_shape(), first_level() and level_of(): from `first`, `second` and `charge` to limit, at, level and closed.
-  local longest = span % 4294967296
-  local unit, limit = (span - longest) / 4294967296, capacity * period
+-- check_shape() and first_level(): from `first`, `second` and `charge` to limit, at, level and closed.
+  local limit = capacity * period
   if interval < 1 or interval > 35184372088832 or full_at < 0 or full_at > 4503599627370496 or
-    longest > 3600000000 or (longest + interval) * refill > 4503599627370496 - limit or
-    (unit == 0 and limit > 2251799813685248) or
-    (unit ~= 0 and (unit < 0 or unit > 4095 or unit % 2 == 0 or limit >= 549755813888)) then
+    longest < 0 or longest > 3600000000 or limit >= 2251799813685248 or
+    (longest + interval) * refill > 4503599627370496 - limit then
     return -38, 0, 0, 0 -- Errc::invalid_argument
   end
 
-  local at, level, closed = now - now % interval, first, false
--- SHARED token_bucket_level
+  local at, level, closed = now - now % interval, (first - first % 2) / 2, false
   if second > now + longest then
     if level > limit - charge then level = limit - charge end
   elseif second > at then
     at = second + -second % interval
     if at > 4503599627370496 then at = 4503599627370496 end -- word_limit
-    closed = promised or word_unit == 0 and (interval > 1 or level > limit - period) -- is_closed()
+    closed = first % 2 == 1
   else
     local elapsed = at - second
     level = level - elapsed * refill

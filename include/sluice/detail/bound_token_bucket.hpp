@@ -71,7 +71,7 @@ class BoundTokenBucket {
   }
   [[nodiscard]] Step step(const Operation& operation, Cost cost) const noexcept {
     Step result{&operation, key_, args_, &binding_};
-    result.args[plain_ ? 5 : 7] = cost.value();
+    result.args[plain_ ? 4 : 7] = cost.value();
     return result;
   }
 

@@ -129,9 +129,10 @@ class KeyedLimiter : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  protected:
+  /// `unit` is what the limiter's states are counted in; see Key::unit().
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB.
-  KeyedLimiter(const StoreHandle& store, std::string name)
-      : store_(store), name_(detail::valid_name(std::move(name))) {}
+  KeyedLimiter(const StoreHandle& store, std::string name, std::string unit)
+      : store_(store), name_(detail::valid_name(std::move(name))), unit_(std::move(unit)) {}
   KeyedLimiter(const KeyedLimiter&) = default;
   KeyedLimiter(KeyedLimiter&&) noexcept = default;
   KeyedLimiter& operator=(const KeyedLimiter&) = default;
@@ -144,14 +145,17 @@ class KeyedLimiter : public Waitable {
   Decision decide_as(const char* verb, const Plan& plan) const {
     return detail::decide_as({Limiter::type_name, verb}, *store_, plan);
   }
-  /// The key, with the limiter's name if it has none of its own.
-  [[nodiscard]] Key named(const Key& key) const noexcept { return key.with_default_name(name_); }
+  /// The key, with the limiter's name if it has none of its own, and the limiter's unit.
+  [[nodiscard]] Key named(const Key& key) const noexcept {
+    return key.with_default_name(name_).with_unit(unit_);
+  }
 
  private:
   [[nodiscard]] const Limiter& self() const noexcept { return static_cast<const Limiter&>(*this); }
 
   StoreHandle store_;
   std::string name_;
+  std::string unit_;
 };
 
 }  // namespace sluice

@@ -13,8 +13,8 @@ namespace sluice::detail {
 
 class WaitQueues;
 
-/// The line's name, beside that of what is waited for and under the same tag.
-[[nodiscard]] std::string wait_line_name(std::string_view name);
+/// The name of the line of those who wait for `key`, under the same tag.
+[[nodiscard]] std::string wait_line_name(const Key& key);
 /// Wakes that process, if it watches its place.
 void wake_client(const StoreRef& store, std::string_view tag, std::string_view line_name,
                  Word client) noexcept;
@@ -24,11 +24,7 @@ void wake_client(const StoreRef& store, std::string_view tag, std::string_view l
 class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
  public:
   QueueTicket(Store& store, const Key& key, Word client, Span ttl)
-      : store_(store),
-        tag_(key.tag()),
-        name_(wait_line_name(key.name())),
-        client_(client),
-        ttl_(ttl) {}
+      : store_(store), tag_(key.tag()), name_(wait_line_name(key)), client_(client), ttl_(ttl) {}
 
   /// May the caller of this arrival be granted? Then the place is `next`'s; 0: nobody's.
   [[nodiscard]] Step turn(Word arrival, Word next) const noexcept {

@@ -55,7 +55,10 @@ struct KeyedRequest {
   std::string line = std::to_string(key.tag().size());
   line += ':';
   line += key.tag();
+  line += std::to_string(key.name().size());
+  line += ':';
   line += key.name();
+  line += key.unit();
   return line;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string>
 
 #include "sluice/detail/copy_on_move_ptr.hpp"
 #include "sluice/limiters/time_zone.hpp"
@@ -46,6 +47,9 @@ class Calendar {
   /// Words 1 to 6 of FixedWindowRule::Args: the width and origin, or the boundaries of the window
   /// before that of `time`, its own, and the two after.
   [[nodiscard]] std::array<Word, 1 + FixedWindowRule::boundaries> words(Time time) const noexcept;
+
+  /// "min", "min+30s" with an origin, "daily@Europe/Berlin": another text, other windows.
+  [[nodiscard]] std::string to_string() const;
 
   /// True if words() is the same at any time.
   [[nodiscard]] bool is_even() const noexcept { return width_ > Span{0}; }

@@ -203,7 +203,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
  private:
   [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {
     Step result{&operation, named(key), args_};
-    result.args[5] = cost.value();
+    result.args[4] = cost.value();
     return result;
   }
   [[nodiscard]] Step shaped(const Operation& operation, const Key& key, Word first,

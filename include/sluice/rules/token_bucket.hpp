@@ -7,30 +7,40 @@
 //     level' = max(0, level - (now - stamp) * refill)        what is still spent
 //     allowed  iff  level' + cost * period <= capacity * period
 //
-// A stamp that lies ahead as a promise (a grant ahead, or a block) refuses all costs until it
-// comes.
+// A stamp that lies ahead and is closed (a grant ahead, or a block) refuses all costs until it
+// comes. One that is ahead and not closed was written before the clock was set back.
 //
 // This is the virtual scheduling form of GCRA (ITU-T I.371) with an exact fraction for its rate:
 // in any interval of t microseconds at most capacity + t * refill / period units are admitted.
 //
-// The state tells the unit of its level, so limiters of several quotas may share a key: see
-// sluice/rules/token_bucket_unit.hpp. Then the largest capacity and the fastest rate are the
-// bound.
+// Limiters of one rate and several capacities may share a state: what is spent stays spent, and the
+// largest capacity is the bound. A state is never read under another rate, whose unit would be
+// another: the rate is part of the key (Key::unit()).
 #pragma once
 
 #include <span>
 
 #include "sluice/extend/operation.hpp"
 #include "sluice/quota.hpp"
-#include "sluice/rules/token_bucket_unit.hpp"
 
 namespace sluice {
+
+namespace token_bucket {
+
+/// The first word of a state: twice the level, and one more if nothing is granted before the stamp.
+[[nodiscard]] constexpr Word word_of(Word level, bool closed = false) noexcept {
+  return 2 * level + (closed ? 1 : 0);
+}
+[[nodiscard]] constexpr Word level_in(Word word) noexcept { return word >> 1; }
+[[nodiscard]] constexpr bool is_closed(Word word) noexcept { return word % 2 != 0; }
+
+}  // namespace token_bucket
 
 /// The rule. Pure functions; use the class TokenBucket (sluice/limiters/token_bucket.hpp) to limit.
 struct TokenBucketRule {
   /// Absent means a full bucket.
   struct State {
-    Word spent = 0;  ///< the level at `stamp` and its unit: token_bucket::word_of()
+    Word spent = 0;  ///< the level at `stamp`, as token_bucket::word_of() writes it
     Word stamp = 0;  ///< microseconds since the epoch
   };
 
@@ -39,7 +49,6 @@ struct TokenBucketRule {
     Word refill;      ///< units that drain a microsecond
     Word period;      ///< units a token
     Word full_after;  ///< microseconds in which a full level drains: ceil(capacity*period/refill)
-    Word unit;        ///< of the level: token_bucket::unit_of()
     Word cost;        ///< tokens; 0 is decided as any other, and writes nothing
   };
 
@@ -68,11 +77,7 @@ struct TokenBucketRule {
 
   /// The arguments for this quota.
   [[nodiscard]] static Args args(const Quota& quota, Cost cost) noexcept {
-    return {quota.capacity(),
-            quota.refill(),
-            quota.period(),
-            quota.full_after().count(),
-            token_bucket::unit_of(quota.period(), quota.capacity() * quota.period()),
+    return {quota.capacity(), quota.refill(), quota.period(), quota.full_after().count(),
             cost.value()};
   }
 };

@@ -12,7 +12,7 @@
 //     wait    = 0 if over <= 0, else ceil(at + over / refill, to a multiple of interval) - now
 //     allowed  iff  wait <= max_wait
 //
-// So whoever comes after a grant ahead or a block, of the same or another quota, comes behind it.
+// So whoever comes after a grant ahead or a block, of the same or another limiter, comes behind it.
 // In any interval of t microseconds at most capacity + (t + interval) * refill / period units have
 // their time, not counting what is given back. (Times are whole: a grant ahead may be up to 1 us
 // late, so that two may be that much closer.)
@@ -38,12 +38,7 @@ struct TokenBucketReserve {
     /// debt or block. Beyond it (the clock was set back) the stamp is given up: one request is
     /// admitted whatever the level, and time restarts at it.
     Word longest;
-    Word unit;  ///< of the level: token_bucket::unit_of()
   };
-  /// How the last two words of a shape go as one argument.
-  [[nodiscard]] static constexpr Word packed(Word longest, Word unit) noexcept {
-    return unit << 32 | longest;
-  }
 
   /// What one call asks. REQUIRES of a call that can be admitted: 0 <= min_cost <= cost <=
   /// capacity, 0 <= max_wait <= longest.
@@ -66,8 +61,8 @@ struct TokenBucketReserve {
 };
 
 /// Rows of the table of operations. Arguments: a Shape in six words, then those named.
-/// max_wait, cost. Output: what was granted, and the bucket before it: what was spent of it, as a
-/// word of this unit, which tells if the rest is a promise; and the instant of that.
+/// max_wait, cost. Output: what was granted, and the bucket before it: what was spent of it, as the
+/// word of a state, and the instant of that.
 extern const Operation token_bucket_reserve;
 /// min_cost, cost. Details as above.
 extern const Operation token_bucket_reserve_some;
@@ -85,10 +80,9 @@ extern const Operation token_bucket_set;
 ///   in lumps. If the clock was set back since, time stands still at the instant of the grant;
 /// - else, if no grant's time lies ahead: `amount`, as far as `cost` would not have drained if it
 ///   had begun to at its own time, which is never more than what is left of it;
-/// - else nothing: those who wait behind it keep their times. Nothing either if a quota of another
-///   unit was charged last, if more is spent than this one allows, or if more was spent before the
-///   grant than a word has room for.
-/// Another quota's promise that lay ahead of it stays, with the tokens at its stamp.
+/// - else nothing: those who wait behind it keep their times. Nothing either if more is spent than
+///   this capacity allows.
+/// A promise that lay ahead of it stays, with the tokens at its stamp.
 extern const Operation token_bucket_give_back;
 
 }  // namespace sluice

@@ -81,6 +81,7 @@ class RemoteStore : public Store {
   struct Call {
     std::string tag;
     std::string name;
+    std::string unit;
     std::weak_ptr<const std::function<void()>> seen;  // from there
     Timeline::Timer timer{};
   };

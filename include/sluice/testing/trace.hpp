@@ -19,6 +19,7 @@ struct TracedStep {
   const Operation* operation = nullptr;
   std::string tag;
   std::string name;
+  std::string unit;
   Arguments args{};
   std::vector<Word> table{};
 
@@ -27,16 +28,18 @@ struct TracedStep {
       : operation(step.operation),
         tag(step.key.tag()),
         name(step.key.name()),
+        unit(step.key.unit()),
         args(step.args),
         table(step.table.begin(), step.table.end()) {}
 
   /// A view of it.
-  [[nodiscard]] Step step() const { return {operation, Key{tag, name}, args, nullptr, table}; }
+  [[nodiscard]] Step step() const { return {operation, key(), args, nullptr, table}; }
+  [[nodiscard]] Key key() const { return Key{tag, name}.with_unit(unit); }
 
   /// The same question; a copy of an operation is the same operation.
   friend bool operator==(const TracedStep& a, const TracedStep& b) {
     return a.operation->name == b.operation->name && a.tag == b.tag && a.name == b.name &&
-           a.args == b.args && a.table == b.table;
+           a.unit == b.unit && a.args == b.args && a.table == b.table;
   }
 };
 
@@ -87,9 +90,9 @@ struct Trace {
 
 namespace detail {
 
-/// Letters, digits and `-._~@=/` stand for themselves, every other byte is %XX: no blank is left.
+/// Letters, digits and `-._~@+=/` stand for themselves, every other byte is %XX: no blank is left.
 inline std::string escaped(std::string_view bytes) {
-  constexpr std::string_view plain = "-._~@=/";
+  constexpr std::string_view plain = "-._~@+=/";
   constexpr std::string_view hex = "0123456789ABCDEF";
   std::string out;
   for (const char c : bytes) {
@@ -105,9 +108,10 @@ inline std::string escaped(std::string_view bytes) {
   return out;
 }
 
-/// "{alice}:api".
+/// "{alice}:api:10/s", or "{alice}:api" of a key without a unit.
 inline std::string key_text(const TracedStep& step) {
-  return '{' + escaped(step.tag) + "}:" + escaped(step.name);
+  const std::string unit = step.unit.empty() ? "" : ':' + escaped(step.unit);
+  return '{' + escaped(step.tag) + "}:" + escaped(step.name) + unit;
 }
 
 /// The step at `index` of a call, with the decision of the whole plan.
@@ -134,18 +138,28 @@ inline TracedCall part_of(const TracedCall& call, std::size_t index) {
   return part;
 }
 
+/// True if `text`, "{alice}:api:10/s", is `spelt` or goes on with a unit behind it.
+inline bool is_spelt(std::string_view text, std::string_view spelt) {
+  return text.starts_with(spelt) && (text.size() == spelt.size() || text[spelt.size()] == ':') &&
+         spelt.find("}:") != std::string_view::npos;
+}
+
 /// True if the step is on `key`, which may be one of several spellings: see calls_on().
 inline bool is_about(const TracedStep& step, const Key& key) {
-  if (!key.name().empty()) return step.tag == key.tag() && step.name == key.name();
-  return step.tag == key.tag() || key_text(step) == key.tag() ||
-         render(Key{step.tag, step.name}) == key.tag();
+  if (!key.name().empty()) {
+    return step.tag == key.tag() && step.name == key.name() &&
+           (key.unit().empty() || step.unit == key.unit());
+  }
+  return step.tag == key.tag() || is_spelt(key_text(step), key.tag()) ||
+         is_spelt(render(step.key()), key.tag());
 }
 
 }  // namespace detail
 
 /// The calls that asked anything of `key`, with nothing but that step. Without a name, `key` is the
 /// tag's first key in each call, or one as a text of the trace or of an exception shows it:
-/// "{alice}:api". The decisions stay those of the whole plans; all marks stay.
+/// "{alice}:api:10/s", or "{alice}:api" for whatever unit. The decisions stay those of the whole
+/// plans; all marks stay.
 [[nodiscard]] inline Trace calls_on(const Trace& trace, const Key& key) {
   Trace result{{}, trace.marks, trace.start()};
   std::size_t marked = 0;

@@ -91,7 +91,10 @@ inline TracedStep read_step(Cursor& line) {
     expected("a key such as {tag}:name", key);
   }
   step.tag = unescaped(key.substr(1, end - 1), "a tag");
-  step.name = unescaped(key.substr(end + 2), "a name");
+  const std::string_view rest = key.substr(end + 2);
+  const auto name_end = std::min(rest.find(':'), rest.size());
+  step.name = unescaped(rest.substr(0, name_end), "a name");
+  if (name_end < rest.size()) step.unit = unescaped(rest.substr(name_end + 1), "a unit");
   line.take();
   const auto args = read_words(line, "arguments", max_arguments);
   if (args.size() != step.operation->argument_count) {

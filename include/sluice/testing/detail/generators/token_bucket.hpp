@@ -56,9 +56,7 @@ inline Configuration slow(Rng& rng) {
   const auto burst = static_cast<Word>(3'600'000'000 / period + 1 + Word(rng.below(20)));
   return pack(Quota::per(1, Span{period}).burst(burst));
 }
-inline void ask(Arguments& args, Word units) {
-  args = {args[0], args[1], args[2], args[3], args[4], units};
-}
+inline void ask(Arguments& args, Word units) { args = {args[0], args[1], args[2], args[3], units}; }
 inline Word draw_cost(Rng& rng, Word capacity) {
   const auto bits = static_cast<unsigned>(64 - __builtin_clzll(std::uint64_t(capacity)));
   switch (rng.below(8)) {
@@ -79,13 +77,11 @@ inline void draw_shape(Rng& rng, Arguments& args) {
   const Word interval = std::max<Word>(args[6], 1);
   const Word longest =
       std::min({room - interval, TokenBucketReserve::max_longest, log_uniform(rng, 32)});
-  args = {args[0],  args[1], args[2],
-          interval, args[7], TokenBucketReserve::packed(longest, args[4])};
+  args = {args[0], args[1], args[2], interval, args[7], longest};
 }
 inline void draw_return(Rng& rng, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
   const Word start = to_word(VirtualClock::default_start);
-  const Word unit = args[5] >> 32;
   const Word level = rng.below(2) == 0 ? 0 : uniform(rng, 0, args[0] * args[2]);
   const Word stamp = rng.below(2) == 0 ? 0 : start + log_uniform(rng, 34);
   args = {args[0],
@@ -94,7 +90,7 @@ inline void draw_return(Rng& rng, Arguments& args) {
           args[3],
           cost,
           uniform(rng, 0, cost),
-          sluice::token_bucket::word_of(level, unit, rng.below(4) == 0),
+          sluice::token_bucket::word_of(level, rng.below(4) == 0),
           stamp};
 }
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
@@ -111,13 +107,13 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[6] = uniform(rng, 0, cost);
   } else if (row.id == token_bucket_set.id) {
     args[6] = uniform(rng, 0, 2);
-    const Word longest = args[5] & 0xffff'ffff;
+    const Word longest = args[5];
     if (rng.below(4) == 0 && longest >= args[3] - 1) {
       args[6] = 3;
       args[7] = uniform(rng, 0, longest - args[3] + 1);
     }
   } else {
-    args[6] = uniform(rng, 0, args[5] & 0xffff'ffff);
+    args[6] = uniform(rng, 0, args[5]);
   }
 }
 inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
@@ -135,7 +131,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     if (row.id == token_bucket_set.id) {
       args[6] = cost < 0 ? cost : std::max<Word>(4, cost);
     } else {
-      args[plain ? 5 : row.id == token_bucket_give_back.id ? 4 : 7] = cost;
+      args[plain ? 4 : row.id == token_bucket_give_back.id ? 4 : 7] = cost;
     }
     return true;
   }

@@ -1,6 +1,6 @@
-// Histories of one token bucket under limiters of several quotas, side by side or one after
-// another: every interval is judged by the largest burst and the largest rate of those in use,
-// hints by the quota of who was told, and all stores must answer alike. Threading: single-threaded.
+// Histories of one token bucket under limiters of several bursts, side by side or one after
+// another: every interval is judged by the largest burst of those in use, hints by the quota of who
+// was told, and all stores must answer alike. Threading: single-threaded.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -65,35 +65,23 @@ struct Script {
   std::vector<Turn> turns;
 };
 
-/// Rates of one unit, of one unit and another count, and of units that have nothing in common.
-std::vector<RateBound> draw_rates(Random& random) {
-  static const std::vector<RateBound> kinds[]{
-      {{0, 10, 1s}},
-      {{0, 10, 1s}, {0, 30, 1s}},
-      {{0, 100, 1s}, {0, 50, 60s}},
-      {{0, 1'000, 86'400s}, {0, 10, 1s}},
-      {{0, 97, 1s}, {0, 25, 5s}, {0, 7, 13s}},
-      {{0, 7, 13s}, {0, 100, 1s}},
-      {{0, 10, 1s}, {0, 30, 1s}, {0, 50, 60s}, {0, 97, 1s}, {0, 25, 5s}, {0, 1'000, 86'400s}}};
+Quota draw_rate(Random& random) {
+  static constexpr RateBound rates[]{{0, 10, 1s}, {0, 30, 1s}, {0, 50, 60s},       {0, 97, 1s},
+                                     {0, 25, 5s}, {0, 7, 13s}, {0, 1'000, 86'400s}};
   if (random.one_in(4)) {
-    std::vector<RateBound> drawn;
-    for (Word i = random.between(2, 3); i > 0; --i) {
-      // Periods that divide a day: of what two others have in common a code may know too little.
-      drawn.push_back({0, random.between(1, 200), Span{1'000'000 * random.between(1, 6)}});
-    }
-    return drawn;
+    return Quota::per(random.between(1, 200), Span{random.between(1'000'000, 6'000'000)}).burst(1);
   }
-  return kinds[random.below(std::size(kinds))];
+  const RateBound& rate = rates[random.below(std::size(rates))];
+  return Quota::per(rate.units, rate.period).burst(1);
 }
 
 Script draw_script(Random& random) {
   Script script;
-  const std::vector<RateBound> rates = draw_rates(random);
+  const Quota rate = draw_rate(random);
   const std::size_t limiters = random.one_in(3) ? 3 : 2;
   const Word most = random.one_in(2) ? 20 : 500;
   for (std::size_t i = 0; i < limiters; ++i) {
-    const RateBound& rate = i < rates.size() ? rates[i] : rates[random.below(rates.size())];
-    script.quotas.push_back(Quota::per(rate.units, rate.period).burst(random.between(1, most)));
+    script.quotas.push_back(rate.burst(random.between(1, most)));
   }
   if (random.one_in(4)) {
     script.options.refill = Refill::per_interval(Span{random.between(2, 2'000'000)});
@@ -293,7 +281,7 @@ class MixedLife {
   }
 
   void shut(const Turn& turn) {
-    // What a larger quota is owed is then kept for as long as this one needs.
+    // What a larger burst is owed is then kept for as long as this one needs.
     if (!bucket(turn).peek("k", 0)) return;
     const Span span =
         (bucket(turn).longest() - script_.options.refill.interval()) / 20'000 * turn.wait;
@@ -331,23 +319,21 @@ class MixedLife {
     if (sooner > 0s) closed_until_ = Time{};
   }
 
-  /// The largest burst and the largest rate of the limiters that were used between the decision of
-  /// an interval's first grant and its end. Times are whole: a grant ahead may be a microsecond
-  /// late, and those of charges are reckoned here from spans that are whole as well.
+  /// The largest burst of the limiters that were used between the decision of an interval's first
+  /// grant and its end, and what the rate brings in it. Times are whole: a grant ahead may be a
+  /// microsecond late, and those of charges are reckoned here from spans that are whole as well.
   void judge() const {
     const Span late = script_.options.refill.interval() + 3us;
     check_kept(ledger_.check(Span::max(), [&](const Ledger::Interval& interval) {
       Word burst = 0;
-      Ledger::Exact flow = 0;
       const Ledger::Exact length = (interval.to - interval.from + late).count();
       for (const Use& use : used_) {
         if (use.at < interval.decided || use.at > interval.to) continue;
-        const Quota& one = script_.quotas[use.limiter];
-        burst = std::max(burst, one.capacity());
-        flow = std::max(flow,
-                        (length * one.refill() * Ledger::whole + one.period() - 1) / one.period());
+        burst = std::max(burst, script_.quotas[use.limiter].capacity());
       }
-      return Ledger::Exact{burst} * Ledger::whole + flow;
+      const Quota& one = script_.quotas.front();
+      return Ledger::Exact{burst} * Ledger::whole +
+             (length * one.refill() * Ledger::whole + one.period() - 1) / one.period();
     }));
   }
 
@@ -375,9 +361,9 @@ std::string described(const Script& script) {
 
 }  // namespace
 
-TEST_CASE("histories of one bucket under several quotas keep the largest on every store",
+TEST_CASE("histories of one bucket under several bursts keep the largest on every store",
           "[invariants][token_bucket][S1][S5][L1]") {
-  Random random("histories of one bucket under several quotas keep the largest on every store");
+  Random random("histories of one bucket under several bursts keep the largest on every store");
   CAPTURE(random.repeat());
   std::vector<Script> scripts;
   const std::size_t wanted = 4 * lives();
