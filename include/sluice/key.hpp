@@ -55,7 +55,7 @@ class Key {
     return {is_number_ ? digits_.data() : text_, size_};
   }
   [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }
-  /// What the state under the key is counted in: "10/s" of a token bucket, "1s,min" of sliding
+  /// What the state under the key is counted in: "10/s" of a token bucket, "1s+1min" of sliding
   /// windows. Limiters set it; empty of those whose states any configuration reads alike.
   [[nodiscard]] constexpr std::string_view unit() const noexcept { return {unit_, unit_size_}; }
   /// The same key, with this name if it has none of its own.

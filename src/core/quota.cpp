@@ -113,9 +113,11 @@ Word read_period(Reader& reader) {
   return count > word_limit / unit.us ? 0 : count * unit.us;
 }
 
-/// "30/min": so many in so many microseconds.
+/// "30/min", "7/13s": so many in so many microseconds.
 std::string count_text(Word count, Word us) {
-  return std::to_string(count) + '/' + detail::span_text(Span{us});
+  const std::string span = detail::span_text(Span{us});
+  const bool is_one = span[0] == '1' && (span[1] < '0' || span[1] > '9');
+  return std::to_string(count) + '/' + (is_one ? span.substr(1) : span);
 }
 
 /// One of a unit, as in "60/min".
@@ -194,8 +196,7 @@ std::string detail::span_text(Span span) {
   const Word us = span.count();
   const auto unit =
       std::find_if(shown.begin(), shown.end(), [&](const Unit& u) { return us % u.us == 0; });
-  const Word count = us / unit->us;
-  return (count == 1 ? "" : std::to_string(count)) + std::string(unit->name);
+  return std::to_string(us / unit->us) + std::string(unit->name);
 }
 
 std::string detail::rate_text(const Quota& quota) {

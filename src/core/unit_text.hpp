@@ -7,7 +7,7 @@
 
 namespace sluice::detail {
 
-/// "5s", "min": by the longest unit of which the span, which is positive, is a multiple.
+/// "5s", "1min": by the longest unit of which the span, which is positive, is a multiple.
 [[nodiscard]] std::string span_text(Span span);
 
 /// "10/s": what a quota admits in the shortest of a second, a minute, an hour and a day in which

@@ -44,7 +44,7 @@ void require(const std::vector<WindowLimit>& windows) {
   }
 }
 
-/// "1s+min".
+/// "1s+1min".
 std::string unit_of(std::span<const WindowLimit> windows) {
   std::string unit;
   for (const WindowLimit& window : windows) {

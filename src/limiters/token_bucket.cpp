@@ -13,7 +13,7 @@ namespace {
 
 [[noreturn]] void reject(const std::string& what) { throw std::invalid_argument(what); }
 
-/// "10/s", or with refills each minute "10/s@min".
+/// "10/s", or with refills each minute "10/s@1min".
 std::string unit_of(const Quota& quota, const BucketOptions& options) {
   const Span interval = options.refill.interval();
   return detail::rate_text(quota) + (interval > Span{1} ? '@' + detail::span_text(interval) : "");

@@ -75,11 +75,15 @@ Word BrokenStore::read_clock() const noexcept {
 std::string BrokenStore::key_of(const Step& step) const {
   const std::string_view tag = step.key.tag();
   const std::string_view name = step.key.name();
-  if (is(Defect::joins_keys_with_colon)) return std::string(tag) + ":" + std::string(name);
+  if (is(Defect::joins_keys_with_colon)) return std::string(tag) + ":" + std::string(name) + std::string(step.key.unit());
+  if (is(Defect::ignores_units)) return render(Key{tag, name});
   if (is(Defect::cuts_keys_at_zero)) {
-    return render(Key{tag.substr(0, tag.find('\0')), name.substr(0, name.find('\0'))});
+    const Key cut{tag.substr(0, tag.find('\0')), name.substr(0, name.find('\0'))};
+    return render(cut.with_unit(step.key.unit()));
   }
-  if (is(Defect::cuts_long_keys)) return render(Key{tag.substr(0, 256), name.substr(0, 256)});
+  if (is(Defect::cuts_long_keys)) {
+    return render(Key{tag.substr(0, 256), name.substr(0, 256)}.with_unit(step.key.unit()));
+  }
   return render(step.key) +
          (is(Defect::binding_is_another_key) && step.binding != nullptr ? "+" : "");
 }

@@ -32,6 +32,7 @@ enum class Defect {
   accepts_empty_keys,
   accepts_long_plans,
   joins_keys_with_colon,
+  ignores_units,
   cuts_keys_at_zero,
   cuts_long_keys,
   checks_and_writes_apart,

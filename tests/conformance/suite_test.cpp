@@ -46,6 +46,7 @@ constexpr Planted planted[] = {
     {Defect::accepts_empty_keys, "a key that cannot be is an error"},
     {Defect::accepts_long_plans, "a plan without steps, or with too many, is an error"},
     {Defect::joins_keys_with_colon, apart},
+    {Defect::ignores_units, apart},
     {Defect::cuts_keys_at_zero, apart},
     {Defect::cuts_long_keys, apart},
     {Defect::checks_and_writes_apart, "concurrent callers get no more than the quota, and no less"},

@@ -68,6 +68,8 @@ TEST_CASE("a key renders with its hash tag, and user input never makes one", "[c
   CHECK(render(Key{"a%00", std::string("\0\r\n", 3)}) == "{a%2500}:%00%0d%0a");
   CHECK(render(Key{"-._~@+=,/", "AZaz09"}) == "{-._~@+=,/}:AZaz09");
   CHECK(render(Key{"#", "\xff"}) == "{%23}:%ff");
+  CHECK(render(Key{"alice", "api"}.with_unit("10/s@min")) == "{alice}:api:10/s@min");
+  CHECK(render(Key{"a", "b"}.with_unit("daily@x:y")) == "{a}:b:daily@x%3ay");
   std::string out = "before ";
   append_rendered(out, Key{"a", "b"});
   CHECK(out == "before {a}:b");
@@ -120,6 +122,51 @@ TEST_CASE("different keys render differently, and use only bytes that mean nothi
   CHECK(seen.size() > trials / 3);
 }
 
+TEST_CASE("a key's unit tells it from others, and limiters set it", "[core][key]") {
+  const Key key("a", "b");
+  CHECK(key.unit().empty());
+  CHECK(key.with_unit("10/s").unit() == "10/s");
+  CHECK_FALSE(key.with_unit("10/s") == key);
+  CHECK_FALSE(key.with_unit("10/s") == key.with_unit("20/s"));
+  CHECK(key.with_unit("10/s").with_unit("") == key);
+  CHECK(key.with_unit("10/s").with_default_name("c").unit() == "10/s");
+  CHECK(key.with_unit(std::string(300, 'u')).unit() == std::string(255, 'u'));
+}
+
+TEST_CASE("limiters name what they count in", "[core][key]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const auto bucket = [&](const Quota& quota, Span interval = 1us) {
+    BucketOptions options;
+    options.refill = Refill::per_interval(interval);
+    return std::string(TokenBucket(*store, "b", quota, options).take("k").key.unit());
+  };
+  CHECK(bucket(Quota::per_second(10)) == "10/s");
+  CHECK(bucket(Quota::per_second(10).burst(3)) == "10/s");
+  CHECK(bucket(Quota::per_minute(600)) == "10/s");
+  CHECK(bucket(Quota::per_minute(50)) == "50/min");
+  CHECK(bucket(Quota::per_day(1)) == "1/day");
+  CHECK(bucket(Quota::per(7, 13s)) == "7/13s");
+  CHECK(bucket(Quota::per(1, 3us)) == "1/3us");
+  CHECK(bucket(Quota::per_second(10), 90s) == "10/s@90s");
+  const auto windows = [&](std::vector<WindowLimit> limits) {
+    return std::string(SlidingWindow(*store, "w", std::move(limits)).take("k").key.unit());
+  };
+  CHECK(windows({{10, 1s}}) == "1s");
+  CHECK(windows({{10, 1s}, {100, 1min}}) == "1s+1min");
+  CHECK(windows({{20, 1s}, {200, 1min}}) == "1s+1min");
+  CHECK(SlidingWindowCounter(*store, "c", {10, 90s}).take("k").key.unit() == "90s");
+  const auto calendar = [&](const Calendar& when) {
+    return std::string(FixedWindow(*store, "f", 10, when).take("k").key.unit());
+  };
+  CHECK(calendar(Calendar::every(1min)) == "1min");
+  CHECK(calendar(Calendar::every(1h, Time{90s})) == "1h+90s");
+  CHECK(calendar(Calendar::daily()) == "daily@UTC");
+  CHECK(calendar(Calendar::weekly()) == "weekly@UTC");
+  CHECK(calendar(Calendar::monthly()) == "monthly@UTC");
+  CHECK(SlotLock(*store, "l", 1s).take("k").key.unit().empty());
+}
+
 TEST_CASE("a key has two parts of 1 byte to 1 MiB", "[core][key]") {
   const std::string large(Key::max_part_bytes, 'x');
   CHECK(is_valid(Key{"a", "b"}));
@@ -153,11 +200,11 @@ TEST_CASE("a key of a number keeps its digits, through copies, steps and plans",
   VirtualClock clock;
   const TokenBucket bucket(make_virtual_store(clock), "b", Quota::per_second(1).burst(3));
   const Step step = bucket.take(123456789);  // the key that was passed is gone
-  CHECK(step.key == Key("123456789", "b"));
+  CHECK(step.key == Key("123456789", "b").with_unit("1/s"));
   const std::array steps{bucket.take(7), bucket.take(8)};
   CHECK(decide(bucket.store(), steps));
   const OwnedPlan owned(step);
-  CHECK(owned.view().steps()[0].key == Key("123456789", "b"));
+  CHECK(owned.view().steps()[0].key == Key("123456789", "b").with_unit("1/s"));
   Key key("text", "n");
   key = Key(LLONG_MIN, "m");
   const Key copy = key;

@@ -208,4 +208,8 @@ TEST_CASE("arguments of the full form out of range are errors", "[core][token_bu
                                     {0s, give(6, 1, 0, 0s), large},
                                     {0s, give(1, 2, 0, 0s), wrong},
                                     {0s, give(1, 1, -1, 0s), wrong}});
+  constexpr Word too_large = Word{1} << 51;  // a limit whose double is no word
+  const Ask spends{&token_bucket_reserve, {1, 1, too_large, 1, 0, 60'000'000, 0, 1}};
+  const Ask gives{&token_bucket_give_back, {1, 1, too_large, 1, 1, 1, 0, start}};
+  check_moments(LongKernel(start), {{0s, spends, wrong}, {0s, gives, wrong}});
 }

@@ -48,7 +48,7 @@ class Calendar {
   /// before that of `time`, its own, and the two after.
   [[nodiscard]] std::array<Word, 1 + FixedWindowRule::boundaries> words(Time time) const noexcept;
 
-  /// "min", "min+30s" with an origin, "daily@Europe/Berlin": another text, other windows.
+  /// "1min", "1min+30s" with an origin, "daily@Europe/Berlin": another text, other windows.
   [[nodiscard]] std::string to_string() const;
 
   /// True if words() is the same at any time.

@@ -17,9 +17,8 @@ namespace sluice {
 ///     FixedWindow operations{*store, "operations", 10'000, Calendar::daily()};
 ///     if (const Decision d = operations.try_acquire(account); !d) resume_at(d.at + d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their windows; their limits and calendars may differ while one takes the other's place, as
-/// docs/fixed_window.md says. Every form of the call is in KeyedLimiter.
+/// A key without a name takes the limiter's. Limiters of one name and calendar on one store share
+/// their windows; another calendar is another count. Every form of the call is in KeyedLimiter.
 ///
 /// The windows of a calendar are counted by the store's clock, and the limiter sends those around
 /// its own clock's time. If the two are further apart than a window, the calls here find out how

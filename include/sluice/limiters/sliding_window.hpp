@@ -41,11 +41,9 @@ struct [[nodiscard]] WindowReservation : WindowsDecision {
 ///     SlidingWindow limit{*store, "partner", {{25, 5s}, {400, 2min}}};
 ///     if (const auto d = limit.try_acquire("shop-7"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their logs, also under other windows: over such a change no interval holds more than the larger
-/// of the two quotas allows (docs/sliding_window.md says what holds over several). Every form of
-/// the call is in KeyedLimiter; those here tell all windows. Borrows or owns its
-/// store: see StoreHandle. REQUIRES: the limiter outlives every step it has made.
+/// A key without a name takes the limiter's. Limiters of one name and the same spans on one store
+/// share their logs; other spans are another count. Every form of the call is in KeyedLimiter;
+/// those here tell all windows. Borrows or owns its store: see StoreHandle. REQUIRES: the limiter outlives every step it has made.
 class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
   static constexpr const char* type_name = "SlidingWindow";  ///< in texts of exceptions

@@ -17,8 +17,8 @@ namespace sluice {
 ///     SlidingWindowCounter limit{*store, "daily", {10'000'000, 24h}};
 ///     if (const Decision d = limit.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their counts. Every form of the call is in KeyedLimiter. What gives back names the decision that
+/// A key without a name takes the limiter's. Limiters of one name and span on one store share their
+/// counts. Every form of the call is in KeyedLimiter. What gives back names the decision that
 /// took: its instant says in which window its units are counted. No verb reserves: the counts hold
 /// no time ahead.
 /// Borrows or owns its store: see StoreHandle.

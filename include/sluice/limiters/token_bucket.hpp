@@ -48,9 +48,8 @@ struct BucketOptions {
 ///     TokenBucket bucket{*store, "api", Quota::per_second(100).burst(500)};
 ///     if (const Decision d = bucket.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their buckets; give them the same options, and for exact limits the same quota: of several the
-/// largest burst and the fastest rate count, see docs/token_bucket.md. try_acquire() and peek(), in
+/// A key without a name takes the limiter's. Limiters of one name and rate on one store share their
+/// buckets, and the largest of their bursts is the bound; another rate is another bucket. try_acquire() and peek(), in
 /// every form, are those of KeyedLimiter. What can be given back is a Reservation:
 ///
 ///     if (Reservation r = bucket.reserve("alice", 10, 2s)) {

@@ -65,7 +65,7 @@ inline Subjects make_subjects(Context& context, std::size_t count, const std::st
 
 inline void bind(Store& store, Subject& subject) {
   subject.bound = true;
-  store.bind(Key{subject.tag, subject.name}, subject.binding);
+  store.bind(subject.key(), subject.binding);
 }
 
 /// A key for claims by example: with a spender it has exactly `limit` units; others are random.

@@ -52,10 +52,12 @@ inline Decision draw_refusal(Context& context, Subject& subject, Step& step) {
   return {.allowed = true};
 }
 
-/// Pairs of parts under the tag `t` that a careless joining, escaping or cutting makes equal. The
-/// long ones have `bytes` bytes.
-inline std::vector<std::pair<std::string, std::string>> similar_keys(const std::string& t,
-                                                                     std::size_t bytes) {
+/// A key's parts, perhaps without a unit.
+using KeyParts = std::array<std::string, 3>;
+
+/// Parts under the tag `t` that a careless joining, escaping or cutting makes equal. The long ones
+/// have `bytes` bytes.
+inline std::vector<KeyParts> similar_keys(const std::string& t, std::size_t bytes) {
   const std::string large(bytes, 'x');
   const std::string hashed(400, 'h');
   const std::string zero(1, '\0');
@@ -68,22 +70,25 @@ inline std::vector<std::pair<std::string, std::string>> similar_keys(const std::
           {t + "a ", "b"},         {t + "a", " b"},         {t + "\xc3\xa4", "b"},
           {t + "a\xcc\x88", "b"},  {t + large + "y", "b"},  {t + large + "z", "b"},
           {t + "a", large + "y"},  {t + "a", large + "z"},  {t + hashed + "y", "b"},
-          {t + hashed + "z", "b"}, {t + "a", hashed + "y"}, {t + "a", hashed + "z"}};
+          {t + hashed + "z", "b"}, {t + "a", hashed + "y"}, {t + "a", hashed + "z"},
+          {t + "a", "b", "c"},     {t + "a", "b", "1/s"},   {t + "a", "b:1/s"},
+          {t + "a", "b", "1/min"}, {t + "a", "b1", "/s"},   {t + "a", "b1/s"}};
 }
 
 inline void similar_keys_are_apart(Context& context) {
   const auto compare = [&](const Generator& generator, const Spender& spender, std::size_t bytes) {
     Subjects subjects;
     const std::string t = context.fresh_tag();
-    for (const auto& [tag, name] :
+    for (const auto& [tag, name, unit] :
          similar_keys(t, std::min(bytes, Key::max_part_bytes - t.size() - 2))) {
       Subject& subject = subjects.emplace_back(tag, name, generator, spender.frozen(1));
+      subject.unit = unit;
       const Decision d = ask_one(context.store(), subject.take(1));
-      require(d.allowed && d.remaining == 0, render(Key{tag, name}) + " was used before");
+      require(d.allowed && d.remaining == 0, render(subject.key()) + " was used before");
     }
     for (Subject& subject : subjects) {
       const Decision d = ask_one(context.store(), subject.take(1));
-      require(!d.allowed, render(Key{subject.tag, subject.name}) + " forgot what was spent");
+      require(!d.allowed, render(subject.key()) + " forgot what was spent");
     }
   };
   for_each_spender([&](const Generator& generator, const Spender& spender) {

@@ -33,9 +33,10 @@ struct Subject {
         config(std::move(what)),
         state(cell_words) {}
 
+  [[nodiscard]] Key key() const { return Key{tag, name}.with_unit(unit); }
   /// This row, asked by these arguments.
   [[nodiscard]] Step step(const Operation& row, const Arguments& args) {
-    return {&row, Key{tag, name}, args, bound ? &binding : nullptr, config.table};
+    return {&row, key(), args, bound ? &binding : nullptr, config.table};
   }
   /// This row with random arguments.
   [[nodiscard]] Step draw(Rng& rng, const Operation& row) {
@@ -58,6 +59,7 @@ struct Subject {
 
   std::string tag;
   std::string name;
+  std::string unit{};
   const Generator* generator;
   Configuration config;
   std::vector<Word> state;
