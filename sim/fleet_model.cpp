@@ -146,7 +146,7 @@ void Fleet::Model::ask(Worker& worker) {
   trace(worker.index, Kind::asked, static_cast<std::uint64_t>(cost));
   Store& store = links_.empty() ? *store_ : links_[worker.index];
   worker.asked_for = cost;
-  store.execute(bucket_.take(worker.key, cost), Completion(&Model::decided, &worker));
+  store.execute(bucket_.acquire_step(worker.key, cost), Completion(&Model::decided, &worker));
 }
 
 void Fleet::Model::decided(void* context, const Outcome& outcome) noexcept {

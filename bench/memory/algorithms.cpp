@@ -35,7 +35,7 @@ BENCHMARK(sliding_window_counter_allow);
 void shared_token_bucket_allow(benchmark::State& state) {
   const auto store = make_memory_store({.max_keys = few_keys});
   const SharedTokenBucket bucket(*store, "b");
-  bucket.set("key", Quota::per_second(1'000'000).burst(2'000'000'000));
+  bucket.configure("key", Quota::per_second(1'000'000).burst(2'000'000'000));
   std::error_code error;
   run(state, true, [&] { return bucket.try_acquire("key", 1, error).allowed; });
 }
@@ -71,7 +71,7 @@ void gate_open(benchmark::State& state) {
   const Gates gates(*store, "g", {"account"});
   const Scope scope = gates.scope("account", "key");
   std::error_code error;
-  run(state, true, [&] { return decide(*store, gates.take(scope), error).allowed; });
+  run(state, true, [&] { return decide(*store, gates.pass_step(scope), error).allowed; });
 }
 BENCHMARK(gate_open);
 

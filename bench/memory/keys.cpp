@@ -73,7 +73,7 @@ struct HashedMillion {
       : store(make_memory_store({.max_keys = many})),
         bucket(*store, "b", Quota::per_second(100).burst(500)) {
     HashedKey key(*store);
-    Step step = bucket.take("any");
+    Step step = bucket.acquire_step("any");
     for (std::size_t i = 0; i < many; ++i) {
       step.binding = key(i);
       static_cast<void>(decide(*store, step));
@@ -94,7 +94,7 @@ void keys_hashed(benchmark::State& state) {
   HashedKey key(*m.store);
   Draw draw(7);
   std::error_code error;
-  Step step = m.bucket.take("any");
+  Step step = m.bucket.acquire_step("any");
   for (auto _ : state) {
     step.binding = key(draw());
     benchmark::DoNotOptimize(decide(*m.store, step, error));
@@ -107,7 +107,7 @@ template <class SetStep>
 void run_batches(benchmark::State& state, Store& store, const TokenBucket& bucket,
                  const SetStep& set_step) {
   Draw draw(7);
-  std::vector<Step> steps(batch, bucket.take("any"));
+  std::vector<Step> steps(batch, bucket.acquire_step("any"));
   const std::vector<Plan> plans(steps.begin(), steps.end());
   std::array<Decision, batch> results;
   std::array<std::error_code, batch> errors;

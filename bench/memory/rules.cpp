@@ -90,7 +90,8 @@ void plan_of_bucket_and_windows(benchmark::State& state) {
   std::error_code error;
   bool allowed = true;
   for (auto _ : state) {
-    allowed &= decide(*store, {bucket.take("key"), windows.take("key")}, error).allowed;
+    allowed &=
+        decide(*store, {bucket.acquire_step("key"), windows.acquire_step("key")}, error).allowed;
   }
   if (!allowed) state.SkipWithError("refused");
 }
@@ -101,7 +102,8 @@ void bucket_asked_again_under_an_id(benchmark::State& state) {
   const TokenBucket bucket = a_bucket(*store);
   std::error_code error;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(decide(*store, Plan(bucket.take("key")).idempotent({1, 2}), error));
+    benchmark::DoNotOptimize(
+        decide(*store, Plan(bucket.acquire_step("key")).idempotent({1, 2}), error));
   }
   state.counters["block_bytes"] = static_cast<double>(store->stats().block_bytes);
 }

@@ -23,15 +23,15 @@ void add_token_bucket_cases(Rig& rig, Cases& cases) {
 
 void add_shared_cases(Rig& rig, Cases& cases) {
   const SharedTokenBucket bucket(rig.store(), "shared");
-  bucket.set("plenty", Quota::per_second(1'000'000).burst(plenty));
-  bucket.set("spent", Quota::per_day(1).burst(1));
+  bucket.configure("plenty", Quota::per_second(1'000'000).burst(plenty));
+  bucket.configure("spent", Quota::per_day(1).burst(1));
   static_cast<void>(bucket.try_acquire("spent"));
-  cases.add_plan("shared bucket allow", {bucket.take("plenty")}, Verdict::allowed);
-  cases.add_plan("shared bucket refuse", {bucket.take("spent")}, Verdict::refused);
+  cases.add_plan("shared bucket allow", {bucket.acquire_step("plenty")}, Verdict::allowed);
+  cases.add_plan("shared bucket refuse", {bucket.acquire_step("spent")}, Verdict::refused);
 
   const SharedSlidingWindow brief(rig.store(), "brief", "rate");
   brief.set_rate(RateType::overall, 300, Span{900});
-  const SharedSlidingWindowSteps take = brief.take();
+  const SharedSlidingWindowSteps take = brief.acquire_steps();
   cases.add_plan("shared sliding window allow", {take.begin(), take.end()}, Verdict::allowed);
   rig.ledger().set_bytes("shared bucket", rig.memory_usage("{plenty}:shared"));
 }
@@ -41,7 +41,7 @@ void add_shedder_cases(Rig& rig, Cases& cases) {
       rig.store(), "fleet", 100,
       {{"critical", FleetShare::percent(100)}, {"sheddable", FleetShare::percent(80)}});
   const LeaseId mine{1, 1};
-  cases.add_plan("fleet shedder take again", {fleet.take("critical", fleet.key(), mine)},
+  cases.add_plan("fleet shedder take again", {fleet.acquire_step("critical", fleet.key(), mine)},
                  Verdict::allowed);
 
   rig.ledger().set_bytes("fleet shedder, one lease", rig.memory_usage("{fleet}:fleet"));
@@ -49,9 +49,11 @@ void add_shedder_cases(Rig& rig, Cases& cases) {
   const UtilizationShedder shedder(rig.store(), "load");
   shedder.sample(Utilization::ratio(1, 2));
   const auto critical = shedder.tier("critical");
-  cases.add_plan("utilization, ask", {shedder.take(shedder.whole(), critical)}, Verdict::allowed);
+  cases.add_plan("utilization, ask", {shedder.acquire_step(shedder.whole(), critical)},
+                 Verdict::allowed);
   cases.add_plan("utilization, sample",
-                 {shedder.sampling(shedder.whole(), Utilization::ratio(1, 2))}, Verdict::allowed);
+                 {shedder.sample_step(shedder.whole(), Utilization::ratio(1, 2))},
+                 Verdict::allowed);
   rig.ledger().set_bytes("utilization", rig.memory_usage("{load}:utilization"));
 }
 

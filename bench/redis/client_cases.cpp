@@ -39,7 +39,7 @@ void add(Rig& rig, const std::string& name, std::size_t decisions, std::size_t s
 }
 
 void add_raw(Rig& rig, const std::string& name, std::size_t decisions, std::size_t depth) {
-  const Step step = make_bucket(rig).take("alice");
+  const Step step = make_bucket(rig).acquire_step("alice");
   const auto command = std::make_shared<Command>(rig.request({&step, 1}));
   add(rig, name, decisions, depth, [&rig, command, depth] { rig.raw().pipeline(*command, depth); });
 }
@@ -47,7 +47,7 @@ void add_raw(Rig& rig, const std::string& name, std::size_t decisions, std::size
 void add_batch(Rig& rig, const std::string& name, std::size_t depth) {
   const auto bucket = std::make_shared<TokenBucket>(make_bucket(rig));
   add(rig, name, decisions_deep, depth, [bucket, depth] {
-    const Step step = bucket->take("alice");
+    const Step step = bucket->acquire_step("alice");
     const std::vector<Plan> plans(depth, Plan(step));
     std::vector<Decision> results(depth);
     std::vector<std::error_code> errors(depth);
@@ -77,7 +77,7 @@ class Chain {
  private:
   void ask() {
     if (unsent_.fetch_sub(1) <= 0) return;
-    bucket_.store().execute(bucket_.take("alice"), Completion(&Chain::answered, this));
+    bucket_.store().execute(bucket_.acquire_step("alice"), Completion(&Chain::answered, this));
   }
 
   static void answered(void* context, const Outcome& outcome) noexcept {

@@ -123,11 +123,11 @@ std::vector<Claim> register_lease_cases(Rig& rig) {
   const Key key("alice");
   for (Word i = 0; i < locked_slot; ++i) {
     const LeaseId id{0xabc0000, static_cast<std::uint64_t>(i)};
-    rig.raw().pipeline(rig.request(std::array{jobs.take(key, id)}), 1);
+    rig.raw().pipeline(rig.request(std::array{jobs.acquire_step(key, id)}), 1);
   }
   const LeaseId id{0x5f1ab2c3, 0x5f1ab2c3};
-  const Step take = placed(jobs.take(key, id), 4, 0);
-  const Step give_back = placed(jobs.give_back(key, id), 1, locked_slot + 1);
+  const Step take = placed(jobs.acquire_step(key, id), 4, 0);
+  const Step give_back = placed(jobs.release_step(key, id), 1, locked_slot + 1);
   const auto cycle = std::make_shared<std::vector<Command>>();
   cycle->push_back(rig.request({&take, 1}));
   cycle->push_back(rig.request({&give_back, 1}));

@@ -62,17 +62,18 @@ void add_pacing_cases(Rig& rig, Cases& cases) {
   const SlotLock quick(rig.store(), "quick", Span{1});
   const SlotLock slow(rig.store(), "slow", std::chrono::hours{24});
   (void)slow.try_acquire("alice");
-  cases.add_plan("slot lock reserve", {quick.take("alice", SlotLock::max_horizon)},
+  cases.add_plan("slot lock reserve", {quick.acquire_step("alice", SlotLock::max_horizon)},
                  Verdict::allowed);
-  cases.add_plan("slot lock refuse", {slow.take("alice")}, Verdict::refused);
+  cases.add_plan("slot lock refuse", {slow.acquire_step("alice")}, Verdict::refused);
 
   const Gates gates(rig.store(), "gates", {"account", "token"});
   const Scope open = gates.scope("account", "open");
   const Scope shut = gates.scope("account", "shut");
   gates.close(shut, std::chrono::hours{24});
-  cases.add_plan("gate open", {gates.take(open)}, Verdict::allowed);
-  cases.add_plan("gate shut", {gates.take(shut)}, Verdict::refused);
-  cases.add_plan("two gates open", {gates.take(open), gates.take(gates.scope("token", "open"))},
+  cases.add_plan("gate open", {gates.pass_step(open)}, Verdict::allowed);
+  cases.add_plan("gate shut", {gates.pass_step(shut)}, Verdict::refused);
+  cases.add_plan("two gates open",
+                 {gates.pass_step(open), gates.pass_step(gates.scope("token", "open"))},
                  Verdict::allowed);
 
   cases.add_script("expiring counter allow", expiring_counter, {"{counter}:plenty"},
@@ -84,9 +85,9 @@ void add_pacing_cases(Rig& rig, Cases& cases) {
   const FixedWindow spent(rig.store(), "spent", 1, age);
   const FixedWindow daily(rig.store(), "daily", 1'000'000'000, Calendar::daily());
   (void)spent.try_acquire("window");
-  cases.add_plan("fixed window allow", {plenty.take("window")}, Verdict::allowed);
-  cases.add_plan("fixed window refuse", {spent.take("window")}, Verdict::refused);
-  cases.add_plan("calendar window allow", {daily.take("window")}, Verdict::allowed);
+  cases.add_plan("fixed window allow", {plenty.acquire_step("window")}, Verdict::allowed);
+  cases.add_plan("fixed window refuse", {spent.acquire_step("window")}, Verdict::refused);
+  cases.add_plan("calendar window allow", {daily.acquire_step("window")}, Verdict::allowed);
 
   rig.ledger().set_bytes("slot lock", rig.memory_usage("{alice}:slow"));
   rig.ledger().set_bytes("gate", rig.memory_usage(render(shut.key())));
@@ -116,14 +117,15 @@ std::vector<Claim> register_server_cases(Rig& rig) {
   const TokenBucket plenty(rig.store(), "plenty", Quota::per_minute(60'000'007).burst(10'000'000));
   const TokenBucket spent(rig.store(), "spent", Quota::per_day(1));
   spend_all(spent, "alice");
-  cases.add_plan("take allow", {plenty.take("alice")}, Verdict::allowed);
-  cases.add_plan("take refuse", {spent.take("alice")}, Verdict::refused);
-  cases.add_plan("peek", {plenty.look("alice")}, Verdict::allowed);
-  const std::vector<Step> three{plenty.take("alice"), plenty.take(Key{"alice", "account"}),
-                                plenty.take(Key{"alice", "everyone"})};
+  cases.add_plan("take allow", {plenty.acquire_step("alice")}, Verdict::allowed);
+  cases.add_plan("take refuse", {spent.acquire_step("alice")}, Verdict::refused);
+  cases.add_plan("peek", {plenty.peek_step("alice")}, Verdict::allowed);
+  const std::vector<Step> three{plenty.acquire_step("alice"),
+                                plenty.acquire_step(Key{"alice", "account"}),
+                                plenty.acquire_step(Key{"alice", "everyone"})};
   cases.add_plan("plan of 3 allow", three, Verdict::allowed);
-  cases.add_function("function: take allow", {plenty.take("alice")}, Verdict::allowed);
-  cases.add_function("function: take refuse", {spent.take("alice")}, Verdict::refused);
+  cases.add_function("function: take allow", {plenty.acquire_step("alice")}, Verdict::allowed);
+  cases.add_function("function: take refuse", {spent.acquire_step("alice")}, Verdict::refused);
   cases.add_function("function: plan of 3 allow", three, Verdict::allowed);
 
   add_pacing_cases(rig, cases);

@@ -178,7 +178,7 @@ std::vector<Claim> register_window_cases(Rig& rig) {
   static const SlidingWindowCounter counter(rig.store(), "counter", {1'000'000'000, hours{24}});
   static_cast<void>(one_spent.try_acquire("w", 300));
   const Word now = to_word(rig.store().clock().now());
-  rig.command({"SET", render(spent.take("w").key), spent_log(now), "PX", "86400000"});
+  rig.command({"SET", render(spent.acquire_step("w").key), spent_log(now), "PX", "86400000"});
 
   add(rig, "two windows, two sets, allow", two_sets_at(rig, "wa", 201), -1);
   const Maker full = two_sets_at(rig, "wr", 0);
@@ -188,16 +188,16 @@ std::vector<Claim> register_window_cases(Rig& rig) {
                                 {"{wr}.short", "{wr}.long"}, {}),
                      1);
   add(rig, "two windows, two sets, refuse", full, -1);
-  add(rig, "two windows, allow", always(rig, both.take("w")), Verdict::allowed, 3);
-  add(rig, "two windows, refuse", always(rig, spent.take("w")), Verdict::refused, 3);
+  add(rig, "two windows, allow", always(rig, both.acquire_step("w")), Verdict::allowed, 3);
+  add(rig, "two windows, refuse", always(rig, spent.acquire_step("w")), Verdict::refused, 3);
 
   add(rig, "one window, hash and set, allow", hash_and_set_at(rig, "oa", 201), -1);
   const Maker out = hash_and_set_at(rig, "or", 0);
   fill(out, rig, 0, 301);
   add(rig, "one window, hash and set, refuse", out, -1);
-  add(rig, "one window, allow", always(rig, one.take("w")), Verdict::allowed, 2);
-  add(rig, "one window, refuse", always(rig, one_spent.take("w")), Verdict::refused, 2);
-  add(rig, "sliding counter, allow", always(rig, counter.take("w")), Verdict::allowed);
+  add(rig, "one window, allow", always(rig, one.acquire_step("w")), Verdict::allowed, 2);
+  add(rig, "one window, refuse", always(rig, one_spent.acquire_step("w")), Verdict::refused, 2);
+  add(rig, "sliding counter, allow", always(rig, counter.acquire_step("w")), Verdict::allowed);
 
   // Full logs, as calls fill them one by one.
   const Maker sets = two_sets_at(rig, "wb", 201);
@@ -207,8 +207,9 @@ std::vector<Claim> register_window_cases(Rig& rig) {
   static_cast<void>(counter.try_acquire("w"));
   rig.ledger().set_bytes("two sets",
                          rig.memory_usage("{wb}.short") + rig.memory_usage("{wb}.long"));
-  rig.ledger().set_bytes("windows", rig.memory_usage(render(kept.take("w").key)));
-  rig.ledger().set_bytes("sliding counter", rig.memory_usage(render(counter.take("w").key)));
+  rig.ledger().set_bytes("windows", rig.memory_usage(render(kept.acquire_step("w").key)));
+  rig.ledger().set_bytes("sliding counter",
+                         rig.memory_usage(render(counter.acquire_step("w").key)));
 
   constexpr auto us = Figure::server_us;
   return {{us, "two windows, allow", "two windows, two sets, allow", 0.35, 0.25},

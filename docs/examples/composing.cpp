@@ -28,8 +28,8 @@ Lease admit(const Limits& limits, std::string_view user, std::string_view accoun
   const Key place{account, "jobs"};
   const LeaseId id = LeaseId::draw(rng);
   const Scope scope = limits.gates.scope("account", account);
-  const std::array steps{limits.user.take(user), limits.account.take(account),
-                         limits.jobs.take(place, id), limits.gates.take(scope)};
+  const std::array steps{limits.user.acquire_step(user), limits.account.acquire_step(account),
+                         limits.jobs.acquire_step(place, id), limits.gates.pass_step(scope)};
   std::array<Decision, steps.size()> each;
   std::array<Word, steps.size() * max_output> told;
   std::error_code error;

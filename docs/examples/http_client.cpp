@@ -76,7 +76,7 @@ net::awaitable<void> work(Fleet& fleet) {
     if (!refused) continue;
     // It should not come to this. If it does, the whole fleet waits as long as the server asks.
     const auto feedback = sluice::http::parse_feedback(response, sluice::SystemClock().now());
-    const auto shut = fleet.gates.shut(fleet.scope, feedback.wait());
+    const auto shut = fleet.gates.close_step(fleet.scope, feedback.wait());
     co_await sluice::asio::async_decide(fleet.store, shut, net::use_awaitable);
   }
 }

@@ -15,7 +15,8 @@ int main() {
   int admitted = 0;
   for (const char* user : {"alice", "alice", "alice", "bob", "bob"}) {
     const Decision d =
-        decide(*store, {per_user.take(user), per_account.take("acme"), service.take("all")});
+        decide(*store, {per_user.acquire_step(user), per_account.acquire_step("acme"),
+                        service.acquire_step("all")});
     if (d) {
       ++admitted;
       std::cout << user << ": go\n";

@@ -11,8 +11,8 @@ namespace {
 
 Decision admit(const TokenBucket& user, const SharedSlidingWindow& partner, std::string_view who) {
   for (;;) {
-    const SharedSlidingWindowSteps rate = partner.take();
-    const std::array steps{user.take(who), rate[0], rate[1]};
+    const SharedSlidingWindowSteps rate = partner.acquire_steps();
+    const std::array steps{user.acquire_step(who), rate[0], rate[1]};
     std::error_code error;
     const Decision decision = decide(user.store(), steps, error);
     if (error == Errc::config_changed) {

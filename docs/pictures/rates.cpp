@@ -143,7 +143,7 @@ void shared_sliding_window(std::ostream& out) {
 void shared_token_bucket(std::ostream& out) {
   World world;
   const SharedTokenBucket bucket(*world.store, "api");
-  bucket.set("alice", Quota::per_second(10).burst(20));
+  bucket.configure("alice", Quota::per_second(10).burst(20));
   double burst = 20;
   Block tokens;
   Block refused;
@@ -153,7 +153,7 @@ void shared_token_bucket(std::ostream& out) {
     if (tick == 200 || tick == 400) {
       const int rate = tick == 200 ? 3 : 12;
       burst = tick == 200 ? 10 : 30;
-      bucket.set("alice", Quota::per_second(rate).burst(static_cast<Word>(burst)));
+      bucket.configure("alice", Quota::per_second(rate).burst(static_cast<Word>(burst)));
     }
     if (world.happens(7, 0.05) && !bucket.try_acquire("alice")) refused.add({at});
     tokens.add({at, static_cast<double>(bucket.peek("alice", 0).remaining), burst});

@@ -126,7 +126,7 @@ template <class CompletionToken>
 template <class Limiter, class CompletionToken>
 [[nodiscard]] auto async_try_acquire(const Limiter& limiter, const Key& key, Cost cost,
                                      CompletionToken&& token) {
-  return asio::async_decide(limiter.store(), limiter.take(key, cost),
+  return asio::async_decide(limiter.store(), limiter.acquire_step(key, cost),
                             std::forward<CompletionToken>(token));
 }
 

@@ -71,7 +71,7 @@ inline constexpr Span id_kept_for = std::chrono::minutes{10};
 
 /// Steps that are decided at one instant, all or nothing. A view, to be passed on at once:
 ///
-///     decide(store, {per_user.take("alice"), everyone.take("all")})
+///     decide(store, {per_user.acquire_step("alice"), everyone.acquire_step("all")})
 ///     decide(store, Plan(steps).within(20ms))
 ///
 /// In a co_await, g++ 12 does not compile a list in braces: name the steps in a std::array first.

@@ -17,7 +17,7 @@ ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, std::string nam
 
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight) const {
   return detail::or_throw(
-      {type_name, "try_acquire"}, [&] { return take(key, LeaseId{}, weight); },
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, LeaseId{}, weight); },
       [&](auto& error) { return try_acquire(key, weight, error); });
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, std::error_code& error) const noexcept {
@@ -29,7 +29,7 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight,
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id) const {
   return detail::or_throw(
-      {type_name, "try_acquire"}, [&] { return take(key, id, weight); },
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, id, weight); },
       [&](auto& error) { return try_acquire(key, weight, id, error); });
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id,
@@ -41,13 +41,13 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
   std::error_code error;
   const bool given = release(key, id, error);
   if (error && error != Errc::lease_not_live) {
-    throw detail::failed_call({type_name, "release"}, error, give_back(key, id));
+    throw detail::failed_call({type_name, "release"}, error, release_step(key, id));
   }
   return given;
 }
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  const detail::Release given(give_back(key, id), lines());
+  const detail::Release given(release_step(key, id), lines());
   std::array<Word, 1 + WaitLineRule::output> told{};
   static_cast<void>(decide(store(), given.steps(), error, {}, {told.data(), given.output()}));
   if (error) return false;
@@ -57,10 +57,10 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
 }
 
 void ConcurrencyLimiter::reset(const Key& key) const {
-  decide_as("reset", desk_.reset(key, limit_));
+  decide_as("reset", desk_.reset_step(key, limit_));
 }
 void ConcurrencyLimiter::reset(const Key& key, std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), desk_.reset(key, limit_), error));
+  static_cast<void>(decide(store(), desk_.reset_step(key, limit_), error));
 }
 
 }  // namespace sluice

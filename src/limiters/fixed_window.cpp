@@ -82,7 +82,7 @@ Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) co
   return result;
 }
 
-Step FixedWindow::give_back(const Key& key, Cost cost, Time taken_at) const noexcept {
+Step FixedWindow::refund_step(const Key& key, Cost cost, Time taken_at) const noexcept {
   const Calendar::Window window = calendar_.window(taken_at);
   return {&fixed_window_give_back,
           named(key),
@@ -101,7 +101,7 @@ void FixedWindow::synchronize(const Key& key, std::error_code& error) const noex
 void FixedWindow::synchronize(const Key& key) const {
   std::error_code error;
   synchronize(key, error);
-  if (error) throw detail::failed_call({type_name, "synchronize"}, error, clear(key));
+  if (error) throw detail::failed_call({type_name, "synchronize"}, error, reset_step(key));
 }
 
 template <class Ask>
@@ -121,13 +121,13 @@ Decision FixedWindow::ask(const Key& key, Ask plan, std::error_code& error) cons
 Decision FixedWindow::try_acquire(const Key& key, Cost cost,
                                   std::error_code& error) const noexcept {
   return ask(
-      key, [&](std::error_code& e) { return decide(store(), take(key, cost), e); }, error);
+      key, [&](std::error_code& e) { return decide(store(), acquire_step(key, cost), e); }, error);
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = try_acquire(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
   return decision;
 }
 
@@ -135,26 +135,28 @@ Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id
                                   std::error_code& error) const noexcept {
   return ask(
       key,
-      [&](std::error_code& e) { return decide(store(), Plan(take(key, cost)).idempotent(id), e); },
+      [&](std::error_code& e) {
+        return decide(store(), Plan(acquire_step(key, cost)).idempotent(id), e);
+      },
       error);
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
   std::error_code error;
   const Decision decision = try_acquire(key, cost, id, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
   return decision;
 }
 
 Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
   return ask(
-      key, [&](std::error_code& e) { return decide(store(), look(key, cost), e); }, error);
+      key, [&](std::error_code& e) { return decide(store(), peek_step(key, cost), e); }, error);
 }
 
 Decision FixedWindow::peek(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = peek(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
+  if (error) throw detail::failed_call({type_name, "peek"}, error, peek_step(key, cost));
   return decision;
 }
 
@@ -167,7 +169,7 @@ Decision FixedWindow::reward(const Key& key, Cost amount) const {
   std::error_code error;
   const Decision decision = reward(key, amount, error);
   if (error)
-    throw detail::failed_call({type_name, "reward"}, error, give_back(key, amount, Time{}));
+    throw detail::failed_call({type_name, "reward"}, error, refund_step(key, amount, Time{}));
   return decision;
 }
 
@@ -181,7 +183,7 @@ Decision FixedWindow::penalize(const Key& key, Cost amount) const {
   std::error_code error;
   const Decision decision = penalize(key, amount, error);
   if (error)
-    throw detail::failed_call({type_name, "penalize"}, error, give_back(key, amount, Time{}));
+    throw detail::failed_call({type_name, "penalize"}, error, refund_step(key, amount, Time{}));
   return decision;
 }
 
@@ -201,8 +203,8 @@ Step FixedWindow::settle_step(const Key& key, const Decision& taken,
                               const SettledCost& cost) const noexcept {
   const Word estimated = cost.estimated.value();
   const Word actual = cost.actual.value();
-  if (estimated < 0 || actual < 0) return give_back(key, -1, taken.at);
-  if (actual <= estimated) return give_back(key, charged(estimated - actual, taken), taken.at);
+  if (estimated < 0 || actual < 0) return refund_step(key, -1, taken.at);
+  if (actual <= estimated) return refund_step(key, charged(estimated - actual, taken), taken.at);
   // A calendar of that window alone: if it is over, it does not hold the present.
   const Calendar::Window window = calendar_.window(taken.at);
   const Word end = to_word(window.end);

@@ -84,7 +84,8 @@ FleetShedder::Share FleetShedder::known(std::string_view tier) const {
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight) const {
   const Share share = known(tier);
   return detail::or_throw(
-      {type_name, "try_acquire"}, [&] { return desk_.take(key(), share, weight, LeaseId{}); },
+      {type_name, "try_acquire"},
+      [&] { return desk_.acquire_step(key(), share, weight, LeaseId{}); },
       [&](auto& error) { return desk_.grant(key(), share, weight, error); });
 }
 Lease FleetShedder::try_acquire(std::string_view tier, std::error_code& error) const noexcept {
@@ -100,7 +101,7 @@ Lease FleetShedder::try_acquire(std::string_view tier, Cost weight,
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id) const {
   const Share share = known(tier);
   return detail::or_throw(
-      {type_name, "try_acquire"}, [&] { return desk_.take(key(), share, weight, id); },
+      {type_name, "try_acquire"}, [&] { return desk_.acquire_step(key(), share, weight, id); },
       [&](auto& error) { return desk_.grant(key(), share, weight, id, error); });
 }
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id,
@@ -112,7 +113,7 @@ Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseI
 }
 
 Decision FleetShedder::peek(std::string_view tier, Cost weight) const {
-  return decide_as("peek", desk_.look(key(), known(tier), weight));
+  return decide_as("peek", desk_.peek_step(key(), known(tier), weight));
 }
 Decision FleetShedder::peek(std::string_view tier, std::error_code& error) const noexcept {
   return peek(tier, 1, error);
@@ -120,29 +121,29 @@ Decision FleetShedder::peek(std::string_view tier, std::error_code& error) const
 Decision FleetShedder::peek(std::string_view tier, Cost weight,
                             std::error_code& error) const noexcept {
   const Share share = find(tier);
-  if (share.limit != 0) return decide(store(), desk_.look(key(), share, weight), error);
+  if (share.limit != 0) return decide(store(), desk_.peek_step(key(), share, weight), error);
   error = Errc::invalid_argument;
   return {};
 }
 
 Decision FleetShedder::block(Span span) const {
-  return decide_as("block", desk_.block(key(), capacity_, span));
+  return decide_as("block", desk_.block_step(key(), capacity_, span));
 }
 Decision FleetShedder::block(Span span, std::error_code& error) const noexcept {
-  return decide(store(), desk_.block(key(), capacity_, span), error);
+  return decide(store(), desk_.block_step(key(), capacity_, span), error);
 }
 
-void FleetShedder::reset() const { decide_as("reset", desk_.reset(key(), capacity_)); }
+void FleetShedder::reset() const { decide_as("reset", desk_.reset_step(key(), capacity_)); }
 void FleetShedder::reset(std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), desk_.reset(key(), capacity_), error));
+  static_cast<void>(decide(store(), desk_.reset_step(key(), capacity_), error));
 }
 
-Step FleetShedder::take(std::string_view tier, const Key& key, const LeaseId& id,
-                        Cost weight) const {
-  return desk_.take(key, known(tier), weight, id);
+Step FleetShedder::acquire_step(std::string_view tier, const Key& key, const LeaseId& id,
+                                Cost weight) const {
+  return desk_.acquire_step(key, known(tier), weight, id);
 }
-Step FleetShedder::look(std::string_view tier, const Key& key, Cost weight) const {
-  return desk_.look(key, known(tier), weight);
+Step FleetShedder::peek_step(std::string_view tier, const Key& key, Cost weight) const {
+  return desk_.peek_step(key, known(tier), weight);
 }
 Lease FleetShedder::adopt(std::string_view tier, const Key& key, const LeaseId& id, Cost weight,
                           const Decision& decision, std::span<const Word> told,

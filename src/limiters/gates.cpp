@@ -118,7 +118,7 @@ std::system_error Gates::failed(const char* verb, const std::error_code& error,
         call, error,
         std::to_string(scopes.size()) + " scopes, allowed 1 to " + std::to_string(Plan::max_steps));
   }
-  if (scopes.size() == 1) return detail::failed_call(call, error, take(scopes.front()));
+  if (scopes.size() == 1) return detail::failed_call(call, error, pass_step(scopes.front()));
   return detail::failed_with(call, error, "");
 }
 
@@ -132,32 +132,32 @@ Decision Gates::decide_all(const char* verb, std::span<const Scope> scopes,
 }
 
 Decision Gates::pass(std::span<const Scope> scopes) const {
-  const Steps all = steps_of(scopes, [this](const Scope& s) { return take(s); });
+  const Steps all = steps_of(scopes, [this](const Scope& s) { return pass_step(s); });
   return decide_all("pass", scopes, all.span());
 }
 
 Decision Gates::pass(std::span<const Scope> scopes, std::error_code& error) const noexcept {
-  const Steps all = steps_of(scopes, [this](const Scope& s) { return take(s); });
+  const Steps all = steps_of(scopes, [this](const Scope& s) { return pass_step(s); });
   return decide(*store_, all.span(), error);
 }
 
 void Gates::Waiting::ask(const Gates& gates, const Request& scopes, Span,
                          Completion done) noexcept {
-  const Steps all = steps_of(scopes, [&gates](const Scope& s) { return gates.take(s); });
+  const Steps all = steps_of(scopes, [&gates](const Scope& s) { return gates.pass_step(s); });
   gates.store().execute(all.span(), std::move(done));
 }
 
 Decision Gates::peek(std::span<const Scope> scopes) const {
-  const Steps all = steps_of(scopes, [this](const Scope& s) { return look(s); });
+  const Steps all = steps_of(scopes, [this](const Scope& s) { return peek_step(s); });
   return decide_all("peek", scopes, all.span());
 }
 
 Decision Gates::peek(std::span<const Scope> scopes, std::error_code& error) const noexcept {
-  const Steps all = steps_of(scopes, [this](const Scope& s) { return look(s); });
+  const Steps all = steps_of(scopes, [this](const Scope& s) { return peek_step(s); });
   return decide(*store_, all.span(), error);
 }
 
-Step Gates::shut(const Scope& scope, Span span) const noexcept {
+Step Gates::close_step(const Scope& scope, Span span) const noexcept {
   Step result = step(gate_close, scope);
   result.args[4] = std::clamp(span, Span{0}, options_.cap).count();
   return result;

@@ -46,13 +46,13 @@ void HeldLease::granted(const Decision& decision, std::span<const Word> told,
   safe_until_ = to_word(asked_at) + left;
 }
 
-Step HeldLease::renewal() const noexcept {
+Step HeldLease::renew_step() const noexcept {
   Step step{&leases_renew, key(), {terms_.limit, terms_.ttl, slot_}};
   put_id(&step.args[3], id_);
   return step;
 }
 
-Step HeldLease::return_step() const noexcept {
+Step HeldLease::release_step() const noexcept {
   Step step{&leases_release, key(), {terms_.limit, slot_}};
   put_id(&step.args[2], id_);
   return step;
@@ -79,7 +79,7 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
   do {
     if (was == State::returning || was == State::returned) return false;
   } while (!state_.compare_exchange_weak(was, State::returning));
-  const Release given(return_step(), terms_.lines);
+  const Release given(release_step(), terms_.lines);
   std::array<Word, 1 + WaitLineRule::output> told{};
   const Plan plan(given.steps());
   static_cast<void>(decide(store_.get(), within > Span{0} ? plan.within(within) : plan, error, {},
@@ -95,7 +95,7 @@ void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
   if (was == State::returning || was == State::returned || held->is_orphaned()) return;
   try {
-    const auto given = std::make_shared<const Release>(held->return_step(), held->terms_.lines);
+    const auto given = std::make_shared<const Release>(held->release_step(), held->terms_.lines);
     decide_then(held->store(), Plan(given->steps()).within(held->terms_.release_within),
                 [held, given](const Outcome& outcome) noexcept {
                   if (!outcome.error) given->wake(held->store(), outcome.output);
@@ -145,8 +145,8 @@ std::shared_ptr<HeldLease> LeaseManager::hold(const Key& key, Share share, Cost 
 Lease LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
                         std::error_code& error) const {
   auto held = hold(key, share, weight, id);  // the memory first: afterwards nothing may fail
-  const Step step = seek == known_id ? take(held->key(), share, weight, id)
-                                     : take_new(held->key(), share, weight, id);
+  const Step step = seek == known_id ? acquire_step(held->key(), share, weight, id)
+                                     : acquire_new_step(held->key(), share, weight, id);
   std::array<Word, told_words> told{};
   const bool stamped = store_->stamps_by_clock();
   const Time before = stamped ? Time{} : store_->clock().now();
@@ -192,17 +192,17 @@ Lease LeaseManager::adopt(const Key& key, Share share, Cost weight, const LeaseI
   return lease;
 }
 
-Step LeaseManager::take(const Key& key, Share share, Cost weight,
-                        const LeaseId& id) const noexcept {
+Step LeaseManager::acquire_step(const Key& key, Share share, Cost weight,
+                                const LeaseId& id) const noexcept {
   Step step{&leases_acquire,
             named(key),
             {share.limit, weight.value(), options_.ttl.count(), share.tier, known_id}};
   put_id(&step.args[5], id);
   return step;
 }
-Step LeaseManager::take_new(const Key& key, Share share, Cost weight,
-                            const LeaseId& id) const noexcept {
-  Step step = take(key, share, weight, id);
+Step LeaseManager::acquire_new_step(const Key& key, Share share, Cost weight,
+                                    const LeaseId& id) const noexcept {
+  Step step = acquire_step(key, share, weight, id);
   step.args[4] = fresh_id;
   return step;
 }
@@ -210,23 +210,23 @@ LeaseId LeaseManager::draw_id() const {
   return LeaseId::draw(options_.rng != nullptr ? *options_.rng
                                                : rng_of(store_->clock(), DrawFor::lease));
 }
-Step LeaseManager::look(const Key& key, Share share, Cost weight) const noexcept {
+Step LeaseManager::peek_step(const Key& key, Share share, Cost weight) const noexcept {
   return {&leases_peek, named(key), {share.limit, weight.value(), share.tier}};
 }
-Step LeaseManager::give_back(const Key& key, Word limit, const LeaseId& id) const noexcept {
+Step LeaseManager::release_step(const Key& key, Word limit, const LeaseId& id) const noexcept {
   Step step{&leases_release, named(key), {limit, 0}};
   put_id(&step.args[2], id);
   return step;
 }
-Step LeaseManager::extend(const Key& key, Word limit, const LeaseId& id) const noexcept {
+Step LeaseManager::renew_step(const Key& key, Word limit, const LeaseId& id) const noexcept {
   Step step{&leases_renew, named(key), {limit, options_.ttl.count(), 0}};
   put_id(&step.args[3], id);
   return step;
 }
-Step LeaseManager::reset(const Key& key, Word limit) const noexcept {
+Step LeaseManager::reset_step(const Key& key, Word limit) const noexcept {
   return {&leases_reset, named(key), {limit}};
 }
-Step LeaseManager::block(const Key& key, Word limit, Span span) const noexcept {
+Step LeaseManager::block_step(const Key& key, Word limit, Span span) const noexcept {
   return {&leases_block, named(key), {limit, span.count()}};
 }
 
@@ -254,7 +254,7 @@ void Lease::end() noexcept {
 
 bool Lease::renew() {
   return detail::or_throw(
-      {"Lease", "renew"}, [&] { return held_->renewal(); },
+      {"Lease", "renew"}, [&] { return held_->renew_step(); },
       [&](auto& error) { return renew(error); });
 }
 bool Lease::renew(std::error_code& error) noexcept {
@@ -266,13 +266,13 @@ bool Lease::renew(std::error_code& error) noexcept {
   }
   const Time asked_at = held_->store().clock().now();
   std::array<Word, renewed_words> told{};
-  const Decision decision = decide(held_->store(), held_->renewal(), error, {}, told);
+  const Decision decision = decide(held_->store(), held_->renew_step(), error, {}, told);
   return !error && held_->renewed(decision, told, asked_at);
 }
 
 bool Lease::release() {
   return detail::or_throw(
-      {"Lease", "release"}, [&] { return held_->renewal(); },
+      {"Lease", "release"}, [&] { return held_->renew_step(); },
       [&](auto& error) { return release(error); });
 }
 bool Lease::release(std::error_code& error) noexcept {

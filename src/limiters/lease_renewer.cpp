@@ -66,7 +66,7 @@ void LeaseRenewer::Batch::prepare() {
   done.reserve(renewals.size());
   for (Renewal& renewal : renewals) {
     const detail::HeldLease& held = *renewal.node.mapped().held;
-    steps.push_back(held.renewal());
+    steps.push_back(held.renew_step());
     // Who has run out is told so, whatever the answer would be.
     const Span lasts = std::max(Span{1}, held.safe_until() - asked_at);
     const Span within = std::min(part_of(held, 3), lasts);

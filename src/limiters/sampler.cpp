@@ -83,7 +83,7 @@ void Sampler::sample() {
     const std::lock_guard lock(counts->mutex);
     counts->error = error;
   };
-  decide_then(shedder_.store(), shedder_.sampling(Key{tag_, key_name_}, *reading), note);
+  decide_then(shedder_.store(), shedder_.sample_step(Key{tag_, key_name_}, *reading), note);
 }
 
 std::error_code Sampler::last_error() const {

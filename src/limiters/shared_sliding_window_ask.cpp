@@ -31,9 +31,9 @@ std::array<Step, 2> SharedSlidingWindow::steps_of(const Known& setting,
   const auto of_log = [&] {
     switch (question.verb) {
       case Verb::take:
-        return setting.log.take(log, question.permits, question.span);
+        return setting.log.acquire_step(log, question.permits, question.span);
       case Verb::look:
-        return setting.log.look(log, question.permits);
+        return setting.log.peek_step(log, question.permits);
       case Verb::block:
         return setting.log.block_step(log, question.span);
       case Verb::reward:
@@ -163,7 +163,7 @@ void SharedSlidingWindow::reserve_then(Cost permits, Span max_wait,
 
 void SharedSlidingWindow::give_back_then(const Known& used, Cost permits, const Decision& grant,
                                          Completion done) const noexcept {
-  store_->execute(used.log.give_back({tag_, used.log_name}, grant, permits), std::move(done));
+  store_->execute(used.log.refund_step({tag_, used.log_name}, grant, permits), std::move(done));
 }
 
 Span SharedSlidingWindow::Waited::Waiting::reach(const Waited& /*waited*/) noexcept {
@@ -266,7 +266,7 @@ std::system_error SharedSlidingWindow::failed_to_refund(const char* verb,
   if (reservation.setting_ == nullptr) return detail::failed_with(call, error, "");
   const auto& used = *static_cast<const Known*>(reservation.setting_.get());
   return detail::failed_call(call, error,
-                             used.log.give_back({tag_, used.log_name}, reservation, amount));
+                             used.log.refund_step({tag_, used.log_name}, reservation, amount));
 }
 
 Decision SharedSlidingWindow::try_acquire(Cost permits, std::error_code& error) const {
@@ -382,16 +382,18 @@ Word SharedSlidingWindow::available_permits() const {
   return ask_as("available_permits", {.permits = 0, .verb = Verb::look}).decision.remaining;
 }
 
-SharedSlidingWindowSteps SharedSlidingWindow::take(Cost permits, std::error_code& error) const {
+SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(Cost permits,
+                                                            std::error_code& error) const {
   return steps({.permits = permits}, error);
 }
-SharedSlidingWindowSteps SharedSlidingWindow::take(Cost permits) const {
+SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(Cost permits) const {
   return steps_as("take", {permits});
 }
-SharedSlidingWindowSteps SharedSlidingWindow::look(Cost permits, std::error_code& error) const {
+SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits,
+                                                         std::error_code& error) const {
   return steps({.permits = permits, .verb = Verb::look}, error);
 }
-SharedSlidingWindowSteps SharedSlidingWindow::look(Cost permits) const {
+SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits) const {
   return steps_as("look", {.permits = permits, .verb = Verb::look});
 }
 SharedSlidingWindowSteps SharedSlidingWindow::block_steps(Span span, std::error_code& error) const {

@@ -33,21 +33,21 @@ SharedTokenBucket::Change SharedTokenBucket::change(const Step& step,
 Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = try_acquire(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
   return decision;
 }
 
 Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
   std::error_code error;
   const Decision decision = try_acquire(key, cost, id, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
   return decision;
 }
 
 Decision SharedTokenBucket::peek(const Key& key, Cost cost) const {
   std::error_code error;
   const Decision decision = peek(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
+  if (error) throw detail::failed_call({type_name, "peek"}, error, peek_step(key, cost));
   return decision;
 }
 
@@ -135,7 +135,7 @@ Decision SharedTokenBucket::adjust(const Step& step, std::error_code& error) con
 Decision SharedTokenBucket::reset(const Key& key) const {
   std::error_code error;
   const Decision decision = reset(key, error);
-  if (error) throw detail::failed_call({type_name, "reset"}, error, clear(key));
+  if (error) throw detail::failed_call({type_name, "reset"}, error, reset_step(key));
   return decision;
 }
 
@@ -160,49 +160,51 @@ Decision SharedTokenBucket::penalize(const Key& key, Cost amount) const {
   return decision;
 }
 
-SharedTokenBucket::Change SharedTokenBucket::try_set(const Key& key, const Quota& quota,
-                                                     std::error_code& error) const noexcept {
-  return change(set_step(key, quota, Inheritance::as_is, true), error);
+SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key, const Quota& quota,
+                                                           std::error_code& error) const noexcept {
+  return change(configure_step(key, quota, Inheritance::as_is, true), error);
 }
 
-SharedTokenBucket::Change SharedTokenBucket::try_set(const Key& key, const Quota& quota) const {
+SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key,
+                                                           const Quota& quota) const {
   std::error_code error;
-  const Change result = try_set(key, quota, error);
+  const Change result = try_configure(key, quota, error);
   if (error)
-    throw detail::failed_call({type_name, "try_set"}, error,
-                              set_step(key, quota, Inheritance::as_is, true));
+    throw detail::failed_call({type_name, "try_configure"}, error,
+                              configure_step(key, quota, Inheritance::as_is, true));
   return result;
 }
 
-SharedTokenBucket::Change SharedTokenBucket::set(const Key& key, const Quota& quota,
-                                                 Inheritance inheritance,
-                                                 std::error_code& error) const noexcept {
-  return change(set_step(key, quota, inheritance), error);
+SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
+                                                       Inheritance inheritance,
+                                                       std::error_code& error) const noexcept {
+  return change(configure_step(key, quota, inheritance), error);
 }
 
-SharedTokenBucket::Change SharedTokenBucket::set(const Key& key, const Quota& quota,
-                                                 Inheritance inheritance) const {
+SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
+                                                       Inheritance inheritance) const {
   std::error_code error;
-  const Change result = set(key, quota, inheritance, error);
+  const Change result = configure(key, quota, inheritance, error);
   if (error)
-    throw detail::failed_call({type_name, "set"}, error, set_step(key, quota, inheritance));
+    throw detail::failed_call({type_name, "configure"}, error,
+                              configure_step(key, quota, inheritance));
   return result;
 }
 
-std::optional<SharedTokenBucket::Setting> SharedTokenBucket::read(
+std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(
     const Key& key, std::error_code& error) const noexcept {
   std::array<Word, 4> output{};
-  Decision decision = decide(store(), look(key, 0), error, {}, output);
+  Decision decision = decide(store(), peek_step(key, 0), error, {}, output);
   if (error == Errc::not_configured) error.clear();
   if (error || output[0] == 0) return std::nullopt;
   decision.limit = output[1];
   return Setting{Quota::per(output[2], Span{output[3]}).burst(output[1]), output[0], decision};
 }
 
-std::optional<SharedTokenBucket::Setting> SharedTokenBucket::read(const Key& key) const {
+std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(const Key& key) const {
   std::error_code error;
-  auto result = read(key, error);
-  if (error) throw detail::failed_call({type_name, "read"}, error, look(key, 0));
+  auto result = config(key, error);
+  if (error) throw detail::failed_call({type_name, "config"}, error, peek_step(key, 0));
   return result;
 }
 

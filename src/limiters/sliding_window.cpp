@@ -88,15 +88,15 @@ SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name,
   }
 }
 
-Step SlidingWindow::take(const Key& key, Cost cost, Span max_wait) const noexcept {
+Step SlidingWindow::acquire_step(const Key& key, Cost cost, Span max_wait) const noexcept {
   return step(sliding_window_take, key, {least_, cost.value(), max_wait.count(), longest_});
 }
 
-Step SlidingWindow::look(const Key& key, Cost cost) const noexcept {
+Step SlidingWindow::peek_step(const Key& key, Cost cost) const noexcept {
   return step(sliding_window_peek, key, {least_, cost.value(), 0, longest_});
 }
 
-Step SlidingWindow::give_back(const Key& key, const Decision& grant, Cost units) const noexcept {
+Step SlidingWindow::refund_step(const Key& key, const Decision& grant, Cost units) const noexcept {
   // Of a decision that no store has made the rule says what is wrong.
   const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
   const Word ahead = bounded(grant.retry_after.count());
@@ -106,7 +106,7 @@ Step SlidingWindow::give_back(const Key& key, const Decision& grant, Cost units)
   return step(sliding_window_give_back, key, {least_, charged, time, keep});
 }
 
-Step SlidingWindow::clear(const Key& key) const noexcept {
+Step SlidingWindow::reset_step(const Key& key) const noexcept {
   return step(sliding_window_reset, key, {least_});
 }
 
@@ -127,34 +127,35 @@ WindowsDecision SlidingWindow::told(const Decision& decision,
 WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost) const {
   std::error_code error;
   const WindowsDecision result = try_acquire(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
   return result;
 }
 
 WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
   std::error_code error;
   const WindowsDecision result = try_acquire(key, cost, id, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, take(key, cost));
+  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
   return result;
 }
 
 WindowsDecision SlidingWindow::peek(const Key& key, Cost cost) const {
   std::error_code error;
   const WindowsDecision result = peek(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "peek"}, error, look(key, cost));
+  if (error) throw detail::failed_call({type_name, "peek"}, error, peek_step(key, cost));
   return result;
 }
 
 WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait,
                                          std::error_code& error) const noexcept {
-  const WindowsDecision decision = decide_all(take(key, cost, max_wait), error);
+  const WindowsDecision decision = decide_all(acquire_step(key, cost, max_wait), error);
   return {decision, decision.allowed ? cost.value() : 0};
 }
 
 WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait) const {
   std::error_code error;
   const WindowReservation result = reserve(key, cost, max_wait, error);
-  if (error) throw detail::failed_call({type_name, "reserve"}, error, take(key, cost, max_wait));
+  if (error)
+    throw detail::failed_call({type_name, "reserve"}, error, acquire_step(key, cost, max_wait));
   return result;
 }
 
@@ -165,14 +166,15 @@ Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused,
   std::array<Word, max_output> output{};
   const std::size_t told = 1 + windows_.size();
   static_cast<void>(
-      decide(store(), give_back(key, grant, unused), error, {}, std::span(output).first(told)));
+      decide(store(), refund_step(key, grant, unused), error, {}, std::span(output).first(told)));
   return error ? 0 : output[0];
 }
 
 Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused) const {
   std::error_code error;
   const Word units = refund(key, grant, unused, error);
-  if (error) throw detail::failed_call({type_name, "refund"}, error, give_back(key, grant, unused));
+  if (error)
+    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, grant, unused));
   return units;
 }
 
@@ -186,7 +188,7 @@ Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation)
   const Word units = cancel(key, reservation, error);
   if (error)
     throw detail::failed_call({type_name, "cancel"}, error,
-                              give_back(key, reservation, reservation.units));
+                              refund_step(key, reservation, reservation.units));
   return units;
 }
 
@@ -194,10 +196,10 @@ Step SlidingWindow::settle_step(const Key& key, const Decision& taken,
                                 const SettledCost& cost) const noexcept {
   const Word estimated = cost.estimated.value();
   const Word actual = cost.actual.value();
-  if (estimated < 0 || actual < 0) return give_back(key, taken, -1);
-  if (actual <= estimated) return give_back(key, taken, estimated - actual);
-  return take(key, detail::charged_nothing(taken) ? 0 : actual - estimated,
-              Span{Rule::max_ahead_of_time});
+  if (estimated < 0 || actual < 0) return refund_step(key, taken, -1);
+  if (actual <= estimated) return refund_step(key, taken, estimated - actual);
+  return acquire_step(key, detail::charged_nothing(taken) ? 0 : actual - estimated,
+                      Span{Rule::max_ahead_of_time});
 }
 
 Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
@@ -239,10 +241,10 @@ WindowsDecision SlidingWindow::reward(const Key& key, Cost amount) const {
 }
 
 void SlidingWindow::reset(const Key& key, std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), clear(key), error));
+  static_cast<void>(decide(store(), reset_step(key), error));
 }
 
-void SlidingWindow::reset(const Key& key) const { decide_as("reset", clear(key)); }
+void SlidingWindow::reset(const Key& key) const { decide_as("reset", reset_step(key)); }
 
 std::vector<std::string> SlidingWindow::redundant_windows(std::span<const WindowLimit> windows) {
   std::vector<std::string> texts;

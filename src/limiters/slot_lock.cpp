@@ -35,25 +35,27 @@ SlotLock::SlotLock(const StoreHandle& store, std::string name, Span interval,
 
 SlotPermit SlotLock::granted(const char* verb, const Key& key, Span max_wait) const {
   const Time asked = before(*store_);
-  return permit(decide_as(verb, take(key, max_wait)), asked);
+  return permit(decide_as(verb, acquire_step(key, max_wait)), asked);
 }
 
 SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept {
   const Time asked = before(*store_);
-  return permit(decide(*store_, take(key, max_wait), error), asked);
+  return permit(decide(*store_, acquire_step(key, max_wait), error), asked);
 }
 
 bool SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
-  return permit && decide_as("cancel", give_back(key, permit)).allowed;
+  return permit && decide_as("cancel", cancel_step(key, permit)).allowed;
 }
 
 bool SlotLock::cancel(const Key& key, const SlotPermit& permit,
                       std::error_code& error) const noexcept {
   error.clear();
-  return permit && decide(*store_, give_back(key, permit), error).allowed;
+  return permit && decide(*store_, cancel_step(key, permit), error).allowed;
 }
 
-Step SlotLock::clear(const Key& key) const noexcept { return {&slot_lock_reset, named(key), {1}}; }
+Step SlotLock::reset_step(const Key& key) const noexcept {
+  return {&slot_lock_reset, named(key), {1}};
+}
 
 SlotPermit SlotLock::permit(const Decision& decision, Time asked) const noexcept {
   SlotPermit permit{decision, {}, {}};

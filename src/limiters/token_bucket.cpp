@@ -170,7 +170,7 @@ Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost tr
 }
 
 BoundTokenBucket TokenBucket::at(const Key& key) const {
-  const Step bound = take(key);
+  const Step bound = acquire_step(key);
   if (!is_valid(bound.key)) throw detail::failed_call({type_name, "at"}, Errc::invalid_key, bound);
   return {store_handle(), bound};
 }

@@ -101,40 +101,41 @@ UtilizationShedder::Tier UtilizationShedder::named_tier(const char* verb,
   return found;
 }
 
-Step UtilizationShedder::take(const Key& key, Tier tier, Word draw) const noexcept {
+Step UtilizationShedder::acquire_step(const Key& key, Tier tier, Word draw) const noexcept {
   Step step{&utilization_shed, named(key), take_};
   step.args[6] = tier.index_;
   step.args[7] = draw;
   return step;
 }
 
-Step UtilizationShedder::look(const Key& key, Tier tier) const noexcept {
+Step UtilizationShedder::peek_step(const Key& key, Tier tier) const noexcept {
   Step step{&utilization_peek, named(key), take_};
   step.args[6] = tier.index_;
   return step;
 }
 
-Step UtilizationShedder::sampling(const Key& key, Utilization utilization) const noexcept {
+Step UtilizationShedder::sample_step(const Key& key, Utilization utilization) const noexcept {
   Step step{&utilization_sample, named(key), sample_};
   step.args[7] = utilization.ppm();
   return step;
 }
 
-Step UtilizationShedder::clear(const Key& key) const noexcept {
+Step UtilizationShedder::reset_step(const Key& key) const noexcept {
   return {&utilization_reset, named(key), {Rule::one}};
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key) const {
   std::error_code error;
   UtilizationReport result = report(key, error);
-  if (error) throw detail::failed_call({type_name, "report"}, error, look(key, Tier(take_[5])));
+  if (error)
+    throw detail::failed_call({type_name, "report"}, error, peek_step(key, Tier(take_[5])));
   return result;
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key, std::error_code& error) const {
   std::array<Decision, 1> each;
   std::array<Word, 4> output{};
-  const Decision decision = decide(*store_, look(key, Tier(take_[5])), error, each, output);
+  const Decision decision = decide(*store_, peek_step(key, Tier(take_[5])), error, each, output);
   if (error) return {};
   const auto pace = detail::unpack<Rule::Pace>(take_);
   const auto whole = static_cast<double>(pace.full_after);

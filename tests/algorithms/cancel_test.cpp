@@ -196,7 +196,7 @@ TEST_CASE("what is given back after the clock was set back is there at once",
       const Span lump{random.between(1, scale.wait.count() + 2)};
       check(TokenBucket(store, "l" + name, quota, {.refill = Refill::per_interval(lump)}));
       const SharedTokenBucket shared(store, "s" + name);
-      shared.set("k", quota);
+      shared.configure("k", quota);
       check(shared);
     }
   });
@@ -218,7 +218,7 @@ TEST_CASE("what others have not used is given back after the clock was set back"
     const Quota quota = Quota::per_second(10).burst(5);
     check(TokenBucket(store, "t", quota));
     const SharedTokenBucket shared(store, "s");
-    shared.set("k", quota);
+    shared.configure("k", quota);
     check(shared);
   });
 }
@@ -260,8 +260,8 @@ TEST_CASE("a shared token bucket whose reservation is given back is as if nobody
     for (std::size_t i = 0; i < histories; ++i) {
       const auto [quota, scale] = draw_quota(random);
       const SharedTokenBucket bucket(store, "b" + std::to_string(i));
-      bucket.set(asked, quota);
-      bucket.set(spared, quota);
+      bucket.configure(asked, quota);
+      bucket.configure(spared, quota);
       INFO("capacity " << quota.capacity() << ", refill " << quota.refill() << ", period "
                        << quota.period());
       Pair pair(bucket, clock, random, scale);
@@ -269,8 +269,8 @@ TEST_CASE("a shared token bucket whose reservation is given back is as if nobody
       waited += pair.waited;
       // What is truly spent is as before, too.
       const Quota other = Quota::per_second(1).burst(2 * scale.burst);
-      bucket.set(asked, other, Inheritance::reset);
-      bucket.set(spared, other, Inheritance::reset);
+      bucket.configure(asked, other, Inheritance::reset);
+      bucket.configure(spared, other, Inheritance::reset);
       REQUIRE(bucket.peek(asked) == bucket.peek(spared));
     }
     CHECK(waited > histories / 2);

@@ -40,7 +40,7 @@ std::vector<Case> cases() {
        [](Store& s) {
          static std::uint64_t asked = 0;  // each asks under an id of its own
          const ConcurrencyLimiter leases(s, "l", 1, {.ttl = 1min});
-         return decide(s, leases.take("k", LeaseId{1, ++asked}));
+         return decide(s, leases.acquire_step("k", LeaseId{1, ++asked}));
        }},
   };
 }

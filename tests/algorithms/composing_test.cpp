@@ -23,8 +23,8 @@ struct Limits {
         scope(gates.scope("account", "acme")) {}
 
   [[nodiscard]] std::array<Step, 4> steps(const LeaseId& id, Cost cost = 1) const {
-    return {user.take("alice", cost), account.take("acme", cost), jobs.take("acme", id),
-            gates.take(scope)};
+    return {user.acquire_step("alice", cost), account.acquire_step("acme", cost),
+            jobs.acquire_step("acme", id), gates.pass_step(scope)};
   }
 
   TokenBucket user;
@@ -158,7 +158,7 @@ TEST_CASE("a plan of reservations waits for the last of them", "[composing]") {
     const SlotLock pace{store, "pace", 2s};
     const SlotLock other{store, "other", 5s};
     const auto ask = [&] {
-      return decide(store, {pace.take("acme", 1min), other.take("acme", 1min)});
+      return decide(store, {pace.acquire_step("acme", 1min), other.acquire_step("acme", 1min)});
     };
     CHECK(ask().retry_after == 0us);
     CHECK(ask().retry_after == 5s);
@@ -173,11 +173,11 @@ TEST_CASE("a plan's id is not remembered under the key of one of its steps", "[p
     const RequestId id{4, 4};
     const auto name = record_name(id);
     const Key own{"k", {name.data(), name.size()}};
-    const std::array steps{bucket.take("k", 2), bucket.take(own, 2)};
+    const std::array steps{bucket.acquire_step("k", 2), bucket.acquire_step(own, 2)};
     std::error_code error;
     static_cast<void>(decide(store, Plan(steps).idempotent(id), error));
     CHECK(error == Errc::duplicate_key);
-    static_cast<void>(decide(store, Plan(bucket.take(own, 2)).idempotent(id), error));
+    static_cast<void>(decide(store, Plan(bucket.acquire_step(own, 2)).idempotent(id), error));
     CHECK(error == Errc::duplicate_key);
     CHECK(bucket.peek("k").remaining == 10);
     CHECK(bucket.peek(own).remaining == 10);

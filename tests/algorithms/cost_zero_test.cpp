@@ -33,7 +33,7 @@ class OfRate {
   [[nodiscard]] RateReservation reserve(const Key&, Cost cost, Span wait) const {
     return rate_.reserve(cost, wait);
   }
-  [[nodiscard]] Decision in_plan() const { return decide(store_, rate_.take(0)); }
+  [[nodiscard]] Decision in_plan() const { return decide(store_, rate_.acquire_steps(0)); }
   [[nodiscard]] Decision block(const Key&, Span span) const { return rate_.block(span); }
 
  private:
@@ -49,8 +49,8 @@ std::vector<Decision> answers(const Limiter& limiter, Random& random) {
   if constexpr (requires { limiter.in_plan(); }) {
     all.push_back(limiter.in_plan());
   } else {
-    all.push_back(decide(limiter.store(), limiter.take("k", 0)));
-    all.push_back(decide(limiter.store(), limiter.look("k", 0)));
+    all.push_back(decide(limiter.store(), limiter.acquire_step("k", 0)));
+    all.push_back(decide(limiter.store(), limiter.peek_step("k", 0)));
   }
   if constexpr (requires { limiter.reserve("k", 0, 0s); }) {
     all.push_back(decision_of(limiter.reserve("k", 0, 0s)));
@@ -177,7 +177,7 @@ TEST_CASE("a cost of 0 fits unless something is owed, blocked or promised, in ev
     check_all<SharedTokenBucket>(
         [&](const char* name) {
           SharedTokenBucket bucket(store, std::string("shared ") + name);
-          bucket.set("k", quota);
+          bucket.configure("k", quota);
           return bucket;
         },
         clock, random, {.block = 1s - 1us, .owed = 300ms});
@@ -228,9 +228,9 @@ TEST_CASE("what is owed to a larger limit refuses a cost of 0 under a smaller on
           FixedWindow(store, "f", 5, Calendar::every(10s)), 10s);
 
     const SharedTokenBucket shared(store, "s");
-    shared.set("k", Quota::per_second(10).burst(12));
+    shared.configure("k", Quota::per_second(10).burst(12));
     REQUIRE(shared.try_acquire("k", 12));
-    shared.set("k", Quota::per_second(10).burst(5), Inheritance::additive);
+    shared.configure("k", Quota::per_second(10).burst(5), Inheritance::additive);
     check_waits(shared, clock, random, 700ms);
   });
 }
@@ -254,7 +254,7 @@ TEST_CASE("in a plan a cost of 0 is a condition: refused, it is named, and nobod
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
     const SlidingWindow windows(store, "w", {{5, 10s}});
     const auto ask = [&] {
-      return decide(store, std::array{windows.take("k", 2), bucket.take("k", 0)});
+      return decide(store, std::array{windows.acquire_step("k", 2), bucket.acquire_step("k", 0)});
     };
     CHECK(ask().allowed);
     bucket.block("k", 1s);

@@ -147,8 +147,9 @@ TEST_CASE("a plan that is decided by hand is named as such", "[errors]") {
   for_each_store(
       [](Store& store, VirtualClock&) {
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        CHECK(named_by([&] { return decide(store, bucket.take(bad)); }) == "sluice::decide");
-        CHECK(named_by([&] { future_decide(store, bucket.take(bad)).get(); }) ==
+        CHECK(named_by([&] { return decide(store, bucket.acquire_step(bad)); }) ==
+              "sluice::decide");
+        CHECK(named_by([&] { future_decide(store, bucket.acquire_step(bad)).get(); }) ==
               "sluice::future_decide");
       },
       Stores::virtual_time);
@@ -216,7 +217,7 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
         const SharedTokenBucket shared(store, "shared");
         CHECK(told_by([&] { return shared.try_acquire("a", 1); }) ==
               "SharedTokenBucket::try_acquire: key {a}:shared");
-        shared.set("a", Quota::per_second(10), Inheritance::reset);
+        shared.configure("a", Quota::per_second(10), Inheritance::reset);
         CHECK(told_by([&] { return shared.try_acquire("a", 11); }) ==
               "SharedTokenBucket::try_acquire: cost 11");
         CHECK(told_by([&] { shared.penalize("a", -1); }) ==
@@ -299,7 +300,7 @@ TEST_CASE("an exception about a block has a span, and one about a loan a debt", 
         CHECK(told_by([&] { return bucket.borrow("a", 1, -1us); }) ==
               "TokenBucket::borrow: debt -1 us, allowed 0 to 60000000 us");
         const SharedTokenBucket shared(store, "shared");
-        shared.set("a", Quota::per_second(10), Inheritance::reset);
+        shared.configure("a", Quota::per_second(10), Inheritance::reset);
         CHECK(told_by([&] { return decide(store, shared.block_step("a", -1us)); }) ==
               "sluice::decide: " + a_minute);
         CHECK(told_by([&] { shared.block("a", -1us); }) == "SharedTokenBucket::block: " + a_minute);
@@ -325,8 +326,8 @@ TEST_CASE("an exception tells the first reason if several arguments are wrong", 
         CHECK(told_by([&] { rate.set_rate(RateType::overall, -1, -1s); }) ==
               "SharedSlidingWindow::set_rate: rate -1, allowed 1 to 65536");
         const SharedTokenBucket shared(store, "shared", 1h);
-        CHECK(told_by([&] { shared.set("a", Quota::per(1, 2h)); }) ==
-              "SharedTokenBucket::set: keep_alive 3600000000 us, allowed 7200000001 to "
+        CHECK(told_by([&] { shared.configure("a", Quota::per(1, 2h)); }) ==
+              "SharedTokenBucket::configure: keep_alive 3600000000 us, allowed 7200000001 to "
               "2251799813685248 us");
       },
       Stores::virtual_time);
@@ -369,7 +370,7 @@ TEST_CASE("an exception of a shared sliding window names the key that was at fau
         const SharedSlidingWindow rate(store, "t", "rate");
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         rate.set_rate(RateType::overall, 10, 1s);
-        const std::string log(rate.take()[1].key.name());
+        const std::string log(rate.acquire_steps()[1].key.name());
         static_cast<void>(bucket.try_acquire(Key{"t", log}));
         const std::string of_log = ": \"" + render(Key{"t", log}) +
                                    "\" holds a token bucket and was asked as a sliding window";
@@ -438,9 +439,9 @@ TEST_CASE("a future's exception tells what it can without the keys", "[errors]")
         const std::string name = "sluice::future_decide";
         CHECK(told_by([&] { future_decide(store, std::vector<Step>{}).get(); }) ==
               name + ": 0 steps, allowed 1 to 16");
-        const std::array steps{bucket.take("a"), bucket.take(b, 11)};
+        const std::array steps{bucket.acquire_step("a"), bucket.acquire_step(b, 11)};
         CHECK(told_by([&] { future_decide(store, steps).get(); }) == name + ": step 1");
-        CHECK(told_by([&] { future_decide(store, bucket.take(bad)).get(); }) == name);
+        CHECK(told_by([&] { future_decide(store, bucket.acquire_step(bad)).get(); }) == name);
 
         BoundTokenBucket bound = bucket.at("alice");
         const BoundTokenBucket moved = std::move(bound);
@@ -456,10 +457,11 @@ TEST_CASE("an exception about a plan says which step was wrong", "[errors]") {
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         const Key b{"a", "b"};
         CHECK(told_by([&] {
-                static_cast<void>(decide(store, {bucket.take("a"), bucket.take(b, 11)}));
+                static_cast<void>(
+                    decide(store, {bucket.acquire_step("a"), bucket.acquire_step(b, 11)}));
               }) == "sluice::decide: step 1: cost 11, allowed 0 to 10");
         CHECK(told_by([&] {
-                static_cast<void>(decide(store, {bucket.take(b), bucket.take(b)}));
+                static_cast<void>(decide(store, {bucket.acquire_step(b), bucket.acquire_step(b)}));
               }) == "sluice::decide: step 1: key {a}:b");
         CHECK(told_by([&] { return decide(store, std::vector<Step>{}); }) ==
               "sluice::decide: 0 steps, allowed 1 to 16");
@@ -518,12 +520,12 @@ TEST_CASE("a plan names the step whose key is of another kind", "[errors]") {
     const std::string told =
         "step 1: \"{acme}:rpm\" holds a sliding window and was asked as a token bucket";
     CHECK(told_by([&] {
-            return decide(store, {bucket.take("fresh"), bucket.take("acme")});
+            return decide(store, {bucket.acquire_step("fresh"), bucket.acquire_step("acme")});
           }) == "sluice::decide: " + told);
     CHECK(told_by([&] {
-            return decide(store, {windows.take("fresh"), bucket.take("acme")});
+            return decide(store, {windows.acquire_step("fresh"), bucket.acquire_step("acme")});
           }) == "sluice::decide: " + told);
-    const std::array steps{bucket.take("fresh"), bucket.take("acme")};
+    const std::array steps{bucket.acquire_step("fresh"), bucket.acquire_step("acme")};
     CHECK(told_by([&] {
             return decide(store, Plan(steps).idempotent({3, 4}));
           }) == "sluice::decide: " + told);

@@ -281,12 +281,14 @@ TEST_CASE("a plan blocks all of its windows or none", "[fixed_window]") {
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const FixedWindow window(store, "w", 1, Calendar::every(24h));
     REQUIRE(window.try_acquire(Key{"k", "taken"}));
-    CHECK_FALSE(
-        decide(store, {window.block_step("k", 1h), window.take(Key{"k", "taken"})}).allowed);
+    CHECK_FALSE(decide(store, {window.block_step("k", 1h), window.acquire_step(Key{"k", "taken"})})
+                    .allowed);
     CHECK(window.peek("k").remaining == 1);
-    CHECK(decide(store, {window.block_step("k", 1h), window.take(Key{"k", "free"})}).allowed);
+    CHECK(
+        decide(store, {window.block_step("k", 1h), window.acquire_step(Key{"k", "free"})}).allowed);
     CHECK(window.peek("k").retry_after == 1h);
-    const Decision refused = decide(store, {window.take(Key{"k", "other"}), window.take("k")});
+    const Decision refused =
+        decide(store, {window.acquire_step(Key{"k", "other"}), window.acquire_step("k")});
     CHECK(refused.step == 1);
     CHECK(refused.retry_after == 1h);
     CHECK(window.peek(Key{"k", "other"}).remaining == 1);
@@ -333,11 +335,11 @@ TEST_CASE("a limiter whose clock is far from the store's finds the windows by it
       Apart store(direct, apart);
       const FixedWindow days(store, apart > 0s ? "ahead" : "behind", 2, Calendar::daily());
       std::error_code error;
-      CHECK_FALSE(decide(store, days.take("k"), error).allowed);
+      CHECK_FALSE(decide(store, days.acquire_step("k"), error).allowed);
       CHECK(error == Errc::outside_calendar);
       CHECK(days.try_acquire("k", 2).allowed);
       CHECK(days.try_acquire("k").retry_after == 24h);
-      CHECK(decide(store, days.take("k"), error).retry_after ==
+      CHECK(decide(store, days.acquire_step("k"), error).retry_after ==
             24h);  // and so do steps from now on
       CHECK_FALSE(error);
       const int before = store.asked;
@@ -346,7 +348,7 @@ TEST_CASE("a limiter whose clock is far from the store's finds the windows by it
 
       const FixedWindow other(store, "other", 1, Calendar::monthly());
       other.synchronize("k");
-      CHECK(decide(store, other.look("k"), error).allowed);
+      CHECK(decide(store, other.peek_step("k"), error).allowed);
       const RequestId id{1, apart > 0s ? 2U : 3U};
       CHECK(days.try_acquire("new", 1, id).allowed);
       CHECK(days.try_acquire("new", 1, id).remaining == 1);
@@ -391,7 +393,7 @@ TEST_CASE("a request carries the windows around the clock, wherever it stood bef
     const FixedWindow copy = windows;
     const auto check = [&](const FixedWindow& asked) {
       const auto words = calendar.words(clock.now());
-      const Step step = asked.take("k");
+      const Step step = asked.acquire_step("k");
       CHECK(std::equal(words.begin(), words.end(), step.args.begin() + 1));
     };
     for (const Span jump : {Span{1h}, Span{22h}, Span{1h - 1us}, Span{1us}, Span{85 * 24h},
@@ -423,7 +425,7 @@ TEST_CASE("a cheap clock that lags makes no request carry the windows of the day
     CAPTURE(since_midnight.count());
     clock.time = start + 24h + since_midnight;
     const auto words = calendar.words(clock.time);
-    const Step step = windows.take("k");
+    const Step step = windows.acquire_step("k");
     CHECK(std::equal(words.begin(), words.end(), step.args.begin() + 1));
   }
 }
@@ -443,7 +445,7 @@ TEST_CASE("threads at different times of one limiter carry their own windows", "
     for (int i = 0; i < 20'000; ++i) {
       mine = start + 1h + (first + i * 7) % 8 * 24h;
       const auto words = calendar.words(mine);
-      const Step step = windows.take("k");
+      const Step step = windows.acquire_step("k");
       if (!std::equal(words.begin(), words.end(), step.args.begin() + 1)) ++wrong;
     }
   };
@@ -496,7 +498,9 @@ TEST_CASE("a plan over a day and a minute spends of both or of neither", "[fixed
   for_each_store([](Store& store, VirtualClock& clock) {
     const FixedWindow minute(store, "minute", 2, Calendar::every(1min));
     const FixedWindow day(store, "day", 3, Calendar::daily());
-    const auto both = [&] { return decide(store, {minute.take("k"), day.take("k")}); };
+    const auto both = [&] {
+      return decide(store, {minute.acquire_step("k"), day.acquire_step("k")});
+    };
     CHECK(both().allowed);
     CHECK(both().allowed);
     const Decision refused = both();

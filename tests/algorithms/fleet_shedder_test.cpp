@@ -87,7 +87,7 @@ TEST_CASE("an unknown tier and tiers out of order are errors", "[fleet_shedder]"
     const FleetShedder fleet(store, "api", 10, three_tiers());
     CHECK_THROWS_AS(fleet.try_acquire("nightly"), std::invalid_argument);
     CHECK_THROWS_AS(fleet.peek("nightly"), std::invalid_argument);
-    CHECK_THROWS_AS(fleet.look("nightly", fleet.key()), std::invalid_argument);
+    CHECK_THROWS_AS(fleet.peek_step("nightly", fleet.key()), std::invalid_argument);
     std::error_code error;
     CHECK_FALSE(fleet.try_acquire("nightly", error));
     CHECK(error == Errc::invalid_argument);

@@ -75,7 +75,7 @@ TEST_CASE("gates are closed and opened by the store's clock alone", "[gate][C-08
     CHECK(closed.at == now);
     CHECK(gates.pass(account).at == now);
     // A caller's clock has no way into the step: it says how long, never until when.
-    const Step step = gates.shut(account, 30s);
+    const Step step = gates.close_step(account, 30s);
     CHECK(std::ranges::all_of(step.args, [](Word word) { return word <= Span{1h}.count(); }));
     clock.advance(-2h);  // set back: one passes, and the closure counts from the new time
     CHECK(gates.pass(account).allowed);

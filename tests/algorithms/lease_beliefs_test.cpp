@@ -213,7 +213,7 @@ TEST_CASE("a plan that is asked again under its id is adopted from when it was f
   for_each_server([](Client& client) {
     const ConcurrencyLimiter jobs(client.store, "jobs", 1, {.ttl = 10s});
     const LeaseId id{7, 7};
-    const Step step = jobs.take("a", id);
+    const Step step = jobs.acquire_step("a", id);
     std::array<Word, ConcurrencyLimiter::output> told{};
     const Time asked_at = client.here.now();
     Decision granted;

@@ -413,7 +413,7 @@ TEST_CASE("a lease that was adopted late is lost when its place is", "[leases][C
     const Time asked_at = clock.now();
     std::array<Word, ConcurrencyLimiter::output> told{};
     std::error_code error;
-    const Decision granted = decide(store, jobs.take("a", id), error, {}, told);
+    const Decision granted = decide(store, jobs.acquire_step("a", id), error, {}, told);
     clock.advance(8s);
     const Lease lease = jobs.adopt("a", id, 1, granted, told, asked_at);
     CHECK_FALSE(lease.lost());
@@ -432,7 +432,7 @@ TEST_CASE("a lease is granted in one plan with other limits, and adopted from it
     std::array<Decision, 2> each;
     std::array<Word, ConcurrencyLimiter::output> told{};
     const auto ask = [&](const LeaseId& id) {
-      const std::array steps{bucket.take("alice"), everyone.take(key, id)};
+      const std::array steps{bucket.acquire_step("alice"), everyone.acquire_step(key, id)};
       std::error_code error;
       const Decision decision = decide(store, steps, error, each, told);
       CHECK_FALSE(error);
@@ -591,9 +591,10 @@ TEST_CASE("a plan blocks a key of leases with the rest of it or not at all", "[l
     const ConcurrencyLimiter jobs(store, "jobs", 1, {.ttl = 30s});
     const Lease taken = jobs.try_acquire(Key{"k", "taken"});
     REQUIRE(taken);
-    CHECK_FALSE(decide(store, {jobs.block_step("k", 1h), jobs.look(Key{"k", "taken"})}).allowed);
+    CHECK_FALSE(
+        decide(store, {jobs.block_step("k", 1h), jobs.peek_step(Key{"k", "taken"})}).allowed);
     CHECK(jobs.peek("k").remaining == 1);
-    CHECK(decide(store, {jobs.block_step("k", 1h), jobs.look(Key{"k", "free"})}).allowed);
+    CHECK(decide(store, {jobs.block_step("k", 1h), jobs.peek_step(Key{"k", "free"})}).allowed);
     CHECK(jobs.peek("k").retry_after == 1h);
   });
 }
@@ -615,7 +616,7 @@ TEST_CASE("a block is refused where every place of the key is held", "[leases]")
     const ConcurrencyLimiter jobs(store, "jobs", LeasesRule::max_holders + 1, {.ttl = 30s});
     SeededRng rng(1);
     for (Word i = 0; i < LeasesRule::max_holders; ++i) {
-      REQUIRE(decide(store, jobs.take("k", LeaseId::draw(rng))).allowed);
+      REQUIRE(decide(store, jobs.acquire_step("k", LeaseId::draw(rng))).allowed);
     }
     const Decision refused = jobs.block("k", 1h);
     CHECK_FALSE(refused.allowed);

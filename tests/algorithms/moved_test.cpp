@@ -61,7 +61,8 @@ TEST_CASE("a limiter that was moved from has lost its name, and can be assigned 
         check_moved_from(FixedWindow(store, "days", 1, Calendar::daily()));
         check_moved_from(SlidingWindowCounter(store, "counter", {1, 1s}));
         check_moved_from(SlidingWindow(store, "windows", {{1, 1s}, {2, 1min}}));
-        SharedTokenBucket(store, "shared").set("alice", Quota::per_second(1), Inheritance::reset);
+        SharedTokenBucket(store, "shared")
+            .configure("alice", Quota::per_second(1), Inheritance::reset);
         check_moved_from(SharedTokenBucket(store, "shared"));
       },
       Stores::virtual_time);

@@ -110,7 +110,7 @@ TEST_CASE("an id that was admitted is known to a clock that was set back", "[onc
   for_each_store([](Store& store, VirtualClock& clock) {
     const TokenBucket bucket(store, "api", Quota::per_hour(2));
     const Time start = clock.now();
-    const std::array steps{bucket.take("a")};
+    const std::array steps{bucket.acquire_step("a")};
     const Decision first = decide(store, Plan(steps).idempotent({1, 2}));
     clock.set(start + id_kept_for + 2s);
     CHECK(bucket.peek("a").remaining == 1);

@@ -26,9 +26,9 @@ TEST_CASE("a shared sliding window is decided in one plan with other limits, all
     const TokenBucket user(store, "user", Quota::per_minute(3).burst(3));
     partner.set_rate(RateType::overall, 2, 10s);
     const auto ask = [&](Cost permits) {
-      const auto rate = partner.take(permits);
+      const auto rate = partner.acquire_steps(permits);
       CHECK(rate.size() == 2);
-      return decide(store, std::array{user.take("alice"), rate[0], rate[1]});
+      return decide(store, std::array{user.acquire_step("alice"), rate[0], rate[1]});
     };
     CHECK(ask(1).allowed);
     clock.advance(1s);
@@ -43,9 +43,9 @@ TEST_CASE("a shared sliding window is decided in one plan with other limits, all
     const Decision spent = ask(1);
     CHECK(spent.step == 0);
     CHECK(partner.available_permits() == 1);
-    CHECK(decide(store, partner.look(1)).remaining == 1);
-    CHECK(decide(store, partner.take(1)).allowed);
-    CHECK_FALSE(decide(store, partner.look(1)).allowed);
+    CHECK(decide(store, partner.peek_steps(1)).remaining == 1);
+    CHECK(decide(store, partner.acquire_steps(1)).allowed);
+    CHECK_FALSE(decide(store, partner.peek_steps(1)).allowed);
   });
 }
 
@@ -56,16 +56,16 @@ TEST_CASE("steps of a rate that was changed charge nothing and say so, and new o
     const SharedSlidingWindow there(store, "api", "rate");
     const TokenBucket user(store, "user", Quota::per_minute(3).burst(3));
     std::error_code error;
-    CHECK(here.take(1, error).size() == 0);
+    CHECK(here.acquire_steps(1, error).size() == 0);
     CHECK(error == Errc::not_configured);
-    CHECK_THROWS_AS(here.take(), std::system_error);
+    CHECK_THROWS_AS(here.acquire_steps(), std::system_error);
     CHECK_THROWS_AS(here.refresh(), std::system_error);
     here.set_rate(RateType::overall, 2, 10s);
 
-    const auto stale = here.take(2);
+    const auto stale = here.acquire_steps(2);
     there.update_rate(RateType::overall, 5, 10s);
     const auto ask = [&](const SharedSlidingWindowSteps& rate) {
-      return decide(store, std::array{user.take("alice"), rate[0], rate[1]}, error);
+      return decide(store, std::array{user.acquire_step("alice"), rate[0], rate[1]}, error);
     };
     ask(stale);
     CHECK(error == Errc::config_changed);
@@ -73,12 +73,12 @@ TEST_CASE("steps of a rate that was changed charge nothing and say so, and new o
     CHECK(here.available_permits() == 5);
     there.update_rate(RateType::overall, 6, 10s);
     here.refresh();
-    CHECK(ask(here.take(6)).allowed);
+    CHECK(ask(here.acquire_steps(6)).allowed);
     CHECK(user.peek("alice").remaining == 2);
     there.set_rate(RateType::overall, 9, 10s);
-    CHECK(here.take(9).size() == 2);  // more than it remembers: it looks
-    CHECK(ask(here.take(9)).allowed);
-    ask(here.take(10));
+    CHECK(here.acquire_steps(9).size() == 2);  // more than it remembers: it looks
+    CHECK(ask(here.acquire_steps(9)).allowed);
+    ask(here.acquire_steps(10));
     CHECK(error == Errc::cost_exceeds_capacity);
   });
 }
@@ -88,13 +88,13 @@ TEST_CASE("steps keep what they view, whatever their limiter learns meanwhile",
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow limiter(store, "api", "rate");
     limiter.set_rate(RateType::overall, 2, 10s);
-    SharedSlidingWindowSteps steps = limiter.take(1);
+    SharedSlidingWindowSteps steps = limiter.acquire_steps(1);
     limiter.set_rate(RateType::overall, 3, 10s);
     limiter.refresh();
     std::error_code error;
     static_cast<void>(decide(store, steps, error));
     CHECK(error == Errc::config_changed);
-    steps = limiter.take(1);
+    steps = limiter.acquire_steps(1);
     CHECK(decide(store, steps).remaining == 2);
   });
 }
@@ -130,11 +130,11 @@ TEST_CASE("steps without a setting are no plan, and permits below zero an error"
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow limiter(store, "api", "rate");
     std::error_code error;
-    const SharedSlidingWindowSteps none = limiter.take(1, error);
+    const SharedSlidingWindowSteps none = limiter.acquire_steps(1, error);
     static_cast<void>(decide(store, none, error));
     CHECK(error == Errc::invalid_plan);
     limiter.set_rate(RateType::overall, 2, 10s);
-    static_cast<void>(decide(store, limiter.take(-1), error));
+    static_cast<void>(decide(store, limiter.acquire_steps(-1), error));
     CHECK(error == Errc::invalid_cost);
   });
 }

@@ -28,12 +28,12 @@ TEST_CASE("without a quota a key is not configured, and the first quota wins",
     const SharedTokenBucket bucket(store, "b");
     CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", 1, e); }) == Errc::not_configured);
     CHECK(error_of([&](auto& e) { return bucket.peek("a", 0, e); }) == Errc::not_configured);
-    CHECK_FALSE(bucket.read("a").has_value());
-    CHECK(bucket.try_set("a", Quota::per_second(10).burst(5)).changed);
-    const auto second = bucket.try_set("a", Quota::per_second(99));
+    CHECK_FALSE(bucket.config("a").has_value());
+    CHECK(bucket.try_configure("a", Quota::per_second(10).burst(5)).changed);
+    const auto second = bucket.try_configure("a", Quota::per_second(99));
     CHECK_FALSE(second.changed);
     CHECK(second.version == 1);
-    const auto setting = bucket.read("a");
+    const auto setting = bucket.config("a");
     REQUIRE(setting.has_value());
     CHECK(setting->quota == Quota::per_second(10).burst(5));
     CHECK(setting->version == 1);
@@ -60,7 +60,7 @@ TEST_CASE("it decides as a token bucket of the same quota does", "[shared_token_
     const Quota quota = Quota::per(7, 3s).burst(5);
     const SharedTokenBucket shared(store, "shared");
     const TokenBucket own(store, "own", quota);
-    shared.set("a", quota);
+    shared.configure("a", quota);
     for (int i = 0; i < 60; ++i) {
       const Word cost = 1 + i % 3;
       Decision a = shared.try_acquire("a", cost);
@@ -75,12 +75,12 @@ TEST_CASE("a new quota counts at once for everybody", "[shared_token_bucket][C-0
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket here(store, "b");
     const SharedTokenBucket there(store, "b");
-    here.set("a", Quota::per_second(3));
+    here.configure("a", Quota::per_second(3));
     CHECK(there.try_acquire("a", 3).allowed);
-    CHECK(here.set("a", Quota::per_second(10), Inheritance::additive).version == 2);
+    CHECK(here.configure("a", Quota::per_second(10), Inheritance::additive).version == 2);
     CHECK(there.try_acquire("a").remaining == 6);
     CHECK(there.try_acquire("a", 6).allowed);
-    here.set("a", Quota::per_second(3), Inheritance::as_is);
+    here.configure("a", Quota::per_second(3), Inheritance::as_is);
     CHECK_FALSE(there.try_acquire("a").allowed);  // and not three more
     clock.advance(334ms);
     CHECK(there.try_acquire("a").allowed);
@@ -107,9 +107,9 @@ TEST_CASE("what is taken over from the old quota is as stated", "[shared_token_b
     for (const Case& c : cases) {
       const std::string tag = "key " + std::to_string(number++);
       INFO(tag);
-      bucket.set(tag, Quota::per_second(10).burst(c.burst));
+      bucket.configure(tag, Quota::per_second(10).burst(c.burst));
       CHECK(bucket.try_acquire(tag, c.spent).allowed);
-      bucket.set(tag, Quota::per_second(10).burst(c.next_burst), c.how);
+      bucket.configure(tag, Quota::per_second(10).burst(c.next_burst), c.how);
       const Decision d = bucket.peek(tag);
       CHECK(d.remaining == std::max<Word>(0, c.free));
       if (c.free <= 0) CHECK(d.retry_after == 100ms * (1 - c.free));
@@ -121,12 +121,12 @@ TEST_CASE("a quota that went down and up again does not bring back what was spen
           "[shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b");
-    bucket.set("a", Quota::per_second(1).burst(10));
+    bucket.configure("a", Quota::per_second(1).burst(10));
     CHECK(bucket.try_acquire("a", 10).allowed);
-    bucket.set("a", Quota::per_second(1).burst(1), Inheritance::as_is);
+    bucket.configure("a", Quota::per_second(1).burst(1), Inheritance::as_is);
     clock.advance(1s);
     CHECK(bucket.peek("a").remaining == 1);
-    bucket.set("a", Quota::per_second(1).burst(10), Inheritance::reset);
+    bucket.configure("a", Quota::per_second(1).burst(10), Inheritance::reset);
     CHECK(bucket.peek("a").remaining == 1);
     clock.advance(9s);
     CHECK(bucket.peek("a").remaining == 10);
@@ -137,14 +137,14 @@ TEST_CASE("a quota is forgotten after keep_alive without a grant, and not before
           "[shared_token_bucket][C-051]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b", 1h);
-    bucket.set("a", Quota::per_second(1));
+    bucket.configure("a", Quota::per_second(1));
     clock.advance(50min);
     CHECK(bucket.try_acquire("a").allowed);
     clock.advance(1h - 1us);
     CHECK(bucket.peek("a").allowed);
     clock.advance(1us);
     CHECK(error_of([&](auto& e) { return bucket.peek("a", 1, e); }) == Errc::not_configured);
-    CHECK(bucket.try_set("a", Quota::per_second(2)).version == 1);
+    CHECK(bucket.try_configure("a", Quota::per_second(2)).version == 1);
   });
 }
 
@@ -162,7 +162,7 @@ TEST_CASE("a grant that was given back in part does not pass for the newest and 
     const Quota quota = Quota::per_second(1).burst(4);
     check(TokenBucket(store, "t", quota));
     const SharedTokenBucket shared(store, "s", 1h);
-    shared.set("a", quota);
+    shared.configure("a", quota);
     check(shared);
   });
 }
@@ -171,9 +171,9 @@ TEST_CASE("no hint leads beyond the time for which a quota is kept",
           "[shared_token_bucket][C-051]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b", 11min);
-    bucket.set("debt", Quota::per_second(1).burst(600));
+    bucket.configure("debt", Quota::per_second(1).burst(600));
     CHECK(bucket.try_acquire("debt", 600).allowed);
-    bucket.set("debt", Quota::per(1, 1min).burst(10), Inheritance::additive);  // 590 owed
+    bucket.configure("debt", Quota::per(1, 1min).burst(10), Inheritance::additive);  // 590 owed
     const Span hint = bucket.try_acquire("debt", 10).retry_after;
     CHECK(hint == 11min - 1us);
     clock.advance(hint - 1us);
@@ -182,7 +182,7 @@ TEST_CASE("no hint leads beyond the time for which a quota is kept",
     CHECK(bucket.try_acquire("debt", 10).allowed);
 
     CHECK(error_of([&](auto& e) {
-            bucket.set("full", Quota::per(1, 1min).burst(11), Inheritance::as_is, e);
+            bucket.configure("full", Quota::per(1, 1min).burst(11), Inheritance::as_is, e);
           }) == Errc::invalid_argument);  // its whole burst would come back when it is forgotten
   });
 }
@@ -192,13 +192,14 @@ TEST_CASE("what can never be is a typed error", "[shared_token_bucket][C-024][C-
     const SharedTokenBucket bucket(store, "b", 10s);
     CHECK_THROWS_AS(SharedTokenBucket(store, "b", 0s), std::invalid_argument);
     CHECK_THROWS_AS(SharedTokenBucket(store, "", 1s), std::invalid_argument);
-    CHECK(error_of([&](auto& e) { bucket.set("a", Quota::per(1, 11s), Inheritance::as_is, e); }) ==
-          Errc::invalid_argument);
     CHECK(error_of([&](auto& e) {
-            bucket.set("a", Quota::per_second(1), static_cast<Inheritance>(4), e);
+            bucket.configure("a", Quota::per(1, 11s), Inheritance::as_is, e);
+          }) == Errc::invalid_argument);
+    CHECK(error_of([&](auto& e) {
+            bucket.configure("a", Quota::per_second(1), static_cast<Inheritance>(4), e);
           }) == Errc::invalid_argument);
     CHECK_THROWS_AS(bucket.try_acquire("a"), std::system_error);
-    bucket.set("a", Quota::per_second(5));
+    bucket.configure("a", Quota::per_second(5));
     CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", 6, e); }) ==
           Errc::cost_exceeds_capacity);
     CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", -1, e); }) == Errc::invalid_cost);
@@ -213,7 +214,7 @@ TEST_CASE("a shared token bucket reserves in order of arrival, and gives back wh
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b");
     CHECK(error_of([&](auto& e) { return bucket.reserve("a", 1, 1s, e); }) == Errc::not_configured);
-    bucket.set("a", Quota::per_second(10).burst(5));
+    bucket.configure("a", Quota::per_second(10).burst(5));
     CHECK(bucket.reserve("a", 5, 0s).wait() == 0s);
     CHECK_FALSE(bucket.reserve("a", 2, 200ms - 1us));
     Reservation first = bucket.reserve("a", 2, 1s);
@@ -248,10 +249,10 @@ TEST_CASE("what a shared token bucket has promised keeps its time when the quota
           "[shared_token_bucket][C-056]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b");
-    bucket.set("a", Quota::per_second(10).burst(5));
+    bucket.configure("a", Quota::per_second(10).burst(5));
     static_cast<void>(bucket.try_acquire("a", 5));
     Reservation promised = bucket.reserve("a", 2, 1s);
-    bucket.set("a", Quota::per_second(100).burst(50), Inheritance::additive);
+    bucket.configure("a", Quota::per_second(100).burst(50), Inheritance::additive);
     CHECK(bucket.reserve("a", 1, 1s).wait() == 210ms);  // behind it, at the new rate
     CHECK(bucket.cancel("a", promised) == 0);           // was charged by another quota
     clock.advance(210ms);
@@ -265,7 +266,7 @@ TEST_CASE("a shared token bucket is settled at the true cost, by the quota of th
           "[shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedTokenBucket bucket(store, "b");
-    bucket.set("a", Quota::per_second(10).burst(5));
+    bucket.configure("a", Quota::per_second(10).burst(5));
     Reservation less = bucket.reserve("a", 4, 0s);
     CHECK(bucket.settle("a", less, 1).given_back == 3);
     CHECK(bucket.peek("a").remaining == 4);
@@ -289,10 +290,10 @@ TEST_CASE("a shared token bucket is blocked, rewarded, charged and reset by hand
              [](auto&b, auto&e) { b.reset("a", e); }}) {
       CHECK(error_of([&](auto& e) { call(bucket, e); }) == Errc::not_configured);
     }
-    bucket.set("a", Quota::per_second(10).burst(5));
+    bucket.configure("a", Quota::per_second(10).burst(5));
     CHECK(bucket.block("a", 1s).limit == 5);
     CHECK(bucket.peek("a").retry_after == 1s);
-    bucket.set("a", Quota::per_second(1000).burst(50), Inheritance::reset);
+    bucket.configure("a", Quota::per_second(1000).burst(50), Inheritance::reset);
     CHECK(bucket.peek("a").retry_after == 1001ms - 1us);  // one token of the new quota behind it
     clock.advance(1s);
     CHECK_FALSE(bucket.try_acquire("a"));
@@ -316,7 +317,7 @@ TEST_CASE("what is charged after a quota was lowered counts with what was spent 
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b");
     const auto set = [&](Word burst) {
-      bucket.set("a", Quota::per_second(1).burst(burst), Inheritance::reset);
+      bucket.configure("a", Quota::per_second(1).burst(burst), Inheritance::reset);
     };
     const auto lowered = [&] {
       set(9);
@@ -344,8 +345,8 @@ TEST_CASE("a plan reserves of several shared token buckets, all or nothing",
           "[shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedTokenBucket bucket(store, "b");
-    bucket.set(Key{"t", "one"}, Quota::per_second(10).burst(1));
-    bucket.set(Key{"t", "two"}, Quota::per_second(1).burst(1));
+    bucket.configure(Key{"t", "one"}, Quota::per_second(10).burst(1));
+    bucket.configure(Key{"t", "two"}, Quota::per_second(1).burst(1));
     static_cast<void>(bucket.try_acquire(Key{"t", "two"}));
     const std::array steps{bucket.reserve_step(Key{"t", "one"}, 1, 500ms),
                            bucket.reserve_step(Key{"t", "two"}, 1, 500ms)};

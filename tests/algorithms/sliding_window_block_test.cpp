@@ -216,14 +216,14 @@ TEST_CASE("a block is a step of a plan, and a plan that a block refuses charges 
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow limiter(store, "w", {{5, 5s}});
     const TokenBucket bucket(store, "b", Quota::per_hour(5));
-    CHECK(decide(store, {bucket.take("k"), limiter.block_step("k", 2s)}).allowed);
-    const Decision refused = decide(store, {bucket.take("k"), limiter.take("k")});
+    CHECK(decide(store, {bucket.acquire_step("k"), limiter.block_step("k", 2s)}).allowed);
+    const Decision refused = decide(store, {bucket.acquire_step("k"), limiter.acquire_step("k")});
     CHECK(refused.step == 1);
     CHECK(refused.retry_after == 2s);
     CHECK(bucket.peek("k").remaining == 4);
-    CHECK(decide(store, {bucket.take("k"), limiter.reward_step("k", 1)}).allowed);
+    CHECK(decide(store, {bucket.acquire_step("k"), limiter.reward_step("k", 1)}).allowed);
     clock.advance(2s);
-    CHECK(decide(store, {bucket.take("k"), limiter.take("k")}).allowed);
+    CHECK(decide(store, {bucket.acquire_step("k"), limiter.acquire_step("k")}).allowed);
     CHECK(bucket.peek("k").remaining == 2);
   });
 }
@@ -371,7 +371,7 @@ TEST_CASE("the steps of a shared sliding window's block and reward serve in plan
     rate.set_rate(RateType::overall, 5, 10s);
     CHECK(rate.try_acquire(5).allowed);
     const auto plan = [&](const SharedSlidingWindowSteps& steps) {
-      return decide(store, std::array{user.take("alice"), steps[0], steps[1]}, error);
+      return decide(store, std::array{user.acquire_step("alice"), steps[0], steps[1]}, error);
     };
     CHECK(plan(rate.reward_steps(100)).allowed);
     CHECK(rate.available_permits() == 5);

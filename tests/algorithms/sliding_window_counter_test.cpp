@@ -228,9 +228,11 @@ TEST_CASE("a plan blocks all of its counters or none", "[sliding_window_counter]
     const SlidingWindowCounter counter(store, "c", {1, 1h});
     REQUIRE(counter.try_acquire(Key{"k", "taken"}));
     CHECK_FALSE(
-        decide(store, {counter.block_step("k", 1h), counter.take(Key{"k", "taken"})}).allowed);
+        decide(store, {counter.block_step("k", 1h), counter.acquire_step(Key{"k", "taken"})})
+            .allowed);
     CHECK(counter.peek("k").remaining == 1);
-    CHECK(decide(store, {counter.block_step("k", 1h), counter.take(Key{"k", "free"})}).allowed);
+    CHECK(decide(store, {counter.block_step("k", 1h), counter.acquire_step(Key{"k", "free"})})
+              .allowed);
     CHECK(counter.peek("k").retry_after == 1h);
   });
 }

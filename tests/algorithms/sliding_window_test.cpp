@@ -436,7 +436,7 @@ TEST_CASE(
   for_each_store([](Store& store, VirtualClock&) {
     const SlidingWindow limiter(store, "w", {{2, 1s}, {5, 60s}});
     const TokenBucket other(store, "w", Quota::per_second(1));
-    CHECK(render(limiter.take("k").key) == "{k}:w");
+    CHECK(render(limiter.acquire_step("k").key) == "{k}:w");
     CHECK(other.try_acquire("k").allowed);
     CHECK(error_of(limiter, 1) == Errc::wrong_kind);
     CHECK(other.peek("k", 0).remaining == 0);

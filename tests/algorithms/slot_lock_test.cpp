@@ -158,7 +158,8 @@ TEST_CASE("a plan of a slot and a place keeps calls apart and bounds how many ar
     int begun = 0;
     for (int second = 0; second < 5; ++second, clock.advance(1s)) {
       const LeaseId id = LeaseId::draw(rng);
-      const Decision d = decide(store, {lock.take("token"), calls.take("token", id)});
+      const Decision d =
+          decide(store, {lock.acquire_step("token"), calls.acquire_step("token", id)});
       if (second < 2) {
         CHECK(d.allowed);
         ++begun;
@@ -172,7 +173,7 @@ TEST_CASE("a plan of a slot and a place keeps calls apart and bounds how many ar
     CHECK(begun == 2);
     CHECK(calls.release("token", under_way[0]));
     const LeaseId id = LeaseId::draw(rng);
-    CHECK(decide(store, {lock.take("token"), calls.take("token", id)}).allowed);
+    CHECK(decide(store, {lock.acquire_step("token"), calls.acquire_step("token", id)}).allowed);
   });
 }
 
@@ -180,7 +181,7 @@ TEST_CASE("the answer is the slot or the exact wait, also while the key is about
           "[slot_lock][C-072]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlotLock lock(store, "toggl", 1s);
-    const Step step = lock.take("token");
+    const Step step = lock.acquire_step("token");
     const Span kept{step.operation->ttl(step.args)};
     const Time start = clock.now();
     const auto at = [&](Span after) { clock.set(start + after); };
@@ -445,9 +446,10 @@ TEST_CASE("a plan blocks all of its keys or none", "[slot_lock]") {
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const SlotLock lock(store, "toggl", 1s);
     REQUIRE(lock.try_acquire(Key{"k", "taken"}));
-    CHECK_FALSE(decide(store, {lock.block_step("k", 1min), lock.take(Key{"k", "taken"})}).allowed);
+    CHECK_FALSE(
+        decide(store, {lock.block_step("k", 1min), lock.acquire_step(Key{"k", "taken"})}).allowed);
     CHECK(lock.peek("k").remaining == 1);
-    CHECK(decide(store, {lock.block_step("k", 1min), lock.take(Key{"k", "free"})}).allowed);
+    CHECK(decide(store, {lock.block_step("k", 1min), lock.acquire_step(Key{"k", "free"})}).allowed);
     CHECK(lock.peek("k").retry_after == 1min);
   });
 }
@@ -486,7 +488,8 @@ TEST_CASE("a plan reserves two slots or none, and waits for the later", "[slot_l
     const SlotLock token(store, "token", 1s);
     const SlotLock account(store, "account", 3s);
     const auto both = [&](Span max_wait) {
-      return decide(store, {token.take("k", max_wait), account.take("k", max_wait)});
+      return decide(store,
+                    {token.acquire_step("k", max_wait), account.acquire_step("k", max_wait)});
     };
     CHECK(both(0s).allowed);
     CHECK(both(4s).retry_after == 3s);
@@ -502,8 +505,8 @@ TEST_CASE("a request that is asked again under its id reserves once", "[slot_loc
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const SlotLock lock(store, "toggl", 1s);
     const RequestId id{7, 9};
-    const Decision first = decide(store, Plan(lock.take("k", 5s)).idempotent(id));
-    const Decision again = decide(store, Plan(lock.take("k", 5s)).idempotent(id));
+    const Decision first = decide(store, Plan(lock.acquire_step("k", 5s)).idempotent(id));
+    const Decision again = decide(store, Plan(lock.acquire_step("k", 5s)).idempotent(id));
     CHECK(first == again);
     CHECK(lock.reserve("k", 5s).wait() == 1s);
   });

@@ -167,7 +167,7 @@ TEST_CASE("tokens and time are one state under one key, of one kind",
   for_each_store([](Store& store, VirtualClock&) {
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
     CHECK(bucket.try_acquire("a", 5).allowed);
-    const std::array<Step, 2> both{bucket.take("a"), bucket.look("a")};
+    const std::array<Step, 2> both{bucket.acquire_step("a"), bucket.peek_step("a")};
     CHECK(error_of([&](auto& e) { return decide(store, both, e); }) == Errc::duplicate_key);
     CHECK(bucket.try_acquire("a").retry_after == 100ms);
   });

@@ -258,12 +258,13 @@ TEST_CASE("a plan of a shed call charges nobody, and names the tier", "[utilizat
       shedder.sample({"a"}, 1.0);
     }
     const Decision refused =
-        decide(store, {bucket.take("a"), shedder.take("a", shedder.tier("test"))});
+        decide(store, {bucket.acquire_step("a"), shedder.acquire_step("a", shedder.tier("test"))});
     CHECK_FALSE(refused);
     CHECK(refused.step == 1);
     CHECK(refused.part == 0);
     CHECK(bucket.peek("a").remaining == 3);
-    CHECK(decide(store, {bucket.take("a"), shedder.take("a", shedder.tier("payments"))}));
+    CHECK(decide(store,
+                 {bucket.acquire_step("a"), shedder.acquire_step("a", shedder.tier("payments"))}));
     CHECK(bucket.peek("a").remaining == 2);
     // Another key, and the service as a whole, have levels of their own.
     CHECK(shedder.try_acquire({"b"}, "test"));

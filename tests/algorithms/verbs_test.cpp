@@ -131,7 +131,7 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
     CHECK(bucket.peek("k").retry_after == 12min);
 
     const SharedTokenBucket shared(store, "shared");
-    shared.set("k", Quota::per_hour(5));
+    shared.configure("k", Quota::per_hour(5));
     REQUIRE(shared.try_acquire("k", 5));
     refused = shared.reserve("k", 1, 0s);
     CHECK(shared.cancel("k", refused) == 0);
@@ -154,7 +154,7 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
     Decision none = check(windows);
     REQUIRE(windows.try_acquire("k", 5));
     CHECK(windows.refund("k", none, 2) == 0);
-    static_cast<void>(decide(store, windows.give_back("k", none, 2)));
+    static_cast<void>(decide(store, windows.refund_step("k", none, 2)));
     CHECK(windows.peek("k").remaining == 0);
     const SlidingWindowCounter counter(store, "counter", {5, 1h});
     none = check(counter);
@@ -172,7 +172,7 @@ TEST_CASE("a refusal has nothing to give back or to settle, whoever was granted"
     const SlotPermit late = lock.try_acquire("k");
     REQUIRE_FALSE(late);
     CHECK_FALSE(lock.cancel("k", late));
-    CHECK_FALSE(decide(store, lock.give_back("k", late)).allowed);
+    CHECK_FALSE(decide(store, lock.cancel_step("k", late)).allowed);
     CHECK(lock.peek("k").retry_after == 1s);
   });
 }
@@ -224,7 +224,7 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
       check([&](auto& e) { return bucket.try_acquire_up_to("k", units, 0, e); });
       check([&](auto& e) { return bucket.try_acquire_up_to("k", 1, units, e); });
       const SharedTokenBucket shared(store, "shared");
-      shared.set("k", Quota::per_hour(5));
+      shared.configure("k", Quota::per_hour(5));
       reserves(shared);
 
       const SlidingWindow windows(store, "windows", {{5, 1h}});
@@ -302,7 +302,7 @@ TEST_CASE("of a grant that knows what it was granted no more comes back, of othe
       CHECK(bucket.cancel("k", taken) == 2);
 
       const SharedTokenBucket shared(store, "shared");
-      shared.set("k", Quota::per_hour(5), Inheritance::reset);
+      shared.configure("k", Quota::per_hour(5), Inheritance::reset);
       Reservation part = shared.reserve("k", 2, 0s);
       CHECK(shared.refund("k", part, units, error) == 0);
       CHECK(error == Errc::invalid_argument);

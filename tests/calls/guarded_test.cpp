@@ -91,7 +91,7 @@ TEST_CASE("whatever settles charges a guarded call its true cost", "[calls]") {
   };
   check(TokenBucket(*world.store, "t", Quota::per_hour(100)), 100);
   const SharedTokenBucket shared(*world.store, "s");
-  shared.set("a", Quota::per_hour(100));
+  shared.configure("a", Quota::per_hour(100));
   check(shared, 100);
   check(SlidingWindow(*world.store, "w", {{100, 1h}, {200, 24h}}), 100);
   check(SlidingWindowCounter(*world.store, "c", {100, 1h}), 100);

@@ -20,8 +20,8 @@ using boost::asio::use_future;
 boost::asio::awaitable<void> asynchronous_results_are_looked_at(
     Store& store, const TokenBucket& bucket, const SlotLock& lock, const Gates& gates,
     const SharedSlidingWindow& rate, std::span<const Scope> scopes) {
-  asio::async_decide(store, bucket.take("a"), deferred);  // error: nodiscard
-  asio::async_decide(store, bucket.take("a"), use_future);  // error: nodiscard
+  asio::async_decide(store, bucket.acquire_step("a"), deferred);  // error: nodiscard
+  asio::async_decide(store, bucket.acquire_step("a"), use_future);  // error: nodiscard
   asio::async_try_acquire(bucket, "a", 1, use_future);    // error: nodiscard
   asio::async_acquire(bucket, "a", 1, 1s);                // error: nodiscard
   asio::async_acquire(bucket, "a", 1, 1s, use_future);    // error: nodiscard
@@ -36,7 +36,7 @@ boost::asio::awaitable<void> asynchronous_results_are_looked_at(
   co_await asio::sleep_for(store.clock(), 1s);
   asio::async_acquire(bucket, "a", 1, 1s, [](auto, const Reservation&) {});
   asio::async_try_acquire(bucket, "a", 1, [](auto, const Decision&) {});
-  asio::async_decide(store, bucket.take("a"), [](auto, const Decision&) {});
+  asio::async_decide(store, bucket.acquire_step("a"), [](auto, const Decision&) {});
   asio::sleep_for(store.clock(), 1s, [](auto) {});
 }
 // clang-format on

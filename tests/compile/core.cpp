@@ -34,9 +34,9 @@ void results_are_looked_at(Store& store, std::error_code& error, Reservation& re
   bucket.at("a").try_acquire();                           // error: nodiscard
   bucket.at("a").try_acquire(error);                      // error: nodiscard
   bucket.at("a").peek();                                  // error: nodiscard
-  decide(store, bucket.take("a"));                        // error: nodiscard
-  decide(store, bucket.take("a"), error);                 // error: nodiscard
-  decide(store, bucket.take("a"), error, {}, {});         // error: nodiscard
+  decide(store, bucket.acquire_step("a"));                        // error: nodiscard
+  decide(store, bucket.acquire_step("a"), error);                 // error: nodiscard
+  decide(store, bucket.acquire_step("a"), error, {}, {});         // error: nodiscard
   if (bucket.try_acquire("a")) return;
   static_cast<void>(bucket.try_acquire("a"));
   static_cast<void>(bucket.reserve("a", 1, 1s));
@@ -58,8 +58,8 @@ void results_of_shared_limiters_are_looked_at(Store& store, std::error_code& err
   bucket.peek("a", error);                                // error: nodiscard
   bucket.reserve("a", 1, 1s);                             // error: nodiscard
   bucket.borrow("a", 1, 1s);                              // error: nodiscard
-  bucket.read("a");                                       // error: nodiscard
-  bucket.set("a", Quota::per_second(1));
+  bucket.config("a");                                       // error: nodiscard
+  bucket.configure("a", Quota::per_second(1));
   bucket.reset("a");
   const SharedSlidingWindow rate(store, "tag", "rate");
   rate.try_acquire();                                     // error: nodiscard
@@ -141,7 +141,7 @@ void keys_are_text_or_numbers(const TokenBucket& bucket, const SlotLock& lock) {
   static_cast<void>(bucket.try_acquire(nullptr));         // error: delete
   static_cast<void>(Key(nullptr));                        // error: delete
   static_cast<void>(Key(nullptr, "name"));                // error: delete
-  static_cast<void>(bucket.take(nullptr));                // error: delete
+  static_cast<void>(bucket.acquire_step(nullptr));                // error: delete
   static_cast<void>(lock.try_acquire(nullptr));           // error: delete
   static_cast<void>(bucket.try_acquire(true));            // error: convert|conversion|no match
   static_cast<void>(bucket.try_acquire(false));           // error: convert|conversion|no match

@@ -38,7 +38,7 @@ class HoldingStore final : public Store {
 };
 
 Task await_plan(Store& store, const TokenBucket& bucket, Decision& decision) {
-  const std::array steps{bucket.take("x"), bucket.take("y", 2)};
+  const std::array steps{bucket.acquire_step("x"), bucket.acquire_step("y", 2)};
   const auto [error, answer] = co_await awaitable_decide(store, steps);
   CHECK_FALSE(error);
   decision = answer;
@@ -132,13 +132,14 @@ void check_each_step(Store& store) {
   const TokenBucket all{store, "all", Quota::per_second(10).burst(3)};
   std::array<Decision, 2> each;
   std::error_code error;
-  const Decision d = decide(store, {user.take("t", 2), all.take("t", 3)}, error, each);
+  const Decision d =
+      decide(store, {user.acquire_step("t", 2), all.acquire_step("t", 3)}, error, each);
   CHECK(d.allowed);
   CHECK(d.step == 1);
   CHECK(each[0].remaining == 3);
   CHECK(each[1].remaining == 0);
   CHECK(each[1] == d);
-  CHECK(decide(store, {user.take("t", 4), all.look("t", 0)}, error, each).step == 0);
+  CHECK(decide(store, {user.acquire_step("t", 4), all.peek_step("t", 0)}, error, each).step == 0);
   CHECK_FALSE(each[0].allowed);
   CHECK(each[1].allowed);
 }
@@ -150,7 +151,7 @@ void check_batch(Store& store) {
   for (std::size_t i = 0; i < count; ++i) keys.push_back(std::to_string(i));
   std::vector<Step> steps;
   for (std::size_t i = 0; i < count; ++i) {
-    steps.push_back(bucket.take(keys[i], i % 10 == 3 ? Word{-1} : static_cast<Word>(i)));
+    steps.push_back(bucket.acquire_step(keys[i], i % 10 == 3 ? Word{-1} : static_cast<Word>(i)));
   }
   std::vector<Plan> plans;
   for (const Step& step : steps) plans.emplace_back(step);
@@ -224,7 +225,7 @@ TEST_CASE("no form of a call waits for ever on a store that forgets it", "[core]
   count_until_refused(bucket, admitted, error).over.get();
   CHECK(admitted == 0);
   CHECK(error == Errc::shut_down);
-  const Step step = bucket.take("a");
+  const Step step = bucket.acquire_step("a");
   std::vector<Plan> plans(3, Plan(step));
   std::vector<Decision> results(3);
   std::vector<std::error_code> errors(3);
@@ -242,7 +243,7 @@ TEST_CASE("a blocking call on the store's own thread is an error instead of a de
   bucket.try_acquire_then("a", 1, [&](std::error_code, const Decision&) {
     std::error_code single;
     (void)bucket.try_acquire("a", single);
-    const Step step = bucket.take("a");
+    const Step step = bucket.acquire_step("a");
     const Plan plan(step);
     Decision result;
     std::error_code batch;
@@ -263,10 +264,10 @@ TEST_CASE("a store that answers at once may be asked by a thread that another st
   CHECK(bucket.try_acquire("alice").remaining == 2);
   std::array<Decision, 2> each;
   std::error_code error;
-  CHECK(decide(store, {bucket.take("alice"), bucket.take("bob")}, error, each));
+  CHECK(decide(store, {bucket.acquire_step("alice"), bucket.acquire_step("bob")}, error, each));
   CHECK(each[0].remaining == 1);
   CHECK(each[1].remaining == 2);
-  const std::array steps{bucket.take("alice"), bucket.take("alice")};
+  const std::array steps{bucket.acquire_step("alice"), bucket.acquire_step("alice")};
   const std::array<Plan, 2> plans{steps[0], steps[1]};
   std::array<std::error_code, 2> errors;
   decide_batch(store, plans, each, errors);

@@ -139,7 +139,7 @@ TEST_CASE("limiters name what they count in", "[core][key]") {
   const auto bucket = [&](const Quota& quota, Span interval = 1us) {
     BucketOptions options;
     options.refill = Refill::per_interval(interval);
-    return std::string(TokenBucket(*store, "b", quota, options).take("k").key.unit());
+    return std::string(TokenBucket(*store, "b", quota, options).acquire_step("k").key.unit());
   };
   CHECK(bucket(Quota::per_second(10)) == "10/s");
   CHECK(bucket(Quota::per_second(10).burst(3)) == "10/s");
@@ -150,21 +150,21 @@ TEST_CASE("limiters name what they count in", "[core][key]") {
   CHECK(bucket(Quota::per(1, 3us)) == "1/3us");
   CHECK(bucket(Quota::per_second(10), 90s) == "10/s@90s");
   const auto windows = [&](std::vector<WindowLimit> limits) {
-    return std::string(SlidingWindow(*store, "w", std::move(limits)).take("k").key.unit());
+    return std::string(SlidingWindow(*store, "w", std::move(limits)).acquire_step("k").key.unit());
   };
   CHECK(windows({{10, 1s}}) == "1s");
   CHECK(windows({{10, 1s}, {100, 1min}}) == "1s+1min");
   CHECK(windows({{20, 1s}, {200, 1min}}) == "1s+1min");
-  CHECK(SlidingWindowCounter(*store, "c", {10, 90s}).take("k").key.unit() == "90s");
+  CHECK(SlidingWindowCounter(*store, "c", {10, 90s}).acquire_step("k").key.unit() == "90s");
   const auto calendar = [&](const Calendar& when) {
-    return std::string(FixedWindow(*store, "f", 10, when).take("k").key.unit());
+    return std::string(FixedWindow(*store, "f", 10, when).acquire_step("k").key.unit());
   };
   CHECK(calendar(Calendar::every(1min)) == "1min");
   CHECK(calendar(Calendar::every(1h, Time{90s})) == "1h+90s");
   CHECK(calendar(Calendar::daily()) == "daily@UTC");
   CHECK(calendar(Calendar::weekly()) == "weekly@UTC");
   CHECK(calendar(Calendar::monthly()) == "monthly@UTC");
-  CHECK(SlotLock(*store, "l", 1s).take("k").key.unit().empty());
+  CHECK(SlotLock(*store, "l", 1s).acquire_step("k").key.unit().empty());
 }
 
 TEST_CASE("a key has two parts of 1 byte to 1 MiB", "[core][key]") {
@@ -199,9 +199,9 @@ TEST_CASE("the tag of a number is its decimal digits", "[core][key]") {
 TEST_CASE("a key of a number keeps its digits, through copies, steps and plans", "[core][key]") {
   VirtualClock clock;
   const TokenBucket bucket(make_virtual_store(clock), "b", Quota::per_second(1).burst(3));
-  const Step step = bucket.take(123456789);  // the key that was passed is gone
+  const Step step = bucket.acquire_step(123456789);  // the key that was passed is gone
   CHECK(step.key == Key("123456789", "b").with_unit("1/s"));
-  const std::array steps{bucket.take(7), bucket.take(8)};
+  const std::array steps{bucket.acquire_step(7), bucket.acquire_step(8)};
   CHECK(decide(bucket.store(), steps));
   const OwnedPlan owned(step);
   CHECK(owned.view().steps()[0].key == Key("123456789", "b").with_unit("1/s"));

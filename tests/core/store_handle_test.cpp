@@ -42,7 +42,7 @@ void for_each_limiter(Body body) {
       SharedTokenBucket::type_name,
       [](auto& store) { return SharedTokenBucket(std::move(store), "s"); },
       [](const SharedTokenBucket& bucket) {
-        bucket.try_set("a", quota);
+        bucket.try_configure("a", quota);
         return bucket.try_acquire("a").allowed;
       });
   body(

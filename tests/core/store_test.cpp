@@ -197,8 +197,8 @@ TEST_CASE("a limiter puts its name where a key has none, and refuses a name that
   const auto store = make_virtual_store(clock);
   const TokenBucket api{*store, "api", Quota::per_second(1).burst(2)};
   const TokenBucket other{*store, "other", Quota::per_second(1).burst(2)};
-  CHECK(api.take("alice").key == Key("alice", "api").with_unit("1/s"));
-  CHECK(api.take(Key{"alice", "uploads"}).key == Key("alice", "uploads").with_unit("1/s"));
+  CHECK(api.acquire_step("alice").key == Key("alice", "api").with_unit("1/s"));
+  CHECK(api.acquire_step(Key{"alice", "uploads"}).key == Key("alice", "uploads").with_unit("1/s"));
   CHECK(api.try_acquire("alice", 2));
   CHECK_FALSE(api.try_acquire("alice"));
   CHECK(other.try_acquire("alice"));

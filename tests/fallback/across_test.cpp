@@ -88,12 +88,13 @@ TEST_CASE("what has no time left, or was cancelled, is not let in by any policy"
   rig.trip();
   const TokenBucket bucket(rig.store, "b", Quota::per_second(10).burst(10));
   std::error_code error;
-  CHECK_FALSE(decide(rig.store, Plan(bucket.take("a")).within(0us), error).allowed);
+  CHECK_FALSE(decide(rig.store, Plan(bucket.acquire_step("a")).within(0us), error).allowed);
   CHECK(error == Errc::timed_out);
   std::stop_source stop;
   stop.request_stop();
   CHECK_FALSE(
-      decide(rig.store, Plan(bucket.take("a")).cancelled_by(stop.get_token()), error).allowed);
+      decide(rig.store, Plan(bucket.acquire_step("a")).cancelled_by(stop.get_token()), error)
+          .allowed);
   CHECK(error == Errc::cancelled);
   CHECK(bucket.peek("a").remaining == 5);
 }
@@ -107,11 +108,12 @@ TEST_CASE("callers in a hurry do not trip the breaker, and are answered by the p
                                                  : Fault::request_lost());
     std::error_code error;
     for (int i = 0; i < 9; ++i) {
-      const Decision hurried = decide(rig.store, Plan(bucket.take("a")).within(1us), error);
+      const Decision hurried = decide(rig.store, Plan(bucket.acquire_step("a")).within(1us), error);
       CHECK(hurried.source == Source::policy);
     }
     CHECK(rig.breaker.state() == State::closed);
-    for (int i = 0; i < 3; ++i) (void)decide(rig.store, Plan(bucket.take("a")).within(1s), error);
+    for (int i = 0; i < 3; ++i)
+      (void)decide(rig.store, Plan(bucket.acquire_step("a")).within(1s), error);
     CHECK(rig.breaker.state() == State::open);
   }
 }

@@ -60,7 +60,7 @@ TEST_CASE("a store that answers again decides within 350 ms, whatever the outage
           std::optional<Time> decided;
           const auto ask = [&] {
             rig.clock.advance(step);
-            decide_then(rig.store, bucket.take("a"),
+            decide_then(rig.store, bucket.acquire_step("a"),
                         [&](const std::error_code&, const Decision& decision) {
                           if (!is_degraded(decision.source) && !decided) decided = rig.clock.now();
                         });
@@ -94,7 +94,7 @@ TEST_CASE("who comes back at the hints of a closed door is let in within 350 ms,
     // Asks, and waits for the answer and then for its hint.
     const auto ask = [&] {
       bool told = false;
-      decide_then(rig.store, bucket.take("a"),
+      decide_then(rig.store, bucket.acquire_step("a"),
                   [&](const std::error_code&, const Decision& decision) {
                     answer = decision;
                     told = true;
@@ -125,7 +125,7 @@ TEST_CASE("an outage costs one caller at a time its deadline, and all others not
     rig.clock.advance(1ms);
     const bool tripped = rig.breaker.stats().trips > 0;
     ++out;
-    decide_then(rig.store, bucket.take("a"),
+    decide_then(rig.store, bucket.acquire_step("a"),
                 [&](const std::error_code&, const Decision&) { --out; });
     if (tripped && rig.clock.now() > start + 1s) most = std::max(most, out);
   }

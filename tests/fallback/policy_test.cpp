@@ -181,12 +181,12 @@ TEST_CASE("a caller who withdraws, or had no time left, trips nothing and is tol
   std::error_code error;
   rig.primary.fail_all(Fault::request_lost());
   for (int i = 0; i < 10; ++i) {
-    (void)decide(rig.store, Plan(bucket.take("a")).cancelled_by(stop.get_token()), error);
+    (void)decide(rig.store, Plan(bucket.acquire_step("a")).cancelled_by(stop.get_token()), error);
     CHECK(error == Errc::unknown);
   }
   rig.primary.fail_all(Fault::not_executed(Errc::timed_out));
   for (int i = 0; i < 10; ++i) {
-    (void)decide(rig.store, Plan(bucket.take("a")).within(0us), error);
+    (void)decide(rig.store, Plan(bucket.acquire_step("a")).within(0us), error);
     CHECK(error == Errc::timed_out);
   }
   CHECK(rig.breaker.state() == State::closed);
@@ -220,7 +220,7 @@ TEST_CASE("a probe has the deadline of a call without one, or a shorter one of i
   CircuitBreaker breaker(clock);
   FallbackStore store(primary, breaker, FailurePolicy::open(), 30ms);
   const TokenBucket bucket = ten(store);
-  const Step step = bucket.take("a");
+  const Step step = bucket.acquire_step("a");
   (void)decide(store, Plan(step).within(10s));
   CHECK(primary.timeout == 10s);
   faulty.fail_all(dead);
@@ -265,7 +265,7 @@ TEST_CASE("a call without a deadline of its own gets one", "[fallback][C-036]") 
   CircuitBreaker breaker(clock);
   FallbackStore store(primary, breaker, FailurePolicy::open(), 30ms);
   const TokenBucket bucket = ten(store);
-  const Step step = bucket.take("a");
+  const Step step = bucket.acquire_step("a");
   (void)decide(store, step);
   CHECK(primary.timeout == 30ms);
   (void)decide(store, Plan(step).within(5ms));
@@ -310,7 +310,7 @@ TEST_CASE(
                                     FailurePolicy::local(*local, 2)};
   FallbackStore store(primary, breaker, policies[policy], 30ms);
   const TokenBucket bucket = ten(store);
-  const Step step = bucket.take("a");
+  const Step step = bucket.acquire_step("a");
   const auto taken = [&](const Plan& plan) {
     const Time asked = clock.now();
     std::error_code error;
@@ -484,7 +484,7 @@ TEST_CASE("a gate that is closed during an outage holds back this client", "[fal
   const Scope scope = gates.scope("account", "7");
   rig.trip();
   CHECK(gates.pass({&scope, 1}));
-  const Decision closed = decide(rig.store, gates.shut(scope, 30s));
+  const Decision closed = decide(rig.store, gates.close_step(scope, 30s));
   CHECK(closed.source == Source::fallback);
   const Decision refused = gates.pass({&scope, 1});
   CHECK_FALSE(refused);
@@ -501,7 +501,7 @@ TEST_CASE("a store that ends leaves no caller, and its probe to others", "[fallb
     FallbackStore store(primary, breaker, FailurePolicy::open());
     breaker.answer(breaker.ask(), CircuitBreaker::Result::failure);
     clock.advance(1s);
-    decide_then(store, ten(store).take("a"), note);  // the probe
+    decide_then(store, ten(store).acquire_step("a"), note);  // the probe
     CHECK(breaker.state() == State::half_open);
     CHECK(errors.empty());
   }
@@ -515,14 +515,14 @@ TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
   Rig rig(FailurePolicy::open());
   const TokenBucket bucket = ten(rig.store);
   rig.trip();
-  CHECK(future_decide(rig.store, bucket.take("a")).get().source == Source::policy);
+  CHECK(future_decide(rig.store, bucket.acquire_step("a")).get().source == Source::policy);
   Source source{};
-  decide_then(rig.store, bucket.take("a"),
+  decide_then(rig.store, bucket.acquire_step("a"),
               [&](const std::error_code&, const Decision& decision) { source = decision.source; });
   CHECK(source == Source::policy);
   std::array<Decision, 2> results;
   std::array<std::error_code, 2> errors;
-  const std::array steps{bucket.take("a"), bucket.take("b")};
+  const std::array steps{bucket.acquire_step("a"), bucket.acquire_step("b")};
   const std::array batch{Plan(steps[0]), Plan(steps[1])};
   decide_batch(rig.store, batch, results, errors);
   CHECK((results[0].allowed && results[1].allowed));
@@ -562,8 +562,9 @@ TEST_CASE("a batch reaches the primary as one, and each plan that fails is answe
   CircuitBreaker breaker(rig.clock, rig.drawing({.failures = 3}));
   FallbackStore store(primary, breaker, FailurePolicy::open(), 70ms);
   const TokenBucket bucket = ten(store);
-  const std::vector<Step> steps{bucket.take("a"),    bucket.take("b"), bucket.take(""),
-                                bucket.take("c", 5), bucket.take("d"), bucket.take("c")};
+  const std::vector<Step> steps{bucket.acquire_step("a"), bucket.acquire_step("b"),
+                                bucket.acquire_step(""),  bucket.acquire_step("c", 5),
+                                bucket.acquire_step("d"), bucket.acquire_step("c")};
   std::vector<Plan> plans(steps.begin(), steps.end());
   plans[4] = plans[4].within(20ms);
   std::vector<Decision> results(plans.size());

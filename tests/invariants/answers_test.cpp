@@ -57,7 +57,7 @@ TEST_CASE("an answer belongs to its request in batches and callbacks", "[invaria
       buckets.push_back(marked(store, i + 1));
       keys.push_back(std::to_string(i));
     }
-    for (std::size_t i = 0; i < count; ++i) steps.push_back(buckets[i].take(keys[i]));
+    for (std::size_t i = 0; i < count; ++i) steps.push_back(buckets[i].acquire_step(keys[i]));
     std::mutex mutex;
     std::vector<Matched> seen;
     std::vector<std::future<Decision>> futures;

@@ -79,8 +79,8 @@ class BucketLife {
     const bool anew = clock_.now() < moved_until_;
     if (anew) judge();
     quotas_.push_back({clock_.now(), bound});
-    bucket_.set("k", Quota::per(bound.units, bound.period).burst(bound.burst),
-                static_cast<Inheritance>(random_.below(4)));
+    bucket_.configure("k", Quota::per(bound.units, bound.period).burst(bound.burst),
+                      static_cast<Inheritance>(random_.below(4)));
     if (anew) forget();
   }
 

@@ -106,7 +106,7 @@ class Race {
       // Where no answer came, perhaps under the same id.
       if (is_settled || race.random_.one_in(2)) id = LeaseId::draw(race.random_);
       asked_at = race.here_.now();
-      race.store_.execute(race.jobs_.take("a", id), Completion(&Worker::answered, this));
+      race.store_.execute(race.jobs_.acquire_step("a", id), Completion(&Worker::answered, this));
     }
     static void answered(void* self, const Outcome& outcome) noexcept {
       auto& worker = *static_cast<Worker*>(self);
@@ -187,7 +187,7 @@ class Race {
   }
 
   [[nodiscard]] std::array<Word, 3> words_of(const LeaseId& id) const {
-    const Step step = jobs_.take("a", id);
+    const Step step = jobs_.acquire_step("a", id);
     return {step.args[5], step.args[6], step.args[7]};
   }
 

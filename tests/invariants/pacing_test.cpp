@@ -24,7 +24,7 @@ TEST_CASE("histories of the slot lock keep its gap, its hints and its pace on ev
       const Span max_wait = i % 2 == 0 ? Span{0} : interval * random.between(1, 3);
       const SlotLock lock(store, "lock" + std::to_string(i), interval);
       const auto asking = [&](const std::string& key) {
-        return Asking{[&, key](Word) { return decide(store, lock.take(key, max_wait)); },
+        return Asking{[&, key](Word) { return decide(store, lock.acquire_step(key, max_wait)); },
                       [&, key](Word) { return lock.peek(key, max_wait); }};
       };
       Habits habits;
@@ -126,8 +126,8 @@ TEST_CASE(
       const Time until = clock.now() + Span{random.between(1, 1'000'000)};
       gates.close(scope, until - clock.now());
       const auto asking = [&](const Scope& one) {
-        return Asking{[&, one](Word) { return decide(store, gates.take(one)); },
-                      [&, one](Word) { return decide(store, gates.look(one)); }};
+        return Asking{[&, one](Word) { return decide(store, gates.pass_step(one)); },
+                      [&, one](Word) { return decide(store, gates.peek_step(one)); }};
       };
       Habits habits;
       habits.most_thought = spacing * 2;

@@ -61,7 +61,7 @@ TEST_CASE("histories of shared token buckets keep the larger quota, hints and pa
       Habits habits;
       habits.most_cost = random.between(1, 10);
       BucketQuotas quotas{random, clock, habits.most_cost};
-      bucket.set("one", quotas.draw());
+      bucket.configure("one", quotas.draw());
       const RateBound first = quotas.all.front().bound;
       const bool changes = i % 2 == 0;
       habits.most_thought =
@@ -69,7 +69,7 @@ TEST_CASE("histories of shared token buckets keep the larger quota, hints and pa
       Asking one = asking(bucket, "one");
       one.meanwhile = [&] {
         if (!changes || !random.one_in(20)) return false;
-        bucket.set("one", quotas.draw(), static_cast<Inheritance>(random.below(4)));
+        bucket.configure("one", quotas.draw(), static_cast<Inheritance>(random.below(4)));
         return true;
       };
       const Life life = live(clock, random, habits, one);
@@ -81,7 +81,7 @@ TEST_CASE("histories of shared token buckets keep the larger quota, hints and pa
             {.burst = habits.most_cost, .units = first.units, .period = first.period}));
       }
       const Quota quota = quotas.draw();
-      for (const char* key : {"two", "three"}) bucket.set(key, quota);
+      for (const char* key : {"two", "three"}) bucket.configure(key, quota);
       check_kept(poll(clock, random, habits, asking(bucket, "two"), asking(bucket, "three")));
     }
     CHECK(proven > 0);

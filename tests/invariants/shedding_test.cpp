@@ -48,7 +48,7 @@ class Service {
 
  private:
   [[nodiscard]] Decision ask(const char* key, std::size_t tier, Word draw) const {
-    return decide(shedder_.store(), shedder_.take(key, tiers_[tier], draw));
+    return decide(shedder_.store(), shedder_.acquire_step(key, tiers_[tier], draw));
   }
 
   /// One draw for all tiers: who is less important is shed first, the last never.

@@ -21,10 +21,10 @@ struct World {
   /// A call on the keys of one window: few, so that threads meet.
   Call any_call(SeededRng& draw, const std::string& key) {
     const std::array<Step, 5> choices{
-        bucket.take(Key(key, "b"), static_cast<Word>(draw.below(3))),
+        bucket.acquire_step(Key(key, "b"), static_cast<Word>(draw.below(3))),
         asks(log_push, {key, "l"}, static_cast<Word>(draw.below(4)), 14),
         asks(counter_add, {key, "c"}, static_cast<Word>(draw.below(3)), 9),
-        asks(log_pop, {key, "l"}, 1, 14), bucket.look(Key(key, "b"))};
+        asks(log_pop, {key, "l"}, 1, 14), bucket.peek_step(Key(key, "b"))};
     Call call;
     call.steps.push_back(choices[draw.below(5)]);
     if (draw.below(3) == 0) {
@@ -35,7 +35,7 @@ struct World {
       // One of few ids, each always with the same steps.
       call.id = RequestId{std::hash<std::string>()(key), draw.below(3)};
       call.steps = {call.id->low == 0 ? asks(log_push, {key, "l"}, 2, 14) : choices[0]};
-      if (call.id->low != 0) call.steps = {bucket.take(Key(key, "b"), 1)};
+      if (call.id->low != 0) call.steps = {bucket.acquire_step(Key(key, "b"), 1)};
       if (call.id->low == 2) call.steps.push_back(asks(counter_add, {key, "c"}, 1, 9));
     }
     return call;

@@ -27,7 +27,7 @@ TEST_CASE("a decision of any kind allocates nothing", "[memory]") {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < 64; ++i) keys.push_back(name("k", i));
   std::vector<Step> steps;
-  for (const std::string& key : keys) steps.push_back(bucket.take(key));
+  for (const std::string& key : keys) steps.push_back(bucket.acquire_step(key));
   const std::vector<Plan> plans(steps.begin(), steps.end());
   std::vector<Decision> results(plans.size());
   std::vector<std::error_code> errors(plans.size());

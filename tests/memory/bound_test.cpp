@@ -26,7 +26,8 @@ TEST_CASE("a bound limiter and its unbound one spend from the same bucket", "[me
   CHECK(bucket.try_acquire("k").remaining == 2);
   CHECK(bound.try_acquire(2).remaining == 0);
   CHECK_FALSE(bucket.try_acquire("k").allowed);
-  CHECK(decide(*memory.store, {bound.take(), bucket.take("other")}).retry_after == 1s);
+  CHECK(decide(*memory.store, {bound.acquire_step(), bucket.acquire_step("other")}).retry_after ==
+        1s);
 }
 
 TEST_CASE("a bound limiter outlives the eviction of its key", "[memory]") {
@@ -56,7 +57,7 @@ TEST_CASE("a binding of another store is looked up like any key", "[memory]") {
   const TokenBucket bucket(*one.store, "b", Quota::per_second(1).burst(4));
   const BoundTokenBucket bound = bucket.at("k");
   REQUIRE(bound.try_acquire(3).allowed);
-  CHECK(decide(*two.store, bound.take(1)).remaining == 3);
+  CHECK(decide(*two.store, bound.acquire_step(1)).remaining == 3);
   CHECK(bound.peek().remaining == 1);
 }
 

@@ -42,7 +42,8 @@ Result ask(Store& store, std::span<const Step> steps) {
 /// One random step: mostly small costs, some that are too large, some peeks.
 Step step_of(const TokenBucket& bucket, std::string_view key, std::uint64_t draw) {
   const auto cost = static_cast<Word>(draw % 16 == 0 ? 12 : draw % 16 == 1 ? 0 : 1 + draw % 3);
-  return draw / 16 % 8 == 0 ? bucket.look(Key(key), cost) : bucket.take(Key(key), cost);
+  return draw / 16 % 8 == 0 ? bucket.peek_step(Key(key), cost)
+                            : bucket.acquire_step(Key(key), cost);
 }
 
 Span step_of_time(Random& random) {
@@ -99,7 +100,8 @@ TEST_CASE("a refused plan leaves every key as it was", "[memory]") {
   REQUIRE(wide.try_acquire("k", 3));
   REQUIRE(tight.try_acquire("k", 2));
   const Decision before = wide.peek("k");
-  const Decision refused = decide(*memory.store, {wide.take("k", 4), tight.take("k")});
+  const Decision refused =
+      decide(*memory.store, {wide.acquire_step("k", 4), tight.acquire_step("k")});
   CHECK_FALSE(refused.allowed);
   CHECK(refused.step == 1);
   CHECK(refused.retry_after == 1s);
@@ -114,11 +116,12 @@ TEST_CASE("a batch decides as one call after the other does", "[memory]") {
   const TokenBucket alone(*single.store, "b", Quota::per_second(2).burst(3));
   const std::vector<std::string> keys{"x", "y", "x", "x", "z", "x", "y"};
   std::vector<Step> steps;
-  for (std::size_t i = 0; i < 70; ++i) steps.push_back(batched.take(Key(keys[i % keys.size()])));
-  const std::vector<Step> pair{batched.take("p"), batched.take("q")};
+  for (std::size_t i = 0; i < 70; ++i)
+    steps.push_back(batched.acquire_step(Key(keys[i % keys.size()])));
+  const std::vector<Step> pair{batched.acquire_step("p"), batched.acquire_step("q")};
   std::vector<Plan> plans(steps.begin(), steps.end());
   plans.emplace_back(pair);
-  const Step nameless = batched.take("");
+  const Step nameless = batched.acquire_step("");
   plans.emplace_back(nameless);
   std::vector<Decision> results(plans.size());
   std::vector<std::error_code> errors(plans.size());

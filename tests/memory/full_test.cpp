@@ -61,8 +61,8 @@ TEST_CASE("keys of an overfull table are never admitted more than by a bucket of
     std::vector<Step> alone;
     for (const std::string& key : keys) {
       const auto cost = static_cast<Word>(1 + random.below(4));
-      steps.push_back(bucket.take(key, cost));
-      alone.push_back(model.take(key, cost));
+      steps.push_back(bucket.acquire_step(key, cost));
+      alone.push_back(model.acquire_step(key, cost));
     }
     if (decide(*memory.store, Plan(std::span<const Step>(steps))).allowed) {
       ++admitted;
@@ -86,7 +86,8 @@ TEST_CASE("keys that share a bucket in one plan are charged for both", "[memory]
     for (std::size_t j = 0; j < i && !refused; ++j) {
       const std::string first = name("new", i);
       const std::string second = name("new", j);
-      const std::array<Step, 2> steps{bucket.take(first, 2), bucket.take(second, 2)};
+      const std::array<Step, 2> steps{bucket.acquire_step(first, 2),
+                                      bucket.acquire_step(second, 2)};
       const bool fresh = bucket.peek(first, 2).allowed && bucket.peek(second, 2).allowed;
       if (!fresh) continue;
       const Decision first_before = bucket.peek(first);
@@ -123,17 +124,18 @@ TEST_CASE("a table without room for a shared bucket either says that it is full"
   CHECK(full > 0);
   CHECK(memory.stats().rejected == full);
   const TokenBucket bucket(*memory.store, "b", Quota::per_hour(1).burst(10'000));
-  CHECK(error_of(*memory.store, {bucket.take("x"), bucket.take("y")}) == Errc::store_full);
+  CHECK(error_of(*memory.store, {bucket.acquire_step("x"), bucket.acquire_step("y")}) ==
+        Errc::store_full);
   memory.clock.advance(1h);  // one token each: all are idle
   CHECK(bucket.try_acquire("x").allowed);
-  CHECK(decide(*memory.store, {bucket.take("y"), bucket.take("z")}).allowed);
+  CHECK(decide(*memory.store, {bucket.acquire_step("y"), bucket.acquire_step("z")}).allowed);
 }
 
 TEST_CASE("a key that asks without spending takes no slot", "[memory]") {
   Memory memory(1);
   const TokenBucket bucket(*memory.store, "b", Quota::per_hour(3));
   for (std::size_t i = 0; i < 100; ++i) CHECK(bucket.peek(name("k", i)).remaining == 3);
-  CHECK(error_of(*memory.store, bucket.take("k", 4)) == Errc::cost_exceeds_capacity);
+  CHECK(error_of(*memory.store, bucket.acquire_step("k", 4)) == Errc::cost_exceeds_capacity);
   CHECK(memory.stats().keys == 0);
 }
 

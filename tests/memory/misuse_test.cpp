@@ -32,10 +32,10 @@ TEST_CASE("a key with the state of another kind is refused as wrong", "[memory]"
   REQUIRE(bucket.try_acquire("k").allowed);
   Operation other = token_bucket_take;
   other.kind = static_cast<StateKind>(200);
-  Step step = bucket.take("k");
+  Step step = bucket.acquire_step("k");
   step.operation = &other;
   CHECK(error_of(*memory.store, step) == Errc::wrong_kind);
-  CHECK(error_of(*memory.store, {step, bucket.take("fresh")}) == Errc::wrong_kind);
+  CHECK(error_of(*memory.store, {step, bucket.acquire_step("fresh")}) == Errc::wrong_kind);
   step.args[5] = 5;  // what can never be admitted is said first
   CHECK(error_of(*memory.store, step) == Errc::cost_exceeds_capacity);
   CHECK(bucket.peek("k").remaining == 3);
@@ -48,15 +48,15 @@ TEST_CASE("a key whose state is absent may take a state of another kind", "[memo
   const TokenBucket bucket(store, "k", Quota::per_second(1).burst(4));
   const Key key{"tag", "k"};
   // A refused plan leaves a slot without a state behind.
-  REQUIRE_FALSE(decide(store, {asks(log_pop, key), bucket.take("other")}).allowed);
+  REQUIRE_FALSE(decide(store, {asks(log_pop, key), bucket.acquire_step("other")}).allowed);
   CHECK(bucket.try_acquire("tag", 4).allowed);
   CHECK(error_of(store, asks(log_push, key)) == Errc::wrong_kind);
-  CHECK(error_of(store, {asks(log_push, key), bucket.take("other")}) == Errc::wrong_kind);
+  CHECK(error_of(store, {asks(log_push, key), bucket.acquire_step("other")}) == Errc::wrong_kind);
   memory.clock.advance(5s);  // what was spent has drained
-  CHECK(decide(store, {asks(log_push, key), bucket.take("other")}).allowed);
+  CHECK(decide(store, {asks(log_push, key), bucket.acquire_step("other")}).allowed);
   CHECK(memory.stats().block_bytes != 0);
   CHECK(error_of(store, asks(counter_add, key)) == Errc::wrong_kind);
-  CHECK(error_of(store, bucket.take("tag")) == Errc::wrong_kind);
+  CHECK(error_of(store, bucket.acquire_step("tag")) == Errc::wrong_kind);
   memory.clock.advance(2min);
   CHECK(decide(store, asks(counter_add, key)).remaining == 4);
   CHECK(memory.stats().block_bytes == 0);
@@ -72,17 +72,18 @@ TEST_CASE("bad keys, costs and plans end in their own errors", "[memory]") {
   Store& store = *memory.store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(4));
   const std::string long_key(Key::max_part_bytes + 1, 'x');
-  CHECK(error_of(store, bucket.take("")) == Errc::invalid_key);
-  CHECK(error_of(store, bucket.take(long_key)) == Errc::invalid_key);
-  CHECK(error_of(store, bucket.take("k", -1)) == Errc::invalid_cost);
-  CHECK(error_of(store, bucket.take("k", 5)) == Errc::cost_exceeds_capacity);
+  CHECK(error_of(store, bucket.acquire_step("")) == Errc::invalid_key);
+  CHECK(error_of(store, bucket.acquire_step(long_key)) == Errc::invalid_key);
+  CHECK(error_of(store, bucket.acquire_step("k", -1)) == Errc::invalid_cost);
+  CHECK(error_of(store, bucket.acquire_step("k", 5)) == Errc::cost_exceeds_capacity);
   CHECK(error_of(store, Plan(std::span<const Step>())) == Errc::invalid_plan);
-  CHECK(error_of(store, {bucket.take("k"), bucket.take("k")}) == Errc::duplicate_key);
-  const std::vector<Step> many(Plan::max_steps + 1, bucket.take("k"));
+  CHECK(error_of(store, {bucket.acquire_step("k"), bucket.acquire_step("k")}) ==
+        Errc::duplicate_key);
+  const std::vector<Step> many(Plan::max_steps + 1, bucket.acquire_step("k"));
   CHECK(error_of(store, Plan(std::span<const Step>(many))) == Errc::invalid_plan);
   CHECK(bucket.peek("k").remaining == 4);
-  CHECK(bucket.at("k").take(9).binding != nullptr);
-  CHECK(error_of(store, bucket.at("k").take(9)) == Errc::cost_exceeds_capacity);
+  CHECK(bucket.at("k").acquire_step(9).binding != nullptr);
+  CHECK(error_of(store, bucket.at("k").acquire_step(9)) == Errc::cost_exceeds_capacity);
   // Any bytes make a key, and parts do not run into each other.
   CHECK(bucket.try_acquire(Key("a", "b:c"), 4).allowed);
   CHECK(bucket.try_acquire(Key("a:b", "c"), 4).allowed);

@@ -32,7 +32,7 @@ Step any_step(Random& random, const TokenBucket& bucket, const std::string& key)
   const Word units = random.one_in(9) ? 0 : static_cast<Word>(1 + random.below(3));
   switch (random.below(6)) {
     case 0:
-      return bucket.take(Key(key, "bucket"), units);
+      return bucket.acquire_step(Key(key, "bucket"), units);
     case 1:
       return asks(counter_add, {key, "counter"}, units);
     case 2:
@@ -40,7 +40,7 @@ Step any_step(Random& random, const TokenBucket& bucket, const std::string& key)
     case 3:
       return asks(log_push, {key, "log"}, units * 40, 300);
     case 4:
-      return random.one_in(9) ? wrong : bucket.look(Key(key, "bucket"));
+      return random.one_in(9) ? wrong : bucket.peek_step(Key(key, "bucket"));
     default:
       return asks(log_push, {key, "log"}, units, 300);
   }
@@ -98,7 +98,7 @@ TEST_CASE("rules with effects decide as on the virtual store, in plans and under
 TEST_CASE("a batch runs rules with effects among others", "[memory]") {
   Memory memory(64);
   const TokenBucket bucket(*memory.store, "b", Quota::per_second(1).burst(2));
-  const std::array steps{asks(log_push, Key("log", "l"), 3), bucket.take("k"),
+  const std::array steps{asks(log_push, Key("log", "l"), 3), bucket.acquire_step("k"),
                          asks(counter_add, Key("counter", "c"), 4),
                          asks(log_push, Key("log", "l"), 3)};
   const std::vector<Plan> plans(steps.begin(), steps.end());

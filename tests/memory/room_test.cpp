@@ -178,7 +178,7 @@ TEST_CASE("a plan that finds no block for one of its states changes none of them
     for (std::size_t i = 0; first && i < 3; ++i) {
       REQUIRE(tight(push({name("k", i), "l"}, 2)).allowed);
     }
-    const std::array steps{push({"k0", "l"}, 1), bucket.take("b"), push({"k1", "l"}, 3),
+    const std::array steps{push({"k0", "l"}, 1), bucket.acquire_step("b"), push({"k1", "l"}, 3),
                            asks(counter_add, {"c", "c"}), push({"k2", "l"}, 60)};
     const Plan plan = Plan(steps).idempotent({7, units});
     const std::size_t before = tight.stats().block_bytes;

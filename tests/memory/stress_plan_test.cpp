@@ -24,9 +24,9 @@ TEST_CASE("keys that are always charged together stay equal", "[memory][stress]"
           }
           continue;
         }
-        const Decision decision = index == 0
-                                      ? decide(*memory.store, {wide.take(key), tight.take(key)})
-                                      : decide(*memory.store, {tight.take(key), wide.take(key)});
+        const Decision decision =
+            index == 0 ? decide(*memory.store, {wide.acquire_step(key), tight.acquire_step(key)})
+                       : decide(*memory.store, {tight.acquire_step(key), wide.acquire_step(key)});
         if (decision.allowed) {
           ++plans;
         } else {
@@ -63,7 +63,8 @@ TEST_CASE("plans over more keys than there are slots neither hang nor admit too 
       }
       const std::size_t first = rng.below(keys);
       const std::size_t second = (first + 1 + rng.below(keys - 1)) % keys;
-      if (decide(*memory.store, {bucket.take(names[first]), bucket.take(names[second])})) {
+      if (decide(*memory.store,
+                 {bucket.acquire_step(names[first]), bucket.acquire_step(names[second])})) {
         ++admitted[first];
         ++admitted[second];
       }

@@ -67,7 +67,7 @@ TEST_CASE("states that are charged by one plan stay equal, whatever they lie in"
   until_met(64, &MemoryStats::waits, [&](const Memory& memory) {
     const std::string key = "k";
     const TokenBucket bucket(*memory.store, "b", Quota::per_hour(limit));
-    const std::array steps{bucket.take(Key(key, "b")),
+    const std::array steps{bucket.acquire_step(Key(key, "b")),
                            asks(log_push, {key, "l"}, 1, 3 * limit, day),
                            asks(counter_add, {key, "c"}, 1, 3 * limit, day)};
     std::atomic<Word> plans{0};

@@ -203,7 +203,7 @@ class Duel {
     const auto expected =
         oracle_.acquire(id, limiter.limit(), weight, limiter.options().ttl.count());
     std::array<Word, ConcurrencyLimiter::output> told{};
-    check(ask(limiter.take("k", id, weight), told), expected);
+    check(ask(limiter.acquire_step("k", id, weight), told), expected);
     if (!expected.allowed) {
       CHECK(told == std::array<Word, 4>{});
       return;
@@ -218,7 +218,7 @@ class Duel {
     const bool expected = oracle_.release(id);
     if (!expected) ++lapses;
     std::array<Word, 1> told{};
-    const Decision d = ask(limiter.give_back("k", id), told);
+    const Decision d = ask(limiter.release_step("k", id), told);
     CHECK(d.allowed);
     CHECK((told[0] == 1) == expected);
     CHECK(d.remaining == std::max<Word>(0, limiter.limit() - oracle_.held()));
@@ -227,7 +227,7 @@ class Duel {
     const LeaseId id = some_id();
     const bool expected = oracle_.renew(id, limiter.options().ttl.count());
     std::array<Word, 2> told{};
-    const Decision d = ask(limiter.extend("k", id), told);
+    const Decision d = ask(limiter.renew_step("k", id), told);
     CHECK(d.allowed == expected);
     CHECK(d.retry_after == 0us);
     if (expected) {

@@ -61,7 +61,8 @@ TEST_CASE("however often a quota changes, no interval holds more than the larges
       const Rate rate{random.between(1, 50), random.between(1, random.one_in(2) ? 10 : 100)};
       const Quota quota = Quota::per_second(rate.per_second).burst(rate.burst);
       const auto how = static_cast<Inheritance>(random.between(0, 3));
-      const auto change = first ? bucket.try_set(key, quota) : bucket.set(key, quota, how);
+      const auto change =
+          first ? bucket.try_configure(key, quota) : bucket.configure(key, quota, how);
       if (!change.changed) FAIL("not changed");
       events.push_back({to_word(clock.now()), 0, rate});
     };

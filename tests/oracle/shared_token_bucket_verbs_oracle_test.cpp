@@ -89,8 +89,8 @@ class Life {
   void set() {
     const Rate rate{now(), random_.between(1, 50),
                     random_.between(1, random_.one_in(2) ? 10 : 100)};
-    bucket_.set("k", Quota::per_second(rate.per_second).burst(rate.burst),
-                static_cast<Inheritance>(random_.between(0, 3)));
+    bucket_.configure("k", Quota::per_second(rate.per_second).burst(rate.burst),
+                      static_cast<Inheritance>(random_.between(0, 3)));
     rates_.push_back(rate);
     ++changed;
   }
@@ -206,7 +206,7 @@ TEST_CASE("while its quota stays, a shared token bucket is a token bucket in eve
                             .burst(random.between(1, 20));
     const TokenBucket own(*store, "own", quota);
     const SharedTokenBucket shared(*store, "shared");
-    shared.set("k", quota);
+    shared.configure("k", quota);
     std::vector<std::pair<Reservation, Reservation>> held;
     const Word burst = quota.capacity();
     for (int i = 0; i < 100; ++i) {

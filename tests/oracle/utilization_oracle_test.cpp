@@ -215,7 +215,8 @@ class Run {
     const Word tier = random_.between(0, setting_.tiers);
     const Word draw = random_.between(0, setting_.full_after - 1);
     const auto named = shedder_.tier(std::to_string(tier));
-    const Decision decision = decide(store_, shedder_.take({"api", "utilization"}, named, draw));
+    const Decision decision =
+        decide(store_, shedder_.acquire_step({"api", "utilization"}, named, draw));
     const bool sheds = rounded_.sheds(now, tier, draw);
     CHECK(decision.allowed == !sheds);
     CHECK(decision.reset_after.count() == rounded_.rests_after(now));

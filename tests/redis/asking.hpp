@@ -88,7 +88,7 @@ class Bucket {
 
   /// Zero: as long as the store gives a call by default.
   void ask(Asked& asked, const Key& key, Span within = Span{0}, std::stop_token stop = {}) const {
-    const Step step = bucket_.take(key);
+    const Step step = bucket_.acquire_step(key);
     const Plan plan = within == Span{0} ? Plan(step) : Plan(step).within(within);
     bucket_.store().execute(plan.cancelled_by(std::move(stop)), asked.completion());
   }

@@ -124,9 +124,10 @@ TEST_CASE("a default FallbackStore before a default client is back within 600 ms
       std::optional<Time> decided;
       const auto ask = [&] {
         clock.advance(step);
-        decide_then(store, bucket.take("a"), [&](const std::error_code&, const Decision& answer) {
-          if (!is_degraded(answer.source) && !decided) decided = clock.now();
-        });
+        decide_then(store, bucket.acquire_step("a"),
+                    [&](const std::error_code&, const Decision& answer) {
+                      if (!is_degraded(answer.source) && !decided) decided = clock.now();
+                    });
       };
       const auto ask_for = [&](Span span) {
         for (const Time end = clock.now() + span; clock.now() < end;) ask();

@@ -51,7 +51,7 @@ struct Limiters {
   SlotLock lock{*store, "lock", 1s};
 
   [[nodiscard]] std::vector<Step> steps() const {
-    return {bucket.take("t", 2), windows.take("t", 7), lock.take("t", 2s)};
+    return {bucket.acquire_step("t", 2), windows.acquire_step("t", 7), lock.acquire_step("t", 2s)};
   }
 };
 
@@ -96,7 +96,7 @@ TEST_CASE("two or three takes from token buckets travel as one argument, and no 
           "[protocol]") {
   const Limiters limiters;
   const auto take = [&](std::string_view scope, Word cost) {
-    return limiters.bucket.take(Key{"t", scope}, cost);
+    return limiters.bucket.acquire_step(Key{"t", scope}, cost);
   };
   const std::vector<Step> takes{take("a", 1), take("b", 2), take("c", 3), take("d", 1)};
   for (const std::size_t count : {2U, 3U}) {
@@ -115,8 +115,9 @@ TEST_CASE("two or three takes from token buckets travel as one argument, and no 
   }
   CHECK(redis_detail::script_for(takes)->name == "plan");
   CHECK(redis_detail::script_for(std::span(takes).first(2), true)->name == "once");
-  CHECK(redis_detail::script_for(std::array{takes[0], limiters.bucket.look("t")})->name == "plan");
-  CHECK(redis_detail::script_for(std::array{takes[0], limiters.lock.take("t", 2s)})->name ==
+  CHECK(redis_detail::script_for(std::array{takes[0], limiters.bucket.peek_step("t")})->name ==
+        "plan");
+  CHECK(redis_detail::script_for(std::array{takes[0], limiters.lock.acquire_step("t", 2s)})->name ==
         "plan");
 }
 
@@ -150,22 +151,22 @@ TEST_CASE("a fingerprint tells plans apart by their operations and keys, in thei
   const auto of = [](std::initializer_list<Step> steps) {
     return fingerprint({steps.begin(), steps.size()});
   };
-  const Word print = of({bucket.take("t", 1), bucket.take("u", 1)});
-  CHECK(of({bucket.take("t", 3), bucket.take("u", 2)}) == print);
+  const Word print = of({bucket.acquire_step("t", 1), bucket.acquire_step("u", 1)});
+  CHECK(of({bucket.acquire_step("t", 3), bucket.acquire_step("u", 2)}) == print);
   const std::set<Word> others{
       print,
-      of({bucket.take("u", 1), bucket.take("t", 1)}),
-      of({bucket.take("t", 1)}),
-      of({bucket.take("t", 1), bucket.take("u", 1), bucket.take("v", 1)}),
-      of({bucket.take("t", 1), bucket.look("u", 1)}),
-      of({bucket.take("t", 1), bucket.take({"u", "x"}, 1)}),
-      of({limiters.windows.take("t", 1)}),
-      of({SlidingWindow(*limiters.store, "windows", {{25, 5s}}).take("t", 1)}),
+      of({bucket.acquire_step("u", 1), bucket.acquire_step("t", 1)}),
+      of({bucket.acquire_step("t", 1)}),
+      of({bucket.acquire_step("t", 1), bucket.acquire_step("u", 1), bucket.acquire_step("v", 1)}),
+      of({bucket.acquire_step("t", 1), bucket.peek_step("u", 1)}),
+      of({bucket.acquire_step("t", 1), bucket.acquire_step({"u", "x"}, 1)}),
+      of({limiters.windows.acquire_step("t", 1)}),
+      of({SlidingWindow(*limiters.store, "windows", {{25, 5s}}).acquire_step("t", 1)}),
   };
   CHECK(others.size() == 8);
   for (const Word word : others) CHECK((word >= 0 && word < word_limit));
   // Written down by other processes, for as long as ids are kept: it does not change.
-  CHECK(of({bucket.take("u", 1)}) == 0x9e07b16886d8e);
+  CHECK(of({bucket.acquire_step("u", 1)}) == 0x9e07b16886d8e);
 }
 
 TEST_CASE("output come back in the order of the steps, and none but those asked for",

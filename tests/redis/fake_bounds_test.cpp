@@ -74,7 +74,7 @@ TEST_CASE("a completion may make the next call when its own ended by a reply", "
     Bucket bucket;
     Asked second;
   } chain{Bucket(*store, quota), {}};
-  const Step step = (*chain.bucket).take("a");
+  const Step step = (*chain.bucket).acquire_step("a");
   store->execute(Plan(step).within(20s), Completion(
                                              [](void* self, const Outcome&) noexcept {
                                                auto& it = *static_cast<Chain*>(self);
@@ -100,8 +100,8 @@ TEST_CASE("the completion of an invalid plan in a batch may destroy the store", 
     CAPTURE(at);
     Destroyer it{make_redis_store(options)};
     const Bucket bucket(*it.store, quota);
-    const Step good = (*bucket).take("a");
-    const Step bad = (*bucket).take("");
+    const Step good = (*bucket).acquire_step("a");
+    const Step bad = (*bucket).acquire_step("");
     std::vector<Plan> plans;
     std::vector<Completion> done;
     for (std::size_t i = 0; i < it.others.size(); ++i) {

@@ -45,7 +45,7 @@ struct Scene {
   /// Asks `crowd` at once. The socket takes so many bytes of it and ends. True if this thread
   /// wrote.
   bool ask(Crowd& crowd, std::size_t takes) const {
-    const Step step = (*bucket).take("a");
+    const Step step = (*bucket).acquire_step("a");
     const std::vector<Plan> plans(crowd.size(), Plan(step).within(1h));
     std::vector<Completion> done;
     for (std::size_t i = 0; i < crowd.size(); ++i) done.push_back(crowd[i].completion());

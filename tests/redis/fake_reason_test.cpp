@@ -53,7 +53,7 @@ void check_told(RedisOptions options, RedisStep step, const std::string& address
   const TokenBucket bucket(*store, "api", quota);
   REQUIRE(eventually([&] { return store->stats().failed_attempts > 0; }));
   const std::string text =
-      what_of([&] { return decide(*store, Plan(bucket.take("a")).within(50ms)); });
+      what_of([&] { return decide(*store, Plan(bucket.acquire_step("a")).within(50ms)); });
   const auto last = store->stats().last_failure;
   REQUIRE(last);
   CAPTURE(text, last->text());
@@ -171,7 +171,8 @@ TEST_CASE("while the first attempt is under way, the exception tells what it wai
   REQUIRE(eventually([&] { return server.connections() == 1; }));
   const std::string part = "login at " + address_of(options) + ": no answer yet";
   CHECK(eventually([&] {
-    return has(what_of([&] { return decide(*store, Plan(bucket.take("a")).within(20ms)); }), part);
+    return has(what_of([&] { return decide(*store, Plan(bucket.acquire_step("a")).within(20ms)); }),
+               part);
   }));
   CHECK_FALSE(store->stats().last_failure);
 }
@@ -200,7 +201,8 @@ TEST_CASE("neither user nor password is shown, even if the server echoes them", 
     const auto store = make_redis_store(options);
     const TokenBucket bucket(*store, "api", quota);
     REQUIRE(eventually([&] { return !events.all().empty(); }));
-    std::string seen = what_of([&] { return decide(*store, Plan(bucket.take("a")).within(50ms)); });
+    std::string seen =
+        what_of([&] { return decide(*store, Plan(bucket.acquire_step("a")).within(50ms)); });
     seen += store->stats().last_failure->text();
     for (const RedisEvent& event : events.all()) seen += event.text() + event.address;
     std::ranges::transform(seen, seen.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -267,11 +269,11 @@ TEST_CASE("a server that turns out to be a replica is quoted until there is anot
   const TokenBucket bucket(*store, "api", quota);
   for (int i = 0; i < 5; ++i) {
     std::error_code error;
-    static_cast<void>(decide(*store, Plan(bucket.take("a")).within(100ms), error));
+    static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(100ms), error));
     CHECK(error == Errc::read_only);
   }
   const std::string text =
-      what_of([&] { return decide(*store, Plan(bucket.take("a")).within(50ms)); });
+      what_of([&] { return decide(*store, Plan(bucket.acquire_step("a")).within(50ms)); });
   CHECK(has(text, "connection to " + address_of(options) + ": " + words));
   CHECK(events.count(Kind::lost, RedisStep::serve, words) == 1);
   CHECK(store->stats().last_failure->error == Errc::read_only);
@@ -334,7 +336,7 @@ TEST_CASE("an event may destroy the store, and is the last", "[fake][reason]") {
   };
   store = make_redis_store(options);
   const TokenBucket bucket(*store, "api", quota);
-  const Step step = bucket.take("a");
+  const Step step = bucket.acquire_step("a");
   Asked asked;
   store->execute(Plan(step).within(20s), asked.completion());
   is_made = true;

@@ -75,7 +75,7 @@ struct HeldUp {
       it.then();
       it.is_over = true;
     };
-    const Step step = (*bucket).take("a");
+    const Step step = (*bucket).acquire_step("a");
     (*bucket).store().execute(Plan(step).within(1h), Completion(wait, this));
     REQUIRE(eventually([&] { return is_held.load(); }));
   }

@@ -38,7 +38,7 @@ Ended ask(const FakeServer::Behaviour& behaviour, Span within = 20s) {
   const auto store = make_redis_store(options);
   const TokenBucket bucket(*store, "api", quota);
   try {
-    static_cast<void>(decide(*store, Plan(bucket.take("a")).within(within)));
+    static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(within)));
   } catch (const std::system_error& error) {
     return {error.code(), error.what()};
   }

@@ -70,7 +70,7 @@ TEST_CASE("what a socket does not take of a caller's write follows, in order", "
   const std::size_t takes = GENERATE(0U, 1U, 1000U);
   CAPTURE(takes);
   REQUIRE(settle(bucket));
-  const Step step = (*bucket).take("a");
+  const Step step = (*bucket).acquire_step("a");
   const std::vector<Plan> plans(64, Plan(step).within(1h));  // nothing to wake the other thread for
   const bool happened = eventually([&] {
     Crowd crowd(plans.size());

@@ -53,7 +53,7 @@ TEST_CASE("a call without memory is refused, and the first one too", "[fake]") {
   const auto store = make_redis_store(options);
   const Bucket bucket(*store, quota);
   const Key key = "a";
-  const Step step = (*bucket).take(key);
+  const Step step = (*bucket).acquire_step(key);
   Asked asked;
   {
     const Drought drought;
@@ -84,7 +84,7 @@ TEST_CASE("a stop request, a call in used memory and the end of the store need n
   REQUIRE(used.wait());
   REQUIRE_FALSE(bucket.error(key));
   std::stop_source stop;
-  const Step step = (*bucket).take(key);
+  const Step step = (*bucket).acquire_step(key);
   const Plan plan = Plan(step).within(20s).cancelled_by(stop.get_token());
   Asked stopped, ended;
   refused = 0;
@@ -117,7 +117,7 @@ TEST_CASE("a caller without memory leaves its write to the store's thread", "[fa
   for (std::size_t i = 0; i < used.size(); ++i) bucket.ask(used[i], key, 1h);
   REQUIRE(used.wait());
   REQUIRE_FALSE(bucket.error(key, 1h));
-  const Step step = (*bucket).take(key);
+  const Step step = (*bucket).acquire_step(key);
   const Plan plan = Plan(step).within(1h);
   refused = 0;
   const bool happened = eventually([&] {
@@ -145,7 +145,7 @@ TEST_CASE("a store whose thread ran out of memory serves again once there is som
   options.reconnect_max = 10ms;
   auto store = make_redis_store(options);
   const Bucket bucket(*store, quota);
-  const Step step = (*bucket).take("a");
+  const Step step = (*bucket).acquire_step("a");
   std::atomic<bool> over{false};
   store->execute(Plan(step).within(20s), Completion(
                                              [](void* self, const Outcome&) noexcept {

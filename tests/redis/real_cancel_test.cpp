@@ -98,7 +98,7 @@ TEST_CASE("stop requests that race with answers end each call once, and truly", 
       for (auto& stop : stops) stop.request_stop();
     });
     for (std::size_t i = 0; i < crowd.size(); ++i) {
-      const Step step = bucket.take("a");
+      const Step step = bucket.acquire_step("a");
       store->execute(Plan(step).within(20s).cancelled_by(stops[i].get_token()),
                      crowd[i].completion());
     }
@@ -129,7 +129,7 @@ TEST_CASE("a completion can cancel other calls, and its own in vain", "[redis]")
   server.suspend();
   Crowd others(20);
   const TokenBucket& plain = *bucket;
-  const Step step = plain.take("a");
+  const Step step = plain.acquire_step("a");
   store->execute(Plan(step).within(20ms).cancelled_by(canceller.stop.get_token()),
                  Completion(
                      [](void* self, const Outcome& outcome) noexcept {
@@ -174,7 +174,7 @@ TEST_CASE("one call too many is refused at once, and a completion makes room", "
     std::atomic<bool> over{false};
     void next() {
       const TokenBucket& plain = **bucket;
-      plain.store().execute(plain.take("chain"),
+      plain.store().execute(plain.acquire_step("chain"),
                             Completion(
                                 [](void* self, const Outcome& outcome) noexcept {
                                   auto& it = *static_cast<Chain*>(self);

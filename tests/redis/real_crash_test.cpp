@@ -81,7 +81,7 @@ TEST_CASE("after a pause that timed calls out, each reply still belongs to its c
     Crowd patient(keys);
     for (std::size_t i = 0; i < keys; ++i) {
       const std::string tag = std::to_string(i);
-      const Step step = bucket.look(tag);
+      const Step step = bucket.peek_step(tag);
       store->execute(Plan(step).within(10ms), late[i].completion());
       store->execute(Plan(step).within(20s), patient[i].completion());
     }

@@ -77,8 +77,8 @@ TEST_CASE("every key expires, within a second of when it means nothing", "[redis
     const std::string one = "one" + std::to_string(i);
     const std::string two = "two" + std::to_string(i);
     REQUIRE(bucket.try_acquire(one));
-    REQUIRE(decide(*store, {bucket.take(one + "x"), bucket.take(two)}));
-    const Step step = bucket.take(one);
+    REQUIRE(decide(*store, {bucket.acquire_step(one + "x"), bucket.acquire_step(two)}));
+    const Step step = bucket.acquire_step(one);
     const Word longest = step.operation->ttl(step.args) / 1'000 + 1'001;
     for (const std::string& tag : {one, one + "x", two}) {
       const Word ttl = admin({"PTTL", render(Key{tag, "api"})}).integer;
@@ -124,7 +124,7 @@ TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis][C-0
   const std::string before = admin({"DUMP", "{a}:api"}).text;
   const Word ttl = admin({"PEXPIRETIME", "{a}:api"}).integer;
   CHECK_FALSE(bucket.try_acquire("a"));
-  CHECK_FALSE(decide(*store, {bucket.take("b"), bucket.take("a")}));
+  CHECK_FALSE(decide(*store, {bucket.acquire_step("b"), bucket.acquire_step("a")}));
   CHECK(admin({"DUMP", "{a}:api"}).text == before);
   CHECK(admin({"PEXPIRETIME", "{a}:api"}).integer == ttl);
   CHECK(admin({"DBSIZE"}).integer == 1);
@@ -149,7 +149,7 @@ TEST_CASE("what others left under our key is an error, and stays as it was",
     static_cast<void>(bucket.peek("a", 1, error));
     CHECK(error == code);
     Asked plan;
-    store->execute({bucket.take("other"), bucket.take("a")}, plan.completion());
+    store->execute({bucket.acquire_step("other"), bucket.acquire_step("a")}, plan.completion());
     CHECK(plan.wait().error == code);
     CHECK(plan.decision.step == 1);
     CHECK(admin({"DUMP", key}).text == before);
@@ -203,7 +203,7 @@ TEST_CASE("a key that is written often gets its time to live anew twice a second
   const auto store = connect_socket(server);
   const TokenBucket bucket(*store, "api", Quota::per_second(1'000'000));
   const SlotLock lock(*store, "lock", Span{1});
-  for (const Step& step : {bucket.take("a"), lock.take("a", Span{0})}) {
+  for (const Step& step : {bucket.acquire_step("a"), lock.acquire_step("a", Span{0})}) {
     const Word least = step.operation->ttl(step.args) / 1'000;
     for (const bool in_plan : {false, true}) {
       std::set<Word> expiries;
@@ -212,7 +212,7 @@ TEST_CASE("a key that is written often gets its time to live anew twice a second
         const RedisReply time = admin({"TIME"});
         const Word before = std::stoll(time.elements.at(0).text) * 1'000;
         const Decision decision =
-            in_plan ? decide(*store, {step, bucket.take("b")}) : decide(*store, {step});
+            in_plan ? decide(*store, {step, bucket.acquire_step("b")}) : decide(*store, {step});
         if (!decision) continue;
         const Word expiry = admin({"PEXPIRETIME", render(step.key)}).integer;
         REQUIRE(expiry >= before + least);

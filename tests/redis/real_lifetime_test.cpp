@@ -61,7 +61,7 @@ TEST_CASE("a completion may destroy its own store, and all calls have ended then
   for (int round = 0; round < 20; ++round) {
     Destroyer it{connect_socket(server)};
     const Bucket bucket(*it.store, quota);
-    const Step step = (*bucket).take("a");
+    const Step step = (*bucket).acquire_step("a");
     server.suspend();  // so that nothing ends before all is asked
     for (std::size_t i = 0; i < it.others.size(); ++i) {
       bucket.ask(it.others[i], "b", by_deadline ? Span{50ms} : Span{20s});
@@ -119,7 +119,7 @@ TEST_CASE("a thread that is cancelled asks, wakes and destroys its store, and en
       const TokenBucket bucket(*mine.store, "api", quota);
       std::array<Decision, 2> decisions;
       std::array<std::error_code, 2> errors;
-      const std::array steps{bucket.take("a"), bucket.take("b")};
+      const std::array steps{bucket.acquire_step("a"), bucket.acquire_step("b")};
       const std::array<Plan, 2> plans{steps[0], steps[1]};
       for (int i = 0; i < 3; ++i) {
         mine.answered += bucket.try_acquire("a", errors[0]) ? 1U : 0U;
@@ -155,9 +155,9 @@ TEST_CASE("a blocking call on the store's own thread fails instead of blocking",
   std::error_code inside;
   std::error_code batch;
   std::atomic<bool> over{false};
-  decide_then(*store, bucket.take("a"), [&](std::error_code, Decision) {
+  decide_then(*store, bucket.acquire_step("a"), [&](std::error_code, Decision) {
     static_cast<void>(bucket.try_acquire("b", inside));
-    const Step step = bucket.take("c");
+    const Step step = bucket.acquire_step("c");
     const Plan plan(step);
     Decision decision;
     decide_batch(*store, {&plan, 1}, {&decision, 1}, {&batch, 1});
@@ -274,10 +274,11 @@ TEST_CASE("the store's thread takes no signals of the program", "[redis]") {
   const auto store = connect_socket(server);
   sigset_t mask;
   std::atomic<bool> over{false};
-  decide_then(*store, TokenBucket(*store, "api", quota).take("a"), [&](std::error_code, Decision) {
-    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-    over = true;
-  });
+  decide_then(*store, TokenBucket(*store, "api", quota).acquire_step("a"),
+              [&](std::error_code, Decision) {
+                pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+                over = true;
+              });
   REQUIRE(eventually([&] { return over.load(); }));
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1}) {
     CHECK(sigismember(&mask, signal) == 1);

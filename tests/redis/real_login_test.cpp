@@ -58,7 +58,7 @@ TEST_CASE("the password is in no message and in no list of clients", "[redis]") 
     const auto store = make_redis_store(options);
     const TokenBucket bucket(*store, "api", quota);
     try {
-      static_cast<void>(decide(*store, Plan(bucket.take("a")).within(300ms)));
+      static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(300ms)));
     } catch (const std::system_error& error) {
       seen += error.what();
       seen += error.code().message();

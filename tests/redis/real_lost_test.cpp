@@ -26,7 +26,7 @@ class Zoo {
     redis_.set_time(clock_.now());
     redis_.flush();
     rate_.set_rate(RateType::overall, 5, 1s);
-    plan_.set("a", quota);
+    plan_.configure("a", quota);
   }
   ~Zoo() { redis_.flush(); }
   Zoo(const Zoo&) = delete;
@@ -197,7 +197,7 @@ TEST_CASE("each key of a limiter is one state, and what is lost with it is one b
     zoo.admin({"FLUSHALL"});
   }
   const SharedTokenBucket plan(zoo.store(), "plan");
-  plan.set("a", Zoo::quota);
+  plan.configure("a", Zoo::quota);
   for (int i = 0; i < 8; ++i) static_cast<void>(plan.try_acquire("a", 1, error));
   CHECK(zoo.keys() == std::vector<std::string>{"{a}:plan"});
   zoo.admin({"FLUSHALL"});
@@ -304,8 +304,9 @@ TEST_CASE("a refusal writes nothing, also where old entries could be cleared awa
     CHECK_FALSE(jobs.try_acquire("a"));
     CHECK_FALSE(slots.try_acquire("a"));
     CHECK_FALSE(gates.pass(scope));
-    CHECK_FALSE(decide(zoo.store(), {bucket.take("b"), bucket.take("a")}));
-    CHECK_FALSE(decide(zoo.store(), {windows.take(Key{"a", "new"}), windows.take("a")}));
+    CHECK_FALSE(decide(zoo.store(), {bucket.acquire_step("b"), bucket.acquire_step("a")}));
+    CHECK_FALSE(
+        decide(zoo.store(), {windows.acquire_step(Key{"a", "new"}), windows.acquire_step("a")}));
   }
   CHECK(dirty() == before);  // nothing is saved, and nothing goes to a replica
   std::size_t i = 0;
@@ -341,7 +342,7 @@ TEST_CASE(
     for (int call = 0; call < 3; ++call) {  // two grants and a refusal
       CHECK(windows.try_acquire("k").allowed == (call < 2));
       // To the end of what it means, never a part of a millisecond short of it.
-      const Step step = windows.take("k");
+      const Step step = windows.acquire_step("k");
       const Word kept = (step.operation->ttl(step.args) + 999) / 1000;
       CHECK(kept >= (span.count() + 999) / 1000);
       const Word ttl = zoo.admin({"PTTL", key}).integer;

@@ -178,7 +178,7 @@ TEST_CASE("a refused plan is not remembered", "[redis][once]") {
   const auto store = connect_socket(server);
   const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1));
   CHECK(bucket.try_acquire("t").allowed);
-  const Step step = bucket.take("t");
+  const Step step = bucket.acquire_step("t");
   CHECK_FALSE(decide(*store, Plan(step).idempotent(id)).allowed);
   CHECK(admin({"EXISTS", record_key()}).integer == 0);
   admin({"DEL", render(step.key)});
@@ -236,7 +236,7 @@ TEST_CASE("what is no record under an id's key is a typed error, and nothing is 
   for (std::size_t i = 1; i <= 8; ++i, at >>= 8) old[i] = static_cast<char>(at & 255);
   admin({"SET", record_key(), old, "PX", "1000"});
   const TokenBucket other(*store, "other", Quota::per_hour(1).burst(1));
-  CHECK(decide(*store, Plan(other.take("t")).idempotent(id)).allowed);
+  CHECK(decide(*store, Plan(other.acquire_step("t")).idempotent(id)).allowed);
 
   admin({"DEL", record_key()});
   admin({"LPUSH", record_key(), "x"});

@@ -80,7 +80,8 @@ TEST_CASE("a user with the documented rights can do everything, and loads script
     std::error_code error;
     do {  // until both are asked within half a second of each other
       before = expiry();
-      static_cast<void>(decide(*store, {bucket.take("new"), bucket.take("b")}, error));
+      static_cast<void>(
+          decide(*store, {bucket.acquire_step("new"), bucket.acquire_step("b")}, error));
     } while (!error && before != expiry() && admin({"DEL", "rl:{new}:api"}).integer == 1);
     CHECK(error == Errc::no_permission);
     CHECK(admin({"EXISTS", "rl:{new}:api"}).integer == 0);

@@ -57,10 +57,10 @@ inline void check_lost_scripts(const RedisServer& server, const RedisOptions& op
       const std::string tag = std::to_string(i % keys);
       const std::string twin = "twin" + tag;
       if (i % 3 == 0) {
-        store->execute(Plan({bucket.take(tag), bucket.look(twin)}).within(20s),
+        store->execute(Plan({bucket.acquire_step(tag), bucket.peek_step(twin)}).within(20s),
                        crowd[i].completion());
       } else {
-        store->execute(Plan(bucket.take(tag)).within(20s), crowd[i].completion());
+        store->execute(Plan(bucket.acquire_step(tag)).within(20s), crowd[i].completion());
       }
     }
     REQUIRE(crowd.wait());
@@ -113,8 +113,8 @@ inline std::uint64_t ask_all_rows(const RedisOptions& options, const char* test)
     }
   }
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
-  CHECK(decide(*store, {bucket.take("a"), bucket.take("b")}).allowed);
-  CHECK(decide(*store, {bucket.take("a"), bucket.look("b")}).allowed);
+  CHECK(decide(*store, {bucket.acquire_step("a"), bucket.acquire_step("b")}).allowed);
+  CHECK(decide(*store, {bucket.acquire_step("a"), bucket.peek_step("b")}).allowed);
   return store->stats().scripts_loaded;
 }
 

@@ -178,11 +178,13 @@ TEST_CASE("a cluster's redirections are typed errors", "[redis][C-013]") {
   const TokenBucket& plain = *bucket;
   admin({"CLUSTER", "ADDSLOTSRANGE", "8192", "16383"});
   CHECK_FALSE(patient.wait().error);
-  store->execute(Plan({plain.take("a"), plain.take("b")}).within(20s), two.completion());
+  store->execute(Plan({plain.acquire_step("a"), plain.acquire_step("b")}).within(20s),
+                 two.completion());
   CHECK(two.wait().error == Errc::cross_slot);
   // Keys with one tag live together.
   Asked together;
-  store->execute(Plan({plain.take(Key{"a", "x"}), plain.take(Key{"a", "y"})}).within(20s),
-                 together.completion());
+  store->execute(
+      Plan({plain.acquire_step(Key{"a", "x"}), plain.acquire_step(Key{"a", "y"})}).within(20s),
+      together.completion());
   CHECK_FALSE(together.wait().error);
 }

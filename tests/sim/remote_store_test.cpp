@@ -63,7 +63,7 @@ TEST_CASE("a plan is decided when it arrives, and its answer comes one way later
   const TokenBucket bucket(remote, "api", Quota::per_second(10).burst(1));
   Seen first;
   Seen second;
-  w.ask(remote, bucket.take("a"), first);
+  w.ask(remote, bucket.acquire_step("a"), first);
   w.timeline.run_until(w.start + 7'999us);
   CHECK(first.calls == 0);
   CHECK(remote.in_flight() == 1);
@@ -74,7 +74,7 @@ TEST_CASE("a plan is decided when it arrives, and its answer comes one way later
   CHECK(first.steps.size() == 1);
   CHECK(remote.in_flight() == 0);
 
-  w.ask(remote, bucket.take("a"), second);
+  w.ask(remote, bucket.acquire_step("a"), second);
   w.timeline.run_until(w.start + 1s);
   CHECK_FALSE(second.decision.allowed);
   CHECK(second.decision.at == w.start + 11ms);
@@ -88,7 +88,7 @@ TEST_CASE("messages of one link do not overtake each other") {
   RemoteStore remote = w.remote(Delay::uniform(0us, 50ms), Delay::uniform(0us, 50ms));
   const TokenBucket bucket(remote, "api", Quota::per_second(1).burst(1'000));
   std::vector<Seen> seen(500);
-  for (Seen& s : seen) w.ask(remote, bucket.take("a"), s);
+  for (Seen& s : seen) w.ask(remote, bucket.acquire_step("a"), s);
   w.timeline.run_until(w.start + 1s);
   for (std::size_t i = 0; i < seen.size(); ++i) {
     REQUIRE(seen[i].calls == 1);
@@ -106,7 +106,8 @@ TEST_CASE("a plan's steps and keys are copied, so that the caller's may go") {
     const TokenBucket bucket(remote, "api", Quota::per_second(10).burst(3));
     std::string tag = "some tag that is longer than a small string can hold inside";
     std::string name = "and a name of such a length as well, to be quite certain of it";
-    const std::array<Step, 2> steps{bucket.take(Key{tag, name}), bucket.take(Key{tag, "b"}, 2)};
+    const std::array<Step, 2> steps{bucket.acquire_step(Key{tag, name}),
+                                    bucket.acquire_step(Key{tag, "b"}, 2)};
     w.ask(remote, Plan(steps), seen);
     tag.assign(tag.size(), 'x');
     name.assign(name.size(), 'y');
@@ -127,7 +128,7 @@ TEST_CASE("a plan that can never be executed is answered at once and sends nothi
   RemoteStore remote = w.remote(Delay::constant(1ms), Delay::constant(1ms));
   const TokenBucket bucket(remote, "api", Quota::per_second(10).burst(3));
   Seen seen;
-  w.ask(remote, bucket.take("a", 4), seen);
+  w.ask(remote, bucket.acquire_step("a", 4), seen);
   CHECK(seen.calls == 1);
   CHECK(seen.error == Errc::cost_exceeds_capacity);
   CHECK(remote.operations() == 0);
@@ -150,9 +151,9 @@ TEST_CASE("calls under way when the link is destroyed end in the error that is t
   {
     RemoteStore remote = w.remote(Delay::constant(2ms), Delay::constant(2ms));
     const TokenBucket bucket(remote, "api", Quota::per_second(10));
-    w.ask(remote, bucket.take("a"), decided);
+    w.ask(remote, bucket.acquire_step("a"), decided);
     w.timeline.run_until(w.start + 3ms);
-    w.ask(remote, bucket.take("a"), sent);
+    w.ask(remote, bucket.acquire_step("a"), sent);
     CHECK(remote.in_flight() == 2);
   }
   CHECK(sent.calls == 1);
@@ -174,11 +175,11 @@ TEST_CASE("a completion may ask again") {
     static void go(void* context, const Outcome& outcome) noexcept {
       auto& self = *static_cast<Chain*>(context);
       if (outcome.decision.allowed && --self.left > 0) {
-        self.store->execute(self.bucket->take("a"), Completion(&Chain::go, &self));
+        self.store->execute(self.bucket->acquire_step("a"), Completion(&Chain::go, &self));
       }
     }
   } chain{&remote, &bucket, 50};
-  remote.execute(bucket.take("a"), Completion(&Chain::go, &chain));
+  remote.execute(bucket.acquire_step("a"), Completion(&Chain::go, &chain));
   w.timeline.run_until(w.start + 100ms);
   CHECK(chain.left == 0);
   CHECK(remote.operations() == 50);

@@ -83,7 +83,7 @@ net::awaitable<void> share_a_rate(Drawing& in) {
 net::awaitable<void> shed(Drawing& in) {
   const UtilizationShedder shedder(in.store, "shedder");
   for (int i = 0; i < 3; ++i) {
-    const Step step = shedder.take(shedder.whole(), shedder.tier("sheddable"));
+    const Step step = shedder.acquire_step(shedder.whole(), shedder.tier("sheddable"));
     co_await sluice::asio::async_decide(in.store, step, net::use_awaitable);
   }
 }

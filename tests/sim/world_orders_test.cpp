@@ -211,7 +211,7 @@ struct Rig {
         link(world->connect(slow)),
         front(make_front(between, *link, *world)),
         limiters(std::make_unique<Limiters>(front->store(), across)) {
-    SharedTokenBucket(world->store(), "shared").set("k", Quota::per(1, 3s).burst(1));
+    SharedTokenBucket(world->store(), "shared").configure("k", Quota::per(1, 3s).burst(1));
     SharedSlidingWindow(world->store(), "rate", "k").set_rate(RateType::overall, 1, 3s);
     Gates gates(world->store(), "gates", {"host"}, {.ramp = 1h, .spacing = 3s});
     gates.close(gates.scope("host", "k"), 1us);
@@ -268,7 +268,7 @@ TEST_CASE("the clients of a WorldFixture end before its World with waits under w
   std::optional<Limiters> one;
   {
     WorldFixture fixture;
-    SharedTokenBucket(fixture.world.store(), "shared").set("k", Quota::per(1, 3s).burst(1));
+    SharedTokenBucket(fixture.world.store(), "shared").configure("k", Quota::per(1, 3s).burst(1));
     one.emplace(fixture.client("one", slow).store, false);
     one->spawn(fixture.world, alive);
     Limiters two(fixture.client("two").store, true);

@@ -52,7 +52,7 @@ class Maker {
     decision.at = start + at;
     TracedCall call;
     call.asked = call.answered = decision.at;
-    call.steps = {TracedStep(bucket_.take(Key{key}, cost))};
+    call.steps = {TracedStep(bucket_.acquire_step(Key{key}, cost))};
     call.decision = decision;
     call.each = {decision};
     trace_.calls.push_back(std::move(call));
@@ -96,9 +96,9 @@ TEST_CASE("reservations count when they take effect", "[testing]") {
 
 TEST_CASE("questions, failed calls and what is given back are no grants", "[testing]") {
   Maker trace;
-  trace.grant(0s).grant(0s).as(trace.bucket().look("alice"));
+  trace.grant(0s).grant(0s).as(trace.bucket().peek_step("alice"));
   trace.fail(0s, Errc::unknown).fail(0s, Errc::timed_out);
-  trace.grant(0s).as(trace.bucket().clear("alice"));
+  trace.grant(0s).as(trace.bucket().reset_step("alice"));
   CHECK_THAT(trace, never_exceeds(1, 1s));
   CHECK_THAT(trace, !never_exceeds(0, 1s));
 }
@@ -167,7 +167,7 @@ TEST_CASE("a hint ends when something else was granted, or may have been", "[tes
   CHECK_THAT(Maker().refuse(0s, 2s).fail(1s, Errc::timed_out).refuse(2s, 1s),
              !refused_with_exact_hint());
   Maker looked;
-  looked.refuse(0s, 2s).grant(1s).as(looked.bucket().look("alice")).refuse(2s, 1s);
+  looked.refuse(0s, 2s).grant(1s).as(looked.bucket().peek_step("alice")).refuse(2s, 1s);
   CHECK_THAT(looked, !refused_with_exact_hint());
 }
 
@@ -175,7 +175,7 @@ TEST_CASE("at_most_operations_per_grant counts every call", "[testing]") {
   Maker trace;
   trace.grant(0s).refuse(0s, 1s).grant(1s).fail(1s, Errc::timed_out);
   CHECK_THAT(trace, at_most_operations_per_grant(2));
-  trace.grant(2s).as(trace.bucket().look("alice"));
+  trace.grant(2s).as(trace.bucket().peek_step("alice"));
   CHECK(broken(at_most_operations_per_grant(2), trace) == "5 operations made 2 grants, 2.5 each");
   CHECK_THAT(trace, at_most_operations_per_grant(2.5));
   CHECK(broken(at_most_operations_per_grant(9), Maker().refuse(0s, 1s)) ==

@@ -31,7 +31,7 @@ TEST_CASE("a recorded call has what was asked, what was answered, and when", "[t
   const TracedCall& call = trace.calls[0];
   CHECK(call.asked == start + 3s);
   CHECK(call.answered == start + 3s);
-  CHECK(call.steps == std::vector{TracedStep(bucket.take("alice"))});
+  CHECK(call.steps == std::vector{TracedStep(bucket.acquire_step("alice"))});
   CHECK(call.decision == decision);
   CHECK(call.each == std::vector{decision});
   CHECK_FALSE(call.error);

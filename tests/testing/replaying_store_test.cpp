@@ -141,16 +141,16 @@ TEST_CASE("request ids count only if they are to be the same", "[testing]") {
   const auto inner = make_virtual_store(clock);
   RecordingStore recorder(*inner);
   const TokenBucket bucket(recorder, "api", Quota::per_second(10));
-  (void)decide(recorder, Plan(bucket.take("a")).idempotent({1, 2}));
+  (void)decide(recorder, Plan(bucket.acquire_step("a")).idempotent({1, 2}));
   for (const bool same_ids : {false, true}) {
     ReplayingStore store(recorder.trace(), clock, {.same_ids = same_ids});
     std::error_code error;
-    (void)decide(store, Plan(bucket.take("a")).idempotent({3, 4}), error);
+    (void)decide(store, Plan(bucket.acquire_step("a")).idempotent({3, 4}), error);
     CHECK((error == ReplayErrc::asked_differently) == same_ids);
   }
   ReplayingStore store(recorder.trace(), clock);
   std::error_code error;
-  (void)decide(store, bucket.take("a"), error);
+  (void)decide(store, bucket.acquire_step("a"), error);
   CHECK(error == ReplayErrc::asked_differently);
 }
 

@@ -51,8 +51,8 @@ TEST_CASE("a trace is written as one line a call, with times from its start", "[
   (void)bucket.try_acquire("alice");
   store.mark("the server restarts");
   clock.advance(1us);
-  (void)decide(store, {bucket.take("alice"), other.take("{}")});
-  (void)decide(store, Plan(bucket.take("bob")).idempotent({1, 0xabc}));
+  (void)decide(store, {bucket.acquire_step("alice"), other.acquire_step("{}")});
+  (void)decide(store, Plan(bucket.acquire_step("bob")).idempotent({1, 0xabc}));
   std::error_code error;
   (void)bucket.try_acquire("alice", 7, error);
   CHECK(

@@ -287,7 +287,7 @@ TEST_CASE("a shared token bucket is waited for to the tick, in the order of all 
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket one(store, "b");
     const SharedTokenBucket other(store, "b");
-    one.set("a", Quota::per_second(10).burst(5));
+    one.configure("a", Quota::per_second(10).burst(5));
     const VirtualClock::AutoAdvance moving(clock);
     const Time start = clock.now();
     REQUIRE(one.acquire("a", 5, 0s));
@@ -310,7 +310,7 @@ TEST_CASE("a wait for a shared token bucket that is stopped gives back what it r
           "[waiting][shared_token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "b");
-    bucket.set("a", Quota::per(1, 10s));
+    bucket.configure("a", Quota::per(1, 10s));
     REQUIRE(bucket.try_acquire("a"));
     std::stop_source stop;
     std::error_code error;

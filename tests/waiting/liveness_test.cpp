@@ -125,7 +125,7 @@ void for_each_limiter(Unsteady& store, Visit&& visit) {
   visit(FixedWindow(store, "fixed", 20, Calendar::every(2s)), of_windows);
   visit(SlidingWindowCounter(store, "counter", {20, 2s}), of_windows);
   const SharedTokenBucket shared(store, "shared");
-  shared.set("a", Quota::per_second(10).burst(5));
+  shared.configure("a", Quota::per_second(10).burst(5));
   visit(shared, of_bucket);
 }
 

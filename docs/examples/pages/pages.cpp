@@ -35,14 +35,14 @@ virtual void execute(const Plan& plan, Completion done) noexcept = 0;
 
 namespace composing_page {
 void plan(Store* store, const TokenBucket& user, const SlidingWindow& account, const Gates& gates, const Scope& scope) {
-const std::array steps{user.take("alice"), account.take("acme"), gates.take(scope)};
+const std::array steps{user.acquire_step("alice"), account.acquire_step("acme"), gates.pass_step(scope)};
 const Decision d = decide(*store, steps);
 static_cast<void>(d);
 }
 Decision shared(Store* store, const TokenBucket& user, const SharedSlidingWindow& partner, std::error_code& error) {
 for (;;) {
-  const auto rate = partner.take(3);
-  const std::array steps{user.take("alice"), rate[0], rate[1]};
+  const auto rate = partner.acquire_steps(3);
+  const std::array steps{user.acquire_step("alice"), rate[0], rate[1]};
   const Decision d = decide(*store, steps, error);
   if (error != Errc::config_changed) return d;
   partner.refresh();                               // somebody changed the rate: nothing was charged
@@ -68,7 +68,7 @@ if (Lease lease = jobs.try_acquire("alice")) {
 }
 void in_a_plan(Store* store, const TokenBucket& bucket, const ConcurrencyLimiter& everyone, Rng& rng) {
 const LeaseId id = LeaseId::draw(rng);
-const std::array steps{bucket.take("alice"), everyone.take(Key{"alice", "everyone"}, id)};
+const std::array steps{bucket.acquire_step("alice"), everyone.acquire_step(Key{"alice", "everyone"}, id)};
 std::array<Decision, 2> each;
 std::array<Word, ConcurrencyLimiter::output> told;       // the bucket has no output words of its own
 std::error_code error;
@@ -104,7 +104,7 @@ void use(Store* store, const Key& account) {
 const FixedWindow operations{*store, "operations", 10'000, Calendar::daily()};
 const FixedWindow reports{*store, "reports", 50,
                           Calendar::daily(load_time_zone("America/New_York"))};
-const Decision d = decide(*store, {operations.take(account, 3), reports.take(account)});
+const Decision d = decide(*store, {operations.acquire_step(account, 3), reports.acquire_step(account)});
 static_cast<void>(d);
 }
 }  // namespace fixed_window_page
@@ -167,7 +167,7 @@ const http::Policy calls("calls", requests.quota());
 const http::Policy tokens("tokens", budget.quota(), {.unit = "tokens"});
 std::array<Decision, 2> each;
 std::error_code error;
-const Decision whole = decide(store, {requests.take(account), budget.take(account, cost)}, error, each);
+const Decision whole = decide(store, {requests.acquire_step(account), budget.acquire_step(account, cost)}, error, each);
 if (error) throw std::system_error(error);
 response.status = whole.allowed ? 200 : 429;
 const std::array limits{http::Limited{calls, each[0]}, http::Limited{tokens, each[1]}};
@@ -184,10 +184,10 @@ namespace shared_token_bucket_page {
 void call();
 void use(Store* store) {
 SharedTokenBucket bucket{*store, "plan"};
-bucket.try_set("alice", Quota::per_second(10));                     // the first one wins
+bucket.try_configure("alice", Quota::per_second(10));                     // the first one wins
 if (bucket.try_acquire("alice")) call();
-bucket.set("alice", Quota::per_second(20), Inheritance::additive);  // everywhere, at once
-const auto setting = bucket.read("alice");                          // quota, version, what remains
+bucket.configure("alice", Quota::per_second(20), Inheritance::additive);  // everywhere, at once
+const auto setting = bucket.config("alice");                          // quota, version, what remains
 static_cast<void>(setting);
 }
 void sleep_until(Time time);

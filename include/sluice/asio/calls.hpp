@@ -122,7 +122,7 @@ std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> 
       refusal = thrown;  // nothing can be awaited in here
     }
     const auto closure = call.closure(*refusal);
-    co_await async_decide(gates.store(), gates.shut(closure.scope, closure.span), token);
+    co_await async_decide(gates.store(), gates.close_step(closure.scope, closure.span), token);
     if (!call.may_retry()) throw *refusal;
   }
 }

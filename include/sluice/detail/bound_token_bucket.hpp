@@ -22,43 +22,43 @@ class BoundTokenBucket {
   ~BoundTokenBucket() = default;
 
   [[nodiscard]] Decision try_acquire(Cost cost = 1) const {
-    return decide_as("try_acquire", take(cost));
+    return decide_as("try_acquire", acquire_step(cost));
   }
   [[nodiscard]] Decision try_acquire(std::error_code& error) const noexcept {
-    return decide(*store_, take(), error);
+    return decide(*store_, acquire_step(), error);
   }
   [[nodiscard]] Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, take(cost), error);
+    return decide(*store_, acquire_step(cost), error);
   }
   /// Charges once under this id; see Plan::idempotent().
   [[nodiscard]] Decision try_acquire(Cost cost, const RequestId& id) const {
-    return decide_as("try_acquire", Plan(take(cost)).idempotent(id));
+    return decide_as("try_acquire", Plan(acquire_step(cost)).idempotent(id));
   }
   [[nodiscard]] Decision try_acquire(Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept {
-    return decide(*store_, Plan(take(cost)).idempotent(id), error);
+    return decide(*store_, Plan(acquire_step(cost)).idempotent(id), error);
   }
   template <class Handler>
   void try_acquire_then(Cost cost, Handler handler) const {
-    decide_then(*store_, take(cost), std::move(handler));
+    decide_then(*store_, acquire_step(cost), std::move(handler));
   }
   [[nodiscard]] std::future<Decision> future_try_acquire(Cost cost = 1) const {
-    return detail::future_decide_as({type_name, "future_try_acquire"}, *store_, take(cost));
+    return detail::future_decide_as({type_name, "future_try_acquire"}, *store_, acquire_step(cost));
   }
   [[nodiscard]] DecideAwaitable awaitable_try_acquire(Cost cost = 1) const {
-    return {*store_, take(cost)};
+    return {*store_, acquire_step(cost)};
   }
-  [[nodiscard]] Decision peek(Cost cost = 1) const { return decide_as("peek", look(cost)); }
+  [[nodiscard]] Decision peek(Cost cost = 1) const { return decide_as("peek", peek_step(cost)); }
   [[nodiscard]] Decision peek(std::error_code& error) const noexcept {
-    return decide(*store_, look(), error);
+    return decide(*store_, peek_step(), error);
   }
   [[nodiscard]] Decision peek(Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, look(cost), error);
+    return decide(*store_, peek_step(cost), error);
   }
-  [[nodiscard]] Step take(Cost cost = 1) const noexcept {
+  [[nodiscard]] Step acquire_step(Cost cost = 1) const noexcept {
     return step(plain_ ? token_bucket_take : token_bucket_reserve, cost);
   }
-  [[nodiscard]] Step look(Cost cost = 1) const noexcept {
+  [[nodiscard]] Step peek_step(Cost cost = 1) const noexcept {
     return step(plain_ ? token_bucket_peek : token_bucket_look, cost);
   }
 

@@ -12,12 +12,11 @@
 namespace sluice {
 
 /// Base of the limiters that answer "may `key` spend `cost`?". `Limiter` has two functions that
-/// build steps: `take(key, cost)`, which spends, and `look(key, cost)`, which only asks; and
-/// `type_name`, by which exceptions call it.
-/// Immutable: one object serves any number of threads. Every call but acquire() is one store
-/// operation, by a rule that is O(1), or O(windows). Borrows or owns its store: see StoreHandle.
-/// One that was moved from has no name: Errc::invalid_key for keys that have none of their own. See
-/// docs/failures.md.
+/// build steps: `acquire_step(key, cost)`, which spends, and `peek_step(key, cost)`, which only
+/// asks; and `type_name`, by which exceptions call it. Immutable: one object serves any number of
+/// threads. Every call but acquire() is one store operation, by a rule that is O(1), or O(windows).
+/// Borrows or owns its store: see StoreHandle. One that was moved from has no name:
+/// Errc::invalid_key for keys that have none of their own. See docs/failures.md.
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:
@@ -36,12 +35,12 @@ class KeyedLimiter : public Waitable {
     }
     static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
     static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
-    static Step take(const KeyedLimiter& limiter, const Request& request) noexcept {
-      return limiter.self().take(request.key(), request.cost);
+    static Step acquire_step(const KeyedLimiter& limiter, const Request& request) noexcept {
+      return limiter.self().acquire_step(request.key(), request.cost);
     }
     static void ask(const KeyedLimiter& limiter, const Request& request, Span,
                     Completion done) noexcept {
-      limiter.store().execute(take(limiter, request), std::move(done));
+      limiter.store().execute(acquire_step(limiter, request), std::move(done));
     }
     static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
       return outcome.decision;
@@ -53,50 +52,50 @@ class KeyedLimiter : public Waitable {
   /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
   /// A cost of 0 fits unless something is owed, blocked or promised; see docs/composing.md.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const {
-    return decide_as("try_acquire", self().take(key, cost));
+    return decide_as("try_acquire", self().acquire_step(key, cost));
   }
   [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
-    return decide(*store_, self().take(key), error);
+    return decide(*store_, self().acquire_step(key), error);
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
                                      std::error_code& error) const noexcept {
-    return decide(*store_, self().take(key, cost), error);
+    return decide(*store_, self().acquire_step(key, cost), error);
   }
   /// Charges once, however often it is asked under this id; see Plan::idempotent(). Asked with it,
   /// another limiter, or for another key of the tag, ends in Errc::id_reused.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const {
-    return decide_as("try_acquire", Plan(self().take(key, cost)).idempotent(id));
+    return decide_as("try_acquire", Plan(self().acquire_step(key, cost)).idempotent(id));
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept {
-    return decide(*store_, Plan(self().take(key, cost)).idempotent(id), error);
+    return decide(*store_, Plan(self().acquire_step(key, cost)).idempotent(id), error);
   }
 
   /// try_acquire() that calls `handler(std::error_code, Decision)` or `handler(const Outcome&)`
   /// when it is decided; see decide_then().
   template <class Handler>
   void try_acquire_then(const Key& key, Cost cost, Handler handler) const {
-    decide_then(*store_, self().take(key, cost), std::move(handler));
+    decide_then(*store_, self().acquire_step(key, cost), std::move(handler));
   }
   /// try_acquire() as a future; a failure is a std::system_error in it.
   [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
     return detail::future_decide_as({Limiter::type_name, "future_try_acquire"}, *store_,
-                                    self().take(key, cost));
+                                    self().acquire_step(key, cost));
   }
   /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until then.
   [[nodiscard]] DecideAwaitable awaitable_try_acquire(const Key& key, Cost cost = 1) const {
-    return {*store_, self().take(key, cost)};
+    return {*store_, self().acquire_step(key, cost)};
   }
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
   [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const {
-    return decide_as("peek", self().look(key, cost));
+    return decide_as("peek", self().peek_step(key, cost));
   }
   [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
-    return decide(*store_, self().look(key), error);
+    return decide(*store_, self().peek_step(key), error);
   }
   [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
-    return decide(*store_, self().look(key, cost), error);
+    return decide(*store_, self().peek_step(key, cost), error);
   }
 
   /// Waits until `cost` of `key` is granted, or until the deadline; blocks this thread meanwhile. A

@@ -28,22 +28,22 @@ class LeaseManager {
   /// Under this id: if it is live already, that lease.
   Lease grant(const Key& key, Share share, Cost weight, const LeaseId& id,
               std::error_code& error) const noexcept;
-  /// A lease that take() was granted in a plan. `output` are those of its step.
+  /// A lease that acquire_step() was granted in a plan. `output` are those of its step.
   Lease adopt(const Key& key, Share share, Cost weight, const LeaseId& id, const Decision& decision,
               std::span<const Word> output, Time asked_at) const;
 
-  [[nodiscard]] Step take(const Key& key, Share share, Cost weight,
-                          const LeaseId& id) const noexcept;
+  [[nodiscard]] Step acquire_step(const Key& key, Share share, Cost weight,
+                                  const LeaseId& id) const noexcept;
   /// For an id that was drawn just now, which need not be looked for.
-  [[nodiscard]] Step take_new(const Key& key, Share share, Cost weight,
-                              const LeaseId& id) const noexcept;
+  [[nodiscard]] Step acquire_new_step(const Key& key, Share share, Cost weight,
+                                      const LeaseId& id) const noexcept;
   /// Throws what the generator of LeaseOptions::rng throws.
   [[nodiscard]] LeaseId draw_id() const;
-  [[nodiscard]] Step look(const Key& key, Share share, Cost weight) const noexcept;
-  [[nodiscard]] Step give_back(const Key& key, Word limit, const LeaseId& id) const noexcept;
-  [[nodiscard]] Step extend(const Key& key, Word limit, const LeaseId& id) const noexcept;
-  [[nodiscard]] Step reset(const Key& key, Word limit) const noexcept;
-  [[nodiscard]] Step block(const Key& key, Word limit, Span span) const noexcept;
+  [[nodiscard]] Step peek_step(const Key& key, Share share, Cost weight) const noexcept;
+  [[nodiscard]] Step release_step(const Key& key, Word limit, const LeaseId& id) const noexcept;
+  [[nodiscard]] Step renew_step(const Key& key, Word limit, const LeaseId& id) const noexcept;
+  [[nodiscard]] Step reset_step(const Key& key, Word limit) const noexcept;
+  [[nodiscard]] Step block_step(const Key& key, Word limit, Span span) const noexcept;
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   void borrow_store() noexcept { store_.borrow(); }

@@ -72,9 +72,10 @@ struct KeyedRequest {
 ///     static Span reach(const L&);                                  how far ahead it can reserve
 ///     static constexpr bool freed_early;                            Waiter::Terms
 ///     static void ask(const L&, const Request&, Span max_wait, Completion);
-///     static Step take(const L&, const Request&);   optional: its question, if it cannot reserve
-///     static std::system_error failed(const CallName&, const std::error_code&, const L&,
-///                                     const Request&);   optional, without take(): what it throws
+///     static Step acquire_step(const L&, const Request&);   optional: its question, if it cannot
+///     reserve static std::system_error failed(const CallName&, const std::error_code&, const L&,
+///                                     const Request&);   optional, without acquire_step(): what it
+///                                     throws
 ///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
 ///     static void give_back(const L&, const Request&, Grant&, Completion);
 ///
@@ -106,7 +107,7 @@ class WaiterFor : public Waiter {
   /// What the call throws after finished() with this error.
   [[nodiscard]] std::system_error failed(const CallName& call, const std::error_code& error) const {
     if constexpr (has_step) {
-      return failed_call(call, error, Waiting::take(limiter_, request_));
+      return failed_call(call, error, Waiting::acquire_step(limiter_, request_));
     } else if constexpr (requires { Waiting::failed(call, error, limiter_, request_); }) {
       return Waiting::failed(call, error, limiter_, request_);
     } else {
@@ -128,7 +129,7 @@ class WaiterFor : public Waiter {
 
  private:
   static constexpr bool has_step = requires(const L& limiter, const Request& request) {
-    Waiting::take(limiter, request);
+    Waiting::acquire_step(limiter, request);
   };
   static std::shared_ptr<QueueTicket> place_of(const L& limiter, const Request& request) {
     if (!has_step || Waiting::reach(limiter) > Span{0}) return nullptr;  // the store has an order
@@ -141,7 +142,7 @@ class WaiterFor : public Waiter {
     asked_ = clock().now();
     if constexpr (has_step) {
       if (turn != nullptr) {
-        const std::array steps{Waiting::take(limiter_, request_), *turn};
+        const std::array steps{Waiting::acquire_step(limiter_, request_), *turn};
         return store_.execute(steps, std::move(done));
       }
     }

@@ -48,8 +48,8 @@ Decision lower(const Limiter& limiter, const Key& key, Word remaining) {
   const Decision decision = http::lower(limiter, key, remaining, error);
   if (!error) return decision;
   const sluice::detail::CallName call{"http", "lower"};
-  if constexpr (requires { limiter.look(key, 1); }) {
-    sluice::detail::raise(sluice::detail::failed_call(call, error, limiter.look(key, 1)));
+  if constexpr (requires { limiter.peek_step(key, 1); }) {
+    sluice::detail::raise(sluice::detail::failed_call(call, error, limiter.peek_step(key, 1)));
   } else {
     sluice::detail::raise(sluice::detail::failed_with(call, error, ""));
   }

@@ -44,12 +44,12 @@ class ConcurrencyLimiter : public Waitable {
     }
     static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.desk_.borrow_store(); }
     static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
-    static Step take(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-      return jobs.desk_.take_new(request.key(), {jobs.limit_, 0}, request.cost, request.id);
+    static Step acquire_step(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
+      return jobs.desk_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
     }
     static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
                     Completion done) noexcept {
-      jobs.store().execute(take(jobs, request), std::move(done));
+      jobs.store().execute(acquire_step(jobs, request), std::move(done));
     }
     static Grant grant(const ConcurrencyLimiter& jobs, const Request& request,
                        const Outcome& outcome, Time asked) {
@@ -101,13 +101,13 @@ class ConcurrencyLimiter : public Waitable {
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
   [[nodiscard]] Decision peek(const Key& key, Cost weight = 1) const {
-    return decide_as("peek", look(key, weight));
+    return decide_as("peek", peek_step(key, weight));
   }
   [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
-    return decide(store(), look(key), error);
+    return decide(store(), peek_step(key), error);
   }
   [[nodiscard]] Decision peek(const Key& key, Cost weight, std::error_code& error) const noexcept {
-    return decide(store(), look(key, weight), error);
+    return decide(store(), peek_step(key, weight), error);
   }
 
   /// Gives back a lease of which only the id is left. False, and nothing changes, if none with it
@@ -144,40 +144,39 @@ class ConcurrencyLimiter : public Waitable {
   /// adopt() makes a Lease of its outcome:
   ///
   ///     const LeaseId id = LeaseId::draw(rng);
-  ///     const std::array steps{bucket.take("alice"), jobs.take(Key{"alice", "jobs"}, id)};
-  ///     std::array<Decision, 2> each;
-  ///     std::array<Word, ConcurrencyLimiter::output> told;
-  ///     const Time asked_at = store.clock().now();
-  ///     if (decide(store, steps, error, each, told))
+  ///     const std::array steps{bucket.acquire_step("alice"), jobs.acquire_step(Key{"alice",
+  ///     "jobs"}, id)}; std::array<Decision, 2> each; std::array<Word, ConcurrencyLimiter::output>
+  ///     told; const Time asked_at = store.clock().now(); if (decide(store, steps, error, each,
+  ///     told))
   ///       lease = jobs.adopt(key, id, 1, each[1], told, asked_at);
-  [[nodiscard]] Step take(const Key& key, const LeaseId& id, Cost weight = 1) const noexcept {
-    return desk_.take(key, {limit_, 0}, weight, id);
+  [[nodiscard]] Step acquire_step(const Key& key, const LeaseId& id,
+                                  Cost weight = 1) const noexcept {
+    return desk_.acquire_step(key, {limit_, 0}, weight, id);
   }
   /// The step that peek() asks: in a plan, a condition that takes nothing.
-  [[nodiscard]] Step look(const Key& key, Cost weight = 1) const noexcept {
-    return desk_.look(key, {limit_, 0}, weight);
+  [[nodiscard]] Step peek_step(const Key& key, Cost weight = 1) const noexcept {
+    return desk_.peek_step(key, {limit_, 0}, weight);
   }
   /// The step that release() asks. It always allows; its one detail is 1 if the lease was live.
-  [[nodiscard]] Step give_back(const Key& key, const LeaseId& id) const noexcept {
-    return desk_.give_back(key, limit_, id);
+  [[nodiscard]] Step release_step(const Key& key, const LeaseId& id) const noexcept {
+    return desk_.release_step(key, limit_, id);
   }
   /// The step that renews: it refuses, with nothing to wait for, if the lease is not live.
-  [[nodiscard]] Step extend(const Key& key, const LeaseId& id) const noexcept {
-    return desk_.extend(key, limit_, id);
+  [[nodiscard]] Step renew_step(const Key& key, const LeaseId& id) const noexcept {
+    return desk_.renew_step(key, limit_, id);
   }
 
   /// The step that block() asks.
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
-    return desk_.block(key, limit_, span);
+    return desk_.block_step(key, limit_, span);
   }
 
-  /// How many output words the step of take() has.
+  /// How many output words the step of acquire_step() has.
   static constexpr std::size_t output = 4;
-  /// The lease that a plan's step take() was granted; false if the step was refused. `asked_at` is
-  /// what store().clock() showed before the plan was asked, under an id (Plan::once) for the first
-  /// time: from then on the holder counts the TTL.
-  /// Throws std::invalid_argument if `told` is not `output` words. REQUIRES: the plan as a whole
-  /// was allowed.
+  /// The lease that a plan's acquire_step() was granted; false if the step was refused. `asked_at`
+  /// is what store().clock() showed before the plan was asked, under an id (Plan::once) for the
+  /// first time: from then on the holder counts the TTL. Throws std::invalid_argument if `told` is
+  /// not `output` words. REQUIRES: the plan as a whole was allowed.
   Lease adopt(const Key& key, const LeaseId& id, Cost weight, const Decision& decision,
               std::span<const Word> told, Time asked_at) const {
     return desk_.adopt(key, {limit_, 0}, weight, id, decision, told, asked_at);

@@ -34,7 +34,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
     static void give_back(const FixedWindow& window, const Request& request, const Grant& grant,
                           Completion done) noexcept {
       const Cost units = charged(request.cost, grant);
-      window.store().execute(window.give_back(request.key(), units, grant.at), std::move(done));
+      window.store().execute(window.refund_step(request.key(), units, grant.at), std::move(done));
     }
   };
 
@@ -69,11 +69,11 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// back what was taken, once: the store does not know whose units they are. Of a refusal nothing
   /// comes back. Errc::invalid_cost if the cost is negative or above 2^52.
   Decision refund(const Key& key, const Decision& taken, Cost cost) const {
-    return decide_as("refund", give_back(key, charged(cost, taken), taken.at));
+    return decide_as("refund", refund_step(key, charged(cost, taken), taken.at));
   }
   Decision refund(const Key& key, const Decision& taken, Cost cost,
                   std::error_code& error) const noexcept {
-    return decide(store(), give_back(key, charged(cost, taken), taken.at), error);
+    return decide(store(), refund_step(key, charged(cost, taken), taken.at), error);
   }
 
   /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
@@ -108,20 +108,20 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept;
 
   /// Forgets what was used, and a block.
-  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
-    (void)decide(store(), clear(key), error);
+    (void)decide(store(), reset_step(key), error);
   }
 
   /// The steps of these calls, for plans and for the forms of decide.hpp.
-  [[nodiscard]] Step take(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return step(fixed_window_take, key, cost);
   }
-  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return step(fixed_window_peek, key, cost);
   }
-  [[nodiscard]] Step give_back(const Key& key, Cost cost, Time taken_at) const noexcept;
-  [[nodiscard]] Step clear(const Key& key) const noexcept {
+  [[nodiscard]] Step refund_step(const Key& key, Cost cost, Time taken_at) const noexcept;
+  [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return {&fixed_window_reset, named(key), {limit_}};
   }
   /// The step that settle() asks. Errc::outside_calendar: the window in which it was taken is over.

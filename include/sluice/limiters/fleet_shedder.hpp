@@ -89,9 +89,9 @@ class FleetShedder {
 
   /// Steps for plans, and a lease from the outcome of one; see ConcurrencyLimiter. `key` is
   /// whatever the plan's tag asks for. Throw std::invalid_argument if there is no such tier.
-  [[nodiscard]] Step take(std::string_view tier, const Key& key, const LeaseId& id,
-                          Cost weight = 1) const;
-  [[nodiscard]] Step look(std::string_view tier, const Key& key, Cost weight = 1) const;
+  [[nodiscard]] Step acquire_step(std::string_view tier, const Key& key, const LeaseId& id,
+                                  Cost weight = 1) const;
+  [[nodiscard]] Step peek_step(std::string_view tier, const Key& key, Cost weight = 1) const;
   static constexpr std::size_t output = 4;
   Lease adopt(std::string_view tier, const Key& key, const LeaseId& id, Cost weight,
               const Decision& decision, std::span<const Word> told, Time asked_at) const;

@@ -145,23 +145,23 @@ class Gates : public Waitable {
   /// or less closes nothing. Never fails silently: it is an answer or an error. `reset_after` tells
   /// when the gate will be free again.
   Decision close(const Scope& scope, Span span) const {
-    return decide_as("close", shut(scope, span));
+    return decide_as("close", close_step(scope, span));
   }
   Decision close(const Scope& scope, Span span, std::error_code& error) const noexcept {
-    return decide(*store_, shut(scope, span), error);
+    return decide(*store_, close_step(scope, span), error);
   }
 
   /// Opens a scope at once, and without a ramp.
-  void open(const Scope& scope) const { (void)decide_as("open", clear(scope)); }
+  void open(const Scope& scope) const { (void)decide_as("open", reset_step(scope)); }
   void open(const Scope& scope, std::error_code& error) const noexcept {
-    (void)decide(*store_, clear(scope), error);
+    (void)decide(*store_, reset_step(scope), error);
   }
 
   /// The steps of these calls, for plans with other limits and for the forms of decide.hpp.
-  [[nodiscard]] Step take(const Scope& scope) const noexcept { return step(gate_pass, scope); }
-  [[nodiscard]] Step look(const Scope& scope) const noexcept { return step(gate_peek, scope); }
-  [[nodiscard]] Step shut(const Scope& scope, Span span) const noexcept;
-  [[nodiscard]] Step clear(const Scope& scope) const noexcept {
+  [[nodiscard]] Step pass_step(const Scope& scope) const noexcept { return step(gate_pass, scope); }
+  [[nodiscard]] Step peek_step(const Scope& scope) const noexcept { return step(gate_peek, scope); }
+  [[nodiscard]] Step close_step(const Scope& scope, Span span) const noexcept;
+  [[nodiscard]] Step reset_step(const Scope& scope) const noexcept {
     return {&gate_open, scope.key(), {1}};
   }
 

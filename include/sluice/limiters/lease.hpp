@@ -78,9 +78,9 @@ class HeldLease {
   /// the store was asked, or from the grant where Store::stamps_by_clock().
   [[nodiscard]] Time safe_until() const noexcept { return to_time(safe_until_.load()); }
 
-  [[nodiscard]] Step renewal() const noexcept;
-  [[nodiscard]] Step return_step() const noexcept;
-  /// Notes what the store said to renewal(). False: the lease is lost, or was given back.
+  [[nodiscard]] Step renew_step() const noexcept;
+  [[nodiscard]] Step release_step() const noexcept;
+  /// Notes what the store said to renew_step(). False: the lease is lost, or was given back.
   bool renewed(const Decision& decision, std::span<const Word> told, Time asked_at) noexcept;
   /// True if this call gave back what was held. On an error nothing is settled, and it is renewed
   /// as before.

@@ -208,11 +208,11 @@ class SharedSlidingWindow : public Waitable {
   /// below `permits`. Should the plan end in Errc::config_changed or Errc::not_configured, the
   /// setting is not what it was and nothing was charged: refresh(), and make the steps anew. No
   /// steps on an error.
-  [[nodiscard]] SharedSlidingWindowSteps take(Cost permits = 1) const;
-  [[nodiscard]] SharedSlidingWindowSteps take(Cost permits, std::error_code& error) const;
+  [[nodiscard]] SharedSlidingWindowSteps acquire_steps(Cost permits = 1) const;
+  [[nodiscard]] SharedSlidingWindowSteps acquire_steps(Cost permits, std::error_code& error) const;
   /// The steps that peek() asks: in a plan, a condition that charges nothing.
-  [[nodiscard]] SharedSlidingWindowSteps look(Cost permits = 1) const;
-  [[nodiscard]] SharedSlidingWindowSteps look(Cost permits, std::error_code& error) const;
+  [[nodiscard]] SharedSlidingWindowSteps peek_steps(Cost permits = 1) const;
+  [[nodiscard]] SharedSlidingWindowSteps peek_steps(Cost permits, std::error_code& error) const;
   /// The steps that block() and reward() ask.
   [[nodiscard]] SharedSlidingWindowSteps block_steps(Span span) const;
   [[nodiscard]] SharedSlidingWindowSteps block_steps(Span span, std::error_code& error) const;

@@ -16,9 +16,9 @@ namespace sluice {
 /// for all processes at once, from the next request on.
 ///
 ///     SharedTokenBucket bucket{*store, "plan"};
-///     bucket.try_set("alice", Quota::per_second(10));                     // the first one wins
-///     if (bucket.try_acquire("alice")) call();
-///     bucket.set("alice", Quota::per_second(20), Inheritance::additive);  // everywhere, at once
+///     bucket.try_configure("alice", Quota::per_second(10));                     // the first one
+///     wins if (bucket.try_acquire("alice")) call(); bucket.configure("alice",
+///     Quota::per_second(20), Inheritance::additive);  // everywhere, at once
 ///
 /// A key without a quota answers Errc::not_configured; a quota is forgotten after `keep_alive`
 /// without a grant. Give limiters of the same name the same keep_alive. Decision::limit is the
@@ -67,46 +67,47 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
     Word version;       ///< one more with each change
     Decision decision;  ///< what remains, and until when
   };
-  /// What set() and try_set() ended in.
+  /// What configure() and try_configure() ended in.
   struct Change {
-    bool changed;  ///< false: there was a quota, and try_set() left it alone
+    bool changed;  ///< false: there was a quota, and try_configure() left it alone
     Word version;  ///< the one in force now
   };
 
-  /// Sets the quota if there is none. Errc::invalid_argument, here and in set(), unless
+  /// Sets the quota if there is none. Errc::invalid_argument, here and in configure(), unless
   /// keep_alive is longer than such a bucket takes to fill.
-  Change try_set(const Key& key, const Quota& quota) const;
-  Change try_set(const Key& key, const Quota& quota, std::error_code& error) const noexcept;
+  Change try_configure(const Key& key, const Quota& quota) const;
+  Change try_configure(const Key& key, const Quota& quota, std::error_code& error) const noexcept;
   /// Sets the quota; what the old one left is taken over as `inheritance` says. No interval ever
   /// admits more than the largest burst and the largest rate in force in it allow.
-  Change set(const Key& key, const Quota& quota,
-             Inheritance inheritance = Inheritance::as_is) const;
-  Change set(const Key& key, const Quota& quota, Inheritance inheritance,
-             std::error_code& error) const noexcept;
+  Change configure(const Key& key, const Quota& quota,
+                   Inheritance inheritance = Inheritance::as_is) const;
+  Change configure(const Key& key, const Quota& quota, Inheritance inheritance,
+                   std::error_code& error) const noexcept;
   /// The quota in force, or none.
-  [[nodiscard]] std::optional<Setting> read(const Key& key) const;
-  [[nodiscard]] std::optional<Setting> read(const Key& key, std::error_code& error) const noexcept;
+  [[nodiscard]] std::optional<Setting> config(const Key& key) const;
+  [[nodiscard]] std::optional<Setting> config(const Key& key,
+                                              std::error_code& error) const noexcept;
 
   /// As those of KeyedLimiter, with the limit filled in.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
   [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
-    return ask(take(key), error);
+    return ask(acquire_step(key), error);
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
                                      std::error_code& error) const noexcept {
-    return ask(take(key, cost), error);
+    return ask(acquire_step(key, cost), error);
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept {
-    return ask(Plan(take(key, cost)).idempotent(id), error);
+    return ask(Plan(acquire_step(key, cost)).idempotent(id), error);
   }
   [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const;
   [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
-    return ask(look(key), error);
+    return ask(peek_step(key), error);
   }
   [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
-    return ask(look(key, cost), error);
+    return ask(peek_step(key, cost), error);
   }
 
   /// A grant for which to wait `max_wait` at most, in order of arrival at the store. It never waits
@@ -137,10 +138,10 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
                     std::error_code& error) const noexcept;
 
   /// Makes the bucket full, whatever was spent; the quota stays. Reservations from before it must
-  /// not be given back. (set() with Inheritance::reset fills it as far as the bound permits.)
+  /// not be given back. (configure() with Inheritance::reset fills it as far as the bound permits.)
   Decision reset(const Key& key) const;
   Decision reset(const Key& key, std::error_code& error) const noexcept {
-    return adjust(clear(key), error);
+    return adjust(reset_step(key), error);
   }
   /// No token for `span` from now, whatever the quota is set to; then one, and more as the quota
   /// says. Errc::invalid_argument if `span` is negative or more than longest().
@@ -160,14 +161,14 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
     return adjust(penalize_step(key, amount), error);
   }
 
-  [[nodiscard]] Step take(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return {&shared_token_bucket_take, named(key), {0, cost.value(), keep_alive_.count()}};
   }
-  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return {&shared_token_bucket_peek, named(key), {0, cost.value(), keep_alive_.count()}};
   }
-  [[nodiscard]] Step set_step(const Key& key, const Quota& quota, Inheritance inheritance,
-                              bool if_absent = false) const noexcept {
+  [[nodiscard]] Step configure_step(const Key& key, const Quota& quota, Inheritance inheritance,
+                                    bool if_absent = false) const noexcept {
     return {&shared_token_bucket_set,
             named(key),
             {quota.capacity(), quota.refill(), quota.period(), keep_alive_.count(),
@@ -187,7 +188,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
             {0, reservation.granted, keep_alive_.count(), amount.value(), reservation.level,
              reservation.stamp, reservation.version, reservation.spent}};
   }
-  [[nodiscard]] Step clear(const Key& key) const noexcept {
+  [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return adjust_step(key, SharedTokenBucketReserve::Change::reset, 0);
   }
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {

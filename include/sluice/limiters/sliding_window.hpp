@@ -43,7 +43,8 @@ struct [[nodiscard]] WindowReservation : WindowsDecision {
 ///
 /// A key without a name takes the limiter's. Limiters of one name and the same spans on one store
 /// share their logs; other spans are another count. Every form of the call is in KeyedLimiter;
-/// those here tell all windows. Borrows or owns its store: see StoreHandle. REQUIRES: the limiter outlives every step it has made.
+/// those here tell all windows. Borrows or owns its store: see StoreHandle. REQUIRES: the limiter
+/// outlives every step it has made.
 class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
   static constexpr const char* type_name = "SlidingWindow";  ///< in texts of exceptions
@@ -56,7 +57,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     }
     static void ask(const SlidingWindow& windows, const Request& request, Span max_wait,
                     Completion done) noexcept {
-      windows.store().execute(windows.take(request.key(), request.cost, max_wait), std::move(done));
+      windows.store().execute(windows.acquire_step(request.key(), request.cost, max_wait),
+                              std::move(done));
     }
     static Grant grant(const SlidingWindow& windows, const Request& request, const Outcome& outcome,
                        Time) noexcept {
@@ -65,7 +67,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     }
     static void give_back(const SlidingWindow& windows, const Request& request, Grant& grant,
                           Completion done) noexcept {
-      windows.store().execute(windows.give_back(request.key(), grant, grant.units),
+      windows.store().execute(windows.refund_step(request.key(), grant, grant.units),
                               std::move(done));
     }
   };
@@ -87,12 +89,12 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   }
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost,
                                             std::error_code& error) const noexcept {
-    return decide_all(take(key, cost), error);
+    return decide_all(acquire_step(key, cost), error);
   }
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id,
                                             std::error_code& error) const noexcept {
-    return decide_all(Plan(take(key, cost)).idempotent(id), error);
+    return decide_all(Plan(acquire_step(key, cost)).idempotent(id), error);
   }
   [[nodiscard]] WindowsDecision peek(const Key& key, Cost cost = 1) const;
   [[nodiscard]] WindowsDecision peek(const Key& key, std::error_code& error) const noexcept {
@@ -100,7 +102,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   }
   [[nodiscard]] WindowsDecision peek(const Key& key, Cost cost,
                                      std::error_code& error) const noexcept {
-    return decide_all(look(key, cost), error);
+    return decide_all(peek_step(key, cost), error);
   }
 
   /// Spends `cost` at the first instant at which all windows admit it, if that is at most
@@ -164,11 +166,12 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   void reset(const Key& key, std::error_code& error) const noexcept;
 
   /// The step that try_acquire() asks, for a plan of several steps; with max_wait, reserve().
-  [[nodiscard]] Step take(const Key& key, Cost cost = 1, Span max_wait = Span{0}) const noexcept;
+  [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1,
+                                  Span max_wait = Span{0}) const noexcept;
   /// The step that peek() asks: in a plan, a condition that charges nothing.
-  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept;
+  [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept;
   /// The step that refund() asks. Its first detail is how many units come back.
-  [[nodiscard]] Step give_back(const Key& key, const Decision& grant, Cost units) const noexcept;
+  [[nodiscard]] Step refund_step(const Key& key, const Decision& grant, Cost units) const noexcept;
   /// The step that settle() asks.
   [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
                                  const SettledCost& cost) const noexcept;
@@ -182,7 +185,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     return step(sliding_window_reward, key, {least_, amount.value(), longest_});
   }
   /// The step that reset() asks.
-  [[nodiscard]] Step clear(const Key& key) const noexcept;
+  [[nodiscard]] Step reset_step(const Key& key) const noexcept;
 
   [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
 

@@ -92,21 +92,21 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   /// Forgets all that the key has spent, and a block. What was taken before it must not be given
   /// back.
-  void reset(const Key& key) const { decide_as("reset", clear(key)); }
+  void reset(const Key& key) const { decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
-    static_cast<void>(decide(store(), clear(key), error));
+    static_cast<void>(decide(store(), reset_step(key), error));
   }
 
   /// The step that try_acquire() asks, for a plan of several steps.
-  [[nodiscard]] Step take(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return step(sliding_window_counter_take, key, cost);
   }
   /// The step that peek() asks: in a plan, a condition that charges nothing.
-  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return step(sliding_window_counter_peek, key, cost);
   }
   /// The step that reset() asks.
-  [[nodiscard]] Step clear(const Key& key) const noexcept {
+  [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return {&sliding_window_counter_reset, named(key), {window_.limit}};
   }
 

@@ -74,11 +74,11 @@ class SlotLock : public Waitable {
     static Span reach(const SlotLock&) noexcept { return max_horizon; }
     static void ask(const SlotLock& lock, const Request& request, Span max_wait,
                     Completion done) noexcept {
-      lock.store().execute(lock.take(request.key(), max_wait), std::move(done));
+      lock.store().execute(lock.acquire_step(request.key(), max_wait), std::move(done));
     }
     static std::system_error failed(const detail::CallName& call, const std::error_code& error,
                                     const SlotLock& lock, const Request& request) {
-      return detail::failed_call(call, error, lock.take(request.key()));
+      return detail::failed_call(call, error, lock.acquire_step(request.key()));
     }
     static Grant grant(const SlotLock& lock, const Request&, const Outcome& outcome,
                        Time asked) noexcept {
@@ -86,7 +86,7 @@ class SlotLock : public Waitable {
     }
     static void give_back(const SlotLock& lock, const Request& request, Grant& grant,
                           Completion done) noexcept {
-      lock.store().execute(lock.give_back(request.key(), grant), std::move(done));
+      lock.store().execute(lock.cancel_step(request.key(), grant), std::move(done));
     }
   };
 
@@ -131,14 +131,14 @@ class SlotLock : public Waitable {
 
   /// What reserve() would answer; changes nothing. `remaining` is 1 if a slot is free now.
   [[nodiscard]] Decision peek(const Key& key, Span max_wait = Span{0}) const {
-    return decide_as("peek", look(key, max_wait));
+    return decide_as("peek", peek_step(key, max_wait));
   }
   [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
     return peek(key, Span{0}, error);
   }
   [[nodiscard]] Decision peek(const Key& key, Span max_wait,
                               std::error_code& error) const noexcept {
-    return decide(*store_, look(key, max_wait), error);
+    return decide(*store_, peek_step(key, max_wait), error);
   }
 
   /// Gives an unused slot back, as if it had never been reserved. False, and nothing changes, if a
@@ -168,20 +168,20 @@ class SlotLock : public Waitable {
   }
 
   /// Forgets every slot reserved so far, and a block; their holders do not learn of it.
-  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
-    (void)decide(*store_, clear(key), error);
+    (void)decide(*store_, reset_step(key), error);
   }
 
   /// The steps of these calls, for plans and for the forms of decide.hpp. In a plan that grants, an
   /// answer of `take` is a reservation: look at Outcome::steps for its wait.
-  [[nodiscard]] Step take(const Key& key, Span max_wait = Span{0}) const noexcept {
+  [[nodiscard]] Step acquire_step(const Key& key, Span max_wait = Span{0}) const noexcept {
     return step(slot_lock_take, key, max_wait.count());
   }
-  [[nodiscard]] Step look(const Key& key, Span max_wait = Span{0}) const noexcept {
+  [[nodiscard]] Step peek_step(const Key& key, Span max_wait = Span{0}) const noexcept {
     return step(slot_lock_peek, key, max_wait.count());
   }
-  [[nodiscard]] Step give_back(const Key& key, const SlotPermit& permit) const noexcept {
+  [[nodiscard]] Step cancel_step(const Key& key, const SlotPermit& permit) const noexcept {
     // Refused, or granted without the store, it took no slot: an instant at which none can begin.
     const bool none = !permit || is_degraded(permit.decision.source);
     return step(slot_lock_cancel, key, none ? 0 : to_word(permit.slot()));
@@ -189,7 +189,7 @@ class SlotLock : public Waitable {
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
     return step(slot_lock_block, key, span.count());
   }
-  [[nodiscard]] Step clear(const Key& key) const noexcept;
+  [[nodiscard]] Step reset_step(const Key& key) const noexcept;
 
   /// The permit of a step's answer. `asked` is the reading of Store::clock() before the (first)
   /// call; not needed if the store stamps its answers by that clock.

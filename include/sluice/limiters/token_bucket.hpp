@@ -49,8 +49,9 @@ struct BucketOptions {
 ///     if (const Decision d = bucket.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
 /// A key without a name takes the limiter's. Limiters of one name and rate on one store share their
-/// buckets, and the largest of their bursts is the bound; another rate is another bucket. try_acquire() and peek(), in
-/// every form, are those of KeyedLimiter. What can be given back is a Reservation:
+/// buckets, and the largest of their bursts is the bound; another rate is another bucket.
+/// try_acquire() and peek(), in every form, are those of KeyedLimiter. What can be given back is a
+/// Reservation:
 ///
 ///     if (Reservation r = bucket.reserve("alice", 10, 2s)) {
 ///       sleep_until(r.at());                      // or bucket.cancel("alice", r)
@@ -131,9 +132,9 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
                     std::error_code& error) const noexcept;
 
   /// Makes the bucket full, whatever was spent. Reservations from before it must not be given back.
-  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
-    (void)decide(store(), clear(key), error);
+    (void)decide(store(), reset_step(key), error);
   }
   /// No token for `span` from now; then one, and more as the quota says. Errc::invalid_argument if
   /// `span` is negative or more than longest().
@@ -160,12 +161,12 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
 
   /// The step that try_acquire() asks, for a plan of several steps.
-  [[nodiscard]] Step take(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return plain_ ? simple(token_bucket_take, key, cost)
                   : shaped(token_bucket_reserve, key, 0, cost.value());
   }
   /// The step that peek() asks: in a plan, a condition that charges nothing.
-  [[nodiscard]] Step look(const Key& key, Cost cost = 1) const noexcept {
+  [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return plain_ ? simple(token_bucket_peek, key, cost)
                   : shaped(token_bucket_look, key, 0, cost.value());
   }
@@ -178,7 +179,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
   [[nodiscard]] Step refund_step(const Key& key, const Reservation& reservation,
                                  Cost amount) const noexcept;
-  [[nodiscard]] Step clear(const Key& key) const noexcept {
+  [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return set(key, TokenBucketReserve::Change::reset, 0);
   }
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
@@ -219,7 +220,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   Quota quota_;
   Span longest_{};
-  bool plain_ = true;  // take() and look() are those of the plain form
+  bool plain_ = true;  // acquire_step() and peek_step() are those of the plain form
   Arguments args_{};   // of the plain form; cost, the last, is filled in by each call
   Arguments shape_{};  // of the full form; the last two are filled in by each call
 };

@@ -131,13 +131,13 @@ class UtilizationShedder {
   /// it, or if the utilization is none (Errc::invalid_argument).
   Decision sample(Utilization utilization) const { return sample(whole(), utilization); }
   Decision sample(const Key& key, Utilization utilization) const {
-    return decide_as("sample", sampling(key, utilization));
+    return decide_as("sample", sample_step(key, utilization));
   }
   Decision sample(Utilization utilization, std::error_code& error) const noexcept {
     return sample(whole(), utilization, error);
   }
   Decision sample(const Key& key, Utilization utilization, std::error_code& error) const noexcept {
-    return decide(*store_, sampling(key, utilization), error);
+    return decide(*store_, sample_step(key, utilization), error);
   }
 
   /// May a call of this tier go ahead? One draw decides; it changes nothing. Throws
@@ -151,7 +151,7 @@ class UtilizationShedder {
     return try_acquire(key, named_tier("try_acquire", tier));
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Tier tier) const {
-    return decide_as("try_acquire", take(key, tier));
+    return decide_as("try_acquire", acquire_step(key, tier));
   }
   [[nodiscard]] Decision try_acquire(std::string_view tier, std::error_code& error) const {
     return try_acquire(whole(), tier, error);
@@ -164,7 +164,7 @@ class UtilizationShedder {
     return try_acquire(key, find(tier), error);
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Tier tier, std::error_code& error) const {
-    return decide(*store_, take(key, tier), error);
+    return decide(*store_, acquire_step(key, tier), error);
   }
 
   /// Draws nothing: refused only if this tier is wholly shed.
@@ -174,7 +174,7 @@ class UtilizationShedder {
     return peek(key, named_tier("peek", tier));
   }
   [[nodiscard]] Decision peek(const Key& key, Tier tier) const {
-    return decide_as("peek", look(key, tier));
+    return decide_as("peek", peek_step(key, tier));
   }
   [[nodiscard]] Decision peek(std::string_view tier, std::error_code& error) const noexcept {
     return peek(whole(), tier, error);
@@ -187,7 +187,7 @@ class UtilizationShedder {
     return peek(key, find(tier), error);
   }
   [[nodiscard]] Decision peek(const Key& key, Tier tier, std::error_code& error) const noexcept {
-    return decide(*store_, look(key, tier), error);
+    return decide(*store_, peek_step(key, tier), error);
   }
 
   /// How much is shed now, for displays and alarms.
@@ -200,22 +200,23 @@ class UtilizationShedder {
 
   /// Brings it to rest at once, as if it had never been sampled.
   void reset() const { reset(whole()); }
-  void reset(const Key& key) const { (void)decide_as("reset", clear(key)); }
+  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(std::error_code& error) const noexcept { reset(whole(), error); }
   void reset(const Key& key, std::error_code& error) const noexcept {
-    (void)decide(*store_, clear(key), error);
+    (void)decide(*store_, reset_step(key), error);
   }
 
-  /// The steps of these calls, for plans and for the other forms of a call. take() draws.
-  [[nodiscard]] Step take(const Key& key, Tier tier) const {
+  /// The steps of these calls, for plans and for the other forms of a call. acquire_step() draws.
+  [[nodiscard]] Step acquire_step(const Key& key, Tier tier) const {
     Rng& rng = rng_ != nullptr ? *rng_ : rng_of(store_->clock(), DrawFor::shedding);
-    return take(key, tier, static_cast<Word>(rng.below(static_cast<std::uint64_t>(take_[2]))));
+    return acquire_step(key, tier,
+                        static_cast<Word>(rng.below(static_cast<std::uint64_t>(take_[2]))));
   }
   /// With a draw of your own: uniform from [0, full_after) in microseconds, shed if it is low.
-  [[nodiscard]] Step take(const Key& key, Tier tier, Word draw) const noexcept;
-  [[nodiscard]] Step look(const Key& key, Tier tier) const noexcept;
-  [[nodiscard]] Step sampling(const Key& key, Utilization utilization) const noexcept;
-  [[nodiscard]] Step clear(const Key& key) const noexcept;
+  [[nodiscard]] Step acquire_step(const Key& key, Tier tier, Word draw) const noexcept;
+  [[nodiscard]] Step peek_step(const Key& key, Tier tier) const noexcept;
+  [[nodiscard]] Step sample_step(const Key& key, Utilization utilization) const noexcept;
+  [[nodiscard]] Step reset_step(const Key& key) const noexcept;
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
