@@ -462,12 +462,22 @@ TEST_CASE("an exception about a plan says which step was wrong", "[errors]") {
               }) == "sluice::decide: step 1: cost 11, allowed 0 to 10");
         CHECK(told_by([&] {
                 static_cast<void>(decide(store, {bucket.acquire_step(b), bucket.acquire_step(b)}));
-              }) == "sluice::decide: step 1: key {a}:b");
+              }) == "sluice::decide: step 1: key {a}:b:10/s");
         CHECK(told_by([&] { return decide(store, std::vector<Step>{}); }) ==
               "sluice::decide: 0 steps, allowed 1 to 16");
       },
       Stores::virtual_time);
 }
+
+namespace {
+
+/// `step` on the key of `other`: what two limiters whose keys are alike would do.
+Step at_key_of(const Step& other, Step step) {
+  step.key = other.key;
+  return step;
+}
+
+}  // namespace
 
 TEST_CASE("a key of another kind is told with what lies there and as what it was asked",
           "[errors]") {
@@ -476,11 +486,12 @@ TEST_CASE("a key of another kind is told with what lies there and as what it was
     const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
     const FixedWindow fixed(store, "rpm", 10, Calendar::every(60s));
     const ConcurrencyLimiter jobs(store, "rpm", 3);
-    CHECK(windows.try_acquire("acme"));
-    CHECK(bucket.try_acquire("other"));
+    CHECK(decide(store, at_key_of(bucket.peek_step("acme"), windows.acquire_step("acme"))));
+    CHECK(decide(store, at_key_of(windows.peek_step("other"), bucket.acquire_step("other"))));
+    CHECK(decide(store, at_key_of(jobs.peek_step("other"), bucket.acquire_step("other"))));
 
     const std::string bucket_asked =
-        "\"{acme}:rpm\" holds a sliding window and was asked as a token bucket";
+        "\"{acme}:rpm:10/min\" holds a sliding window and was asked as a token bucket";
     CHECK(told_by([&] { return bucket.try_acquire("acme"); }) ==
           "TokenBucket::try_acquire: " + bucket_asked);
     CHECK(told_by([&] { return bucket.at("acme").try_acquire(); }) ==
@@ -498,7 +509,7 @@ TEST_CASE("a key of another kind is told with what lies there and as what it was
         "TokenBucket::future_try_acquire: the key holds a sliding window and was asked as a token "
         "bucket");
     CHECK(told_by([&] { return windows.try_acquire("other"); }) ==
-          "SlidingWindow::try_acquire: \"{other}:rpm\" holds a token bucket and was asked as "
+          "SlidingWindow::try_acquire: \"{other}:rpm:1min\" holds a token bucket and was asked as "
           "a sliding window");
     CHECK(told_by([&] { return jobs.try_acquire("other"); }) ==
           "ConcurrencyLimiter::try_acquire: \"{other}:rpm\" holds a token bucket and was asked as "
@@ -507,7 +518,8 @@ TEST_CASE("a key of another kind is told with what lies there and as what it was
           "ConcurrencyLimiter::acquire: \"{other}:rpm\" holds a token bucket and was asked as "
           "leases");
     CHECK(told_by([&] { return fixed.try_acquire("other"); }) ==
-          "FixedWindow::try_acquire: \"{other}:rpm\" holds a token bucket and was asked as a fixed "
+          "FixedWindow::try_acquire: \"{other}:rpm:1min\" holds a token bucket and was asked as a "
+          "fixed "
           "window");
   });
 }
@@ -516,9 +528,9 @@ TEST_CASE("a plan names the step whose key is of another kind", "[errors]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SlidingWindow windows(store, "rpm", {{10, 60s}});
     const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
-    CHECK(windows.try_acquire("acme"));
+    CHECK(decide(store, at_key_of(bucket.peek_step("acme"), windows.acquire_step("acme"))));
     const std::string told =
-        "step 1: \"{acme}:rpm\" holds a sliding window and was asked as a token bucket";
+        "step 1: \"{acme}:rpm:10/min\" holds a sliding window and was asked as a token bucket";
     CHECK(told_by([&] {
             return decide(store, {bucket.acquire_step("fresh"), bucket.acquire_step("acme")});
           }) == "sluice::decide: " + told);
@@ -546,5 +558,5 @@ TEST_CASE("a store that does not tell what it found has the key and the asker na
   store.fail_all(testing::Fault::not_executed(Errc::wrong_kind));
   const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
   CHECK(told_by([&] { return bucket.try_acquire("acme"); }) ==
-        "TokenBucket::try_acquire: key {acme}:rpm, asked as a token bucket");
+        "TokenBucket::try_acquire: key {acme}:rpm:10/min, asked as a token bucket");
 }

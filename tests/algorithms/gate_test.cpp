@@ -1,5 +1,6 @@
 // How gates behave, in exact integers, on every store. Threading: single-threaded.
 #include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -217,9 +218,9 @@ TEST_CASE("what becomes of a closure is always told", "[gate][C-087]") {
   for_each_store([](Store& store, VirtualClock& /*clock*/) {
     const Gates gates(store, "adwords", kinds, paced);
     const Scope account = gates.scope("account", "1");
-    // What lies under the key is a bucket: neither a closed gate nor silence.
-    const TokenBucket bucket(store, "b", Quota::per_second(1));
-    REQUIRE(bucket.try_acquire(account.key()).allowed);
+    // What lies under the key is a lock: neither a closed gate nor silence.
+    const SlotLock lock(store, "b", 1s);
+    REQUIRE(lock.try_acquire(account.key()));
     std::error_code error;
     CHECK_FALSE(gates.close(account, 30s, error).allowed);
     CHECK(error == Errc::wrong_kind);

@@ -487,8 +487,8 @@ TEST_CASE("what can never be granted is an error, and options out of range do no
     CHECK_FALSE(jobs.try_acquire("", error));
     CHECK(error == Errc::invalid_key);
     CHECK_THROWS_AS(jobs.try_acquire("alice", 4), std::system_error);
-    const TokenBucket bucket(store, "jobs", Quota::per_hour(1));
-    REQUIRE(bucket.try_acquire("bob"));
+    const SlotLock lock(store, "jobs", 1h);
+    REQUIRE(lock.try_acquire("bob"));
     CHECK_FALSE(jobs.try_acquire("bob", error));
     CHECK(error == Errc::wrong_kind);
     CHECK(jobs.peek("alice").remaining == 3);

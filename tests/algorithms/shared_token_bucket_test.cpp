@@ -1,6 +1,7 @@
 // The shared token bucket's behaviour, in exact integers, on every store.
 // Threading: single-threaded.
 #include "sluice/limiters/shared_token_bucket.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 
 #include <stdexcept>
 
@@ -204,7 +205,7 @@ TEST_CASE("what can never be is a typed error", "[shared_token_bucket][C-024][C-
           Errc::cost_exceeds_capacity);
     CHECK(error_of([&](auto& e) { return bucket.try_acquire("a", -1, e); }) == Errc::invalid_cost);
     CHECK(bucket.try_acquire("a", 0).remaining == 5);
-    const TokenBucket other(store, "b", Quota::per_second(5));
+    const SlotLock other(store, "b", 1s);
     CHECK(error_of([&](auto& e) { return other.try_acquire("a", e); }) == Errc::wrong_kind);
   });
 }

@@ -435,10 +435,12 @@ TEST_CASE(
     "[sliding_window][C-013][C-014]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SlidingWindow limiter(store, "w", {{2, 1s}, {5, 60s}});
-    const TokenBucket other(store, "w", Quota::per_second(1));
-    CHECK(render(limiter.acquire_step("k").key) == "{k}:w");
+    const SlidingWindow one(store, "w", {{2, 1s}});
+    const SlidingWindowCounter other(store, "w", {1, 1s});
+    CHECK(render(limiter.acquire_step("k").key) == "{k}:w:1s+1min");
     CHECK(other.try_acquire("k").allowed);
-    CHECK(error_of(limiter, 1) == Errc::wrong_kind);
+    CHECK(error_of(one, 1) == Errc::wrong_kind);
+    CHECK(limiter.try_acquire("k").allowed);
     CHECK(other.peek("k", 0).remaining == 0);
   });
 }

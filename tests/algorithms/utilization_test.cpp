@@ -1,6 +1,7 @@
 // The utilization shedder as a user meets it, on every store: thresholds, grace, tiers, keys, bad
 // input, and the defects of the design that it follows.
 // Threading: as each test says; most are single-threaded.
+#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/utilization_shedder.hpp"
 
 #include <limits>
@@ -352,9 +353,9 @@ TEST_CASE("what is no utilization, and no tier, is an error that changes nothing
 
 TEST_CASE("a key that holds another algorithm's state is left alone", "[utilization][C-014]") {
   for_each_store([](Store& store, VirtualClock&) {
-    const TokenBucket bucket(store, "same", Quota::per_second(1));
+    const SlotLock lock(store, "same", 1s);
     const UtilizationShedder shedder(store, "same");
-    REQUIRE(bucket.try_acquire("a"));
+    REQUIRE(lock.try_acquire("a"));
     std::error_code error;
     shedder.sample({"a"}, 1.0, error);
     CHECK(error == Errc::wrong_kind);

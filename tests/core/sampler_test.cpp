@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/limiters/token_bucket.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -89,7 +89,7 @@ TEST_CASE("a sample that fails is counted and not repeated before its time", "[c
   CHECK(sampler.failed() == 2);
   CHECK_FALSE(world.shedder.report().last_sample);
 
-  REQUIRE(TokenBucket(*world.store, "api", Quota::per_second(1)).try_acquire("taken"));
+  REQUIRE(SlotLock(*world.store, "api", 1s).try_acquire("taken"));
   Dial dial(1.0);
   Sampler onto(world.shedder, "taken", dial);
   onto.poke();

@@ -36,7 +36,7 @@ TEST_CASE("a key with the state of another kind is refused as wrong", "[memory]"
   step.operation = &other;
   CHECK(error_of(*memory.store, step) == Errc::wrong_kind);
   CHECK(error_of(*memory.store, {step, bucket.acquire_step("fresh")}) == Errc::wrong_kind);
-  step.args[5] = 5;  // what can never be admitted is said first
+  step.args[4] = 5;  // what can never be admitted is said first
   CHECK(error_of(*memory.store, step) == Errc::cost_exceeds_capacity);
   CHECK(bucket.peek("k").remaining == 3);
   CHECK(bucket.peek("fresh").remaining == 4);
@@ -46,7 +46,7 @@ TEST_CASE("a key whose state is absent may take a state of another kind", "[memo
   Memory memory(64);
   Store& store = *memory.store;
   const TokenBucket bucket(store, "k", Quota::per_second(1).burst(4));
-  const Key key{"tag", "k"};
+  const Key key = bucket.acquire_step("tag").key;
   // A refused plan leaves a slot without a state behind.
   REQUIRE_FALSE(decide(store, {asks(log_pop, key), bucket.acquire_step("other")}).allowed);
   CHECK(bucket.try_acquire("tag", 4).allowed);

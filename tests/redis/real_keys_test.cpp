@@ -102,12 +102,12 @@ TEST_CASE("a blocked key lives as long as its block", "[redis][C-032]") {
   windows.block("spent", std::chrono::seconds(1));
   static_cast<void>(windows.reserve("spent", 1, 2 * hour));
   windows.reward("fresh", 1);
-  CHECK(ttl("{fresh}:api") > 3'600'000);
-  CHECK(ttl("{fresh}:api") <= 3'600'000 + 61'001);
-  CHECK(ttl("{spent}:api") > 3'600'000);
-  admin({"PERSIST", "{spent}:api"});
+  CHECK(ttl("{fresh}:api:1s") > 3'600'000);
+  CHECK(ttl("{fresh}:api:1s") <= 3'600'000 + 61'001);
+  CHECK(ttl("{spent}:api:1s") > 3'600'000);
+  admin({"PERSIST", "{spent}:api:1s"});
   windows.reward("spent", 1);
-  CHECK(ttl("{spent}:api") > 0);
+  CHECK(ttl("{spent}:api:1s") > 0);
   CHECK_FALSE(windows.try_acquire("spent").allowed);
 }
 
@@ -121,12 +121,12 @@ TEST_CASE("a refusal, a question and a refused plan write nothing", "[redis][C-0
   CHECK(bucket.try_acquire("a", 0));
   CHECK(admin({"DBSIZE"}).integer == 0);
   CHECK(bucket.try_acquire("a"));
-  const std::string before = admin({"DUMP", "{a}:api"}).text;
-  const Word ttl = admin({"PEXPIRETIME", "{a}:api"}).integer;
+  const std::string before = admin({"DUMP", "{a}:api:1/h"}).text;
+  const Word ttl = admin({"PEXPIRETIME", "{a}:api:1/h"}).integer;
   CHECK_FALSE(bucket.try_acquire("a"));
   CHECK_FALSE(decide(*store, {bucket.acquire_step("b"), bucket.acquire_step("a")}));
-  CHECK(admin({"DUMP", "{a}:api"}).text == before);
-  CHECK(admin({"PEXPIRETIME", "{a}:api"}).integer == ttl);
+  CHECK(admin({"DUMP", "{a}:api:1/h"}).text == before);
+  CHECK(admin({"PEXPIRETIME", "{a}:api:1/h"}).integer == ttl);
   CHECK(admin({"DBSIZE"}).integer == 1);
 }
 
@@ -137,7 +137,7 @@ TEST_CASE("what others left under our key is an error, and stays as it was",
   RedisClient admin(server.unix_socket());
   const auto store = connect_socket(server);
   const TokenBucket bucket(*store, "api", Quota::per_hour(10));
-  const std::string key = "{a}:api";
+  const std::string key = "{a}:api:10/h";
   const auto check = [&](std::initializer_list<std::string_view> command, Errc code) {
     admin({"DEL", key});
     REQUIRE_FALSE(admin(command).is_error());
@@ -153,7 +153,7 @@ TEST_CASE("what others left under our key is an error, and stays as it was",
     CHECK(plan.wait().error == code);
     CHECK(plan.decision.step == 1);
     CHECK(admin({"DUMP", key}).text == before);
-    CHECK(admin({"EXISTS", "{other}:api"}).integer == 0);
+    CHECK(admin({"EXISTS", "{other}:api:10/h"}).integer == 0);
   };
   check({"LPUSH", key, "x"}, Errc::wrong_type);
   check({"HSET", key, "x", "y"}, Errc::wrong_type);
@@ -187,9 +187,9 @@ TEST_CASE("a state that may be is used, however odd, and gets a time to live", "
     // Behind the words stands when the key expires, or nothing.
     for (const char filler : {'\0', '\x7f', '\xff'}) {
       for (const std::size_t more : {0U, 8U}) {
-        admin({"SET", "{a}:api", odd + std::string(more, filler)});
+        admin({"SET", "{a}:api:10/s", odd + std::string(more, filler)});
         CHECK(bucket.try_acquire("a"));
-        CHECK(admin({"PTTL", "{a}:api"}).integer > 0);
+        CHECK(admin({"PTTL", "{a}:api:10/s"}).integer > 0);
       }
     }
   }

@@ -90,7 +90,7 @@ TEST_CASE("a database and a prefix of one's own keep keys apart", "[redis]") {
   RedisClient admin(server.unix_socket());
   CHECK(admin({"DBSIZE"}).integer == 0);
   admin({"SELECT", "3"});
-  CHECK(admin({"KEYS", "*"}).elements.at(0).text == "app1:{a}:api");
+  CHECK(admin({"KEYS", "*"}).elements.at(0).text == "app1:{a}:api:10/h");
   options.database = 99;
   CHECK(error_with(options, 300ms) == Errc::not_connected);
 }

@@ -64,11 +64,11 @@ class Zoo {
   UtilizationShedder shedder_{*store_, "shedder"};
   Gates gates_{*store_, "gates", {"account"}};
   std::vector<Animal> animals_{
-      {"{a}:bucket", [&](auto& e) { return bucket_.try_acquire("a", e); }},
-      {"{a}:windows", [&](auto& e) { return windows_.try_acquire("a", e); }},
-      {"{a}:many", [&](auto& e) { return many_.try_acquire("a", e); }},
-      {"{a}:counter", [&](auto& e) { return counter_.try_acquire("a", e); }},
-      {"{a}:window", [&](auto& e) { return window_.try_acquire("a", e); }},
+      {"{a}:bucket:10/s", [&](auto& e) { return bucket_.try_acquire("a", e); }},
+      {"{a}:windows:10s", [&](auto& e) { return windows_.try_acquire("a", e); }},
+      {"{a}:many:10s+100s+1000s", [&](auto& e) { return many_.try_acquire("a", e); }},
+      {"{a}:counter:1s", [&](auto& e) { return counter_.try_acquire("a", e); }},
+      {"{a}:window:1s", [&](auto& e) { return window_.try_acquire("a", e); }},
       {"{a}:plan", [&](auto& e) { return plan_.try_acquire("a", 1, e); }},
       {"{api}:rate", [&](auto& e) { return rate_.try_acquire(1, e); }},
       {"{a}:jobs", [&](auto& e) { jobs_.try_acquire("a", e).release_later(); }},
@@ -157,7 +157,7 @@ TEST_CASE("a key that the server evicted costs what it held once, and nothing la
   Zoo zoo;
   const TokenBucket bucket(zoo.store(), "api", Zoo::quota);
   CHECK(bucket.try_acquire("b", 5).allowed);
-  CHECK(zoo.admin({"DEL", "{b}:api"}).integer == 1);
+  CHECK(zoo.admin({"DEL", "{b}:api:10/s"}).integer == 1);
   CHECK(bucket.try_acquire("b", 5).allowed);
   CHECK(bucket.try_acquire("b").retry_after == 100ms);
 
@@ -211,7 +211,7 @@ TEST_CASE("each key of a limiter is one state, and what is lost with it is one b
   const TokenBucket bucket(zoo.store(), "b", Zoo::quota);
   for (int i = 0; i < 20; ++i) {
     zoo.advance(Span{i * 37'000});
-    zoo.admin({"DEL", "{a}:b"});
+    zoo.admin({"DEL", "{a}:b:10/s"});
     int admitted = 0;
     for (int call = 0; call < 12; ++call) admitted += bucket.try_acquire("a").allowed ? 1 : 0;
     CHECK(admitted == 5);
@@ -321,10 +321,10 @@ TEST_CASE("a log of windows is as long as its limit, whatever was asked", "[redi
     (void)windows.try_acquire("a");
     zoo.advance(100ms);
   }
-  const Word bytes = zoo.admin({"STRLEN", "{a}:w"}).integer;
+  const Word bytes = zoo.admin({"STRLEN", "{a}:w:1min"}).integer;
   CHECK(bytes >= 8 * 290);
   CHECK(bytes <= 1 + 8 * (8 + 5 + 300));
-  CHECK(zoo.admin({"MEMORY", "USAGE", "{a}:w"}).integer < 42'000 / 8);
+  CHECK(zoo.admin({"MEMORY", "USAGE", "{a}:w:1min"}).integer < 42'000 / 8);
 }
 
 TEST_CASE(

@@ -75,15 +75,15 @@ TEST_CASE("a user with the documented rights can do everything, and loads script
     const TokenBucket bucket(*store, "api", Quota::per_hour(10));
     for (int i = 0; i < 2; ++i) CHECK(bucket.try_acquire("b"));
     grant({"-setrange"});
-    const auto expiry = [&] { return admin({"PEXPIRETIME", "rl:{b}:api"}).integer; };
+    const auto expiry = [&] { return admin({"PEXPIRETIME", "rl:{b}:api:10/h"}).integer; };
     Word before = 0;
     std::error_code error;
     do {  // until both are asked within half a second of each other
       before = expiry();
       static_cast<void>(
           decide(*store, {bucket.acquire_step("new"), bucket.acquire_step("b")}, error));
-    } while (!error && before != expiry() && admin({"DEL", "rl:{new}:api"}).integer == 1);
+    } while (!error && before != expiry() && admin({"DEL", "rl:{new}:api:10/h"}).integer == 1);
     CHECK(error == Errc::no_permission);
-    CHECK(admin({"EXISTS", "rl:{new}:api"}).integer == 0);
+    CHECK(admin({"EXISTS", "rl:{new}:api:10/h"}).integer == 0);
   }
 }

@@ -119,7 +119,7 @@ TEST_CASE("share_within compares keys, or callers if they have names", "[testing
   CHECK_THAT(keys, !share_within(0.09));
   keys.grant(0s, "b", 1);
   CHECK(broken(share_within(0.1), keys) ==
-        "key {a}:api was granted 9 of 21 units, 14.29 % less than an equal share among 2");
+        "key {a}:api:1000/day was granted 9 of 21 units, 14.29 % less than an equal share among 2");
   Maker callers;
   callers.grant(0s).by("one").grant(0s).by("two").refuse(0s, 1s).by("three");
   CHECK(broken(share_within(0.1), callers) ==
@@ -150,7 +150,7 @@ TEST_CASE("refused_with_exact_hint follows each question on each key", "[testing
   CHECK_THAT(good, refused_with_exact_hint());
 
   const std::string question =
-      "of token_bucket.take {alice}:api 1000,1,86400000,86400000000,2141,1, ";
+      "of token_bucket.take {alice}:api:1000/day 1000,1,86400000,86400000000,1, ";
   CHECK(broken(refused_with_exact_hint(), Maker().refuse(0s, 2s).refuse(2s, 1s)) ==
         question + "a request for 1 at +2 s was refused, the hint was +2 s");
   CHECK(broken(refused_with_exact_hint(), Maker().refuse(0s, 2s).grant(1999ms)) ==
@@ -188,8 +188,8 @@ TEST_CASE("never_fails names the first failure", "[testing]") {
   CHECK_THAT(trace, never_fails());
   trace.fail(1s, Errc::unknown).fail(2s, Errc::timed_out);
   CHECK(broken(never_fails(), trace) ==
-        "2 calls failed, the first at +1 s: token_bucket.take {alice}:api "
-        "1000,1,86400000,86400000000,2141,1 -> error unknown");
+        "2 calls failed, the first at +1 s: token_bucket.take {alice}:api:1000/day "
+        "1000,1,86400000,86400000000,1 -> error unknown");
 }
 
 TEST_CASE("a trace is the same as a recorded one, or the line is named", "[testing]") {
@@ -209,7 +209,7 @@ TEST_CASE("each_key and for_key judge the calls on one key alone", "[testing]") 
   CHECK_THAT(trace, for_key("a", spacing_at_least(1s)));
   trace.grant(2s, "b");
   CHECK(broken(each_key(spacing_at_least(1s)), trace) ==
-        "of key {b}:api, grants at +1.5 s and +2 s are 500 ms apart, less than 1 s");
+        "of key {b}:api:1000/day, grants at +1.5 s and +2 s are 500 ms apart, less than 1 s");
   CHECK_THAT(trace, for_key("a", spacing_at_least(1s)) && !for_key("b", spacing_at_least(1s)));
   CHECK(broken(for_key("c", never_fails()), trace) == "\"c\" was never asked");
 }
@@ -226,8 +226,10 @@ TEST_CASE("for_key finds a key by every text that shows it", "[testing]") {
   CHECK_THAT(trace, for_key("acme", two));
   CHECK_THAT(trace, for_key({"acme", "rpm"}, two));
   CHECK_THAT(trace, for_key("{acme}:rpm", two));
+  CHECK_THAT(trace, for_key("{acme}:rpm:2/min", two));
   CHECK_THAT(trace, for_key("{a%7Cb}:rpm", two));  // in the text of a trace
   CHECK_THAT(trace, for_key("{a%7cb}:rpm", two));  // in an exception
+  CHECK(broken(for_key("{acme}:rp", never_fails()), trace) == "\"{acme}:rp\" was never asked");
   CHECK(broken(for_key("{acme}:tpm", never_fails()), trace) == "\"{acme}:tpm\" was never asked");
 }
 

@@ -178,6 +178,6 @@ TEST_CASE("the calls on one key keep their marks, steps and output", "[testing]"
   CHECK(part.calls[0].output[0] == 2);  // units of the second step
   CHECK(calls_on(trace, "alice").calls == part.calls);
   CHECK(calls_on(trace, {"alice", "whole"}).calls.empty());
-  CHECK(to_text(part).find("+0.000000 part-of token_bucket.reserve {alice}:api") !=
+  CHECK(to_text(part).find("+0.000000 part-of token_bucket.reserve {alice}:api:10/s") !=
         std::string::npos);
 }

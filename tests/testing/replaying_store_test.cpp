@@ -75,8 +75,8 @@ TEST_CASE("what is asked differently is said: which call, what was expected, wha
   CHECK(answers[4] == "2");  // it goes on behind the difference
   REQUIRE(store.differences().size() == 1);
   CHECK(store.differences()[0] ==
-        "call 4: expected token_bucket.take {alice}:api 2,1,100000,200000,1021,1 at +50 ms, got "
-        "token_bucket.take {alice}:api 2,1,100000,200000,1021,2 at +50 ms");
+        "call 4: expected token_bucket.take {alice}:api:10/s 2,1,100000,200000,1 at +50 ms, got "
+        "token_bucket.take {alice}:api:10/s 2,1,100000,200000,2 at +50 ms");
   const TokenBucket bucket(store, "api", Quota::per_second(10));
   std::error_code error;
   (void)bucket.try_acquire("alice", error);
@@ -91,8 +91,8 @@ TEST_CASE("recorded calls that were not asked are reported", "[testing]") {
   const ReplayingStore store(record().trace, clock);
   CHECK(store.unasked() == 5);
   CHECK(store.report() ==
-        "5 recorded calls were not asked, the first is token_bucket.take {alice}:api "
-        "2,1,100000,200000,1021,2 at +0 s\n");
+        "5 recorded calls were not asked, the first is token_bucket.take {alice}:api:10/s "
+        "2,1,100000,200000,2 at +0 s\n");
 }
 
 TEST_CASE("times are left alone, followed or compared", "[testing]") {
