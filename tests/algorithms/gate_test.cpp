@@ -1,12 +1,12 @@
 // How gates behave, in exact integers, on every store. Threading: single-threaded.
 #include "sluice/limiters/gates.hpp"
-#include "sluice/limiters/slot_lock.hpp"
 
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 
 #include "sluice/calls/with_backoff.hpp"
+#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/far_client.hpp"

@@ -1,10 +1,10 @@
 // The shared token bucket's behaviour, in exact integers, on every store.
 // Threading: single-threaded.
 #include "sluice/limiters/shared_token_bucket.hpp"
-#include "sluice/limiters/slot_lock.hpp"
 
 #include <stdexcept>
 
+#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"

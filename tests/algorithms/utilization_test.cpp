@@ -1,12 +1,12 @@
 // The utilization shedder as a user meets it, on every store: thresholds, grace, tiers, keys, bad
 // input, and the defects of the design that it follows.
 // Threading: as each test says; most are single-threaded.
-#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/utilization_shedder.hpp"
 
 #include <limits>
 #include <thread>
 
+#include "sluice/limiters/slot_lock.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
 #include "sluice/virtual_store.hpp"
