@@ -20,33 +20,6 @@ namespace sluice {
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:
-  /// For acquire(): see detail::WaiterFor. Each limiter derives one of its own, which says how it
-  /// gives back; those that can reserve also how they ask, and what they grant.
-  struct Waiting {
-    using Grant = Decision;
-    using Request = detail::KeyedRequest;
-    static constexpr bool freed_early = false;
-    static Request request(const KeyedLimiter&, const Key& key, Cost cost) { return {key, cost}; }
-    static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
-      return limiter.named(request.key());
-    }
-    static const std::shared_ptr<detail::WaitQueues>& lines(const KeyedLimiter& limiter) noexcept {
-      return limiter.lines();
-    }
-    static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
-    static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
-    static Step acquire_step(const KeyedLimiter& limiter, const Request& request) noexcept {
-      return limiter.self().acquire_step(request.key(), request.cost);
-    }
-    static void ask(const KeyedLimiter& limiter, const Request& request, Span,
-                    Completion done) noexcept {
-      limiter.store().execute(acquire_step(limiter, request), std::move(done));
-    }
-    static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
-      return outcome.decision;
-    }
-  };
-
   /// Spends `cost` of `key` if it is there; never waits. A refusal is a decision that is not
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
   /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
@@ -126,6 +99,33 @@ class KeyedLimiter : public Waitable {
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// For acquire(): see detail::WaiterFor. Each limiter derives one of its own, which says how it
+  /// gives back; those that can reserve also how they ask, and what they grant.
+  struct Waiting {
+    using Grant = Decision;
+    using Request = detail::KeyedRequest;
+    static constexpr bool freed_early = false;
+    static Request request(const KeyedLimiter&, const Key& key, Cost cost) { return {key, cost}; }
+    static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
+      return limiter.named(request.key());
+    }
+    static const std::shared_ptr<detail::WaitQueues>& lines(const KeyedLimiter& limiter) noexcept {
+      return limiter.lines();
+    }
+    static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
+    static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
+    static Step acquire_step(const KeyedLimiter& limiter, const Request& request) noexcept {
+      return limiter.self().acquire_step(request.key(), request.cost);
+    }
+    static void ask(const KeyedLimiter& limiter, const Request& request, Span,
+                    Completion done) noexcept {
+      limiter.store().execute(acquire_step(limiter, request), std::move(done));
+    }
+    static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
+      return outcome.decision;
+    }
+  };
 
  protected:
   /// `unit` is what the limiter's states are counted in; see Key::unit().

@@ -23,47 +23,6 @@ class ConcurrencyLimiter : public Waitable {
  public:
   static constexpr const char* type_name = "ConcurrencyLimiter";  ///< in texts of exceptions
 
-  /// For acquire(): see detail::WaiterFor.
-  struct Waiting {
-    using Grant = Lease;
-    struct Request : detail::KeyedRequest {
-      Request(const Key& key, Cost weight, const LeaseId& drawn)
-          : KeyedRequest(key, weight), id(drawn) {}
-      LeaseId id;
-    };
-    static constexpr bool freed_early = true;
-    static Request request(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
-      return {key, weight, jobs.desk_.draw_id()};
-    }
-    static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-      return jobs.desk_.named(request.key());
-    }
-    static const std::shared_ptr<detail::WaitQueues>& lines(
-        const ConcurrencyLimiter& jobs) noexcept {
-      return jobs.lines();
-    }
-    static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.desk_.borrow_store(); }
-    static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
-    static Step acquire_step(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-      return jobs.desk_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
-    }
-    static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
-                    Completion done) noexcept {
-      jobs.store().execute(acquire_step(jobs, request), std::move(done));
-    }
-    static Grant grant(const ConcurrencyLimiter& jobs, const Request& request,
-                       const Outcome& outcome, Time asked) {
-      static constexpr std::array<Word, output> none{};
-      return jobs.adopt(request.key(), request.id, request.cost, outcome.decision,
-                        outcome.output.empty() ? none : outcome.output, asked);
-    }
-    static void give_back(const ConcurrencyLimiter&, const Request&, Grant& grant,
-                          Completion done) noexcept {
-      grant.release_later();
-      done(Outcome{});
-    }
-  };
-
   /// `limit`: 1 to 2^52. Of one key no more than LeasesRule::max_holders leases are held at once,
   /// whatever their weights. Throws std::invalid_argument if it, `name` (1 byte to 1 MiB) or an
   /// option is out of range.
@@ -87,13 +46,9 @@ class ConcurrencyLimiter : public Waitable {
   /// others give back it hears within WaitQueueOptions::recheck, or at once where all processes
   /// stand in one line (WaitQueueOptions::across_processes). See KeyedLimiter::acquire().
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline,
-                const WaitOptions& options = {}) const {
-    return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);
-  }
+                const WaitOptions& options = {}) const;
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline, const WaitOptions& options,
-                std::error_code& error) const {
-    return detail::block(*this, Waiting::request(*this, key, weight), deadline, options, error);
-  }
+                std::error_code& error) const;
   /// Callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
     return lines()->waiting(detail::line_of(desk_.named(key)));
@@ -187,6 +142,8 @@ class ConcurrencyLimiter : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return desk_.name(); }
   [[nodiscard]] Store& store() const noexcept { return desk_.store(); }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   Decision decide_as(const char* verb, const Step& step) const {
     return detail::decide_as({type_name, verb}, store(), step);
@@ -195,5 +152,54 @@ class ConcurrencyLimiter : public Waitable {
   detail::LeaseManager desk_;
   Word limit_;
 };
+
+/// How acquire() waits; see detail::WaiterFor.
+struct ConcurrencyLimiter::Waiting {
+  using Grant = Lease;
+  struct Request : detail::KeyedRequest {
+    Request(const Key& key, Cost weight, const LeaseId& drawn)
+        : KeyedRequest(key, weight), id(drawn) {}
+    LeaseId id;
+  };
+  static constexpr bool freed_early = true;
+  static Request request(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
+    return {key, weight, jobs.desk_.draw_id()};
+  }
+  static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
+    return jobs.desk_.named(request.key());
+  }
+  static const std::shared_ptr<detail::WaitQueues>& lines(const ConcurrencyLimiter& jobs) noexcept {
+    return jobs.lines();
+  }
+  static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.desk_.borrow_store(); }
+  static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
+  static Step acquire_step(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
+    return jobs.desk_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
+  }
+  static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
+                  Completion done) noexcept {
+    jobs.store().execute(acquire_step(jobs, request), std::move(done));
+  }
+  static Grant grant(const ConcurrencyLimiter& jobs, const Request& request, const Outcome& outcome,
+                     Time asked) {
+    static constexpr std::array<Word, output> none{};
+    return jobs.adopt(request.key(), request.id, request.cost, outcome.decision,
+                      outcome.output.empty() ? none : outcome.output, asked);
+  }
+  static void give_back(const ConcurrencyLimiter&, const Request&, Grant& grant,
+                        Completion done) noexcept {
+    grant.release_later();
+    done(Outcome{});
+  }
+};
+
+inline Lease ConcurrencyLimiter::acquire(const Key& key, Cost weight, const Deadline& deadline,
+                                         const WaitOptions& options) const {
+  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);
+}
+inline Lease ConcurrencyLimiter::acquire(const Key& key, Cost weight, const Deadline& deadline,
+                                         const WaitOptions& options, std::error_code& error) const {
+  return detail::block(*this, Waiting::request(*this, key, weight), deadline, options, error);
+}
 
 }  // namespace sluice

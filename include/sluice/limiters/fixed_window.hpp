@@ -29,15 +29,6 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
  public:
   static constexpr const char* type_name = "FixedWindow";  ///< in texts of exceptions
 
-  /// For acquire().
-  struct Waiting : KeyedLimiter::Waiting {
-    static void give_back(const FixedWindow& window, const Request& request, const Grant& grant,
-                          Completion done) noexcept {
-      const Cost units = charged(request.cost, grant);
-      window.store().execute(window.refund_step(request.key(), units, grant.at), std::move(done));
-    }
-  };
-
   static constexpr Span max_block{FixedWindowRule::max_block};  ///< 365 days
 
   /// Throws std::invalid_argument if `limit` is not in [1, 2^42], or `name` is empty or longer than
@@ -149,6 +140,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Word limit() const noexcept { return limit_; }
   [[nodiscard]] const Calendar& calendar() const noexcept { return calendar_; }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   FixedWindow(const StoreHandle& store, std::string name, detail::Given limit, Calendar calendar);
 
@@ -166,6 +159,15 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// What the last calls found out: the clock's lead, the window around it. Shared by copies.
   struct Known;
   detail::CopyOnMovePtr<Known> known_;
+};
+
+/// How acquire() waits; see detail::WaiterFor.
+struct FixedWindow::Waiting : KeyedLimiter<FixedWindow>::Waiting {
+  static void give_back(const FixedWindow& window, const Request& request, const Grant& grant,
+                        Completion done) noexcept {
+    const Cost units = charged(request.cost, grant);
+    window.store().execute(window.refund_step(request.key(), units, grant.at), std::move(done));
+  }
 };
 
 }  // namespace sluice

@@ -74,32 +74,6 @@ class Gates : public Waitable {
  public:
   static constexpr const char* type_name = "Gates";  ///< in texts of exceptions
 
-  /// For acquire(): see detail::WaiterFor.
-  struct Waiting {
-    using Grant = Decision;
-    using Request = std::vector<Scope>;
-    static constexpr bool freed_early = false;
-    static Key key(const Gates& gates, const Request& scopes) noexcept {
-      return scopes.empty() ? Key{gates.name(), gates.name()} : scopes.front().key();
-    }
-    static const std::shared_ptr<detail::WaitQueues>& lines(const Gates& gates) noexcept {
-      return gates.lines();
-    }
-    static void borrow_store(Gates& gates) noexcept { gates.store_.borrow(); }
-    static Span reach(const Gates&) noexcept { return Span{0}; }
-    static void ask(const Gates& gates, const Request& scopes, Span, Completion done) noexcept;
-    static std::system_error failed(const detail::CallName& call, const std::error_code& error,
-                                    const Gates& gates, const Request& scopes) {
-      return gates.failed(call.verb, error, scopes);
-    }
-    static Grant grant(const Gates&, const Request&, const Outcome& outcome, Time) noexcept {
-      return outcome.decision;
-    }
-    static void give_back(const Gates&, const Request&, Grant&, Completion done) noexcept {
-      done(Outcome{});  // the next one of the ramp comes a little later
-    }
-  };
-
   /// `kinds` are the kinds of scope that this upstream knows. Throws std::invalid_argument if there
   /// is none, if one is empty, occurs twice, is longer than 64 bytes or contains '=', if a hashed
   /// kind is none of them, if an option is out of range, or if `name` is empty or longer than 1
@@ -125,13 +99,9 @@ class Gates : public Waitable {
   /// this thread meanwhile. Callers with the same first scope wait in one line. See
   /// KeyedLimiter::acquire().
   [[nodiscard]] Decision acquire(std::span<const Scope> scopes, const Deadline& deadline,
-                                 const WaitOptions& options = {}) const {
-    return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options);
-  }
+                                 const WaitOptions& options = {}) const;
   [[nodiscard]] Decision acquire(std::span<const Scope> scopes, const Deadline& deadline,
-                                 const WaitOptions& options, std::error_code& error) const {
-    return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options, error);
-  }
+                                 const WaitOptions& options, std::error_code& error) const;
 
   /// What pass() would answer; changes nothing.
   [[nodiscard]] Decision peek(std::span<const Scope> scopes) const;
@@ -169,6 +139,8 @@ class Gates : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   /// What a call of several scopes throws, if it is not known which of them was at fault.
   [[nodiscard]] std::system_error failed(const char* verb, const std::error_code& error,
@@ -189,5 +161,40 @@ class Gates : public Waitable {
   std::vector<std::string> kinds_;
   GateOptions options_;
 };
+
+/// How acquire() waits; see detail::WaiterFor.
+struct Gates::Waiting {
+  using Grant = Decision;
+  using Request = std::vector<Scope>;
+  static constexpr bool freed_early = false;
+  static Key key(const Gates& gates, const Request& scopes) noexcept {
+    return scopes.empty() ? Key{gates.name(), gates.name()} : scopes.front().key();
+  }
+  static const std::shared_ptr<detail::WaitQueues>& lines(const Gates& gates) noexcept {
+    return gates.lines();
+  }
+  static void borrow_store(Gates& gates) noexcept { gates.store_.borrow(); }
+  static Span reach(const Gates&) noexcept { return Span{0}; }
+  static void ask(const Gates& gates, const Request& scopes, Span, Completion done) noexcept;
+  static std::system_error failed(const detail::CallName& call, const std::error_code& error,
+                                  const Gates& gates, const Request& scopes) {
+    return gates.failed(call.verb, error, scopes);
+  }
+  static Grant grant(const Gates&, const Request&, const Outcome& outcome, Time) noexcept {
+    return outcome.decision;
+  }
+  static void give_back(const Gates&, const Request&, Grant&, Completion done) noexcept {
+    done(Outcome{});  // the next one of the ramp comes a little later
+  }
+};
+
+inline Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
+                               const WaitOptions& options) const {
+  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options);
+}
+inline Decision Gates::acquire(std::span<const Scope> scopes, const Deadline& deadline,
+                               const WaitOptions& options, std::error_code& error) const {
+  return detail::block(*this, {scopes.begin(), scopes.end()}, deadline, options, error);
+}
 
 }  // namespace sluice

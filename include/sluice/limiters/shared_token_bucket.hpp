@@ -34,26 +34,6 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
  public:
   static constexpr const char* type_name = "SharedTokenBucket";  ///< in texts of exceptions
 
-  /// For acquire(), which answers a Reservation whose time has come.
-  struct Waiting : KeyedLimiter::Waiting {
-    using Grant = Reservation;
-    static Span reach(const SharedTokenBucket& bucket) noexcept { return bucket.longest(); }
-    static void ask(const SharedTokenBucket& bucket, const Request& request, Span max_wait,
-                    Completion done) noexcept {
-      bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
-                             std::move(done));
-    }
-    static Grant grant(const SharedTokenBucket&, const Request&, const Outcome& outcome,
-                       Time) noexcept {
-      return reservation(outcome.decision, outcome.output);
-    }
-    static void give_back(const SharedTokenBucket& bucket, const Request& request, Grant& grant,
-                          Completion done) noexcept {
-      bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
-                             std::move(done));
-    }
-  };
-
   static constexpr Span default_keep_alive = std::chrono::hours{24 * 30};
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or `keep_alive` is below
@@ -208,6 +188,8 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   /// The longest reservation, debt or block: a minute.
   [[nodiscard]] Span longest() const noexcept { return Span{SharedTokenBucketReserve::longest}; }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   [[nodiscard]] Step adjust_step(const Key& key, SharedTokenBucketReserve::Change change,
                                  Word amount) const noexcept {
@@ -221,6 +203,26 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   Change change(const Step& step, std::error_code& error) const noexcept;
 
   Span keep_alive_;
+};
+
+/// How acquire() waits; see detail::WaiterFor.
+struct SharedTokenBucket::Waiting : KeyedLimiter<SharedTokenBucket>::Waiting {
+  using Grant = Reservation;
+  static Span reach(const SharedTokenBucket& bucket) noexcept { return bucket.longest(); }
+  static void ask(const SharedTokenBucket& bucket, const Request& request, Span max_wait,
+                  Completion done) noexcept {
+    bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
+                           std::move(done));
+  }
+  static Grant grant(const SharedTokenBucket&, const Request&, const Outcome& outcome,
+                     Time) noexcept {
+    return reservation(outcome.decision, outcome.output);
+  }
+  static void give_back(const SharedTokenBucket& bucket, const Request& request, Grant& grant,
+                        Completion done) noexcept {
+    bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
+                           std::move(done));
+  }
 };
 
 }  // namespace sluice

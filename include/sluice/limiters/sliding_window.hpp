@@ -49,29 +49,6 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
   static constexpr const char* type_name = "SlidingWindow";  ///< in texts of exceptions
 
-  /// For acquire(), which answers a reservation whose time has come.
-  struct Waiting : KeyedLimiter::Waiting {
-    using Grant = WindowReservation;
-    static Span reach(const SlidingWindow&) noexcept {
-      return Span{SlidingWindowRule::max_ahead_of_time};
-    }
-    static void ask(const SlidingWindow& windows, const Request& request, Span max_wait,
-                    Completion done) noexcept {
-      windows.store().execute(windows.acquire_step(request.key(), request.cost, max_wait),
-                              std::move(done));
-    }
-    static Grant grant(const SlidingWindow& windows, const Request& request, const Outcome& outcome,
-                       Time) noexcept {
-      return {windows.told(outcome.decision, outcome.output),
-              outcome.decision.allowed ? request.cost.value() : 0};
-    }
-    static void give_back(const SlidingWindow& windows, const Request& request, Grant& grant,
-                          Completion done) noexcept {
-      windows.store().execute(windows.refund_step(request.key(), grant, grant.units),
-                              std::move(done));
-    }
-  };
-
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if there are no windows
   /// or more than SlidingWindowRule::max_windows, if two have the same span, or if one has a limit
   /// or a span out of the rule's range; the message names the value and what is allowed. Windows
@@ -202,6 +179,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     return redundant_windows(windows_);
   }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   WindowsDecision decide_all(const Plan& plan, std::error_code& error) const noexcept;
   [[nodiscard]] WindowsDecision told(const Decision& decision,
@@ -215,6 +194,29 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   std::vector<Word> table_;
   Word least_ = 0;
   Word longest_ = 0;
+};
+
+/// How acquire() waits; see detail::WaiterFor.
+struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
+  using Grant = WindowReservation;
+  static Span reach(const SlidingWindow&) noexcept {
+    return Span{SlidingWindowRule::max_ahead_of_time};
+  }
+  static void ask(const SlidingWindow& windows, const Request& request, Span max_wait,
+                  Completion done) noexcept {
+    windows.store().execute(windows.acquire_step(request.key(), request.cost, max_wait),
+                            std::move(done));
+  }
+  static Grant grant(const SlidingWindow& windows, const Request& request, const Outcome& outcome,
+                     Time) noexcept {
+    return {windows.told(outcome.decision, outcome.output),
+            outcome.decision.allowed ? request.cost.value() : 0};
+  }
+  static void give_back(const SlidingWindow& windows, const Request& request, Grant& grant,
+                        Completion done) noexcept {
+    windows.store().execute(windows.refund_step(request.key(), grant, grant.units),
+                            std::move(done));
+  }
 };
 
 }  // namespace sluice

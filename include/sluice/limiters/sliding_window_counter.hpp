@@ -26,15 +26,6 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
  public:
   static constexpr const char* type_name = "SlidingWindowCounter";  ///< in texts of exceptions
 
-  /// For acquire().
-  struct Waiting : KeyedLimiter::Waiting {
-    static void give_back(const SlidingWindowCounter& counter, const Request& request,
-                          const Grant& grant, Completion done) noexcept {
-      counter.store().execute(counter.refund_step(request.key(), grant, request.cost),
-                              std::move(done));
-    }
-  };
-
   static constexpr Span max_block{SlidingWindowCounterRule::max_block};  ///< 365 days
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 1 to
@@ -138,6 +129,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
     return SlidingWindowCounterRule::worst_case(window_.limit, window_.span.count());
   }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   /// A refusal charged nothing, nor did what was granted without the store.
   [[nodiscard]] static Cost charged(const Decision& taken, Cost amount) noexcept {
@@ -155,6 +148,15 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   }
 
   WindowLimit window_;
+};
+
+/// How acquire() waits; see detail::WaiterFor.
+struct SlidingWindowCounter::Waiting : KeyedLimiter<SlidingWindowCounter>::Waiting {
+  static void give_back(const SlidingWindowCounter& counter, const Request& request,
+                        const Grant& grant, Completion done) noexcept {
+    counter.store().execute(counter.refund_step(request.key(), grant, request.cost),
+                            std::move(done));
+  }
 };
 
 }  // namespace sluice

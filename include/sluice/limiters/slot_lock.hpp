@@ -59,37 +59,6 @@ class SlotLock : public Waitable {
  public:
   static constexpr const char* type_name = "SlotLock";  ///< in texts of exceptions
 
-  /// For acquire(): see detail::WaiterFor.
-  struct Waiting {
-    using Grant = SlotPermit;
-    using Request = detail::KeyedRequest;
-    static constexpr bool freed_early = false;
-    static Key key(const SlotLock& lock, const Request& request) noexcept {
-      return lock.named(request.key());
-    }
-    static const std::shared_ptr<detail::WaitQueues>& lines(const SlotLock& lock) noexcept {
-      return lock.lines();
-    }
-    static void borrow_store(SlotLock& lock) noexcept { lock.store_.borrow(); }
-    static Span reach(const SlotLock&) noexcept { return max_horizon; }
-    static void ask(const SlotLock& lock, const Request& request, Span max_wait,
-                    Completion done) noexcept {
-      lock.store().execute(lock.acquire_step(request.key(), max_wait), std::move(done));
-    }
-    static std::system_error failed(const detail::CallName& call, const std::error_code& error,
-                                    const SlotLock& lock, const Request& request) {
-      return detail::failed_call(call, error, lock.acquire_step(request.key()));
-    }
-    static Grant grant(const SlotLock& lock, const Request&, const Outcome& outcome,
-                       Time asked) noexcept {
-      return lock.permit(outcome.decision, asked);
-    }
-    static void give_back(const SlotLock& lock, const Request& request, Grant& grant,
-                          Completion done) noexcept {
-      lock.store().execute(lock.cancel_step(request.key(), grant), std::move(done));
-    }
-  };
-
   static constexpr Span max_interval{SlotLockRule::max_interval};  ///< 365 days
   static constexpr Span max_horizon{SlotLockRule::max_horizon};    ///< 24 hours
   static constexpr Span max_block{SlotLockRule::max_block};        ///< 365 days
@@ -117,13 +86,9 @@ class SlotLock : public Waitable {
   /// Waits for a slot that begins by the deadline, and until it begins; blocks this thread
   /// meanwhile. If there is none, it is refused at once. See KeyedLimiter::acquire().
   SlotPermit acquire(const Key& key, const Deadline& deadline,
-                     const WaitOptions& options = {}) const {
-    return detail::block(*this, {key, 1}, deadline, options);
-  }
+                     const WaitOptions& options = {}) const;
   SlotPermit acquire(const Key& key, const Deadline& deadline, const WaitOptions& options,
-                     std::error_code& error) const noexcept {
-    return detail::block(*this, {key, 1}, deadline, options, error);
-  }
+                     std::error_code& error) const noexcept;
   /// Callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
     return lines()->waiting(detail::line_of(named(key)));
@@ -200,6 +165,8 @@ class SlotLock : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   SlotPermit granted(const char* verb, const Key& key, Span max_wait) const;
   Decision decide_as(const char* verb, const Step& step) const {
@@ -215,5 +182,46 @@ class SlotLock : public Waitable {
   Span interval_;
   Span slack_;
 };
+
+/// How acquire() waits; see detail::WaiterFor.
+struct SlotLock::Waiting {
+  using Grant = SlotPermit;
+  using Request = detail::KeyedRequest;
+  static constexpr bool freed_early = false;
+  static Key key(const SlotLock& lock, const Request& request) noexcept {
+    return lock.named(request.key());
+  }
+  static const std::shared_ptr<detail::WaitQueues>& lines(const SlotLock& lock) noexcept {
+    return lock.lines();
+  }
+  static void borrow_store(SlotLock& lock) noexcept { lock.store_.borrow(); }
+  static Span reach(const SlotLock&) noexcept { return max_horizon; }
+  static void ask(const SlotLock& lock, const Request& request, Span max_wait,
+                  Completion done) noexcept {
+    lock.store().execute(lock.acquire_step(request.key(), max_wait), std::move(done));
+  }
+  static std::system_error failed(const detail::CallName& call, const std::error_code& error,
+                                  const SlotLock& lock, const Request& request) {
+    return detail::failed_call(call, error, lock.acquire_step(request.key()));
+  }
+  static Grant grant(const SlotLock& lock, const Request&, const Outcome& outcome,
+                     Time asked) noexcept {
+    return lock.permit(outcome.decision, asked);
+  }
+  static void give_back(const SlotLock& lock, const Request& request, Grant& grant,
+                        Completion done) noexcept {
+    lock.store().execute(lock.cancel_step(request.key(), grant), std::move(done));
+  }
+};
+
+inline SlotPermit SlotLock::acquire(const Key& key, const Deadline& deadline,
+                                    const WaitOptions& options) const {
+  return detail::block(*this, {key, 1}, deadline, options);
+}
+inline SlotPermit SlotLock::acquire(const Key& key, const Deadline& deadline,
+                                    const WaitOptions& options,
+                                    std::error_code& error) const noexcept {
+  return detail::block(*this, {key, 1}, deadline, options, error);
+}
 
 }  // namespace sluice

@@ -65,25 +65,6 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
   static constexpr const char* type_name = "TokenBucket";  ///< in texts of exceptions
 
-  /// For acquire(), which answers a Reservation whose time has come.
-  struct Waiting : KeyedLimiter::Waiting {
-    using Grant = Reservation;
-    static Span reach(const TokenBucket& bucket) noexcept { return bucket.longest(); }
-    static void ask(const TokenBucket& bucket, const Request& request, Span max_wait,
-                    Completion done) noexcept {
-      bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
-                             std::move(done));
-    }
-    static Grant grant(const TokenBucket&, const Request&, const Outcome& outcome, Time) noexcept {
-      return {outcome.decision, outcome.output};
-    }
-    static void give_back(const TokenBucket& bucket, const Request& request, Grant& grant,
-                          Completion done) noexcept {
-      bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
-                             std::move(done));
-    }
-  };
-
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
   /// of its range.
   TokenBucket(const StoreHandle& store, std::string name, Quota quota);
@@ -200,6 +181,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   /// The longest reservation, debt or block.
   [[nodiscard]] Span longest() const noexcept { return longest_; }
 
+  struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
+
  private:
   [[nodiscard]] Step simple(const Operation& operation, const Key& key, Cost cost) const noexcept {
     Step result{&operation, named(key), args_};
@@ -223,6 +206,25 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   bool plain_ = true;  // acquire_step() and peek_step() are those of the plain form
   Arguments args_{};   // of the plain form; cost, the last, is filled in by each call
   Arguments shape_{};  // of the full form; the last two are filled in by each call
+};
+
+/// How acquire() waits; see detail::WaiterFor.
+struct TokenBucket::Waiting : KeyedLimiter<TokenBucket>::Waiting {
+  using Grant = Reservation;
+  static Span reach(const TokenBucket& bucket) noexcept { return bucket.longest(); }
+  static void ask(const TokenBucket& bucket, const Request& request, Span max_wait,
+                  Completion done) noexcept {
+    bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
+                           std::move(done));
+  }
+  static Grant grant(const TokenBucket&, const Request&, const Outcome& outcome, Time) noexcept {
+    return {outcome.decision, outcome.output};
+  }
+  static void give_back(const TokenBucket& bucket, const Request& request, Grant& grant,
+                        Completion done) noexcept {
+    bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
+                           std::move(done));
+  }
 };
 
 }  // namespace sluice
