@@ -377,7 +377,7 @@ TEST_CASE("a number is a key in a co_await, in every form", "[asio][waiting]") {
             co_await sluice::asio::async_try_acquire(world.bucket, Key{7, "n"}, 1, use_awaitable)
                 ? 1
                 : 0;
-        const std::array steps{world.bucket.take(8), world.bucket.take(-8)};
+        const std::array steps{world.bucket.acquire_step(8), world.bucket.acquire_step(-8)};
         granted += co_await sluice::asio::async_decide(*world.store, steps, use_awaitable) ? 1 : 0;
       },
       boost::asio::detached);

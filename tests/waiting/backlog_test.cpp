@@ -37,7 +37,7 @@ Backlog run_windows(const BacklogOptions& options) {
 Backlog run_shared_token_bucket(const BacklogOptions& options) {
   return run_keyed<SharedTokenBucket>(options, [](Store& store) {
     auto bucket = std::make_unique<SharedTokenBucket>(store, "b");
-    bucket->set("a", Quota::per_second(10).burst(1));
+    bucket->configure("a", Quota::per_second(10).burst(1));
     return bucket;
   });
 }
