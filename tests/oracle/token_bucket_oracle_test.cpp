@@ -289,7 +289,7 @@ class World {
     Decision d;
     switch (random_.below(4)) {
       case 0:
-        d = decide(bucket_.store(), bucket_.clear(key));
+        d = decide(bucket_.store(), bucket_.reset_step(key));
         oracle_.give(oracle_.level(now()), now());
         break;
       case 1:
