@@ -118,7 +118,7 @@ std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::remember(
     if (output[i] != 0) windows.push_back({output[i], Span{output[i + 1]}});
   }
   std::string name = log_name(output[1], setting.type);
-  SlidingWindow log(*store_, name, std::move(windows));
+  SlidingWindow log(*store_, name, "", std::move(windows));
   const Word first_end = output[5 + 2 * SharedSlidingWindowRule::max_kept];
   auto result = std::make_shared<const Known>(
       Known{setting, to_time(first_end), std::move(name), std::move(log)});

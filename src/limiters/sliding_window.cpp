@@ -44,8 +44,10 @@ void require(const std::vector<WindowLimit>& windows) {
   }
 }
 
-/// "1s+1min".
-std::string unit_of(std::span<const WindowLimit> windows) {
+/// "1s+1min", in any order of the windows.
+std::string unit_of(std::vector<WindowLimit> windows) {
+  std::sort(windows.begin(), windows.end(),
+            [](const WindowLimit& a, const WindowLimit& b) { return a.span < b.span; });
   std::string unit;
   for (const WindowLimit& window : windows) {
     unit += (unit.empty() ? "" : "+") + detail::span_text(window.span);
@@ -77,7 +79,11 @@ std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
 
 SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name,
                              std::vector<WindowLimit> windows)
-    : KeyedLimiter(store, std::move(name), unit_of(windows)), windows_(std::move(windows)) {
+    : SlidingWindow(store, std::move(name), unit_of(windows), std::move(windows)) {}
+
+SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name, std::string unit,
+                             std::vector<WindowLimit>&& windows)
+    : KeyedLimiter(store, std::move(name), std::move(unit)), windows_(std::move(windows)) {
   require(windows_);
   least_ = windows_.front().limit;
   for (const auto& [limit, span] : windows_) {

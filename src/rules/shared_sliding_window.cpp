@@ -43,7 +43,8 @@ Windows kept(const StateView& state, Word now) noexcept {
   return all;
 }
 
-/// What of a window stays beside a new rate, until a span from now; nothing if that admits no less.
+/// What of a window stays beside a new rate, for a span and max_reserved at most; nothing if the
+/// rate admits no more.
 Kept shaped(const Kept& old, Word rate, Word interval, Word now) noexcept {
   if (old.span <= interval || old.limit <= rate) return {};
   const Word times =
@@ -51,23 +52,23 @@ Kept shaped(const Kept& old, Word rate, Word interval, Word now) noexcept {
   const Word span = times > old.span / interval ? old.span : interval * times;
   if (span <= interval) return {};
   return {std::max(old.limit, rate * ((span + interval - 1) / interval)), span,
-          std::min(now + span, word_limit)};
+          std::min(old.until, now + span + SharedSlidingWindowRule::max_reserved)};
 }
 
 /// Puts a window among those that are kept, unless one of them says as much; those that it makes
-/// needless go. If there is no room, the shortest goes.
+/// needless go. If there is no room, the first to end goes.
 void add(Windows& all, const Kept& more) noexcept {
   const auto covers = [](const Kept& a, const Kept& b) {
-    return a.limit != 0 && a.limit <= b.limit && a.span >= b.span;
+    return a.limit != 0 && a.limit <= b.limit && a.span >= b.span && a.until >= b.until;
   };
   if (more.limit == 0) return;
-  std::size_t shortest = 0;
+  std::size_t first = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (covers(all[i], more)) return;
     if (covers(more, all[i])) all[i] = {};
-    if (all[i].span < all[shortest].span) shortest = i;
+    if (all[i].until < all[first].until) first = i;
   }
-  if (more.span > all[shortest].span) all[shortest] = more;
+  if (more.until > all[first].until) all[first] = more;
 }
 
 bool is_keep_alive(Word keep_alive) noexcept {
@@ -106,7 +107,7 @@ Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
     effects.put(6, keep_alive);
     Windows after{};
     if (same_log) {
-      add(after, shaped({s.rate, s.interval, 0}, rate, interval, now));
+      add(after, shaped({s.rate, s.interval, word_limit}, rate, interval, now));
       for (const Kept& k : before) add(after, shaped(k, rate, interval, now));
     }
     for (std::size_t i = 0; i < after.size(); ++i) {

@@ -39,21 +39,6 @@ Place moved(const Log& log, const Place& place, Word cost, Word grant) noexcept 
   return {log.capacity(), 0, kept > 0 ? log.unit(kept - 1) : grant};
 }
 
-/// Notes the windows that admit from now on, and the guards.
-void put_windows(Effects& effects, const Log& log, const Windows& windows,
-                 const Guards& guards) noexcept {
-  auto at = static_cast<std::size_t>(log.front());
-  const auto put = [&](auto... words) { (effects.put(at++, words), ...); };
-  const Word places = log.layout().places;
-  for (Word k = 0; k < places; ++k) {
-    const Window window = k < windows.count ? windows[k] : Window{0, 0};
-    put(window.limit, window.span);
-  }
-  at = static_cast<std::size_t>(log.tail(log.capacity()));
-  for (Word k = places; k < windows.count; ++k) put(windows[k].limit, windows[k].span);
-  for (const Guard& guard : guards.all()) put(guard.limit, guard.span, guard.until);
-}
-
 /// What a request leaves.
 struct Mark {
   Word cost;    // units that it logs, of the time found
@@ -63,8 +48,8 @@ struct Mark {
   bool given_up;
 };
 
-void admit(Effects& effects, const Log& log, const Windows& windows, const Guards& guards,
-           const Finding& found, const Mark& mark) noexcept {
+void admit(Effects& effects, const Log& log, const Windows& windows, const Finding& found,
+           const Mark& mark) noexcept {
   const auto [cost, newest, block, at, given_up] = mark;
   const Rule::State& head = log.head();
   const bool grows = log.grows();
@@ -81,8 +66,7 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Guard
            {at, newest, log.capacity(), next < log.capacity() ? next : next - log.capacity(),
             log.total() + cost - over, std::min(head.dropped - assumed + over, word_limit / 2),
             log.is_fresh() ? windows.longest : std::min(head.span, windows.longest),
-            places + 16 * windows.count + 256 * static_cast<Word>(guards.all().size()) +
-                (block > 0 ? 4096 : 0)});
+            places + (block > 0 ? 16 : 0)});
   Word known = 0;
   if (!grows && !given_up && block == 0) {
     known = std::min(windows.count, places);
@@ -95,9 +79,6 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Guard
     }
   }
   forget_places(effects, log, known, block);
-  if (guards.changed() || grows || log.layout().guards > 0) {
-    put_windows(effects, log, windows, guards);
-  }
   write(effects, log, head.next, cost, found.grant);
 }
 
@@ -113,13 +94,11 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   if (!windows.good) return Verdict::failed(Errc::invalid_argument);
   if (args.cost > windows.least) return Verdict::failed(Errc::cost_exceeds_capacity);
 
-  Log log(state, windows.most, windows.count);
+  const Log log(state, windows.most, windows.count);
   const bool given_up = log.head().stamp > now + Rule::max_ahead;
   const Word at = given_up ? now : std::max(now, log.head().stamp);
-  const Guards guards(log, windows, at, given_up);
-  log.widen(std::max(windows.most, guards.most()));
   const Word stands = given_up || log.block_end() <= at ? 0 : log.block_end();
-  Finding found = find(log, windows, guards.all(), stands, args.cost, at, given_up);
+  Finding found = find(log, windows, stands, args.cost, at, given_up);
   const bool blocks = call == Call::block;
   const Word wait = blocks || found.grant == at ? 0 : found.grant - now;
   const bool allowed = blocks || (wait <= args.max_wait && found.grant <= word_limit);
@@ -128,20 +107,18 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   if (taken > 0) newest = found.grant;
   const Word block = span > 0 ? std::max(stands, std::min(at + span, word_limit)) : stands;
   if (taken > 0 || block > stands) {
-    admit(effects, log, windows, guards, found, {taken, newest, block, at, given_up});
+    admit(effects, log, windows, found, {taken, newest, block, at, given_up});
   }
 
-  const Word part = subtract(found, windows.count + static_cast<Word>(guards.all().size()), taken);
-  const Word told = allowed || found.culprit < 0 ? part : found.culprit;
-  effects.add_output(std::min(told, windows.count));
+  const Word part = subtract(found, windows, taken);
+  effects.add_output(allowed || found.culprit < 0 ? part : found.culprit);
   tell_left(effects, windows, found);
   const bool queue = std::max(newest, block) > at;  // nothing overtakes what is reserved
   const bool empty = log.total() == 0 && taken == 0;
   const Word retry = allowed ? wait : std::clamp(wait - args.max_wait, Word{1}, word_limit);
   return {allowed ? Verdict::allowed : Verdict::refused,
           queue ? 0 : found.left[static_cast<std::size_t>(part)], retry,
-          empty ? std::max(Word{0}, block - now)
-                : clear_after(windows, newest, std::max(guards.end(), block), now)};
+          empty ? std::max(Word{0}, block - now) : clear_after(windows, newest, block, now)};
 }
 
 }  // namespace

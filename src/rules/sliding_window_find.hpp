@@ -1,48 +1,68 @@
 // What the kernels of the sliding windows have in common: the windows of a request, what it finds
-// in each and in the guards, and the words before the log. Threading: plain values.
+// in each, and the words before the log. Threading: plain values.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <span>
 
-#include "src/rules/sliding_window_guards.hpp"
+#include "src/rules/sliding_window_log.hpp"
 #include "src/util/uninitialized_array.hpp"
 
 namespace sluice::sliding_window {
 
-/// What a request finds, window by window, and then guard by guard.
+/// The windows of a request.
+struct Windows {
+  std::array<Rule::Window, Rule::max_windows> all;
+  Word count = 0;
+  Word least = word_limit;  // the smallest limit
+  Word most = 0;            // the largest
+  Word longest = 0;         // span
+  bool good = true;
+
+  explicit Windows(std::span<const Word> table) noexcept {
+    good = !table.empty() && table.size() % 2 == 0 && table.size() <= 2 * Rule::max_windows;
+    for (std::size_t i = 0; good && i < table.size(); i += 2) {
+      const Rule::Window window{table[i], table[i + 1]};
+      good = window.limit >= 1 && window.limit <= Rule::max_limit && window.span >= 1 &&
+             window.span <= Rule::max_span;
+      all[static_cast<std::size_t>(count++)] = window;
+      least = std::min(least, window.limit);
+      most = std::max(most, window.limit);
+      longest = std::max(longest, window.span);
+    }
+  }
+  [[nodiscard]] const Rule::Window& operator[](Word k) const noexcept {
+    return all[static_cast<std::size_t>(k)];
+  }
+};
+
+/// What a request finds, window by window.
 struct Finding {
-  static constexpr std::size_t most = Rule::max_windows + Rule::max_guards;
-  detail::UninitializedArray<Place, most> places;
-  std::array<Word, most> left;  // what remains, before the request
+  detail::UninitializedArray<Place, Rule::max_windows> places;
+  std::array<Word, Rule::max_windows> left;  // what remains, before the request
   Word grant = 0;
   Word culprit = -1;  // the one that makes it wait longest
 };
 
 /// `block`: until when the key is blocked, or 0. `at`: the instant that the rule sees. `given_up`:
 /// the log lies too far ahead of the clock.
-inline Finding find(const Log& log, const Windows& windows, std::span<const Guard> guards,
-                    Word block, Word cost, Word at, bool given_up) noexcept {
+inline Finding find(const Log& log, const Windows& windows, Word block, Word cost, Word at,
+                    bool given_up) noexcept {
   Finding found;
   found.grant = given_up ? at : std::max(at, log.head().newest);
   Word latest = 0;
-  for (Word k = 0; k < windows.count + static_cast<Word>(guards.size()); ++k) {
+  for (Word k = 0; k < windows.count; ++k) {
     const auto i = static_cast<std::size_t>(k);
-    const bool is_guard = k >= windows.count;
-    const Guard* const guard =
-        is_guard ? &guards[static_cast<std::size_t>(k - windows.count)] : nullptr;
-    const Word limit = is_guard ? guard->limit : windows[k].limit;
-    const Word span = is_guard ? guard->span : windows[k].span;
-    const Place& place = found.places.make(i, [&] {
-      return log.locate(is_guard ? Place{unknown, 0, 0} : log.remembered(k), at - span);
-    });
+    const auto [limit, span] = windows[k];
+    const Place& place =
+        found.places.make(i, [&, span = span] { return log.locate(log.remembered(k), at - span); });
     found.left[i] = std::max(Word{0}, limit - place.count);
     if (given_up) {
       found.left[i] = std::max(found.left[i], cost);
     } else if (place.count + cost > limit) {
       const Word age = limit - cost;
-      Word room = (age == place.count - 1 ? place.first : log.unit(age)) + span;
-      if (is_guard) room = std::min(room, guard->until);
+      const Word room = (age == place.count - 1 ? place.first : log.unit(age)) + span;
       if (room > latest) {
         latest = room;
         found.culprit = k;
@@ -93,10 +113,10 @@ inline void forget_places(Effects& effects, const Log& log, Word k, Word block) 
   if (block > 0) effects.put(static_cast<std::size_t>(block_word), block);
 }
 
-/// What remains of each of the first `count`, once `taken` is taken; which of them has the least.
-inline Word subtract(Finding& found, Word count, Word taken) noexcept {
+/// What remains of each window, once `taken` is taken; which of them has the least.
+inline Word subtract(Finding& found, const Windows& windows, Word taken) noexcept {
   Word part = 0;
-  for (Word k = 0; k < count; ++k) {
+  for (Word k = 0; k < windows.count; ++k) {
     Word& left = found.left[static_cast<std::size_t>(k)];
     left = std::max(Word{0}, left - taken);
     if (left < found.left[static_cast<std::size_t>(part)]) part = k;
@@ -109,9 +129,9 @@ inline void tell_left(Effects& effects, const Windows& windows, const Finding& f
     effects.add_output(found.left[static_cast<std::size_t>(k)]);
 }
 
-/// Microseconds from `now` until units up to `newest` have left all windows, and no guard binds.
-inline Word clear_after(const Windows& windows, Word newest, Word end, Word now) noexcept {
-  return std::clamp(std::max(newest + windows.longest, end) - now, Word{0}, word_limit);
+/// Microseconds from `now` until units up to `newest` have left all windows, and `block` is over.
+inline Word clear_after(const Windows& windows, Word newest, Word block, Word now) noexcept {
+  return std::clamp(std::max(newest + windows.longest, block) - now, Word{0}, word_limit);
 }
 
 template <class T>

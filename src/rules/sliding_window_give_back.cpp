@@ -53,7 +53,7 @@ Verdict give(const StateView& state, const RuleRequest& request, Word now, Effec
 
   const Log log(state, windows.most, windows.count);
   const Word at = std::max(now, log.head().stamp);
-  Finding found = find(log, windows, {}, 0, 0, at, false);
+  Finding found = find(log, windows, 0, 0, at, false);
   Word newest = log.head().newest;
   Word given = 0;
   if (time == any_time) {
@@ -69,7 +69,7 @@ Verdict give(const StateView& state, const RuleRequest& request, Word now, Effec
   if (given > 0) newest = withdraw(effects, log, windows, found, given, at);
   effects.add_output(std::min(given, held));
   tell_left(effects, windows, found);
-  const Word part = subtract(found, windows.count, 0);
+  const Word part = subtract(found, windows, 0);
   const Word block = log.block_end() > at ? log.block_end() : 0;
   const bool queue = newest > at || block > at;
   return {

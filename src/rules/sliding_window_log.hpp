@@ -14,8 +14,6 @@ using Place = Rule::Place;
 
 inline constexpr Word head_words = 8;
 inline constexpr Word place_words = 3;
-inline constexpr Word window_words = 2;
-inline constexpr Word guard_words = 3;
 /// Of a place that nothing is known of.
 inline constexpr Word unknown = word_limit;
 /// Where a block's end stands: in the first place, of which nothing is known then.
@@ -23,7 +21,7 @@ inline constexpr Word block_word = head_words + 1;
 
 /// Reads all words that the twin has at hand when it starts, so that both find the same corrupt.
 inline void judge_head(const StateView& state) noexcept {
-  for (std::size_t i = 0; i < head_words + 2 * place_words; ++i) (void)state[i];
+  for (std::size_t i = 0; i < head_words + place_words; ++i) (void)state[i];
 }
 
 /// A log under the capacity that the request needs: what it has dropped, and that capacity would
@@ -33,19 +31,13 @@ class Log {
   Log(const StateView& state, Word wanted, Word windows) noexcept : state_(state) {
     head_ = {state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
     judge_head(state);
-    layout_ = {head_.layout % 16, head_.layout / 16 % 16, head_.layout / 256 % 16,
-               head_.layout / 4096};
+    layout_ = {head_.layout % 16, head_.layout / 16};
     fresh_ = head_.capacity == 0;
     if (!fresh_ && !is_sound()) state.call_corrupt();
     if (fresh_ || state.is_corrupt()) {
       head_ = {0, 0, wanted, 0, 0, 0, 0, windows};
-      layout_ = {windows, 0, 0, 0};
+      layout_ = {windows, 0};
     }
-    widen(wanted);
-  }
-
-  /// Lets the ring hold at least `wanted` units from now on.
-  void widen(Word wanted) noexcept {
     capacity_ = std::max(wanted, head_.capacity);
     if (grows() && head_.dropped > 0) {
       total_ = head_.size + std::min(head_.dropped, capacity_ - head_.size);
@@ -63,29 +55,8 @@ class Log {
   [[nodiscard]] bool grows() const noexcept { return capacity_ > head_.capacity; }
   /// Units, with the assumed ones.
   [[nodiscard]] Word total() const noexcept { return total_; }
-  /// Where the windows with a place start, and where the ring.
-  [[nodiscard]] Word front() const noexcept { return head_words + place_words * layout_.places; }
-  [[nodiscard]] Word base() const noexcept { return front() + window_words * layout_.places; }
-  /// Where the words behind a ring of `capacity` start.
-  [[nodiscard]] Word tail(Word capacity) const noexcept { return base() + capacity; }
-
-  /// The k-th window that the state was last written under. REQUIRES: k < layout().windows.
-  [[nodiscard]] Rule::Window window(Word k) const noexcept {
-    const Word beyond = k - layout_.places;
-    const Word at =
-        beyond < 0 ? front() + window_words * k : tail(head_.capacity) + window_words * beyond;
-    const Rule::Window window{word(at), word(at + 1)};
-    if (!is_sound(window.limit, window.span)) state_.call_corrupt();
-    return window;
-  }
-  /// REQUIRES: j < layout().guards.
-  [[nodiscard]] Rule::Guard guard(Word j) const noexcept {
-    const Word beyond = std::max(Word{0}, layout_.windows - layout_.places);
-    const Word at = tail(head_.capacity) + window_words * beyond + guard_words * j;
-    const Rule::Guard guard{word(at), word(at + 1), word(at + 2)};
-    if (!is_sound(guard.limit, guard.span)) state_.call_corrupt();
-    return guard;
-  }
+  /// Where the ring starts.
+  [[nodiscard]] Word base() const noexcept { return head_words + place_words * layout_.places; }
 
   /// Until when the key is blocked, which may be over; 0: it is not.
   [[nodiscard]] Word block_end() const noexcept {
@@ -123,20 +94,14 @@ class Log {
  private:
   [[nodiscard]] bool is_sound() const noexcept {
     return head_.capacity <= Rule::max_limit && head_.next < head_.capacity &&
-           head_.size <= head_.capacity && is_count(layout_.places) && is_count(layout_.windows) &&
-           layout_.guards <= static_cast<Word>(Rule::max_guards) && head_.span <= Rule::max_span &&
+           head_.size <= head_.capacity && layout_.places >= 1 &&
+           layout_.places <= static_cast<Word>(Rule::max_windows) && head_.span <= Rule::max_span &&
            (head_.dropped == 0 || head_.size == head_.capacity) &&
            (layout_.blocks == 0 || is_sound_block());
   }
   [[nodiscard]] bool is_sound_block() const noexcept {
     return layout_.blocks == 1 && word(head_words) == unknown &&
            word(block_word) <= head_.stamp + Rule::max_block;
-  }
-  [[nodiscard]] static bool is_count(Word windows) noexcept {
-    return windows >= 1 && windows <= static_cast<Word>(Rule::max_windows);
-  }
-  [[nodiscard]] static bool is_sound(Word limit, Word span) noexcept {
-    return limit >= 1 && limit <= Rule::max_limit && span >= 1 && span <= Rule::max_span;
   }
 
   [[nodiscard]] Word word(Word index) const noexcept {

@@ -1,4 +1,4 @@
-// A shared sliding window whose interval becomes shorter, on every store: exact moments.
+// A shared sliding window whose interval becomes shorter or longer, on every store: exact moments.
 // Threading: single-threaded.
 #include "sluice/limiters/shared_sliding_window.hpp"
 
@@ -26,6 +26,9 @@ TEST_CASE("after a shorter interval the old one still holds, for as long as it l
     CHECK(limiter.try_acquire(8).retry_after == 33us);
     clock.advance(33us);
     CHECK(limiter.try_acquire(8).allowed);
+    CHECK(limiter.peek(0).reset_after == 55us);  // the window is still kept
+    clock.advance(1h);
+    CHECK(limiter.try_acquire(8).allowed);
     CHECK(limiter.peek(0).reset_after == 33us);  // nothing of the old one is left
   });
 }
@@ -49,6 +52,44 @@ TEST_CASE("a raise in a shorter interval waits only until it allows as much as t
     CHECK(limiter.try_acquire(10).allowed);
     limiter.update_rate(RateType::overall, 10, 1s);  // as many at once: nothing is kept
     CHECK(limiter.try_acquire(10).retry_after == 1s);
+  });
+}
+
+TEST_CASE("after a longer interval what the old one admitted counts in it",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 2, 5s);
+    for (int i = 0; i < 12; ++i) {
+      CHECK(limiter.try_acquire(2).allowed);
+      clock.advance(5s);
+    }
+    // 24 permits in the last minute, of which the log has the newest two, five seconds old.
+    limiter.update_rate(RateType::overall, 24, 1min);
+    CHECK(limiter.available_permits() == 2);  // those sixty seconds old count no more
+    CHECK(limiter.try_acquire(2).allowed);
+    CHECK(limiter.try_acquire(1).retry_after == 5s);
+    clock.advance(5s);
+    CHECK(limiter.try_acquire(2).allowed);
+
+    limiter.update_rate(RateType::overall, 1, 2min);  // 24 in the last minute
+    CHECK(limiter.try_acquire(1).retry_after == 2min);
+  });
+}
+
+TEST_CASE("permits that were reserved before a shorter interval count in the old one",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.set_rate(RateType::overall, 17, 55us);
+    CHECK(limiter.try_acquire(17).allowed);
+    for (int i = 1; i <= 3; ++i) CHECK(limiter.reserve(17, 1h).retry_after == i * 55us);
+    limiter.update_rate(RateType::overall, 8, 33us);
+    CHECK(limiter.try_acquire(1).retry_after == 4 * 55us);
+    clock.advance(3 * 55us + 33us);
+    CHECK(limiter.try_acquire(1).retry_after == 22us);
+    clock.advance(22us);
+    CHECK(limiter.try_acquire(8).allowed);
   });
 }
 

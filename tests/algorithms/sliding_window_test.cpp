@@ -111,52 +111,9 @@ TEST_CASE("a limit lowered under live state refuses until the window has room",
   });
 }
 
-TEST_CASE("shorter windows keep the old one until what it admitted has left it",
-          "[sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow before(store, "w", {{400, 2min}});
-    const SlidingWindow after(store, "w", {{30, 5s}});
-    CHECK(before.try_acquire("k", 400).allowed);
-    clock.advance(5s);
-    // Fourteen times 30 are the first as many as 400: 70 s hold at most these 420.
-    CHECK(after.try_acquire("k", 20).allowed);
-    const auto refused = after.try_acquire("k");
-    CHECK_FALSE(refused.allowed);
-    CHECK(refused.part == 1);
-    CHECK(refused.remaining == 0);
-    CHECK(left(refused) == std::vector<Word>{10});
-    CHECK(refused.retry_after == 65s);
-    CHECK(refused.reset_after == 65s);
-    clock.advance(65s - 1us);
-    CHECK_FALSE(after.try_acquire("k").allowed);
-    clock.advance(1us);
-    CHECK(after.try_acquire("k", 30).allowed);
-    CHECK(before.try_acquire("k").retry_after == 50s);
-    after.reset("k");
-    CHECK(before.try_acquire("k", 400).allowed);
-  });
-}
-
-TEST_CASE("windows may come, go and change places under live state", "[sliding_window]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow one(store, "w", {{3, 10s}});
-    const SlidingWindow three(store, "w", {{2, 4s}, {3, 10s}, {5, 60s}});
-    const SlidingWindow turned(store, "w", {{5, 60s}, {3, 10s}, {2, 4s}});
-    CHECK(one.try_acquire("k", 3).allowed);
-    clock.advance(10s);
-    CHECK(left(three.try_acquire("k")) == std::vector<Word>{1, 2, 1});
-    CHECK(left(turned.try_acquire("k")) == std::vector<Word>{0, 1, 0});
-    clock.advance(10s);
-    CHECK(left(one.try_acquire("k")) == std::vector<Word>{2});
-    CHECK(left(three.peek("k")) == std::vector<Word>{1, 2, 0});
-    clock.advance(40s);
-    CHECK(left(three.peek("k")) == std::vector<Word>{2, 3, 2});
-  });
-}
-
 TEST_CASE("a limit raised under live state admits the difference at once", "[sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow before(store, "w", {{3, 5s}});
+    const SlidingWindow before(store, "w", {{3, 5s}, {4, 60s}});
     CHECK(before.try_acquire("k", 2).allowed);
     clock.advance(1s);
     CHECK(before.try_acquire("k", 1).allowed);
@@ -166,26 +123,39 @@ TEST_CASE("a limit raised under live state admits the difference at once", "[sli
     CHECK(after.try_acquire("k", 1).retry_after == 4s);
     clock.advance(4s);
     CHECK(left(after.try_acquire("k", 2)) == std::vector<Word>{0, 1});
-    CHECK(left(before.peek("k")) == std::vector<Word>{0});
+    CHECK(left(before.peek("k")) == std::vector<Word>{0, 0});
   });
 }
 
-TEST_CASE("a longer window takes what it cannot know as if the old quota had been used up",
+TEST_CASE("the order of the windows is that of the answers, and the log has none",
           "[sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    const SlidingWindow before(store, "w", {{2, 5s}});
-    for (int i = 0; i < 12; ++i) {
-      CHECK(before.try_acquire("k", 2).allowed);
-      clock.advance(5s);
-    }
-    // 24 units in the last minute, of which the log has the newest two, five seconds old.
-    const SlidingWindow after(store, "w", {{24, 60s}});
-    CHECK(after.peek("k").remaining == 2);  // those sixty seconds old count no more
-    CHECK(after.try_acquire("k", 2).allowed);
-    CHECK(after.try_acquire("k", 1).retry_after == 5s);
-    clock.advance(5s);
-    CHECK(after.try_acquire("k", 2).allowed);
-    CHECK(after.try_acquire("k", 1).retry_after == 5s);
+    const SlidingWindow three(store, "w", {{2, 4s}, {3, 10s}, {5, 60s}});
+    const SlidingWindow turned(store, "w", {{5, 60s}, {3, 10s}, {2, 4s}});
+    CHECK(left(three.try_acquire("k", 2)) == std::vector<Word>{0, 1, 3});
+    CHECK(turned.try_acquire("k").part == 2);
+    clock.advance(4s);
+    CHECK(left(turned.try_acquire("k")) == std::vector<Word>{2, 0, 1});
+    CHECK(three.try_acquire("k").part == 1);
+    clock.advance(6s);
+    CHECK(left(three.peek("k")) == std::vector<Word>{2, 2, 2});
+  });
+}
+
+TEST_CASE("other spans are another count, and the bound of both is the sum of their limits",
+          "[sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SlidingWindow old(store, "w", {{17, 55s}});
+    const SlidingWindow young(store, "w", {{8, 33s}});
+    CHECK(old.try_acquire("k", 17).remaining == 0);
+    CHECK(young.try_acquire("k", 8).remaining == 0);
+    CHECK(old.try_acquire("k").retry_after == 55s);
+    CHECK(young.try_acquire("k").retry_after == 33s);
+    old.block("k", 1h);
+    young.reset("k");
+    CHECK(young.peek("k").remaining == 8);
+    clock.advance(55s);
+    CHECK(old.peek("k").retry_after == 1h - 55s);
   });
 }
 
@@ -568,9 +538,9 @@ TEST_CASE("units that were not used come back while they are the newest", "[slid
   });
 }
 
-TEST_CASE("every store gives the same answers, refunds and changed windows included",
+TEST_CASE("every store gives the same answers, refunds and changed limits included",
           "[sliding_window]") {
-  test::Random seeds("every store gives the same answers, refunds and changed windows included");
+  test::Random seeds("every store gives the same answers, refunds and changed limits included");
   CAPTURE(seeds.repeat());
   const std::uint64_t seed = seeds.next();
   std::vector<std::vector<Word>> expected;
@@ -584,7 +554,10 @@ TEST_CASE("every store gives the same answers, refunds and changed windows inclu
     std::vector<WindowLimit> windows{{3, 20us}};
     WindowReservation held;
     for (std::size_t i = 0; i < calls; ++i) {
-      if (below(100) == 0) {
+      if (below(25) == 0) {
+        for (WindowLimit& window : windows) window.limit = 1 + below(30);
+      }
+      if (below(200) == 0) {
         windows.clear();
         for (Word k = 0, count = 1 + below(5); k < count; ++k) {
           windows.push_back({1 + below(30), Span{1 + k + 8 * below(40)}});

@@ -38,7 +38,7 @@ Ask update(Word rate, Span in) {
           {rate, in.count(), 0, static_cast<Word>(Mode::update), word_limit / 2}};
 }
 
-/// What is kept: limit and span of each window, and when the first ends, in seconds from the start.
+/// What is kept: limit and span of each window, and when the first ends but for max_reserved.
 void check_kept(LongKernel& kernel, Span at, const std::vector<std::pair<Word, Span>>& windows,
                 Span first_end) {
   kernel.ask(at, ask_setting);
@@ -48,7 +48,8 @@ void check_kept(LongKernel& kernel, Span at, const std::vector<std::pair<Word, S
     CHECK(kernel.output[5 + 2 * i] == limit);
     CHECK(kernel.output[6 + 2 * i] == span.count());
   }
-  CHECK(kernel.output.back() == (windows.empty() ? 0 : start + first_end.count()));
+  CHECK(kernel.output.back() ==
+        (windows.empty() ? 0 : start + first_end.count() + Rule::max_reserved));
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ TEST_CASE("behind the last version of all an update starts a new log",
                                    {0us, ask_setting, fine(6), setting(word_limit, last, 6)}});
 }
 
-TEST_CASE("an update to a shorter interval keeps a window of the old quota for one span of it",
+TEST_CASE("an update to a shorter interval keeps a window of the old rate for one span and an hour",
           "[core][shared_sliding_window]") {
   LongKernel kernel(start);
   kernel.ask(0s, update(100, 10s));
@@ -94,27 +95,32 @@ TEST_CASE("an update to a shorter interval keeps a window of the old quota for o
   check_kept(kernel, 3s, {}, 0s);
   kernel.ask(4s, update(20, 6s));  // lowered: for the whole of the old interval, 3 * 20 in 20 s
   check_kept(kernel, 4s, {{60, 18s}}, 22s);
-  check_kept(kernel, 22s - 1us, {{60, 18s}}, 22s);
-  check_kept(kernel, 22s, {}, 0s);
+  check_kept(kernel, 1h + 22s - 1us, {{60, 18s}}, 22s);
+  check_kept(kernel, 1h + 22s, {}, 0s);
   const auto under_kept = [&](Span at) {
     const Word version = start + 4'000'000;
-    return kernel.ask(
-        at, {&shared_sliding_window_expect, {0, version, 1, word_limit / 2, start + 22'000'000}});
+    const Word end = start + 22'000'000 + Rule::max_reserved;
+    return kernel.ask(at, {&shared_sliding_window_expect, {0, version, 1, word_limit / 2, end}});
   };
-  CHECK(under_kept(22s - 1us) == fine(20));
-  CHECK(under_kept(22s) == changed);  // read it again: it is no longer kept
+  CHECK(under_kept(1h + 22s - 1us) == fine(20));
+  CHECK(under_kept(1h + 22s) == changed);  // read it again: it is no longer kept
+}
+
+TEST_CASE("a window that is kept is shaped anew by each update, and never kept for longer",
+          "[core][shared_sliding_window]") {
+  LongKernel kernel(start);
   kernel.ask(30s, update(100, 10s));
   kernel.ask(31s, update(60, 7s));  // the old interval ends before the second new one
   check_kept(kernel, 31s, {{120, 10s}}, 41s);
   kernel.ask(32s, update(30, 6s));  // 120 as in the interval before, and 60 in 7 s
   check_kept(kernel, 32s, {{60, 7s}, {120, 10s}}, 39s);
   kernel.ask(33s, update(30, 7s));
-  check_kept(kernel, 33s, {{120, 10s}}, 43s);
+  check_kept(kernel, 33s, {{120, 10s}}, 41s);
   kernel.ask(34s, update(30, 10s));
   check_kept(kernel, 34s, {}, 0s);
 }
 
-TEST_CASE("of the windows that are kept, those that others make needless go, then the shortest",
+TEST_CASE("of the windows that are kept, those that others make needless go, then the first to end",
           "[core][shared_sliding_window]") {
   LongKernel kernel(start);
   kernel.ask(0s, update(1000, 100s));
@@ -124,10 +130,8 @@ TEST_CASE("of the windows that are kept, those that others make needless go, the
   check_kept(kernel, 1s, {{600, 50s}, {1000, 100s}}, 51s);
   kernel.ask(2s, update(100, 10s));
   check_kept(kernel, 2s, {{200, 20s}, {600, 50s}, {1000, 100s}}, 22s);
-  kernel.ask(3s, update(50, 5s));
-  check_kept(kernel, 3s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 23s);
-  kernel.ask(4s, update(50, 6s));  // twice in 12 s is half of what is kept
-  check_kept(kernel, 4s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 24s);
+  kernel.ask(3s, update(50, 5s));  // would keep 100 in 10 s until 13 s
+  check_kept(kernel, 3s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 22s);
   kernel.ask(23s, {&shared_sliding_window_set, {50, 1'000'000, 1, 2, word_limit / 2}});
   check_kept(kernel, 23s, {}, 0s);  // another type: another log
 }

@@ -78,44 +78,6 @@ TEST_CASE("histories of sliding windows keep every window, its hints and its pac
   });
 }
 
-TEST_CASE("histories of sliding windows that change keep the larger quota on every store",
-          "[invariants][sliding_window][S2][S5][L1]") {
-  Random random("histories of sliding windows that change keep the larger quota on every store");
-  CAPTURE(random.repeat());
-  for_each_store([&](Store& store, VirtualClock& clock) {
-    std::size_t proven = 0;
-    for (std::size_t i = 0; i < 2 * lives(); ++i) {
-      std::vector<SlidingWindow> fleet;  // old and new callers
-      Word least = 8;
-      for (int k = 0; k < 2; ++k) {
-        const WindowLimit window{random.between(2, 8), Span{random.between(10'000, 100'000)}};
-        fleet.emplace_back(store, "changing" + std::to_string(i), std::vector{window});
-        least = std::min(least, window.limit);
-      }
-      std::size_t present = 0;
-      std::vector<WindowFrom> quotas;
-      const auto note = [&] {
-        const WindowLimit& window = fleet[present].windows().front();
-        quotas.push_back({clock.now(), window.span, window.limit});
-      };
-      note();
-      Asking one{[&](Word cost) -> Decision { return fleet[present].try_acquire("one", cost); },
-                 [&](Word cost) -> Decision { return fleet[present].peek("one", cost); }, 1};
-      one.meanwhile = [&] {
-        if (!random.one_in(10) || quotas.back().from == clock.now()) return false;
-        present = 1 - present;
-        note();
-        return true;
-      };
-      const Habits habits = habits_for(fleet.front().windows().front(), random.between(1, least));
-      const Life life = live(clock, random, habits, one);
-      check_kept(check_changing_window(life.history, quotas));
-      proven += check_life(life, 8);
-    }
-    CHECK(proven > 0);
-  });
-}
-
 TEST_CASE("histories of the sliding window counter stay below its worst case on every store",
           "[invariants][sliding_window_counter][S2][S5][L1]") {
   Random random("histories of the sliding window counter stay below its worst case on every store");

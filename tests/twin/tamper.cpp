@@ -126,11 +126,10 @@ Configuration draw_change(Random& random, const Subject& subject, const Configur
   const std::size_t other = random.below(config.table.size() / 2);
   Configuration changed;
   for (std::size_t k = 0; 2 * k < config.table.size(); ++k) {
-    const Word span = config.table[2 * k + 1];
+    const Word change = k == other ? random.between(-2, 2) : 0;
     testing::detail::sliding_window::add(
-        changed, config.table[2 * k],
-        k == other ? std::clamp<Word>(span + random.between(-2, 2), 1, SlidingWindowRule::max_span)
-                   : span);
+        changed, std::clamp<Word>(config.table[2 * k] + change, 1, SlidingWindowRule::max_limit),
+        config.table[2 * k + 1]);
   }
   return changed;
 }

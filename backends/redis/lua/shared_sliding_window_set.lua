@@ -1,8 +1,8 @@
 -- The twin of the kernel of shared_sliding_window.set in src/rules/shared_sliding_window.cpp: same names, same order,
 -- with setting() and kept() in their places.
 
--- What of a window stays beside a new rate, as {limit, span, until}; nil if that admits no less.
-local function shaped(limit, span, rate, interval, now)
+-- What of a window stays beside a new rate, as {limit, span, until}; nil if the rate admits no more.
+local function shaped(limit, span, till, rate, interval, now)
   if span <= interval or limit <= rate then return nil end
   local times = (limit + rate - 1 - (limit + rate - 1) % rate) / rate
   local most = (65536 - 65536 % rate) / rate
@@ -11,23 +11,24 @@ local function shaped(limit, span, rate, interval, now)
   if span <= interval then return nil end
   local parts = (span + interval - 1 - (span + interval - 1) % interval) / interval
   if rate * parts > limit then limit = rate * parts end
-  local till = now + span
-  if till > 4503599627370496 then till = 4503599627370496 end -- word_limit
+  if now + span + 3600000000 < till then till = now + span + 3600000000 end -- max_reserved
   return {limit, span, till}
 end
 
 -- Puts a window among those that are kept, unless one of them says as much; those that it makes
--- needless go. If there is no room, the shortest goes.
+-- needless go. If there is no room, the first to end goes.
 local function add(all, more)
   if not more then return end
-  local shortest = 1
+  local first = 1
   for i = 1, 3 do
     local one = all[i]
-    if one[1] ~= 0 and one[1] <= more[1] and one[2] >= more[2] then return end
-    if one[1] >= more[1] and one[2] <= more[2] then all[i] = {0, 0, 0} end
-    if all[i][2] < all[shortest][2] then shortest = i end
+    if one[1] ~= 0 and one[1] <= more[1] and one[2] >= more[2] and one[3] >= more[3] then
+      return
+    end
+    if more[1] <= one[1] and more[2] >= one[2] and more[3] >= one[3] then all[i] = {0, 0, 0} end
+    if all[i][3] < all[first][3] then first = i end
   end
-  if more[2] > all[shortest][2] then all[shortest] = more end
+  if more[3] > all[first][3] then all[first] = more end
 end
 
 local function shared_sliding_window_set(head, _, now, new_rate, new_interval, new_per_client, mode, keep_alive)
@@ -43,7 +44,7 @@ local function shared_sliding_window_set(head, _, now, new_rate, new_interval, n
     if limit > 65536 or span > 31622400000000 or (limit == 0) ~= (span == 0) then
       corrupt()
     elseif till > now and limit ~= 0 then
-      before[#before + 1] = {limit, span}
+      before[#before + 1] = {limit, span, till}
     end
   end
 
@@ -57,9 +58,10 @@ local function shared_sliding_window_set(head, _, now, new_rate, new_interval, n
     if version == 0 or mode ~= 2 or per_client ~= new_per_client or generation > new_version then
       generation = new_version
     else
-      add(after, shaped(rate, interval, new_rate, new_interval, now))
+      add(after, shaped(rate, interval, 4503599627370496, new_rate, new_interval, now))
       for i = 1, #before do
-        add(after, shaped(before[i][1], before[i][2], new_rate, new_interval, now))
+        local limit, span, till = unpack(before[i])
+        add(after, shaped(limit, span, till, new_rate, new_interval, now))
       end
     end
     version, rate = new_version, new_rate

@@ -4,4 +4,4 @@ local function sliding_window_block(head, table, now, limit, span, longest)
   return sliding_window_decide(head, table, now, limit, 0, 0, longest, false, span)
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8', 14, -1, sliding_window_block
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 21, '<i8i8i8', 11, -1, sliding_window_block

@@ -1,86 +1,3 @@
--- Guards: what earlier windows have left that binds a request, as limit, span, until, limit and so
--- on; and whether its windows are not those that the state was last written under.
-local function sliding_window_guards(words, corrupt, table, least, at, newest, front, tail, places,
-    stored, kept)
-  local changed, before, guards = stored ~= #table / 2, {}, {}
-  for k = 1, stored do
-    local i = front + 2 * k - 2
-    if k > places then i = tail + 2 * (k - places) - 2 end
-    local limit, span = words(i, 2)
-    if limit < 1 or limit > 65536 or span < 1 or span > 31622400000000 then corrupt() end
-    if limit ~= table[2 * k - 1] or span ~= table[2 * k] then changed = true end
-    before[2 * k - 1], before[2 * k] = limit, span
-  end
-  if not changed and kept == 0 then return guards, false end
-
-  local function decides_until(limit, span, till)
-    for i = 1, #table, 2 do
-      if table[i + 1] >= span and table[i] <= limit then return 0 end
-    end
-    return till
-  end
-
-  local function keep(limit, span, till)
-    if till <= at then return end
-    if changed then -- held_to()
-      local fewest, fewest_span, admits, parts = 0, 0, 4503599627370496, 0
-      for i = 1, #table, 2 do
-        local whole = span + table[i + 1] - 1
-        whole = (whole - whole % table[i + 1]) / table[i + 1]
-        if whole > 34359738368 then whole = 34359738368 end -- many
-        if whole * table[i] < admits then
-          fewest, fewest_span, admits, parts = table[i], table[i + 1], whole * table[i], whole
-        end
-      end
-      local enough = limit + fewest - 1
-      enough = (enough - enough % fewest) / fewest
-      local some = (256 - 256 % fewest) / fewest -- whole_guard
-      if some > enough then enough = some end
-      if enough < parts then parts, span = enough, fewest_span * enough end
-      if fewest * parts > limit then limit = fewest * parts end
-      if limit > 65536 then limit = 65536 end
-    end
-    if limit < least then limit = least end
-    if newest + span < till then till = newest + span end
-    if till <= at then return end
-    for i = 1, #table, 2 do -- has_window()
-      if table[i + 1] == span and table[i] <= limit then return end
-    end
-    local n = #guards
-    for j = 1, n, 3 do -- add()
-      if guards[j + 1] == span then
-        if guards[j] <= limit and guards[j + 2] >= till then return end
-        if guards[j] >= limit and guards[j + 2] <= till then
-          guards[j], guards[j + 2] = limit, till
-          return
-        end
-      end
-    end
-    if n == 24 then -- max_guards
-      n = 0
-      local first = decides_until(guards[1], guards[2], guards[3])
-      for j = 4, 24, 3 do
-        local other = decides_until(guards[j], guards[j + 1], guards[j + 2])
-        if other < first then n, first = j - 1, other end
-      end
-      if decides_until(limit, span, till) <= first then return end
-    end
-    guards[n + 1], guards[n + 2], guards[n + 3] = limit, span, till
-  end
-
-  local from = tail
-  if stored > places then from = from + 2 * (stored - places) end
-  for j = 1, kept do
-    local limit, span, till = words(from + 3 * j - 3, 3)
-    if limit < 1 or limit > 65536 or span < 1 or span > 31622400000000 then corrupt() end
-    keep(limit, span, till)
-  end
-  if changed then
-    for k = 1, 2 * stored, 2 do keep(before[k], before[k + 1], 4503599627370496) end
-  end
-  return guards, changed
-end
-
 -- The twin of decide() in src/rules/sliding_window.cpp and of the Log of sliding_window_log.hpp:
 -- same names, same order, with find() and admit() in their place. Windows count from 1 here. Returns
 -- status, remaining, retry_after, reset_after and the output words. `block_span`: how long the key is to be
@@ -102,16 +19,6 @@ local function sliding_window_decide(head, table, now, limit, cost, max_wait, lo
   local at = now
   if not given_up and stamp > at then at = stamp end
 
-  local anchor = newest
-  if given_up and anchor > at then anchor = at end
-  local guards, changed = sliding_window_guards(words, corrupt, table, least, at, anchor,
-    8 + 3 * places, base + capacity, places, stored, kept)
-  local all, till_all = asked + #guards / 3, 0
-  for j = 1, #guards, 3 do
-    if guards[j] > most then most = guards[j] end
-    if guards[j + 2] > till_all then till_all = guards[j + 2] end
-  end
-
   local ring, total, oldest = capacity, size, 0
   if most > ring then ring = most end
 
@@ -128,20 +35,16 @@ local function sliding_window_decide(head, table, now, limit, cost, max_wait, lo
   local stands = 0
   if blocks == 1 and not given_up and head[10] > at then stands = head[10] end
 
-  -- find(): what the request meets, window by window, and then guard by guard.
+  -- find(): what the request meets, window by window.
   local grant, latest, culprit = at, 0, nil
   if not given_up and newest > grant then grant = newest end
   local counts, befores, firsts, lefts = {0, 0}, {0, 0}, {0, 0}, {0, 0}
-  for k = 1, all do
-    local window, span, till = table[2 * k - 1], table[2 * k], nil
-    if k > asked then
-      local j = 3 * (k - asked)
-      window, span, till = guards[j - 2], guards[j - 1], guards[j]
-    end
+  for k = 1, asked do
+    local window, span = table[2 * k - 1], table[2 * k]
     local count, before, first = 4503599627370496, 0, 0 -- unknown
-    if k <= asked and k <= places and not fresh and total == size then
-      if k <= 2 then
-        count, before, first = head[6 + 3 * k], head[7 + 3 * k], head[8 + 3 * k]
+    if k <= places and not fresh and total == size then
+      if k == 1 then
+        count, before, first = head[9], head[10], head[11]
       else
         count, before, first = words(5 + 3 * k, 3)
       end
@@ -168,7 +71,6 @@ local function sliding_window_decide(head, table, now, limit, cost, max_wait, lo
         room = unit(window - cost)
       end
       room = room + span
-      if till and till < room then room = till end
       if room > latest then latest, culprit = room, k end
     end
     lefts[k] = left
@@ -181,7 +83,8 @@ local function sliding_window_decide(head, table, now, limit, cost, max_wait, lo
   local allowed = block_span or wait <= max_wait and grant <= 4503599627370496 -- word_limit
   local taken = 0
   if allowed and spends then taken = cost end
-  local new_newest = anchor
+  local new_newest = newest
+  if given_up and newest > at then new_newest = at end
   if taken > 0 then new_newest = grant end
   local block = stands
   if block_span and block_span > 0 then
@@ -231,8 +134,8 @@ local function sliding_window_decide(head, table, now, limit, cost, max_wait, lo
     if left_out > 2251799813685248 then left_out = 2251799813685248 end
     local new_span = longest
     if not fresh and kept_span < new_span then new_span = kept_span end
-    local new_layout = places + 16 * asked + 256 * (all - asked)
-    if block > 0 then new_layout = new_layout + 4096 end
+    local new_layout = places
+    if block > 0 then new_layout = places + 16 end
     local front = struct.pack('<i8i8i8i8i8i8i8i8', at, new_newest, ring, after, total + cost - over,
       left_out, new_span, new_layout)
     local known = 0
@@ -262,24 +165,10 @@ local function sliding_window_decide(head, table, now, limit, cost, max_wait, lo
       end
       front = front .. string.rep(unknown, forgotten)
     end
-    local tail = ''
-    if changed or grows or kept > 0 then -- put_windows()
-      local windows = {}
-      for k = 1, asked do
-        windows[k] = struct.pack('<i8i8', table[2 * k - 1], table[2 * k])
-      end
-      for k = asked + 1, places do windows[k] = string.rep('\0', 16) end
-      for k = 1, places do front = front .. windows[k] end
-      for k = places + 1, asked do tail = tail .. windows[k] end
-      for j = 1, #guards, 3 do
-        tail = tail .. struct.pack('<i8i8i8', guards[j], guards[j + 1], guards[j + 2])
-      end
-    end
     if fresh then
       put(0, front .. string.rep(struct.pack('<i8', grant), cost))
     else
       put(0, front)
-      if tail ~= '' then put(base + ring, tail) end
       if write then
         write(next, cost, grant)
       else
@@ -289,17 +178,15 @@ local function sliding_window_decide(head, table, now, limit, cost, max_wait, lo
   end
 
   local part, output = 1, ''
-  for k = 1, all do
+  for k = 1, asked do
     lefts[k] = lefts[k] - taken
     if lefts[k] < 0 then lefts[k] = 0 end
     if lefts[k] < lefts[part] then part = k end
-    if k <= asked then output = output .. struct.pack('<i8', lefts[k]) end
+    output = output .. struct.pack('<i8', lefts[k])
   end
   local told = part
   if not allowed and culprit then told = culprit end
-  if told > asked then told = asked + 1 end
   local remaining, clear = lefts[part], new_newest + longest - now
-  if till_all - now > clear then clear = till_all - now end
   if new_newest > at or block > at then remaining = 0 end -- nothing overtakes what is reserved
   if total == 0 and taken == 0 then clear = 0 end
   if block - now > clear then clear = block - now end

@@ -28,8 +28,8 @@ local function sliding_window_give(head, table, now, units, time)
   for k = 1, #table / 2 do
     local count, before, first = 4503599627370496, 0, 0 -- unknown
     if k <= places and not fresh and total == size then
-      if k <= 2 then
-        count, before, first = head[6 + 3 * k], head[7 + 3 * k], head[8 + 3 * k]
+      if k == 1 then
+        count, before, first = head[9], head[10], head[11]
       else
         count, before, first = words(5 + 3 * k, 3)
       end

@@ -7,4 +7,4 @@ local function sliding_window_give_back(head, table, now, limit, units, time, ke
   return sliding_window_give(head, table, now, units, time)
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8i8', 14, -1, sliding_window_give_back
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 21, '<i8i8i8i8', 11, -1, sliding_window_give_back

@@ -3,4 +3,4 @@ local function sliding_window_peek(head, table, now, limit, cost, max_wait, long
   return sliding_window_decide(head, table, now, limit, cost, max_wait, longest, false)
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8i8', 14, -1, sliding_window_peek
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 21, '<i8i8i8i8', 11, -1, sliding_window_peek

@@ -14,4 +14,4 @@ local function sliding_window_reset(head, table, now, limit)
   return 1, least, 0, 0, output
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8', 14, -1, sliding_window_reset
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 21, '<i8', 11, -1, sliding_window_reset

@@ -5,4 +5,4 @@ local function sliding_window_reward(head, table, now, limit, units, longest)
   return sliding_window_give(head, table, now, units, -1)
 end
 
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 17, '<i8i8i8', 14, -1, sliding_window_reward
+local KIND, ARGUMENTS, HEAD, DETAILS, decide = 21, '<i8i8i8', 11, -1, sliding_window_reward

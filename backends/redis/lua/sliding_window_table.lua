@@ -1,4 +1,4 @@
--- The twin of Windows in src/rules/sliding_window_guards.hpp in its place in a rule: from `table` to
+-- The twin of Windows in src/rules/sliding_window_find.hpp in its place in a rule: from `table` to
 -- `least`, `most` and `longest`.
   local least, most = 4503599627370496, 0
   longest = 0

@@ -1,24 +1,22 @@
--- The short cut of sliding_window_take.lua, for a log that was last written under the same windows
--- and has no guard (a layout of n + 16 * n), so that it is as large as they need and their spans were
--- judged: same names, with a number for each window, and a text for each number of windows, since a
--- loop and words that are not there cost more than what they decide. Words are read as unsigned, so
--- that one that is below zero is one that is too large. The time to live is renewed once in half a
--- second: a second was added to it.
+-- The short cut of sliding_window_take.lua, for a log that has a place for each window, is as large
+-- as they need, and is not blocked (a layout of n): same names, with a number for each window, and a
+-- text for each number of windows, since a loop and words that are not there cost more than what they
+-- decide. Words are read as unsigned, so that one that is below zero is one that is too large. The
+-- time to live is renewed once in half a second: a second was added to it.
 local message, key, call = ARGV[1], KEYS[1], redis.call
 local pack, read, format = struct.pack, struct.unpack, string.format
 
 repeat -- two windows
   if #message ~= 80 then break end
-  local raw = redis.pcall('GETRANGE', key, '0', '144')
-  if #raw ~= 145 then break end
+  local raw = redis.pcall('GETRANGE', key, '0', '112')
+  if #raw ~= 113 then break end
   local kind, stamp, newest, capacity, next, size, dropped, kept_span, layout, count1, before1,
-    first1, count2, before2, first2, old1, old_span1, old2, old_span2 =
-    read('<BLLLLLLLLLLLLLLLLLL', raw)
+    first1, count2, before2, first2 = read('<BLLLLLLLLLLLLLL', raw)
   local limit, cost, max_wait, longest, window1, span1, window2, span2 =
     read('<LLLLLLLL', message, 9)
-  if kind ~= 17 or layout ~= 34 or old1 ~= window1 or old_span1 ~= span1 or
-    old2 ~= window2 or old_span2 ~= span2 or cost < 1 or cost > limit or limit > 4503599627370496 or
+  if kind ~= 21 or layout ~= 2 or cost < 1 or cost > limit or limit > 4503599627370496 or
     cost > window1 or window1 > capacity or cost > window2 or window2 > capacity or
+    span1 < 1 or span1 > 31622400000000 or span2 < 1 or span2 > 31622400000000 or
     max_wait > 31622400000000 or longest < 1 or longest > 31622400000000 or capacity > 65536 or
     next >= capacity or size > capacity or dropped > 0 and size < capacity or
     dropped > 4503599627370496 or kept_span > 31622400000000 or
@@ -35,9 +33,9 @@ repeat -- two windows
     elseif count1 == 2 then
       count1, before1, first1 = 1, first1, newest
     else
-      local offset = 8 * (next - count1) + 153
-      if offset < 145 then offset = offset + 8 * capacity end
-      local last = 8 * capacity + 144
+      local offset = 8 * (next - count1) + 121
+      if offset < 113 then offset = offset + 8 * capacity end
+      local last = 8 * capacity + 112
       if last > offset + 31 then last = offset + 31 end
       local four = call('GETRANGE', key, format('%d', offset), format('%d', last))
       if count1 < 3 or #four % 8 ~= 0 then break end
@@ -68,9 +66,9 @@ repeat -- two windows
     elseif count2 == 2 then
       count2, before2, first2 = 1, first2, newest
     else
-      local offset = 8 * (next - count2) + 153
-      if offset < 145 then offset = offset + 8 * capacity end
-      local last = 8 * capacity + 144
+      local offset = 8 * (next - count2) + 121
+      if offset < 113 then offset = offset + 8 * capacity end
+      local last = 8 * capacity + 112
       if last > offset + 31 then last = offset + 31 end
       local four = call('GETRANGE', key, format('%d', offset), format('%d', last))
       if count2 < 3 or #four % 8 ~= 0 then break end
@@ -142,10 +140,10 @@ repeat -- two windows
     if count1 == 0 then first1 = grant end
     if count2 == 0 then first2 = grant end
     call('SETRANGE', key, '1', pack('<llllllllllllll', at, grant, capacity, after, size, dropped,
-      kept_span, 34, count1 + cost, before1, first1, count2 + cost, before2, first2))
+      kept_span, 2, count1 + cost, before1, first1, count2 + cost, before2, first2))
     local units = pack('<l', grant)
     if cost > 1 then units = string.rep(units, cost) end
-    call('SETRANGE', key, format('%d', 8 * next + 145), units)
+    call('SETRANGE', key, format('%d', 8 * next + 113), units)
     newest = grant
   end
 
@@ -161,21 +159,18 @@ until true
 
 repeat -- one window
   if #message ~= 64 then break end
-  local raw = redis.pcall('GETRANGE', key, '0', '112')
-  if #raw ~= 113 then break end
-  -- The rule judges 14 words, the first of the log among them.
+  local raw = redis.pcall('GETRANGE', key, '0', '88')
+  if #raw ~= 89 then break end
   local kind, stamp, newest, capacity, next, size, dropped, kept_span, layout, count1, before1,
-    first1, old1, old_span1, unit = read('<BLLLLLLLLLLLLLL', raw)
+    first1 = read('<BLLLLLLLLLLL', raw)
   local limit, cost, max_wait, longest, window1, span1 = read('<LLLLLL', message, 9)
-  if kind ~= 17 or layout ~= 17 or old1 ~= window1 or old_span1 ~= span1 or
-    cost < 1 or cost > limit or limit > 4503599627370496 or cost > window1 or
-    window1 > capacity or max_wait > 31622400000000 or longest < 1 or
+  if kind ~= 21 or layout ~= 1 or cost < 1 or cost > limit or limit > 4503599627370496 or
+    cost > window1 or window1 > capacity or span1 < 1 or span1 > 31622400000000 or max_wait > 31622400000000 or longest < 1 or
     longest > 31622400000000 or capacity > 65536 or
     next >= capacity or size > capacity or dropped > 0 and size < capacity or
     dropped > 4503599627370496 or kept_span > 31622400000000 or
     stamp > 4503599627370496 or stamp > now + 60000000 or newest > 4503599627370496 or
-    count1 > size or before1 > 4503599627370496 or first1 > 4503599627370496 or
-    unit > 4503599627370496 then break end
+    count1 > size or before1 > 4503599627370496 or first1 > 4503599627370496 then break end
   local at = now
   if stamp > at then at = stamp end
 
@@ -186,9 +181,9 @@ repeat -- one window
     elseif count1 == 2 then
       count1, before1, first1 = 1, first1, newest
     else
-      local offset = 8 * (next - count1) + 113
-      if offset < 105 then offset = offset + 8 * capacity end
-      local last = 8 * capacity + 104
+      local offset = 8 * (next - count1) + 97
+      if offset < 89 then offset = offset + 8 * capacity end
+      local last = 8 * capacity + 88
       if last > offset + 31 then last = offset + 31 end
       local four = call('GETRANGE', key, format('%d', offset), format('%d', last))
       if count1 < 3 or #four % 8 ~= 0 then break end
@@ -251,10 +246,10 @@ repeat -- one window
     if span < kept_span then kept_span = span end
     if count1 == 0 then first1 = grant end
     call('SETRANGE', key, '1', pack('<lllllllllll', at, grant, capacity, after, size, dropped,
-      kept_span, 17, count1 + cost, before1, first1))
+      kept_span, 1, count1 + cost, before1, first1))
     local units = pack('<l', grant)
     if cost > 1 then units = string.rep(units, cost) end
-    call('SETRANGE', key, format('%d', 8 * next + 105), units)
+    call('SETRANGE', key, format('%d', 8 * next + 89), units)
     newest = grant
   end
 

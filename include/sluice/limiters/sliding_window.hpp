@@ -15,8 +15,7 @@ namespace sluice {
 
 /// A decision with what remains of each window after it. Decision::part is the window that makes a
 /// refused request wait longest, or of an admitted one that with the least remaining; `count` if
-/// that is none of these windows but a block, or what a change of windows has left
-/// (docs/sliding_window.md).
+/// that is a block.
 struct WindowsDecision : Decision {
   std::array<Word, SlidingWindowRule::max_windows> left{};
   std::size_t count = 0;
@@ -41,10 +40,11 @@ struct [[nodiscard]] WindowReservation : WindowsDecision {
 ///     SlidingWindow limit{*store, "partner", {{25, 5s}, {400, 2min}}};
 ///     if (const auto d = limit.try_acquire("shop-7"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of one name and the same spans on one store
-/// share their logs; other spans are another count. Every form of the call is in KeyedLimiter;
-/// those here tell all windows. Borrows or owns its store: see StoreHandle. REQUIRES: the limiter
-/// outlives every step it has made.
+/// A key without a name takes the limiter's. Limiters of the same name and spans on the same store
+/// share their logs, in any order of the windows and under any limits: what was spent stays spent.
+/// Other spans are another count. Every form of the call is in KeyedLimiter; those here tell all
+/// windows. Borrows or owns its store: see StoreHandle. REQUIRES: the limiter outlives every step
+/// it has made.
 class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
   static constexpr const char* type_name = "SlidingWindow";  ///< in texts of exceptions
@@ -182,6 +182,11 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
+  friend class SharedSlidingWindow;
+  /// Logs under keys of this unit, whatever the spans.
+  SlidingWindow(const StoreHandle& store, std::string name, std::string unit,
+                std::vector<WindowLimit>&& windows);
+
   WindowsDecision decide_all(const Plan& plan, std::error_code& error) const noexcept;
   [[nodiscard]] WindowsDecision told(const Decision& decision,
                                      std::span<const Word> output) const noexcept;

@@ -10,14 +10,19 @@
 // log (by its generation), so that no log of any client has to be found and emptied.
 //
 // A shorter interval does not look back as far as the one before it. So an update from L permits in
-// S to l in s, with L > l and S > s, keeps a window of the old quota beside the new one:
+// S to l in s, with L > l and S > s, keeps a window of the old rate beside the new one, and both
+// decide, the stricter one each time:
 //
-//     span  = min(S, s * ceil(L / l))      from there on the new quota allows as much as the old
-//     limit = max(L, l * ceil(span / s))   for one span after the change
+//     span  = min(S, s * ceil(L / l))      from there on the new rate allows as much as the old
+//     limit = max(L, l * ceil(span / s))
 //
 // With it no interval of S holds more than max(L, l * ceil(S / s)), the larger of what the two
-// quotas allow. What is admitted by the new rate alone never fills it, so that it changes no
-// decision after its time, and no hint has to know when that is.
+// rates allow. It is kept until what was admitted before the change has left it: for its span, and
+// max_reserved longer, since reservations may lie ahead. What is admitted by the new rate alone
+// never fills it, so that no hint has to know when it ends.
+//
+// A longer interval needs no such window: what the log has dropped counts in it as if the old rate
+// had been used up (SlidingWindowRule::max_assumed).
 #pragma once
 
 #include "sluice/extend/operation.hpp"
@@ -41,10 +46,13 @@ struct SharedSlidingWindowRule {
     Word span;   ///< microseconds
     Word until;  ///< when it ends, microseconds since the epoch
   };
-  /// As many as a reading can tell. If a further update needs one more, the shortest goes.
+  /// As many as a reading can tell. If a further update needs one more, the first to end goes.
   static constexpr std::size_t max_kept = 3;
   static constexpr std::size_t state_words = 7 + 3 * max_kept;
   static constexpr std::size_t read_output = 6 + 2 * max_kept;
+
+  /// Reservations that lie ahead at an update count in the window that it keeps up to here.
+  static constexpr Word max_reserved = 3'600'000'000;
 
   /// What set does with a rate that is there.
   enum class Mode : Word {

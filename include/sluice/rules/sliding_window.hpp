@@ -17,17 +17,9 @@
 // each unit: units at equal instants stay apart. Beside it stands, for each window, how many units
 // it held when it last admitted; from there the present number is a step or two away.
 //
-// The state also keeps the windows that it was last written under. Where a request brings others,
-// each old window (L, S) that is not among them leaves a guard, which decides as a window does
-// until what was admitted so far has left it:
-//
-//     (l, s)     the new window that admits the fewest units in S, l * ceil(S / s)
-//     parts    = min(ceil(S / s), max(ceil(L / l), whole_guard / l))
-//     guard    = (max(L, l * parts), min(S, s * parts)), until newest + its span
-//
-// So no interval of S holds more than the larger of what the two quotas allow in it. From `parts`
-// new spans on the new quota allows as much as the old one, which is why a guard need not be
-// longer.
+// The state holds units, not windows: a place is right for any edge, so requests may bring any
+// windows in any order. A limiter's spans are part of its keys all the same, since a window that is
+// shorter than the one before it does not see all that this one admitted.
 //
 // While a key is blocked until B, grant is at least B.
 #pragma once
@@ -40,8 +32,8 @@ namespace sluice {
 /// limit.
 ///
 /// Each answer tells 1 + n words of detail: the part, then what remains of each window. The part is
-/// the window that makes the request wait longest, or else the one with the least remaining; n if
-/// that is a guard. What remains of the request is the least of windows and guards.
+/// the window that makes the request wait longest, or else the one with the least remaining; n if a
+/// block makes it wait longest.
 ///
 /// O(windows) reads and writes: the search for a window's edge is amortised (each unit leaves a
 /// window once) and takes at most log2(limit) steps; a cost of c fills c words.
@@ -57,15 +49,12 @@ struct SlidingWindowRule {
     Word span = 0;      ///< any interval of this length holds at most `capacity` units
     Word layout = 0;    ///< what else there is: see Layout
   };
-  /// Behind the head follow the places, then as many windows, then the ring; behind the ring the
-  /// windows that have no place, and the guards. As a word, places + 16 * windows + 256 * guards +
-  /// 4096 * blocks. If the key is blocked, nothing is known of the first place: its count says so,
-  /// and its `before` is the block's end.
+  /// Behind the head follow the places, then the ring. As a word, places + 16 * blocks. If the key
+  /// is blocked, nothing is known of the first place: its count says so, and its `before` is the
+  /// block's end.
   struct Layout {
-    Word places = 0;   ///< 1 to max_windows, as many as the first request had windows
-    Word windows = 0;  ///< 1 to max_windows, of the request that last wrote
-    Word guards = 0;   ///< 0 to max_guards
-    Word blocks = 0;   ///< 1: the key is blocked, or was when it was last written
+    Word places = 0;  ///< 1 to max_windows, as many as the first request had windows
+    Word blocks = 0;  ///< 1: the key is blocked, or was when it was last written
   };
   /// What is known of a window's edge: all but the `count` newest units are at `before` or older,
   /// and the oldest of the `count` is at `first`.
@@ -78,12 +67,6 @@ struct SlidingWindowRule {
   struct Window {
     Word limit;  ///< 1 to max_limit
     Word span;   ///< microseconds, 1 to max_span
-  };
-  /// What a window of an earlier request has left: it binds until, and not at, `until`.
-  struct Guard {
-    Word limit;  ///< 1 to max_limit
-    Word span;   ///< microseconds, 1 to max_span
-    Word until;  ///< microseconds since the epoch
   };
 
   struct Args {
@@ -112,7 +95,7 @@ struct SlidingWindowRule {
     Word longest;  ///< the longest span of the windows
   };
 
-  /// A window costs two words of a table and three of a state; eight cover a second, a minute, an
+  /// A window takes two words of a table and three of a state; eight cover a second, a minute, an
   /// hour, a day and more.
   static constexpr std::size_t max_windows = 8;
   /// Half a megabyte a key, which a script copies in well under a millisecond when it has to.
@@ -135,13 +118,6 @@ struct SlidingWindowRule {
   /// are told apart, then all the rest count with the last of them.
   static constexpr Word max_assumed = 24;
 
-  /// As many as the windows of one request can leave. If more are needed, because windows changed
-  /// several times within their spans, one that present windows imply goes, or the first to end.
-  static constexpr std::size_t max_guards = 8;
-  /// A guard of up to so many units is as long as the window that left it, and then any number of
-  /// changes in its span keep the larger quota exactly; a longer one is as long as it has to be.
-  static constexpr Word whole_guard = 256;
-
   /// Worked example, {2, 5 s} and {3, 60 s}: two units at 0 are allowed, a third is refused with
   /// retry_after 5 s by window 0. Allowed at 5 s, the next is refused for 55 s by window 1.
   static Verdict take(const StateView& state, const RuleRequest& request, Word now,
@@ -156,7 +132,7 @@ struct SlidingWindowRule {
                            Effects& effects) noexcept;
   /// Nothing is granted for a time before the end of the span, unless it was before; a later end
   /// that stands already stays. In a log of its own time: from State::stamp on, if that is later
-  /// than now. Brings its windows into force, as an admission does.
+  /// than now.
   static Verdict block(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
   /// Forgets the newest units of the log, reserved ones first. Tells as give_back(), but of the
