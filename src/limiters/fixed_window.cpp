@@ -90,9 +90,10 @@ Step FixedWindow::refund_step(const Key& key, Cost cost, Time taken_at) const no
 }
 
 void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
-  // A question that any clock answers: about windows of one width.
+  // A question that any clock answers, about windows of one width; and of a unit that no calendar
+  // has, so that it reads no state.
   const Step question{&fixed_window_peek,
-                      named(key),
+                      named(key).with_unit("clock"),
                       {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
   const Decision answer = decide(store(), question, error);
   if (!error) known_->ahead = (answer.at - store().clock().now()).count();

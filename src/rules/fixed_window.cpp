@@ -3,7 +3,6 @@
 #include "sluice/rules/fixed_window.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -13,8 +12,6 @@ namespace {
 using Rule = FixedWindowRule;
 using BlockArgs = Rule::BlockArgs;
 using GiveBackArgs = Rule::GiveBackArgs;
-
-__extension__ typedef __int128 Wide;
 
 /// Rule::Args, whose boundaries stay where they are: a copy would read in pairs what was just
 /// written word by word, and wait until those stores have left the processor's store buffer.
@@ -30,27 +27,23 @@ struct Args {
 static_assert(offsetof(Rule::Args, boundary) == 2 * sizeof(Word) &&
               offsetof(Rule::Args, cost) == 7 * sizeof(Word));
 
-/// The window that was last spent of; or a block and what is used of the window that it ends in.
+/// The window that was last spent of; or a block, and what is used of the window that it ends in.
 struct Stored {
-  Word end;
+  Word begin;  // of the window, or the end of the block
   Word used;
-  Word code;  // of its width, or Rule::blocked
+  bool is_block;
 };
 
 Stored stored_of(const StateView& state) noexcept {
-  const Word code = state[1] % Rule::codes;
-  if (code > Rule::blocked) {
-    state.call_corrupt();
-    return {0, 0, 0};
-  }
-  return {state[0], state[1] / Rule::codes, code};
+  const Word packed = state[1];
+  if (packed / 2 > Rule::max_used) state.call_corrupt();
+  return {state[0], packed / 2, packed % 2 == 1};
 }
 
-/// The widest window of a code, in eighths of a microsecond.
-Word eighths(Word code) noexcept { return (8 + code % 8) << (code / 8); }
-
-/// The same, rounded up to a microsecond.
-Word widest(Word code) noexcept { return (eighths(code) + 7) / 8; }
+void store(Effects& effects, const Stored& stored) noexcept {
+  effects.put(0, stored.begin);
+  effects.put(1, 2 * stored.used + (stored.is_block ? 1 : 0));
+}
 
 bool are_windows(const Args& args) noexcept {
   const Word* const b = args.boundary;
@@ -94,147 +87,84 @@ Word check_reset(const Arguments& words) noexcept {
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
+/// True if the caller's calendar has a window that holds `now`.
+bool holds(const Args& args, Word now) noexcept {
+  const Word* const b = args.boundary;
+  return args.width > 0 || (b[0] <= now && now < b[Rule::boundaries - 1]);
+}
+
 struct Window {
   Word begin;
-  Word end;  // not after `begin`: there is none
+  Word end;
 };
 
+/// The window that holds `at`. What lies before the calendar counts as one window; so does what
+/// lies beyond it, whose end is not known: as if it ended as soon as possible.
 Window window_at(const Args& args, Word at) noexcept {
   const Word* const b = args.boundary;
+  if (at < b[0]) return {0, b[0]};
   if (args.width > 0) {
-    if (at < b[0]) return {0, b[0]};
     const Word begin = at - (at - b[0]) % args.width;
     return {begin, begin + args.width};
   }
-  for (std::size_t i = 0; i + 1 < Rule::boundaries; ++i) {
-    if (b[i] <= at && at < b[i + 1]) return {b[i], b[i + 1]};
+  for (std::size_t i = 1; i < Rule::boundaries; ++i) {
+    if (at < b[i]) return {b[i - 1], b[i]};
   }
-  return {0, 0};
+  return {b[Rule::boundaries - 1], at + 1};
 }
 
-/// As it is stored.
-Word cut(Word end) noexcept { return std::min(end, word_limit); }
-
-/// True if the stored window is, as far as its code tells, this one.
-bool is_stored(const Stored& stored, Window window) noexcept {
-  const Word width = 8 * (window.end - window.begin);
-  const Word top = eighths(stored.code);
-  return stored.end == cut(window.end) && width <= top &&
-         width > top - (Word{1} << (stored.code / 8));
-}
-
-/// The part of the limit that the time up to `at` stands for, rounded up. The twin makes the
-/// product of parts of ten bits, so that wide windows are measured by 1024 us.
-Word share(Word limit, Window window, Word at) noexcept {
-  if (at == window.begin) return 0;
-  Word rest = window.end - at;
-  Word width = window.end - window.begin;
-  if (width > Word{1} << 42) {
-    rest /= 1024;
-    width = (width + 1023) / 1024;
-  }
-  return limit - static_cast<Word>(Wide{limit} * rest / width);
-}
-
-/// True if a block ends inside of the window, which what the block found used is of. One that ends
-/// as the window begins never finds anything used.
-bool ends_in(const Stored& block, Window window) noexcept {
-  return window.begin < block.end && block.end < window.end;
-}
-
-/// The present window, before a request is looked at.
+/// The window that a request is decided in.
 struct WindowView {
-  Word begin;  // of the window that a grant is of
-  Word end;
-  Word used;       // of it; blocked: more than the limit
-  Word fits_at;    // when a cost that does not fit now will
-  Word unused_at;  // when nothing will be used any more
-  Word code;       // of the window, if it is the stored one; else -1
+  Window window;
+  Word begin;   // what is stored with a grant: the window's, or a later one that is stored
+  Word used;    // of it
+  bool closed;  // until `begin`, by a block
 };
 
-/// The same where a block is stored which was not over when the present window began.
-WindowView blocked(const Stored& block, const Args& args, Window window, Word now) noexcept {
-  if (block.end <= now) return {window.begin, window.end, block.used, window.end, window.end, -1};
-  const Window last = window_at(args, block.end);
-  const bool rests = block.used > 0 && ends_in(block, last);
-  const Word clear = rests ? last.end : block.end;
-  const Word fits_at = rests && block.used + args.cost > args.limit ? clear : block.end;
-  return {window.begin, window.end, args.limit + 1, fits_at, clear, -1};
+/// The key's time is `now`, or the stored begin, if that is later: nothing that is stored in the
+/// window of that time is forgotten.
+WindowView view_at(const Stored& stored, const Args& args, Word now) noexcept {
+  const Window window = window_at(args, std::max(now, stored.begin));
+  if (window.begin > now + Rule::max_ahead && !stored.is_block) {  // the clock was set back
+    const Window present = window_at(args, now);
+    return {present, present.begin, std::min(stored.used, args.limit - args.cost), false};
+  }
+  if (stored.begin < window.begin) return {window, window.begin, 0, false};
+  return {window, stored.begin, stored.used, stored.is_block && now < stored.begin};
 }
 
-/// The same where another window than the present one is stored and was not over before it began.
-WindowView foreign(const Stored& stored, const Args& args, Window window, Word now) noexcept {
-  const Word forgotten = stored.end + widest(stored.code);
-  if (stored.end <= now) {
-    if (now >= forgotten) return {window.begin, window.end, 0, window.end, window.end, -1};
-    const Word clear = std::min(window.end, forgotten);
-    return {window.begin, window.end, share(args.limit, window, stored.end), clear, clear, -1};
-  }
+Word remaining(const WindowView& m, Word limit) noexcept {
+  return m.closed ? 0 : std::max(Word{0}, limit - m.used);
+}
 
-  const Window last = window_at(args, stored.end - 1);
-  bool set_back = stored.end - widest(stored.code) > now + Rule::max_ahead;
-  if (is_stored(stored, last)) {  // one's own, by a clock that was corrected
-    if (last.begin <= now + Rule::max_ahead)
-      return {last.begin, last.end, stored.used, last.end, last.end, -1};
-    set_back = true;
-  }
-  if (set_back) {
-    return {window.begin, window.end, std::min(stored.used, args.limit - args.cost),
-            window.end,   window.end, -1};
-  }
+/// From `now` until the window is as good as new.
+Word clear_after(const WindowView& m, Word now) noexcept {
+  if (m.used > 0) return m.window.end - now;
+  return m.closed ? m.begin - now : 0;
+}
 
-  const Window next = window_at(args, stored.end);
-  Word left = 0;
-  Word clear = stored.end;
-  if (next.begin < stored.end && stored.end < next.end) {
-    left = share(args.limit, next, stored.end);
-    clear = std::min(next.end, forgotten);
-  }
-  Word fits_at = left + args.cost <= args.limit ? stored.end : clear;
-  if (window.end < stored.end && stored.used + args.cost <= args.limit) fits_at = window.end;
-  return {window.begin, window.end, stored.used + share(args.limit, window, now),
-          fits_at,      clear,      -1};
+/// The answer to what is admitted and spends nothing.
+Verdict standing(const WindowView& m, Word limit, Word now) noexcept {
+  return {Verdict::allowed, remaining(m, limit), 0, clear_after(m, now)};
 }
 
 /// Inlined, so that the common case stays in registers.
-[[gnu::always_inline]] inline WindowView moment(const Stored& stored, const Args& args,
-                                                Window window, Word now) noexcept {
-  if (stored.end <= window.begin) return {window.begin, window.end, 0, window.end, window.end, -1};
-  if (is_stored(stored, window))
-    return {window.begin, window.end, stored.used, window.end, window.end, stored.code};
-  if (stored.code == Rule::blocked) return blocked(stored, args, window, now);
-  return foreign(stored, args, window, now);
-}
-
-void store(Effects& effects, const Stored& stored) noexcept {
-  effects.put(0, stored.end);
-  effects.put(1, stored.used * Rule::codes + stored.code);
-}
-
-void store(Effects& effects, const WindowView& m, Word used) noexcept {
-  const Word code = m.code < 0 ? Rule::code_of(m.end - m.begin) : m.code;
-  store(effects, {cut(m.end), used, code});
-}
-
-Verdict decided(const StateView& view, const RuleRequest& request, Word now, Effects* effects) {
+[[gnu::always_inline]] inline Verdict decided(const StateView& view, const RuleRequest& request,
+                                              Word now, Effects* effects) noexcept {
   if (const Word status = check(request.args); status < 0) return {status, 0, 0, 0};
   const Stored stored = stored_of(view);
   const Args args(request.args);
+  if (!holds(args, now)) return Verdict::failed(Errc::outside_calendar);
 
-  const Window window = window_at(args, now);
-  if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
-  const WindowView m = moment(stored, args, window, now);
-  const Word used = std::min(m.used, args.limit);
+  const WindowView m = view_at(stored, args, now);
   const Word want = m.used + args.cost;
-  const Word unused_after = used > 0 ? m.unused_at - now : 0;
-  if (want > args.limit) {
-    return {Verdict::refused, args.limit - used, m.fits_at - now, unused_after};
+  if (m.closed || want > args.limit) {
+    const Word fits_at = want > args.limit ? m.window.end : m.begin;
+    return {Verdict::refused, remaining(m, args.limit), fits_at - now, clear_after(m, now)};
   }
-  if (effects == nullptr || args.cost == 0) {
-    return {Verdict::allowed, args.limit - used, 0, unused_after};
-  }
-  store(*effects, m, want);
-  return {Verdict::allowed, args.limit - want, 0, m.end - now};
+  if (effects == nullptr || args.cost == 0) return standing(m, args.limit, now);
+  store(*effects, {m.begin, want, false});
+  return {Verdict::allowed, args.limit - want, 0, m.window.end - now};
 }
 
 Verdict take(const StateView& view, const RuleRequest& request, Word now,
@@ -253,66 +183,33 @@ Verdict give_back(const StateView& view, const RuleRequest& request, Word now,
   Stored stored = stored_of(view);
   const auto args = detail::unpack<GiveBackArgs>(request.args);
 
-  const Window window{args.begin, args.end};
-  const bool is_block = stored.code == Rule::blocked;
-  const bool same = (is_block ? ends_in(stored, window) : is_stored(stored, window)) &&
-                    now < args.end && args.begin <= now + Rule::max_ahead && stored.used > 0;
-  const Word given = same ? std::min(args.cost, stored.used) : 0;
+  const bool is_stored = args.begin <= stored.begin && stored.begin < args.end;
+  const bool is_present = now < args.end && args.begin <= now + Rule::max_ahead;
+  const bool found = is_stored && is_present && stored.used > 0;
+  const Word given = found ? std::min(args.cost, stored.used) : 0;
   effects.add_output(given);
-  if (!same) return {Verdict::refused, 0, 0, 0};
+  if (!found) return {Verdict::refused, 0, 0, 0};
   stored.used -= given;
   if (given > 0) store(effects, stored);
-  const Word closed = is_block ? std::max(Word{0}, stored.end - now) : 0;
-  const Word remaining = closed > 0 ? 0 : std::max(Word{0}, args.limit - stored.used);
-  return {Verdict::allowed, remaining, 0, stored.used > 0 ? args.end - now : closed};
-}
-
-/// What is asked for nothing is answered so.
-Verdict standing(const Stored& stored, const Args& args, Window window, Word now) noexcept {
-  const WindowView m = moment(stored, args, window, now);
-  const Word used = std::min(m.used, args.limit);
-  return {Verdict::allowed, args.limit - used, 0, used > 0 ? m.unused_at - now : 0};
-}
-
-Word changed(Word used, Word amount) noexcept {
-  return std::clamp(used + amount, Word{0}, Rule::max_used);
+  const bool closed = stored.is_block && now < stored.begin;
+  return standing({{args.begin, args.end}, stored.begin, stored.used, closed}, args.limit, now);
 }
 
 Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
                Effects& effects) noexcept {
   if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
-  Stored stored = stored_of(view);
+  const Stored stored = stored_of(view);
   Args args(request.args);
   const Word amount = std::exchange(args.cost, 0);
+  if (!holds(args, now)) return Verdict::failed(Errc::outside_calendar);
 
-  const Window window = window_at(args, now);
-  if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
-  if (stored.code == Rule::blocked && now < stored.end) {
-    // A window that is over before the block has no use for what is charged to it.
-    const Word used = changed(stored.used, amount);
-    if (used != stored.used && ends_in(stored, window)) {
-      stored.used = used;
-      store(effects, stored);
-    }
-    return standing(stored, args, window, now);
-  }
-  const WindowView m = moment(stored, args, window, now);
-  const Word used = changed(m.used, amount);
-  if (used != m.used) store(effects, m, used);
-  const Word unused_at = used != m.used ? m.end : m.unused_at;
-  return {Verdict::allowed, std::max(Word{0}, args.limit - used), 0,
-          used > 0 ? unused_at - now : 0};
-}
-
-/// What counts at the end of a block if nothing is admitted until then.
-Stored block_until(Word until, const Stored& stored, const Args& args) noexcept {
-  const Window last = window_at(args, until);
-  if (last.end <= last.begin) {  // further off than the calendar was sent
-    return {until, stored.end > until ? stored.used : 0, Rule::blocked};
-  }
-  const WindowView m = moment(stored, args, last, until);
-  if (m.used > 0 || until < m.begin) until = std::max(until, m.begin + 1);
-  return {until, std::min(m.used, Rule::max_used), Rule::blocked};
+  WindowView m = view_at(stored, args, now);
+  Word used = std::clamp(m.used + amount, Word{0}, Rule::max_used);
+  // A window that is over before the block has no use for what is charged to it.
+  if (m.closed && now < m.window.begin) used = m.used;
+  if (used != m.used) store(effects, {m.begin, used, m.closed});
+  m.used = used;
+  return standing(m, args.limit, now);
 }
 
 Verdict block(const StateView& view, const RuleRequest& request, Word now,
@@ -321,16 +218,15 @@ Verdict block(const StateView& view, const RuleRequest& request, Word now,
   Stored stored = stored_of(view);
   Args args(request.args);
   const Word span = std::exchange(args.cost, 0);
+  if (!holds(args, now)) return Verdict::failed(Errc::outside_calendar);
 
-  const Window window = window_at(args, now);
-  if (window.end <= window.begin) return Verdict::failed(Errc::outside_calendar);
-  const Word until = cut(now + span);
-  const bool stands = stored.code == Rule::blocked && stored.end >= until;
-  if (span > 0 && !stands) {
-    stored = block_until(until, stored, args);
+  const Word until = std::min(now + span, word_limit);
+  if (span > 0 && !(stored.is_block && stored.begin >= until)) {
+    const WindowView last = view_at(stored, args, until);
+    stored = {std::max(until, last.window.begin), last.used, true};
     store(effects, stored);
   }
-  return standing(stored, args, window, now);
+  return standing(view_at(stored, args, now), args.limit, now);
 }
 
 Verdict reset(const StateView& view, const RuleRequest& request, Word /*now*/,
@@ -342,11 +238,8 @@ Verdict reset(const StateView& view, const RuleRequest& request, Word /*now*/,
   return {Verdict::allowed, request.args[0], 0, 0};
 }
 
-/// The stored window may begin ahead of the clock by max_ahead, and counts for others for as long
-/// again as it was wide.
-Word kept_for(Word width) noexcept {
-  return std::min(width + Rule::max_ahead + widest(Rule::code_of(width)), word_limit);
-}
+/// The stored window may begin ahead of the clock by max_ahead.
+Word kept_for(Word width) noexcept { return std::min(width + Rule::max_ahead, word_limit); }
 
 Word ttl(const Arguments& words) noexcept {
   const Args args(words);
@@ -369,12 +262,6 @@ Word ttl_given_back(const Arguments& words) noexcept {
 Word no_ttl(const Arguments& /*words*/) noexcept { return 0; }
 
 }  // namespace
-
-Word FixedWindowRule::code_of(Word width) noexcept {
-  const auto exponent = static_cast<Word>(std::bit_width(static_cast<std::uint64_t>(width))) - 1;
-  const Word unit = Word{1} << exponent;
-  return 8 * exponent + (8 * width + unit - 1) / unit - 8;
-}
 
 constinit const Operation fixed_window_take{
     .name = "fixed_window.take",

@@ -18,121 +18,52 @@ __extension__ typedef __int128 Wide;
 /// 0 < c <= 2^42.
 Word scale(Word a, Word b, Word c) noexcept { return static_cast<Word>(Wide{a} * b / c); }
 
-/// What `units` of the window before weigh, `rest` before the current one ends.
-Word weigh(Word units, Word rest, Word span) noexcept {
-  return units - scale(units, span - rest, span);
-}
-
-/// The counts at one instant, before a request is looked at. Changed in place: a copy of words that
-/// were just written costs as much as the rest.
+/// The counts at one instant. Changed in place: a copy of words that were just written costs as
+/// much as the rest.
 struct CounterView {
-  State state;           // with the window that `at` lies in, of the span that it was counted by
-  Word at = 0;           // the instant that the rule sees
-  Word estimate = 0;     // what counts for who asks
-  bool weighed = false;  // what was counted is now an estimate of it
-  Word full = 0;         // under another span: what counted when the last unit came, or soon after,
-  Word since = 0;        // at this instant
+  State state;        // with the window that `at` lies in
+  Word at = 0;        // the instant that the rule sees
+  Word estimate = 0;  // what counts at it
 };
-
-Word estimate(const State& state, Word at) noexcept {
-  return state.current + weigh(state.previous, state.start + state.span - at, state.span);
-}
-
-/// How much of the window is left at an instant in it, in full parts of it. Doubles divide faster,
-/// and as well: 2^53 holds the product, and no quotient comes nearer to the next part than 2^-42.
-Word spare_at(const State& state, Word at) noexcept {
-  const Word left = (state.start + state.span - at - 1) * Rule::parts;
-  return static_cast<Word>(static_cast<double>(left) / static_cast<double>(state.span));
-}
-
-/// The window of `span` around `at`, and the units of it and of the one before.
-void open_window(State& state, Word at, Word span, Word current, Word previous = 0) noexcept {
-  state.start = at - at % span;
-  state.span = span;
-  state.current = current;
-  state.previous = previous;
-  state.spare = current > 0 ? 0 : Rule::parts - 1;
-}
-
-/// The windows of the state's span up to `at`.
-void advance(State& state, Word at) noexcept {
-  const Word start = at - at % state.span;
-  if (start == state.start) return;
-  open_window(state, at, state.span, 0, start == state.start + state.span ? state.current : 0);
-}
-
-/// What is left of `full` units when `args` let them drain for so long. REQUIRES: elapsed >= 0.
-Word drained(Word full, Word elapsed, const Args& args) noexcept {
-  const Wide gone = Wide{elapsed} * args.limit / args.span;
-  return gone >= full ? 0 : full - static_cast<Word>(gone);
-}
-
-/// What counts for who asks at `m.at`: what the counts weigh; or less, if what they weighed when
-/// the last unit came, under another span, has drained further at the rate of who asks.
-void count(CounterView& m, const Args& args) noexcept {
-  if (m.state.span != args.span) {
-    m.since = m.state.start + m.state.span - m.state.spare * m.state.span / Rule::parts;
-    m.full = estimate(m.state, m.since);
-  }
-  advance(m.state, m.at);
-  m.estimate = estimate(m.state, m.at);
-  if (m.state.span == args.span || m.estimate == 0 || m.at <= m.since) return;
-  m.estimate = std::min(m.estimate, drained(m.full, m.at - m.since, args));
-}
 
 /// From the counts as they are stored to those at `now`.
 void look(CounterView& m, const Args& args, Word now) noexcept {
-  m.at = now;
-  if (m.state.span == 0) return open_window(m.state, now, args.span, 0);
-  if (m.state.start > now + Rule::max_ahead) {
-    m.weighed = true;
-    m.estimate = std::min(m.state.current + m.state.previous, args.limit - args.cost);
-    return open_window(m.state, now, args.span, m.estimate);
+  State& s = m.state;
+  if (s.start > now + Rule::max_ahead) {  // the clock was set back
+    const Word units = std::min(s.current + s.previous, args.limit - args.cost);
+    s = {now - now % args.span, units, 0, s.closed};
+    m.at = now;
+    return;
   }
-  m.at = std::max(now, m.state.start);
-  count(m, args);
+  m.at = std::max(now, s.start);
+  const Word start = m.at - m.at % args.span;
+  if (start == s.start) return;
+  s = {start, 0, start == s.start + args.span ? s.current : 0, s.closed};
 }
 
-/// Windows of who asks begin, in which what counts was admitted now. What is not above the limit
-/// weighs at no instant less in them than what is left of it when it drains at limit / span, so
-/// they forget it no sooner than the bound does. REQUIRES: m.estimate <= args.limit.
-void convert(CounterView& m, const Args& args) noexcept {
-  if (m.state.span == args.span) return;
-  open_window(m.state, m.at, args.span, m.estimate);
-  m.weighed = true;
+/// All of the current window counts, and of the one before what is left of its weight.
+void count(CounterView& m, Word span) noexcept {
+  const State& s = m.state;
+  m.estimate = s.current + s.previous - scale(s.previous, m.at - s.start, span);
 }
 
-/// The first instant at which `units` of the window that ends at `end` weigh `room` or less in the
-/// window after it. REQUIRES: units > 0.
-Word eased(Word units, Word room, Word end, Word span) noexcept {
-  if (room >= units) return end;
-  return end + span - scale(room, span, units);
+/// The first instant at which `room` or less counts. REQUIRES: more does now.
+Word fits_at(const State& s, Word span, Word room) noexcept {
+  const Word end = s.start + span;
+  if (room < s.current) return end + span - scale(room, span, s.current);
+  return end - scale(room - s.current, span, s.previous);
 }
 
-/// The first instant at which the counts weigh `room` or less. REQUIRES: they do not now.
-Word eases_at(const CounterView& m, Word room) noexcept {
-  const Word end = m.state.start + m.state.span;
-  if (room > m.state.current && m.state.previous > 0) {
-    return eased(m.state.previous, room - m.state.current, m.state.start, m.state.span);
-  }
-  if (m.state.current == 0) return end;
-  return eased(m.state.current, room, end, m.state.span);
+/// From `now` until nothing counts any more, and no block does.
+Word clear_after(const State& s, Word span, Word now) noexcept {
+  const Word clear_at = s.current > 0 ? s.start + 2 * span : s.previous > 0 ? s.start + span : now;
+  return std::max(clear_at, s.closed) - now;
 }
 
-/// The first instant at which `room` or less counts for who asks. REQUIRES: more does now.
-Word fits_at(const CounterView& m, const Args& args, Word room) noexcept {
-  const Word eases = eases_at(m, room);
-  if (m.state.span == args.span || eases <= m.since) return eases;
-  if (drained(m.full, eases - m.since, args) > room) return eases;
-  const Word wait = scale(m.full - room, args.span, args.limit);
-  return m.since + wait + (drained(m.full, wait, args) > room ? 1 : 0);
-}
-
-/// From `now` until nothing counts any more.
-Word clear_after(const CounterView& m, const Args& args, Word now) noexcept {
-  if (m.state.span != args.span) return m.estimate > 0 ? fits_at(m, args, 0) - now : 0;
-  if (m.state.current > 0) return m.state.start + 2 * m.state.span - now;
-  return m.state.previous > 0 ? m.state.start + m.state.span - now : 0;
+/// The answer to what is admitted and spends nothing.
+Verdict standing(const CounterView& m, const Args& args, Word now) noexcept {
+  const Word left = now < m.state.closed ? 0 : std::max(Word{0}, args.limit - m.estimate);
+  return {Verdict::allowed, left, 0, clear_after(m.state, args.span, now)};
 }
 
 Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2]}; }
@@ -154,26 +85,18 @@ Word check_block(const Arguments& words) noexcept {
   return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
-/// The counts and how long the key is closed, unless they are not a counter's.
+/// False if the words are not a counter's.
 bool read(const StateView& view, State& state) noexcept {
-  state = {view[0], view[1], view[2] % Rule::part, view[3]};
-  state.spare = view[2] / Rule::part;
-  if (state.span >= Rule::blocked) {
-    state.span -= Rule::blocked;
-    state.closed = view[5];
-  }
-  const bool fits = state.span <= Rule::max_span && state.current <= Rule::max_limit &&
-                    state.previous <= Rule::max_limit;
+  state = {view[0], view[1], view[2], view[3]};
+  const bool fits = state.current <= Rule::max_limit && state.previous <= Rule::max_limit;
   if (!fits) view.call_corrupt();
   return fits;
 }
 
-void write(const CounterView& m, Word now, Word closed, Effects& effects) noexcept {
-  effects.put(0, m.state.start);
-  effects.put(1, now < closed ? m.state.span + Rule::blocked : m.state.span);
-  effects.put(2, m.state.current + m.state.spare * Rule::part);
-  effects.put(3, m.state.previous);
-  if (m.weighed) effects.put(4, now);
+void write(const State& state, Effects& effects) noexcept {
+  effects.put(0, state.start);
+  effects.put(1, state.current);
+  effects.put(2, state.previous);
 }
 
 Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effects& effects,
@@ -184,21 +107,19 @@ Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effe
   if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
 
   look(m, args, now);
-  const Word closed = m.state.closed;
-  const Word room = std::max(Word{0}, args.limit - m.estimate);
-  const Word left = now < closed ? 0 : room;
-  const Word clear = std::max(clear_after(m, args, now), closed - now);
-  if (now < closed || m.estimate + args.cost > args.limit) {
-    const Word fits =
-        m.estimate + args.cost > args.limit ? fits_at(m, args, args.limit - args.cost) : now;
-    return {Verdict::refused, left, std::max(fits, closed) - now, clear};
+  count(m, args.span);
+  const Verdict seen = standing(m, args, now);
+  const Word room = args.limit - args.cost;
+  if (now < m.state.closed || m.estimate > room) {
+    const Word fits = m.estimate > room ? fits_at(m.state, args.span, room) : now;
+    return {Verdict::refused, seen.remaining, std::max(fits, m.state.closed) - now,
+            seen.reset_after};
   }
-  if (!spends || args.cost == 0) return {Verdict::allowed, left, 0, clear};
-  convert(m, args);
+  if (!spends || args.cost == 0) return seen;
   m.state.current += args.cost;
-  m.state.spare = spare_at(m.state, m.at);
-  write(m, now, 0, effects);
-  return {Verdict::allowed, left - args.cost, 0, clear_after(m, args, now)};
+  write(m.state, effects);
+  if (m.state.closed > 0) effects.put(3, 0);
+  return {Verdict::allowed, seen.remaining - args.cost, 0, m.state.start + 2 * args.span - now};
 }
 
 }  // namespace
@@ -220,7 +141,7 @@ Verdict SlidingWindowCounterRule::peek(const StateView& state, const RuleRequest
 Verdict SlidingWindowCounterRule::reset(const StateView& state, const RuleRequest& request,
                                         Word /*now*/, Effects& effects) noexcept {
   for (std::size_t i = 0; i < 4; ++i) (void)state[i];  // a corrupt state shows
-  effects.fill(0, 5, 0);
+  effects.fill(0, 4, 0);
   return {Verdict::allowed, request.args[0], 0, 0};
 }
 
@@ -230,25 +151,12 @@ Verdict SlidingWindowCounterRule::adjust(const StateView& view, const RuleReques
   const Args args{request.args[0], request.args[1], 0};
   const Word amount = std::min(request.args[2], max_limit);
   const auto change = static_cast<Change>(request.args[3]);
-  const Word taken = request.args[4];
+  const Word window = request.args[4] - request.args[4] % args.span;
   CounterView m;
   if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
-  const State stored = m.state;
-  const Word since = view[4];
 
   look(m, args, now);
-  const auto answer = [&]() -> Verdict {
-    const Word left = std::max(Word{0}, args.limit - m.estimate);
-    return {Verdict::allowed, now < stored.closed ? 0 : left, 0,
-            std::max(clear_after(m, args, now), stored.closed - now)};
-  };
-  const Verdict unchanged = answer();
-  const bool adds = change == Change::charge || change == Change::penalize;
-  // Over the limit the windows stay as they are, since those of who asks would forget it too soon.
-  if (adds && m.estimate <= args.limit) convert(m, args);
-  const Word span = m.state.span;
-  const Word window = taken - taken % span;
-  const bool is_before = window + span == m.state.start;
+  const bool is_before = window + args.span == m.state.start;
   Word changed = 0;
   const auto take_off = [&](Word& count) {
     const Word units = std::min(amount - changed, count);
@@ -258,11 +166,9 @@ Verdict SlidingWindowCounterRule::adjust(const StateView& view, const RuleReques
   const auto add = [&](Word& count) {
     changed = std::min(amount, max_limit - count);
     count += changed;
-    if (changed > 0) m.state.spare = spare_at(m.state, m.at);
   };
   switch (change) {
     case Change::give_back:
-      if (m.weighed || span != args.span || taken < since) break;
       if (window == m.state.start) take_off(m.state.current);
       if (is_before) take_off(m.state.previous);
       break;
@@ -279,16 +185,9 @@ Verdict SlidingWindowCounterRule::adjust(const StateView& view, const RuleReques
       break;
   }
   effects.add_output(changed);
-  if (changed == 0) return unchanged;
-  if (!adds && m.state.start == stored.start + span) {
-    // Nothing came, so that what drains is still what the windows of then weighed.
-    const Word rest = m.state.previous;
-    m.state = stored;
-    m.state.current = rest;
-  }
-  write(m, now, stored.closed, effects);
-  count(m, args);
-  return answer();
+  if (changed > 0) write(m.state, effects);
+  count(m, args.span);
+  return standing(m, args, now);
 }
 
 Verdict SlidingWindowCounterRule::block(const StateView& view, const RuleRequest& request, Word now,
@@ -302,14 +201,12 @@ Verdict SlidingWindowCounterRule::block(const StateView& view, const RuleRequest
   if (args.length > 0 && until > m.state.closed) {
     m.state.closed = until;
     effects.put(0, m.state.start);
-    effects.put(1, m.state.span + blocked);
-    effects.put(5, until);
+    effects.put(3, until);
   }
   const Args asked{args.limit, args.span, 0};
   look(m, asked, now);
-  const Word left = std::max(Word{0}, args.limit - m.estimate);
-  return {Verdict::allowed, now < m.state.closed ? 0 : left, 0,
-          std::max(clear_after(m, asked, now), m.state.closed - now)};
+  count(m, args.span);
+  return standing(m, asked, now);
 }
 
 Word SlidingWindowCounterRule::check(const Args& args) noexcept {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/memory_store.hpp"
+#include "sluice/rules/slot_lock.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
@@ -328,6 +329,52 @@ TEST_CASE("a clock that is set back opens no window twice", "[fixed_window]") {
   });
 }
 
+TEST_CASE("a changed limit keeps what was used", "[fixed_window][C-004]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    for (const Calendar& calendar : {Calendar::every(24h), Calendar::daily(summer_time())}) {
+      const FixedWindow higher(store, "w", 25, calendar);
+      const FixedWindow lower(store, "w", 10, calendar);
+      const Decision taken = higher.try_acquire("k", 20);
+      CHECK(taken.allowed);
+      CHECK_FALSE(lower.try_acquire("k").allowed);
+      CHECK(lower.peek("k").remaining == 0);
+      CHECK(lower.refund("k", taken, 12).remaining == 2);
+      CHECK(lower.try_acquire("k", 2).remaining == 0);
+      CHECK(higher.try_acquire("k", 2).remaining == 13);
+      CHECK(lower.reward("k", 4).remaining == 2);
+      CHECK(higher.block("k", 1h).allowed);
+      CHECK(lower.peek("k").retry_after == 1h);
+      clock.advance(1h);
+      CHECK(lower.penalize("k", 5).remaining == 0);
+      CHECK(higher.peek("k").remaining == 12);
+      clock.advance(48h);
+    }
+  });
+}
+
+TEST_CASE("another calendar is another count, and the sum of both is the bound", "[fixed_window]") {
+  for_each_store([](Store& store, VirtualClock& /*clock*/) {
+    std::vector<FixedWindow> windows;
+    for (const Calendar& calendar :
+         {Calendar::every(1min), Calendar::every(1min, Time{30s}), Calendar::every(1h),
+          Calendar::daily(), Calendar::daily(summer_time()), Calendar::weekly(),
+          Calendar::monthly()}) {
+      windows.emplace_back(store, "w", 3, calendar);
+    }
+    Word sum = 0;
+    for (const FixedWindow& window : windows) {
+      for (int i = 0; i < 5; ++i) sum += window.try_acquire("k").allowed ? 1 : 0;
+    }
+    CHECK(sum == 3 * static_cast<Word>(windows.size()));
+    windows.front().reset("k");
+    CHECK(windows.front().block("k", 1s).allowed);
+    for (const FixedWindow& window : windows) CHECK_FALSE(window.try_acquire("k").allowed);
+    windows.front().reset("k");
+    CHECK(windows.front().try_acquire("k", 3).allowed);
+    CHECK(windows.back().peek("k").remaining == 0);
+  });
+}
+
 TEST_CASE("a limiter whose clock is far from the store's finds the windows by itself",
           "[fixed_window]") {
   for_each_store([](Store& direct, VirtualClock& clock) {
@@ -355,6 +402,16 @@ TEST_CASE("a limiter whose clock is far from the store's finds the windows by it
       days.reset("new");
     }
     clock.advance(1s);
+  });
+}
+
+TEST_CASE("synchronize() reads no state of the key", "[fixed_window]") {
+  for_each_store([](Store& direct, VirtualClock& /*clock*/) {
+    Apart store(direct, 400 * 24h);
+    const FixedWindow days(store, "w", 2, Calendar::daily());
+    // Another rule's state under the limiter's key.
+    REQUIRE(decide(store, Step{&slot_lock_take, days.acquire_step("k").key, {1, 1'000, 0}}));
+    days.synchronize("k");
   });
 }
 

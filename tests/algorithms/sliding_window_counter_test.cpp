@@ -74,37 +74,42 @@ TEST_CASE("a counter refuses what cannot be where it is built", "[sliding_window
   CHECK(why({Word{1} << 40, Span{Word{1} << 42}}) == "accepted");
 }
 
-TEST_CASE("a lowered limit refuses, and other spans are told what is spent, whatever the span",
+TEST_CASE("a changed limit keeps what is counted, on every store",
           "[sliding_window_counter][C-004]") {
   for_each_store([](Store& store, VirtualClock& clock) {
-    CHECK(SlidingWindowCounter(store, "c", {25, 60s}).try_acquire("k", 20).allowed);
+    const SlidingWindowCounter higher(store, "c", {25, 60s});
     const SlidingWindowCounter lower(store, "c", {10, 60s});
+    const Decision taken = higher.try_acquire("k", 20);
+    CHECK(taken.allowed);
     const Decision refused = lower.try_acquire("k");
     CHECK_FALSE(refused.allowed);
     CHECK(refused.remaining == 0);
+    CHECK(higher.peek("k").remaining == 5);
     clock.advance(refused.retry_after - 1us);
     CHECK_FALSE(lower.try_acquire("k").allowed);
     clock.advance(1us);
-    CHECK(lower.try_acquire("k").allowed);
+    CHECK(lower.try_acquire("k").remaining == 0);
+    CHECK(higher.peek("k").remaining == 15);
+    CHECK(lower.refund("k", taken, 20) == 20);
+    CHECK(higher.block("k", 10s).allowed);
+    CHECK(lower.peek("k").retry_after == 10s);
+  });
+}
 
-    CHECK(lower.try_acquire("m", 4).allowed);
-    const SlidingWindowCounter longer(store, "c", {10, 3600s});
-    CHECK(longer.peek("m", 0).remaining == 6);
-    const SlidingWindowCounter shorter(store, "c", {10, 1s});
-    CHECK(shorter.peek("m", 0).remaining == 6);
-
-    // 50 a minute begin with what is left of 60 an hour, and forget nothing of them.
+TEST_CASE("a counter of another span is another count, and the sum of both is the bound",
+          "[sliding_window_counter]") {
+  for_each_store([](Store& store, VirtualClock&) {
+    const SlidingWindowCounter minute(store, "c", {10, 60s});
     const SlidingWindowCounter hour(store, "c", {60, 3600s});
-    const SlidingWindowCounter minute(store, "c", {50, 60s});
-    CHECK(hour.try_acquire("n", 60).allowed);
-    const Decision wait = minute.try_acquire("n");
-    CHECK(wait.retry_after > 13s);  // 11 of 60, at 50 a minute
-    CHECK(wait.retry_after < 16s);
-    clock.advance(wait.retry_after - 1us);
-    CHECK(minute.try_acquire("n").retry_after == 1us);
-    clock.advance(1us);
-    CHECK(minute.try_acquire("n").allowed);
-    CHECK(hour.peek("n", 0).remaining == 10);
+    CHECK(minute.try_acquire("k", 10).allowed);
+    CHECK_FALSE(minute.try_acquire("k").allowed);
+    CHECK(hour.try_acquire("k", 60).allowed);
+    CHECK_FALSE(hour.try_acquire("k").allowed);
+    CHECK(minute.penalize("k", 5).allowed);
+    minute.reset("k");
+    CHECK(minute.peek("k").remaining == 10);
+    CHECK(hour.block("k", 1s).remaining == 0);
+    CHECK(minute.try_acquire("k", 10).allowed);
   });
 }
 

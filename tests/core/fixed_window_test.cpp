@@ -71,7 +71,7 @@ TEST_CASE("windows of a width are counted from their origin", "[core][fixed_wind
   CHECK(kernel.ask(17us, ask(1)) == allowed(0, 1000us));
   CHECK(kernel.ask(1016us, ask(1)) == refused(0, 1us));
   CHECK(kernel.ask(1017us, ask(1)) == allowed(0, 1000us));
-  CHECK(kernel.words() == StateWords{2017, 512 + FixedWindowRule::code_of(1000)});
+  CHECK(kernel.words() == StateWords{1017, 2 * 1});
   Kernel narrow(start);
   for (const Span at : {0us, 1us, 2us}) {
     CHECK(narrow.ask(at, take(1, 1, 1)) == allowed(0, 1us));
@@ -140,7 +140,7 @@ TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit"
   CHECK(kernel.ask(0s, adjust(-1)) == allowed(3, 0s));
   CHECK(kernel.words() == StateWords{0, 0});  // nothing to write
   CHECK(kernel.ask(0s, adjust(word_limit)) == allowed(0, 60s));
-  CHECK(kernel.words()[1] / FixedWindowRule::codes == FixedWindowRule::max_used);
+  CHECK(kernel.words()[1] == 2 * FixedWindowRule::max_used);
 }
 
 TEST_CASE("a block admits nothing until its end, and what was used before it stays used",
@@ -208,24 +208,6 @@ TEST_CASE("what comes back or is charged while a key is blocked counts behind th
                         {70s, take(2), allowed(0, 50s)}});
 }
 
-TEST_CASE("a block is of a key, not of its windows", "[core][fixed_window]") {
-  // 3 a minute, then 60 an hour, of which 10 have gone by with the minutes.
-  check_moments(start, {{600s, take(3), allowed(0, 60s)},
-                        {610s, block(20s), allowed(0, 50s)},
-                        {610s, take(1, 60, 60 * minute), closed(20s, 3600s - 610s)},
-                        {630s, take(1, 60, 60 * minute), allowed(56, 3600s - 630s)}});
-  // The hour that was blocked in its midst binds the minute which that lies in.
-  check_moments(start, {{610s, take(59, 60, 60 * minute), allowed(1, 3600s - 610s)},
-                        {610s, block(20s, 60, 60 * minute), allowed(0, 3600s - 610s)},
-                        {630s - 1us, take(1), closed(30s + 1us, 30s + 1us)},
-                        {630s, take(1), refused(0, 30s)},
-                        {660s, take(3), allowed(0, 60s)}});
-  // One's own window is blocked while a foreign one lasts, with a share for the time gone by then.
-  check_moments(start, {{600s, take(3), allowed(0, 60s)},
-                        {610s, block(20s, 60, 60 * minute), allowed(0, 3600s - 610s)},
-                        {630s, take(1, 60, 60 * minute), allowed(60 - 1 - 3 - 11, 3600s - 630s)}});
-}
-
 TEST_CASE("a block ends in a calendar's window, which need not be known yet",
           "[core][fixed_window]") {
   const auto block_to = [](Span span) {
@@ -242,21 +224,16 @@ TEST_CASE("a block ends in a calendar's window, which need not be known yet",
                         {100s, take_by_calendar(1), Verdict::failed(Errc::outside_calendar)},
                         {50h + 15s - 1us, take(1), closed(1us, 1us)},
                         {50h + 15s, take(3), allowed(0, 45s)}});
-  // What a foreign window used beyond them counts behind the block, whenever that is.
-  const auto wide = [](Word cost) { return take(cost, 9, 1000 * minute); };
-  check_moments(start, {{5s, wide(2), allowed(7, 920min - 5s)},
-                        {5s, block_to(100s), allowed(0, 100s)},
-                        {105s, wide(7), allowed(0, 920min - 105s)}});
 }
 
 TEST_CASE("a block of a clock that was corrected lasts until the stored window begins",
           "[core][fixed_window]") {
   check_moments(start, {{61s, take(2), allowed(1, 59s)},
                         {10s, block(5s), allowed(0, 110s)},
-                        {15s, take(1), closed(45s + 1us, 105s)},
-                        {60s, take(1), closed(1us, 60s)},
-                        {61s, take(2), refused(1, 59s)},
-                        {61s, take(1), allowed(0, 59s)}});
+                        {15s, take(1), closed(45s, 105s)},
+                        {60s - 1us, take(1), closed(1us, 60s + 1us)},
+                        {60s, take(2), refused(1, 60s)},
+                        {60s, take(1), allowed(0, 60s)}});
   // Set back further, what was used binds the window that the block ends in.
   check_moments(start, {{1h, take(3), allowed(0, 60s)},
                         {10s, block(5s), allowed(0, 50s)},
@@ -286,12 +263,6 @@ TEST_CASE("a block that cannot be is an error", "[core][fixed_window][C-006]") {
                                 longest.count()}) == word_limit);
 }
 
-TEST_CASE("a penalty of other windows takes over what a foreign one used", "[core][fixed_window]") {
-  check_moments(start, {{600s, take(3), allowed(0, 60s)},
-                        {610s, adjust(6, 60, 60 * minute), allowed(40, 3600s - 610s)},
-                        {610s, adjust(-20, 60, 60 * minute), allowed(60, 0s)}});
-}
-
 TEST_CASE("another limit counts at once, and what was used stays used",
           "[core][fixed_window][C-004]") {
   check_moments(start, {{0s, take(20, 25), allowed(5, 60s)},
@@ -300,26 +271,29 @@ TEST_CASE("another limit counts at once, and what was used stays used",
                         {0s, take(6, 25), allowed(0, 60s)}});
 }
 
-TEST_CASE("a wider window takes over what a foreign one used, and a share for the time before it",
+TEST_CASE("a window that another version of the zone began counts in one's own",
           "[core][fixed_window]") {
-  constexpr Span wide{62'914'560};  // a minute, to an eighth
-  const auto hour = [](Word cost) { return take(cost, 60, 60 * minute); };
-  check_moments(start, {{600s, take(3), allowed(0, 60s)},
-                        {610s, hour(0), {Verdict::allowed, 46, 0, 50'000'000 + wide.count()}},
-                        {610s, hour(46), allowed(0, 3600s - 610s)},
-                        {610s, take(1), refused(0, 3600s - 610s)}});
-  // What it used is over with it; the share for its time is not.
-  check_moments(start, {{600s, take(3), allowed(0, 60s)},
-                        {660s, hour(50), refused(49, wide)},
-                        {660s, hour(49), allowed(0, 3600s - 660s)}});
-}
-
-TEST_CASE("a narrower window begins with what the wider one used, or waits for its end",
-          "[core][fixed_window]") {
-  const auto hour = [](Word cost) { return take(cost, 60, 60 * minute); };
-  check_moments(start, {{601s, hour(1), allowed(59, 3600s - 601s)},
-                        {620s, take(1), allowed(0, 40s)},
-                        {620s, hour(1), allowed(45, 3600s - 620s)}});
+  // Its windows begin at 0 s and 20 s, one's own at 10 s and 30 s.
+  const auto other = [](Word cost, const Operation& row = fixed_window_take) {
+    return Ask{&row,
+               {3, 0, start, start + 20'000'000, start + 50'000'000, start + 60'000'000,
+                start + 100'000'000, cost}};
+  };
+  check_moments(start, {{5s, other(2), allowed(1, 15s)},
+                        {12s, take_by_calendar(3), allowed(0, 18s)},  // a window begins at 10 s
+                        {15s, other(1), refused(0, 5s)},              // which counts in the other's
+                        {20s, other(2), allowed(1, 30s)},
+                        {25s, take_by_calendar(2), refused(1, 5s)},
+                        {25s, take_by_calendar(1), allowed(0, 5s)},
+                        {29s, other(1), refused(0, 21s)},  // from 20 s to 30 s at most 3
+                        {30s, take_by_calendar(3), allowed(0, 70s)},
+                        {31s, other(1), refused(0, 19s)}});
+  check_moments(start, {{20s, other(3), allowed(0, 30s)},
+                        {25s, give_back(1, 10s, 30s), allowed(1, 5s)},
+                        {26s, take_by_calendar(1, fixed_window_adjust), allowed(0, 4s)},
+                        {27s, take_by_calendar(10'000'000, fixed_window_block), allowed(0, 10s)},
+                        {31s, other(1), closed(6s, 6s)},
+                        {37s, other(3), allowed(0, 13s)}});
 }
 
 TEST_CASE("a clock set back by up to a minute stays in the stored window", "[core][fixed_window]") {
@@ -343,6 +317,11 @@ TEST_CASE("beyond a minute the clock's window counts, with one request admitted"
                         {-10s, take(1), allowed(0, 10s)},  // one was left, and no more is minted
                         {-10s, take(1), refused(0, 10s)}});
   check_moments(start, {{60s, take(3), allowed(0, 60s)}, {-10s, give_back(1, 60s, 120s), nothing}});
+  // A block that ended in the window does not make it a later one.
+  const auto hour = [](Word cost) { return take(cost, 3, 60 * minute); };
+  check_moments(start, {{0s, block(30min, 3, 60 * minute), allowed(0, 30min)},
+                        {31min, hour(3), allowed(0, 29min)},
+                        {20min, hour(1), refused(0, 40min)}});
 }
 
 TEST_CASE("a cost that can never be admitted is an error", "[core][fixed_window]") {
@@ -382,10 +361,10 @@ TEST_CASE("at the ends of time a fixed window stays within its words", "[core][f
       take(FixedWindowRule::max_limit, FixedWindowRule::max_limit, FixedWindowRule::max_width);
   CHECK(kernel.ask(0us, widest) == allowed(0, 1us));
   CHECK(kernel.ask(0us, widest) == refused(0, 1us));
-  Kernel corrupt(start, {word_limit + 1, 0});
-  CHECK(corrupt.ask(0us, take(1)) == Verdict::failed(Errc::corrupt_state));
-  Kernel strange(start, {start, 511});  // no width has this code
-  CHECK(strange.ask(0us, take(1)) == Verdict::failed(Errc::corrupt_state));
-  Kernel any(start, {word_limit, word_limit});  // a clock set back
+  for (const StateWords& words : {StateWords{word_limit + 1, 0}, StateWords{0, word_limit}}) {
+    Kernel corrupt(start, words);
+    CHECK(corrupt.ask(0us, take(1)) == Verdict::failed(Errc::corrupt_state));
+  }
+  Kernel any(start, {word_limit, 2 * FixedWindowRule::max_used});  // a clock set back
   CHECK(any.ask(0us, take(1)) == allowed(0, 60s));
 }

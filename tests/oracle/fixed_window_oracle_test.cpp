@@ -138,8 +138,9 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
     VirtualClock clock(start + Span{random.between(0, 330 * day_us)});
     const auto store = make_virtual_store(clock);
     const Kind kind = draw_kind(random);
-    const Word limit = random.between(1, random.one_in(2) ? 5 : 1000);
-    const FixedWindow limiter(*store, "w", limit, kind.calendar);
+    const auto draw_limit = [&] { return random.between(1, random.one_in(2) ? 5 : 1000); };
+    Word limit = draw_limit();
+    const bool changes = random.one_in(3);
     Oracle oracle;
     const auto clear_after = [&](Time now) {  // of a block
       const bool rests = oracle.used(kind.window(oracle.closed)) > 0;
@@ -149,6 +150,8 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
     Time high = clock.now();
     Span hint{0};
     for (int i = 0; i < 100; ++i) {
+      if (changes && random.one_in(8)) limit = draw_limit();
+      const FixedWindow limiter(*store, "w", limit, kind.calendar);
       if (random.one_in(3)) clock.advance(hint - Span{random.between(0, hint > 0us ? 1 : 0)});
       if (random.one_in(3)) clock.advance(Span{random.between(0, kind.about.count() / 3)});
       if (random.one_in(12)) {
@@ -171,7 +174,7 @@ TEST_CASE("every window is what the list of all that was spent says", "[oracle][
         if (span > 0us && until > oracle.closed) {
           // A window ahead of a corrected clock was opened already.
           if (oracle.latest && kind.window(*oracle.latest) > kind.window(until)) {
-            until = first_of(kind.window, until, *oracle.latest) + 1us;
+            until = first_of(kind.window, until, *oracle.latest);
           }
           oracle.closed = until;
           oracle.latest.reset();

@@ -185,36 +185,3 @@ TEST_CASE("what is given back never lifts the worst case, whoever asks with whic
   }
   CHECK(given > lives);
 }
-
-TEST_CASE("of units that another span counted none comes back",
-          "[oracle][sliding_window_counter]") {
-  Random random("of units that another span counted none comes back");
-  CAPTURE(random.repeat());
-  std::size_t found = 0;
-  for (std::size_t life = test::scaled(500, 50); life > 0; --life) {
-    VirtualClock clock;
-    const auto store = make_virtual_store(clock);
-    const std::array callers{SlidingWindowCounter(*store, "v", {9, Span{random.between(1, 20)}}),
-                             SlidingWindowCounter(*store, "v", {9, Span{random.between(1, 20)}})};
-    std::vector<std::pair<Decision, std::size_t>> taken;
-    std::size_t last = 2;  // who counted last
-    for (int step = 0; step < 40; ++step) {
-      const std::size_t who = random.one_in(6) ? random.below(2) : last % 2;
-      const SlidingWindowCounter& caller = callers[who];
-      if (const Decision d = caller.try_acquire("k", 1)) {
-        if (who != last && callers[0].window().span != callers[1].window().span) taken.clear();
-        taken.emplace_back(d, who);
-        last = who;
-      }
-      clock.advance(Span{random.between(0, 3)});
-      if (taken.empty() || !random.one_in(3)) continue;
-      const auto& [decision, by] = taken[random.below(taken.size())];
-      const std::size_t other = 1 - by;
-      if (callers[0].window().span != callers[1].window().span) {
-        CHECK(callers[other].refund("k", decision, 1) == 0);
-      }
-      if (callers[by].refund("k", decision, 1) == 1) ++found;
-    }
-  }
-  CHECK(found > 0);
-}

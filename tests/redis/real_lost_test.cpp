@@ -136,8 +136,8 @@ TEST_CASE("a state that an older version wrote is a typed error, and stays as it
     REQUIRE_FALSE(error);
     std::string state = zoo.admin({"GET", key}).text;
     REQUIRE(state.size() >= 17);
-    for (const char retired :
-         {'\2', '\4', '\13', '\16', '\17', '\21'}) {  // kinds of layouts that are used no more
+    for (const char retired : {'\2', '\4', '\13', '\16', '\17', '\20', '\21',
+                               '\23'}) {  // kinds of layouts that are used no more
       state[0] = retired;
       zoo.admin({"SET", key, state, "KEEPTTL"});
       const std::string before = zoo.admin({"DUMP", key}).text;

@@ -170,7 +170,7 @@ void Twin::echo(Request& request) {
     }
   }
   if (request.row->id == sliding_window_counter_adjust.id && random_.one_in(2)) {
-    const Word told = read_le64(raw, 1 + 8 * (words > 4 && random_.one_in(2) ? 4 : 0));
+    const Word told = read_le64(raw, 1);  // the start of the window
     const Word back = random_.one_in(2) ? request.slot->config.args[1] : random_.between(-1, 1);
     request.args[4] = std::clamp<Word>(std::clamp<Word>(told, 0, word_limit) - back, 0, word_limit);
     return;

@@ -1,10 +1,10 @@
 -- The twin of reset() in src/rules/fixed_window.cpp: same names, same order. Returns status,
 -- remaining, retry_after, reset_after and the two words of the new state.
-local function fixed_window_reset(last, packed, now, limit)
+local function fixed_window_reset(begin, packed, now, limit)
   if limit < 0 or limit > 4398046511104 then return -38, 0, 0, 0 end -- Errc::invalid_argument
-  if packed % 512 > 417 then return -17, 0, 0, 0 end -- blocked; Errc::corrupt_state
+  if packed > 17592186044415 then return -17, 0, 0, 0 end -- Errc::corrupt_state: above max_used
   return 1, limit, 0, 0, 0, 0
 end
 
-local KIND, ARGUMENTS, DETAILS, decide = 16, '<i8', 0, fixed_window_reset
+local KIND, ARGUMENTS, DETAILS, decide = 22, '<i8', 0, fixed_window_reset
 

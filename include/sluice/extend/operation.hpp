@@ -61,12 +61,12 @@ enum class StateKind : std::uint8_t {
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  idempotency_record = 12,  // 1 to 4, 11, 14, 15 and 17 had other layouts
+  idempotency_record = 12,  // 1 to 4, 11, 14 to 17 and 19 had other layouts
   wait_line = 13,
-  fixed_window = 16,
   token_bucket = 18,
-  sliding_window_counter = 19,
   sliding_window = 21,
+  fixed_window = 22,
+  sliding_window_counter = 23,
 };
 
 /// True if states of this kind have two words, which a store may keep and swap as one cell; else

@@ -17,8 +17,9 @@ namespace sluice {
 ///     FixedWindow operations{*store, "operations", 10'000, Calendar::daily()};
 ///     if (const Decision d = operations.try_acquire(account); !d) resume_at(d.at + d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of one name and calendar on one store share
-/// their windows; another calendar is another count. Every form of the call is in KeyedLimiter.
+/// A key without a name takes the limiter's. Limiters of the same name and calendar on the same
+/// store share their windows, and their limits may differ; another calendar is another count. Every
+/// form of the call is in KeyedLimiter.
 ///
 /// The windows of a calendar are counted by the store's clock, and the limiter sends those around
 /// its own clock's time. If the two are further apart than a window, the calls here find out how
@@ -131,9 +132,9 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
     return step(fixed_window_block, key, span.count());
   }
 
-  /// Finds out how far the store's clock is from Store::clock(), by one question about `key`. For
-  /// calendars only, and only if a form that does not do so by itself ended in
-  /// Errc::outside_calendar. Throws std::system_error if the store could not decide.
+  /// Finds out how far the store's clock is from Store::clock(), by one question beside `key`,
+  /// which reads no state. For calendars only, and only if a form that does not do so by itself
+  /// ended in Errc::outside_calendar. Throws std::system_error if the store could not decide.
   void synchronize(const Key& key) const;
   void synchronize(const Key& key, std::error_code& error) const noexcept;
 

@@ -11,16 +11,16 @@
 
 namespace sluice {
 
-/// Limits each key to about so many units in any window, at four words a key whatever the limit.
+/// Limits each key to about so many units in any window, at three words a key whatever the limit.
 /// Immutable: one object serves any number of threads.
 ///
 ///     SlidingWindowCounter limit{*store, "daily", {10'000'000, 24h}};
 ///     if (const Decision d = limit.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of one name and span on one store share their
-/// counts. Every form of the call is in KeyedLimiter. What gives back names the decision that
-/// took: its instant says in which window its units are counted. No verb reserves: the counts hold
-/// no time ahead.
+/// A key without a name takes the limiter's. Limiters of the same name and span on the same store
+/// share their counts, and their limits may differ; another span is another count. Every form of
+/// the call is in KeyedLimiter. What gives back names the decision that took: its instant says in
+/// which window its units are counted. No verb reserves: the counts hold no time ahead.
 /// Borrows or owns its store: see StoreHandle.
 class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
  public:
@@ -34,10 +34,10 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   /// Gives back `amount` of what `taken` was granted, once: the store does not know whose units
   /// they are. Answers how many came back: all of them while its window is the current one or the
-  /// one before, as far as that has them; none later, of a refusal, or if the span was changed
-  /// since. No interval then holds more than worst_case() units that were not given back.
-  /// Errc::invalid_cost, here and below, if an amount or a cost is negative, or a reward or a
-  /// penalty above 2^52. O(1), one store operation each.
+  /// one before, as far as that has them; none later, or of a refusal. No interval then holds more
+  /// than worst_case() units that were not given back. Errc::invalid_cost, here and below, if an
+  /// amount or a cost is negative, or a reward or a penalty above 2^52. O(1), one store operation
+  /// each.
   Word refund(const Key& key, const Decision& taken, Cost amount) const;
   Word refund(const Key& key, const Decision& taken, Cost amount,
               std::error_code& error) const noexcept;

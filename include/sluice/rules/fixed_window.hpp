@@ -11,21 +11,16 @@
 //
 // Around the end of a window up to twice the limit may be admitted within the width of one.
 //
-// Callers with other windows may ask about the same key, say while a changed calendar is rolled
-// out. The window that they left is then foreign, and what one's own begins with is a share of the
-// limit, for the time that foreign windows had:
-//
-//     share(t) = ceil(limit * (t - begin) / (end - begin))
-//     while the foreign window lasts:                  used' = used + share(now)
-//     after that, for as long again as it was wide:    used' = share(its end), if it ended within
-//                                                      this window, else 0
+// Limiters that share a key have the same calendar, and may have different limits: what was used
+// stays used.
 //
 // A block takes the place of the stored window. Nothing is admitted until it ends; of the window
 // that it ends in as much is used then as if nobody had asked since it began.
 //
-// The request that is admitted makes its own window the stored one. So what is admitted from the
-// end of one stored window to the end of the next is never more than the faster of the two
-// configurations lets pass in that time; see docs/fixed_window.md.
+// The state names where its window begins, and that only moves forward unless the clock is set
+// back: a window is opened once. Two processes may know one time zone by different versions of its
+// database, so a stored window may begin within the caller's: its use counts in the caller's
+// window, and its begin stays. So from one stored begin to the next, at most the limit is admitted.
 #pragma once
 
 #include "sluice/extend/operation.hpp"
@@ -37,8 +32,8 @@ namespace sluice {
 struct FixedWindowRule {
   /// Absent means that nothing was used.
   struct State {
-    Word end = 0;   ///< of the stored window, or of a block: microseconds since the epoch
-    Word used = 0;  ///< units of cost * codes, plus code_of() the window's width, or `blocked`
+    Word begin = 0;  ///< of the stored window, or the end of a block: microseconds since the epoch
+    Word used = 0;   ///< units of cost * 2; and 1 for a block: of the window that it ends in
   };
 
   /// Boundaries of four windows.
@@ -57,8 +52,9 @@ struct FixedWindowRule {
     Word cost;  ///< 0 is decided as any other, and writes nothing
   };
 
-  /// Of fixed_window.give_back: gives units of one window back if it is still the present one and
-  /// something is used of it, else refuses. Never gives back more than is used.
+  /// Of fixed_window.give_back: gives units of one window back if it is still the present one, the
+  /// stored one begins in it and something is used of it, else refuses. Never gives back more than
+  /// is used.
   /// Output: the units given back.
   struct GiveBackArgs {
     Word limit;
@@ -90,20 +86,10 @@ struct FixedWindowRule {
   static constexpr Word max_limit = Word{1} << 42;
   static constexpr Word max_used = (Word{1} << 43) - 1;
 
-  /// A width is remembered to an eighth, rounded up: a code names (8 + code % 8) * 2^(code / 8)
-  /// eighths of a microsecond. Windows that end at once and have one code count as the same.
-  static constexpr Word codes = 512;
-  static constexpr Word max_code = 416;  ///< of 2^52
-  /// In the place of a code: `end` is a block's, and `used` is what will be used as it ends of the
-  /// window which then is the present one, whoever asks.
-  static constexpr Word blocked = max_code + 1;
-  [[nodiscard]] static Word code_of(Word width) noexcept;
-
   /// How far the stored window may begin ahead of the clock. Up to this far the clock was
   /// corrected, and the stored window counts until its end. Beyond it the clock was set back: the
   /// window of the clock counts, with what was used of the stored one, but one request is admitted
   /// whatever that is. No unit but its own is minted, and no key waits longer than a window.
-  /// A foreign window's begin is known to an eighth of its width.
   static constexpr Word max_ahead = 60'000'000;
 };
 

@@ -1,4 +1,4 @@
-// Sliding window counter: about so many units in any window, in four words whatever the limit.
+// Sliding window counter: about so many units in any window, in three words whatever the limit.
 //
 // Time is cut into aligned windows of `span`. Two of them are counted: the current one, and the one
 // before, which weighs as much as the part of it that a sliding window would still cover:
@@ -9,11 +9,8 @@
 //
 // A block refuses all until it ends, and changes no count.
 //
-// Limits and spans may change, and callers of several may take turns. Who has another span than the
-// counts is told what they weigh, or what is left if that has drained since the last unit at the
-// own rate, limit / span; and begins windows of the own span with it when admitted. So of any
-// number of limits and spans, no interval of `t` holds more than the largest limit and `t` times
-// the fastest rate of those that were admitted in it.
+// Limiters that share a key have the same span, and may have different limits: what was counted
+// stays counted, and no interval of `span` holds more than the worst_case() of the largest limit.
 //
 // The weight is rounded up, so the estimate is never below what an even spread would give. It is
 // an estimate: if all of the window before came at its end, a sliding window of `span` may hold up
@@ -31,16 +28,9 @@ struct SlidingWindowCounterRule {
   /// All zero means that nothing was counted.
   struct State {
     Word start = 0;     ///< of the current window, microseconds since the epoch
-    Word span = 0;      ///< microseconds; 0: nothing was counted; and `blocked`, if `closed` counts
-    Word current = 0;   ///< units, 0 to max_limit; the word has `spare` as well
+    Word current = 0;   ///< units, 0 to max_limit
     Word previous = 0;  ///< units, 0 to max_limit
-    /// What was taken before this instant is counted by its weight of then, since the span or the
-    /// clock was changed; 0 and not written: all is counted in full.
-    Word since = 0;
-    Word closed = 0;  ///< the end of a block, written only by one
-    /// How much of the window was left when the last unit came, in full 2048ths of the span. No
-    /// word of its own: that of `current` is `part` times this and the units.
-    Word spare = 0;
+    Word closed = 0;    ///< the end of a block, written only by one, and zero by the next grant
   };
 
   /// What adjust does.
@@ -63,17 +53,11 @@ struct SlidingWindowCounterRule {
     Word length;  ///< of the block: microseconds, 0 to max_block; 0 changes nothing
   };
 
-  /// Added to the span of a key that was blocked. Who then looks at the end of the block is nobody
-  /// else.
-  static constexpr Word blocked = Word{1} << 43;
   static constexpr Word max_block = 365 * Word{86'400'000'000};
   /// 10^12 a window. Products are made ten bits at a time, so that they stay below 2^53.
   static constexpr Word max_limit = Word{1} << 40;
   /// 50 days and more.
   static constexpr Word max_span = Word{1} << 42;
-
-  static constexpr Word parts = 2048;          ///< that a window has
-  static constexpr Word part = Word{1} << 41;  ///< above the units in the word of `current`
 
   /// A window's start may lie ahead of the clock after the clock was set back. Up to this far, time
   /// stands still for the key at that start. Beyond it, one request is admitted whatever was
@@ -97,8 +81,7 @@ struct SlidingWindowCounterRule {
                        Effects& effects) noexcept;
 
   /// Changes the counts by hand, between zero and max_limit. What was taken before the window
-  /// before counts no more, and what was taken under another span cannot be found: of neither
-  /// anything comes back. A charge of older units is none.
+  /// before counts no more: nothing of it comes back, and nothing is charged to it.
   static Verdict adjust(const StateView& state, const RuleRequest& request, Word now,
                         Effects& effects) noexcept;
 
