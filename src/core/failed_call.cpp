@@ -1,81 +1,17 @@
 // What an exception says of a call that failed: which value was wrong, and what is allowed.
 // Threading: functions of their arguments alone.
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
 #include "src/limiters/give_back_calls.hpp"
 
 #include "sluice/decide.hpp"
-#include "sluice/rules/fixed_window.hpp"
-#include "sluice/rules/leases.hpp"
-#include "sluice/rules/shared_sliding_window.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
-#include "sluice/rules/sliding_window.hpp"
-#include "sluice/rules/sliding_window_counter.hpp"
-#include "sluice/rules/slot_lock.hpp"
-#include "sluice/rules/token_bucket.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
-#include "sluice/rules/utilization.hpp"
 
 namespace sluice {
 namespace {
-
-/// An argument that the caller of a limiter chose; the limiter checked the others when it was made.
-struct Chosen {
-  const Operation* row;
-  std::size_t index;
-  const char* name;
-  const char* unit = "";
-  const char* range = nullptr;  // if the argument is not the caller's number: what that may be
-};
-
-constexpr std::array chosen_arguments{
-    Chosen{&token_bucket_take, 4, "cost"},
-    Chosen{&token_bucket_peek, 4, "cost"},
-    Chosen{&token_bucket_reserve, 7, "cost"},
-    Chosen{&token_bucket_reserve, 6, "wait", " us"},
-    Chosen{&token_bucket_look, 7, "cost"},
-    Chosen{&token_bucket_reserve_some, 6, "least"},
-    Chosen{&token_bucket_reserve_some, 7, "most"},
-    Chosen{&token_bucket_give_back, 5, "amount"},
-    Chosen{&token_bucket_give_back, 4, "granted"},
-    Chosen{&token_bucket_set, 7, "amount"},
-    Chosen{&sliding_window_take, 1, "cost"},
-    Chosen{&sliding_window_take, 2, "wait", " us"},
-    Chosen{&sliding_window_peek, 1, "cost"},
-    Chosen{&sliding_window_give_back, 1, "amount"},
-    Chosen{&sliding_window_reward, 1, "amount"},
-    Chosen{&sliding_window_block, 1, "span", " us"},
-    Chosen{&sliding_window_counter_take, 2, "cost"},
-    Chosen{&sliding_window_counter_peek, 2, "cost"},
-    Chosen{&sliding_window_counter_adjust, 2, "amount"},
-    Chosen{&sliding_window_counter_block, 2, "span", " us"},
-    Chosen{&fixed_window_take, 7, "cost"},
-    Chosen{&fixed_window_peek, 7, "cost"},
-    Chosen{&fixed_window_give_back, 3, "amount"},
-    Chosen{&fixed_window_adjust, 7, "amount", "", "0 to 2^52"},
-    Chosen{&fixed_window_block, 7, "span", " us"},
-    Chosen{&shared_sliding_window_set, 0, "rate"},
-    Chosen{&shared_sliding_window_set, 1, "interval", " us"},
-    Chosen{&shared_token_bucket_take, 1, "cost"},
-    Chosen{&shared_token_bucket_peek, 1, "cost"},
-    Chosen{&shared_token_bucket_reserve, 1, "cost"},
-    Chosen{&shared_token_bucket_reserve, 3, "wait", " us"},
-    Chosen{&shared_token_bucket_give_back, 3, "amount"},
-    Chosen{&shared_token_bucket_give_back, 1, "granted"},
-    Chosen{&shared_token_bucket_adjust, 3, "amount"},
-    Chosen{&shared_token_bucket_set, 3, "keep_alive", " us"},
-    Chosen{&leases_acquire, 1, "weight"},
-    Chosen{&leases_peek, 1, "weight"},
-    Chosen{&leases_block, 1, "span", " us"},
-    Chosen{&slot_lock_take, 2, "wait", " us"},
-    Chosen{&slot_lock_peek, 2, "wait", " us"},
-    Chosen{&slot_lock_block, 2, "span", " us"},
-    Chosen{&utilization_sample, 7, "utilization", "", "0.0 to 1.0"},
-    Chosen{&utilization_shed, 6, "tier"},
-};
 
 std::string text_of(Word word) {
   if (word == word_limit) return "2^52";
@@ -90,10 +26,10 @@ struct Range {
 
 /// What is allowed beside the other arguments, if that is anything. The row's own check is asked,
 /// so that no range stands here.
-std::optional<Range> allowed_range(const Chosen& chosen, Arguments args) {
+std::optional<Range> allowed_range(const Operation& row, std::size_t index, Arguments args) {
   const auto fits = [&](Word word) {
-    args[chosen.index] = word;
-    return chosen.row->check(args) == Verdict::allowed;
+    args[index] = word;
+    return row.check(args) == Verdict::allowed;
   };
   const auto edge = [&](Word inside, Word outside) {
     if (fits(outside)) return outside;
@@ -112,82 +48,79 @@ std::optional<Range> allowed_range(const Chosen& chosen, Arguments args) {
 }
 
 /// As the call that failed names it.
-Chosen named_by(std::string_view verb, Chosen chosen, const Arguments& args) {
-  const auto blocks = [&](const Operation& row, std::size_t change, auto block) {
-    return chosen.row == &row && args[change] == static_cast<Word>(block);
+Argument named_by(std::string_view verb, const Operation& row, Argument chosen,
+                  const Arguments& args) {
+  const auto blocks = [&](const Operation& set, std::size_t change, auto block) {
+    return &row == &set && args[change] == static_cast<Word>(block);
   };
   if (blocks(token_bucket_set, 6, TokenBucketReserve::Change::block) ||
       blocks(shared_token_bucket_adjust, 1, SharedTokenBucketReserve::Change::block)) {
     chosen.name = "span";
-    chosen.unit = " us";
+    chosen.unit = "us";
   }
-  if (verb == "borrow" && chosen.name == std::string_view("wait")) chosen.name = "debt";
+  if (verb == "borrow" && chosen.role == Argument::Role::wait) chosen.name = "debt";
   return chosen;
 }
 
-std::string wrong(const Chosen& chosen, Word given, const Range& allowed) {
+std::string unit_of(const Argument& argument) {
+  return *argument.unit == '\0' ? "" : std::string(" ") + argument.unit;
+}
+
+std::string wrong(const Argument& chosen, Word given, const Range& allowed) {
   if (chosen.range != nullptr) return std::string(chosen.name) + " not in " + chosen.range;
-  return std::string(chosen.name) + ' ' + text_of(given) + chosen.unit + ", allowed " +
-         allowed.text() + chosen.unit;
+  const std::string unit = unit_of(chosen);
+  return std::string(chosen.name) + ' ' + text_of(given) + unit + ", allowed " + allowed.text() +
+         unit;
 }
 
 /// The first of the arguments that is wrong by itself.
-std::optional<std::string> wrong_argument(std::string_view verb, std::span<const Chosen> row,
+std::optional<std::string> wrong_argument(std::string_view verb, const Operation& row,
                                           const Arguments& args) {
-  for (const Chosen& chosen : row) {
-    const auto range = allowed_range(chosen, args);
+  for (const Argument& chosen : row.arguments) {
+    const auto range = allowed_range(row, chosen.index, args);
     const Word given = args[chosen.index];
-    if (range) return wrong(named_by(verb, chosen, args), given, *range);
+    if (range) return wrong(named_by(verb, row, chosen, args), given, *range);
   }
   return std::nullopt;
 }
 
 /// The same if several are wrong: the one that alone would have failed in the same way, and what is
 /// allowed for it then.
-std::optional<std::string> wrong_among_others(std::string_view verb, std::span<const Chosen> row,
+std::optional<std::string> wrong_among_others(std::string_view verb, const Operation& row,
                                               const Arguments& args, Errc error) {
   for (const Word passing : {Word{0}, Word{1}}) {
-    for (const Chosen& chosen : row) {
+    for (const Argument& chosen : row.arguments) {
       Arguments alone = args;
-      for (const Chosen& other : row) alone[other.index] = passing;
+      for (const Argument& other : row.arguments) alone[other.index] = passing;
       alone[chosen.index] = args[chosen.index];
-      if (chosen.row->check(alone) != -static_cast<Word>(error)) continue;
-      const auto range = allowed_range(chosen, alone);
+      if (row.check(alone) != -static_cast<Word>(error)) continue;
+      const auto range = allowed_range(row, chosen.index, alone);
       // A single value is only what the others leave.
       if (!range || range->least == range->most) continue;
-      return wrong(named_by(verb, chosen, args), args[chosen.index], *range);
+      return wrong(named_by(verb, row, chosen, args), args[chosen.index], *range);
     }
   }
   return std::nullopt;
 }
 
-std::span<const Chosen> chosen_of(const Operation* row) {
-  const auto first = std::find_if(chosen_arguments.begin(), chosen_arguments.end(),
-                                  [&](const Chosen& chosen) { return chosen.row == row; });
-  const auto last = std::find_if(first, chosen_arguments.end(),
-                                 [&](const Chosen& chosen) { return chosen.row != row; });
-  return {first, last};
-}
-
 /// What was wrong, else what the caller chose that the error may be about.
-std::string arguments_of(const Operation& operation, const Arguments& args, std::string_view verb,
+std::string arguments_of(const Operation& row, const Arguments& args, std::string_view verb,
                          Errc error) {
-  const auto row = chosen_of(&operation);
-  if (row.empty()) return {};
-  if (operation.check(args) != Verdict::allowed) {
+  if (row.arguments.size() == 0) return {};
+  if (row.check(args) != Verdict::allowed) {
     if (const auto one = wrong_argument(verb, row, args)) return *one;
     return wrong_among_others(verb, row, args, error).value_or("");
   }
   std::string all;
-  for (const Chosen& each : row) {
-    const Chosen chosen = named_by(verb, each, args);
+  for (const Argument& each : row.arguments) {
+    const Argument chosen = named_by(verb, row, each, args);
     const Word given = args[chosen.index];
-    const bool is_span = *chosen.unit != '\0';
-    if (chosen.range != nullptr || (is_span && (given == 0 || error != Errc::invalid_argument))) {
+    const std::string unit = unit_of(chosen);
+    if (chosen.range != nullptr ||
+        (!unit.empty() && (given == 0 || error != Errc::invalid_argument))) {
       continue;
     }
-    all +=
-        (all.empty() ? "" : ", ") + (std::string(chosen.name) + ' ' + text_of(given)) + chosen.unit;
+    all += (all.empty() ? "" : ", ") + (std::string(chosen.name) + ' ' + text_of(given)) + unit;
   }
   return all;
 }
@@ -207,39 +140,10 @@ struct NotedReason {
 };
 thread_local NotedReason noted;
 
-/// "a token bucket", or null if this version has no such kind.
-const char* name_of(StateKind kind) {
-  switch (kind) {
-    case StateKind::shared_sliding_window:
-      return "a shared sliding window";
-    case StateKind::shared_token_bucket:
-      return "a shared token bucket";
-    case StateKind::leases:
-      return "leases";
-    case StateKind::slot_lock:
-      return "a slot lock";
-    case StateKind::utilization:
-      return "a utilization";
-    case StateKind::gate:
-      return "a gate";
-    case StateKind::idempotency_record:
-      return "the answer to a request id";
-    case StateKind::wait_line:
-      return "a line of waiters";
-    case StateKind::fixed_window:
-      return "a fixed window";
-    case StateKind::sliding_window:
-      return "a sliding window";
-    case StateKind::token_bucket:
-      return "a token bucket";
-    case StateKind::sliding_window_counter:
-      return "a sliding window counter";
-  }
-  return nullptr;
-}
-
 std::string text_of(StateKind kind) {
-  if (const char* const name = name_of(kind)) return name;
+  for (const StateDescription& each : state_descriptions) {
+    if (each.kind == kind) return each.name;
+  }
   return "a state of another version (kind " + std::to_string(static_cast<int>(kind)) + ")";
 }
 
@@ -370,8 +274,10 @@ std::system_error detail::failed_settle(const CallName& call, const std::error_c
   if (estimated < 0) return negative("estimated", estimated);
   if (actual < 0) return negative("actual", actual);
   std::string given = "estimated " + text_of(estimated) + ", ";
-  const auto row = chosen_of(step.operation);
-  const auto range = row.empty() ? std::nullopt : allowed_range(row.front(), step.args);
+  const Operation* const row = step.operation;
+  const auto range = row == nullptr || row->arguments.size() == 0
+                         ? std::nullopt
+                         : allowed_range(*row, row->arguments.begin()->index, step.args);
   if (!range) return failed_with(call, error, given + "actual " + text_of(actual));
   // Of their difference, to the side to which it lies.
   const Word least =

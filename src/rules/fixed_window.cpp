@@ -272,6 +272,10 @@ constinit const Operation fixed_window_take{
     .check = check,
     .ttl = ttl,
     .decide = take,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::limit,
+    .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost}},
 };
 constinit const Operation fixed_window_peek{
     .name = "fixed_window.peek",
@@ -282,6 +286,9 @@ constinit const Operation fixed_window_peek{
     .check = check,
     .ttl = ttl,
     .decide = peek,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::limit,
+    .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost}},
 };
 constinit const Operation fixed_window_give_back{
     .name = "fixed_window.give_back",
@@ -293,6 +300,7 @@ constinit const Operation fixed_window_give_back{
     .ttl = ttl_given_back,
     .decide = give_back,
     .output = 1,
+    .arguments = {{.index = 3, .name = "amount"}},
 };
 constinit const Operation fixed_window_reset{
     .name = "fixed_window.reset",
@@ -314,6 +322,7 @@ constinit const Operation fixed_window_adjust{
     .check = check_adjust,
     .ttl = ttl,
     .decide = adjust,
+    .arguments = {{.index = 7, .name = "amount", .range = "0 to 2^52"}},
 };
 constinit const Operation fixed_window_block{
     .name = "fixed_window.block",
@@ -324,6 +333,7 @@ constinit const Operation fixed_window_block{
     .check = check_block,
     .ttl = ttl_blocked,
     .decide = block,
+    .arguments = {{.index = 7, .name = "span", .unit = "us"}},
 };
 
 }  // namespace sluice

@@ -143,6 +143,7 @@ constinit const Operation gate_close{
     .check = check,
     .ttl = ttl,
     .decide = close,
+    .without_store = Operation::WithoutStore::local_only,
 };
 constinit const Operation gate_pass{
     .name = "gate.pass",
@@ -153,6 +154,8 @@ constinit const Operation gate_pass{
     .check = check,
     .ttl = ttl,
     .decide = pass,
+    .grants = Operation::Grants::one,
+    .without_store = Operation::WithoutStore::fresh_state,
 };
 constinit const Operation gate_peek{
     .name = "gate.peek",
@@ -163,6 +166,7 @@ constinit const Operation gate_peek{
     .check = check,
     .ttl = ttl,
     .decide = peek,
+    .without_store = Operation::WithoutStore::fresh_state,
 };
 constinit const Operation gate_open{
     .name = "gate.open",

@@ -238,6 +238,11 @@ constinit const Operation leases_acquire{
     .decide = Rule::acquire,
     .output = 4,
     .names_part = true,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::limit,
+    .charge_details = {.first = 2, .count = 1},
+    .arguments = {{.index = 1, .name = "weight", .role = Argument::Role::cost}},
 };
 constinit const Operation leases_release{
     .name = "leases.release",
@@ -249,6 +254,8 @@ constinit const Operation leases_release{
     .ttl = no_ttl,
     .decide = Rule::release,
     .output = 1,
+    .without_store = Operation::WithoutStore::local_lease,
+    .share = Operation::Share::limit,
 };
 constinit const Operation leases_renew{
     .name = "leases.renew",
@@ -260,6 +267,8 @@ constinit const Operation leases_renew{
     .ttl = ttl_renewed,
     .decide = Rule::renew,
     .output = 2,
+    .without_store = Operation::WithoutStore::local_lease,
+    .share = Operation::Share::limit,
 };
 constinit const Operation leases_peek{
     .name = "leases.peek",
@@ -272,6 +281,9 @@ constinit const Operation leases_peek{
     .decide = Rule::peek,
     .output = 1,
     .names_part = true,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::limit,
+    .arguments = {{.index = 1, .name = "weight", .role = Argument::Role::cost}},
 };
 constinit const Operation leases_reset{
     .name = "leases.reset",
@@ -292,6 +304,7 @@ constinit const Operation leases_block{
     .check = check_args<Rule::BlockArgs>,
     .ttl = ttl_blocked,
     .decide = Rule::block,
+    .arguments = {{.index = 1, .name = "span", .unit = "us"}},
 };
 
 }  // namespace sluice

@@ -195,6 +195,7 @@ constinit const Operation shared_sliding_window_set{
     .ttl = ttl_set,
     .decide = decide_set,
     .output = 2,
+    .arguments = {{.index = 0, .name = "rate"}, {.index = 1, .name = "interval", .unit = "us"}},
 };
 constinit const Operation shared_sliding_window_expect{
     .name = "shared_sliding_window.expect",
@@ -205,6 +206,7 @@ constinit const Operation shared_sliding_window_expect{
     .check = check_expect,
     .ttl = ttl_expect,
     .decide = decide_expect,
+    .without_store = Operation::WithoutStore::skipped,
 };
 constinit const Operation shared_sliding_window_read{
     .name = "shared_sliding_window.read",

@@ -143,6 +143,7 @@ constinit const Operation shared_token_bucket_set{
     .ttl = ttl_set,
     .decide = decide_set,
     .output = 2,
+    .arguments = {{.index = 3, .name = "keep_alive", .unit = "us"}},
 };
 constinit const Operation shared_token_bucket_take{
     .name = "shared_token_bucket.take",
@@ -154,6 +155,9 @@ constinit const Operation shared_token_bucket_take{
     .ttl = ttl_shared,
     .decide = decide_take,
     .output = 4,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::no_state,
+    .arguments = {{.index = 1, .name = "cost", .role = Argument::Role::cost}},
 };
 constinit const Operation shared_token_bucket_peek{
     .name = "shared_token_bucket.peek",
@@ -165,6 +169,8 @@ constinit const Operation shared_token_bucket_peek{
     .ttl = ttl_shared,
     .decide = decide_peek,
     .output = 4,
+    .without_store = Operation::WithoutStore::no_state,
+    .arguments = {{.index = 1, .name = "cost", .role = Argument::Role::cost}},
 };
 
 }  // namespace sluice

@@ -260,6 +260,10 @@ constinit const Operation shared_token_bucket_reserve{
     .ttl = ttl_shared,
     .decide = decide_reserve,
     .output = 6,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::no_state,
+    .arguments = {{.index = 1, .name = "cost", .role = Argument::Role::cost},
+                  {.index = 3, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
 constinit const Operation shared_token_bucket_give_back{
     .name = "shared_token_bucket.give_back",
@@ -271,6 +275,7 @@ constinit const Operation shared_token_bucket_give_back{
     .ttl = ttl_shared,
     .decide = decide_give_back,
     .output = 3,
+    .arguments = {{.index = 3, .name = "amount"}, {.index = 1, .name = "granted"}},
 };
 constinit const Operation shared_token_bucket_adjust{
     .name = "shared_token_bucket.adjust",
@@ -282,6 +287,7 @@ constinit const Operation shared_token_bucket_adjust{
     .ttl = ttl_shared,
     .decide = decide_adjust,
     .output = 2,
+    .arguments = {{.index = 3, .name = "amount"}},
 };
 
 }  // namespace sluice

@@ -190,6 +190,11 @@ constinit const Operation sliding_window_take{
     .decide = Rule::take,
     .output = per_window,
     .names_part = true,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::windows,
+    .arguments = {{.index = 1, .name = "cost", .role = Argument::Role::cost},
+                  {.index = 2, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
 constinit const Operation sliding_window_peek{
     .name = "sliding_window.peek",
@@ -202,6 +207,10 @@ constinit const Operation sliding_window_peek{
     .decide = Rule::peek,
     .output = per_window,
     .names_part = true,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::windows,
+    .arguments = {{.index = 1, .name = "cost", .role = Argument::Role::cost},
+                  {.index = 2, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
 constinit const Operation sliding_window_block{
     .name = "sliding_window.block",
@@ -214,5 +223,6 @@ constinit const Operation sliding_window_block{
     .decide = Rule::block,
     .output = per_window,
     .names_part = true,
+    .arguments = {{.index = 1, .name = "span", .unit = "us"}},
 };
 }  // namespace sluice

@@ -240,6 +240,10 @@ constinit const Operation sliding_window_counter_take{
     .check = check_take,
     .ttl = ttl_take,
     .decide = Rule::take,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::limit,
+    .arguments = {{.index = 2, .name = "cost", .role = Argument::Role::cost}},
 };
 constinit const Operation sliding_window_counter_peek{
     .name = "sliding_window_counter.peek",
@@ -250,6 +254,9 @@ constinit const Operation sliding_window_counter_peek{
     .check = check_take,
     .ttl = ttl_take,
     .decide = Rule::peek,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::limit,
+    .arguments = {{.index = 2, .name = "cost", .role = Argument::Role::cost}},
 };
 constinit const Operation sliding_window_counter_reset{
     .name = "sliding_window_counter.reset",
@@ -271,6 +278,7 @@ constinit const Operation sliding_window_counter_adjust{
     .ttl = ttl_take,
     .decide = Rule::adjust,
     .output = 1,
+    .arguments = {{.index = 2, .name = "amount"}},
 };
 constinit const Operation sliding_window_counter_block{
     .name = "sliding_window_counter.block",
@@ -281,6 +289,7 @@ constinit const Operation sliding_window_counter_block{
     .check = check_block,
     .ttl = ttl_block,
     .decide = Rule::block,
+    .arguments = {{.index = 2, .name = "span", .unit = "us"}},
 };
 
 }  // namespace sluice

@@ -148,6 +148,7 @@ constinit const Operation sliding_window_give_back{
     .ttl = keep_back,
     .decide = Rule::give_back,
     .output = per_window,
+    .arguments = {{.index = 1, .name = "amount"}},
 };
 constinit const Operation sliding_window_reward{
     .name = "sliding_window.reward",
@@ -159,6 +160,7 @@ constinit const Operation sliding_window_reward{
     .ttl = keep_reward,
     .decide = Rule::reward,
     .output = per_window,
+    .arguments = {{.index = 1, .name = "amount"}},
 };
 constinit const Operation sliding_window_reset{
     .name = "sliding_window.reset",

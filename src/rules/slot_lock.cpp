@@ -175,6 +175,10 @@ constinit const Operation slot_lock_take{
     .check = check,
     .ttl = ttl,
     .decide = take,
+    .grants = Operation::Grants::one,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::interval,
+    .arguments = {{.index = 2, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
 constinit const Operation slot_lock_peek{
     .name = "slot_lock.peek",
@@ -185,6 +189,9 @@ constinit const Operation slot_lock_peek{
     .check = check,
     .ttl = ttl,
     .decide = peek,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::interval,
+    .arguments = {{.index = 2, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
 constinit const Operation slot_lock_cancel{
     .name = "slot_lock.cancel",
@@ -215,6 +222,7 @@ constinit const Operation slot_lock_block{
     .check = check_block,
     .ttl = ttl_blocked,
     .decide = block,
+    .arguments = {{.index = 2, .name = "span", .unit = "us"}},
 };
 
 }  // namespace sluice

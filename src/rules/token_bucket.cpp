@@ -152,6 +152,10 @@ constinit const Operation token_bucket_take{
     .check = check_cost,
     .ttl = ttl,
     .apply_lagging = apply_take_lagging,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::plain_bucket,
+    .arguments = {{.index = 4, .name = "cost", .role = Argument::Role::cost}},
 };
 constinit const Operation token_bucket_peek{
     .name = "token_bucket.peek",
@@ -162,6 +166,9 @@ constinit const Operation token_bucket_peek{
     .apply = apply_peek,
     .check = check_cost,
     .ttl = ttl,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::plain_bucket,
+    .arguments = {{.index = 4, .name = "cost", .role = Argument::Role::cost}},
 };
 
 }  // namespace sluice

@@ -119,6 +119,7 @@ constinit const Operation token_bucket_give_back{
     .ttl = ttl,
     .decide = decide,
     .output = 3,
+    .arguments = {{.index = 5, .name = "amount"}, {.index = 4, .name = "granted"}},
 };
 
 }  // namespace sluice

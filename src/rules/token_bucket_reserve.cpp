@@ -249,6 +249,12 @@ constinit const Operation token_bucket_reserve{
     .ttl = ttl,
     .decide = decide_reserve,
     .output = 3,
+    .grants = Operation::Grants::cost,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::bucket,
+    .charge_details = {.first = 1, .count = 2},
+    .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost},
+                  {.index = 6, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
 constinit const Operation token_bucket_set{
     .name = "token_bucket.set",
@@ -259,6 +265,7 @@ constinit const Operation token_bucket_set{
     .check = check_set,
     .ttl = ttl,
     .decide = decide_set,
+    .arguments = {{.index = 7, .name = "amount"}},
 };
 constinit const Operation token_bucket_look{
     .name = "token_bucket.look",
@@ -270,6 +277,11 @@ constinit const Operation token_bucket_look{
     .ttl = ttl,
     .decide = decide_look,
     .output = 3,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::bucket,
+    .charge_details = {.first = 1, .count = 2},
+    .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost},
+                  {.index = 6, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
 constinit const Operation token_bucket_reserve_some{
     .name = "token_bucket.reserve_some",
@@ -281,6 +293,12 @@ constinit const Operation token_bucket_reserve_some{
     .ttl = ttl,
     .decide = decide_reserve_some,
     .output = 3,
+    .grants = Operation::Grants::up_to_cost,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .share = Operation::Share::bucket,
+    .charge_details = {.first = 1, .count = 2},
+    .arguments = {{.index = 6, .name = "least"},
+                  {.index = 7, .name = "most", .role = Argument::Role::cost}},
 };
 
 }  // namespace sluice

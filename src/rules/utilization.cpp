@@ -185,6 +185,8 @@ constinit const Operation utilization_sample{
     .ttl = ttl_pace,
     .decide = decide_sample,
     .output = 2,
+    .without_store = Operation::WithoutStore::local_only,
+    .arguments = {{.index = 7, .name = "utilization", .range = "0.0 to 1.0"}},
 };
 constinit const Operation utilization_shed{
     .name = "utilization.shed",
@@ -197,6 +199,9 @@ constinit const Operation utilization_shed{
     .decide = decide_shed,
     .output = 4,
     .names_part = true,
+    .grants = Operation::Grants::one,
+    .without_store = Operation::WithoutStore::fresh_state,
+    .arguments = {{.index = 6, .name = "tier"}},
 };
 constinit const Operation utilization_peek{
     .name = "utilization.peek",
@@ -209,6 +214,7 @@ constinit const Operation utilization_peek{
     .decide = decide_peek,
     .output = 4,
     .names_part = true,
+    .without_store = Operation::WithoutStore::fresh_state,
 };
 constinit const Operation utilization_reset{
     .name = "utilization.reset",

@@ -194,6 +194,7 @@ constinit const Operation wait_line_enter{
     .ttl = ttl,
     .decide = Rule::enter,
     .output = Rule::output,
+    .without_store = Operation::WithoutStore::skipped,
 };
 constinit const Operation wait_line_turn{
     .name = "wait_line.turn",
@@ -205,6 +206,7 @@ constinit const Operation wait_line_turn{
     .ttl = ttl,
     .decide = Rule::turn,
     .output = Rule::output,
+    .without_store = Operation::WithoutStore::skipped,
 };
 constinit const Operation wait_line_leave{
     .name = "wait_line.leave",
@@ -216,6 +218,7 @@ constinit const Operation wait_line_leave{
     .ttl = no_ttl,
     .decide = Rule::leave,
     .output = Rule::output,
+    .without_store = Operation::WithoutStore::skipped,
 };
 constinit const Operation wait_line_peek{
     .name = "wait_line.peek",
@@ -227,6 +230,7 @@ constinit const Operation wait_line_peek{
     .ttl = no_ttl,
     .decide = Rule::peek,
     .output = Rule::output,
+    .without_store = Operation::WithoutStore::skipped,
 };
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
-// What each operation can honestly answer without the store that has its state. For FallbackStore.
+// What a step becomes for a store that has not its state, as its operation's row says. For
+// FallbackStore.
 // Threading: pure functions.
 #pragma once
 
@@ -8,23 +9,11 @@
 
 namespace sluice::detail {
 
-/// How a policy may answer an operation.
-enum class Substitute : std::uint8_t {
-  none,   ///< not at all: it is about the state in the primary
-  fresh,  ///< as for a key that nothing was asked of; in a local store as it is
-  blank,  ///< admitted with nothing to tell; there is no state of it elsewhere
-  waved,  ///< the same, and a plan goes on in a local store without it
-  here,   ///< in a local store only: what it changes is for those who ask there
-  lease,  ///< in a local store only, if the lease was granted there
-};
-
-[[nodiscard]] Substitute substitute_of(const Operation& operation) noexcept;
-
-/// Zeros those output words of a grant by which its charge would be found in the primary.
+/// Zeros the output words in Operation::charge_details.
 void forget_charge(const Operation& operation, std::span<Word> output) noexcept;
 
-/// Makes of a step one of `clients` equal parts of it; false if that is less than nothing, or the
-/// request more than one part. `table` is room for the step's own.
+/// Makes of a step one of `clients` equal parts of it, as Operation::share says; false if a part
+/// has less than one unit, or less than the request asks for. `table` is room for the step's own.
 [[nodiscard]] bool take_share(Step& step, Word clients,
                               std::array<Word, max_table_words>& table) noexcept;
 

@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-using detail::Substitute;
+using WithoutStore = Operation::WithoutStore;
 using Result = CircuitBreaker::Result;
 
 constexpr std::size_t max_plan_output = Plan::max_steps * max_output;
@@ -62,13 +62,13 @@ Result result_of(const std::error_code& error, const Plan& plan) noexcept {
   }
 }
 
-/// Returning or renewing one lease: the id tells whether it was granted here. What is waved beside
-/// it, the question who waits for it, changes nothing.
+/// Returning or renewing one lease: the id tells whether it was granted here. What is
+/// skipped beside it, the question who waits for it, changes nothing.
 bool is_of_lease(const Plan& plan) noexcept {
   const auto steps = plan.steps();
-  return detail::substitute_of(*steps[0].operation) == Substitute::lease &&
+  return steps[0].operation->without_store == WithoutStore::local_lease &&
          std::all_of(steps.begin() + 1, steps.end(), [](const Step& step) {
-           return detail::substitute_of(*step.operation) == Substitute::waved;
+           return step.operation->without_store == WithoutStore::skipped;
          });
 }
 
@@ -78,19 +78,19 @@ bool knows_lease(const Operation& operation, const Outcome& outcome) noexcept {
   return &operation != &leases_release || outcome.output[0] == 1;
 }
 
-bool may_answer(FailurePolicy::Kind kind, Substitute substitute, bool one_lease) noexcept {
+bool may_answer(FailurePolicy::Kind kind, WithoutStore answer, bool one_lease) noexcept {
   const bool local = kind == FailurePolicy::Kind::local;
-  switch (substitute) {
-    case Substitute::fresh:
-    case Substitute::waved:
+  switch (answer) {
+    case WithoutStore::fresh_state:
+    case WithoutStore::skipped:
       return true;
-    case Substitute::blank:
+    case WithoutStore::no_state:
       return !local;
-    case Substitute::here:
+    case WithoutStore::local_only:
       return local;
-    case Substitute::lease:
+    case WithoutStore::local_lease:
       return local && one_lease;
-    case Substitute::none:
+    case WithoutStore::error:
       return false;
   }
   return false;
@@ -142,7 +142,7 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
  public:
   LocalCall(FallbackStore& store, std::span<const Step> steps) : store_(store) {
     for (const Step& step : steps) {
-      waved_[count_] = detail::substitute_of(*step.operation) == Substitute::waved;
+      skipped_[count_] = step.operation->without_store == WithoutStore::skipped;
       asked_[count_++] = AskedStep(step);
     }
   }
@@ -167,7 +167,7 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
     for (std::size_t i = 0; i < count_; ++i) {
       const auto own = std::span<Word>(output).subspan(told, asked_[i].output);
       told += own.size();
-      if (waved_[i]) {
+      if (skipped_[i]) {
         each[i].allowed = true;
         each[i].limit = each[i].remaining = asked_[i].limit;
         each[i].at = outcome.decision.at;
@@ -209,13 +209,13 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
     std::size_t place = 0;
     for (std::size_t left = step;; ++place) {
       if (place + 1 >= count_) return place;
-      if (!waved_[place] && left-- == 0) return place;
+      if (!skipped_[place] && left-- == 0) return place;
     }
   }
 
   FallbackStore& store_;
   std::array<AskedStep, Plan::max_steps> asked_;
-  std::array<bool, Plan::max_steps> waved_{};
+  std::array<bool, Plan::max_steps> skipped_{};
   std::size_t count_ = 0;
   std::optional<First> first_;
 };
@@ -308,8 +308,8 @@ void FallbackStore::decide_without(const Plan& plan, std::error_code error, Span
                                    Completion done) noexcept {
   const auto steps = plan.steps();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Substitute substitute = detail::substitute_of(*steps[i].operation);
-    if (!may_answer(policy_.kind(), substitute, is_of_lease(plan))) return fail(done, error, i);
+    const WithoutStore answer = steps[i].operation->without_store;
+    if (!may_answer(policy_.kind(), answer, is_of_lease(plan))) return fail(done, error, i);
   }
   switch (policy_.kind()) {
     case FailurePolicy::Kind::open:
@@ -341,7 +341,7 @@ void FallbackStore::answer_by_policy(const Plan& plan, StepSet refused, Span hin
     const bool admits = !refused[i];
     admitted = admitted && admits;
     verdict.remaining = step.args[0];  // what is not known decides nothing
-    if (detail::substitute_of(*step.operation) == Substitute::fresh) {
+    if (step.operation->without_store == WithoutStore::fresh_state) {
       Effects effects;
       verdict = run(*step.operation, absent, {step.args, step.table}, to_word(now), effects);
       if (verdict.status < 0) return fail(done, static_cast<Errc>(-verdict.status), i);
@@ -374,7 +374,7 @@ void FallbackStore::decide_locally(const Plan& plan, std::error_code error, Span
     bool leases = false;
     for (std::size_t i = 0; i < plan.steps().size(); ++i) {
       const Step& step = plan.steps()[i];
-      if (detail::substitute_of(*step.operation) == Substitute::waved) continue;
+      if (step.operation->without_store == WithoutStore::skipped) continue;
       shares.push_back(step);
       auto& table = tables[shares.size() - 1];
       too_large[i] = !detail::take_share(shares.back(), policy_.clients(), table);

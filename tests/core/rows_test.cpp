@@ -1,5 +1,6 @@
 // What every row of the table of operations promises to stores, whatever its rule: tried on random
 // requests of its kind's generator, on states of its own making and on words that no rule wrote.
+// And that each row says all that FallbackStore, exceptions and matchers read in it.
 // Threading: single-threaded.
 #include <algorithm>
 #include <map>
@@ -82,6 +83,71 @@ void check_answer(const Step& step, const Ruled& ruled) {
   }
 }
 
+using Grants = Operation::Grants;
+using Role = Argument::Role;
+using Share = Operation::Share;
+using WithoutStore = Operation::WithoutStore;
+
+/// What is wrong with the arguments that a row describes.
+std::vector<std::string> faults_of_arguments(const Operation& row) {
+  std::vector<std::string> faults;
+  std::map<std::size_t, int> of_index;
+  std::map<Role, int> of_role;
+  for (const Argument& each : row.arguments) {
+    const bool is_named = each.name != nullptr && *each.name != '\0';
+    const std::string name = is_named ? each.name : "an argument without a name";
+    if (!is_named) faults.push_back(".arguments: name each of them");
+    if (each.index >= row.argument_count) {
+      faults.push_back(name + ": its .index is not below .argument_count");
+    }
+    if (++of_index[each.index] == 2) faults.push_back(name + ": another has its .index");
+    if (each.role != Role::other && ++of_role[each.role] == 2) {
+      faults.push_back(name + ": another has its .role");
+    }
+    const bool is_time = std::string_view(each.unit) == "us";
+    if (each.role == Role::wait && !is_time) faults.push_back(name + ": a wait has .unit = \"us\"");
+  }
+  return faults;
+}
+
+/// What is wrong with what a row grants.
+std::vector<std::string> faults_of_grants(const Operation& row) {
+  std::vector<std::string> faults;
+  const bool has_cost = row.arguments.find(Role::cost) != nullptr;
+  const bool grants_cost = row.grants == Grants::cost || row.grants == Grants::up_to_cost;
+  if (grants_cost && !has_cost) faults.push_back(".grants its cost: which of .arguments is it?");
+  if (row.grants == Grants::one && has_cost) faults.push_back(".grants one, and is asked a cost");
+  if (row.grants == Grants::nothing && has_cost && row.writes) {
+    faults.push_back("takes a cost and writes: say what it .grants");
+  }
+  if (row.grants == Grants::up_to_cost && (row.output == 0 || row.names_part)) {
+    faults.push_back(".grants up to its cost: its first detail must say how much");
+  }
+  return faults;
+}
+
+/// What is wrong with what a row says of the time without its store.
+std::vector<std::string> faults_without_store(const Operation& row) {
+  std::vector<std::string> faults;
+  if (row.grants != Grants::nothing && row.without_store == WithoutStore::error) {
+    faults.push_back("grants: say what it answers .without_store");
+  }
+  const bool asks_local = row.without_store == WithoutStore::fresh_state ||
+                          row.without_store == WithoutStore::local_only ||
+                          row.without_store == WithoutStore::local_lease;
+  if (row.share != Share::whole && !asks_local) {
+    faults.push_back("has a .share, and .without_store asks no local store");
+  }
+  if (row.share == Share::whole && asks_local && row.arguments.find(Role::cost) != nullptr) {
+    faults.push_back("takes a cost in a local store: say what is the .share of a client");
+  }
+  if (row.output != Operation::detail_per_window &&
+      row.charge_details.first + row.charge_details.count > row.output) {
+    faults.push_back(".charge_details are not below .output");
+  }
+  return faults;
+}
+
 /// Now and then a moment on, a long time, or back.
 Word move(Random& random, Word now, Word hint) {
   switch (random.below(5)) {
@@ -103,6 +169,64 @@ Word start(Random& random) {
 }
 
 }  // namespace
+
+TEST_CASE("a row describes itself fully", "[core][rows]") {
+  for (const Operation* row : operations()) {
+    CAPTURE(row->name);
+    for (const auto& faults :
+         {faults_of_arguments(*row), faults_of_grants(*row), faults_without_store(*row)}) {
+      CHECK(faults == std::vector<std::string>());
+    }
+    INFO("its kind has a line in state_descriptions");
+    CHECK(std::ranges::count(state_descriptions, row->kind, &StateDescription::kind) == 1);
+  }
+}
+
+TEST_CASE("of a kind that is answered without its store, a row grants and questions are answered",
+          "[core][rows]") {
+  const auto is_answered = [](const Operation& row) {
+    return row.without_store == WithoutStore::fresh_state ||
+           row.without_store == WithoutStore::no_state;
+  };
+  std::map<StateKind, bool> grants;
+  for (const Operation* row : operations()) {
+    if (is_answered(*row)) grants[row->kind] |= row->grants != Grants::nothing;
+  }
+  for (const Operation* row : operations()) {
+    const auto kind = grants.find(row->kind);
+    if (kind == grants.end()) continue;
+    CAPTURE(row->name);
+    INFO("one of the rows of this kind says what it .grants");
+    CHECK(kind->second);
+    INFO("a row that never writes says what it answers .without_store");
+    CHECK((row->writes || is_answered(*row)));
+  }
+}
+
+TEST_CASE("the units of a spender are the cost that its row grants", "[core][rows]") {
+  for (const Generator& generator : generators()) {
+    if (generator.spender == nullptr) continue;
+    const Spender& spender = *generator.spender;
+    for (const Operation* row : {spender.take, spender.look}) {
+      CAPTURE(row->name);
+      CHECK(row->grants == (row == spender.take ? Grants::cost : Grants::nothing));
+      const Argument* const cost = row->arguments.find(Role::cost);
+      REQUIRE(cost != nullptr);
+      Arguments args{};
+      spender.ask(args, 12'345);
+      CHECK(args[cost->index] == 12'345);
+    }
+  }
+}
+
+TEST_CASE("the numbers of kinds are unique and below 32", "[core][rows]") {
+  std::map<StateKind, int> seen;
+  for (const StateDescription& each : state_descriptions) {
+    INFO(each.name);
+    CHECK(++seen[each.kind] == 1);
+    CHECK(static_cast<int>(each.kind) < 32);
+  }
+}
 
 TEST_CASE("a row answers what its check says, whatever the state", "[core][rows]") {
   Random random("a row answers what its check says, whatever the state");

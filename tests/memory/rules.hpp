@@ -89,13 +89,38 @@ inline Verdict pop(const StateView& state, const RuleRequest& request, Word now,
 }  // namespace rules
 
 inline constexpr Operation counter_add{
-    "counter.add", 240,     StateKind::gate, true, 3,   nullptr, rules::check,
-    rules::keep,   nullptr, rules::count_up, 2,    true};
+    .name = "counter.add",
+    .id = 240,
+    .kind = StateKind::gate,
+    .writes = true,
+    .argument_count = 3,
+    .check = rules::check,
+    .ttl = rules::keep,
+    .decide = rules::count_up,
+    .output = 2,
+    .names_part = true,
+};
 inline constexpr Operation log_push{
-    "log.push",   241,         StateKind::leases, true,        3, nullptr,
-    rules::check, rules::keep, nullptr,           rules::push, 2};
-inline constexpr Operation log_pop{"log.pop", 242,          StateKind::leases, true,    3,
-                                   nullptr,   rules::check, rules::keep,       nullptr, rules::pop};
+    .name = "log.push",
+    .id = 241,
+    .kind = StateKind::leases,
+    .writes = true,
+    .argument_count = 3,
+    .check = rules::check,
+    .ttl = rules::keep,
+    .decide = rules::push,
+    .output = 2,
+};
+inline constexpr Operation log_pop{
+    .name = "log.pop",
+    .id = 242,
+    .kind = StateKind::leases,
+    .writes = true,
+    .argument_count = 3,
+    .check = rules::check,
+    .ttl = rules::keep,
+    .decide = rules::pop,
+};
 
 /// A step that asks one of these rules for `units` of `limit`.
 inline Step asks(const Operation& row, const Key& key, Word units = 1, Word limit = 5,

@@ -83,30 +83,39 @@ Verdict add(const StateView& state, const RuleRequest& request, Word now,
 Word check_nothing(const Arguments&) noexcept { return Verdict::allowed; }
 Word keep_long(const Arguments&) noexcept { return 1'000'000; }
 
-constinit const Operation queue_take{"toy_queue.take",
-                                     254,
-                                     queue_kind,
-                                     true,
-                                     2,
-                                     nullptr,
-                                     check_queue,
-                                     keep_long,
-                                     nullptr,
-                                     take,
-                                     Operation::detail_per_window};
-constinit const Operation queue_look{"toy_queue.look",
-                                     255,
-                                     queue_kind,
-                                     false,
-                                     2,
-                                     nullptr,
-                                     check_queue,
-                                     keep_long,
-                                     nullptr,
-                                     look,
-                                     Operation::detail_per_window};
-constinit const Operation tally_add{"toy_tally.add", 253,       StateKind::gate, true, 8, nullptr,
-                                    check_nothing,   keep_long, nullptr,         add,  2};
+constinit const Operation queue_take{
+    .name = "toy_queue.take",
+    .id = 254,
+    .kind = queue_kind,
+    .writes = true,
+    .argument_count = 2,
+    .check = check_queue,
+    .ttl = keep_long,
+    .decide = take,
+    .output = Operation::detail_per_window,
+};
+constinit const Operation queue_look{
+    .name = "toy_queue.look",
+    .id = 255,
+    .kind = queue_kind,
+    .writes = false,
+    .argument_count = 2,
+    .check = check_queue,
+    .ttl = keep_long,
+    .decide = look,
+    .output = Operation::detail_per_window,
+};
+constinit const Operation tally_add{
+    .name = "toy_tally.add",
+    .id = 253,
+    .kind = StateKind::gate,
+    .writes = true,
+    .argument_count = 8,
+    .check = check_nothing,
+    .ttl = keep_long,
+    .decide = add,
+    .output = 2,
+};
 
 Configuration any_queue(Rng& rng) {
   Configuration config;

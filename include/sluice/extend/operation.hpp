@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -53,7 +54,7 @@ using Arguments = std::array<Word, max_arguments>;
 using StateWords = std::array<Word, cell_words>;
 
 /// What kind of state a key holds. It is the first byte of the state in Redis; a change of layout
-/// is a new kind.
+/// is a new kind. A number is below 32, and has a line in state_descriptions.
 enum class StateKind : std::uint8_t {
   shared_sliding_window = 5,
   shared_token_bucket = 6,
@@ -69,11 +70,43 @@ enum class StateKind : std::uint8_t {
   sliding_window_counter = 23,
 };
 
-/// True if states of this kind have two words, which a store may keep and swap as one cell; else
-/// they have any number of words.
+/// What is true of all states of one kind.
+struct StateDescription {
+  StateKind kind;
+  /// Two words, which a store may keep and swap as one cell; else any number of words.
+  bool is_cell;
+  const char* name;  ///< as exceptions say it
+};
+
+inline constexpr StateDescription state_descriptions[] = {
+    {StateKind::shared_sliding_window, false, "a shared sliding window"},
+    {StateKind::shared_token_bucket, false, "a shared token bucket"},
+    {StateKind::leases, false, "leases"},
+    {StateKind::slot_lock, true, "a slot lock"},
+    {StateKind::utilization, true, "a utilization"},
+    {StateKind::gate, true, "a gate"},
+    {StateKind::idempotency_record, false, "the answer to a request id"},
+    {StateKind::wait_line, false, "a line of waiters"},
+    {StateKind::fixed_window, true, "a fixed window"},
+    {StateKind::sliding_window, false, "a sliding window"},
+    {StateKind::token_bucket, true, "a token bucket"},
+    {StateKind::sliding_window_counter, false, "a sliding window counter"},
+};
+
+namespace detail {
+inline constexpr std::uint32_t cell_kinds = [] {
+  std::uint32_t kinds = 0;
+  for (const StateDescription& each : state_descriptions) {
+    if (each.is_cell) kinds |= std::uint32_t{1} << static_cast<unsigned>(each.kind);
+  }
+  return kinds;
+}();
+}  // namespace detail
+
+/// StateDescription::is_cell of this kind; false of a kind that has no description.
 [[nodiscard]] constexpr bool is_cell(StateKind kind) noexcept {
-  return kind == StateKind::token_bucket || kind == StateKind::fixed_window ||
-         kind == StateKind::slot_lock || kind == StateKind::utilization || kind == StateKind::gate;
+  const auto number = static_cast<unsigned>(kind);
+  return number < 32 && (detail::cell_kinds >> number & 1) != 0;
 }
 
 /// A state as a kernel reads it. Words that were never written are zero.
@@ -167,8 +200,81 @@ struct RuleRequest {
   std::span<const Word> table;
 };
 
-/// One row of the table.
+/// A word of a request that the caller of a limiter chooses. The limiter checks the other words
+/// when it is made.
+struct Argument {
+  enum class Role : std::uint8_t {
+    other,
+    cost,  ///< how many units are asked for
+    wait,  ///< how far ahead a grant may lie, in microseconds
+  };
+  std::uint8_t index;           ///< of the word in Arguments
+  const char* name;             ///< as exceptions say it
+  const char* unit = "";        ///< "us", or "" of a number
+  const char* range = nullptr;  ///< what the caller may choose, if that is not the word itself
+  Role role = Role::other;
+};
+
+/// The arguments of one row, in the order in which exceptions name them.
+class ArgumentList {
+ public:
+  constexpr ArgumentList() noexcept = default;
+  /// REQUIRES: list.size() <= capacity.
+  constexpr ArgumentList(std::initializer_list<Argument> list) noexcept {
+    for (const Argument& each : list) arguments_[count_++] = each;
+  }
+  [[nodiscard]] constexpr const Argument* begin() const noexcept { return arguments_; }
+  [[nodiscard]] constexpr const Argument* end() const noexcept { return arguments_ + count_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return count_; }
+  /// The argument of this role, or null.
+  [[nodiscard]] constexpr const Argument* find(Argument::Role role) const noexcept {
+    for (const Argument& each : *this) {
+      if (each.role == role) return &each;
+    }
+    return nullptr;
+  }
+
+  static constexpr std::size_t capacity = 2;
+
+ private:
+  Argument arguments_[capacity]{};
+  std::size_t count_ = 0;
+};
+
+/// One row of the table: all that is known of one operation. What a store reads at every decision
+/// comes first, what describes the operation to others comes last.
 struct Operation {
+  /// How many units are granted when the answer is yes.
+  enum class Grants : std::uint8_t {
+    nothing,     ///< it asks, gives back or sets
+    one,         ///< of an operation that is asked for no cost
+    cost,        ///< the argument of this role
+    up_to_cost,  ///< the first detail tells how many
+  };
+  /// What a FallbackStore may answer while the store that has the state is away.
+  enum class WithoutStore : std::uint8_t {
+    error,        ///< nothing: the operation is about the state in that store
+    fresh_state,  ///< as for a key that nothing was asked of, or what the local store decides
+    no_state,     ///< the policy's answer without details; the local store has no such state
+    skipped,      ///< the same, and the local store decides the rest of a plan without this step
+    local_only,   ///< what the local store decides: the change is for those who ask there
+    local_lease,  ///< what the local store decides, if it granted the lease
+  };
+  /// What a local store divides among its clients.
+  enum class Share : std::uint8_t {
+    whole,         ///< nothing: each client is asked for the whole
+    limit,         ///< argument 0
+    windows,       ///< argument 0 and the limits in the table
+    interval,      ///< argument 1, which becomes longer
+    bucket,        ///< argument 0, and the refill: argument 2, the period, becomes longer
+    plain_bucket,  ///< as `bucket`, and argument 3 is the time that it takes to fill up
+  };
+  /// Words of an answer's detail.
+  struct Details {
+    std::uint8_t first;
+    std::uint8_t count;
+  };
+
   std::string_view name;  ///< "token_bucket.take"; the Lua script of one step has the same stem
   std::uint8_t id;        ///< the row's number, the first byte of a step towards the plan script
   StateKind kind;
@@ -200,6 +306,14 @@ struct Operation {
   std::uint8_t output = 0;
   /// The first detail is Decision::part.
   bool names_part = false;
+
+  Grants grants = Grants::nothing;
+  WithoutStore without_store = WithoutStore::error;
+  Share share = Share::whole;
+  /// Details by which its store would find the charge of a grant again; another store's answer has
+  /// zeros there.
+  Details charge_details{0, 0};
+  ArgumentList arguments{};
 
   static constexpr std::uint8_t detail_per_window = 255;
   /// The corrections of a clock that rules sit out, in microseconds: a minute.
