@@ -178,7 +178,7 @@ Next placed(const Shape& shape, Word level, const BucketView& m, Word limit) noe
 Next blocked(const StateView& words, const Shape& shape, Word until, const BucketView& m,
              Word limit, Word now) noexcept {
   const bool owed = m.level > limit && words[0] != 0;  // of a larger burst
-  const Word closed_word = token_bucket::word_of(token_bucket::level_in(words[0]), true);
+  const Word closed_word = std::min(words[0] | 1, word_limit - 1);
   if (until <= m.at) {
     const bool ahead = m.at > now;
     if (owed) return {ahead ? closed_word : words[0], words[1], m.at, m.level};

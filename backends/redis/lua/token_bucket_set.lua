@@ -73,7 +73,10 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
   if closes then spent = spent + 1 end
   if kept then
     spent, new_stamp = first, second
-    if change == 3 and (till > at or at > now) and first % 2 == 0 then spent = spent + 1 end
+    if change == 3 and (till > at or at > now) and first % 2 == 0 then
+      spent = spent + 1
+      if spent > 4503599627370496 then spent = spent - 2 end -- word_limit
+    end
     if till > at then new_stamp, at = till, till end
   end
   if level > 0 or at > now then
