@@ -104,13 +104,13 @@ opened && /^\}  \/\/ namespace sluice/ {
   next
 }
 
-/^ +struct Waiting[ ;]/ {
+/^ *struct ([A-Za-z]+::)?Waiting[ ;]/ {
   indent = $0
   sub(/struct.*/, "", indent)
   for (; held > 0; --held) print ""
   for (i in comments) delete comments[i]
   print ""
-  hidden = /;$/ ? "" : indent "};"
+  hidden = /Waiting;/ ? "" : indent "};"
   next
 }
 

@@ -75,7 +75,8 @@ Word BrokenStore::read_clock() const noexcept {
 std::string BrokenStore::key_of(const Step& step) const {
   const std::string_view tag = step.key.tag();
   const std::string_view name = step.key.name();
-  if (is(Defect::joins_keys_with_colon)) return std::string(tag) + ":" + std::string(name) + std::string(step.key.unit());
+  if (is(Defect::joins_keys_with_colon))
+    return std::string(tag) + ":" + std::string(name) + std::string(step.key.unit());
   if (is(Defect::ignores_units)) return render(Key{tag, name});
   if (is(Defect::cuts_keys_at_zero)) {
     const Key cut{tag.substr(0, tag.find('\0')), name.substr(0, name.find('\0'))};
