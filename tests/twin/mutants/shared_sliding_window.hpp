@@ -28,8 +28,6 @@ inline constexpr Mutant mutants[] = {
      "if all[i][3] > all[first][3] then"},
     {"an update keeps a window for longer", set, "if now + span + 3600000000 < till then",
      "if true then"},
-    {"a window that ends first makes another needless", set, " and more[3] >= one[3] then",
-     " then"},
     {"what has ended is told", read, "elseif till <= now then", "elseif false then"},
     {"the last end is told", read, "or till < first_end)", "or till > first_end)"},
     {"words that no kept window leaves accepted", read, "(limit == 0) ~= (span == 0)", "false"},
