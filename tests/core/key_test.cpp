@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "sluice/detail/queue_ticket.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 #include "src/util/siphash.hpp"
@@ -58,6 +59,13 @@ TEST_CASE("two parts hash as one message that no other two parts make", "[core][
   CHECK(hash("", "abc") != hash("abc", ""));
   CHECK(hash("a", "") != hash("", "a"));
   CHECK(hash("a", "bc") == hash("a", "bc"));
+  const auto hash3 = [](std::string_view a, std::string_view b, std::string_view c) {
+    return sluice::detail::SipHash13(reference_key)(a, b, c);
+  };
+  CHECK(hash3("a", "bc", "") == hash("a", "bc"));
+  CHECK(hash3("a", "bc", "d") != hash("a", "bc"));
+  CHECK(hash3("a", "bc", "d") != hash3("a", "b", "cd"));
+  CHECK(hash3("a", "bc", "d") != hash3("a", "bc", "e"));
 }
 
 TEST_CASE("a key renders with its hash tag, and user input never makes one", "[core][key][C-013]") {
@@ -131,6 +139,14 @@ TEST_CASE("a key's unit tells it from others, and limiters set it", "[core][key]
   CHECK(key.with_unit("10/s").with_unit("") == key);
   CHECK(key.with_unit("10/s").with_default_name("c").unit() == "10/s");
   CHECK(key.with_unit(std::string(300, 'u')).unit() == std::string(255, 'u'));
+}
+
+TEST_CASE("those who wait for keys of different units stand in different lines", "[core][key]") {
+  using detail::wait_line_name;
+  const Key key("a", "b");
+  CHECK(wait_line_name(key) == wait_line_name({"another tag", "b"}));
+  CHECK(wait_line_name(key) != wait_line_name(key.with_unit("10s")));
+  CHECK(wait_line_name(key.with_unit("20s")) != wait_line_name(key.with_unit("10s")));
 }
 
 TEST_CASE("limiters name what they count in", "[core][key]") {

@@ -160,6 +160,16 @@ TEST_CASE("another rate is another count, and the bound of both is their sum",
       for (int ask = 0; ask < 3; ++ask) granted += fast.try_acquire("k") ? 1 : 0;
     }
     CHECK(granted == 5 + 100 + 8 + 200);
+    // An id that one has used is not another's.
+    const RequestId id{1, 2};
+    CHECK(slow.try_acquire("i", 1, id));
+    std::error_code error;
+    CHECK_FALSE(fast.try_acquire("i", 1, id, error));
+    CHECK(error == Errc::id_reused);
+    // A bound bucket is that of its rate.
+    CHECK(fast.at("bound").try_acquire(8));
+    CHECK(slow.at("bound").try_acquire(5));
+    CHECK_FALSE(fast.at("bound").try_acquire());
     // The same rate in other words is the same count.
     const TokenBucket same(store, "b", Quota::per_minute(600).burst(5));
     CHECK_FALSE(same.try_acquire("k", 5));

@@ -164,6 +164,29 @@ TEST_CASE("calls under way when the link is destroyed end in the error that is t
   CHECK(w.timeline.pending() == 0);
 }
 
+TEST_CASE("keys travel whole: with their units, also those of wake-ups") {
+  World w;
+  RemoteStore remote = w.remote(Delay::constant(1ms), Delay::constant(1ms));
+  const TokenBucket slow(remote, "api", Quota::per_second(10).burst(1));
+  const TokenBucket fast(remote, "api", Quota::per_second(20).burst(1));
+  Seen of_slow;
+  Seen of_fast;
+  Seen again;
+  w.ask(remote, slow.acquire_step("a"), of_slow);
+  w.ask(remote, fast.acquire_step("a"), of_fast);
+  w.ask(remote, slow.acquire_step("a"), again);
+  int heard = 0;
+  const Key watched = Key("a", "x").with_unit("u");
+  const auto watch = remote.subscribe(watched, [&] { ++heard; });
+  remote.notify(watched);
+  remote.notify({"a", "x"});
+  w.timeline.run_until(w.start + 100ms);
+  CHECK(of_slow.decision.allowed);
+  CHECK(of_fast.decision.allowed);
+  CHECK_FALSE(again.decision.allowed);
+  CHECK(heard == 1);
+}
+
 TEST_CASE("a completion may ask again") {
   World w;
   RemoteStore remote = w.remote(Delay::constant(1ms), Delay::constant(1ms));

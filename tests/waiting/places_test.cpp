@@ -49,7 +49,9 @@ struct Two {
   /// Whose turn it is in the store; 0: nobody waits there.
   [[nodiscard]] Word first() {
     Word client = 0;
-    const std::string name = detail::wait_line_name({"any", "x"});
+    const L& limiter = limiters.front();
+    const auto request = L::Waiting::request(limiter, "a", 1);
+    const std::string name = detail::wait_line_name(L::Waiting::key(limiter, request));
     const Step peek{&wait_line_peek, {"a", name}, {word_limit}};
     decide_then(*store, peek, [&](const Outcome& outcome) noexcept {
       if (!outcome.error) client = outcome.output[1];

@@ -50,15 +50,12 @@ struct KeyedRequest {
   [[nodiscard]] Key key() const noexcept { return {tag, name}; }
 };
 
-/// Whose line a key has.
+/// Whose line a key has, among the keys of one limiter, which have one unit.
 [[nodiscard]] inline std::string line_of(const Key& key) {
   std::string line = std::to_string(key.tag().size());
   line += ':';
   line += key.tag();
-  line += std::to_string(key.name().size());
-  line += ':';
   line += key.name();
-  line += key.unit();
   return line;
 }
 
