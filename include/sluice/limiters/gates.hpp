@@ -122,16 +122,16 @@ class Gates : public Waitable {
   }
 
   /// Opens a scope at once, and without a ramp.
-  void open(const Scope& scope) const { (void)decide_as("open", reset_step(scope)); }
+  void open(const Scope& scope) const { (void)decide_as("open", open_step(scope)); }
   void open(const Scope& scope, std::error_code& error) const noexcept {
-    (void)decide(*store_, reset_step(scope), error);
+    (void)decide(*store_, open_step(scope), error);
   }
 
   /// The steps of these calls, for plans with other limits and for the forms of decide.hpp.
   [[nodiscard]] Step pass_step(const Scope& scope) const noexcept { return step(gate_pass, scope); }
   [[nodiscard]] Step peek_step(const Scope& scope) const noexcept { return step(gate_peek, scope); }
   [[nodiscard]] Step close_step(const Scope& scope, Span span) const noexcept;
-  [[nodiscard]] Step reset_step(const Scope& scope) const noexcept {
+  [[nodiscard]] Step open_step(const Scope& scope) const noexcept {
     return {&gate_open, scope.key(), {1}};
   }
 

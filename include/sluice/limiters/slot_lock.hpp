@@ -139,7 +139,7 @@ class SlotLock : public Waitable {
   }
 
   /// The steps of these calls, for plans and for the forms of decide.hpp. In a plan that grants, an
-  /// answer of `take` is a reservation: look at Outcome::steps for its wait.
+  /// answer of `acquire_step` is a reservation: look at Outcome::steps for its wait.
   [[nodiscard]] Step acquire_step(const Key& key, Span max_wait = Span{0}) const noexcept {
     return step(slot_lock_take, key, max_wait.count());
   }
