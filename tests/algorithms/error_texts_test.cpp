@@ -37,6 +37,12 @@ std::string named_by(const std::function<void()>& call) {
 
 const Key bad{"", "name"};  // no call takes it
 
+/// `step` on this key: what another limiter, whose keys are alike, would ask.
+Step at_key(const Key& key, Step step) {
+  step.key = key;
+  return step;
+}
+
 }  // namespace
 
 TEST_CASE("an exception names the call that failed", "[errors]") {
@@ -371,7 +377,7 @@ TEST_CASE("an exception of a shared sliding window names the key that was at fau
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
         rate.set_rate(RateType::overall, 10, 1s);
         const std::string log(rate.acquire_steps()[1].key.name());
-        static_cast<void>(bucket.try_acquire(Key{"t", log}));
+        CHECK(decide(store, at_key(Key{"t", log}, bucket.acquire_step("t"))));
         const std::string of_log = ": \"" + render(Key{"t", log}) +
                                    "\" holds a token bucket and was asked as a sliding window";
         CHECK(told_by([&] { return rate.try_acquire(); }) ==
@@ -388,7 +394,7 @@ TEST_CASE("an exception of a shared sliding window names the key that was at fau
         const SharedSlidingWindow unset(store, "t", "unset");
         CHECK(told_by([&] { return unset.acquire(1, 0s); }) ==
               "SharedSlidingWindow::acquire: key {t}:unset");
-        static_cast<void>(bucket.try_acquire(Key{"t", "broken"}));
+        CHECK(decide(store, at_key(Key{"t", "broken"}, bucket.acquire_step("t"))));
         const SharedSlidingWindow broken(store, "t", "broken");
         CHECK(told_by([&] { return broken.try_acquire(); }) ==
               "SharedSlidingWindow::try_acquire: \"{t}:broken\" holds a token bucket and was asked "
@@ -417,7 +423,7 @@ TEST_CASE("an exception of a wait tells what one of a call does", "[errors]") {
         CHECK(told_by([&] { return gates.acquire(scopes, 0s); }) == "Gates::acquire: " + many);
 
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        static_cast<void>(bucket.try_acquire(scopes[0].key()));
+        CHECK(decide(store, at_key(scopes[0].key(), bucket.acquire_step("t"))));
         const std::string key =
             "\"{gates}:account=0\" holds a token bucket and was asked as a gate";
         CHECK(told_by([&] { return gates.pass(scopes[0]); }) == "Gates::pass: " + key);
@@ -469,16 +475,6 @@ TEST_CASE("an exception about a plan says which step was wrong", "[errors]") {
       Stores::virtual_time);
 }
 
-namespace {
-
-/// `step` on the key of `other`: what two limiters whose keys are alike would do.
-Step at_key_of(const Step& other, Step step) {
-  step.key = other.key;
-  return step;
-}
-
-}  // namespace
-
 TEST_CASE("a key of another kind is told with what lies there and as what it was asked",
           "[errors]") {
   for_each_store([](Store& store, VirtualClock&) {
@@ -486,9 +482,9 @@ TEST_CASE("a key of another kind is told with what lies there and as what it was
     const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
     const FixedWindow fixed(store, "rpm", 10, Calendar::every(60s));
     const ConcurrencyLimiter jobs(store, "rpm", 3);
-    CHECK(decide(store, at_key_of(bucket.peek_step("acme"), windows.acquire_step("acme"))));
-    CHECK(decide(store, at_key_of(windows.peek_step("other"), bucket.acquire_step("other"))));
-    CHECK(decide(store, at_key_of(jobs.peek_step("other"), bucket.acquire_step("other"))));
+    CHECK(decide(store, at_key(bucket.peek_step("acme").key, windows.acquire_step("acme"))));
+    CHECK(decide(store, at_key(windows.peek_step("other").key, bucket.acquire_step("other"))));
+    CHECK(decide(store, at_key(jobs.peek_step("other").key, bucket.acquire_step("other"))));
 
     const std::string bucket_asked =
         "\"{acme}:rpm:10/min\" holds a sliding window and was asked as a token bucket";
@@ -528,7 +524,7 @@ TEST_CASE("a plan names the step whose key is of another kind", "[errors]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SlidingWindow windows(store, "rpm", {{10, 60s}});
     const TokenBucket bucket(store, "rpm", Quota::per_minute(10));
-    CHECK(decide(store, at_key_of(bucket.peek_step("acme"), windows.acquire_step("acme"))));
+    CHECK(decide(store, at_key(bucket.peek_step("acme").key, windows.acquire_step("acme"))));
     const std::string told =
         "step 1: \"{acme}:rpm:10/min\" holds a sliding window and was asked as a token bucket";
     CHECK(told_by([&] {

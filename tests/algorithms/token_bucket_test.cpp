@@ -409,23 +409,7 @@ TEST_CASE("reset, reward and penalize do what they say", "[token_bucket]") {
   });
 }
 
-TEST_CASE("limiters of several quotas read what the others have spent, in tokens",
-          "[token_bucket][S1]") {
-  for_each_store([](Store& store, VirtualClock& clock) {
-    const TokenBucket before(store, "b", Quota::per_second(10).burst(20));
-    const TokenBucket slower(store, "b", Quota::per_minute(50).burst(30));
-    const TokenBucket smaller(store, "b", Quota::per_second(10).burst(12));
-    REQUIRE(before.try_acquire("k", 15));
-    CHECK(slower.peek("k").remaining == 15);
-    CHECK(smaller.try_acquire("k").retry_after == 400ms);
-    CHECK(before.peek("k").remaining == 5);
-    clock.advance(400ms);
-    CHECK(smaller.try_acquire("k"));
-    CHECK(before.peek("k").remaining == 8);
-  });
-}
-
-TEST_CASE("nothing of any quota comes before what is promised or blocked under another",
+TEST_CASE("nothing of any burst comes before what is promised or blocked under another",
           "[token_bucket][S1]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const TokenBucket large(store, "b", Quota::per_second(10).burst(19));
