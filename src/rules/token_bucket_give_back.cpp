@@ -73,12 +73,14 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   const bool waits = stamp > at && token_bucket::is_closed(words[0]);
   const Word seen = std::max(at, stamp);
   const Word left = drained(level, seen - stamp, args.refill);
+  const Word ahead = waits ? stamp - at : 0;  // for so long nothing drains at the stamp
 
   Position next{level, stamp};
   bool closes = waits;
   Word given = 0;
   if (on_top) {
-    given = waits ? amount : std::min(amount, left);
+    const bool all_is_left = ahead > amount / args.refill;
+    given = all_is_left ? amount : std::min(amount, left + ahead * args.refill);
     if (given > 0) next = rest;
     closes = token_bucket::is_closed(args.spent) || rest.stamp > args.stamp;
   } else if (!waits && level <= limit) {

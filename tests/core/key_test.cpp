@@ -163,7 +163,8 @@ TEST_CASE("limiters name what they count in", "[core][key]") {
   CHECK(bucket(Quota::per_minute(50)) == "50/min");
   CHECK(bucket(Quota::per_day(1)) == "1/day");
   CHECK(bucket(Quota::per(7, 13s)) == "7/13s");
-  CHECK(bucket(Quota::per(1, 3us)) == "1/3us");
+  CHECK(bucket(Quota::per(1, 3us)) == "20000000/min");
+  CHECK(bucket(Quota::per(1, 11us)) == "1/11us");
   CHECK(bucket(Quota::per_second(10), 90s) == "10/s@90s");
   const auto windows = [&](std::vector<WindowLimit> limits) {
     return std::string(SlidingWindow(*store, "w", std::move(limits)).acquire_step("k").key.unit());

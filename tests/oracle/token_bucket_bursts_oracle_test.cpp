@@ -36,8 +36,8 @@ class World {
       const Word burst = bucket.quota().capacity();
       ask(bucket, random_.between(0, random_.one_in(3) ? burst : std::min<Word>(4, burst)));
       const Word full = bucket.quota().full_after().count();
-      if (random_.one_in(2)) pass(random_.between(0, full / 40 + 2));
-      if (random_.one_in(20)) pass(random_.between(0, full));
+      if (random_.one_in(2)) pass(random_.between(0, std::min(longest, full / 40 + 2)));
+      if (random_.one_in(20)) pass(random_.between(0, std::min(longest, full)));
     }
   }
 
@@ -46,6 +46,8 @@ class World {
   std::size_t hints = 0;
 
  private:
+  static constexpr Word longest = Word{1} << 43;  // a step of time, so that a life ends in time
+
   void pass(Word us) {
     clock_.advance(Span{us});
     spent_ = std::max<Wide>(0, spent_ - Wide{us} * limiters_.front().quota().refill());
@@ -55,7 +57,8 @@ class World {
     check(bucket, bucket.peek("noisy", cost), cost, false);
     const Decision d = bucket.try_acquire("noisy", cost);
     check(bucket, d, cost, true);
-    if (!d && random_.one_in(2)) wait(bucket, cost, d.retry_after.count());
+    if (!d && d.retry_after.count() <= longest && random_.one_in(2))
+      wait(bucket, cost, d.retry_after.count());
   }
 
   /// Alone, whoever looks meanwhile.

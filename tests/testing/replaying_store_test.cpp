@@ -185,7 +185,7 @@ TEST_CASE("a key of another kind is named by a recording as it was by the store"
   const auto told_by = [](Store& store) -> std::string {
     (void)SlidingWindow(store, "rpm", {{10, 60s}}).try_acquire("acme");
     try {
-      (void)TokenBucket(store, "rpm", Quota::per_minute(10)).try_acquire("acme");
+      (void)SlidingWindowCounter(store, "rpm", {10, 60s}).try_acquire("acme");
     } catch (const std::system_error& error) {
       return error.what();
     }
@@ -193,7 +193,7 @@ TEST_CASE("a key of another kind is named by a recording as it was by the store"
   };
   RecordingStore store(*inner);
   const std::string told = told_by(store);
-  CHECK(told.find("holds a sliding window and was asked as a token bucket") != std::string::npos);
+  CHECK(told.find("holds a sliding window and was asked as a sliding") != std::string::npos);
   ReplayingStore replaying(parse_trace(to_text(store.trace())), clock);
   CHECK(told_by(replaying) == told);
 }

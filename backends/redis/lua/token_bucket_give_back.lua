@@ -49,8 +49,10 @@ local function token_bucket_give_back(first, second, now, capacity, refill, peri
 
   local new_level, new_stamp, closes, given = level, stamp, waits, 0
   if on_top then
+    local undrained = left
+    if waits then undrained = left + (stamp - at) * refill end
     given = amount
-    if not waits and given > left then given = left end
+    if given > undrained then given = undrained end
     if given > 0 then new_level, new_stamp = rest_level, rest_stamp end
     closes = spent_then % 2 == 1 or rest_stamp > stamp_then
   elseif not waits and level <= limit then

@@ -74,8 +74,9 @@ local function token_bucket_set(first, second, now, capacity, refill, period, in
   if kept then
     spent, new_stamp = first, second
     if change == 3 and (till > at or at > now) and first % 2 == 0 then
-      spent = spent + 1
-      if spent > 4503599627370496 then spent = spent - 2 end -- word_limit
+      local largest = 4503599627370496 -- word_limit
+      spent = first + 1
+      if spent > largest then spent = largest - 1 end
     end
     if till > at then new_stamp, at = till, till end
   end

@@ -45,7 +45,7 @@ inline constexpr Mutant mutants[] = {
      "if level < least and not kept then level = least end", "level = least"},
     {"a block is open to larger bursts", set, "if new_stamp < till then", "if false then"},
     {"what a larger burst is owed is forgotten", set, "level > limit and first ~= 0", "false"},
-    {"a block of what is owed is no promise", set, "      spent = spent + 1\n", ""},
+    {"a block of what is owed is no promise", set, "      spent = first + 1\n", ""},
     {"a reward beyond the longest debt", set, "      if level > room then level = room end\n", ""},
     {"a charge without end", set, "if want > top then want = top end", ""},
     {"a reward beyond a full bucket", set,
@@ -63,8 +63,8 @@ inline constexpr Mutant mutants[] = {
     {"given back from the middle of the queue", back, "elseif not waits and", "elseif"},
     {"given back while the clock is set back, as if it were a promise", back,
      "local waits = stamp > at and closed", "local waits = stamp > at"},
-    {"given back of what a lump has left alone", back, "if not waits and given > left then",
-     "if given > left then"},
+    {"given back of what a lump has left alone", back,
+     "if waits then undrained =", "if false then undrained ="},
     {"a whole grant comes back for a part", back, "after(cost - amount)", "after(0)"},
     {"given back while more is spent than fits", back, " and level <= limit then", " then"},
     {"given back what has drained", back, "given = cost - age * refill", "given = cost"},
@@ -99,8 +99,7 @@ inline constexpr Mutant mutants[] = {
     {"given back before another's promise", kernel_back,
      "token_bucket::is_closed(args.spent) || rest.stamp", "rest.stamp"},
     {"what is left of a reservation is no promise", kernel_back, "|| rest.stamp > args.stamp", ""},
-    {"given back of what a lump has left alone", kernel_back,
-     "waits ? amount : std::min(amount, left)", "std::min(amount, left)"},
+    {"given back of what a lump has left alone", kernel_back, "waits ? stamp - at : 0", "0"},
 };
 
 }  // namespace sluice::test::token_bucket_reserve
