@@ -182,7 +182,7 @@ TEST_CASE("a state that may be is used, however odd, and gets a time to live", "
   RedisClient admin(server.unix_socket());
   const auto store = connect_socket(server);
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
-  for (const auto& odd : {state(18, 0, 0), state(18, word_limit, 0),
+  for (const auto& odd : {state(18, 0, 0), state(18, 2'000'001, 0),
                           state(18, word_limit, word_limit), state(18, 0, word_limit)}) {
     // Behind the words stands when the key expires, or nothing.
     for (const char filler : {'\0', '\x7f', '\xff'}) {

@@ -338,7 +338,7 @@ TEST_CASE(
     CAPTURE(span.count());
     const std::string name = "w" + std::to_string(++count);
     const SlidingWindow windows(zoo.store(), name, {{2, span}});
-    const std::string key = "{k}:" + name;
+    const std::string key = render(windows.acquire_step("k").key);
     for (int call = 0; call < 3; ++call) {  // two grants and a refusal
       CHECK(windows.try_acquire("k").allowed == (call < 2));
       // To the end of what it means, never a part of a millisecond short of it.
