@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -29,20 +30,28 @@ inline bool eventually(const auto& condition) {
   return true;
 }
 
-/// One call and its answer.
+/// One call and its answer. It may end before the answer comes.
 struct Asked {
   std::atomic<unsigned> answers{0};
   std::error_code error;
   Decision decision;
 
+  Asked() : link_(std::make_shared<Link>()) { link_->asked = this; }
+  Asked(const Asked&) = delete;
+  ~Asked() {
+    const std::lock_guard lock(link_->mutex);
+    link_->asked = nullptr;
+  }
+
+  /// Needs no memory.
   Completion completion() {
-    return {[](void* self, const Outcome& outcome) noexcept {
-              auto& asked = *static_cast<Asked*>(self);
-              asked.error = outcome.error;
-              asked.decision = outcome.decision;
-              ++asked.answers;
+    const std::lock_guard lock(link_->mutex);
+    ++link_->pending;
+    link_->self = link_;
+    return {[](void* link, const Outcome& outcome) noexcept {
+              static_cast<Link*>(link)->hear(outcome);
             },
-            this};
+            link_.get()};
   }
 
   /// Waits for the answer.
@@ -50,6 +59,26 @@ struct Asked {
     if (!eventually([this] { return answers > 0; })) throw std::runtime_error("a call hangs");
     return *this;
   }
+
+ private:
+  struct Link {
+    std::mutex mutex;
+    Asked* asked = nullptr;
+    int pending = 0;
+    std::shared_ptr<Link> self;  // while answers are pending
+
+    void hear(const Outcome& outcome) noexcept {
+      std::shared_ptr<Link> last;  // ends behind the lock
+      const std::lock_guard lock(mutex);
+      if (--pending == 0) last = std::move(self);
+      if (asked == nullptr) return;
+      asked->error = outcome.error;
+      asked->decision = outcome.decision;
+      ++asked->answers;
+    }
+  };
+
+  std::shared_ptr<Link> link_;
 };
 
 /// Many calls.

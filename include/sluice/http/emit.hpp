@@ -56,7 +56,7 @@ class Policy {
 /// A policy and what a limiter answered under it.
 struct Limited {
   const Policy& policy;
-  const Decision& decision;
+  Decision decision;
 };
 
 /// How X-RateLimit-Reset is written. Clients cannot be told which it is; most guess by its size.
