@@ -84,7 +84,7 @@ install(FILES
 )
 
 if(TARGET sluice_redis)
-  install(FILES "${PROJECT_BINARY_DIR}/backends/redis/scripts/redis_functions.lua"
+  install(FILES "${PROJECT_BINARY_DIR}/backends/redis/redis_functions.lua"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice"
   )
 endif()

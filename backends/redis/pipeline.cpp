@@ -58,7 +58,7 @@ void Pipeline::append(std::string& out, const Call& call, Time now) {
   const Script& script = *call.request.script;
   const bool by_hash = !functions_ && call.attempts <= attempts_by_hash;
   if (by_hash && call.attempts > 0) append_load(out, "SCRIPT", script.text, script.sha1, now);
-  if (wants_library_) append_load(out, "FUNCTION", library.text, library.name, now);
+  if (wants_library_) append_load(out, "FUNCTION", library().text, library().name, now);
   Sent& entry = append_entry(out, now);
   entry.nonce = call.nonce;
   entry.steps = call.steps;

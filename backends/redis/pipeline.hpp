@@ -37,9 +37,7 @@ class Pipeline {
 
   /// `seed`: of the pauses.
   explicit Pipeline(RedisScripts how = RedisScripts::eval, std::uint64_t seed = 0)
-      : functions_(how == RedisScripts::functions), jitter_(seed) {
-    loading_.reserve(script_count);
-  }
+      : functions_(how == RedisScripts::functions), jitter_(seed) {}
 
   /// Takes a call that is to be sent.
   void submit(CallPtr call) noexcept { waiting_.push_back(std::move(call)); }

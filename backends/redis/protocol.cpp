@@ -1,5 +1,4 @@
-// Encoding and decoding. The layout is that of lua/step.lua, lua/terse_end.lua, lua/wide_step.lua,
-// lua/brief_end.lua, lua/plan.lua and lua/buckets_quick.lua.
+// Encoding and decoding. The layout is that of lua/step.lua and lua/plan.lua.
 #include "protocol.hpp"
 
 #include <hiredis/hiredis.h>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include "sluice/extend/idempotency_record.hpp"
-#include "sluice/rules/token_bucket.hpp"
 
 namespace sluice::redis_detail {
 namespace {
@@ -52,71 +50,25 @@ std::uint64_t read_word(const char* bytes) noexcept {
   return word;
 }
 
-/// What a script reads of a step: its arguments in use, and its table.
-void append_arguments(std::string& out, const Step& step) {
-  append_words(out, step.args.data(), step.operation->argument_count);
-  append_words(out, step.table.data(), step.table.size());
-}
-
-std::size_t arguments_bytes(const Step& step) noexcept {
-  return (step.operation->argument_count + step.table.size()) * sizeof(Word);
-}
-
 /// How long the server keeps the state: until nobody misses it, rounded up to milliseconds, and a
 /// second more, since scripts set a time to live only twice a second.
 Word keep_ms(const Step& step) { return (step.operation->ttl(step.args) + 999) / 1000 + 1000; }
 
-/// The same in digits, as the server takes it.
-class KeepDigits {
- public:
-  explicit KeepDigits(const Step& step) noexcept
-      : end_(std::to_chars(digits_.data(), digits_.data() + digits_.size(), keep_ms(step)).ptr) {}
-  [[nodiscard]] std::string_view view() const noexcept {
-    return {digits_.data(), static_cast<std::size_t>(end_ - digits_.data())};
-  }
+/// What a script reads of a step: its arguments in use, its table, and how long its state is kept.
+void append_message(std::string& out, const Step& step) {
+  append_words(out, step.args.data(), step.operation->argument_count);
+  append_words(out, step.table.data(), step.table.size());
+  append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
+}
 
- private:
-  std::array<char, 20> digits_;
-  const char* end_;
-};
+std::size_t message_bytes(const Step& step) noexcept {
+  return (step.operation->argument_count + step.table.size() + 1) * sizeof(Word);
+}
 
 void append_key(std::string& out, const Key& key, const KeyStyle& style, std::string& scratch) {
   scratch = style.prefix;
   append_rendered(scratch, key, style.secret);
   append_bulk(out, scratch);
-}
-
-const Script* find_script(std::string_view stem) noexcept {
-  const std::span all(scripts, script_count);
-  const auto same = [](char a, char b) { return a == b || (a == '_' && b == '.'); };
-  const auto found = std::ranges::find_if(
-      all, [&](const Script& script) { return std::ranges::equal(script.name, stem, same); });
-  return found == all.end() ? nullptr : &*found;
-}
-
-/// Scripts by the operation's id. Needs no memory: it is made by the first call, which must not
-/// fail.
-struct ScriptTable {
-  struct Row {
-    const Operation* operation = nullptr;
-    const Script* script = nullptr;
-  };
-  std::array<Row, 256> rows;
-  const Script* plan = find_script("plan");
-  const Script* mixed = find_script("mixed");
-  const Script* buckets = find_script("buckets");
-  const Script* once = find_script("once");
-
-  ScriptTable() noexcept {
-    for (const Operation* operation : operations()) {
-      rows[operation->id] = {operation, find_script(operation->name)};
-    }
-  }
-};
-
-const ScriptTable& script_table() noexcept {
-  static const ScriptTable table;
-  return table;
 }
 
 struct ErrorWord {
@@ -143,54 +95,23 @@ constexpr std::array error_words{ErrorWord{"NOSCRIPT", Errc::no_script},
 
 }  // namespace
 
-const Script* script_for(std::span<const Step> steps, bool once) noexcept {
-  const auto& table = script_table();
-  bool all_cells = true;
-  bool all_buckets = true;
-  for (const Step& step : steps) {
-    const auto& row = table.rows[step.operation->id];
-    if (row.operation != step.operation || row.script == nullptr) return nullptr;
-    all_cells = all_cells && is_cell(step.operation->kind);
-    all_buckets = all_buckets && step.operation == &token_bucket_take;
-  }
-  if (once) return table.once;
-  if (steps.size() == 1) return table.rows[steps[0].operation->id].script;
-  if (all_buckets && steps.size() <= 3) return table.buckets;
-  return all_cells ? table.plan : table.mixed;
-}
-
 namespace {
 
-/// The arguments of the script of one step: two, or if a request is a single one, that one, which
-/// ends in the time to live, as a word.
-void append_step(std::string& out, const Step& step, std::uint64_t nonce, bool is_single) {
-  append_header(out, '$', sizeof nonce + arguments_bytes(step) + (is_single ? sizeof(Word) : 0));
+/// The argument of the script of one step.
+void append_step(std::string& out, const Step& step, std::uint64_t nonce) {
+  append_header(out, '$', sizeof nonce + message_bytes(step));
   append_word(out, nonce);
-  append_arguments(out, step);
-  if (is_single) append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
-  out += "\r\n";
-  if (!is_single) append_bulk(out, KeepDigits(step).view());
-}
-
-/// The argument of the script of takes from token buckets: of each what the twin reads of
-/// TokenBucketRule::Args, which is all but full_after, and the time to live, as a word.
-void append_takes(std::string& out, std::span<const Step> steps, std::uint64_t nonce) {
-  append_header(out, '$', sizeof nonce + steps.size() * 5 * sizeof(Word));
-  append_word(out, nonce);
-  for (const Step& step : steps) {
-    append_words(out, step.args.data(), 3);
-    append_words(out, step.args.data() + 4, 1);
-    append_word(out, static_cast<std::uint64_t>(keep_ms(step)));
-  }
+  append_message(out, step);
   out += "\r\n";
 }
 
 /// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
 /// detail, two bytes, and the plan's fingerprint.
-void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t nonce, bool once) {
-  append_header(out, '$', sizeof nonce + (once ? 2 + sizeof(Word) : 0));
+void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t nonce,
+                 bool has_record) {
+  append_header(out, '$', sizeof nonce + (has_record ? 2 + sizeof(Word) : 0));
   append_word(out, nonce);
-  if (once) {
+  if (has_record) {
     std::size_t output = 0;
     for (const Step& step : steps) output += output_count(*step.operation, step.table.size());
     out += {static_cast<char>(output & 255), static_cast<char>(output >> 8)};
@@ -198,11 +119,10 @@ void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t no
   }
   out += "\r\n";
   for (const Step& step : steps) {
-    append_header(out, '$', 1 + arguments_bytes(step));
+    append_header(out, '$', 1 + message_bytes(step));
     out += static_cast<char>(step.operation->id);
-    append_arguments(out, step);
+    append_message(out, step);
     out += "\r\n";
-    append_bulk(out, KeepDigits(step).view());
   }
 }
 
@@ -210,7 +130,7 @@ void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t no
 
 void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
             const KeyStyle& style, const std::optional<RequestId>& id) {
-  request.script = script_for(steps, id.has_value());
+  request.script = &script_for(steps, id.has_value());
   std::string& out = request.tail;
   out.clear();
   const std::size_t keys = steps.size() + (id ? 1 : 0);
@@ -223,16 +143,12 @@ void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
     const auto name = record_name(*id);
     append_key(out, {steps[0].key.tag(), {name.data(), name.size()}}, style, scratch);
   }
-  const bool is_single = request.script->is_single;
   if (steps.size() == 1 && !id) {
-    append_step(out, steps[0], nonce, is_single);
-    request.words = 3 + keys + (is_single ? 1 : 2);
-  } else if (is_single) {
-    append_takes(out, steps, nonce);
+    append_step(out, steps[0], nonce);
     request.words = 3 + keys + 1;
   } else {
     append_plan(out, steps, nonce, id.has_value());
-    request.words = 3 + keys + 1 + 2 * steps.size();
+    request.words = 3 + keys + 1 + steps.size();
   }
 }
 
@@ -254,7 +170,8 @@ void append_eval(std::string& out, const Request& request) {
 void append_fcall(std::string& out, const Request& request) {
   append_header(out, '*', request.words);
   out += "$5\r\nFCALL\r\n";
-  append_bulk(out, request.script->function);
+  append_header(out, '$', library().name.size() + 1 + request.script->function.size());
+  out.append(library().name).append("_").append(request.script->function).append("\r\n");
   out += request.tail;
 }
 
@@ -282,7 +199,7 @@ bool is_word(Word word) noexcept { return word >= 0 && word <= word_limit; }
 bool is_hint(Word word) noexcept { return word >= 0 && word <= 2 * word_limit; }
 
 /// True of Errc::wrong_kind, behind which a script tells the kind of the state that it found, in
-/// steps of 256: see state.lua.
+/// steps of 256: see state_fixed.lua.
 bool names_kind(Word status) noexcept {
   return status % 256 == -static_cast<Word>(Errc::wrong_kind) && status / 256 > -32;
 }

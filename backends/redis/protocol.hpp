@@ -9,16 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "redis_scripts.hpp"
+#include "scripts.hpp"
 #include "sluice/error.hpp"
 #include "sluice/plan.hpp"
 
 namespace sluice::redis_detail {
-
-/// The script that decides these steps: the operation's own for one step; for more, that of two or
-/// three takes from token buckets, that of plans on cells or that of any plans; and that of plans
-/// with an id if there is one. Null if the store has no script for an operation.
-[[nodiscard]] const Script* script_for(std::span<const Step> steps, bool once = false) noexcept;
 
 /// How keys are written.
 struct KeyStyle {
@@ -34,7 +29,7 @@ struct Request {
   std::string tail;
 };
 
-/// Encodes `steps` into `request`, whose memory is used again.
+/// Encodes `steps` into `request`, whose memory is used again. REQUIRES: has_scripts(steps).
 void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
             const KeyStyle& style, const std::optional<RequestId>& id = {});
 

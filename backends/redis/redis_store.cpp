@@ -122,8 +122,7 @@ class RedisStoreImpl final : public RedisStore {
 
   static std::error_code find_refusal(const Client& client, const Plan& plan) noexcept {
     if (client.is_forked()) return Errc::forked;
-    if (redis_detail::script_for(plan.steps(), plan.id().has_value()) == nullptr)
-      return Errc::unsupported_operation;
+    if (!redis_detail::has_scripts(plan.steps())) return Errc::unsupported_operation;
     if (plan.stop().stop_requested()) return Errc::cancelled;
     if (plan.timeout() < Span{0}) return Errc::timed_out;
     return {};
@@ -187,7 +186,7 @@ void check(const RedisOptions& options) {
 
 }  // namespace
 
-std::string_view redis_functions() noexcept { return redis_detail::library.text; }
+std::string_view redis_functions() { return redis_detail::library().text; }
 
 std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
   check(options);

@@ -7,8 +7,8 @@
 
 namespace sluice::redis_detail {
 
-/// The first version whose scripts may use all that the store's scripts do: those of wide states
-/// write before they would find out.
+/// The first version whose scripts may use all that the store's scripts do: those of variable
+/// states write before they would find out.
 constexpr unsigned oldest_version = 7;
 
 /// The reply to HELLO 2, the one reply that is an array.

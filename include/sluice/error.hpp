@@ -8,9 +8,8 @@
 
 namespace sluice {
 
-/// What went wrong. The numbers are part of the protocol with the scripts (`state.lua` and the
-/// twins of the rules) and do not change. Every code belongs to exactly one of the two conditions
-/// of `Failure`.
+/// What went wrong. The numbers are part of the protocol with the scripts and do not change. Every
+/// code belongs to exactly one of the two conditions of `Failure`.
 enum class Errc {
   // The request itself. Nothing was sent.
   cost_exceeds_capacity = 1,  ///< this cost can never be admitted by this quota

@@ -1,5 +1,5 @@
-// The kernel of the fixed window. Its twins are backends/redis/lua/fixed_window_*.lua: same names,
-// same order.
+// The kernel of the fixed window. Its twin is backends/redis/lua/rules/fixed_window.lua: same
+// names, same order.
 #include "sluice/rules/fixed_window.hpp"
 
 #include <algorithm>

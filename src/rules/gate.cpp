@@ -1,4 +1,4 @@
-// The kernel of the gate. Its twins are backends/redis/lua/gate_*.lua: same names, same order.
+// The kernel of the gate. Its twin is backends/redis/lua/rules/gate.lua: same names, same order.
 #include "sluice/rules/gate.hpp"
 
 #include <algorithm>

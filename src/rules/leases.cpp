@@ -1,5 +1,6 @@
-// The kernel of the leases. Its twins are backends/redis/lua/leases_*.lua: same names, same order,
-// with the members of LeaseTable in their places.
+// The kernel of the leases. Its twin is backends/redis/lua/rules/leases.lua: same names, same
+// order, with the members of LeaseTable in their places. lua/fast/leases.lua decides the usual
+// requests.
 #include "sluice/rules/leases.hpp"
 
 #include "src/rules/lease_table.hpp"

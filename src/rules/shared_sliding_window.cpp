@@ -1,5 +1,5 @@
-// The kernel of the shared sliding window's setting. Its twins are
-// backends/redis/lua/shared_sliding_window_*.lua: same names, same order.
+// The kernel of the shared sliding window's setting. Its twin is
+// backends/redis/lua/rules/shared_sliding_window.lua: same names, same order.
 #include "sluice/rules/shared_sliding_window.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
-// The kernels of the shared token bucket's quota, take and peek. Their twins are
-// backends/redis/lua/shared_token_bucket_{set,take,peek}.lua: same names, same order. All words
-// stay within 2^52 and sums within 2^53; one product has 104 bits, and the twins divide it bit by
-// bit.
+// The kernels of the shared token bucket's quota, take and peek. Their twin is
+// backends/redis/lua/rules/shared_token_bucket.lua: same names, same order. All words stay within
+// 2^52 and sums within 2^53; one product has 104 bits, and the twin divides it bit by bit.
 #include "sluice/rules/shared_token_bucket.hpp"
 
 #include <algorithm>

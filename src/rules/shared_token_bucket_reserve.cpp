@@ -1,7 +1,7 @@
-// The kernels of the shared token bucket's other verbs. Their twins are
-// backends/redis/lua/shared_token_bucket_{spend,give_back,adjust}.lua: same names, same order. All
-// words stay within 2^52 and sums within 2^53; what lies ahead is compared as time, so that no
-// product of a span and an unknown rate is made.
+// The kernels of the shared token bucket's other verbs. Their twin is
+// backends/redis/lua/rules/shared_token_bucket.lua: same names, same order. All words stay within
+// 2^52 and sums within 2^53; what lies ahead is compared as time, so that no product of a span and
+// an unknown rate is made.
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // What the kernels of the shared token bucket share: its state at one instant. Pure functions; the
-// twins have them in place.
+// twin has them in place.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The kernels of the sliding windows that ask, and that block. Their twins are
-// backends/redis/lua/sliding_window_{take,peek,block}.lua: same names, same order. Times stay
-// within 2^52 and sums of a time and a span within 2^53.
+// The kernels of the sliding windows that ask, and that block. Their twin is
+// backends/redis/lua/rules/sliding_window.lua: same names, same order. lua/fast/sliding_window.lua
+// decides the usual takes. Times stay within 2^52 and sums of a time and a span within 2^53.
 #include "sluice/rules/sliding_window.hpp"
 
 #include <algorithm>

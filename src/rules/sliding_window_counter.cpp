@@ -1,5 +1,5 @@
-// The kernel of the sliding window counter. Its twins are
-// backends/redis/lua/sliding_window_counter_*.lua: same names, same order.
+// The kernel of the sliding window counter. Its twin is
+// backends/redis/lua/rules/sliding_window_counter.lua: same names, same order.
 #include "sluice/rules/sliding_window_counter.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The kernels of the sliding windows that give back. Their twins are
-// backends/redis/lua/sliding_window_{give_back,reward,reset}.lua: same names, same order.
+// The kernels of the sliding windows that give back. Their twin is
+// backends/redis/lua/rules/sliding_window.lua: same names, same order.
 #include <algorithm>
 
 #include "src/rules/sliding_window_find.hpp"

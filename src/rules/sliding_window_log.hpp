@@ -1,5 +1,5 @@
 // The log of the sliding windows as the kernel reads it: units by age, and the search for a
-// window's edge. Its twin is in backends/redis/lua/sliding_window_decide.lua. Threading: plain
+// window's edge. Its twin is in backends/redis/lua/rules/sliding_window.lua. Threading: plain
 // values.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The kernel of the slot lock. Its twins are backends/redis/lua/slot_lock_*.lua: same names, same
+// The kernel of the slot lock. Its twin is backends/redis/lua/rules/slot_lock.lua: same names, same
 // order.
 #include "sluice/rules/slot_lock.hpp"
 

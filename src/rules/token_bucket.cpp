@@ -1,6 +1,6 @@
-// The kernel of the token bucket. Its twins are backends/redis/lua/token_bucket_take.lua and
-// token_bucket_peek.lua: same names, same order. All values stay within 2^52 for a Quota's
-// arguments, and sums within 2^53.
+// The kernel of the token bucket. Its twin is backends/redis/lua/rules/token_bucket.lua: same
+// names, same order. lua/fast/token_bucket.lua decides plans of two or three takes. All values stay
+// within 2^52 for a Quota's arguments, and sums within 2^53.
 #include "sluice/rules/token_bucket.hpp"
 
 #include <algorithm>

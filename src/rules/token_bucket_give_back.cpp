@@ -1,5 +1,5 @@
-// The kernel of giving back what a token bucket granted. Its twin is
-// backends/redis/lua/token_bucket_give_back.lua: same names, same order.
+// The kernel of giving back what a token bucket granted. Its twin is in
+// backends/redis/lua/rules/token_bucket.lua: same names, same order.
 #include <algorithm>
 
 #include "sluice/rules/token_bucket_reserve.hpp"

@@ -1,7 +1,7 @@
-// The kernels of the token bucket's full form, but for give_back. Their twins are
-// backends/redis/lua/token_bucket_{reserve,reserve_some,look,set}.lua: same names, same order. A
-// shape that check() accepts keeps limit + (longest + interval) * refill within 2^52, so all
-// products of one refill and sums are within 2^53.
+// The kernels of the token bucket's full form, but for give_back. Their twin is
+// backends/redis/lua/rules/token_bucket.lua: same names, same order. A shape that check() accepts
+// keeps limit + (longest + interval) * refill within 2^52, so all products of one refill and sums
+// are within 2^53.
 #include "sluice/rules/token_bucket_reserve.hpp"
 
 #include <algorithm>

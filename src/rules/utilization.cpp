@@ -1,4 +1,4 @@
-// The kernel of the utilization shedder. Its twins are backends/redis/lua/utilization_*.lua: same
+// The kernel of the utilization shedder. Its twin is backends/redis/lua/rules/utilization.lua: same
 // names, same order. Spans are at most an hour, so a span times `one` stays within 2^52, and a sum
 // of two such products within 2^53.
 #include "sluice/rules/utilization.hpp"

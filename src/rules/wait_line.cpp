@@ -1,5 +1,5 @@
-// The kernel of the wait line. Its twins are backends/redis/lua/wait_line_*.lua: same names, same
-// order; Scan is wait_line_scan.lua.
+// The kernel of the wait line. Its twin is backends/redis/lua/rules/wait_line.lua: same names, same
+// order; Scan is its piece wait_line_scan.
 #include "sluice/rules/wait_line.hpp"
 
 #include <algorithm>

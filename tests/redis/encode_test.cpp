@@ -23,12 +23,9 @@ std::string bytes_of(std::span<const Word> words) {
 
 /// What a script reads of a step.
 std::string words_of(const Step& step) {
+  const Word keep = (step.operation->ttl(step.args) + 999) / 1000 + 1000;
   return bytes_of(std::span(step.args).first(step.operation->argument_count)) +
-         bytes_of(step.table);
-}
-
-std::string keep_of(const Step& step) {
-  return std::to_string((step.operation->ttl(step.args) + 999) / 1000 + 1000);
+         bytes_of(step.table) + bytes_of({&keep, 1});
 }
 
 Command encoded(std::span<const Step> steps, std::uint64_t nonce,
@@ -42,7 +39,7 @@ Command encoded(std::span<const Step> steps, std::uint64_t nonce,
   return *command;
 }
 
-/// A limiter of each form: a cell, a wide state with a table, another cell.
+/// A limiter of each form: a fixed state, a variable one with a table, another fixed one.
 struct Limiters {
   VirtualClock clock;
   std::unique_ptr<Store> store = make_virtual_store(clock);
@@ -57,20 +54,17 @@ struct Limiters {
 
 }  // namespace
 
-TEST_CASE("one step travels as its nonce, its arguments and its table", "[protocol]") {
+TEST_CASE("one step travels as its nonce, its arguments, its table and its time to live",
+          "[protocol]") {
   const Limiters limiters;
   for (const Step& step : limiters.steps()) {
     const Command command = encoded({&step, 1}, 0x0102030405060708);
     CAPTURE(step.operation->name);
-    const redis_detail::Script& script = *redis_detail::script_for({&step, 1});
-    CHECK(command[1] == script.sha1);
+    CHECK(command[1] == redis_detail::script_for({&step, 1}, false).sha1);
+    REQUIRE(command.size() == 5);
     CHECK(command[2] == "1");
     CHECK(command[3] == render(step.key));
-    const std::string said = std::string("\x8\x7\x6\x5\x4\x3\x2\x1", 8) + words_of(step);
-    const Word keep = std::stoll(keep_of(step));
-    CHECK(command[4] == said + (script.is_single ? bytes_of({&keep, 1}) : ""));
-    REQUIRE(command.size() == (script.is_single ? 5U : 6U));
-    if (!script.is_single) CHECK(command[5] == keep_of(step));
+    CHECK(command[4] == std::string("\x8\x7\x6\x5\x4\x3\x2\x1", 8) + words_of(step));
   }
 }
 
@@ -79,46 +73,50 @@ TEST_CASE("a plan says of each step its rule, its arguments, its table and its t
   const Limiters limiters;
   const auto steps = limiters.steps();
   const Command command = encoded(steps, 9);
-  REQUIRE(command.size() == 3 + 3 + 1 + 2 * 3);
+  REQUIRE(command.size() == 3 + 3 + 1 + 3);
   CHECK(command[2] == "3");
   CHECK(nonce_of(command) == 9);
   CHECK(command[6].size() == 8);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     CAPTURE(i);
     CHECK(command[3 + i] == render(steps[i].key));
-    CHECK(command[7 + 2 * i] ==
+    CHECK(command[7 + i] ==
           std::string(1, static_cast<char>(steps[i].operation->id)) + words_of(steps[i]));
-    CHECK(command[8 + 2 * i] == keep_of(steps[i]));
   }
 }
 
-TEST_CASE("two or three takes from token buckets travel as one argument, and no other plan does",
+TEST_CASE("a plan's script is that of its operations, whatever their order and number",
           "[protocol]") {
   const Limiters limiters;
-  const auto take = [&](std::string_view scope, Word cost) {
-    return limiters.bucket.acquire_step(Key{"t", scope}, cost);
+  const auto take = [&](std::string_view scope) {
+    return limiters.bucket.acquire_step(Key{"t", scope}, 1);
   };
-  const std::vector<Step> takes{take("a", 1), take("b", 2), take("c", 3), take("d", 1)};
-  for (const std::size_t count : {2U, 3U}) {
-    const auto some = std::span(takes).first(count);
-    const Command command = encoded(some, 9);
-    CAPTURE(count);
-    CHECK(redis_detail::script_for(some)->name == "buckets");
-    REQUIRE(command.size() == 3 + count + 1);
-    std::string said("\x9\0\0\0\0\0\0\0", 8);
-    for (std::size_t i = 0; i < count; ++i) {
-      CHECK(command[3 + i] == render(some[i].key));
-      const Word keep = std::stoll(keep_of(some[i]));
-      said += words_of(some[i]).erase(24, 8) + bytes_of({&keep, 1});  // but full_after
-    }
-    CHECK(command.back() == said);
+  const Step lock = limiters.lock.acquire_step("t", 2s);
+  const auto sha1 = [](const std::vector<Step>& steps, bool has_record = false) {
+    return redis_detail::script_for(steps, has_record).sha1;
+  };
+  const auto buckets = sha1({take("a"), take("b")});
+  CHECK(sha1({take("a"), take("b"), take("c"), take("d")}) == buckets);
+  const auto mixed = sha1({take("a"), lock});
+  CHECK(sha1({lock, take("a"), take("b")}) == mixed);
+  const std::set<std::string> all{buckets,
+                                  mixed,
+                                  sha1({take("a")}),
+                                  sha1({take("a")}, true),
+                                  sha1({take("a"), lock}, true),
+                                  sha1({take("a"), limiters.bucket.peek_step("t")}),
+                                  sha1({take("a"), limiters.windows.acquire_step("t", 7)})};
+  CHECK(all.size() == 7);
+}
+
+TEST_CASE("every script is short enough that the server is not kept by its first call",
+          "[protocol]") {
+  // Some 30 us a KiB: half a millisecond.
+  for (const Operation* row : operations()) {
+    const Step step(row, Key("t"), {});
+    CAPTURE(row->name);
+    CHECK(redis_detail::script_for({&step, 1}, false).text.size() < 16'000);
   }
-  CHECK(redis_detail::script_for(takes)->name == "plan");
-  CHECK(redis_detail::script_for(std::span(takes).first(2), true)->name == "once");
-  CHECK(redis_detail::script_for(std::array{takes[0], limiters.bucket.peek_step("t")})->name ==
-        "plan");
-  CHECK(redis_detail::script_for(std::array{takes[0], limiters.lock.acquire_step("t", 2s)})->name ==
-        "plan");
 }
 
 TEST_CASE("a plan with an id names its record, counts its output and says which plan it is",
@@ -130,7 +128,7 @@ TEST_CASE("a plan with an id names its record, counts its output and says which 
     const auto some = std::span(steps).first(count);
     const Command command = encoded(some, 9, id);
     CAPTURE(count);
-    REQUIRE(command.size() == 3 + count + 1 + 1 + 2 * count);
+    REQUIRE(command.size() == 3 + count + 1 + 1 + count);
     CHECK(command[2] == std::to_string(count + 1));
     CHECK(command[3 + count] == "{t}:once%3a0000000000001234000000000000abcd");
     const std::string& head = command[4 + count];

@@ -7,7 +7,7 @@ using namespace sluice::test;
 
 namespace {
 
-const std::string library_name(redis_detail::library.name);
+const std::string library_name(redis_detail::library().name);
 constexpr std::string_view missing = "ERR Function not found";
 
 /// The first words of what flush() sends.

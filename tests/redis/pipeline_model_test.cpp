@@ -36,13 +36,13 @@ struct ModelServer {
     if (command[0] == "FUNCTION") {
       if (random.one_in(40)) return {true, random.one_in(2) ? "NOPERM no" : "OOM no"};
       if (std::exchange(has_library, true)) return {true, "ERR Library 'it' already exists"};
-      return {false, std::string(redis_detail::library.name)};
+      return {false, redis_detail::library().name};
     }
     if (command[0] == "FCALL" && !has_library) return {true, "ERR Function not found"};
     if (command[0] == "SCRIPT") {
       if (random.one_in(10)) return {true, "NOPERM no"};
-      scripts.insert(sha_of(command[2]));
-      return {false, sha_of(command[2])};
+      scripts.insert(redis_detail::sha1_of(command[2]));
+      return {false, redis_detail::sha1_of(command[2])};
     }
     if (command[0] == "EVALSHA" && !scripts.contains(command[1])) return {true, "NOSCRIPT lost"};
     if (random.one_in(20)) return {true, random.one_in(2) ? "LOADING wait" : "READONLY no"};
@@ -55,13 +55,6 @@ struct ModelServer {
     }
     if (breaks_off) return {true, "ERR after it was executed"};
     return {false, bytes};
-  }
-
-  static std::string sha_of(std::string_view text) {
-    for (std::size_t i = 0; i < redis_detail::script_count; ++i) {
-      if (redis_detail::scripts[i].text == text) return std::string(redis_detail::scripts[i].sha1);
-    }
-    throw std::runtime_error("an unknown script");
   }
 };
 

@@ -166,7 +166,7 @@ TEST_CASE("a script and its call that are taken back go out together, before who
     CHECK(nonce_of(sent[sent.size() - 2]) == 1);
     CHECK(nonce_of(sent[sent.size() - 1]) == 2);
     CHECK(world.pipeline.hear_string(
-              redis_detail::script_for(std::array{bucket_step("a")})->sha1) == Heard::ok);
+              redis_detail::script_for(std::array{bucket_step("a")}, false).sha1) == Heard::ok);
     CHECK(world.answer(1, 101) == Heard::ok);
     CHECK(world.answer(2, 102) == Heard::ok);
     CHECK(was_decided(lost, 101));

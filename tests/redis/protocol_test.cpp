@@ -151,7 +151,7 @@ TEST_CASE("a request carries its keys as they are, whatever their bytes", "[prot
   REQUIRE((first && text && function && plan && out.empty()));
   CHECK(first->at(1) == one->request.script->sha1);
   CHECK(text->at(1) == one->request.script->text);
-  CHECK(function->at(1) == one->request.script->function);
+  CHECK(function->at(1) == redis_detail::library().name + "_" + one->request.script->function);
   CHECK(std::equal(first->begin() + 2, first->end(), function->begin() + 2, function->end()));
   CHECK(first->at(3) == "{tag0}:api");
   CHECK(nonce_of(*plan) == 6);

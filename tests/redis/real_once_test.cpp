@@ -22,8 +22,8 @@ std::string record_key() {
   return render(Key{"t", {name.data(), name.size()}});
 }
 
-/// Two steps for each kind that spends, cells and wide states, under one tag: takes of a unit of
-/// 100.
+/// Two steps for each kind that spends, fixed and variable states, under one tag: takes of a unit
+/// of 100.
 class EveryKind {
  public:
   EveryKind() {

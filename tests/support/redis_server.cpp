@@ -19,7 +19,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "tests/left_out.hpp"
 #include "tests/support/redis_client.hpp"
 
 namespace sluice::test {
@@ -83,12 +82,6 @@ std::string make_folder() {
 }  // namespace
 
 bool without_redis() { return environment("SLUICE_NO_REDIS") == "1"; }
-
-bool redis_left_out() {
-  if (!without_redis()) return false;
-  leave_out("it needs a redis-server, and SLUICE_NO_REDIS=1");
-  return true;
-}
 
 RedisServer::RedisServer(std::vector<std::string> config, std::vector<std::string> environment)
     : config_(std::move(config)),

@@ -30,12 +30,7 @@ std::vector<std::string> message(const Ask& ask, const std::string& sha, const s
   std::vector<std::string> parts{"EVALSHA", sha, "1", key};
   if (as_plan) parts.push_back(nonce);
   parts.push_back((as_plan ? std::string(1, static_cast<char>(ask.row->id)) : nonce) +
-                  pack_step(*ask.row, ask.config.args, ask.config.table));
-  if (!as_plan && is_single(script_name(*ask.row))) {
-    parts.back() += le64(1'000'000);
-  } else {
-    parts.push_back("1000000");
-  }
+                  pack_step(*ask.row, ask.config.args, ask.config.table) + le64(1'000'000));
   return parts;
 }
 
@@ -91,7 +86,7 @@ std::optional<std::string> check_server_time(RedisClient& client, const Scripts&
     const std::string key = "{time}:" + std::to_string(random.next());
     const std::string nonce = le64(static_cast<Word>(random.next()));
     auto parts =
-        message(ask, shas.at(as_plan ? "mixed" : script_name(*ask.row)), key, nonce, as_plan);
+        message(ask, shas.at(as_plan ? "plan" : script_name(*ask.row)), key, nonce, as_plan);
     // A client's idea of the time, which must not count.
     parts.push_back(std::to_string(random.between(0, word_limit)));
     const Word before = client.time_us();
@@ -131,7 +126,7 @@ std::optional<std::string> check_spoilt(RedisClient& client, const Scripts& scri
         spoil(random, grow(random, subject, config, now), subject.kind(), head, i % 2 == 0);
     client({"SET", key, raw});
     const bool as_plan = random.one_in(2);
-    auto parts = message(ask, shas.at(as_plan ? "mixed" : name), key, nonce, as_plan);
+    auto parts = message(ask, shas.at(as_plan ? "plan" : name), key, nonce, as_plan);
     parts.push_back(std::to_string(now));
     const RedisReply reply = send(client, parts);
     const std::string left = client({"GET", key}).text;

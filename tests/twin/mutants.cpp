@@ -42,7 +42,7 @@ std::vector<Mutant> all_in(bool scripts) {
   std::vector<Mutant> found;
   for (const auto& table : tables) {
     std::ranges::copy_if(table, std::back_inserter(found), [scripts](const Mutant& mutant) {
-      return mutant.file.ends_with(".lua") == scripts;
+      return !mutant.file.starts_with("src/") == scripts;
     });
   }
   return found;

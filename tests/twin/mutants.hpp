@@ -11,7 +11,8 @@ namespace sluice::test {
 
 struct Mutant {
   std::string_view name;
-  std::string_view file;  // a fragment of backends/redis/lua, or a kernel: src/rules/...
+  std::string_view
+      file;  // a section of a Lua file, "piece leases_base", or a kernel: src/rules/...
   std::string_view from;
   std::string_view to;
 };

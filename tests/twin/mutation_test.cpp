@@ -1,4 +1,4 @@
-// The proof that the twin test can fail: plants bugs in copies of the Lua fragments and of the
+// The proof that the twin test can fail: plants bugs in copies of the Lua files and of the
 // kernels, and requires that each is caught. Prints a table of what caught it.
 // Threading: compilers run beside the test, two at a time.
 #include <dlfcn.h>
@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <set>
 
 #include "tests/catch.hpp"
 #include "tests/support/redis_server.hpp"
@@ -40,11 +39,11 @@ struct Finding {
 
 /// The shortened twin run in parts, with states that were spoilt between them: of what only those
 /// show, the mutants that hide best need some 1,500, and one part has twice as many.
-Finding examine(RedisClient& client, const Fragments& fragments, std::span<const Subject> subjects,
+Finding examine(RedisClient& client, const LuaFiles& files, std::span<const Subject> subjects,
                 Random& random, std::size_t decisions = shortened) {
-  Fragments driven = fragments;
-  driven.at("clock.lua") = driven_clock;
-  const Scripts scripts = join(driven, toy_rules());
+  LuaFiles driven = files;
+  drive_clock(driven);
+  const Scripts scripts = join(driven, toy_operations());
   Twin twin(client, scripts, subjects, random);
   for (std::size_t made = 0; made < decisions;) {
     const bool first = made == 0;
@@ -57,7 +56,7 @@ Finding examine(RedisClient& client, const Fragments& fragments, std::span<const
       return {"spoilt states", *found};
     }
     if (!first) continue;
-    if (auto found = check_server_time(client, join(fragments, toy_rules()), subjects, random)) {
+    if (auto found = check_server_time(client, join(files, toy_operations()), subjects, random)) {
       return {"server time", *found};
     }
   }
@@ -69,25 +68,21 @@ void print_row(std::string_view where, std::string_view name, const Finding& fin
               finding.by.empty() ? "NOT CAUGHT" : finding.by.c_str());
 }
 
-Fragments with_toys() {
-  Fragments fragments = read_fragments();
-  add_toys(fragments);
-  return fragments;
+LuaFiles with_toys() {
+  LuaFiles files = read_lua_files();
+  add_toys(files);
+  return files;
 }
 
-/// What a mutant in this fragment is to be looked for in: the kind of its rule, or, in what all
+/// What a mutant in this section is to be looked for in: the kind of its rule, or, in what all
 /// rules share, one kind of each form, and one of more words than a driver reads at first.
-std::vector<Subject> subjects_of(std::string_view fragment) {
+std::vector<Subject> subjects_of(const LuaFiles& files, std::string_view section) {
   std::vector<Subject> shared(toy_subjects().begin(), toy_subjects().end());
+  const std::string rule = section.empty() ? "" : rule_of_section(files, section);
   for (const Subject& subject : subjects()) {
-    for (const Operation* row : subject.rows) {
-      const std::string name = script_name(*row);
-      const bool own = fragment == name + ".lua" || fragment == name + "_quick.lua";
-      if (own || shares(name, fragment)) return {subject};
-    }
+    const std::string stem = script_name(*subject.rows[0]);
+    if (rule_of_section(files, "operation " + stem) == rule) return {subject};
     const StateKind kind = subject.kind();
-    if (fragment.starts_with("buckets_") && kind == StateKind::token_bucket) return {subject};
-    if (fragment == "brief_end.lua" && kind == StateKind::sliding_window) return {subject};
     if (kind == StateKind::token_bucket || kind == StateKind::leases) shared.push_back(subject);
   }
   return shared;
@@ -160,23 +155,20 @@ TEST_CASE("every bug planted in a Lua twin is caught, and the unchanged twins ar
   Random random("every bug planted in a Lua twin is caught, and the unchanged twins are not");
   CAPTURE(random.repeat());
   RedisServer server;
-  const Fragments fragments = with_toys();
-  std::set<std::string_view> files{""};
-  for (const Mutant& mutant : script_mutants()) files.insert(mutant.file);
-  const auto examine_with = [&](const Fragments& some, std::string_view file) {
+  const LuaFiles files = with_toys();
+  const auto examine_with = [&](const LuaFiles& some, std::string_view section) {
     // A connection of its own: replies that a difference left unread are dropped with it.
     RedisClient client(server.unix_socket());
-    return examine(client, some, subjects_of(file), random,
-                   file.empty() ? unchanged_run : shortened);
+    return examine(client, some, subjects_of(files, section), random,
+                   section.empty() ? unchanged_run : shortened);
   };
-  const Finding unchanged = examine_with(fragments, "");
+  const Finding unchanged = examine_with(files, "");
   INFO(unchanged.difference);
   REQUIRE(unchanged.by.empty());
   for (const Mutant& mutant : script_mutants()) {
-    Fragments mutated = fragments;
+    LuaFiles mutated = files;
     INFO(mutant.file << ": " << mutant.name);
-    std::string& text = mutated.at(std::string(mutant.file));
-    text = replace_once(text, mutant.from, mutant.to);
+    replace_in_section(mutated, mutant.file, mutant.from, mutant.to);
     Finding finding;
     try {
       finding = examine_with(mutated, mutant.file);
@@ -197,7 +189,7 @@ TEST_CASE("every bug planted in a kernel is caught, and the unchanged copies are
   CAPTURE(random.repeat());
   RedisServer server;
   const Folder folder;
-  const Fragments fragments = with_toys();
+  const LuaFiles files = with_toys();
   std::vector<Mutant> mutants;  // of each kernel the unchanged copy first
   for (const Mutant& mutant : kernel_mutants()) {
     if (mutants.empty() || mutants.back().file != mutant.file) {
@@ -222,7 +214,7 @@ TEST_CASE("every bug planted in a kernel is caught, and the unchanged copies are
     const CompiledKernel kernel = compiling.front().get();
     compiling.pop_front();
     RedisClient client(server.unix_socket());
-    const Finding finding = examine(client, fragments, kernel.kinds(), random,
+    const Finding finding = examine(client, files, kernel.kinds(), random,
                                     mutant.from.empty() ? unchanged_run : shortened);
     INFO(finding.difference);
     if (!mutant.from.empty())

@@ -1,24 +1,49 @@
-// Reads and joins the Lua fragments.
+// Reads and joins the Lua files.
 #include "tests/twin/scripts.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
-#include <sstream>
 #include <stdexcept>
+#include <vector>
+
+#include "backends/redis/script_joiner.hpp"
 
 namespace sluice::test {
 namespace {
 
+namespace fs = std::filesystem;
+
 const std::string lua_folder = "backends/redis/lua";
 
-}  // namespace
+/// Where a section stands: the file, and its begin and end there.
+struct Place {
+  LuaFiles::const_iterator file;
+  std::size_t begin;
+  std::size_t end;
+};
 
-const std::string_view driven_clock = R"(
-local now = tonumber(ARGV[#ARGV])
-)";
+Place find_section(const LuaFiles& files, std::string_view section) {
+  static const std::regex any_section("--@ (piece|operation|fast) [a-z]");
+  const std::string start = "--@ " + std::string(section);
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    const std::string& text = file->second;
+    for (auto at = text.find(start); at != std::string::npos; at = text.find(start, at + 1)) {
+      const char next = text[at + start.size()];
+      if (next != '\n' && next != '(') continue;
+      std::smatch found;
+      const auto behind = text.begin() + static_cast<std::ptrdiff_t>(at + start.size());
+      const bool is_last = !std::regex_search(behind, text.end(), found, any_section);
+      return {
+          file, at,
+          is_last ? text.size() : at + start.size() + static_cast<std::size_t>(found.position())};
+    }
+  }
+  throw std::runtime_error("no section: " + std::string(section));
+}
+
+}  // namespace
 
 std::string read_source(const std::string& path) {
   std::ifstream file(std::string(SLUICE_SOURCE_DIR) + "/" + path, std::ios::binary);
@@ -26,129 +51,68 @@ std::string read_source(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-Fragments read_fragments() {
-  Fragments fragments;
-  for (const auto& file :
-       std::filesystem::directory_iterator(std::string(SLUICE_SOURCE_DIR) + "/" + lua_folder)) {
-    const std::string name = file.path().filename().string();
-    if (name.ends_with(".lua")) fragments[name] = read_source(lua_folder + "/" + name);
+LuaFiles read_lua_files() {
+  LuaFiles files;
+  const fs::path folder = fs::path(SLUICE_SOURCE_DIR) / lua_folder;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".lua") continue;
+    const std::string name = entry.path().lexically_relative(folder).generic_string();
+    files[name] = read_source(lua_folder + "/" + name);
   }
-  return fragments;
+  return files;
 }
 
-ScriptTables read_script_tables() {
-  ScriptTables tables;
-  const std::string text = read_source("backends/redis/CMakeLists.txt");
-  const std::regex form("\"([a-z]+):((?: [a-z_]+[.]lua| QUICK| RULE| (?:CELL_)?RULES)+)\"");
-  const std::sregex_iterator end;
-  for (std::sregex_iterator it(text.begin(), text.end(), form); it != end; ++it) {
-    std::istringstream names((*it)[2].str());
-    tables.forms.push_back({(*it)[1].str(), {std::istream_iterator<std::string>(names), {}}});
-  }
-  const std::regex rule("\"([a-z_]+) ([0-9]+) ([a-z]+)((?: [a-z_]+)*)\"");
-  for (std::sregex_iterator it(text.begin(), text.end(), rule); it != end; ++it) {
-    std::istringstream shared((*it)[4].str());
-    tables.rules.push_back({(*it)[1].str(),
-                            std::stoi((*it)[2].str()),
-                            (*it)[3].str(),
-                            {std::istream_iterator<std::string>(shared), {}}});
-  }
-  if (tables.forms.empty() || tables.rules.empty()) throw std::runtime_error("no table of scripts");
-  return tables;
-}
+Scripts join(const LuaFiles& files, std::span<const Operation* const> more) {
+  std::vector<redis_detail::LuaFile> texts;
+  for (const auto& [name, text] : files) texts.push_back({name, text});
+  std::vector<const Operation*> all(operations().begin(), operations().end());
+  all.insert(all.end(), more.begin(), more.end());
+  const redis_detail::ScriptJoiner joiner(texts, all);
 
-namespace {
-
-std::string text_of(const Fragments& fragments, const ScriptTables::Rule& rule) {
-  std::string text = fragments.at(rule.name + ".lua");
-  for (const std::string& stem : rule.shared) {
-    const std::string place = "-- SHARED " + stem + "\n";
-    const std::size_t at = text.find(place);
-    const bool before = at == std::string::npos;
-    text.replace(before ? 0 : at, before ? 0 : place.size(), fragments.at(stem + ".lua"));
-  }
-  return text;
-}
-
-/// The function rule(id) of the scripts for plans.
-std::string join_rules(const Fragments& fragments, const ScriptTables& tables, bool all) {
-  static const std::map<std::string, std::string> answers{
-      {"lean", "return KIND, ARGUMENTS, 0, nil, decide\n"},
-      {"terse", "return KIND, ARGUMENTS, 0, nil, decide\n"},
-      {"cell", "return KIND, ARGUMENTS, DETAILS, nil, decide\n"},
-      {"brief", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"},
-      {"wide", "return KIND, ARGUMENTS, DETAILS, HEAD, decide\n"}};
-  std::string text = "local function rule(id)\n";
-  std::string word = "if";
-  for (const auto& rule : tables.rules) {
-    if (!all && (rule.form == "wide" || rule.form == "brief")) continue;
-    text += word + " id == " + std::to_string(rule.id) + " then\n" + text_of(fragments, rule) +
-            answers.at(rule.form);
-    word = "elseif";
-  }
-  return text + "end\nend\n\n";
-}
-
-}  // namespace
-
-Scripts join(const Fragments& fragments, const std::vector<ScriptTables::Rule>& more) {
+  const auto any_windows = redis_detail::ScriptJoiner::WindowCounts().set();
   Scripts scripts;
-  ScriptTables tables = read_script_tables();
-  tables.rules.insert(tables.rules.end(), more.begin(), more.end());
-  for (const auto& form : tables.forms) {
-    const bool for_plans = std::ranges::any_of(
-        form.fragments, [](const std::string& name) { return name.ends_with("RULES"); });
-    const auto add = [&](const std::string& name, const ScriptTables::Rule& rule) {
-      for (const std::string& fragment : form.fragments) {
-        scripts[name] += fragment.ends_with("RULES")
-                             ? join_rules(fragments, tables, fragment == "RULES")
-                         : fragment == "RULE"  ? text_of(fragments, rule)
-                         : fragment == "QUICK" ? fragments.at(name + "_quick.lua")
-                                               : fragments.at(fragment);
-      }
-    };
-    if (for_plans) add(form.name, {});
-    for (const auto& rule : tables.rules) {
-      if (rule.form == form.name) add(rule.name, rule);
-    }
+  std::vector<const Operation*> fixed;
+  std::vector<const Operation*> variable;
+  for (const Operation* each : all) {
+    scripts[redis_detail::ScriptJoiner::stem_of(*each)] = joiner.step(*each, any_windows);
+    (is_cell(each->kind) ? fixed : variable).push_back(each);
   }
+  for (const Operation* each : fixed) {
+    scripts["plan_of_" + redis_detail::ScriptJoiner::stem_of(*each)] =
+        joiner.plan({&each, 1}, false, any_windows);
+  }
+  scripts["plan"] = joiner.plan(all, false, any_windows);
+  scripts["fixed_plan"] = joiner.plan(fixed, false, any_windows);
+  scripts["variable_plan"] = joiner.plan(variable, false, any_windows);
+  scripts["idempotent_plan"] = joiner.plan(all, true, any_windows);
   return scripts;
-}
-
-namespace {
-
-bool is_any_rule(const auto& predicate) {
-  static const ScriptTables tables = read_script_tables();
-  return std::ranges::any_of(tables.rules, predicate);
-}
-
-}  // namespace
-
-bool shares(std::string_view name, std::string_view fragment) {
-  return is_any_rule([&](const ScriptTables::Rule& rule) {
-    return rule.name == name && std::ranges::any_of(rule.shared, [&](const std::string& stem) {
-             return stem + ".lua" == fragment;
-           });
-  });
-}
-
-bool is_single(std::string_view name) {
-  return is_any_rule([&](const ScriptTables::Rule& rule) {
-    return rule.name == name && (rule.form == "terse" || rule.form == "brief");
-  });
 }
 
 std::map<std::string, std::size_t, std::less<>> read_heads(const Scripts& scripts) {
   std::map<std::string, std::size_t, std::less<>> heads;
-  const std::regex naming(
-      "local KIND, ARGUMENTS, HEAD, DETAILS, decide = [0-9]+, '[<i8]*', ([0-9]+)");
+  const std::regex naming("local head_words = ([0-9]+)");
   for (const auto& [name, text] : scripts) {
     std::smatch found;
-    if (name != "mixed" && name != "once" && std::regex_search(text, found, naming)) {
-      heads[name] = std::stoul(found[1].str());
-    }
+    if (std::regex_search(text, found, naming)) heads[name] = std::stoul(found[1].str());
   }
   return heads;
+}
+
+void drive_clock(LuaFiles& files) {
+  files.at("clock.lua") = "--@ piece clock\nlocal now = tonumber(ARGV[#ARGV])\n";
+}
+
+void replace_in_section(LuaFiles& files, std::string_view section, std::string_view from,
+                        std::string_view to) {
+  const Place place = find_section(files, section);
+  const std::string& text = place.file->second;
+  const std::string changed =
+      replace_once(text.substr(place.begin, place.end - place.begin), from, to);
+  files.at(place.file->first) = text.substr(0, place.begin) + changed + text.substr(place.end);
+}
+
+std::string rule_of_section(const LuaFiles& files, std::string_view section) {
+  return fs::path(find_section(files, section).file->first).stem().string();
 }
 
 std::string replace_once(const std::string& text, std::string_view from, std::string_view to) {

@@ -34,7 +34,7 @@ void draw_impossible_table(Random& random, const Subject& subject, std::span<Wor
     Random& random, const Subject& subject, const testing::detail::Configuration& config);
 
 /// The bytes of some state that no rule need have written, or of none. `raw` is what lies there
-/// now; a wide state's driver looks at `head` words of it.
+/// now; a variable state's driver looks at `head` words of it.
 [[nodiscard]] std::string draw_state(Random& random, StateKind kind, std::size_t head,
                                      const std::string& raw,
                                      const testing::detail::Configuration& config, Word now);

@@ -146,12 +146,13 @@ constexpr Generator tally_generator{StateKind::gate, any_tally, draw_tally, impo
                                     nullptr};
 
 constexpr std::string_view queue_text = R"(
-local function NAME(head, table, now, limit, cost)
-  if cost < 0 then return -2, 0, 0, 0 end -- Errc::invalid_cost
-  if cost > limit then return -1, 0, 0, 0 end -- Errc::cost_exceeds_capacity
+--@ piece toy_queue
+--@ use sliding_window_words
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > limit then return Errc.cost_exceeds_capacity end
   local count = head[1]
   if count > 1000 then
-    corrupt()
+    is_corrupt = true
     count = 0
   end
   local stamp = head[2]
@@ -170,22 +171,28 @@ local function NAME(head, table, now, limit, cost)
     if free < 0 then free = 0 end
     return 0, free, stamp - now + 1, last % 1000, output
   end
-  if TAKES and cost > 0 then
+  if takes and cost > 0 then
     if count > 2 then
-      local front = bytes(7, 6)
-      put(7, string.sub(front, 17) .. string.sub(front, 1, 16))
+      local pairs = bytes(7, 6)
+      put(7, string.sub(pairs, 17) .. string.sub(pairs, 1, 16))
     end
     put(0, struct.pack('<i8i8i8', count + cost, stamp, last))
     put(7 + 2 * count, string.rep(struct.pack('<i8', now % 1000), 2 * cost))
     return 1, limit - count - cost, 0, last % 1000, output
   end
   return 1, limit - count, 0, last % 1000, output
-end
-local KIND, ARGUMENTS, HEAD, DETAILS, decide = 31, '<i8i8', 3, -1, NAME
+
+--@ operation toy_queue_take(head[3] | limit, cost)
+  local takes = true
+--@ use toy_queue
+
+--@ operation toy_queue_look(head[3] | limit, cost)
+  local takes = false
+--@ use toy_queue
 )";
 
 constexpr std::string_view tally_text = R"(
-local function toy_tally_add(first, second, now, a, b, c, d, e, f, g, h)
+--@ operation toy_tally_add(first, second | a, b, c, d, e, f, g, h)
   local sum = 0
   for _, word in ipairs({a, b, c, d, e, f, g, h}) do sum = sum + word % 1024 end
   first = first + sum
@@ -193,17 +200,7 @@ local function toy_tally_add(first, second, now, a, b, c, d, e, f, g, h)
   if first > 1000 then return 0, first % 10, 1, 0, nil, nil, output end
   if now > second then second = now end
   return 1, 1000 - first, sum, 0, first, second, output
-end
-local KIND, ARGUMENTS, DETAILS, decide = 10, '<i8i8i8i8i8i8i8i8', 2, toy_tally_add
 )";
-
-std::string queue_twin(std::string_view name, bool takes) {
-  std::string text(queue_text);
-  for (auto at = text.find("NAME"); at != std::string::npos; at = text.find("NAME", at)) {
-    text.replace(at, 4, name);
-  }
-  return replace_once(text, "TAKES", takes ? "true" : "false");
-}
 
 }  // namespace
 
@@ -213,17 +210,14 @@ std::span<const Subject> toy_subjects() {
   return subjects;
 }
 
-void add_toys(Fragments& fragments) {
-  fragments["toy_queue_take.lua"] = queue_twin("toy_queue_take", true);
-  fragments["toy_queue_look.lua"] = queue_twin("toy_queue_look", false);
-  fragments["toy_tally_add.lua"] = tally_text;
+std::span<const Operation* const> toy_operations() {
+  static constexpr std::array all{&queue_take, &queue_look, &tally_add};
+  return all;
 }
 
-const std::vector<ScriptTables::Rule>& toy_rules() {
-  static const std::vector<ScriptTables::Rule> rules{{"toy_queue_take", 254, "wide"},
-                                                     {"toy_queue_look", 255, "wide"},
-                                                     {"toy_tally_add", 253, "cell"}};
-  return rules;
+void add_toys(LuaFiles& files) {
+  files["rules/toy_queue.lua"] = queue_text;
+  files["rules/toy_tally.lua"] = tally_text;
 }
 
 }  // namespace sluice::test

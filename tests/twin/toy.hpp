@@ -7,11 +7,14 @@
 
 namespace sluice::test {
 
-/// A rule over a wide state (two rows), and one over a cell, with eight arguments and output words.
+/// A rule over a variable state (two rows), and one over a fixed one, with eight arguments and
+/// output words.
 [[nodiscard]] std::span<const Subject> toy_subjects();
 
+/// The rows of both.
+[[nodiscard]] std::span<const Operation* const> toy_operations();
+
 /// Their Lua twins.
-void add_toys(Fragments& fragments);
-[[nodiscard]] const std::vector<ScriptTables::Rule>& toy_rules();
+void add_toys(LuaFiles& files);
 
 }  // namespace sluice::test

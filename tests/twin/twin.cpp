@@ -47,7 +47,7 @@ std::string find_fault(const Operation& row, const Verdict& verdict, const Effec
   return "";
 }
 
-/// Whether a short cut may leave the time to live as it is: the last to renew it was in the same
+/// Whether a fast path may leave the time to live as it is: the last to renew it was in the same
 /// half second, by the word of the state that tells how long it is needed.
 bool may_keep_ttl(StateKind kind, const std::string& before, const std::string& after) {
   if (kind != StateKind::sliding_window && kind != StateKind::leases) return false;
@@ -274,7 +274,7 @@ void Twin::settle(const Request& request, const std::string& next) {
   ++counts_.writes;
   if (is_cell(request.row->kind)) return settle_cell(request, next);
   Slot& slot = *request.slot;
-  // The times to live of wide states never shrink: some other step may count on the longer one.
+  // The times to live of variable states never shrink: some other step may count on the longer one.
   const bool longest = !slot.raw.empty();
   const Word ttl = request.keep_ms;
   slot.least_ttl_ms = !longest ? ttl
@@ -288,7 +288,6 @@ void Twin::settle(const Request& request, const std::string& next) {
 void Twin::decide() {
   if (counts_.decisions % chunk == 0) draw_mood();
   move_time();
-  // Two or three takes: of token buckets, these have a script of their own.
   const bool takes = random_.one_in(6);
   const std::size_t steps = takes               ? 2 + random_.below(2)
                             : random_.one_in(3) ? 1 + random_.below(random_.one_in(8) ? 16 : 4)
@@ -367,17 +366,22 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   pending.nonce = le64(static_cast<Word>(random_.next()));
   pending.at = now_;
   pending.preparations = std::exchange(preparations_, 0);
-  const auto all = [&](auto is) { return std::ranges::all_of(requests, is); };
-  const bool cells = all([](const Request& r) { return is_cell(r.row->kind); });
-  const bool takes = all([](const Request& r) { return r.row->id == token_bucket_take.id; });
-  const bool buckets = as_plan && record.empty() && takes && requests.size() > 1 &&
-                       requests.size() <= 3 && !random_.one_in(6);
-  if (buckets) ++counts_.buckets;
-  const std::string script = !record.empty()               ? "once"
-                             : !as_plan                    ? script_name(*requests[0].row)
-                             : buckets                     ? "buckets"
-                             : cells && !random_.one_in(3) ? "plan"
-                                                           : "mixed";
+  const auto are_all = [&](bool fixed) {
+    return std::ranges::all_of(requests,
+                               [&](const Request& r) { return is_cell(r.row->kind) == fixed; });
+  };
+  const auto are_of_one_row = [&] {
+    return std::ranges::all_of(requests,
+                               [&](const Request& r) { return r.row == requests[0].row; });
+  };
+  const bool any_plan = random_.one_in(3);
+  const std::string script =
+      !record.empty() ? "idempotent_plan"
+      : !as_plan      ? script_name(*requests[0].row)
+      : are_all(true) && !any_plan
+          ? are_of_one_row() ? "plan_of_" + script_name(*requests[0].row) : "fixed_plan"
+      : are_all(false) && !any_plan ? "variable_plan"
+                                    : "plan";
   std::vector<std::string> parts{"EVALSHA", shas_.at(script),
                                  std::to_string(requests.size() + (record.empty() ? 0 : 1))};
   for (const Request& request : requests) parts.push_back(request.slot->key);
@@ -389,17 +393,8 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
   }
   for (const Request& request : requests) {
     const std::string step = pack_step(*request.row, request.args, request.table);
-    if (buckets) {
-      parts.back() += step.substr(0, 24) + step.substr(32);  // no twin reads full_after
-    } else {
-      parts.push_back(
-          (as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) + step);
-    }
-    if (buckets || is_single(script)) {
-      parts.back() += le64(request.keep_ms);
-    } else {
-      parts.push_back(std::to_string(request.keep_ms));
-    }
+    parts.push_back((as_plan ? std::string(1, static_cast<char>(request.row->id)) : pending.nonce) +
+                    step + le64(request.keep_ms));
   }
   parts.push_back(std::to_string(now_));
   client_.append(std::vector<std::string_view>(parts.begin(), parts.end()));

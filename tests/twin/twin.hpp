@@ -22,9 +22,8 @@ struct TwinCounts {
   std::size_t decisions = 0;
   std::size_t to_difference = 0;  // the first decision that differed, counted from 1
   std::size_t steps = 0;
-  std::size_t plans = 0;    // of two steps or more
-  std::size_t buckets = 0;  // of two or three takes from token buckets, by their own script
-  std::size_t once = 0;     // with an id, and asked again
+  std::size_t plans = 0;  // of two steps or more
+  std::size_t once = 0;   // with an id, and asked again
   std::size_t allowed = 0;
   std::size_t refused = 0;
   std::size_t failed = 0;

@@ -3,11 +3,9 @@
 #include "tests/twin/twin.hpp"
 
 #include <cstdio>
-#include <regex>
 
-#include "redis_scripts.hpp"
+#include "backends/redis/scripts.hpp"
 #include "sluice/plan.hpp"
-#include "sluice/rules/token_bucket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/redis_server.hpp"
 #include "tests/twin/scripts.hpp"
@@ -19,12 +17,12 @@ using namespace sluice::test;
 
 namespace {
 
-/// The fragments with the tests' own rules, and a clock that the test drives.
+/// The scripts with the tests' own rules, and a clock that the test drives.
 Scripts driven_scripts() {
-  Fragments fragments = read_fragments();
-  fragments.at("clock.lua") = driven_clock;
-  add_toys(fragments);
-  return join(fragments, toy_rules());
+  LuaFiles files = read_lua_files();
+  drive_clock(files);
+  add_toys(files);
+  return join(files, toy_operations());
 }
 
 std::vector<Subject> all_subjects() {
@@ -54,8 +52,6 @@ void check_alike(std::span<const Subject> subjects, const std::string& name, std
   CHECK(counts.decisions == decisions);
   CHECK(counts.plans > decisions / 10);
   CHECK(counts.once > decisions / 400);
-  const bool buckets = subjects.size() == 1 && subjects[0].kind() == StateKind::token_bucket;
-  CHECK((!buckets || counts.buckets > decisions / 50));
   CHECK(counts.allowed > decisions / 10);
   // A setting is there or not: asked for it, a rule answers or fails, and has nothing to refuse.
   const bool refuses =
@@ -110,95 +106,27 @@ TEST_CASE("a script decides at the server's time, whatever a client sends",
   RedisClient client(server.unix_socket());
   for (const Subject& subject : subjects()) {
     const auto difference =
-        check_server_time(client, join(read_fragments()), {&subject, 1}, random);
+        check_server_time(client, join(read_lua_files()), {&subject, 1}, random);
     INFO(difference.value_or(""));
     CHECK_FALSE(difference.has_value());
   }
 }
 
-TEST_CASE("every row of the table has its script and its row in the plan's script", "[twin]") {
-  const auto scripts = join(read_fragments());
-  const ScriptTables tables = read_script_tables();
-  CHECK(tables.rules.size() == operations().size());
-  for (const Operation* row : operations()) {
-    INFO(row->name);
-    const std::string stem = script_name(*row);
-    CHECK(scripts.contains(stem));
-    const auto rule = std::ranges::find(tables.rules, stem, &ScriptTables::Rule::name);
-    REQUIRE(rule != tables.rules.end());
-    CHECK(rule->id == row->id);
-    CHECK((rule->form == "wide" || rule->form == "brief") == !is_cell(row->kind));
-    std::string arguments = "<";
-    for (int i = 0; i < row->argument_count; ++i) arguments += "i8";
-    const std::regex naming(
-        "\\nlocal KIND, ARGUMENTS, (?:HEAD, )?(?:DETAILS, )?decide = ([0-9]+), '([<i8]+)', "
-        "(?:([0-9]+), )?(?:(-?[0-9]+), )?([a-z_]+)\\s*$");
-    const std::string text = read_fragments().at(stem + ".lua");
-    std::smatch found;
-    REQUIRE(std::regex_search(text, found, naming));
-    CHECK(std::stoi(found[1].str()) == static_cast<int>(row->kind));
-    CHECK(found[2].str() == arguments);
-    CHECK(found[5].str() == stem);
-  }
-}
-
-TEST_CASE("the numbers in Lua are the numbers in C++", "[twin]") {
-  std::map<std::string, Word> named{
-      {"StateKind::idempotency_record", static_cast<Word>(StateKind::idempotency_record)},
-      {"id_kept_for", id_kept_for.count()},
-      {"word_limit", word_limit},
-      {"max_ahead", TokenBucketRule::max_ahead}};
-  for (const auto& [name, code] : {std::pair{"invalid_cost", Errc::invalid_cost},
-                                   {"cost_exceeds_capacity", Errc::cost_exceeds_capacity},
-                                   {"wrong_type", Errc::wrong_type},
-                                   {"wrong_kind", Errc::wrong_kind},
-                                   {"corrupt_state", Errc::corrupt_state},
-                                   {"invalid_argument", Errc::invalid_argument},
-                                   {"not_configured", Errc::not_configured},
-                                   {"config_changed", Errc::config_changed},
-                                   {"id_reused", Errc::id_reused},
-                                   {"outside_calendar", Errc::outside_calendar}}) {
-    named[std::string("Errc::") + name] = -static_cast<Word>(code);
-  }
-  std::map<std::string, std::size_t> seen;
-  // `status = -17 -- Errc::corrupt_state`: the number before the comment has its name there; of an
-  // error the last negative one, else the last.
-  const std::regex errors("(-[0-9]+)[^-\\n]*-- (Errc::[a-z_]+)");
-  const std::regex others(
-      "([0-9]+)[^0-9\\n]*-- (StateKind::idempotency_record|id_kept_for|word_limit|max_ahead)");
-  for (const auto& [file, text] : read_fragments()) {
-    for (const std::regex& pattern : {errors, others}) {
-      for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) {
-        INFO(file << ": " << it->str());
-        REQUIRE(named.contains((*it)[2].str()));
-        CHECK(std::stoll((*it)[1].str()) == named.at((*it)[2].str()));
-        ++seen[(*it)[2].str()];
-      }
-    }
-  }
-  for (const char* name :
-       {"Errc::wrong_type", "Errc::wrong_kind", "Errc::corrupt_state", "Errc::invalid_cost",
-        "Errc::cost_exceeds_capacity", "StateKind::idempotency_record", "id_kept_for", "word_limit",
-        "max_ahead"}) {
-    INFO(name);
-    CHECK(seen[name] > 0);
-  }
-  CHECK(read_fragments().at("prelude.lua").find(", " + std::to_string(word_limit) + "\n") !=
-        std::string::npos);
-}
-
-TEST_CASE("the embedded scripts are the joined fragments, under the hash that the server uses",
+TEST_CASE("the embedded scripts are the joined files, under the hash that the server uses",
           "[twin][redis]") {
   if (redis_left_out()) return;
   RedisServer server;
   RedisClient client(server.unix_socket());
-  const auto scripts = join(read_fragments());
-  CHECK(redis_detail::script_count == scripts.size());
-  for (std::size_t i = 0; i < redis_detail::script_count; ++i) {
-    const auto& script = redis_detail::scripts[i];
-    INFO(script.name);
-    REQUIRE(scripts.contains(script.name));
-    CHECK(scripts.find(script.name)->second == script.text);
+  const LuaFiles files = read_lua_files();
+  std::vector<redis_detail::LuaFile> texts;
+  for (const auto& [name, text] : files) texts.push_back({name, text});
+  const redis_detail::ScriptJoiner joiner(texts, operations());
+  for (const Operation* row : operations()) {
+    INFO(row->name);
+    const Step step(row, "key", {});
+    REQUIRE(redis_detail::has_scripts({&step, 1}));
+    const redis_detail::Script& script = redis_detail::script_for({&step, 1}, false);
+    CHECK(script.text == joiner.step(*row, {}));
     CHECK(client({"SCRIPT", "LOAD", script.text}).text == script.sha1);
   }
 }

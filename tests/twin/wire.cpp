@@ -57,7 +57,7 @@ Loaded load(const std::string& raw, bool wrong_type, StateKind kind, std::size_t
   const bool cell = is_cell(kind);
   if (wrong_type) return failed(Errc::wrong_type);
   if (raw.empty()) return {Verdict::allowed, std::vector<Word>(cell ? cell_words : 0)};
-  // Of a wide state a driver judges the head only; a torn word behind it is left to the rule.
+  // Of a variable state a driver judges the head only; a torn word behind it is left to the rule.
   const std::size_t seen = cell ? raw.size() : std::min<std::size_t>(raw.size(), 1 + 8 * head);
   if (seen % 8 != 1) return failed(Errc::wrong_type);
   const auto found = static_cast<unsigned char>(raw[0]);

@@ -31,7 +31,7 @@ struct Loaded {
   Word status = Verdict::allowed;
   std::vector<Word> words;
 };
-/// `head`: how many words the driver of a wide state looks at before the rule.
+/// `head`: how many words the driver of a variable state looks at before the rule.
 [[nodiscard]] Loaded load(const std::string& raw, bool wrong_type, StateKind kind,
                           std::size_t head);
 

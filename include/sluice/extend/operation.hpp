@@ -275,8 +275,8 @@ struct Operation {
     std::uint8_t count;
   };
 
-  std::string_view name;  ///< "token_bucket.take"; the Lua script of one step has the same stem
-  std::uint8_t id;        ///< the row's number, the first byte of a step towards the plan script
+  std::string_view name;  ///< "token_bucket.take"; its section in Lua is token_bucket_take
+  std::uint8_t id;        ///< the row's number, the first byte of its message in a plan
   StateKind kind;
   bool writes;  ///< false: never changes the state (a peek)
   /// Words of `args` in use. Argument 0 is the limit that a Decision reports.

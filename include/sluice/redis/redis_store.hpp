@@ -165,9 +165,9 @@ struct RedisStats {
 /// &<key_prefix>*` for wake-ups. A command or key that the user may not use ends the call with
 /// Errc::no_permission.
 ///
-/// A plan with an id (Plan::once) that ended in Failure::unknown may be asked again under it, here
-/// or on another store of the same server: it is charged once. The store itself asks
-/// nothing twice that may have run.
+/// A plan with an id (Plan::idempotent) that ended in Failure::unknown may be asked again under it,
+/// here or on another store of the same server: it is charged once. The store itself asks nothing
+/// twice that may have run.
 ///
 /// Wake-ups: notify() is a PUBLISH to the channel that has the key's name, behind the calls, on the
 /// same connection; nobody waits for its reply. While somebody watches, and a second longer, a
@@ -198,7 +198,8 @@ class RedisStore : public Store {
 
 /// The library that stores with RedisScripts::functions call, as FUNCTION LOAD takes it; installed
 /// as share/sluice/redis_functions.lua too. Its name and those of its functions hold a digest of
-/// the text, so that libraries of several versions of Sluice live side by side.
-[[nodiscard]] std::string_view redis_functions() noexcept;
+/// the text, so that libraries of several versions of Sluice live side by side. The first
+/// call joins it, and may throw std::bad_alloc; the text stays as long as the program runs.
+[[nodiscard]] std::string_view redis_functions();
 
 }  // namespace sluice

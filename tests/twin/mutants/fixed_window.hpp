@@ -6,14 +6,14 @@
 namespace sluice::test::fixed_window {
 
 inline constexpr std::string_view kernel = "src/rules/fixed_window.cpp";
-inline constexpr std::string_view take = "fixed_window_take.lua";
-inline constexpr std::string_view peek = "fixed_window_peek.lua";
-inline constexpr std::string_view give_back = "fixed_window_give_back.lua";
-inline constexpr std::string_view adjust = "fixed_window_adjust.lua";
-inline constexpr std::string_view block = "fixed_window_block.lua";
-inline constexpr std::string_view view = "fixed_window_view.lua";
-inline constexpr std::string_view standing = "fixed_window_standing.lua";
-inline constexpr std::string_view decide = "fixed_window_decide.lua";
+inline constexpr std::string_view take = "operation fixed_window_take";
+inline constexpr std::string_view peek = "operation fixed_window_peek";
+inline constexpr std::string_view give_back = "operation fixed_window_give_back";
+inline constexpr std::string_view adjust = "operation fixed_window_adjust";
+inline constexpr std::string_view block = "operation fixed_window_block";
+inline constexpr std::string_view view = "piece fixed_window_view";
+inline constexpr std::string_view standing = "piece fixed_window_standing";
+inline constexpr std::string_view decide = "piece fixed_window_decide";
 
 inline constexpr Mutant mutants[] = {
     {"boundary >= for >", decide, "closed or want > limit", "closed or want >= limit"},
@@ -43,8 +43,8 @@ inline constexpr Mutant mutants[] = {
     {"answers as if it had spent", peek, "return 1, left, 0", "return 1, limit - want, 0"},
     {"given back to any window", give_back, "from <= begin and begin < to", "true"},
     {"given back to a window that is over", give_back, "now < to and ", ""},
-    {"given back to a window that the clock is far from", give_back, " and from <= now + 60000000",
-     ""},
+    {"given back to a window that the clock is far from", give_back,
+     " and from <= now + Rule.max_ahead", ""},
     {"more given back than was used", give_back, "  if given > used then given = used end\n", ""},
     {"tells what was asked for as given back", give_back, "struct.pack('<i8', given)",
      "struct.pack('<i8', cost)"},
@@ -52,7 +52,7 @@ inline constexpr Mutant mutants[] = {
     {"a refund opens a block", give_back, "2 * used + is_block", "2 * used"},
     {"a reward below nothing used", adjust, "  if new_used < 0 then new_used = 0 end\n", ""},
     {"a penalty without an end", adjust,
-     "  if new_used > 8796093022207 then new_used = 8796093022207 end -- max_used\n", ""},
+     "  if new_used > Rule.max_used then new_used = Rule.max_used end\n", ""},
     {"what changes nothing is written", adjust, "if new_used ~= used then", "if true then"},
     {"a penalty opens a block", adjust, "if closed then new_packed = new_packed + 1 end", ""},
     {"what is charged before the block's window counts in it", adjust,
@@ -60,8 +60,8 @@ inline constexpr Mutant mutants[] = {
     {"a block of nothing writes", block, "if span > 0 and (", "if ("},
     {"a later block is shortened", block, " and (packed % 2 == 0 or begin < till)", ""},
     {"a block forgets what was used", block, "2 * last_used + 1", "1"},
-    {"a block beyond the end of time", block,
-     "  if till > 4503599627370496 then till = 4503599627370496 end -- word_limit\n", ""},
+    {"a block beyond the end of time", block, "  if till > word_limit then till = word_limit end\n",
+     ""},
     {"a block before a window that was spent of", block,
      "    if begin < last_from then begin = last_from end\n", ""},
     {"a block counts from what is used now", block, "view_at(begin, packed, till)",

@@ -5,30 +5,32 @@
 
 namespace sluice::test::leases {
 
-inline constexpr std::string_view acquire = "leases_acquire.lua";
-inline constexpr std::string_view release = "leases_release.lua";
-inline constexpr std::string_view renew = "leases_renew.lua";
-inline constexpr std::string_view peek = "leases_peek.lua";
-inline constexpr std::string_view block = "leases_block.lua";
-inline constexpr std::string_view reset = "leases_reset.lua";
-inline constexpr std::string_view base = "leases_base.lua";
-inline constexpr std::string_view find = "leases_find.lua";
-inline constexpr std::string_view pop = "leases_pop.lua";
-inline constexpr std::string_view order = "leases_place.lua";
-inline constexpr std::string_view prolong = "leases_prolong.lua";
-inline constexpr std::string_view unlink = "leases_unlink.lua";
-inline constexpr std::string_view quick = "leases_acquire_quick.lua";
-inline constexpr std::string_view quick_release = "leases_release_quick.lua";
-inline constexpr std::string_view quick_renew = "leases_renew_quick.lua";
+inline constexpr std::string_view acquire = "operation leases_acquire";
+inline constexpr std::string_view release = "operation leases_release";
+inline constexpr std::string_view renew = "operation leases_renew";
+inline constexpr std::string_view peek = "operation leases_peek";
+inline constexpr std::string_view block = "operation leases_block";
+inline constexpr std::string_view reset = "operation leases_reset";
+inline constexpr std::string_view base = "piece leases_base";
+inline constexpr std::string_view find = "piece leases_find";
+inline constexpr std::string_view pop = "piece leases_pop";
+inline constexpr std::string_view order = "piece leases_place";
+inline constexpr std::string_view prolong = "piece leases_prolong";
+inline constexpr std::string_view unlink = "piece leases_unlink";
+inline constexpr std::string_view front = "piece leases_front";
+inline constexpr std::string_view quick = "fast leases_acquire";
+inline constexpr std::string_view quick_release = "fast leases_release";
+inline constexpr std::string_view quick_renew = "fast leases_renew";
 inline constexpr std::string_view kernel = "src/rules/leases.cpp";
 
 inline constexpr Mutant mutants[] = {
     {"a block of nothing is one", block, "local stands = span == 0 or", "local stands ="},
     {"a later block is shortened", block, " or (found ~= 0 and old >= ends)", ""},
     {"what has an id is not found", find, "          found = i\n", "          found = 0\n"},
-    {"a block leaves room", block, "used = used + 1125899906842624", "used = used + 1"},
-    {"a block is a holder's", block, "low = 0, 0, 0, 16777216", "low = 0, 0, 0, 0"},
-    {"what has lapsed stays", pop, "if taken > 16 then taken = 16 end", "taken = 1"},
+    {"a block leaves room", block, "used = used + Rule.block_weight", "used = used + 1"},
+    {"a block is a holder's", block, "low = 0, 0, 0, Rule.block_id", "low = 0, 0, 0, 0"},
+    {"what has lapsed stays", pop,
+     "if taken > Rule.max_reclaimed then taken = Rule.max_reclaimed end", "taken = 1"},
     {"a later block is shortened", kernel, "if (record.node.expiry >= until) return",
      "if (false) return"},
     {"a block beyond what can be counted", kernel,
@@ -37,7 +39,7 @@ inline constexpr Mutant mutants[] = {
      "std::min(now + a.span, word_limit)"},
     {"a weight of zero accepted", acquire, "if weight < 1 then", "if weight < 0 then"},
     {"the whole limit refused", acquire, "if weight > limit then", "if weight >= limit then"},
-    {"a TTL that is too short accepted", acquire, "ttl < 1000 or", "ttl < 999 or"},
+    {"a TTL that is too short accepted", acquire, "ttl < Rule.min_ttl or", "ttl < 999 or"},
     {"the first to expire is never looked at", acquire, "(at >= earliest or stepped)", "false"},
     {"a lease that lapsed answers to its id", find, "held > 0 and ends > at then\n",
      "held > 0 then\n"},
@@ -54,13 +56,14 @@ inline constexpr Mutant mutants[] = {
     {"the first forgets its neighbour", acquire,
      "if before ~= 0 then put(8 * before + 6, struct.pack('<i8', slot)) else tail = slot end",
      "if before == 0 then tail = slot end"},
-    {"a free place is lost", pop, "if under == 4097 then free = word(8 * slot + 4) else",
-     "if under == 4097 then free = 0 else"},
+    {"a free place is lost", pop, "if under == Rule.unread then free = word(8 * slot + 4) else",
+     "if under == Rule.unread then free = 0 else"},
     {"expiry told by the state's time", acquire, "tier, slot, fence, ends - ahead",
      "tier, slot, fence, ends"},
     {"a refusal tells no tier", acquire, "'<i8i8i8i8', tier, 0, 0, 0", "'<i8i8i8i8', 0, 0, 0, 0"},
-    {"a clock set far back locks out", base, "stamp > base + 60000000", "false"},
-    {"bound of the stamp >= for >", base, "stamp > base + 60000000", "stamp >= base + 60000000"},
+    {"a clock set far back locks out", base, "stamp > base + Rule.max_ahead", "false"},
+    {"bound of the stamp >= for >", base, "stamp > base + Rule.max_ahead",
+     "stamp >= base + Rule.max_ahead"},
     {"what lapsed is found in its place", find, "held > 0 and ends > at then found = slot end",
      "held > 0 then found = slot end"},
     {"a stranger is found in a place", find,
@@ -76,15 +79,38 @@ inline constexpr Mutant mutants[] = {
     {"the hint is that of the first", peek, "till = expiry",
      "if till == base then till = expiry end"},
     {"fences start anew", reset, "0, stamp, ahead, fence, 0", "0, stamp, ahead, 0, 0"},
+    {"another kind of state", front, "kind ~= Operation.kind or ", ""},
+    {"words that contradict each other accepted", front,
+     "under > slots and under ~= Rule.unread or ", ""},
+    {"a clock set far back locks out", front, "if stamp > base + Rule.max_ahead then return end",
+     ""},
     {"more than the limit", quick, "used > limit - weight", "used > limit"},
     {"what has lapsed is still held", quick, "elseif at >= earliest then", "elseif false then"},
     {"the fence stands", quick, "else fence = fence + 1 end", "end"},
-    {"the last forgets who follows", quick,
-     "    call('SETRANGE', key, format('%d', 64 * after + 33), pack('<l', slot))\n", ""},
-    {"the time to live is never renewed", quick, "if call('PEXPIRE', key, keep, 'GT') == 0 then",
-     "if false then"},
+    {"the last forgets who follows", quick, "place, 64 * after + 33, pack('<l', slot)}", "place}"},
+    {"the time to live is never renewed", quick,
+     "local renews = ends - ends % 500000 ~= old - old % 500000", "local renews = false"},
+    {"a refusal leaves nothing", quick, "local remaining = limit - used\n  if remaining",
+     "local remaining = 0\n  if remaining"},
+    {"less than nothing remains", quick, "  if remaining < 0 then remaining = 0 end\n", ""},
+    {"the hint is that of the last", quick, "till - base, last", "last - base, last"},
+    {"the hint counts from the stamp", quick, "till - base, last", "till - at, last"},
+    {"reset_after is that of the first", quick, "till - base, last - base",
+     "till - base, till - base"},
+    {"the last to end is never looked at", quick, "if first ~= tail then", "if false then"},
+    {"a refusal tells no tier", quick, "pack('<llll', tier, 0, 0, 0)", "pack('<llll', 0, 0, 0, 0)"},
+    {"a weight that cannot be", quick, "held < 1 or held > used or ", ""},
+    {"a weight of all that is used", quick, "(held == used) ~= (first == tail) or ", ""},
+    {"the first to end frees enough", quick, "used - held > limit - weight then", "false then"},
+    {"what ends sooner is put last", quick, "  if ends < latest then return end\n", ""},
+    {"all go when the first has lapsed", quick, "  if at < latest then return end\n", ""},
+    {"a lease that is held is acquired anew", quick, "seek ~= 0 or ", ""},
     {"given back by a stranger", quick_release, "a ~= high or ", ""},
+    {"the neighbours still point at it", quick_release, "    links = true\n", ""},
     {"renewed by a stranger", quick_renew, "a ~= high or ", ""},
+    {"what ends sooner is put last", quick_renew, " or ends < latest or", " or"},
+    {"the time to live is never renewed", quick_renew,
+     "local renews = ends - ends % 500000 ~= latest - latest % 500000", "local renews = false"},
     {"fences do not rise", kernel, "std::max(book.head.fence + 1, now)",
      "std::max(book.head.fence, now)"},
     {"expiry beyond what a word holds", kernel,

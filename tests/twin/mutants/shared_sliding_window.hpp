@@ -5,15 +5,15 @@
 
 namespace sluice::test::shared_sliding_window {
 
-inline constexpr std::string_view set = "shared_sliding_window_set.lua";
-inline constexpr std::string_view expect = "shared_sliding_window_expect.lua";
-inline constexpr std::string_view read = "shared_sliding_window_read.lua";
-inline constexpr std::string_view setting = "shared_sliding_window_setting.lua";
+inline constexpr std::string_view set = "operation shared_sliding_window_set";
+inline constexpr std::string_view expect = "operation shared_sliding_window_expect";
+inline constexpr std::string_view read = "operation shared_sliding_window_read";
+inline constexpr std::string_view setting = "piece shared_sliding_window_setting";
 inline constexpr std::string_view kernel = "src/rules/shared_sliding_window.cpp";
 
 inline constexpr Mutant mutants[] = {
     {"nothing is kept", set,
-     "add(after, shaped(rate, interval, 4503599627370496, new_rate, new_interval, now))", ""},
+     "add(after, shaped(rate, interval, word_limit, new_rate, new_interval, now))", ""},
     {"what was kept is lost", set, "for i = 1, #before do", "for i = 1, 0 do"},
     {"what has ended is kept", set, "elseif till > now and limit ~= 0 then",
      "elseif limit ~= 0 then"},
@@ -26,7 +26,7 @@ inline constexpr Mutant mutants[] = {
     {"a log newer than its setting", kernel, " && s.generation <= version", ""},
     {"the last to end goes", set, "if all[i][3] < all[first][3] then",
      "if all[i][3] > all[first][3] then"},
-    {"an update keeps a window for longer", set, "if now + span + 3600000000 < till then",
+    {"an update keeps a window for longer", set, "if now + span + Rule.max_reserved < till then",
      "if true then"},
     {"what has ended is told", read, "elseif till <= now then", "elseif false then"},
     {"the last end is told", read, "or till < first_end)", "or till > first_end)"},
@@ -43,10 +43,11 @@ inline constexpr Mutant mutants[] = {
     {"a setting is kept for ever", setting, "now >= touched + kept", "false"},
     {"a rate of none accepted", set, "new_rate < 1 or", "new_rate < 0 or"},
     {"another version is accepted", expect,
-     "if version ~= expected or has_ended then return -40, 0, 0, 0 end", ""},
+     "if version ~= expected or has_ended then return Errc.config_changed end", ""},
     {"windows that have ended are asked under", expect, "first_end ~= 0 and now >= first_end",
      "false"},
-    {"more permits than the rate", expect, "if permits > rate then return -1, 0, 0, 0 end", ""},
+    {"more permits than the rate", expect,
+     "if permits > rate then return Errc.cost_exceeds_capacity end", ""},
     {"a use is never noted", expect, "if now < touched or", "if false and"},
     {"words that no setting leaves accepted", setting, "per_client > 1 or", ""},
     {"a generation from the future accepted", setting, "generation > version or", ""},

@@ -5,14 +5,14 @@
 
 namespace sluice::test::shared_token_bucket {
 
-inline constexpr std::string_view set = "shared_token_bucket_set.lua";
-inline constexpr std::string_view take = "shared_token_bucket_take.lua";
-inline constexpr std::string_view peek = "shared_token_bucket_peek.lua";
-inline constexpr std::string_view spend = "shared_token_bucket_reserve.lua";
-inline constexpr std::string_view back = "shared_token_bucket_give_back.lua";
-inline constexpr std::string_view adjust = "shared_token_bucket_adjust.lua";
-inline constexpr std::string_view moment = "shared_token_bucket_view.lua";
-inline constexpr std::string_view give = "shared_token_bucket_give.lua";
+inline constexpr std::string_view set = "operation shared_token_bucket_set";
+inline constexpr std::string_view take = "operation shared_token_bucket_take";
+inline constexpr std::string_view peek = "operation shared_token_bucket_peek";
+inline constexpr std::string_view spend = "operation shared_token_bucket_reserve";
+inline constexpr std::string_view back = "operation shared_token_bucket_give_back";
+inline constexpr std::string_view adjust = "operation shared_token_bucket_adjust";
+inline constexpr std::string_view moment = "piece shared_token_bucket_view";
+inline constexpr std::string_view give = "piece shared_token_bucket_give";
 inline constexpr std::string_view kernel = "src/rules/shared_token_bucket.cpp";
 inline constexpr std::string_view kernel_reserve = "src/rules/shared_token_bucket_reserve.cpp";
 

@@ -1,91 +1,72 @@
 // Bugs to plant in the sliding windows: the kernels, the twins that know the whole log, and the
-// short cut. Threading: constants.
+// fast path. Threading: constants.
 #pragma once
 
 #include "tests/twin/mutants.hpp"
 
 namespace sluice::test::sliding_window {
 
-inline constexpr std::string_view both = "sliding_window_decide.lua";
-inline constexpr std::string_view log = "sliding_window_log.lua";
-inline constexpr std::string_view fewer = "sliding_window_fewer.lua";
-inline constexpr std::string_view search = "sliding_window_search.lua";
-inline constexpr std::string_view table = "sliding_window_table.lua";
-inline constexpr std::string_view peek = "sliding_window_peek.lua";
-inline constexpr std::string_view back = "sliding_window_give.lua";
-inline constexpr std::string_view reward = "sliding_window_reward.lua";
-inline constexpr std::string_view block = "sliding_window_block.lua";
+inline constexpr std::string_view both = "piece sliding_window_decide";
+inline constexpr std::string_view log = "piece sliding_window_log";
+inline constexpr std::string_view search = "piece sliding_window_search";
+inline constexpr std::string_view words = "piece sliding_window_words";
+inline constexpr std::string_view table = "piece sliding_window_table";
+inline constexpr std::string_view peek = "operation sliding_window_peek";
+inline constexpr std::string_view back = "piece sliding_window_give";
+inline constexpr std::string_view reward = "operation sliding_window_reward";
+inline constexpr std::string_view block = "operation sliding_window_block";
 inline constexpr std::string_view kernel = "src/rules/sliding_window.cpp";
 inline constexpr std::string_view kernel_back = "src/rules/sliding_window_give_back.cpp";
-inline constexpr std::string_view quick = "sliding_window_take_quick.lua";
+inline constexpr std::string_view quick = "fast sliding_window_take";
 
 inline constexpr Mutant mutants[] = {
-    {"a clock set far back locks out (two)", quick,
-     "stamp > now + 60000000 or newest > 4503599627370496 or\n    count1 > size or before1 > "
-     "4503599627370496 or first1 > 4503599627370496 or\n    count2",
-     "newest > 4503599627370496 or\n    count1 > size or before1 > "
-     "4503599627370496 or first1 > 4503599627370496 or\n    count2"},
-    {"the places' words are not looked at (two)", quick,
-     "or\n    count1 > size or before1 > 4503599627370496 or first1 > 4503599627370496 or\n    "
-     "count2 > size or before2 > 4503599627370496 or first2 > 4503599627370496 then",
-     "then"},
+    {"a clock set far back locks out", quick, "stamp > now + Rule.max_ahead or ", ""},
+    {"the places' words are not looked at", quick,
+     " or\n    count$k > size or before$k > word_limit or first$k > word_limit then", " then"},
     {"a window of no limit", table, "window < 1 or ", ""},
     {"the longest window is the last", table, "if span > longest then longest = span end",
      "longest = span"},
-    {"all but the newest four have left", fewer, "elseif d > edge and high > 3 then", "else"},
+    {"the table read from another place", words, "position + 8 * Operation.argument_count",
+     "position - 8 + 8 * Operation.argument_count"},
+    {"the rule gets the time to live as a window", words, "(#message - 7 - table_at) / 8",
+     "(#message + 1 - table_at) / 8"},
+    {"all but the newest four have left", quick, "elseif d > edge$k and count$k > 4 then",
+     "elseif true then"},
     {"an assumed unit is as new as the log", search, "if other < time then time = other end", ""},
-    {"a block is not seen (one)", quick, "kind ~= 21 or layout ~= 1 or", "kind ~= 21 or"},
-    {"a block is not seen (two)", quick, "kind ~= 21 or layout ~= 2 or", "kind ~= 21 or"},
-    {"a smaller log is not seen (one)", quick, "window1 > capacity or span1 < 1", "span1 < 1"},
-    {"a smaller log is not seen (two)", quick, "or cost > window2 or window2 > capacity",
-     "or cost > window2"},
-    {"a span of any length (one)", quick, "span1 > 31622400000000 or max_wait", "max_wait"},
-    {"a span of any length (two)", quick, "or span2 > 31622400000000", ""},
-    {"the third of four is the second (two)", quick, "count2 - 3, b, c", "count2 - 2, b, c"},
-    {"all have left, but the newest (two)", quick, "count2, before2, first2 = 0, newest, 0",
-     "count2, before2, first2 = 1, newest, newest"},
-    {"the second window never makes one wait", quick, "latest, told = first2 + span2, 1 end",
-     "end"},
-    {"the culprit of what is allowed is told", quick, "      told = nil\n", ""},
-    {"nothing is dropped (two)", quick,
-     "dropped + size - capacity, capacity\n      if dropped > 2251799813685248 then dropped = "
-     "2251799813685248 end\n    end\n    -- First: a right that is missing shows before anything "
-     "is "
-     "written.\n    if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % "
-     "500000 then\n      if call('PEXPIRE', key, read('<L', message, 73), 'GT')",
-     "dropped, capacity\n      if dropped > 2251799813685248 then dropped = "
-     "2251799813685248 end\n    end\n    -- First: a right that is missing shows before anything "
-     "is "
-     "written.\n    if max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % "
-     "500000 then\n      if call('PEXPIRE', key, read('<L', message, 73), 'GT')"},
-    {"written behind the ring (one)", quick,
-     "if after > capacity or count1 + cost > capacity then break end",
-     "if count1 + cost > capacity then break end"},
-    {"written behind the ring (two)", quick,
-     "if after > capacity or count1 + cost > capacity or count2 + cost > capacity then",
-     "if count1 + cost > capacity or count2 + cost > capacity then"},
-    {"the time to live is never renewed (one)", quick,
-     "if call('PEXPIRE', key, read('<L', message, 57), 'GT') == 0 then", "if false then"},
-    {"the time to live is never renewed (two)", quick,
-     "if call('PEXPIRE', key, read('<L', message, 73), 'GT') == 0 then", "if false then"},
-    {"a unit is written one place late (one)", quick, "8 * next + 89", "8 * next + 97"},
-    {"a unit is written one place late (two)", quick, "8 * next + 113", "8 * next + 121"},
-    {"the rule gets the time to live as a window", "brief_end.lua",
-     "ARGV[1] = string.sub(ARGV[1], 1, -9)", ""},
-    {"another time to live", "brief_end.lua", "#ARGV[1] - 7))", "#ARGV[1] - 15))"},
+    {"a block is not seen", quick, " or layout ~= $n or", " or"},
+    {"a smaller log is not seen", quick, " or window$k > capacity or", " or"},
+    {"a span of any length", quick, " or span$k > Rule.max_span", ""},
+    {"the third of four is the second", quick, "count$k - 3, b, c", "count$k - 2, b, c"},
+    {"all have left, but the newest", quick, "count$k, before$k, first$k = 0, newest, 0",
+     "count$k, before$k, first$k = 1, newest, newest"},
+    {"the second window never makes one wait", quick, "if left$k < 0 and first$k",
+     "if $k == 1 and left$k < 0 and first$k"},
+    {"the culprit of what is allowed is told", quick, "    culprit = nil\n", ""},
+    {"what is reserved is overtaken", quick, "  if newest > grant then grant = newest end\n", ""},
+    {"the hint is the wait", quick, "status, wait = 0, wait - max_wait", "status = 0"},
+    {"what is reserved is not seen", quick, "if newest > at then remaining = 0 end", ""},
+    {"nothing is dropped", quick, "dropped + size - capacity, capacity", "dropped, capacity"},
+    {"written behind the ring", quick, "    if after > capacity then return end\n", ""},
+    {"more counted than the ring holds", quick,
+     "    if count$k + cost > capacity then return end\n", ""},
+    {"the time to live is never renewed", quick,
+     "renews = max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % 500000",
+     "renews = false"},
+    {"a unit is written one place late", quick, "rest = {8 * next + 65", "rest = {8 * next + 73"},
     {"what is reserved is overtaken", both,
      "if not given_up and newest > grant then grant = newest end", ""},
-    {"a grant beyond the end of time", both, "and grant <= 4503599627370496 -- word_limit", ""},
+    {"a grant beyond the end of time", both, " and grant <= word_limit", ""},
     {"what was dropped is forgotten", both, "if ring > capacity and dropped > 0 then",
      "if false then"},
     {"nothing is dropped", both, "local left_out = dropped - (total - size) + over",
      "local left_out = dropped - (total - size)"},
     {"the later units keep their times", both, "write(next - later, later, at)", ""},
-    {"bound of the stamp >= for >", both, "stamp > now + 60000000", "stamp >= now + 60000000"},
+    {"bound of the stamp >= for >", both, "stamp > now + Rule.max_ahead",
+     "stamp >= now + Rule.max_ahead"},
     {"the ring is not turned", both, "if after >= ring then after = after - ring end",
      "if after > ring then after = after - ring end"},
     {"the hint is the wait", both, "status, wait = 0, wait - max_wait", "status = 0"},
-    {"a peek spends", peek, "longest, false)", "longest, true)"},
+    {"a peek spends", peek, "spends, block_span = false, nil", "spends, block_span = true, nil"},
     {"the least is told for the culprit", both,
      "if not allowed and culprit then told = culprit end", ""},
     {"what is reserved is not seen", both, "if new_newest > at or block > at then",
@@ -110,12 +91,11 @@ inline constexpr Mutant mutants[] = {
      "latest, culprit = stands, 1 end"},
     {"a block does not refuse what remains", both, "if new_newest > at or block > at then",
      "if new_newest > at then"},
-    {"a block that is longer than any", log, "or head[10] > stamp + 31622400000000)", ")"},
-    {"a block under a place that is known", log, "(head[9] ~= 4503599627370496 or head[10]",
-     "(head[10]"},
-    {"a block of any length", block, " or span > 31622400000000", ""},
+    {"a block that is longer than any", log, "or head[10] > stamp + Rule.max_span)", ")"},
+    {"a block under a place that is known", log, "(head[9] ~= word_limit or head[10]", "(head[10]"},
+    {"a block of any length", block, " or span > Rule.max_span", ""},
     {"a reward below zero", reward, "units < 0 or", ""},
-    {"a reward is only of the newest instant", reward, "now, units, -1)", "now, units, head[2])"},
+    {"a reward is only of the newest instant", reward, "local time = -1", "local time = head[2]"},
     {"more is rewarded than there was", back, "    if units < given then given = units end\n  else",
      "    given = units\n  else"},
     {"what had left a full log is never rewarded", back,

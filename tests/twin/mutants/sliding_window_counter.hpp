@@ -5,28 +5,28 @@
 
 namespace sluice::test::sliding_window_counter {
 
-inline constexpr std::string_view take = "sliding_window_counter_take.lua";
-inline constexpr std::string_view peek = "sliding_window_counter_peek.lua";
-inline constexpr std::string_view adjust = "sliding_window_counter_adjust.lua";
-inline constexpr std::string_view block = "sliding_window_counter_block.lua";
-inline constexpr std::string_view view = "sliding_window_counter_view.lua";
-inline constexpr std::string_view standing = "sliding_window_counter_standing.lua";
-inline constexpr std::string_view decide = "sliding_window_counter_decide.lua";
-inline constexpr std::string_view reset = "sliding_window_counter_reset.lua";
+inline constexpr std::string_view take = "operation sliding_window_counter_take";
+inline constexpr std::string_view peek = "operation sliding_window_counter_peek";
+inline constexpr std::string_view adjust = "operation sliding_window_counter_adjust";
+inline constexpr std::string_view block = "operation sliding_window_counter_block";
+inline constexpr std::string_view view = "piece sliding_window_counter_view";
+inline constexpr std::string_view standing = "piece sliding_window_counter_standing";
+inline constexpr std::string_view decide = "piece sliding_window_counter_decide";
+inline constexpr std::string_view reset = "operation sliding_window_counter_reset";
 inline constexpr std::string_view kernel = "src/rules/sliding_window_counter.cpp";
 
 inline constexpr Mutant mutants[] = {
-    {"products beyond 2^53", view, "if a * b <= 4503599627370496 then", "if true then"},
+    {"products beyond 2^53", view, "if a * b <= word_limit then", "if true then"},
     {"a digit's rest is forgotten", view, "local sum = rest * 1024 + digit * b",
      "local sum = digit * b"},
     {"what is two windows old counts", view,
      "if aligned == start + span then previous = current else previous = 0 end",
      "previous = current"},
-    {"a clock set back locks out", view, "start > now + 60000000", "false"},
+    {"a clock set back locks out", view, "start > now + Rule.max_ahead", "false"},
     {"a clock set back frees a window", view, "local units = current + previous",
      "local units = current"},
     {"words that no counter leaves accepted", view,
-     "if current > 1099511627776 or previous > 1099511627776 then", "if false then"},
+     "if current > Rule.max_limit or previous > Rule.max_limit then", "if false then"},
     {"the window before counts in full", standing, " - scale(previous, at - start, span)", ""},
     {"units remain while blocked", standing, "if left < 0 or closed > now then",
      "if left < 0 then"},
@@ -56,8 +56,8 @@ inline constexpr Mutant mutants[] = {
      "if not is_before then current = add(current) end"},
     {"a later block is shortened", block, " and till > closed", ""},
     {"a block of nothing writes", block, "if length > 0 and till", "if till"},
-    {"a block beyond the end of time", block,
-     "  if till > 4503599627370496 then till = 4503599627370496 end -- word_limit\n", ""},
+    {"a block beyond the end of time", block, "  if till > word_limit then till = word_limit end\n",
+     ""},
     {"a block moves the window", block, "struct.pack('<i8', head[1])", "struct.pack('<i8', start)"},
     {"a block is forgotten", kernel, "{view[0], view[1], view[2], view[3]}",
      "{view[0], view[1], view[2], 0}"},

@@ -6,10 +6,10 @@
 namespace sluice::test::slot_lock {
 
 inline constexpr std::string_view kernel = "src/rules/slot_lock.cpp";
-inline constexpr std::string_view take = "slot_lock_take.lua";
-inline constexpr std::string_view peek = "slot_lock_peek.lua";
-inline constexpr std::string_view cancel = "slot_lock_cancel.lua";
-inline constexpr std::string_view block = "slot_lock_block.lua";
+inline constexpr std::string_view take = "operation slot_lock_take";
+inline constexpr std::string_view peek = "operation slot_lock_peek";
+inline constexpr std::string_view cancel = "operation slot_lock_cancel";
+inline constexpr std::string_view block = "operation slot_lock_block";
 
 inline constexpr Mutant mutants[] = {
     {"the hint is the wait for the slot", take, "wait - max_wait, wait end", "wait, wait end"},
@@ -17,14 +17,13 @@ inline constexpr Mutant mutants[] = {
      "if wait >= max_wait then return"},
     {"the next slot counts from the claim", take, "next = slot + interval",
      "next = now + interval"},
-    {"beyond the end of time", take,
-     "  if next > 4503599627370496 then next = 4503599627370496 end -- word_limit\n", ""},
-    {"a clock set back locks the key", take, "if stamp > now + 60000000", "if false"},
-    {"a queue is taken for a clock set back", take, "if stamp > now + 60000000",
-     "if next > now + 60000000"},
+    {"beyond the end of time", take, "  if next > word_limit then next = word_limit end\n", ""},
+    {"a clock set back locks the key", take, "if stamp > now + Rule.max_ahead", "if false"},
+    {"a queue is taken for a clock set back", take, "if stamp > now + Rule.max_ahead",
+     "if next > now + Rule.max_ahead"},
     {"after a clock set back the queue is forgotten", take, "slot = now + queue", "slot = now"},
     {"words that contradict each other accepted", take,
-     "  if next < stamp then return -17, 0, 0, 0 end -- Errc::corrupt_state\n", ""},
+     "  if next < stamp then return Errc.corrupt_state end\n", ""},
     {"a question refuses at exactly max_wait", peek, "if wait > max_wait then return",
      "if wait >= max_wait then return"},
     {"any slot can be given back", cancel, "if not is_last or now", "if now"},
@@ -35,8 +34,8 @@ inline constexpr Mutant mutants[] = {
      "if slot > next"},
     {"a block of nothing writes", block, "span == 0 or wait > most", "wait > most"},
     {"after a clock set back a block forgets the queue", block, "slot = now + queue", "slot = now"},
-    {"a block beyond the end of time", block,
-     "  if next > 4503599627370496 then next = 4503599627370496 end -- word_limit\n", ""},
+    {"a block beyond the end of time", block, "  if next > word_limit then next = word_limit end\n",
+     ""},
     {"a block is opened by who gives a slot back", kernel, "slot + 1, word_limit",
      "slot, word_limit"},
     {"what is kept for longer than a block is written", kernel, "args.span == 0 || wait > most",

@@ -5,13 +5,13 @@
 
 namespace sluice::test::token_bucket_reserve {
 
-inline constexpr std::string_view answer = "token_bucket_answer.lua";
-inline constexpr std::string_view spend = "token_bucket_reserve.lua";
-inline constexpr std::string_view some = "token_bucket_reserve_some.lua";
-inline constexpr std::string_view look = "token_bucket_look.lua";
-inline constexpr std::string_view set = "token_bucket_set.lua";
-inline constexpr std::string_view moment = "token_bucket_view.lua";
-inline constexpr std::string_view back = "token_bucket_give_back.lua";
+inline constexpr std::string_view answer = "piece token_bucket_answer";
+inline constexpr std::string_view spend = "operation token_bucket_reserve";
+inline constexpr std::string_view some = "operation token_bucket_reserve_some";
+inline constexpr std::string_view look = "operation token_bucket_look";
+inline constexpr std::string_view set = "operation token_bucket_set";
+inline constexpr std::string_view moment = "piece token_bucket_view";
+inline constexpr std::string_view back = "operation token_bucket_give_back";
 inline constexpr std::string_view kernel = "src/rules/token_bucket_reserve.cpp";
 inline constexpr std::string_view kernel_back = "src/rules/token_bucket_give_back.cpp";
 

@@ -6,16 +6,16 @@
 namespace sluice::test::utilization {
 
 inline constexpr std::string_view kernel = "src/rules/utilization.cpp";
-inline constexpr std::string_view sample = "utilization_sample.lua";
-inline constexpr std::string_view shed = "utilization_shed.lua";
-inline constexpr std::string_view peek = "utilization_peek.lua";
-inline constexpr std::string_view reset = "utilization_reset.lua";
+inline constexpr std::string_view sample = "operation utilization_sample";
+inline constexpr std::string_view shed = "operation utilization_shed";
+inline constexpr std::string_view peek = "operation utilization_peek";
+inline constexpr std::string_view reset = "operation utilization_reset";
 
 inline constexpr Mutant mutants[] = {
     {"the dead zone freezes", sample, "local speed = -decay", "local speed = 0"},
     {"a gap counts in full", sample, "  if step > max_gap then step = max_gap end\n", ""},
-    {"the first sample counts", sample, "stamp, elapsed = (grace + full_after) * 1000000, 0, 0, 0",
-     "stamp, elapsed = (grace + full_after) * 1000000, 0, 0, max_gap"},
+    {"the first sample counts", sample, "stamp, elapsed = (grace + full_after) * Rule.one, 0, 0, 0",
+     "stamp, elapsed = (grace + full_after) * Rule.one, 0, 0, max_gap"},
     {"the level is not clamped above", sample, " elseif level > full then level = full end",
      " end"},
     {"the level is not clamped below", sample, "if level < 0 then level = 0 elseif",
@@ -32,7 +32,7 @@ inline constexpr Mutant mutants[] = {
     {"a level without a stamp accepted", sample, "if last == 0 and first ~= 0 then",
      "if false then"},
     {"a utilization above one accepted", sample,
-     "or utilization < 0 or\n    utilization > 1000000 then", "or utilization < 0 then"},
+     "or utilization < 0 or\n    utilization > Rule.one then", "or utilization < 0 then"},
     {"a far stamp holds", shed, "last <= latest and ", ""},
     {"a stamp a tick too far holds", shed, "last <= latest", "last <= latest + 1"},
     {"a silent sensor sheds for ever", shed,
@@ -48,8 +48,8 @@ inline constexpr Mutant mutants[] = {
      "tier, probability, level_us, last)"},
     {"a draw of full_after accepted", shed, "draw >= full_after then", "false then"},
     {"peek sheds by chance", peek, "if span < full_after then", "if span < 1 then"},
-    {"a reset keeps the stamp", reset, "return 1, 1000000, 0, 0, 0, 0",
-     "return 1, 1000000, 0, 0, 0, last"},
+    {"a reset keeps the stamp", reset, "return 1, Rule.one, 0, 0, 0, 0",
+     "return 1, Rule.one, 0, 0, 0, last"},
 
     {"the dead zone freezes", kernel, "  return -args.pace.decay;", "  return 0;"},
     {"a gap counts in full", kernel, "std::min(m.elapsed, pace.max_gap) * speed(args)",

@@ -5,30 +5,31 @@
 
 namespace sluice::test::wait_line {
 
-inline constexpr std::string_view scan = "wait_line_scan.lua";
-inline constexpr std::string_view enter = "wait_line_enter.lua";
-inline constexpr std::string_view turn = "wait_line_turn.lua";
-inline constexpr std::string_view leave = "wait_line_leave.lua";
-inline constexpr std::string_view peek = "wait_line_peek.lua";
+inline constexpr std::string_view scan = "piece wait_line_scan";
+inline constexpr std::string_view enter = "operation wait_line_enter";
+inline constexpr std::string_view turn = "operation wait_line_turn";
+inline constexpr std::string_view leave = "operation wait_line_leave";
+inline constexpr std::string_view peek = "operation wait_line_peek";
 inline constexpr std::string_view kernel = "src/rules/wait_line.cpp";
 
 inline constexpr Mutant mutants[] = {
     {"the dead stay in line", scan, "till <= now or", ""},
     {"dead at its last instant already", scan, "till <= now or", "till <= now + 1 or"},
-    {"a place from before the clock was set back lives on", scan, "or till > now + 600000000", ""},
+    {"a place from before the clock was set back lives on", scan, "or till > now + Rule.max_ttl",
+     ""},
     {"who came at the same instant does not stand before", scan,
      "or (came == arrival and who < client) then\n        before", "then\n        before"},
     {"equals stand in no order", scan, "(came == first_since and who < first)", "false"},
     {"the hint is that of the last one read", scan, "if till > clear_at then clear_at = till end",
      "clear_at = till"},
-    {"two places of one client accepted", scan, "if mine >= 0 then corrupt() end", ""},
+    {"two places of one client accepted", scan, "if mine >= 0 then is_corrupt = true end", ""},
     {"life from the epoch", scan, "local till = now + ttl", "local till = ttl"},
     {"a second place for who has one", scan, "local place = mine", "local place = -1"},
     {"places behind are cut off", scan, "if place >= finish then finish = place + 1 end",
      "finish = place + 1"},
     {"tells itself as the first", enter, "struct.pack('<i8i8', ahead, first)",
      "struct.pack('<i8i8', ahead, client)"},
-    {"a TTL that is too short accepted", enter, "ttl < 1000", "ttl < 999"},
+    {"a TTL that is too short accepted", enter, "ttl < Rule.min_ttl", "ttl < 999"},
     {"nobody waits for a turn", turn, "if before > 0 then", "if false then"},
     {"the next caller has the place of this one", turn, "client, next, ttl",
      "client, arrival, ttl"},

@@ -1,0 +1,408 @@
+--@ piece shared_token_bucket_view
+-- The twin of shared_moment() in src/rules/shared_token_bucket_view.hpp, in its place in a rule: from head, now
+-- and keep_alive to the bucket at one instant. No quota if the version is 0. If the stamp lies too far ahead,
+-- the bucket is as it was written: who needs to know that (given_up) asks again.
+  local version, capacity, refill, period, level, spent, stamp =
+    head[1], head[2], head[3], head[4], head[5], head[6], head[7]
+  local at = now
+  if version == 0 or now >= stamp + keep_alive then
+    version = 0
+  elseif capacity < 1 or refill < 1 or refill >= word_limit or period < 1 or
+    capacity * period > word_limit - refill then
+    return Errc.corrupt_state
+  elseif stamp <= now + Rule.max_ahead then
+    if stamp > at then at = stamp end
+    local drained = (at - stamp) * refill
+    level = level - drained
+    if level < 0 then level = 0 end
+    if spent < word_limit then -- more than can be counted does not drain
+      spent = spent - drained
+      if spent < 0 then spent = 0 end
+    end
+  end
+
+--@ piece shared_token_bucket_give
+-- The twins of place() in src/rules/token_bucket_position.hpp and give() in shared_token_bucket_reserve.cpp,
+-- behind shared_token_bucket_view and `limit`; and what the bucket becomes when it is written.
+  local new_level, new_stamp, new_spent = level, at, spent
+  local function place(level, at)
+    if level <= limit then return level, at end
+    local over = level - limit
+    local stamp = at + (over + -over % refill) / refill
+    if stamp > word_limit then stamp = word_limit end
+    level = level - (stamp - at) * refill
+    if level < limit - period + 1 then level = limit - period + 1 end
+    if level > limit then level = limit end
+    return level, stamp
+  end
+  local function give(base, units)
+    local ahead = at - base
+    if ahead * refill > word_limit - level then return 0 end
+    local left = level + ahead * refill
+    local given = units
+    if given > left then given = left end
+    if given == 0 then return 0 end
+    new_level, new_stamp = left - given, at
+    if ahead > 0 then new_level, new_stamp = place(left - given, base) end
+    if spent < word_limit then
+      new_spent = spent - given
+      if new_spent < 0 then new_spent = 0 end
+      new_spent = new_spent + (at - new_stamp) * refill
+      if new_spent < 0 then new_spent = 0 end
+      if new_spent > word_limit then new_spent = word_limit end
+    end
+    return given
+  end
+
+--@ operation shared_token_bucket_set(head[7] | new_capacity, new_refill, new_period, keep_alive, inheritance, if_absent)
+-- The twin of the kernel of shared_token_bucket.set in src/rules/shared_token_bucket.cpp: same names, same
+-- order, with moment(), inherited(), units() and level_of() in their place.
+  if new_capacity < 1 or new_refill < 1 or new_refill >= word_limit or new_period < 1 or
+    new_capacity * new_period > word_limit - new_refill or
+    keep_alive < 1 or keep_alive > Rule.max_keep_alive or
+    (keep_alive - 1) * new_refill < new_capacity * new_period or
+    inheritance < 0 or inheritance > 3 or if_absent < 0 or if_absent > 1 then
+    return Errc.invalid_argument
+  end
+--@ use shared_token_bucket_view
+
+  local is_new = 0
+  if version == 0 or if_absent == 0 then
+    is_new = 1
+    local new_version, new_level, new_spent = 1, 0, 0
+    if version ~= 0 then
+      if version < word_limit then new_version = version + 1 end
+      local free = capacity - (level + -level % period) / period
+      local next_free = new_capacity -- reset
+      if inheritance == 0 then -- as_is
+        next_free = free
+      elseif inheritance == 1 then -- proportional
+        next_free = free
+        if free > 0 then
+          -- free * new_capacity / capacity, bit by bit of new_capacity: it has up to 104 bits.
+          local quotient, rest = 0, 0
+          local bit = word_limit
+          while bit >= 1 do
+            quotient, rest = quotient * 2, rest * 2
+            if rest >= capacity then
+              quotient, rest = quotient + 1, rest - capacity
+            end
+            if new_capacity % (bit * 2) >= bit then
+              rest = rest + free
+              if rest >= capacity then
+                quotient, rest = quotient + 1, rest - capacity
+              end
+            end
+            bit = bit / 2
+          end
+          next_free = quotient
+        end
+      elseif inheritance == 2 then -- additive
+        next_free = free + new_capacity - capacity
+      end
+      local most = free
+      if spent < word_limit then
+        most = capacity
+        if new_capacity > most then most = new_capacity end
+        most = most - (spent + -spent % period) / period
+      end
+      if at > now and free <= 0 and next_free > 0 then next_free = 0 end
+      if next_free > new_capacity then next_free = new_capacity end
+      if next_free > most then next_free = most end
+
+      local tokens = new_capacity - next_free
+      new_level = tokens * new_period
+      local most_tokens = (word_limit - word_limit % new_period) / new_period
+      if tokens > most_tokens then new_level = word_limit end
+      local lasting = (keep_alive - 1) * new_refill
+      if new_level > lasting then new_level = lasting end
+      new_spent = spent
+      if spent < word_limit then
+        tokens = (spent + -spent % period) / period
+        new_spent = tokens * new_period
+        if tokens > most_tokens then new_spent = word_limit end
+      end
+    end
+    version, capacity, refill, period = new_version, new_capacity, new_refill, new_period
+    level, spent = new_level, new_spent
+    put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, level, spent, at))
+  end
+
+  local free = capacity * period - level
+  if free < 0 then free = 0 end
+  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
+    struct.pack('<i8i8', version, is_new)
+
+--@ operation shared_token_bucket_take(head[7] | reported, cost, keep_alive)
+-- The twin of the kernel of shared_token_bucket.take in src/rules/shared_token_bucket.cpp: same names, same
+-- order, with moment() in its place.
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > word_limit then return Errc.cost_exceeds_capacity end
+  if reported < 0 or reported > word_limit or keep_alive < 1 or
+    keep_alive > Rule.max_keep_alive then
+    return Errc.invalid_argument
+  end
+--@ use shared_token_bucket_view
+  if version == 0 then return Errc.not_configured end
+  if cost > capacity then return Errc.cost_exceeds_capacity end
+
+  local limit, charge = capacity * period, cost * period
+  if stamp > now + Rule.max_ahead and level > limit - charge then level = limit - charge end
+  local output = struct.pack('<i8i8i8i8', version, capacity, refill, period)
+  local want = level + charge
+  if want > limit or (at > now and level > limit - period) then -- shared_wait()
+    local free, over = limit - level, want - limit
+    if free < 0 then free = 0 end
+    if over < 0 then over = 0 end
+    return 0, (free - free % period) / period, at - now + (over + -over % refill) / refill,
+      at - now + (level + -level % refill) / refill, output
+  end
+  if cost > 0 then
+    spent = spent + charge
+    if spent > word_limit then spent = word_limit end
+    put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, want, spent, at))
+  end
+  level = want
+  local free = limit - level
+  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
+    output
+
+--@ operation shared_token_bucket_peek(head[7] | reported, cost, keep_alive)
+-- The twin of the kernel of shared_token_bucket.peek in src/rules/shared_token_bucket.cpp: same names, same
+-- order, with moment() in its place. Writes nothing.
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > word_limit then return Errc.cost_exceeds_capacity end
+  if reported < 0 or reported > word_limit or keep_alive < 1 or
+    keep_alive > Rule.max_keep_alive then
+    return Errc.invalid_argument
+  end
+--@ use shared_token_bucket_view
+  if version == 0 then return Errc.not_configured end
+  if cost > capacity then return Errc.cost_exceeds_capacity end
+
+  local limit, charge = capacity * period, cost * period
+  if stamp > now + Rule.max_ahead and level > limit - charge then level = limit - charge end
+  local output = struct.pack('<i8i8i8i8', version, capacity, refill, period)
+  local want = level + charge
+  if want > limit or (at > now and level > limit - period) then -- shared_wait()
+    local free, over = limit - level, want - limit
+    if free < 0 then free = 0 end
+    if over < 0 then over = 0 end
+    return 0, (free - free % period) / period, at - now + (over + -over % refill) / refill,
+      at - now + (level + -level % refill) / refill, output
+  end
+  local free = limit - level
+  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
+    output
+
+--@ operation shared_token_bucket_reserve(head[7] | reported, cost, keep_alive, max_wait)
+-- The twin of the kernel of shared_token_bucket.reserve in src/rules/shared_token_bucket_reserve.cpp: same
+-- names, same order, with shared_moment(), place(), truly() and left_so() in their place.
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > word_limit then return Errc.cost_exceeds_capacity end
+  if reported < 0 or reported > word_limit or keep_alive < 1 or
+    keep_alive > Rule.max_keep_alive or max_wait < 0 or max_wait > Rule.max_ahead then
+    return Errc.invalid_argument
+  end
+--@ use shared_token_bucket_view
+  if version == 0 then return Errc.not_configured end
+  local given_up = stamp > now + Rule.max_ahead
+  if cost > capacity then return Errc.cost_exceeds_capacity end
+  local limit, charge = capacity * period, cost * period
+  if given_up and level > limit - charge then level = limit - charge end
+
+  local want, wait = level + charge, 0
+  local over = want - limit
+  if over < 0 then over = 0 end
+  if over > 0 or (at > now and level > limit - period) then -- shared_wait()
+    wait = at - now + (over + -over % refill) / refill
+  end
+  if wait > max_wait then
+    local free = limit - level
+    if free < 0 then free = 0 end
+    return 0, (free - free % period) / period, wait - max_wait,
+      at - now + (level + -level % refill) / refill,
+      struct.pack('<i8i8i8i8i8i8', 0, 0, 0, 0, 0, capacity)
+  end
+  local new_level, new_stamp, before = want, at, spent
+  if over > 0 then
+    new_stamp = at + (over + -over % refill) / refill
+    if new_stamp > word_limit then new_stamp = word_limit end
+    new_level = want - (new_stamp - at) * refill
+    if new_level < limit - period + 1 then new_level = limit - period + 1 end
+    if new_level > limit then new_level = limit end
+  end
+  if spent < word_limit then
+    spent = spent - (new_stamp - at) * refill
+    if spent < 0 then spent = 0 end
+  end
+  spent = spent + charge
+  if spent > word_limit then spent = word_limit end
+  if cost > 0 then
+    put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, spent,
+      new_stamp))
+  end
+  local free = limit - new_level
+  if free < 0 then free = 0 end
+  return 1, (free - free % period) / period, wait,
+    new_stamp - now + (new_level + -new_level % refill) / refill,
+    struct.pack('<i8i8i8i8i8i8', cost, level, at, version, before, capacity)
+
+--@ operation shared_token_bucket_give_back(head[7] | reported, cost, keep_alive, amount, level_then, stamp_then, version_then, spent_then)
+-- The twin of the kernel of shared_token_bucket.give_back in src/rules/shared_token_bucket_reserve.cpp: same
+-- names, same order, with shared_moment(), same_position(), returned() and left_so() in their place.
+  if amount < 0 then return Errc.invalid_cost end
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > word_limit then return Errc.cost_exceeds_capacity end
+  if reported < 0 or reported > word_limit or keep_alive < 1 or
+    keep_alive > Rule.max_keep_alive or amount > cost or level_then < 0 or
+    level_then > word_limit or stamp_then < 0 or stamp_then > word_limit or
+    version_then < 0 or version_then > word_limit or spent_then < 0 or
+    spent_then > word_limit then
+    return Errc.invalid_argument
+  end
+--@ use shared_token_bucket_view
+  if version == 0 then return Errc.not_configured end
+  local given_up = stamp > now + Rule.max_ahead
+
+  local limit = capacity * period
+--@ use shared_token_bucket_give
+
+  local known = version_then == version and not given_up and cost <= capacity
+  local own, back = 0, 0
+  if known then own, back = cost * period, amount * period end
+  local grant_level, grant_stamp = place(level_then + own, stamp_then)
+  local rest_level, rest_stamp = level_then, stamp_then
+  if own > back then rest_level, rest_stamp = place(level_then + own - back, stamp_then) end
+  local on_top = false
+  if known and stamp >= grant_stamp then
+    on_top = grant_level - (stamp - grant_stamp) * refill == head[5]
+  elseif known then
+    on_top = head[5] - (grant_stamp - stamp) * refill == grant_level
+  end
+  local waits = at > now and level > limit - period -- is_closed()
+  local given = 0
+  if on_top then
+    given = back
+    if not waits and given > level then given = level end
+    if given > 0 then -- returned()
+      new_level, new_stamp, new_spent = rest_level, rest_stamp, spent_then
+      if new_stamp < now then new_stamp = now end
+      new_level = new_level - (new_stamp - rest_stamp) * refill
+      if new_level < 0 then new_level = 0 end
+      if new_spent < word_limit then
+        new_spent = new_spent - (rest_stamp - stamp_then) * refill
+        if new_spent < 0 then new_spent = 0 end
+      end
+      new_spent = new_spent + own - back
+      if new_spent >= word_limit then
+        new_spent = word_limit
+      else
+        new_spent = new_spent - (new_stamp - rest_stamp) * refill
+        if new_spent < 0 then new_spent = 0 end
+      end
+    end
+  elseif known and not waits then
+    local age = at - grant_stamp
+    if age < 0 then age = 0 end
+    own = own - age * refill
+    if own < 0 then own = 0 end
+    if own > back then own = back end
+    given = give(at, own)
+  end
+  if given > 0 then
+    put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, new_spent,
+      new_stamp))
+  end
+  local free = limit - new_level
+  if free < 0 then free = 0 end
+  return 1, (free - free % period) / period, 0,
+    new_stamp - now + (new_level + -new_level % refill) / refill,
+    struct.pack('<i8i8i8', (given - given % period) / period,
+      on_top and (waits or level > 0) and 1 or 0, rest_stamp)
+
+--@ operation shared_token_bucket_adjust(head[7] | reported, change, keep_alive, amount)
+-- The twin of the kernel of shared_token_bucket.adjust in src/rules/shared_token_bucket_reserve.cpp: same
+-- names, same order, with shared_moment(), charged(), blocked() and left_so() in their place.
+  if reported < 0 or reported > word_limit or change < 0 or change > 3 or keep_alive < 1 or
+    keep_alive > Rule.max_keep_alive then return Errc.invalid_argument end
+  if amount < 0 or amount > word_limit or (change == 3 and amount > Rule.max_ahead) then
+    if change == 3 then return Errc.invalid_argument end
+    return Errc.invalid_cost
+  end
+--@ use shared_token_bucket_view
+  if version == 0 then return Errc.not_configured end
+  local given_up = stamp > now + Rule.max_ahead
+
+  local limit = capacity * period
+  local units = amount * period
+  if amount > (word_limit - word_limit % period) / period then
+    units = word_limit
+  end
+  if given_up and level > limit then level = limit end
+--@ use shared_token_bucket_give
+  local function truly(elapsed)
+    if spent == word_limit then return spent end
+    local left = spent - elapsed * refill
+    if left < 0 then left = 0 end
+    return left
+  end
+
+  if change == 0 then -- reset
+    new_level, new_stamp, new_spent = 0, now, 0
+  elseif change == 1 then -- reward
+    give(now, units)
+  elseif change == 2 then -- charge
+    local last = now + Rule.max_ahead
+    local _, before = place(level, at)
+    local want = level + units
+    if want > word_limit then want = word_limit end
+    new_level, new_stamp = place(want, at)
+    if new_stamp > last then
+      new_level, new_stamp = limit, last
+      if before >= last then new_level, new_stamp = level, at end
+    end
+    local elapsed, over, fits = new_stamp - at, 0, limit - level
+    if fits < 0 then
+      over = (level - limit - (level - limit) % refill) / refill
+      fits = 0
+    end
+    if over > elapsed then over = elapsed end
+    if fits > units then fits = units end
+    new_spent = truly(over) + fits
+    if new_spent > word_limit then new_spent = word_limit end
+    local least = truly(elapsed) + units
+    if least > limit then least = limit end
+    if least > new_spent then new_spent = least end
+  else -- block
+    local last = now
+    if amount > 0 then last = now + amount - 1 end
+    if last > word_limit then last = word_limit end
+    if last > at then new_stamp = last end
+    local least = limit - period + 1
+    if last >= at then
+      if amount == 0 then
+        least = limit - period
+      else
+        least = limit - period + refill
+        if least > limit then least = limit end
+      end
+    end
+    new_level = level - (new_stamp - at) * refill
+    if new_level < 0 then new_level = 0 end
+    if new_level < least then
+      new_level = least
+    elseif new_level == limit then
+      new_level, new_stamp = place(limit + 1, new_stamp)
+    elseif new_level < word_limit then
+      new_level = new_level + 1
+    end
+    new_spent = truly(new_stamp - at)
+  end
+  put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, new_spent,
+    new_stamp))
+  local free = limit - new_level
+  if free < 0 then free = 0 end
+  return 1, (free - free % period) / period, 0,
+    new_stamp - now + (new_level + -new_level % refill) / refill,
+    struct.pack('<i8i8', version, capacity)

@@ -1,0 +1,352 @@
+--@ piece token_bucket_view
+-- The twin of moment() in src/rules/token_bucket_reserve.cpp in its place in a rule, with shape_of(),
+-- check_shape() and first_level(): from `first`, `second` and `charge` to limit, at, level and closed.
+  local limit = capacity * period
+  if interval < 1 or interval > Rule.max_interval or full_at < 0 or full_at > word_limit or
+    longest < 0 or longest > Rule.max_longest or limit >= word_limit / 2 or
+    (longest + interval) * refill > word_limit - limit then
+    return Errc.invalid_argument
+  end
+
+  local at, level, closed = now - now % interval, (first - first % 2) / 2, false
+  if second > now + longest then
+    if level > limit - charge then level = limit - charge end
+  elseif second > at then
+    at = second + -second % interval
+    if at > word_limit then at = word_limit end
+    closed = first % 2 == 1
+  else
+    local elapsed = at - second
+    level = level - elapsed * refill
+    if level < 0 then level = 0 end
+    local full_after = (limit + -limit % refill) / refill
+    if level == 0 and full_at > at and
+      (elapsed >= full_after + interval or (first == 0 and second == 0)) then
+      level = (full_at - at) * refill
+      if full_at - at > full_after + longest then level = limit - charge end
+    end
+  end
+
+--@ piece token_bucket_answer
+-- The twin of answer() in src/rules/token_bucket_reserve.cpp in its place in a rule, with check_ask() and
+-- place(): same names, same order, but that a wait is judged behind the shape, which says how long it may be.
+-- From `max_wait`, `min_cost`, `cost` and `spends` to what the rule returns. For whole numbers (x - x % y) / y
+-- is the floor of x / y, and (x + -x % y) / y its ceiling.
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > capacity then return Errc.cost_exceeds_capacity end
+  if min_cost < 0 then return Errc.invalid_cost end
+  local charge = cost * period
+--@ use token_bucket_view
+  if min_cost > cost or max_wait < 0 or max_wait > longest then
+    return Errc.invalid_argument
+  end
+
+  local free, reset_after = limit - level, 0
+  if free < 0 or closed then free = 0 end
+  local remaining = (free - free % period) / period
+  local latest = now + max_wait
+  local reach = latest - latest % interval - at
+  local is_open = reach >= 0 or not closed
+  if reach < 0 then reach = 0 end
+  local granted, most = -1, limit + reach * refill - level
+  if most >= 0 and is_open then granted = (most - most % period) / period end
+  if granted > cost then granted = cost end
+  if granted < min_cost then
+    local over = level + min_cost * period - limit
+    if over < 0 then over = 0 end
+    local covered = at + (over + -over % refill) / refill
+    if level > 0 or at > now then
+      reset_after = at + (level + -level % refill) / refill
+      reset_after = reset_after - now + (interval - reset_after % interval) % interval
+    end
+    return 0, remaining, covered - now + (interval - covered % interval) % interval - max_wait,
+      reset_after, nil, nil, struct.pack('<i8i8i8', 0, 0, 0)
+  end
+
+  local want = level + granted * period
+  local wait, new_level, new_stamp = 0, want, at
+  if closed then wait = at - now end
+  if want > limit then
+    local over = want - limit
+    new_stamp = at + (over + -over % refill) / refill
+    new_stamp = new_stamp + -new_stamp % interval
+    wait = new_stamp - now
+    if new_stamp > word_limit then new_stamp = word_limit end
+    local least = 0
+    if interval == 1 then least = limit - period + 1 end
+    new_level = want - (new_stamp - at) * refill
+    if new_level < least then new_level = least end
+    if new_level > limit then new_level = limit end
+  end
+  local spent, before = 2 * new_level, 2 * level
+  if closed or new_stamp > at then spent = spent + 1 end
+  if closed then before = before + 1 end
+  local output = struct.pack('<i8i8i8', granted, before, at)
+  local after = level
+  if spends then
+    after, free = want, limit - want
+    if free < 0 or closed then free = 0 end
+    remaining = (free - free % period) / period
+  end
+  if after > 0 or at > now then
+    reset_after = at + (after + -after % refill) / refill
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
+  end
+  if spends and granted > 0 then
+    return 1, remaining, wait, reset_after, spent, new_stamp, output
+  end
+  return 1, remaining, wait, reset_after, nil, nil, output
+
+--@ operation token_bucket_take(spent, stamp | capacity, refill, period, full_after, cost)
+-- The twin of TokenBucketRule::take in src/rules/token_bucket.cpp: same names, same order,
+-- with moment() in its place. Returns status, remaining, retry_after, reset_after and, if the state
+-- changes, the new level and stamp.
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > capacity then return Errc.cost_exceeds_capacity end
+
+  local limit, charge = capacity * period, cost * period
+  local level, at, closed = (spent - spent % 2) / 2, now, false
+  if stamp > now + Rule.max_ahead then
+    if level > limit - charge then level = limit - charge end
+  else
+    if stamp > at then at, closed = stamp, spent % 2 == 1 end
+    level = level - (at - stamp) * refill
+    if level < 0 then level = 0 end
+  end
+
+  local want = level + charge
+  if want > limit or closed then
+    local free, over = limit - level, want - limit
+    if free < 0 or closed then free = 0 end
+    if over < 0 then over = 0 end
+    return 0, (free - free % period) / period, at - now + (over + -over % refill) / refill,
+      at - now + (level + -level % refill) / refill
+  end
+  local free = limit - want
+  local remaining, reset_after =
+    (free - free % period) / period, at - now + (want + -want % refill) / refill
+  if cost > 0 then return 1, remaining, 0, reset_after, 2 * want, at end
+  return 1, remaining, 0, reset_after
+
+--@ operation token_bucket_peek(spent, stamp | capacity, refill, period, full_after, cost)
+-- The twin of TokenBucketRule::peek in src/rules/token_bucket.cpp: same names, same order,
+-- with moment() in its place. Returns status, remaining, retry_after and reset_after.
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > capacity then return Errc.cost_exceeds_capacity end
+
+  local limit, charge = capacity * period, cost * period
+  local level, at, closed = (spent - spent % 2) / 2, now, false
+  if stamp > now + Rule.max_ahead then
+    if level > limit - charge then level = limit - charge end
+  else
+    if stamp > at then at, closed = stamp, spent % 2 == 1 end
+    level = level - (at - stamp) * refill
+    if level < 0 then level = 0 end
+  end
+
+  local want = level + charge
+  local free, over = limit - level, want - limit
+  if free < 0 or closed then free = 0 end
+  local remaining, reset_after =
+    (free - free % period) / period, at - now + (level + -level % refill) / refill
+  if over > 0 or closed then
+    if over < 0 then over = 0 end
+    return 0, remaining, at - now + (over + -over % refill) / refill, reset_after
+  end
+  return 1, remaining, 0, reset_after
+
+--@ operation token_bucket_reserve(first, second | capacity, refill, period, interval, full_at, longest, max_wait, cost)
+-- The twin of the kernel of token_bucket.reserve in src/rules/token_bucket_reserve.cpp.
+  local min_cost, spends = cost, true
+--@ use token_bucket_answer
+
+--@ operation token_bucket_reserve_some(first, second | capacity, refill, period, interval, full_at, longest, min_cost, cost)
+-- The twin of the kernel of token_bucket.reserve_some in src/rules/token_bucket_reserve.cpp.
+  local max_wait, spends = 0, true
+--@ use token_bucket_answer
+
+--@ operation token_bucket_look(first, second | capacity, refill, period, interval, full_at, longest, max_wait, cost)
+-- The twin of the kernel of token_bucket.look in src/rules/token_bucket_reserve.cpp. Writes nothing.
+  local min_cost, spends = cost, false
+--@ use token_bucket_answer
+
+--@ operation token_bucket_give_back(first, second | capacity, refill, period, interval, cost, amount, spent_then, stamp_then)
+-- The twin of the kernel of token_bucket.give_back in src/rules/token_bucket_give_back.cpp: same
+-- names, same order, with same_position() and left_so() in their place.
+  if cost < 0 or amount < 0 then return Errc.invalid_cost end
+  if cost > capacity then return Errc.cost_exceeds_capacity end
+  if amount > cost or interval < 1 or interval > Rule.max_interval or spent_then < 0 or
+    spent_then > word_limit or stamp_then < 0 or stamp_then > word_limit then
+    return Errc.invalid_argument
+  end
+  local limit = capacity * period
+  if limit >= word_limit / 2 or interval * refill > word_limit - limit then
+    return Errc.invalid_argument
+  end
+  local at = now - now % interval
+  local level, stamp = (first - first % 2) / 2, second
+  local level_then = (spent_then - spent_then % 2) / 2
+  cost, amount = cost * period, amount * period
+  local function after(units)
+    local level, stamp = level_then + units, stamp_then
+    if units == 0 or level <= limit then return level, stamp end
+    local over = level - limit
+    stamp = stamp + (over + -over % refill) / refill
+    stamp = stamp + -stamp % interval
+    if stamp > word_limit then stamp = word_limit end
+    local least = 0
+    if interval == 1 then least = limit - period + 1 end
+    level = level - (stamp - stamp_then) * refill
+    if level < least then level = least end
+    if level > limit then level = limit end
+    return level, stamp
+  end
+  local grant_level, grant_stamp = after(cost)
+  local rest_level, rest_stamp = after(cost - amount)
+  local on_top
+  if stamp < grant_stamp then
+    on_top = level - (grant_stamp - stamp) * refill == grant_level
+  else
+    on_top = grant_level - (stamp - grant_stamp) * refill == level
+  end
+  -- A stamp ahead that is not closed is the clock's, which was set back: time stands still at it.
+  local closed = first % 2 == 1
+  local waits = stamp > at and closed
+  local seen = at
+  if stamp > at then seen = stamp end
+  local left = level - (seen - stamp) * refill
+  if left < 0 then left = 0 end
+
+  local new_level, new_stamp, closes, given = level, stamp, waits, 0
+  if on_top then
+    local undrained = left
+    if waits then undrained = left + (stamp - at) * refill end
+    given = amount
+    if given > undrained then given = undrained end
+    if given > 0 then new_level, new_stamp = rest_level, rest_stamp end
+    closes = spent_then % 2 == 1 or rest_stamp > stamp_then
+  elseif not waits and level <= limit then
+    local age = seen - grant_stamp
+    if age < 0 then age = 0 end
+    if interval > 1 then age = age + interval end
+    given = cost - age * refill
+    if given < 0 then given = 0 end
+    if given > amount then given = amount end
+    if given > left then given = left end
+    new_level = level - given
+  end
+  local spent
+  if given > 0 then
+    spent = 2 * new_level
+    if closes then spent = spent + 1 end
+  else
+    closes = closed
+  end
+
+  local rest = new_level -- left_so()
+  if new_stamp <= at then
+    rest = rest - (at - new_stamp) * refill
+    if rest < 0 then rest = 0 end
+  end
+  local free, reset_after = limit - rest, 0
+  if free < 0 or new_stamp > at and closes then free = 0 end
+  if new_stamp > at then at = new_stamp end
+  if rest > 0 or at > now then
+    reset_after = at + (rest + -rest % refill) / refill
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
+  end
+  local newest = 0
+  if on_top and (waits or left > 0) then newest = 1 end -- else the state may be gone
+  local output = struct.pack('<i8i8i8', (given - given % period) / period, newest, rest_stamp)
+  return 1, (free - free % period) / period, 0, reset_after, spent, spent and new_stamp, output
+
+--@ operation token_bucket_set(first, second | capacity, refill, period, interval, full_at, longest, change, amount)
+-- The twin of the kernel of token_bucket.set in src/rules/token_bucket_reserve.cpp: same names, same
+-- order, with changed(), placed() and blocked() in their place.
+  if change < 0 or change > 3 then return Errc.invalid_argument end
+  if amount < 0 or amount > word_limit then
+    if change == 3 then return Errc.invalid_argument end
+    return Errc.invalid_cost
+  end
+  local charge = 0
+--@ use token_bucket_view
+  if change == 3 and amount > longest - interval + 1 then return Errc.invalid_argument end
+  local floor_at = now - now % interval
+  if at > floor_at and change <= 1 then
+    -- What is given may bring the grants ahead of it nearer.
+    at, level, closed = floor_at, level + (at - floor_at) * refill, false
+  end
+
+  local kept = level > limit and first ~= 0 -- owed to a larger burst
+  local owed, before, till, closes = kept, level, at, closed
+  if change == 0 then -- reset
+    level = 0
+  elseif change == 3 then -- block
+    till = now + amount
+    till = till + -till % interval
+    if till > word_limit then till = word_limit end
+    if till > at then
+      kept = kept and level - (till - at) * refill > limit
+    elseif at > now then
+      closes = true
+    end
+    local least = limit - period + (till - at) * refill
+    if level < least and not kept then level = least end
+  else
+    local top, units = now + longest, amount * period
+    top = limit + (top - top % interval - at) * refill
+    local room = top
+    if room < 0 then room = 0 end
+    if amount > (room - room % period) / period then units = room end
+    if change == 1 then -- reward
+      level = level - units
+      if level < 0 then level = 0 end
+      if level > room then level = room end
+    else
+      local want = level + units
+      if want > top then want = top end
+      if level < want then level = want end
+    end
+  end
+  if change < 3 and level ~= before then kept = false end
+
+  local new_level, new_stamp, reset_after = level, at, 0
+  if level > limit then
+    local over = level - limit
+    new_stamp = at + (over + -over % refill) / refill
+    new_stamp = new_stamp + -new_stamp % interval
+    if new_stamp > word_limit then new_stamp = word_limit end
+    local least = 0
+    if interval == 1 then least = limit - period + 1 end
+    new_level = level - (new_stamp - at) * refill
+    if new_level < least then new_level = least end
+    if new_level > limit then new_level = limit end
+    if new_stamp > at then closes = true end
+  end
+  if new_stamp < till then
+    -- On the same line, but closed for larger bursts as well.
+    new_level = new_level - (till - new_stamp) * refill
+    if new_level < 0 then new_level = 0 end
+    new_stamp, closes = till, true
+  end
+  local spent = 2 * new_level
+  if closes then spent = spent + 1 end
+  if kept then
+    spent, new_stamp = first, second
+    if change == 3 and (till > at or at > now) and first % 2 == 0 then
+      local largest = word_limit
+      spent = first + 1
+      if spent > largest then spent = largest - 1 end
+    end
+    if till > at then new_stamp, at = till, till end
+  end
+  if level > 0 or at > now then
+    reset_after = at + (level + -level % refill) / refill
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
+  end
+  local free = limit - level
+  if free < 0 or closed then free = 0 end
+  if owed and spent == first and new_stamp == second then
+    return 1, (free - free % period) / period, 0, reset_after -- not to expire with this one
+  end
+  return 1, (free - free % period) / period, 0, reset_after, spent, new_stamp

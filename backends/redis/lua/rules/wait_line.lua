@@ -1,0 +1,126 @@
+--@ piece wait_line_scan
+-- The places at one instant, as one client sees them: the twin of Scan in src/rules/wait_line.cpp.
+-- The words of place i start at 3 * i + 1: client, arrival, until.
+local function wait_line_scan(places, now, client, arrival, next)
+  local mine, since, free, finish, before, ahead, clear_at, idle_at = -1, 0, -1, 0, 0, 0, 0, 0
+  local first, first_since, last, last_client, last_since = 0, 0, -1, 0, 0
+  if places > Rule.max_places then
+    is_corrupt = true
+    places = 0
+  end
+  local raw
+  if places > 0 then raw = bytes(1, 3 * places) end
+  for i = 0, places - 1 do
+    local who, came, till = struct.unpack('<i8i8i8', raw, 24 * i + 1)
+    if who < 0 or who > word_limit or came < 0 or came > word_limit or
+      till < 0 or till > word_limit then
+      is_corrupt = true
+    end
+    if who == client and client ~= 0 then
+      if mine >= 0 then is_corrupt = true end
+      mine, since = i, came
+    elseif who == 0 or till <= now or till > now + Rule.max_ttl then
+      free = i
+    else
+      finish = i + 1
+      if till > idle_at then idle_at = till end
+      if came < arrival or (came == arrival and who < client) then
+        before = before + 1
+        if till > clear_at then clear_at = till end
+      end
+      if next == 0 or came < next or (came == next and who < client) then ahead = ahead + 1 end
+      if first == 0 or came < first_since or (came == first_since and who < first) then
+        first, first_since = who, came
+      end
+      if last < 0 or came > last_since or (came == last_since and who > last_client) then
+        last, last_client, last_since = i, who, came
+      end
+    end
+  end
+  return mine, since, free, finish, before, ahead, clear_at, idle_at, first, last, last_client, last_since
+end
+
+-- hold(): leaves the client with a place that begins at `arrival`; says until when anybody lives.
+local function wait_line_hold(places, now, client, arrival, ttl, mine, free, finish, idle_at, last,
+    last_client, last_since)
+  local place = mine
+  if place < 0 then place = free end
+  if place < 0 and places < Rule.max_places then place = places end
+  if place < 0 and (arrival < last_since or (arrival == last_since and client < last_client)) then
+    place = last
+  end
+  if place < 0 then return idle_at end
+  local till = now + ttl
+  if till > word_limit then till = word_limit end
+  if place >= finish then finish = place + 1 end
+  put(0, struct.pack('<i8', finish))
+  put(3 * place + 1, struct.pack('<i8i8i8', client, arrival, till))
+  if till > idle_at then return till end
+  return idle_at
+end
+
+--@ operation wait_line_enter(head[1] | limit, client, arrival, ttl)
+-- The twin of WaitLineRule::enter in src/rules/wait_line.cpp.
+--@ use wait_line_scan
+  if limit < 0 or limit > word_limit or client < 1 or client > word_limit or
+    arrival < 1 or arrival > word_limit or ttl < Rule.min_ttl or ttl > Rule.max_ttl then
+    return Errc.invalid_argument
+  end
+  local mine, since, free, finish, before, ahead, clear_at, idle_at, first, last, last_client,
+    last_since = wait_line_scan(head[1], now, client, arrival, arrival)
+  idle_at = wait_line_hold(head[1], now, client, arrival, ttl, mine, free, finish, idle_at, last,
+    last_client, last_since)
+  local reset_after = idle_at - now
+  if reset_after < 0 then reset_after = 0 end
+  return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)
+
+--@ operation wait_line_turn(head[1] | limit, client, arrival, ttl, next)
+-- The twin of WaitLineRule::turn in src/rules/wait_line.cpp.
+--@ use wait_line_scan
+  if limit < 0 or limit > word_limit or client < 1 or client > word_limit or
+    arrival < 1 or arrival > word_limit or ttl < Rule.min_ttl or ttl > Rule.max_ttl or next < 0 or
+    next > word_limit then
+    return Errc.invalid_argument
+  end
+  local mine, since, free, finish, before, ahead, clear_at, idle_at, first, last, last_client,
+    last_since = wait_line_scan(head[1], now, client, arrival, next)
+  if before > 0 then
+    return 0, 0, clear_at - now, idle_at - now, struct.pack('<i8i8', before, first)
+  end
+  if next ~= 0 then
+    idle_at = wait_line_hold(head[1], now, client, next, ttl, mine, free, finish, idle_at, last,
+      last_client, last_since)
+  elseif mine >= 0 then -- drop()
+    put(0, struct.pack('<i8', finish))
+    put(3 * mine + 1, struct.pack('<i8', 0))
+  end
+  local reset_after = idle_at - now
+  if reset_after < 0 then reset_after = 0 end
+  return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)
+
+--@ operation wait_line_leave(head[1] | limit, client, arrival)
+-- The twin of WaitLineRule::leave in src/rules/wait_line.cpp.
+--@ use wait_line_scan
+  if limit < 0 or limit > word_limit or client < 1 or client > word_limit or
+    arrival < 0 or arrival > word_limit then
+    return Errc.invalid_argument
+  end
+  local mine, since, free, finish, before, ahead, clear_at, idle_at, first =
+    wait_line_scan(head[1], now, client, arrival, 0)
+  if mine >= 0 and (arrival == 0 or arrival == since) then -- drop()
+    put(0, struct.pack('<i8', finish))
+    put(3 * mine + 1, struct.pack('<i8', 0))
+  end
+  local reset_after = idle_at - now
+  if reset_after < 0 then reset_after = 0 end
+  return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)
+
+--@ operation wait_line_peek(head[1] | limit)
+-- The twin of WaitLineRule::peek in src/rules/wait_line.cpp.
+--@ use wait_line_scan
+  if limit < 0 or limit > word_limit then return Errc.invalid_argument end
+  local mine, since, free, finish, before, ahead, clear_at, idle_at, first =
+    wait_line_scan(head[1], now, 0, 0, 0)
+  local reset_after = idle_at - now
+  if reset_after < 0 then reset_after = 0 end
+  return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)

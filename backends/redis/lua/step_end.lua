@@ -1,1 +1,0 @@
-return struct.pack('<c8i8i8i8i8i8', ARGV[1], now, status, remaining, retry_after, reset_after)

@@ -1,0 +1,819 @@
+// How Lua files become scripts: small files in memory, with the exact text or refusal, and then the
+// real ones and what is sent of them. Threading: single-threaded, but for one test in which threads
+// ask for scripts at once.
+#include "backends/redis/script_joiner.hpp"
+
+#include "backends/redis/script_constants.hpp"
+#include "backends/redis/scripts.hpp"
+#include "sluice/rules/gate.hpp"
+#include "sluice/rules/leases.hpp"
+#include "sluice/rules/sliding_window.hpp"
+#include "sluice/rules/slot_lock.hpp"
+#include "sluice/rules/token_bucket.hpp"
+#include "sluice/rules/utilization.hpp"
+#include "sluice/rules/wait_line.hpp"
+#include "tests/catch.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using redis_detail::find_constant;
+using redis_detail::has_scripts;
+using redis_detail::library;
+using redis_detail::lua_files;
+using redis_detail::LuaFile;
+using redis_detail::Script;
+using redis_detail::script_for;
+using redis_detail::ScriptJoiner;
+using redis_detail::sha1_of;
+using WindowCounts = ScriptJoiner::WindowCounts;
+
+namespace {
+
+using Files = std::vector<LuaFile>;
+
+const std::vector<const Operation*> known{&slot_lock_take, &sliding_window_take};
+
+constexpr std::string_view lock_line =
+    "--@ operation slot_lock_take(next, stamp | limit, interval, max_wait)\n";
+constexpr std::string_view windows_line =
+    "--@ operation sliding_window_take(head[11] | limit, cost, max_wait, longest)\n";
+
+/// Both operations, a fixed and a variable one, and `more`.
+ScriptJoiner joiner_of(Files more) {
+  static const std::string lock = std::string(lock_line) + "return next\n";
+  static const std::string windows = std::string(windows_line) + "return head\n";
+  more.push_back({"rules/slot_lock.lua", lock});
+  more.push_back({"rules/sliding_window.lua", windows});
+  return {more, known};
+}
+
+/// The script of one step whose driver has these lines.
+std::string step_of(const std::string& lines, Files more = {},
+                    const Operation& operation = slot_lock_take, WindowCounts windows = {}) {
+  const std::string driver = "--@ piece step\n" + lines;
+  more.push_back({"step.lua", driver});
+  return joiner_of(std::move(more)).step(operation, windows);
+}
+
+/// The script of a plan whose driver has these lines.
+std::string plan_of(const std::string& lines, std::span<const Operation* const> operations,
+                    bool has_record = false, Files more = {}) {
+  const std::string driver = "--@ piece plan\n" + lines;
+  more.push_back({"plan.lua", driver});
+  return joiner_of(std::move(more)).plan(operations, has_record, {});
+}
+
+/// What std::logic_error says; empty if nothing was thrown.
+std::string refusal_of(const std::function<void()>& join) {
+  try {
+    join();
+  } catch (const std::logic_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+/// Why a file with this text is refused.
+std::string refusal_of_file(const std::string& text,
+                            std::span<const Operation* const> operations = known) {
+  const Files files{{"some.lua", text}};
+  return refusal_of([&] { const ScriptJoiner joiner(files, operations); });
+}
+
+/// Why a driver with these lines cannot be joined.
+std::string refusal_of_step(const std::string& lines, const Files& more = {},
+                            const Operation& operation = slot_lock_take) {
+  return refusal_of([&] { static_cast<void>(step_of(lines, more, operation)); });
+}
+
+/// Lines that name each flag of which they are joined.
+std::string flag_lines() {
+  std::string lines;
+  for (const std::string flag :
+       {"script", "fixed", "variable", "fast", "fast_plan", "output", "table", "record"}) {
+    lines += "--@ if " + flag + "\n" + flag + "\n--@ end\n";
+  }
+  return lines;
+}
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// A step of the operation, with a table of so many windows.
+Step step_with(const Operation& operation, std::size_t windows = 0) {
+  static constexpr Word table[18]{};
+  return {&operation, Key("t"), {}, nullptr, std::span(table).first(2 * windows)};
+}
+
+const Script& script_of(const std::vector<Step>& steps, bool has_record = false) {
+  return script_for(steps, has_record);
+}
+
+const ScriptJoiner& real_joiner() {
+  static const ScriptJoiner joiner(lua_files(), operations());
+  return joiner;
+}
+
+/// Every text that is made of the real files.
+std::vector<std::string> real_texts() {
+  const ScriptJoiner& joiner = real_joiner();
+  const WindowCounts all = WindowCounts().set();
+  std::vector<std::string> texts{joiner.library("x"), joiner.plan(operations(), false, all),
+                                 joiner.plan(operations(), true, all)};
+  for (const Operation* const row : operations()) {
+    texts.push_back(joiner.step(*row, all));
+    texts.push_back(joiner.plan({&row, 1}, false, all));
+  }
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("code in front of the first section is refused with the file's name and the line",
+          "[scripts]") {
+  CHECK(refusal_of_file("\n  local a = 1 -- one\n--@ piece p\n") ==
+        "some.lua: code in front of the first section: \"local a = 1\"");
+  CHECK(refusal_of_file("--@ use p\n") ==
+        "some.lua: code in front of the first section: \"--@ use p\"");
+  CHECK(refusal_of_file("\n-- A comment.\n   \n--@ piece p\n").empty());
+}
+
+TEST_CASE("a second section of the same kind and name is refused, in whichever file it stands",
+          "[scripts]") {
+  const std::string lock(lock_line);
+  for (const std::string section : {"piece p", "fast slot_lock_take", "fast_plan slot_lock_take"}) {
+    const std::string line = "--@ " + section + "\n";
+    CHECK(refusal_of_file(lock + line + "return 1\n" + line) ==
+          "some.lua: a second section \"" + section + '"');
+    CHECK(refusal_of_file(lock + line).empty());
+  }
+  const Files files{{"one.lua", lock_line}, {"two.lua", lock_line}};
+  CHECK_THAT(refusal_of([&] { const ScriptJoiner joiner(files, known); }),
+             contains_text("two.lua: a second section \"operation slot_lock_take("));
+  CHECK(refusal_of_file(lock + "--@ piece slot_lock_take\n--@ fast slot_lock_take\n").empty());
+}
+
+TEST_CASE("a section of an operation that is not name(state | arguments) is refused as it stands",
+          "[scripts]") {
+  for (const std::string shape :
+       {"slot_lock_take(next, stamp, limit)", "slot_lock_take next, stamp | limit)",
+        "slot_lock_take(next, stamp | limit", "slot_lock_take | (next, stamp)", "slot_lock_take"}) {
+    CHECK(refusal_of_file("--@ operation " + shape + "\n") ==
+          "some.lua: expected \"operation name(state | arguments)\", got \"operation " + shape +
+              '"');
+  }
+}
+
+TEST_CASE("a state is a head of 1 to 32 words or two names", "[scripts]") {
+  const auto refusal = [](const std::string& state) {
+    return refusal_of_file("--@ operation sliding_window_take(" + state +
+                           " | limit, cost, max_wait, longest)\n");
+  };
+  for (const std::string state :
+       {"head[0]", "head[33]", "head[-1]", "head[]", "head[x]", "head[1", "first", "a, b, c", ""}) {
+    CHECK(refusal(state) ==
+          "some.lua: a state is head[1] to head[32], or two words: "
+          "\"operation sliding_window_take(" +
+              state + " | limit, cost, max_wait, longest)\"");
+  }
+  CHECK(refusal("head[1]").empty());
+  CHECK(refusal("head[32]").empty());
+}
+
+TEST_CASE("a section of an operation that is not in the table is refused by its name",
+          "[scripts]") {
+  CHECK(refusal_of_file("--@ operation slot_lock_grab(next, stamp | limit)\n", operations()) ==
+        "some.lua: there is no operation \"slot_lock_grab\"");
+  CHECK(refusal_of_file("--@ fast slot_lock_grab\n", operations()) ==
+        "some.lua: there is no operation \"slot_lock_grab\"");
+  CHECK(refusal_of_file("--@ fast_plan slot_lock_grab\n", operations()) ==
+        "some.lua: there is no operation \"slot_lock_grab\"");
+  CHECK(refusal_of_file("--@ fast slot_lock_take\n") ==
+        "some.lua: there is no operation \"slot_lock_take\"");
+  const std::string peek = "--@ operation slot_lock_peek(next, stamp | limit, interval, wait)\n";
+  CHECK(refusal_of_file(peek, operations()).empty());
+  CHECK(refusal_of_file(peek) == "some.lua: there is no operation \"slot_lock_peek\"");
+}
+
+TEST_CASE("a section of an operation has as many arguments as the table says", "[scripts]") {
+  CHECK(refusal_of_file("--@ operation slot_lock_take(next, stamp | limit, interval)\n") ==
+        "some.lua: slot_lock_take has 3 arguments, not 2");
+  CHECK(refusal_of_file("--@ operation slot_lock_take(next, stamp | a, b, c, d)\n") ==
+        "some.lua: slot_lock_take has 3 arguments, not 4");
+  CHECK(refusal_of_file("--@ operation sliding_window_take(head[11] | )\n") ==
+        "some.lua: sliding_window_take has 4 arguments, not 0");
+}
+
+TEST_CASE("a fixed state is no head, and a variable one is not two words", "[scripts]") {
+  CHECK(refusal_of_file("--@ operation slot_lock_take(head[2] | limit, interval, max_wait)\n") ==
+        "some.lua: slot_lock_take is of the other form of state");
+  CHECK(refusal_of_file("--@ operation sliding_window_take(a, b | limit, cost, wait, longest)\n") ==
+        "some.lua: sliding_window_take is of the other form of state");
+}
+
+TEST_CASE("a piece that is missing is named with the file that uses it", "[scripts]") {
+  CHECK(refusal_of_step("--@ use view\n") == "step.lua: there is no piece \"view\"");
+  CHECK(refusal_of_step("--@ use view\n", {{"view.lua", "--@ piece view\n--@ use clock\n"}}) ==
+        "view.lua: there is no piece \"clock\"");
+}
+
+TEST_CASE("a piece that uses itself is refused, also if it does so through another", "[scripts]") {
+  const Files files{{"one.lua", "--@ piece one\n--@ use one\n"},
+                    {"two.lua", "--@ piece two\n--@ use three\n"},
+                    {"three.lua", "--@ piece three\n--@ use two\n"}};
+  CHECK(refusal_of_step("--@ use one\n", files) == "one.lua: the piece \"one\" uses itself");
+  CHECK(refusal_of_step("--@ use two\n", files) == "two.lua: the piece \"two\" uses itself");
+  CHECK(refusal_of_step("--@ use step\n") == "step.lua: the piece \"step\" uses itself");
+}
+
+TEST_CASE("a piece may be used again behind itself, and by several pieces", "[scripts]") {
+  const Files files{{"a.lua", "--@ piece a\na()\n--@ piece b\n--@ use a\nb()\n"}};
+  CHECK(step_of("--@ use a\n--@ use b\n--@ use a\n", files) == "a()\na()\nb()\na()\n");
+}
+
+TEST_CASE("an instruction that means nothing is refused as it stands", "[scripts]") {
+  for (const std::string instruction :
+       {"frobnicate", "use", "if", "repeat", "else", "end", "decide now", "user clock", "ends"}) {
+    CHECK(refusal_of_step("--@ " + instruction + "\n") ==
+          "step.lua: no instruction: \"" + instruction + '"');
+  }
+  const auto* const lock = &slot_lock_take;
+  for (const std::string instruction : {"decide", "fast"}) {  // of no operation in hand
+    CHECK(refusal_of([&] {
+            static_cast<void>(plan_of("--@ " + instruction + "\n", {&lock, 1}));
+          }) == "plan.lua: no instruction: \"" + instruction + '"');
+  }
+}
+
+TEST_CASE("a block without an end is refused with the line that opens it", "[scripts]") {
+  CHECK(refusal_of_step("--@ if fixed\na()\n") == "step.lua: no end of \"if fixed\"");
+  CHECK(refusal_of_step("--@ if fixed\n--@ else\n") == "step.lua: no end of \"if fixed\"");
+  CHECK(refusal_of_step("--@ repeat k = 1..2\n--@ if fixed\n--@ end\n") ==
+        "step.lua: no end of \"repeat k = 1..2\"");
+  CHECK(
+      refusal_of_step("--@ if fixed\n--@ use open\n--@ end\n",
+                      {{"open.lua", "--@ piece open\n--@ if script\n--@ piece next\n--@ end\n"}}) ==
+      "open.lua: no end of \"if script\"");
+}
+
+TEST_CASE("a repeat is k = 1..n", "[scripts]") {
+  for (const std::string range : {"k", "k = 1", "k=1..2", "1..2", "k = "}) {
+    CHECK(refusal_of_step("--@ repeat " + range + "\n--@ end\n") ==
+          "step.lua: expected \"repeat k = 1..n\", got \"repeat " +
+              range.substr(0, range.find_last_not_of(' ') + 1) + '"');
+  }
+  CHECK(refusal_of_step("--@ repeat k = 1..2\na()\n--@ else\nb()\n--@ end\n") ==
+        "step.lua: an else in \"repeat k = 1..2\"");
+  for (const std::string range : {"windows 0..2", "windows 1..9"}) {
+    CHECK(refusal_of_step("--@ repeat k = " + range + "\n--@ end\n") ==
+          "step.lua: steps have 1 to 8 windows: \"repeat k = " + range + '"');
+  }
+}
+
+TEST_CASE("an if has a flag that there is, and one else", "[scripts]") {
+  CHECK(refusal_of_step("--@ if fxied\na()\n--@ end\n") == "step.lua: there is no flag \"fxied\"");
+  CHECK(refusal_of_step("--@ if table\n--@ else\n--@ else\n--@ end\n") ==
+        "step.lua: a second else of \"if table\"");
+}
+
+TEST_CASE("what stands for an operation's code is for drivers, and for code that there is",
+          "[scripts]") {
+  CHECK(refusal_of_step("--@ fast\n") == "step.lua: slot_lock_take has no fast path");
+  const Operation* const gate = &gate_open;
+  for (const std::string instruction : {"decide", "fast", "fast_plan", "operations"}) {
+    const std::string body = "--@ operation gate_open(until_, mark | limit)\n--@ " + instruction;
+    const Files files{{"gate.lua", body}, {"step.lua", "--@ piece step\n--@ decide\n"}};
+    CHECK(refusal_of([&] {
+            static_cast<void>(ScriptJoiner(files, {&gate, 1}).step(*gate, {}));
+          }) == "gate.lua: no instruction: \"" + instruction + '"');
+  }
+}
+
+TEST_CASE("a list and an inner repeat leave the variables of the outer one as they were",
+          "[scripts]") {
+  CHECK(step_of("--@ repeat n = 2..2\n--@ repeat k = 1..2\nf($n[a$k], $k)\n--@ end\n--@ end\n") ==
+        "f(a1a2, 1)\nf(a1a2, 2)\n");
+  CHECK(step_of("--@ repeat k = 1..2\n--@ repeat k = 5..5\na$k()\n--@ end\nb$k()\n--@ end\n") ==
+        "a5()\nb1()\na5()\nb2()\n");
+  CHECK(step_of("--@ repeat k = 3..3\nf($k[a$k])\n--@ end\n") == "f(a1a2a3)\n");
+}
+
+TEST_CASE("a constant may stand beside two dots", "[scripts]") {
+  CHECK(step_of("b = c..Errc.wrong_kind..1..word_limit\n") == "b = c..-16..1..4503599627370496\n");
+}
+
+TEST_CASE("the range of a repeat is two numbers", "[scripts]") {
+  for (const std::string range : {"x..2", "1..x", "1..", "..2", "1..2x", "1...2", "windows..2",
+                                  "windows x..2", "window 1..2", "1..99999999999"}) {
+    CHECK(refusal_of_step("--@ repeat k = " + range + "\n--@ end\n") ==
+          "step.lua: no range of numbers: \"repeat k = " + range + '"');
+  }
+}
+
+TEST_CASE("an unknown variable is refused with its line", "[scripts]") {
+  CHECK(refusal_of_step("local x$j = 1\n") == "step.lua: no variable \"$j\": \"local x$j = 1\"");
+  CHECK(refusal_of_step("cost = $\n") == "step.lua: no variable \"$\": \"cost = $\"");
+  CHECK(refusal_of_step("--@ repeat k = 1..2\na$k()\n--@ end\nb$k()\n") ==
+        "step.lua: no variable \"$k\": \"b$k()\"");
+  CHECK(refusal_of_step("--@ repeat n = 1..2\na($n[b$k])\nb$k()\n--@ end\n") ==
+        "step.lua: no variable \"$k\": \"b$k()\"");
+  CHECK(refusal_of_step("--@ repeat n = 1..2\na$nth()\n--@ end\n") ==
+        "step.lua: no variable \"$nth\": \"a$nth()\"");
+  CHECK(refusal_of_step("--@ repeat k = 1..$n\n--@ end\n") ==
+        "step.lua: no variable \"$n\": \"k = 1..$n\"");
+}
+
+TEST_CASE("a list without its bracket is refused", "[scripts]") {
+  CHECK(refusal_of_step("--@ repeat n = 1..2\nlocal a$n[, b\n--@ end\n") ==
+        "step.lua: no ] behind \"$n[, b\"");
+}
+
+TEST_CASE("an unknown constant is refused by its full name", "[scripts]") {
+  for (const std::string name : {"Errc.no_such", "Errc.x.y", "Operation.name", "Operation.id.x",
+                                 "IdempotencyRecord.no_such", "Record.kind", "A.b"}) {
+    CHECK(refusal_of_step("a = " + name + "\n") == "step.lua: no constant \"" + name + '"');
+  }
+  CHECK(refusal_of_step("a = Rule.max_ahead\n") == "step.lua: no constant \"step.max_ahead\"");
+  CHECK(refusal_of_step("--@ use p\n", {{"rules/leases.lua", "--@ piece p\na = Rule.max_cap\n"}}) ==
+        "rules/leases.lua: no constant \"leases.max_cap\"");
+}
+
+TEST_CASE("the operation's numbers are unknown where none is in hand", "[scripts]") {
+  const auto refusal = [](const std::string& lines, const Files& more = {}) {
+    return refusal_of([&] { static_cast<void>(plan_of(lines, known, false, more)); });
+  };
+  CHECK(refusal("a = Operation.kind\n") == "plan.lua: no constant \"Operation.kind\"");
+  CHECK(refusal("--@ operations\na = Operation.id\n") == "plan.lua: no constant \"Operation.id\"");
+  CHECK(refusal("--@ fast_plan\na = Operation.id\n",
+                {{"fast.lua", "--@ fast_plan slot_lock_take\nb = Operation.id\n"}}) ==
+        "plan.lua: no constant \"Operation.id\"");
+}
+
+TEST_CASE("an if takes its lines or those behind else", "[scripts]") {
+  const std::string lines =
+      "a()\n--@ if fixed\nb()\n--@ else\nc()\nd()\n--@ end\ne()\n--@ if table\nf()\n--@ end\ng()\n";
+  CHECK(step_of(lines) == "a()\nb()\ne()\ng()\n");
+  CHECK(step_of(lines, {}, sliding_window_take) == "a()\nc()\nd()\ne()\nf()\ng()\n");
+  CHECK(step_of("--@ if fixed\n--@ end\n--@ if table\n--@ else\n--@ end\n").empty());
+}
+
+TEST_CASE("an else belongs to the innermost if", "[scripts]") {
+  const std::string lines =
+      "--@ if fixed\n--@ if table\na()\n--@ else\nb()\n--@ end\nc()\n"
+      "--@ else\n--@ if table\nd()\n--@ else\ne()\n--@ end\nf()\n--@ end\n";
+  CHECK(step_of(lines) == "b()\nc()\n");
+  CHECK(step_of(lines, {}, sliding_window_take) == "d()\nf()\n");
+  CHECK(step_of("--@ if table\n--@ if fixed\na()\n--@ else\nb()\n--@ end\n--@ end\n").empty());
+}
+
+TEST_CASE("lines that are left out may hold what cannot be joined", "[scripts]") {
+  CHECK(step_of("--@ if table\n--@ use missing\na$k = Errc.missing\n--@ else\nb()\n--@ end\n") ==
+        "b()\n");
+}
+
+TEST_CASE("each kind of operation has its flags", "[scripts]") {
+  const std::vector<const Operation*> all{&slot_lock_take, &sliding_window_take, &leases_acquire};
+  const std::string driver = "--@ piece step\n" + flag_lines();
+  const Files files{{"lock.lua", lock_line},
+                    {"windows.lua", windows_line},
+                    {"leases.lua",
+                     "--@ operation leases_acquire(head[11] | a, b, c, d, e, f, g, h)\n"
+                     "--@ fast leases_acquire\n"},
+                    {"step.lua", driver}};
+  const ScriptJoiner joiner(files, all);
+  CHECK(joiner.step(slot_lock_take, {}) == "script\nfixed\n");
+  CHECK(joiner.step(sliding_window_take, {}) == "script\nvariable\noutput\ntable\n");
+  CHECK(joiner.step(leases_acquire, {}) == "script\nvariable\nfast\noutput\n");
+}
+
+TEST_CASE("a plan has the flags of all its operations, and its own", "[scripts]") {
+  const std::string lines = flag_lines();
+  const Files fast{{"fast.lua", "--@ fast_plan slot_lock_take\n"}};
+  const std::span<const Operation* const> both = known;
+  const auto lock = both.first(1);
+  CHECK(plan_of(lines, lock) == "script\nfixed\n");
+  CHECK(plan_of(lines, both.last(1)) == "script\nvariable\n");
+  CHECK(plan_of(lines, both, true) == "script\nfixed\nvariable\nrecord\n");
+  CHECK(plan_of(lines, lock, false, fast) == "script\nfixed\nfast_plan\n");
+  CHECK(plan_of(lines, lock, true, fast) == "script\nfixed\nrecord\n");
+  CHECK(plan_of(lines, both, false, fast) == "script\nfixed\nvariable\n");
+}
+
+TEST_CASE("a repeat has its lines once for each number", "[scripts]") {
+  CHECK(step_of("a()\n--@ repeat k = 2..4\nlocal b$k = $k\nc()\n--@ end\nd()\n") ==
+        "a()\nlocal b2 = 2\nc()\nlocal b3 = 3\nc()\nlocal b4 = 4\nc()\nd()\n");
+  CHECK(step_of("--@ repeat k = 3..3\na$k()\n--@ end\n") == "a3()\n");
+  CHECK(step_of("--@ repeat k = 2..1\na$k()\n--@ end\n").empty());
+}
+
+TEST_CASE("an inner repeat may end where the outer one is", "[scripts]") {
+  CHECK(step_of("--@ repeat n = 1..3\na($n)\n--@ repeat k = 2..$n\nb$n($k)\n--@ end\nc$n()\n"
+                "--@ end\n") == "a(1)\nc1()\na(2)\nb2(2)\nc2()\na(3)\nb3(2)\nb3(3)\nc3()\n");
+  CHECK(step_of("--@ repeat n = 1..2\n--@ repeat k = $n..1$n\n--@ end\na$n\n--@ end\n") ==
+        "a1\na2\n");
+}
+
+TEST_CASE("blocks stand within each other", "[scripts]") {
+  const std::string in_repeat =
+      "--@ repeat k = 1..2\n--@ if fixed\na$k()\n--@ else\nb$k()\n--@ end\nc$k()\n--@ end\n";
+  CHECK(step_of(in_repeat) == "a1()\nc1()\na2()\nc2()\n");
+  CHECK(step_of(in_repeat, {}, sliding_window_take) == "b1()\nc1()\nb2()\nc2()\n");
+  const std::string in_if =
+      "--@ if fixed\n--@ repeat k = 1..2\na$k()\n--@ end\n--@ else\n"
+      "--@ repeat k = 3..4\nb$k()\n--@ end\nc()\n--@ end\n";
+  CHECK(step_of(in_if) == "a1()\na2()\n");
+  CHECK(step_of(in_if, {}, sliding_window_take) == "b3()\nb4()\nc()\n");
+}
+
+TEST_CASE("a piece has the variables of the line that uses it", "[scripts]") {
+  CHECK(step_of("--@ repeat n = 1..2\n--@ use p\n--@ end\n",
+                {{"p.lua", "--@ piece p\n--@ repeat k = 1..$n\na($n, $k)\n--@ end\n"}}) ==
+        "a(1, 1)\na(2, 1)\na(2, 2)\n");
+}
+
+TEST_CASE("a repeat of windows takes the numbers that steps have", "[scripts]") {
+  const auto joined = [](const std::string& range, unsigned long counts) {
+    return step_of("--@ repeat n = windows " + range + "\na$n()\n--@ end\n", {}, slot_lock_take,
+                   WindowCounts(counts));
+  };
+  CHECK(joined("1..2", 0b110) == "a1()\na2()\n");
+  CHECK(joined("1..2", 0b010) == "a1()\n");
+  CHECK(joined("1..2", 0b100) == "a2()\n");
+  CHECK(joined("1..2", 0b1'0000'1001).empty());
+  CHECK(joined("1..8", 0b1'0000'1001) == "a3()\na8()\n");
+  const auto* const lock = &slot_lock_take;
+  const Files files{{"plan.lua", "--@ piece plan\n--@ repeat n = windows 1..2\na$n()\n--@ end\n"}};
+  CHECK(joiner_of(files).plan({&lock, 1}, false, WindowCounts(0b100)) == "a2()\n");
+}
+
+TEST_CASE("a list has its text once for each number, within the line", "[scripts]") {
+  const auto joined = [](const std::string& line) {
+    return step_of("--@ repeat n = 2..3\n" + line + "\n--@ end\n");
+  };
+  CHECK(joined("read('<B$n[LL]')") == "read('<BLLLL')\nread('<BLLLLLL')\n");
+  CHECK(joined("f($n[a$k, ]$n$n[; b$k + $n])") ==
+        "f(a1, a2, 2; b1 + 2; b2 + 2)\nf(a1, a2, a3, 3; b1 + 3; b2 + 3; b3 + 3)\n");
+  CHECK(joined("f($n[])") == "f()\nf()\n");
+  CHECK(step_of("--@ repeat n = 0..0\nf($n[a$k])\n--@ end\n") == "f()\n");
+}
+
+TEST_CASE("a constant stands for its number", "[scripts]") {
+  CHECK(step_of("a = word_limit\n") == "a = 4503599627370496\n");
+  CHECK(step_of("return Errc.invalid_cost, Errc.wrong_kind\n") == "return -2, -16\n");
+  CHECK(step_of("redis.call('PSETEX', key, 'IdempotencyRecord.ttl')\n") ==
+        "redis.call('PSETEX', key, '661000')\n");
+  CHECK(step_of("a = 'b'..word_limit, b[1]..Errc.wrong_kind\n") ==
+        "a = 'b'..4503599627370496, b[1]..-16\n");
+  CHECK(step_of("if a>word_limit/2 or -word_limit==a then b={Errc.id_reused}end\n") ==
+        "if a>4503599627370496/2 or -4503599627370496==a then b={-43}end\n");
+}
+
+TEST_CASE("words that only look like constants are left alone", "[scripts]") {
+  const std::string lines =
+      "redis.call('GET', KEYS[1])\nstring.rep('x', 2)\nmy_word_limit = word_limits\n"
+      "word_limit_ = a.word_limit\nErrc = Rule\nmyErrc.invalid_cost = errc.x\n"
+      "a.Errc.invalid_cost = 1.5\n_Rule.x = WORDS\nx = 'a.b' .. ARGV[1]\n";
+  CHECK(step_of(lines) == lines);
+}
+
+TEST_CASE("Rule.x is of the file in which it stands, whatever uses it", "[scripts]") {
+  const Files files{{"rules/leases.lua", "--@ piece life\nlocal life = Rule.max_ttl\n"},
+                    {"fast/utilization.v2.lua", "--@ piece tiers\nlocal tiers = Rule.max_tiers\n"},
+                    {"gate.lua", "--@ piece own\n--@ use life\nlocal cap = Rule.max_cap\n"}};
+  const auto local = [](std::string_view name, Word value) {
+    return "local " + std::string(name) + " = " + std::to_string(value) + "\n";
+  };
+  CHECK(step_of("--@ use own\n--@ use tiers\n", files) ==
+        local("life", LeasesRule::max_ttl) + local("cap", GateRule::max_cap) +
+            local("tiers", UtilizationRule::max_tiers));
+}
+
+TEST_CASE("Operation.x is of the operation in hand", "[scripts]") {
+  const std::string lines =
+      "a = {Operation.id, Operation.kind, Operation.argument_count, Operation.output, "
+      "Operation.head}\n";
+  CHECK(step_of(lines) == "a = {40, 8, 3, 0, 0}\n");
+  CHECK(step_of(lines, {}, sliding_window_take) == "a = {8, 21, 4, 255, 11}\n");
+  CHECK(step_of("--@ use p\n", {{"p.lua", "--@ piece p\na = Operation.id\n"}}) == "a = 40\n");
+}
+
+TEST_CASE("every number of script_constants.hpp is found by its whole name alone", "[scripts]") {
+  const std::map<std::string_view, Word> numbers{
+      {"word_limit", word_limit},
+      {"Errc.corrupt_state", -17},
+      {"IdempotencyRecord.kind", 12},
+      {"IdempotencyRecord.kept_for", 600'000'000},
+      {"leases.min_ttl", LeasesRule::min_ttl},
+      {"leases.max_ttl", LeasesRule::max_ttl},
+      {"wait_line.min_ttl", WaitLineRule::min_ttl},
+      {"sliding_window.max_windows", 8},
+  };
+  for (const auto& [name, value] : numbers) {
+    CAPTURE(name);
+    const Word* const found = find_constant(name);
+    REQUIRE(found != nullptr);
+    CHECK(*found == value);
+  }
+  for (const std::string_view name :
+       {"", "word_limi", "word_limits", "Word_limit", "Errc", "errc.wrong_kind", "Errc.wrong_kind ",
+        "Errc.no_script", "Rule.max_ttl", "max_ttl", "leases.max_tt"}) {
+    CAPTURE(name);
+    CHECK(find_constant(name) == nullptr);
+  }
+}
+
+TEST_CASE("comments, empty lines and indentation are dropped", "[scripts]") {
+  CHECK(step_of("-- A comment.\n  -- Another, of $k.\n\n   \n--@use nothing\n--\n"
+                "  a()   -- of Errc.missing\n    --@ if fixed -- and more -- and more\n"
+                "      b(-1)--c  \n  --@ end\nlocal x = 1 - -2\n--@ use p -- used\nlast()",
+                {{"p.lua", "--@ piece p -- a piece\np()"}}) ==
+        "a()\nb(-1)--c\nlocal x = 1 - -2\np()\nlast()\n");
+}
+
+TEST_CASE("decide() reads the state and the arguments, and stands where the driver wants it",
+          "[scripts]") {
+  CHECK(step_of("a()\n--@ decide\nb()\n") ==
+        "a()\n"
+        "local function decide(message, position, now, next, stamp)\n"
+        "local limit, interval, max_wait = struct.unpack('<i8i8i8', message, position)\n"
+        "return next\n"
+        "end\n"
+        "b()\n");
+  CHECK(step_of("--@ decide\n", {}, sliding_window_take) ==
+        "local function decide(message, position, now, head)\n"
+        "local limit, cost, max_wait, longest = "
+        "struct.unpack('<i8i8i8i8', message, position)\n"
+        "return head\n"
+        "end\n");
+}
+
+TEST_CASE("spaces between the words of an operation do not matter", "[scripts]") {
+  const Files files{{"step.lua", "--@ piece  step\n--@ decide\n"},
+                    {"lock.lua", "  --@ operation  slot_lock_take ( a,b|  c,d  ,e )\n"}};
+  CHECK(ScriptJoiner(files, known).step(slot_lock_take, {}) ==
+        "local function decide(message, position, now, a, b)\n"
+        "local c, d, e = struct.unpack('<i8i8i8', message, position)\n"
+        "end\n");
+}
+
+TEST_CASE("fast() stands where the driver wants it", "[scripts]") {
+  CHECK(step_of("--@ if fast\n--@ fast\n--@ end\na()\n",
+                {{"fast.lua", "--@ fast sliding_window_take\nreturn Operation.head\n"}},
+                sliding_window_take) ==
+        "local function fast(message, position, now, key, seen)\nreturn 11\nend\na()\n");
+}
+
+TEST_CASE("a plan has the functions of its operations, by their ids", "[scripts]") {
+  CHECK(plan_of("--@ operations\na()\n", known, false,
+                {{"fast.lua", "--@ fast sliding_window_take\nreturn Operation.id\n"}}) ==
+        "if id == 40 then\n"
+        "local function decide(message, position, now, next, stamp)\n"
+        "local limit, interval, max_wait = struct.unpack('<i8i8i8', message, position)\n"
+        "return next\n"
+        "end\n"
+        "return 8, 3, 0, nil, decide\n"
+        "end\n"
+        "if id == 8 then\n"
+        "local function decide(message, position, now, head)\n"
+        "local limit, cost, max_wait, longest = "
+        "struct.unpack('<i8i8i8i8', message, position)\n"
+        "return head\n"
+        "end\n"
+        "local function fast(message, position, now, key, seen)\n"
+        "return 8\n"
+        "end\n"
+        "return 21, 4, 255, 11, decide, fast\n"
+        "end\n"
+        "a()\n");
+}
+
+TEST_CASE("a plan has the fast paths of its operations", "[scripts]") {
+  const Files files{
+      {"fast.lua", "--@ fast_plan slot_lock_take\nif a then return Operation.id end\n"}};
+  const std::span<const Operation* const> both = known;
+  CHECK(plan_of("--@ fast_plan\nb()\n", both.first(1), false, files) ==
+        "if a then return 40 end\nb()\n");
+  CHECK(plan_of("--@ fast_plan\nb()\n", both.last(1), false, files) == "b()\n");
+}
+
+TEST_CASE("a library makes the functions of an operation once, and registers them by its prefix",
+          "[scripts]") {
+  const std::string step = "--@ piece step\nreturn Operation.id\n" + flag_lines();
+  const std::string plan = "--@ piece plan\n--@ repeat n = windows 1..8\nw$n()\n--@ end\n" +
+                           flag_lines() + "--@ if fast_plan\n--@ fast_plan\n--@ end\n";
+  const std::string fast = std::string("--@ fast sliding_window_take\nreturn 1\n") +
+                           "--@ fast_plan slot_lock_take\nreturn Operation.kind\n";
+  const std::string words = "--@ piece variable_step\nlocal key\n--@ piece words\nlocal limit\n";
+  const Files files{{"step.lua", step}, {"plan.lua", plan}, {"f.lua", fast}, {"w.lua", words}};
+  CHECK(joiner_of(files).library("sluice_x") == R"(local key
+local limit
+local operations = {}
+do
+local function decide(message, position, now, next, stamp)
+local limit, interval, max_wait = struct.unpack('<i8i8i8', message, position)
+return next
+end
+operations[40] = {8, 3, 0, nil, decide}
+redis.register_function('sluice_x_slot_lock_take', function(KEYS, ARGV)
+return 40
+fixed
+end)
+end
+do
+local function decide(message, position, now, head)
+local limit, cost, max_wait, longest = struct.unpack('<i8i8i8i8', message, position)
+return head
+end
+local function fast(message, position, now, key, seen)
+return 1
+end
+operations[8] = {21, 4, 255, 11, decide, fast}
+redis.register_function('sluice_x_sliding_window_take', function(KEYS, ARGV)
+return 8
+variable
+fast
+output
+table
+end)
+end
+local function operation(id)
+return unpack(operations[id], 1, 6)
+end
+redis.register_function('sluice_x_fixed_plan', function(KEYS, ARGV)
+w1()
+w2()
+w3()
+w4()
+w5()
+w6()
+w7()
+w8()
+fixed
+fast_plan
+return 8
+end)
+redis.register_function('sluice_x_plan', function(KEYS, ARGV)
+w1()
+w2()
+w3()
+w4()
+w5()
+w6()
+w7()
+w8()
+fixed
+variable
+end)
+redis.register_function('sluice_x_idempotent_plan', function(KEYS, ARGV)
+w1()
+w2()
+w3()
+w4()
+w5()
+w6()
+w7()
+w8()
+fixed
+variable
+record
+end)
+)");
+}
+
+TEST_CASE("a joiner has the operations of its files and no other", "[scripts]") {
+  const Files files{{"lock.lua", lock_line}};
+  const ScriptJoiner joiner(files, operations());
+  CHECK(joiner.has(slot_lock_take));
+  CHECK_FALSE(joiner.has(slot_lock_peek));
+  const Operation twin = slot_lock_take;
+  CHECK_FALSE(joiner.has(twin));
+  CHECK(ScriptJoiner::stem_of(twin) == "slot_lock_take");
+}
+
+TEST_CASE("the real files have every operation", "[scripts]") {
+  for (const Operation* const row : operations()) {
+    CAPTURE(row->name);
+    CHECK(real_joiner().has(*row));
+    CHECK(has_scripts(std::array{step_with(*row)}));
+  }
+  const Operation unknown = slot_lock_take;
+  CHECK_FALSE(has_scripts(std::array{step_with(unknown)}));
+  CHECK_FALSE(has_scripts(std::array{step_with(slot_lock_take), step_with(unknown)}));
+}
+
+TEST_CASE("nothing is left of constants and instructions when the real files are joined",
+          "[scripts]") {
+  for (const std::string& text : real_texts()) {
+    for (const std::string_view left : {"--@", "$", "Errc", "Rule", "Operation",
+                                        "IdempotencyRecord", "word_limit", " -- ", "\n ", "\n\n"}) {
+      CAPTURE(left);
+      CHECK(count(text, left) == 0);
+    }
+  }
+}
+
+TEST_CASE("the library registers each operation and three kinds of plan", "[scripts]") {
+  const std::string text = real_joiner().library("sluice_x");
+  CHECK(count(text, "redis.register_function(") == operations().size() + 3);
+  std::vector<std::string> names{"fixed_plan", "plan", "idempotent_plan"};
+  for (const Operation* const row : operations()) names.push_back(ScriptJoiner::stem_of(*row));
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    CHECK(count(text, "redis.register_function('sluice_x_" + name + "', function(KEYS, ARGV)\n") ==
+          1);
+  }
+}
+
+TEST_CASE("sha1_of() gives the digest in 40 lower-case digits", "[scripts]") {
+  CHECK(sha1_of("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+  CHECK(sha1_of("abc") == "a9993e364706816aba3e25717850c26c9cd0d89d");
+  CHECK(sha1_of("script") == "cb5346a081dcf654061b7f897ea14d9b43140712");  // a word begins with 0
+  CHECK(sha1_of(std::string(1'000'000, 'a')) == "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+}
+
+TEST_CASE("the library's name holds a digest of its text", "[scripts]") {
+  const auto& [name, text] = library();
+  const std::string first_line = "#!lua name=" + name + "\n";
+  CHECK(text == first_line + real_joiner().library(name));
+  CHECK(name == "sluice_" + sha1_of(real_joiner().library("sluice_000000000000")).substr(0, 12));
+  CHECK(&library() == &library());
+}
+
+TEST_CASE("a script is its text, the digest and the function of the same name", "[scripts]") {
+  const Step lock = step_with(slot_lock_take);
+  const Step bucket = step_with(token_bucket_take);
+  const Step windows = step_with(sliding_window_take);
+  const auto is = [](const Script& script, const std::string& text, std::string_view function) {
+    return script.text == text && script.sha1 == sha1_of(text) && script.function == function;
+  };
+  const ScriptJoiner& joiner = real_joiner();
+  const std::vector<const Operation*> fixed{&token_bucket_take, &slot_lock_take};
+  const std::vector<const Operation*> mixed{&sliding_window_take, &slot_lock_take};
+  CHECK(is(script_of({lock}), joiner.step(slot_lock_take, {}), "slot_lock_take"));
+  CHECK(is(script_of({lock}, true), joiner.plan(std::array{&slot_lock_take}, true, {}),
+           "idempotent_plan"));
+  CHECK(is(script_of({lock, bucket}), joiner.plan(fixed, false, {}), "fixed_plan"));
+  CHECK(is(script_of({lock, windows}), joiner.plan(mixed, false, {}), "plan"));
+  CHECK(is(script_of({lock, windows}, true), joiner.plan(mixed, true, {}), "idempotent_plan"));
+  CHECK(is(script_of({lock, lock}), joiner.plan(std::array{&slot_lock_take}, false, {}),
+           "fixed_plan"));
+}
+
+TEST_CASE("a script has the windows of its steps", "[scripts]") {
+  const auto counts_of = [](const std::vector<std::size_t>& windows) {
+    std::vector<Step> steps;
+    for (const std::size_t each : windows) steps.push_back(step_with(sliding_window_take, each));
+    const std::string& text = script_of(steps).text;
+    return std::pair(count(text, "== 39 + 16 * 1 then"), count(text, "== 39 + 16 * 2 then"));
+  };
+  using Counts = std::pair<std::size_t, std::size_t>;
+  CHECK(counts_of({1}) == Counts(1, 0));
+  CHECK(counts_of({2}) == Counts(0, 1));
+  CHECK(counts_of({2, 1}) == Counts(1, 1));
+  CHECK(counts_of({2, 2}) == Counts(0, 1));
+  CHECK(counts_of({3}) == Counts(0, 0));
+  CHECK(counts_of({0, 8, 9}) == Counts(0, 0));
+  CHECK(&script_of({step_with(sliding_window_take, 1)}) !=
+        &script_of({step_with(sliding_window_take, 3)}));
+}
+
+TEST_CASE("the steps' order, number and arguments ask for no other script", "[scripts]") {
+  const Step lock = step_with(slot_lock_take);
+  const Step one = step_with(sliding_window_take, 1);
+  const Step none = step_with(sliding_window_take);
+  CHECK(&script_of({lock, one}) == &script_of({one, lock, lock}));
+  CHECK(&script_of({one, one}) == &script_of({none, one}));
+  CHECK(&script_of({lock, lock}) != &script_of({lock, one}));
+  CHECK(&script_of({lock, lock}) != &script_of({lock}));
+  CHECK(&script_of({lock, lock}) != &script_of({lock}, true));
+  CHECK(&script_of({lock, lock}, true) == &script_of({lock}, true));
+}
+
+TEST_CASE("threads that ask for the script of the same operations get the same one", "[scripts]") {
+  const auto rows = operations();
+  using Scripts = std::vector<const Script*>;
+  std::array<Scripts, 8> found;
+  found.fill(Scripts(rows.size()));
+  const auto ask_all = [&](Scripts& scripts, std::size_t first) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::size_t row = (first + i) % rows.size();
+      scripts[row] = &script_of({step_with(*rows[row]), step_with(slot_lock_take)}, true);
+    }
+  };
+  {
+    std::atomic<std::size_t> ready{0};
+    std::vector<std::jthread> threads;  // behind what they use
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      threads.emplace_back([&, i] {
+        ++ready;
+        while (ready < found.size()) std::this_thread::yield();
+        ask_all(found[i], i / 4 * 20);  // four threads the same, and four another
+      });
+    }
+  }
+  CHECK(std::ranges::count(found, found[0]) == 8);
+  CHECK(std::set<const Script*>(found[0].begin(), found[0].end()).size() == rows.size());
+}
