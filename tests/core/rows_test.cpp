@@ -3,8 +3,10 @@
 // And that each row says all that FallbackStore, exceptions and matchers read in it.
 // Threading: single-threaded.
 #include <algorithm>
+#include <functional>
 #include <map>
 
+#include "sluice/rules/sliding_window.hpp"
 #include "sluice/testing/detail/model.hpp"
 #include "sluice/virtual_clock.hpp"
 #include "tests/catch.hpp"
@@ -166,6 +168,12 @@ Word move(Random& random, Word now, Word hint) {
 Word start(Random& random) {
   const Word first = to_word(VirtualClock::default_start);
   return random.between(first, 2 * first);
+}
+
+/// What gives units of a full log back counts those that had left it to make room as long as the
+/// oldest that is left: it may leave less where older ones were dropped too, and never more.
+bool counts_dropped_longer(const Step& step) {
+  return step.operation == &sliding_window_give_back || step.operation == &sliding_window_reward;
 }
 
 }  // namespace
@@ -340,6 +348,11 @@ TEST_CASE(
         INFO(describe(step) << " at " << later << ", set back by " << back << ", idle since "
                             << idle_at << ", kept " << describe(subject.state) << ", new "
                             << describe(none) << ", written by " << writer);
+        if (counts_dropped_longer(step) && kept.output != dropped.output) {
+          CHECK(kept.output[0] == dropped.output[0]);
+          CHECK(std::ranges::equal(kept.output, dropped.output, std::less_equal{}));
+          break;
+        }
         CHECK(kept.verdict.status == dropped.verdict.status);
         CHECK(kept.verdict.remaining == dropped.verdict.remaining);
         CHECK(kept.verdict.retry_after == dropped.verdict.retry_after);
