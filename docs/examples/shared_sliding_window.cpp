@@ -38,13 +38,13 @@ int main() {
   const TokenBucket user{*store, "user", Quota::per_second(1).burst(2)};
   const SharedSlidingWindow here{*store, "partner", "rate"};
   const SharedSlidingWindow operations{*store, "partner", "rate"};
-  operations.set_rate(RateType::overall, 3, 10s);
+  operations.configure(RateType::overall, 3, 10s, SpentPermits::forgotten);
 
   const bool two = admit(user, here, "alice") && admit(user, here, "alice");
   const bool fast = admit(user, here, "alice").step == 0;
   const bool three = admit(user, here, "bob").allowed;
   const Decision full = admit(user, here, "bob");  // the partner's rate: nobody is charged
-  operations.update_rate(RateType::overall, 4, 10s);
+  operations.configure(RateType::overall, 4, 10s);
   const bool four = admit(user, here, "bob").allowed;
   return two && fast && three && full.step == 2 && full.retry_after == 10s && four ? 0 : 1;
 }

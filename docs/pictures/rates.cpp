@@ -114,7 +114,7 @@ void shared_sliding_window(std::ostream& out) {
   // Two clients, each with a limiter of its own; the rate is in the store.
   const SharedSlidingWindow first(*world.store, "partner", "calls");
   const SharedSlidingWindow second(*world.store, "partner", "calls");
-  first.set_rate(RateType::overall, 30, seconds{10});
+  first.configure(RateType::overall, 30, seconds{10}, SpentPermits::forgotten);
   double rate = 30;
   std::vector<double> grants;
   Block used;
@@ -124,7 +124,7 @@ void shared_sliding_window(std::ostream& out) {
     world.advance_to(at);
     if (tick == 200 || tick == 400) {
       rate = tick == 200 ? 50 : 15;
-      first.update_rate(RateType::overall, static_cast<Word>(rate), seconds{10});
+      first.configure(RateType::overall, static_cast<Word>(rate), seconds{10});
     }
     if (world.happens(6, 0.1)) {
       const SharedSlidingWindow& client = world.rng.below(2) == 0 ? first : second;

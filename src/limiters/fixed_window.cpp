@@ -89,6 +89,24 @@ Step FixedWindow::refund_step(const Key& key, Cost cost, Time taken_at) const no
           {limit_, to_word(window.begin), to_word(window.end), cost.value()}};
 }
 
+Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost,
+                         std::error_code& error) const noexcept {
+  std::array<Word, 1> given{};
+  const Decision decision =
+      decide(store(), refund_step(key, charged(cost, taken), taken.at), error, {}, given);
+  return decision.allowed ? given[0] : 0;
+}
+
+Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost) const {
+  std::error_code error;
+  const Word given = refund(key, taken, cost, error);
+  if (error) {
+    throw detail::failed_call({type_name, "refund"}, error,
+                              refund_step(key, charged(cost, taken), taken.at));
+  }
+  return given;
+}
+
 void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
   // A question that any clock answers, about windows of one width; and of a unit that no calendar
   // has, so that it reads no state.

@@ -6,9 +6,11 @@
 #include <new>
 #include <stdexcept>
 
+#include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/lease_manager.hpp"
 #include "sluice/detail/waiter_for.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
+#include "sluice/rules/leases.hpp"
 
 namespace sluice {
 namespace {
@@ -231,6 +233,12 @@ Step LeaseManager::block_step(const Key& key, Word limit, Span span) const noexc
 }
 
 }  // namespace detail
+
+Lease::operator bool() const noexcept { return held_ && held_->is_open(); }
+const LeaseId& Lease::id() const noexcept { return held_->id(); }
+Word Lease::fence() const noexcept { return held_->fence(); }
+Time Lease::expires_at() const noexcept { return held_->expires_at(); }
+bool Lease::lost() const noexcept { return held_ && held_->lost(); }
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this != &other) {

@@ -6,6 +6,7 @@
 #include <list>
 #include <utility>
 
+#include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/uncancelled.hpp"
 
 namespace sluice {

@@ -15,6 +15,11 @@ std::string drawn_name(Store& store) {
   return {name.data(), name.size()};
 }
 
+SharedSlidingWindowRule::Mode mode_of(SpentPermits spent) noexcept {
+  return spent == SpentPermits::kept ? SharedSlidingWindowRule::Mode::update
+                                     : SharedSlidingWindowRule::Mode::reset;
+}
+
 }  // namespace
 
 SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, std::string tag,
@@ -65,34 +70,24 @@ SharedSlidingWindow::Change SharedSlidingWindow::change_as(const char* verb,
   return result;
 }
 
-SharedSlidingWindow::Change SharedSlidingWindow::try_set_rate(RateType type, Word rate,
-                                                              Span interval,
-                                                              std::error_code& error) const {
+SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
+                                                               Span interval,
+                                                               std::error_code& error) const {
   return change(set_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval), error);
 }
-SharedSlidingWindow::Change SharedSlidingWindow::try_set_rate(RateType type, Word rate,
-                                                              Span interval) const {
-  return change_as("try_set_rate",
+SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
+                                                               Span interval) const {
+  return change_as("try_configure",
                    set_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval));
 }
-SharedSlidingWindow::Change SharedSlidingWindow::set_rate(RateType type, Word rate, Span interval,
-                                                          std::error_code& error) const {
-  return change(set_step(SharedSlidingWindowRule::Mode::reset, type, rate, interval), error);
+SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
+                                                           SpentPermits spent,
+                                                           std::error_code& error) const {
+  return change(set_step(mode_of(spent), type, rate, interval), error);
 }
-SharedSlidingWindow::Change SharedSlidingWindow::set_rate(RateType type, Word rate,
-                                                          Span interval) const {
-  return change_as("set_rate",
-                   set_step(SharedSlidingWindowRule::Mode::reset, type, rate, interval));
-}
-SharedSlidingWindow::Change SharedSlidingWindow::update_rate(RateType type, Word rate,
-                                                             Span interval,
-                                                             std::error_code& error) const {
-  return change(set_step(SharedSlidingWindowRule::Mode::update, type, rate, interval), error);
-}
-SharedSlidingWindow::Change SharedSlidingWindow::update_rate(RateType type, Word rate,
-                                                             Span interval) const {
-  return change_as("update_rate",
-                   set_step(SharedSlidingWindowRule::Mode::update, type, rate, interval));
+SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
+                                                           SpentPermits spent) const {
+  return change_as("configure", set_step(mode_of(spent), type, rate, interval));
 }
 
 std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::known() const {
@@ -140,16 +135,16 @@ std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::read(
   return error ? nullptr : remember(output, error);
 }
 
-std::optional<RateSetting> SharedSlidingWindow::rate(std::error_code& error) const {
+std::optional<RateSetting> SharedSlidingWindow::config(std::error_code& error) const {
   const auto found = read(error);
   if (error == Errc::not_configured) error.clear();
   if (!found) return std::nullopt;
   return found->setting;
 }
-std::optional<RateSetting> SharedSlidingWindow::rate() const {
+std::optional<RateSetting> SharedSlidingWindow::config() const {
   std::error_code error;
-  const auto result = rate(error);
-  if (error) throw detail::failed_call({type_name, "rate"}, error, read_step());
+  const auto result = config(error);
+  if (error) throw detail::failed_call({type_name, "config"}, error, read_step());
   return result;
 }
 

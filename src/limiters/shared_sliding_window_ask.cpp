@@ -261,7 +261,7 @@ std::system_error SharedSlidingWindow::failed_to_refund(const char* verb,
   const detail::CallName call{type_name, verb};
   if (error == Errc::invalid_cost || error == Errc::invalid_argument) {
     return detail::failed_with(
-        call, error, detail::not_allowed("amount", amount.value(), 0, reservation.permits_));
+        call, error, detail::not_allowed("amount", amount.value(), 0, reservation.granted));
   }
   if (reservation.setting_ == nullptr) return detail::failed_with(call, error, "");
   const auto& used = *static_cast<const Known*>(reservation.setting_.get());
@@ -287,7 +287,7 @@ RateReservation SharedSlidingWindow::reservation(Answered answered, Cost permits
   RateReservation result;
   static_cast<Decision&>(result) = answered.decision;
   if (answered.decision.allowed) {
-    result.permits_ = permits.value();
+    result.granted = permits.value();
     result.setting_ = std::move(answered.used);
   }
   return result;
@@ -302,14 +302,14 @@ RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait) const 
 Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount,
                                  std::error_code& error) const {
   error.clear();
-  if (amount.value() < 0 || amount.value() > reservation.permits_) {
+  if (amount.value() < 0 || amount.value() > reservation.granted) {
     error = amount.value() < 0 ? Errc::invalid_cost : Errc::invalid_argument;
     return 0;
   }
-  if (reservation.permits_ == 0) return 0;
+  if (reservation.granted == 0) return 0;
   const auto& used = *static_cast<const Known*>(reservation.setting_.get());
   const Word units = used.log.refund({tag_, used.log_name}, reservation, amount, error);
-  reservation.permits_ -= units;
+  reservation.granted -= units;
   return units;
 }
 Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount) const {
@@ -319,12 +319,12 @@ Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount) cons
   return units;
 }
 Word SharedSlidingWindow::cancel(RateReservation& reservation, std::error_code& error) const {
-  return refund(reservation, reservation.permits_, error);
+  return refund(reservation, reservation.granted, error);
 }
 Word SharedSlidingWindow::cancel(RateReservation& reservation) const {
   std::error_code error;
   const Word units = cancel(reservation, error);
-  if (error) throw failed_to_refund("cancel", error, reservation, reservation.permits_);
+  if (error) throw failed_to_refund("cancel", error, reservation, reservation.granted);
   return units;
 }
 Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_cost,
@@ -335,8 +335,8 @@ Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_c
     return {};
   }
   if (detail::charged_nothing(reservation)) return {};
-  const Word more = true_cost.value() - reservation.permits_ - reservation.settled_;
-  if (more <= 0) return {refund(reservation, std::min(-more, reservation.permits_), error), 0};
+  const Word more = true_cost.value() - reservation.granted - reservation.settled_;
+  if (more <= 0) return {refund(reservation, std::min(-more, reservation.granted), error), 0};
   const Span longest{SlidingWindowRule::max_ahead_of_time};
   if (!ask({.permits = more, .span = longest}, error).decision.allowed) return {};
   reservation.settled_ += more;
@@ -351,7 +351,7 @@ Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_c
   }
   const auto setting = known();
   const Word rate = setting ? setting->setting.rate : 0;
-  const Word most = reservation.permits_ + reservation.settled_ + rate;
+  const Word most = reservation.granted + reservation.settled_ + rate;
   throw detail::failed_with({type_name, "settle"}, error,
                             detail::not_allowed("amount", true_cost.value(), 0, most));
 }

@@ -132,11 +132,10 @@ Decision SharedTokenBucket::adjust(const Step& step, std::error_code& error) con
   return decision;
 }
 
-Decision SharedTokenBucket::reset(const Key& key) const {
+void SharedTokenBucket::reset(const Key& key) const {
   std::error_code error;
-  const Decision decision = reset(key, error);
+  reset(key, error);
   if (error) throw detail::failed_call({type_name, "reset"}, error, reset_step(key));
-  return decision;
 }
 
 Decision SharedTokenBucket::block(const Key& key, Span span) const {

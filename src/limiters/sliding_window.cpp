@@ -186,7 +186,7 @@ Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused) c
 
 Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation,
                            std::error_code& error) const noexcept {
-  return refund(key, reservation, reservation.units, error);
+  return refund(key, reservation, reservation.granted, error);
 }
 
 Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation) const {
@@ -194,7 +194,7 @@ Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation)
   const Word units = cancel(key, reservation, error);
   if (error)
     throw detail::failed_call({type_name, "cancel"}, error,
-                              refund_step(key, reservation, reservation.units));
+                              refund_step(key, reservation, reservation.granted));
   return units;
 }
 

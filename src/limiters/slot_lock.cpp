@@ -43,14 +43,14 @@ SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& err
   return permit(decide(*store_, acquire_step(key, max_wait), error), asked);
 }
 
-bool SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
-  return permit && decide_as("cancel", cancel_step(key, permit)).allowed;
+Word SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
+  return permit && decide_as("cancel", cancel_step(key, permit)).allowed ? 1 : 0;
 }
 
-bool SlotLock::cancel(const Key& key, const SlotPermit& permit,
+Word SlotLock::cancel(const Key& key, const SlotPermit& permit,
                       std::error_code& error) const noexcept {
   error.clear();
-  return permit && decide(*store_, cancel_step(key, permit), error).allowed;
+  return permit && decide(*store_, cancel_step(key, permit), error).allowed ? 1 : 0;
 }
 
 Step SlotLock::reset_step(const Key& key) const noexcept {

@@ -306,10 +306,10 @@ TEST_CASE(
           const WindowReservation r = log.reserve(asked, cost, wait);
           if (!r.allowed) continue;
           const WindowReservation behind = log.reserve(asked, random.between(1, limit), wait);
-          if (behind.allowed) REQUIRE(log.cancel(asked, behind) == behind.units);
-          clock.advance(Span{random.between(0, (r.time() - clock.now()).count())});
+          if (behind.allowed) REQUIRE(log.cancel(asked, behind) == behind.granted);
+          clock.advance(Span{random.between(0, (r.at() - clock.now()).count())});
           REQUIRE(log.cancel(asked, r) == cost);
-          const Time due = std::max(r.time(), behind.allowed ? behind.time() : r.time());
+          const Time due = std::max(r.at(), behind.allowed ? behind.at() : r.at());
           if (due > clock.now()) ++waited;
           for (const Word units : {Word{1}, limit}) {
             const Decision with = log.peek(asked, units);
@@ -340,7 +340,7 @@ TEST_CASE(
   for_each_store([](Store& store, VirtualClock& clock) {
     const SlidingWindow log(store, "w", {{3, 1s}});
     const SharedSlidingWindow rate(store, "r", "rate");
-    rate.set_rate(RateType::overall, 3, 1s);
+    rate.configure(RateType::overall, 3, 1s, SpentPermits::forgotten);
     for (int i = 0; i < 3; ++i) {
       REQUIRE(log.try_acquire("k"));
       REQUIRE(rate.try_acquire());
@@ -378,7 +378,7 @@ TEST_CASE("a slot that is given back is as if nobody had asked for it", "[slot_l
         } else if (const SlotPermit first = lock.reserve(asked, most)) {
           const SlotPermit second = lock.reserve(asked, most);
           if (second) REQUIRE(lock.cancel(asked, second));
-          const Span rest = std::max(first.slot() - clock.now(), Span{0});
+          const Span rest = std::max(first.at() - clock.now(), Span{0});
           clock.advance(Span{random.between(0, rest.count())});
           REQUIRE(lock.cancel(asked, first));
         }

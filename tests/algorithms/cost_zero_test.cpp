@@ -203,7 +203,7 @@ TEST_CASE("a cost of 0 fits unless something is owed, blocked or promised, in ev
         [&](const char*) {
           kept.push_back(
               std::make_unique<SharedSlidingWindow>(store, std::to_string(++rates), "rate"));
-          kept.back()->set_rate(RateType::overall, 5, 10s);
+          kept.back()->configure(RateType::overall, 5, 10s, SpentPermits::forgotten);
           return OfRate(store, *kept.back());
         },
         clock, random, {.owed = 0s});

@@ -245,9 +245,9 @@ TEST_CASE("an exception says which value was wrong, and what is allowed", "[erro
               "UtilizationShedder::sample: utilization not in 0.0 to 1.0");
 
         const SharedSlidingWindow rate(store, "rate", "rate");
-        CHECK(told_by([&] { rate.set_rate(RateType::overall, 0, 1s); }) ==
-              "SharedSlidingWindow::set_rate: rate 0, allowed 1 to 65536");
-        rate.set_rate(RateType::overall, 5, 1s);
+        CHECK(told_by([&] { rate.configure(RateType::overall, 0, 1s, SpentPermits::forgotten); }) ==
+              "SharedSlidingWindow::configure: rate 0, allowed 1 to 65536");
+        rate.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
         CHECK(rate.try_acquire());
         CHECK(told_by([&] { return rate.try_acquire(6); }) ==
               "SharedSlidingWindow::try_acquire: cost 6, allowed 0 to 5");
@@ -329,8 +329,9 @@ TEST_CASE("an exception tells the first reason if several arguments are wrong", 
         CHECK(told_by([&] { return bucket.reserve("a", 11, -1us); }) ==
               "TokenBucket::reserve: cost 11, allowed 0 to 10");
         const SharedSlidingWindow rate(store, "rate", "rate");
-        CHECK(told_by([&] { rate.set_rate(RateType::overall, -1, -1s); }) ==
-              "SharedSlidingWindow::set_rate: rate -1, allowed 1 to 65536");
+        CHECK(told_by([&] {
+                rate.configure(RateType::overall, -1, -1s, SpentPermits::forgotten);
+              }) == "SharedSlidingWindow::configure: rate -1, allowed 1 to 65536");
         const SharedTokenBucket shared(store, "shared", 1h);
         CHECK(told_by([&] { shared.configure("a", Quota::per(1, 2h)); }) ==
               "SharedTokenBucket::configure: keep_alive 3600000000 us, allowed 7200000001 to "
@@ -343,7 +344,7 @@ TEST_CASE("an exception of a shared sliding window tells what the call was about
   for_each_store(
       [](Store& store, VirtualClock&) {
         const SharedSlidingWindow rate(store, "t", "rate");
-        rate.set_rate(RateType::overall, 10, 1s);
+        rate.configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
         RateReservation taken = rate.reserve(3, 0s);
         CHECK(told_by([&] { rate.refund(taken, 11); }) ==
               "SharedSlidingWindow::refund: amount 11, allowed 0 to 3");
@@ -361,7 +362,7 @@ TEST_CASE("an exception of a shared sliding window tells what the call was about
         const SharedSlidingWindow other(store, "t", "rate");
         CHECK(told_by([&] { other.future_try_acquire(101).get(); }) ==
               "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 10");
-        rate.set_rate(RateType::overall, 100, 1s);
+        rate.configure(RateType::overall, 100, 1s, SpentPermits::forgotten);
         CHECK(told_by([&] { other.future_try_acquire(101).get(); }) ==
               "SharedSlidingWindow::future_try_acquire: cost 101, allowed 0 to 100");
         CHECK(told_by([&] { return other.acquire(101, 0s); }) ==
@@ -375,7 +376,7 @@ TEST_CASE("an exception of a shared sliding window names the key that was at fau
       [](Store& store, VirtualClock&) {
         const SharedSlidingWindow rate(store, "t", "rate");
         const TokenBucket bucket(store, "bucket", Quota::per_second(10));
-        rate.set_rate(RateType::overall, 10, 1s);
+        rate.configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
         const std::string log(rate.acquire_steps()[1].key.name());
         CHECK(decide(store, at_key(Key{"t", log}, bucket.acquire_step("t"))));
         const std::string of_log = ": \"" + render(Key{"t", log}) +

@@ -13,9 +13,9 @@ TEST_CASE("after a shorter interval the old one still holds, for as long as it l
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 17, 55us);
+    limiter.configure(RateType::overall, 17, 55us, SpentPermits::forgotten);
     CHECK(limiter.try_acquire(17).allowed);
-    limiter.update_rate(RateType::overall, 8, 33us);
+    limiter.configure(RateType::overall, 8, 33us);
     CHECK(limiter.try_acquire(1).retry_after == 55us);  // and not 33
     CHECK(limiter.try_acquire(1).part == 1);            // the window that was kept
     CHECK(limiter.available_permits() == 0);
@@ -37,9 +37,9 @@ TEST_CASE("a raise in a shorter interval waits only until it allows as much as t
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 100, 10s);
+    limiter.configure(RateType::overall, 100, 10s, SpentPermits::forgotten);
     CHECK(limiter.try_acquire(100).allowed);
-    limiter.update_rate(RateType::overall, 30, 1s);    // 100 in 10 s or 300: 300 are allowed
+    limiter.configure(RateType::overall, 30, 1s);      // 100 in 10 s or 300: 300 are allowed
     CHECK(limiter.try_acquire(30).retry_after == 4s);  // 120 in any 4 s
     CHECK(limiter.try_acquire(20).retry_after == 1s);
     clock.advance(1s);
@@ -48,9 +48,9 @@ TEST_CASE("a raise in a shorter interval waits only until it allows as much as t
     clock.advance(3s);
     CHECK(limiter.try_acquire(30).allowed);
 
-    limiter.set_rate(RateType::overall, 10, 10s);
+    limiter.configure(RateType::overall, 10, 10s, SpentPermits::forgotten);
     CHECK(limiter.try_acquire(10).allowed);
-    limiter.update_rate(RateType::overall, 10, 1s);  // as many at once: nothing is kept
+    limiter.configure(RateType::overall, 10, 1s);  // as many at once: nothing is kept
     CHECK(limiter.try_acquire(10).retry_after == 1s);
   });
 }
@@ -59,20 +59,20 @@ TEST_CASE("after a longer interval what the old one admitted counts in it",
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 2, 5s);
+    limiter.configure(RateType::overall, 2, 5s, SpentPermits::forgotten);
     for (int i = 0; i < 12; ++i) {
       CHECK(limiter.try_acquire(2).allowed);
       clock.advance(5s);
     }
     // 24 permits in the last minute, of which the log has the newest two, five seconds old.
-    limiter.update_rate(RateType::overall, 24, 1min);
+    limiter.configure(RateType::overall, 24, 1min);
     CHECK(limiter.available_permits() == 2);  // those sixty seconds old count no more
     CHECK(limiter.try_acquire(2).allowed);
     CHECK(limiter.try_acquire(1).retry_after == 5s);
     clock.advance(5s);
     CHECK(limiter.try_acquire(2).allowed);
 
-    limiter.update_rate(RateType::overall, 1, 2min);  // 24 in the last minute
+    limiter.configure(RateType::overall, 1, 2min);  // 24 in the last minute
     CHECK(limiter.try_acquire(1).retry_after == 2min);
   });
 }
@@ -81,10 +81,10 @@ TEST_CASE("permits that were reserved before a shorter interval count in the old
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 17, 55us);
+    limiter.configure(RateType::overall, 17, 55us, SpentPermits::forgotten);
     CHECK(limiter.try_acquire(17).allowed);
     for (int i = 1; i <= 3; ++i) CHECK(limiter.reserve(17, 1h).retry_after == i * 55us);
-    limiter.update_rate(RateType::overall, 8, 33us);
+    limiter.configure(RateType::overall, 8, 33us);
     CHECK(limiter.try_acquire(1).retry_after == 4 * 55us);
     clock.advance(3 * 55us + 33us);
     CHECK(limiter.try_acquire(1).retry_after == 22us);
@@ -98,21 +98,21 @@ TEST_CASE("a kept interval outlives further changes, and a fresh start ends it",
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
     const SharedSlidingWindow other(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 20, 1min);
+    limiter.configure(RateType::overall, 20, 1min, SpentPermits::forgotten);
     CHECK(limiter.try_acquire(20).allowed);
-    limiter.update_rate(RateType::overall, 10, 30s);
+    limiter.configure(RateType::overall, 10, 30s);
     CHECK(limiter.try_acquire().retry_after == 1min);
     clock.advance(10s);
-    other.update_rate(RateType::overall, 4, 20s);
+    other.configure(RateType::overall, 4, 20s);
     CHECK(limiter.try_acquire().retry_after == 50s);
-    other.update_rate(RateType::overall, 20, 5s);
+    other.configure(RateType::overall, 20, 5s);
     CHECK(limiter.try_acquire(20).allowed);
-    other.set_rate(RateType::overall, 20, 1min);
+    other.configure(RateType::overall, 20, 1min, SpentPermits::forgotten);
     CHECK(limiter.try_acquire(20).allowed);
-    other.update_rate(RateType::overall, 10, 30s);
-    other.set_rate(RateType::overall, 10, 30s);
+    other.configure(RateType::overall, 10, 30s);
+    other.configure(RateType::overall, 10, 30s, SpentPermits::forgotten);
     CHECK(limiter.try_acquire(10).allowed);
-    other.update_rate(RateType::per_client, 5, 5s);
+    other.configure(RateType::per_client, 5, 5s);
     CHECK(limiter.try_acquire(5).allowed);
   });
 }

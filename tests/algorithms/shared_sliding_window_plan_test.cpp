@@ -24,7 +24,7 @@ TEST_CASE("a shared sliding window is decided in one plan with other limits, all
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow partner(store, "partner", "rate");
     const TokenBucket user(store, "user", Quota::per_minute(3).burst(3));
-    partner.set_rate(RateType::overall, 2, 10s);
+    partner.configure(RateType::overall, 2, 10s, SpentPermits::forgotten);
     const auto ask = [&](Cost permits) {
       const auto rate = partner.acquire_steps(permits);
       CHECK(rate.size() == 2);
@@ -60,10 +60,10 @@ TEST_CASE("steps of a rate that was changed charge nothing and say so, and new o
     CHECK(error == Errc::not_configured);
     CHECK_THROWS_AS(here.acquire_steps(), std::system_error);
     CHECK_THROWS_AS(here.refresh(), std::system_error);
-    here.set_rate(RateType::overall, 2, 10s);
+    here.configure(RateType::overall, 2, 10s, SpentPermits::forgotten);
 
     const auto stale = here.acquire_steps(2);
-    there.update_rate(RateType::overall, 5, 10s);
+    there.configure(RateType::overall, 5, 10s);
     const auto ask = [&](const SharedSlidingWindowSteps& rate) {
       return decide(store, std::array{user.acquire_step("alice"), rate[0], rate[1]}, error);
     };
@@ -71,11 +71,11 @@ TEST_CASE("steps of a rate that was changed charge nothing and say so, and new o
     CHECK(error == Errc::config_changed);
     CHECK(user.peek("alice").remaining == 3);
     CHECK(here.available_permits() == 5);
-    there.update_rate(RateType::overall, 6, 10s);
+    there.configure(RateType::overall, 6, 10s);
     here.refresh();
     CHECK(ask(here.acquire_steps(6)).allowed);
     CHECK(user.peek("alice").remaining == 2);
-    there.set_rate(RateType::overall, 9, 10s);
+    there.configure(RateType::overall, 9, 10s, SpentPermits::forgotten);
     CHECK(here.acquire_steps(9).size() == 2);  // more than it remembers: it looks
     CHECK(ask(here.acquire_steps(9)).allowed);
     ask(here.acquire_steps(10));
@@ -87,9 +87,9 @@ TEST_CASE("steps keep what they view, whatever their limiter learns meanwhile",
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 2, 10s);
+    limiter.configure(RateType::overall, 2, 10s, SpentPermits::forgotten);
     SharedSlidingWindowSteps steps = limiter.acquire_steps(1);
-    limiter.set_rate(RateType::overall, 3, 10s);
+    limiter.configure(RateType::overall, 3, 10s, SpentPermits::forgotten);
     limiter.refresh();
     std::error_code error;
     static_cast<void>(decide(store, steps, error));
@@ -104,7 +104,7 @@ TEST_CASE("permits asked again under their id are charged once, also after an up
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow here(store, "api", "rate");
     const SharedSlidingWindow there(store, "api", "rate");
-    here.set_rate(RateType::overall, 3, 1min);
+    here.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
     const RequestId id{4, 5};
     const Decision first = here.try_acquire(2, id);
     CHECK(first.allowed);
@@ -112,7 +112,7 @@ TEST_CASE("permits asked again under their id are charged once, also after an up
     clock.advance(1s);
     CHECK(here.try_acquire(2, id) == first);
     CHECK(there.try_acquire(2, id) == first);
-    there.update_rate(RateType::overall, 5, 1min);
+    there.configure(RateType::overall, 5, 1min);
     CHECK(here.try_acquire(2, id) == first);
     CHECK(there.try_acquire(2, id) == first);
     CHECK(here.available_permits() == 3);
@@ -133,7 +133,7 @@ TEST_CASE("steps without a setting are no plan, and permits below zero an error"
     const SharedSlidingWindowSteps none = limiter.acquire_steps(1, error);
     static_cast<void>(decide(store, none, error));
     CHECK(error == Errc::invalid_plan);
-    limiter.set_rate(RateType::overall, 2, 10s);
+    limiter.configure(RateType::overall, 2, 10s, SpentPermits::forgotten);
     static_cast<void>(decide(store, limiter.acquire_steps(-1), error));
     CHECK(error == Errc::invalid_cost);
   });
@@ -150,7 +150,7 @@ TEST_CASE("callbacks, futures and coroutines follow a change of the rate",
     CHECK(answer.error == Errc::not_configured);
 
     for (Word rate = 3; rate <= 5; ++rate) {  // each another rate than the one it remembers
-      there.set_rate(RateType::overall, rate, 1min);
+      there.configure(RateType::overall, rate, 1min, SpentPermits::forgotten);
       std::promise<Decision> called;
       here.try_acquire_then(1, [&](std::error_code error, const Decision& decision) {
         CHECK_FALSE(error);
@@ -160,9 +160,9 @@ TEST_CASE("callbacks, futures and coroutines follow a change of the rate",
       CHECK(d.remaining == rate - 1);
       CHECK(d.limit == rate);
       CHECK(d.step == 0);
-      there.update_rate(RateType::overall, rate + 1, 1min);
+      there.configure(RateType::overall, rate + 1, 1min);
       CHECK(here.future_try_acquire(2).get().remaining == rate - 2);
-      there.update_rate(RateType::overall, rate + 2, 1min);
+      there.configure(RateType::overall, rate + 2, 1min);
       await_permits(here, rate - 1, answer).over.get();
       CHECK_FALSE(answer.error);
       CHECK(answer.decision.remaining == 0);

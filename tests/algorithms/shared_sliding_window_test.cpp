@@ -27,7 +27,7 @@ TEST_CASE("permits that were taken at one instant all come back, window after wi
           "[shared_sliding_window][C-050][C-052]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 3, 1min);
+    limiter.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
     for (int window = 0; window < 20; ++window) {
       for (Word left = 2; left >= 0; --left) {
         CHECK(limiter.try_acquire().remaining == left);
@@ -44,15 +44,15 @@ TEST_CASE("a setting that is not used is forgotten, and one in use is not",
           "[shared_sliding_window][C-051][C-053]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate", {.keep_alive = 1h});
-    limiter.set_rate(RateType::overall, 3, 1min);
+    limiter.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
     for (int i = 0; i < 20; ++i) {
       clock.advance(20min);
       CHECK(limiter.try_acquire().allowed);
     }
     clock.advance(1h);
     CHECK(error_of([&](auto& e) { return limiter.try_acquire(1, e); }) == Errc::not_configured);
-    CHECK_FALSE(limiter.rate().has_value());
-    CHECK(limiter.try_set_rate(RateType::overall, 2, 1min).changed);  // and it is usable again
+    CHECK_FALSE(limiter.config().has_value());
+    CHECK(limiter.try_configure(RateType::overall, 2, 1min).changed);  // and it is usable again
     CHECK(limiter.try_acquire(2).allowed);
     CHECK_FALSE(limiter.try_acquire().allowed);
   });
@@ -66,7 +66,7 @@ TEST_CASE("the store's clock decides, and a hint is never longer than the interv
       FarClient client(store, clock, ahead);
       const SharedSlidingWindow here(store, "api", "rate");
       const SharedSlidingWindow there(client, "api", "rate");
-      here.set_rate(RateType::overall, 5, 1min);
+      here.configure(RateType::overall, 5, 1min, SpentPermits::forgotten);
       CHECK(here.try_acquire(2).allowed);
       client.pass(10s);
       CHECK(there.try_acquire(3).allowed);  // as many as are left, by whichever client
@@ -92,7 +92,7 @@ TEST_CASE(
     "[shared_sliding_window][C-054]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 5, 1min);
+    limiter.configure(RateType::overall, 5, 1min, SpentPermits::forgotten);
     REQUIRE(limiter.try_acquire(5).allowed);
     clock.advance(-2min);  // too far back for the log: it starts anew with one request
     CHECK(limiter.try_acquire(5).allowed);
@@ -112,7 +112,7 @@ TEST_CASE("the hint is until enough permits are back, not until the first",
           "[shared_sliding_window][C-055][C-061]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 5, 1s);
+    limiter.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
     for (int i = 0; i < 5; ++i, clock.advance(100ms)) CHECK(limiter.try_acquire().allowed);
     CHECK(limiter.try_acquire(3).retry_after == 700ms);
     clock.advance(700ms - 1us);
@@ -127,25 +127,25 @@ TEST_CASE("the first rate wins, a set one starts afresh, an updated one keeps wh
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow here(store, "api", "rate");
     const SharedSlidingWindow there(store, "api", "rate");
-    CHECK(here.try_set_rate(RateType::overall, 3, 1min).changed);
-    CHECK_FALSE(there.try_set_rate(RateType::overall, 10, 1min).changed);
+    CHECK(here.try_configure(RateType::overall, 3, 1min).changed);
+    CHECK_FALSE(there.try_configure(RateType::overall, 10, 1min).changed);
     CHECK(there.try_acquire(3).allowed);
     CHECK_FALSE(here.try_acquire().allowed);
-    const Word before = here.rate()->version;
-    CHECK(here.update_rate(RateType::overall, 10, 1min).version > before);
+    const Word before = here.config()->version;
+    CHECK(here.configure(RateType::overall, 10, 1min).version > before);
     CHECK(there.available_permits() == 7);  // it has not been told, and knows
     CHECK(there.try_acquire(7).allowed);
-    here.update_rate(RateType::overall, 3, 1min);
+    here.configure(RateType::overall, 3, 1min);
     CHECK_FALSE(there.try_acquire().allowed);  // and not nine more
     CHECK(there.available_permits() == 0);
     clock.advance(1min);
     CHECK(there.available_permits() == 3);
     CHECK(there.try_acquire(3).allowed);
-    here.set_rate(RateType::overall, 4, 1min);
+    here.configure(RateType::overall, 4, 1min, SpentPermits::forgotten);
     CHECK(there.available_permits() == 4);
     CHECK(there.try_acquire(4).allowed);  // more than the rate that it remembered
-    CHECK(there.rate()->rate == 4);
-    CHECK(there.rate()->interval == 1min);
+    CHECK(there.config()->rate == 4);
+    CHECK(there.config()->interval == 1min);
   });
 }
 
@@ -154,22 +154,22 @@ TEST_CASE("a reservation is granted in order of arrival, and gives back what is 
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow here(store, "api", "rate");
     const SharedSlidingWindow there(store, "api", "rate");
-    here.set_rate(RateType::overall, 4, 10s);
+    here.configure(RateType::overall, 4, 10s, SpentPermits::forgotten);
     const Time start = clock.now();
     REQUIRE(here.try_acquire(3).allowed);
     RateReservation first = here.reserve(2, 10s);
     REQUIRE(first.allowed);
-    CHECK(first.permits() == 2);
-    CHECK(first.time() == start + 10s);
+    CHECK(first.granted == 2);
+    CHECK(first.at() == start + 10s);
     CHECK(there.try_acquire().retry_after == 10s);  // nothing overtakes it
     RateReservation second = there.reserve(2, 10s);
-    CHECK(second.time() == start + 10s);
+    CHECK(second.at() == start + 10s);
     const RateReservation late = here.reserve(1, 10s - 1us);
     CHECK_FALSE(late.allowed);
-    CHECK(late.permits() == 0);
+    CHECK(late.granted == 0);
     CHECK(late.retry_after == 10s + 1us);
     CHECK(there.refund(second, 1) == 1);
-    CHECK(second.permits() == 1);
+    CHECK(second.granted == 1);
     CHECK(there.cancel(second) == 1);
     CHECK(there.cancel(second) == 0);
     CHECK(here.cancel(first) == 2);
@@ -182,13 +182,13 @@ TEST_CASE("permits that were reserved under another rate come back if their log 
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow here(store, "api", "rate");
     const SharedSlidingWindow there(store, "api", "rate");
-    here.set_rate(RateType::overall, 4, 10s);
+    here.configure(RateType::overall, 4, 10s, SpentPermits::forgotten);
     RateReservation kept = here.reserve(4, 0s);
-    there.update_rate(RateType::overall, 6, 10s);
+    there.configure(RateType::overall, 6, 10s);
     CHECK(there.available_permits() == 2);
     CHECK(here.refund(kept, 3) == 3);
     CHECK(there.available_permits() == 5);
-    there.set_rate(RateType::overall, 2, 10s);
+    there.configure(RateType::overall, 2, 10s, SpentPermits::forgotten);
     CHECK(there.try_acquire(2).allowed);
     CHECK(here.available_permits() == 0);
     (void)here.cancel(kept);  // of a log that nobody asks any more
@@ -203,10 +203,10 @@ TEST_CASE("an estimate of permits is settled: given back, or charged behind the 
           "[shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 10, 10s);
+    limiter.configure(RateType::overall, 10, 10s, SpentPermits::forgotten);
     RateReservation less = limiter.reserve(6, 0s);
     CHECK(limiter.settle(less, 2).given_back == 4);
-    CHECK(less.permits() == 2);
+    CHECK(less.granted == 2);
     clock.advance(1s);
     RateReservation more = limiter.reserve(4, 0s);
     CHECK(limiter.settle(more, 4).charged == 0);
@@ -231,7 +231,7 @@ TEST_CASE("what cannot be reserved or given back is a typed error, and changes n
     const SharedSlidingWindow limiter(store, "api", "rate");
     CHECK(error_of([&](auto& e) { return limiter.reserve(1, 1s, e); }) == Errc::not_configured);
     CHECK_THROWS_AS(limiter.reserve(1, 1s), std::system_error);
-    limiter.set_rate(RateType::overall, 4, 10s);
+    limiter.configure(RateType::overall, 4, 10s, SpentPermits::forgotten);
     const auto fails = [&](Cost permits, Span max_wait) {
       return error_of([&](auto& e) { return limiter.reserve(permits, max_wait, e); });
     };
@@ -243,7 +243,7 @@ TEST_CASE("what cannot be reserved or given back is a typed error, and changes n
     CHECK(error_of([&](auto& e) { limiter.refund(kept, 3, e); }) == Errc::invalid_argument);
     CHECK(error_of([&](auto& e) { limiter.refund(kept, -1, e); }) == Errc::invalid_cost);
     CHECK_THROWS_AS(limiter.refund(kept, 3), std::system_error);
-    CHECK(kept.permits() == 2);
+    CHECK(kept.granted == 2);
     CHECK(limiter.available_permits() == 2);
     RateReservation none;
     CHECK(limiter.cancel(none) == 0);
@@ -257,11 +257,11 @@ TEST_CASE("no rate and more permits than the rate are typed errors",
     CHECK(error_of([&](auto& e) { return limiter.try_acquire(1, e); }) == Errc::not_configured);
     CHECK(error_of([&](auto& e) { return limiter.available_permits(e); }) == Errc::not_configured);
     CHECK_THROWS_AS(limiter.try_acquire(), std::system_error);
-    limiter.set_rate(RateType::overall, 3, 1min);
+    limiter.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
     CHECK(error_of([&](auto& e) { return limiter.try_acquire(4, e); }) ==
           Errc::cost_exceeds_capacity);
     // In the script as well, for a client that has read nothing.
-    const Word version = limiter.rate()->version;
+    const Word version = limiter.config()->version;
     const Step step{&shared_sliding_window_expect, {"api", "rate"}, {3, version, 4, 1'000'000'000}};
     CHECK(error_of([&](auto& e) { return decide(store, step, e); }) == Errc::cost_exceeds_capacity);
     CHECK(limiter.available_permits() == 3);
@@ -273,7 +273,7 @@ TEST_CASE("permits below zero or beyond what counts are refused, and change noth
   static_assert(!std::is_constructible_v<Cost, double>);  // no permit and a half
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 3, 1min);
+    limiter.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
     CHECK(error_of([&](auto& e) { return limiter.try_acquire(-5, e); }) == Errc::invalid_cost);
     for (const Word permits : {(Word{1} << 32) + 1, std::numeric_limits<Word>::max()}) {
       CHECK(error_of([&](auto& e) { return limiter.try_acquire(permits, e); }) ==
@@ -289,7 +289,7 @@ TEST_CASE("a rate of ten thousand single permits goes round more than once",
           "[shared_sliding_window][C-062]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 10'000, 1min);
+    limiter.configure(RateType::overall, 10'000, 1min, SpentPermits::forgotten);
     for (int round = 0; round < 2; ++round) {
       int admitted = 0;
       for (int i = 0; i < 10'001; ++i) admitted += limiter.try_acquire().allowed ? 1 : 0;
@@ -304,7 +304,7 @@ TEST_CASE("from the first request on, no interval holds more than the rate, to i
           "[shared_sliding_window][C-063]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 2, 10s);
+    limiter.configure(RateType::overall, 2, 10s, SpentPermits::forgotten);
     int admitted = 0;
     for (int i = 0; i < 10; ++i) admitted += limiter.try_acquire().allowed ? 1 : 0;
     CHECK(admitted == 2);
@@ -321,12 +321,12 @@ TEST_CASE("each client has its own permits, if the rate is per client", "[shared
     const SharedSlidingWindow a(store, "api", "rate", {.client = "a"});
     const SharedSlidingWindow b(store, "api", "rate", {.client = "b"});
     const SharedSlidingWindow again(store, "api", "rate", {.client = "a"});
-    a.set_rate(RateType::per_client, 2, 1min);
+    a.configure(RateType::per_client, 2, 1min, SpentPermits::forgotten);
     CHECK(a.try_acquire(2).allowed);
     CHECK(b.try_acquire(2).allowed);
     CHECK_FALSE(again.try_acquire().allowed);
-    CHECK(a.rate()->type == RateType::per_client);
-    a.update_rate(RateType::overall, 3, 1min);  // another type: a log of its own
+    CHECK(a.config()->type == RateType::per_client);
+    a.configure(RateType::overall, 3, 1min);  // another type: a log of its own
     CHECK(b.try_acquire(3).allowed);
     CHECK_FALSE(a.try_acquire().allowed);
     CHECK(SharedSlidingWindow(store, "api", "rate").client() !=
@@ -338,8 +338,9 @@ TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_slid
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow limiter(store, "api", "rate", {.keep_alive = 1h});
     const auto refused = [&](Word rate, Span interval) {
-      return error_of([&](auto& e) { limiter.set_rate(RateType::overall, rate, interval, e); }) ==
-             Errc::invalid_argument;
+      return error_of([&](auto& e) {
+               limiter.configure(RateType::overall, rate, interval, SpentPermits::forgotten, e);
+             }) == Errc::invalid_argument;
     };
     CHECK(refused(0, 1s));
     CHECK(refused(-1, 1s));
@@ -347,7 +348,7 @@ TEST_CASE("a rate, an interval or a name out of range is refused", "[shared_slid
     CHECK(refused(1, 0s));
     CHECK(refused(1, -1s));
     CHECK(refused(1, 1h + 1us));
-    CHECK_FALSE(limiter.rate().has_value());
+    CHECK_FALSE(limiter.config().has_value());
     CHECK_THROWS_AS(SharedSlidingWindow(store, "", "rate"), std::invalid_argument);
     CHECK_THROWS_AS(SharedSlidingWindow(store, "api", ""), std::invalid_argument);
     CHECK_THROWS_AS(SharedSlidingWindow(store, "api", "rate", {.keep_alive = 0s}),

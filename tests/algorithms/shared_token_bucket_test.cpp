@@ -303,7 +303,8 @@ TEST_CASE("a shared token bucket is blocked, rewarded, charged and reset by hand
     CHECK(bucket.reward("a", 3).remaining == 3);
     CHECK(bucket.penalize("a", 10).remaining == 0);
     CHECK(bucket.peek("a").retry_after == 8ms - 1us);
-    CHECK(bucket.reset("a").remaining == 50);
+    bucket.reset("a");
+    CHECK(bucket.peek("a").remaining == 50);
     CHECK(bucket.reward("a", 1).remaining == 50);
     CHECK(error_of([&](auto& e) { bucket.block("a", bucket.longest() + 1us, e); }) ==
           Errc::invalid_argument);

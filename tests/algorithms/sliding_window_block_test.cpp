@@ -100,7 +100,7 @@ TEST_CASE("a later end of a block stays, a shorter one and none change nothing",
     CHECK_THROWS_AS(limiter.block("k", -1us), std::system_error);
     limiter.block("k", SlidingWindow::max_block);
     CHECK(limiter.peek("k").retry_after == SlidingWindow::max_block);
-    CHECK(limiter.reserve("k", 1, SlidingWindow::max_block).time() ==
+    CHECK(limiter.reserve("k", 1, SlidingWindow::max_block).at() ==
           clock.now() + SlidingWindow::max_block);
   });
 }
@@ -229,7 +229,7 @@ TEST_CASE("who waits for a blocked key is granted at the block's end", "[sliding
     const VirtualClock::AutoAdvance moving(clock);
     const SlidingWindow limiter(store, "w", {{5, 5s}});
     const SharedSlidingWindow rate(store, "t", "rate");
-    rate.set_rate(RateType::overall, 5, 5s);
+    rate.configure(RateType::overall, 5, 5s, SpentPermits::forgotten);
     limiter.block("k", 7s);
     rate.block(9s);
     const Time start = clock.now();
@@ -297,11 +297,11 @@ TEST_CASE("a shared sliding window is blocked for all clients and rewarded, by t
     here.block(1s, error);
     CHECK(error == Errc::not_configured);
     CHECK_THROWS_AS(here.reward(1), std::system_error);
-    here.set_rate(RateType::overall, 5, 10s);
+    here.configure(RateType::overall, 5, 10s, SpentPermits::forgotten);
     CHECK(here.try_acquire(5).allowed);
     CHECK(there.reward(2).remaining == 2);
     CHECK(here.available_permits() == 2);
-    there.update_rate(RateType::overall, 6, 10s);
+    there.configure(RateType::overall, 6, 10s);
     const Decision blocked = here.block(4s);
     CHECK(blocked.allowed);
     CHECK(blocked.remaining == 0);
@@ -311,7 +311,7 @@ TEST_CASE("a shared sliding window is blocked for all clients and rewarded, by t
     CHECK(there.try_acquire().part == 1);
     CHECK(there.peek(4).retry_after == 10s);
     CHECK(there.peek(4).part == 0);
-    here.update_rate(RateType::overall, 7, 10s);
+    here.configure(RateType::overall, 7, 10s);
     clock.advance(4s - 1us);
     CHECK(there.peek().retry_after == 1us);
     clock.advance(1us);
@@ -320,7 +320,7 @@ TEST_CASE("a shared sliding window is blocked for all clients and rewarded, by t
 
     here.block(SharedSlidingWindow::max_block);
     CHECK(here.peek().retry_after == SharedSlidingWindow::max_block);
-    here.set_rate(RateType::overall, 5, 10s);  // another log
+    here.configure(RateType::overall, 5, 10s, SpentPermits::forgotten);  // another log
     CHECK(there.try_acquire(5).allowed);
     for (const Span wrong : {Span{-1}, SharedSlidingWindow::max_block + 1us}) {
       here.block(wrong, error);
@@ -338,7 +338,7 @@ TEST_CASE("of a rate for each client only the one that asks is blocked and rewar
   for_each_store([](Store& store, VirtualClock&) {
     const SharedSlidingWindow one(store, "t", "rate", {.client = "one"});
     const SharedSlidingWindow two(store, "t", "rate", {.client = "two"});
-    one.set_rate(RateType::per_client, 5, 10s);
+    one.configure(RateType::per_client, 5, 10s, SpentPermits::forgotten);
     CHECK(one.try_acquire(4).allowed);
     CHECK(two.try_acquire(4).allowed);
     one.block(3s);
@@ -360,7 +360,7 @@ TEST_CASE("the steps of a shared sliding window's block and reward serve in plan
     CHECK(error == Errc::not_configured);
     CHECK_THROWS_AS(rate.block_steps(1s), std::system_error);
     CHECK_THROWS_AS(rate.reward_steps(1), std::system_error);
-    rate.set_rate(RateType::overall, 5, 10s);
+    rate.configure(RateType::overall, 5, 10s, SpentPermits::forgotten);
     CHECK(rate.try_acquire(5).allowed);
     const auto plan = [&](const SharedSlidingWindowSteps& steps) {
       return decide(store, std::array{user.acquire_step("alice"), steps[0], steps[1]}, error);
@@ -370,7 +370,7 @@ TEST_CASE("the steps of a shared sliding window's block and reward serve in plan
     CHECK(plan(rate.block_steps(4s)).allowed);
     CHECK(rate.peek().retry_after == 4s);
     const auto stale = rate.block_steps(8s);
-    rate.update_rate(RateType::overall, 9, 10s);
+    rate.configure(RateType::overall, 9, 10s);
     plan(stale);
     CHECK(error == Errc::config_changed);
     CHECK(rate.peek().retry_after == 4s);

@@ -495,8 +495,8 @@ TEST_CASE("the newest reservation can be cancelled, and an older one cannot", "[
     CHECK(limiter.try_acquire("k", 2).allowed);
     const auto first = limiter.reserve("k", 1, 30s);
     const auto second = limiter.reserve("k", 2, 30s);
-    CHECK(first.time() == clock.now() + 10s);
-    CHECK(second.time() == clock.now() + 20s);
+    CHECK(first.at() == clock.now() + 10s);
+    CHECK(second.at() == clock.now() + 20s);
     CHECK(limiter.cancel("k", first) == 0);
     CHECK(limiter.cancel("k", second) == 2);
     CHECK(limiter.cancel("k", second) == 0);

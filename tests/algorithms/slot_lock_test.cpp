@@ -77,7 +77,7 @@ TEST_CASE("a permit tells when the call may begin, and a late one is told so",
     REQUIRE(first);
     REQUIRE(second);
     const Time now = clock.now();
-    CHECK(second.slot() == first.slot() + 1s);
+    CHECK(second.at() == first.at() + 1s);
     CHECK(first.valid_at(now));
     CHECK(first.valid_at(now + 100ms));
     CHECK_FALSE(first.valid_at(now + 100ms + 1us));  // stalled: 900 ms to the next are not kept
@@ -123,7 +123,7 @@ TEST_CASE("a permit starts late rather than early when the answer was slow", "[s
     const SlotLock lock(store, "toggl", 1s, {.slack = 200ms});
     const Time asked = clock.now();
     const SlotPermit permit = lock.try_acquire("token");
-    CHECK(permit.slot() == asked + 30ms);
+    CHECK(permit.at() == asked + 30ms);
     CHECK(permit.not_before == asked + 50ms);  // the slot began at most so late
     CHECK(permit.not_after == asked + 200ms);  // and at least so early
   });
@@ -138,7 +138,7 @@ TEST_CASE("where the store stamps by its clock, a permit's and a lease's times a
     const SlotPermit permit = lock.reserve("token", 15s);
     CHECK(permit.not_before == permit.decision.at + permit.wait());
     CHECK(permit.not_after == permit.not_before + 200ms);
-    CHECK(permit.slot() == permit.not_before);
+    CHECK(permit.at() == permit.not_before);
   }
   const ConcurrencyLimiter jobs(*store, "jobs", 1, {.ttl = 2ms});
   const Lease lease = jobs.try_acquire("key");
@@ -222,7 +222,7 @@ TEST_CASE("waiting callers use every slot and lose no time between them", "[slot
       REQUIRE(permit);
       if (i % 7 == 6) clock.advance(permit.wait());  // one of seven waits, the others will
     }
-    CHECK(lock.reserve("token", 24h).slot() == start + 200s);
+    CHECK(lock.reserve("token", 24h).at() == start + 200s);
   });
 }
 
@@ -381,7 +381,7 @@ TEST_CASE("a slot that is given back is as if never reserved", "[slot_lock]") {
     CHECK_FALSE(lock.cancel("k", second));  // the third is behind it
     CHECK(lock.cancel("k", third));
     CHECK_FALSE(lock.cancel("k", third));  // once
-    CHECK(lock.reserve("k", 5s).slot() == third.slot());
+    CHECK(lock.reserve("k", 5s).at() == third.at());
     clock.advance(2s);
     CHECK_FALSE(lock.cancel("k", first));
     clock.advance(1h);

@@ -241,7 +241,7 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
       settles(window);
 
       const SharedSlidingWindow rate(store, "rate", "rate");
-      rate.set_rate(RateType::overall, 5, 1h);
+      rate.configure(RateType::overall, 5, 1h, SpentPermits::forgotten);
       RateReservation taken = rate.reserve(2, 0s);
       RateReservation refused = rate.reserve(5, 0s);
       check([&](auto& e) { return rate.try_acquire(units, e); });
@@ -308,7 +308,7 @@ TEST_CASE("of a grant that knows what it was granted no more comes back, of othe
       CHECK(error == Errc::invalid_argument);
 
       const SharedSlidingWindow rate(store, "k", "rate");
-      rate.set_rate(RateType::overall, 5, 1h);
+      rate.configure(RateType::overall, 5, 1h, SpentPermits::forgotten);
       RateReservation permits = rate.reserve(2, 0s);
       CHECK(rate.refund(permits, units, error) == 0);
       CHECK(error == Errc::invalid_argument);
@@ -322,7 +322,8 @@ TEST_CASE("of a grant that knows what it was granted no more comes back, of othe
       CHECK(counter.peek("k").remaining == 5);
 
       const FixedWindow window(store, "window", 5, Calendar::every(1h));
-      CHECK(window.refund("k", window.try_acquire("k", 2), units).remaining == 5);
+      CHECK(window.refund("k", window.try_acquire("k", 2), units) == 2);
+      CHECK(window.peek("k").remaining == 5);
 
       const SettledCost unspent{.estimated = units, .actual = 0};
       CHECK(counter.settle("k", counter.try_acquire("k", 2), unspent).given_back == 2);

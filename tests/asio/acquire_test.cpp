@@ -338,7 +338,7 @@ TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]"
 TEST_CASE("a shared sliding window is waited for by callbacks and coroutines", "[asio][waiting]") {
   Spent world;
   const SharedSlidingWindow limiter(*world.store, "api", "rate");
-  limiter.set_rate(RateType::overall, 1, 1s);
+  limiter.configure(RateType::overall, 1, 1s, SpentPermits::forgotten);
   REQUIRE(limiter.try_acquire());
   const Time start = world.clock.now();
   std::vector<Span> granted;

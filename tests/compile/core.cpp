@@ -68,9 +68,9 @@ void results_of_shared_limiters_are_looked_at(Store& store, std::error_code& err
   rate.reserve(1, 1s);                                    // error: nodiscard
   rate.peek();                                            // error: nodiscard
   rate.available_permits();                               // error: nodiscard
-  rate.rate();                                            // error: nodiscard
+  rate.config();                                            // error: nodiscard
   rate.future_try_acquire();                              // error: nodiscard
-  rate.set_rate(RateType::overall, 1, 1s);
+  rate.configure(RateType::overall, 1, 1s, SpentPermits::forgotten);
   rate.reward(1);
   rate.refresh();
 }

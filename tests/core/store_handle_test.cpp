@@ -106,7 +106,7 @@ TEST_CASE("a shared sliding window owns the store that it is given as a pointer"
   const auto life = store->life();
   {
     const SharedSlidingWindow rate(std::move(store), "tag", "rate");
-    rate.set_rate(RateType::overall, 5, 1s);
+    rate.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
     CHECK(rate.try_acquire());
   }
   CHECK(life.is_over());

@@ -461,7 +461,7 @@ TEST_CASE("a shared sliding window that is known goes on under every policy", "[
               : kind == 1 ? Rig(FailurePolicy::closed())
                           : Rig(2);
     const SharedSlidingWindow limiter(rig.store, "partner", "api");
-    limiter.set_rate(RateType::overall, 10, 1s);
+    limiter.configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
     REQUIRE(limiter.try_acquire());
     rig.trip();
     const SharedSlidingWindow stranger(rig.store, "partner", "api");

@@ -65,7 +65,7 @@ TEST_CASE(
       Asking asking{[&](Word) {
                       const SlotPermit permit = lock.reserve("k", max_wait);
                       if (permit) {
-                        CHECK(permit.slot() >= closed_until);
+                        CHECK(permit.at() >= closed_until);
                         kept.push_back(permit);
                       }
                       return permit.decision;

@@ -76,8 +76,8 @@ class RateLife {
   Decision take(Word cost) {
     const RateReservation r = here_.reserve(cost, max_wait_);
     if (r) {
-      CHECK(r.time() >= closed_until_);
-      held_.push_back({r, ledger_.charge(r.at, r.time(), cost)});
+      CHECK(r.at() >= closed_until_);
+      held_.push_back({r, ledger_.charge(r.Decision::at, r.at(), cost)});
       if (r.retry_after > 0s) ++seen_[promise];
     }
     return r;
@@ -91,7 +91,7 @@ class RateLife {
     if (held_.empty()) return false;
     const std::size_t most = std::min<std::size_t>(held_.size(), 4);
     Held& held = held_[held_.size() - 1 - random_.below(random_.one_in(4) ? held_.size() : most)];
-    const Word permits = held.reservation.permits();
+    const Word permits = held.reservation.granted;
     const Word amount = random_.between(0, permits);
     Word back = 0;
     const std::size_t verb = cancel + random_.below(4);
@@ -113,7 +113,7 @@ class RateLife {
       back = here_.settle(held.reservation, permits + charged_[held.entry] - amount).given_back;
     }
     CHECK(back <= (verb == cancel ? permits : amount));
-    ledger_.give_back(held.entry, back * Ledger::whole, held.reservation.time());
+    ledger_.give_back(held.entry, back * Ledger::whole, held.reservation.at());
     if (back > 0) ++seen_[verb];
     return true;
   }
@@ -143,11 +143,11 @@ class RateLife {
     const WindowFrom next{clock_.now(), Span{random_.between(10, 100'000)},
                           random_.between(least_, most_rate)};
     if (keeps) {
-      there_.update_rate(RateType::overall, next.limit, next.length);
+      there_.configure(RateType::overall, next.limit, next.length);
       ++seen_[update];
     } else {  // another history: of the one before nothing is known any more
       judge();
-      there_.set_rate(RateType::overall, next.limit, next.length);
+      there_.configure(RateType::overall, next.limit, next.length, SpentPermits::forgotten);
       ledger_ = {};
       quotas_.clear();
       // What comes back now is of a log that nobody asks any more.

@@ -104,7 +104,7 @@ TEST_CASE(
       habits.most_cost = random.between(1, 5);
       WindowQuotas quotas{random, clock, habits.most_cost};
       const WindowFrom first = quotas.draw();
-      here.set_rate(RateType::overall, first.limit, first.length);
+      here.configure(RateType::overall, first.limit, first.length, SpentPermits::forgotten);
       const bool changes = i % 4 != 0;
       habits.most_thought =
           first.length * static_cast<Word>(habits.callers) * habits.most_cost / first.limit;
@@ -112,7 +112,7 @@ TEST_CASE(
       one.meanwhile = [&] {
         if (!changes || !random.one_in(15)) return false;
         const WindowFrom next = quotas.draw();
-        there.update_rate(RateType::overall, next.limit, next.length);
+        there.configure(RateType::overall, next.limit, next.length);
         return true;
       };
       const Life life = live(clock, random, habits, one);
@@ -126,7 +126,7 @@ TEST_CASE(
       const SharedSlidingWindow three(store, "three", name);
       const WindowFrom last = quotas.draw();
       for (const SharedSlidingWindow* limiter : {&two, &three}) {
-        limiter->set_rate(RateType::overall, last.limit, last.length);
+        limiter->configure(RateType::overall, last.limit, last.length, SpentPermits::forgotten);
       }
       check_kept(poll(clock, random, habits, asking(two), asking(three)));
     }

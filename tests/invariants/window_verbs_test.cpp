@@ -134,14 +134,14 @@ class WindowLife {
     held.units -= less;
   }
 
-  /// How much came back; a fixed window tells only whether something did, as far as it is used.
+  /// How much came back; of a fixed window as far as it is used.
   Word refunded(const Held& held, Word amount, Word before) const {
+    const Word back = limiter_.refund("k", held.decision, amount);
     if constexpr (is_counter) {
-      return limiter_.refund("k", held.decision, amount);
+      return back;
     } else {
-      const Decision d = limiter_.refund("k", held.decision, amount);
-      CHECK((!d || window_of(held.decision.at) == window_of(clock_.now())));
-      return d ? std::min(amount, window_.limit - before) : 0;
+      CHECK((back == 0 || window_of(held.decision.at) == window_of(clock_.now())));
+      return std::min(back, window_.limit - before);
     }
   }
   Word settled(const Held& held, Word amount, Word before) const {

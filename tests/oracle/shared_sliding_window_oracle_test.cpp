@@ -50,7 +50,7 @@ class Trial {
 
   void set(Random& random, Word permits) {
     const Limit before = std::exchange(rate_, {permits, random.between(1, 80)});
-    clients_[random.below(2)].update_rate(RateType::overall, rate_.permits, Span{rate_.span});
+    clients_[random.below(2)].configure(RateType::overall, rate_.permits, Span{rate_.span});
     shortest_ = std::min(shortest_, rate_.span);
     std::vector<Limit> old = std::exchange(kept_, {});
     std::erase_if(old, [&](const Limit& window) { return window.until <= now(); });
@@ -281,14 +281,14 @@ TEST_CASE("over an update no interval of the old or new rate holds more than the
       std::vector<std::pair<Word, Word>> grants;  // for when, and how many
       const auto live = [&] {
         const Limit rate{random.between(1, 40), random.between(1, 60)};
-        limiter.update_rate(RateType::overall, rate.permits, Span{rate.span});
+        limiter.configure(RateType::overall, rate.permits, Span{rate.span});
         for (int step = 0; step < 30; ++step) {
           const Word there = std::max(Word{1}, limiter.available_permits());
           const Word asked = random.one_in(3) ? 1 : there;
           const Span wait{random.one_in(4) ? random.between(0, 100) : 0};
           const RateReservation grant = limiter.reserve(asked, wait);
           if (grant.allowed) {
-            grants.emplace_back(to_word(grant.at) + grant.retry_after.count(), asked);
+            grants.emplace_back(to_word(grant.at()), asked);
           }
           clock.advance(Span{random.between(0, random.one_in(8) ? 60 : 5)});
         }

@@ -298,10 +298,10 @@ TEST_CASE("cancelled reservations never let a window admit too much", "[oracle][
         const auto held = limiter.reserve("k", random.between(1, least),
                                           Span{random.between(0, random.one_in(2) ? 0 : 300)});
         if (held.allowed && held.retry_after.count() > 0 && random.one_in(2)) {
-          REQUIRE(limiter.cancel("k", held) == held.units);
+          REQUIRE(limiter.cancel("k", held) == held.granted);
           ++cancelled;
         } else if (held.allowed) {
-          units.insert(units.end(), static_cast<std::size_t>(held.units), to_word(held.time()));
+          units.insert(units.end(), static_cast<std::size_t>(held.granted), to_word(held.at()));
         }
         clock.advance(Span{random.between(0, 12)});
       }

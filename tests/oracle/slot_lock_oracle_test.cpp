@@ -121,8 +121,7 @@ TEST_CASE("every slot is what the list of all slots says", "[oracle][slot_lock]"
       if (!held.empty() && random.one_in(4)) {
         const std::size_t place = random.one_in(2) ? held.size() - 1 : random.below(held.size());
         const Held victim = held[place];
-        const bool expected =
-            oracle.cancel(victim.permit.slot(), locks[victim.lock].interval(), now);
+        const bool expected = oracle.cancel(victim.permit.at(), locks[victim.lock].interval(), now);
         REQUIRE(locks[victim.lock].cancel("k", victim.permit) == expected);
         if (expected) held.erase(held.begin() + static_cast<std::ptrdiff_t>(place));
         cancelled += expected ? 1 : 0;
@@ -178,7 +177,7 @@ TEST_CASE("slots that are kept never lie closer than the interval, in the order 
       if (!kept.empty() && random.one_in(5) && lock.cancel("k", kept.back())) kept.pop_back();
     }
     for (std::size_t i = 1; i < kept.size(); ++i, ++gaps) {
-      REQUIRE(kept[i].slot() - kept[i - 1].slot() >= lock.interval());
+      REQUIRE(kept[i].at() - kept[i - 1].at() >= lock.interval());
     }
   }
   CHECK(gaps > 20 * scaled(100));

@@ -25,7 +25,7 @@ class Zoo {
   Zoo() : admin_(redis_.server().unix_socket()), store_(connect_socket(redis_.server())) {
     redis_.set_time(clock_.now());
     redis_.flush();
-    rate_.set_rate(RateType::overall, 5, 1s);
+    rate_.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
     plan_.configure("a", quota);
   }
   ~Zoo() { redis_.flush(); }
@@ -162,7 +162,7 @@ TEST_CASE("a key that the server evicted costs what it held once, and nothing la
   CHECK(bucket.try_acquire("b").retry_after == 100ms);
 
   const SharedSlidingWindow limiter(zoo.store(), "partner", "rate");
-  limiter.set_rate(RateType::overall, 3, 1min);
+  limiter.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
   CHECK(limiter.try_acquire(3).allowed);
   for (const std::string& key : zoo.keys()) {
     if (key.starts_with("{partner}:rate%3alog")) zoo.admin({"DEL", key});
@@ -177,7 +177,7 @@ TEST_CASE("a key that the server evicted costs what it held once, and nothing la
   std::error_code error;
   static_cast<void>(limiter.try_acquire(1, error));
   CHECK(error == Errc::not_configured);
-  CHECK(limiter.try_set_rate(RateType::overall, 3, 1min).changed);
+  CHECK(limiter.try_configure(RateType::overall, 3, 1min).changed);
   CHECK(limiter.try_acquire(3).allowed);
   CHECK_FALSE(limiter.try_acquire().allowed);
 }
@@ -202,7 +202,7 @@ TEST_CASE("each key of a limiter is one state, and what is lost with it is one b
   CHECK(zoo.keys() == std::vector<std::string>{"{a}:plan"});
   zoo.admin({"FLUSHALL"});
   const SharedSlidingWindow rate(zoo.store(), "api", "rate");
-  rate.set_rate(RateType::overall, 5, 1s);
+  rate.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
   for (int i = 0; i < 8; ++i) static_cast<void>(rate.try_acquire());
   CHECK(zoo.keys().size() == 2);
   for (const std::string& key : zoo.keys()) CHECK(key.starts_with("{api}:rate"));  // one slot

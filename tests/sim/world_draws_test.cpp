@@ -75,7 +75,8 @@ net::awaitable<void> be_refused(Drawing& in) {
 }
 
 net::awaitable<void> share_a_rate(Drawing& in) {
-  SharedSlidingWindow(in.world.store(), "rate", "k").set_rate(RateType::per_client, 1, 1s);
+  SharedSlidingWindow(in.world.store(), "rate", "k")
+      .configure(RateType::per_client, 1, 1s, SpentPermits::forgotten);
   const SharedSlidingWindow rate(in.store, "rate", "k");
   co_await async_acquire(rate, 1, Deadline::never());
 }

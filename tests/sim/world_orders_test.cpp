@@ -212,7 +212,8 @@ struct Rig {
         front(make_front(between, *link, *world)),
         limiters(std::make_unique<Limiters>(front->store(), across)) {
     SharedTokenBucket(world->store(), "shared").configure("k", Quota::per(1, 3s).burst(1));
-    SharedSlidingWindow(world->store(), "rate", "k").set_rate(RateType::overall, 1, 3s);
+    SharedSlidingWindow(world->store(), "rate", "k")
+        .configure(RateType::overall, 1, 3s, SpentPermits::forgotten);
     Gates gates(world->store(), "gates", {"host"}, {.ramp = 1h, .spacing = 3s});
     gates.close(gates.scope("host", "k"), 1us);
     limiters->spawn(*world, alive);
@@ -367,7 +368,8 @@ TEST_CASE(
   World world;
   auto link = world.connect(slow);
   auto limiters = std::make_unique<Limiters>(*link, across);
-  SharedSlidingWindow(world.store(), "rate", "k").set_rate(RateType::overall, 1, 3s);
+  SharedSlidingWindow(world.store(), "rate", "k")
+      .configure(RateType::overall, 1, 3s, SpentPermits::forgotten);
   int alive = 0;
   int failed = 0;
   bool gone = false;

@@ -19,7 +19,9 @@ namespace {
 struct Rig {
   Rig() { every(3s); }
 
-  void every(Span interval) { here.set_rate(RateType::overall, 1, interval); }
+  void every(Span interval) {
+    here.configure(RateType::overall, 1, interval, SpentPermits::forgotten);
+  }
   void wait() {
     sluice::asio::async_acquire(
         *rate, 1, Deadline::never(),

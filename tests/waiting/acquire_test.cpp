@@ -102,7 +102,7 @@ TEST_CASE("sliding windows, slot locks, fixed windows and gates are waited for t
     for (const Span at : {0s, 0s, 5s, 60s, 60s, 65s}) {
       const WindowReservation grant = windows.acquire("a", 1, 1h);
       REQUIRE(grant);
-      CHECK(grant.units == 1);
+      CHECK(grant.granted == 1);
       CHECK(clock.now() == start + at);
     }
     CHECK_FALSE(windows.acquire("a", 1, 1s));
@@ -238,7 +238,7 @@ TEST_CASE(
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow one(store, "api", "rate");
     const SharedSlidingWindow other(store, "api", "rate");
-    one.set_rate(RateType::overall, 2, 1s);
+    one.configure(RateType::overall, 2, 1s, SpentPermits::forgotten);
     const VirtualClock::AutoAdvance moving(clock);
     const Time start = clock.now();
     for (int i = 0; i < 8; ++i) {
@@ -263,7 +263,7 @@ TEST_CASE("a wait for a shared sliding window that is stopped gives its permits 
           "[waiting][shared_sliding_window]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedSlidingWindow limiter(store, "api", "rate");
-    limiter.set_rate(RateType::overall, 1, 10s);
+    limiter.configure(RateType::overall, 1, 10s, SpentPermits::forgotten);
     REQUIRE(limiter.try_acquire());
     const Time start = clock.now();
     std::stop_source stop;

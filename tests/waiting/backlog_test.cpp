@@ -54,7 +54,7 @@ Backlog run_shared_sliding_window(const BacklogOptions& options) {
              options,
              [&](Store& store) {
                limiters.push_back(std::make_unique<SharedSlidingWindow>(store, "api", "rate"));
-               limiters.back()->set_rate(RateType::overall, 10, 1s);
+               limiters.back()->configure(RateType::overall, 10, 1s, SpentPermits::forgotten);
                return std::make_unique<Waited>(*limiters.back());
              },
              [](const Waited&) { return Waited::Waiting::Request(1); })

@@ -202,7 +202,7 @@ if (Reservation r = bucket.reserve("alice", 10, 2s)) {
 namespace shared_sliding_window_page {
 void use(Store* store) {
 SharedSlidingWindow limiter{*store, "partner-api", "rate"};
-limiter.try_set_rate(RateType::overall, 100, 1s);   // the first one wins
+limiter.try_configure(RateType::overall, 100, 1s);   // the first one wins
 if (const Decision d = limiter.try_acquire(3); !d) retry_later(d.retry_after);
 }
 }  // namespace shared_sliding_window_page
@@ -239,7 +239,7 @@ void warn(const std::string& text);
 void use(Store* store) {
 SlidingWindow limit{*store, "partner", {{25, 5s}, {400, 2min}}};
 const auto d = limit.try_acquire("shop-7", 3);       // d.part, d.windows()[0], d.windows()[1]
-const auto held = limit.reserve("shop-7", 1, 10s);   // may go at held.time()
+const auto held = limit.reserve("shop-7", 1, 10s);   // may go at held.at()
 limit.cancel("shop-7", held);                        // units that came back
 limit.refund("shop-7", d, 2);                        // two of the three were not used
 limit.settle("shop-7", d, {.estimated = 3, .actual = 5});  // or: two more were

@@ -6,7 +6,9 @@
 
 #include "sluice/detail/copy_on_move_ptr.hpp"
 #include "sluice/detail/exceptions.hpp"
+#include "sluice/detail/held_lease.hpp"
 #include "sluice/limiters/lease.hpp"
+#include "sluice/rules/leases.hpp"
 #include "sluice/store_handle.hpp"
 
 namespace sluice::detail {

@@ -57,16 +57,12 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept;
 
   /// Gives back units that `taken` was granted and that were not needed, if its window is still the
-  /// present one. Not allowed, and nothing changes, if it is over or nothing of it is used. Give
-  /// back what was taken, once: the store does not know whose units they are. Of a refusal nothing
-  /// comes back. Errc::invalid_cost if the cost is negative or above 2^52.
-  Decision refund(const Key& key, const Decision& taken, Cost cost) const {
-    return decide_as("refund", refund_step(key, charged(cost, taken), taken.at));
-  }
-  Decision refund(const Key& key, const Decision& taken, Cost cost,
-                  std::error_code& error) const noexcept {
-    return decide(store(), refund_step(key, charged(cost, taken), taken.at), error);
-  }
+  /// present one. Answers how many came back: none if the window is over or nothing of it is used.
+  /// Give back what was taken, once: the store does not know whose units they are. Of a refusal
+  /// nothing comes back. Errc::invalid_cost if the cost is negative or above 2^52.
+  Word refund(const Key& key, const Decision& taken, Cost cost) const;
+  Word refund(const Key& key, const Decision& taken, Cost cost,
+              std::error_code& error) const noexcept;
 
   /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
   /// the window in which `taken` was granted. Nothing if that is over, or if it was refused.

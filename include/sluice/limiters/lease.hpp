@@ -1,25 +1,17 @@
 // A held place: what ConcurrencyLimiter and FleetShedder grant. See docs/concurrency.md.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <system_error>
 
 #include "sluice/decide.hpp"
-#include "sluice/detail/store_ref.hpp"
 #include "sluice/quota.hpp"
-#include "sluice/rules/leases.hpp"
 
 namespace sluice {
 
 class LeaseRenewer;
-
-namespace detail {
-class WaitQueues;
-}
 
 /// 128 bits that name one lease. Two that were drawn alike are not to be expected: among 10^12
 /// live leases the odds are 1 in 10^15.
@@ -48,71 +40,8 @@ struct LeaseOptions {
 };
 
 namespace detail {
-
+class HeldLease;
 class LeaseManager;
-
-/// What a lease is to the store. Shared by the Lease and whoever renews it. Thread-safe.
-class HeldLease {
- public:
-  struct Terms {
-    Word limit;
-    Word weight;
-    Word ttl;
-    Span release_within;
-    std::shared_ptr<WaitQueues> lines;  ///< of those who wait for the place
-  };
-  HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms);
-
-  /// What the grant told: the place, the fence and the expiry. `asked_at` by the store's clock.
-  void granted(const Decision& decision, std::span<const Word> told, Time asked_at) noexcept;
-
-  [[nodiscard]] Store& store() const noexcept { return store_.get(); }
-  /// The store has gone: nobody can be asked, and the lease counts as lost.
-  [[nodiscard]] bool is_orphaned() const noexcept { return store_.is_over(); }
-  [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
-  [[nodiscard]] const LeaseId& id() const noexcept { return id_; }
-  [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
-  [[nodiscard]] Word fence() const noexcept { return fence_; }
-  [[nodiscard]] Time expires_at() const noexcept { return to_time(expires_at_.load()); }
-  /// Until then the lease is held for sure: what was left of it, a TTL at most, counted from before
-  /// the store was asked, or from the grant where Store::stamps_by_clock().
-  [[nodiscard]] Time safe_until() const noexcept { return to_time(safe_until_.load()); }
-
-  [[nodiscard]] Step renew_step() const noexcept;
-  [[nodiscard]] Step release_step() const noexcept;
-  /// Notes what the store said to renew_step(). False: the lease is lost, or was given back.
-  bool renewed(const Decision& decision, std::span<const Word> told, Time asked_at) noexcept;
-  /// True if this call gave back what was held. On an error nothing is settled, and it is renewed
-  /// as before.
-  bool release(Span within, std::error_code& error) noexcept;
-  /// Gives it back without waiting: for threads that must not block.
-  static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
-  /// Nobody holds it any more: it is not renewed, and the place comes back by the TTL.
-  void abandon() noexcept { state_ = State::returned; }
-
-  [[nodiscard]] bool is_held() const noexcept { return state_.load() == State::held; }
-  /// Told so; lost() is also true of one that has run out and nobody has told yet.
-  [[nodiscard]] bool is_lost() const noexcept { return state_.load() == State::lost; }
-  [[nodiscard]] bool is_open() const noexcept { return state_.load() != State::returned; }
-  [[nodiscard]] bool lost() const noexcept;
-  /// True if it is this call that turns a held lease into a lost one.
-  bool lose() noexcept;
-
- private:
-  enum class State : int { held, lost, returning, returned };
-
-  StoreRef store_;
-  std::string tag_;
-  std::string name_;
-  LeaseId id_;
-  Terms terms_;
-  Word slot_ = 0;
-  Word fence_ = 0;
-  std::atomic<Word> expires_at_{0};
-  std::atomic<Word> safe_until_{0};
-  std::atomic<State> state_{State::held};
-};
-
 }  // namespace detail
 
 /// A place that is held, given back when this object ends, whichever way the scope is left. Or the
@@ -136,21 +65,21 @@ class [[nodiscard]] Lease {
   ~Lease();
 
   /// It was granted, and not given back or moved from. A lease that was lost is still true.
-  [[nodiscard]] explicit operator bool() const noexcept { return held_ && held_->is_open(); }
+  [[nodiscard]] explicit operator bool() const noexcept;
   /// The answer that granted or refused it.
   [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
 
   /// REQUIRES, here and below: it was granted, and not moved from.
-  [[nodiscard]] const LeaseId& id() const noexcept { return held_->id(); }
+  [[nodiscard]] const LeaseId& id() const noexcept;
   /// A number that is higher than those of all leases granted on this key before. Pass it on with
   /// every write to what the lease protects, and let that refuse a number below the highest seen.
-  [[nodiscard]] Word fence() const noexcept { return held_->fence(); }
+  [[nodiscard]] Word fence() const noexcept;
   /// When it expires unless it is renewed, by the store's clock that decisions carry.
-  [[nodiscard]] Time expires_at() const noexcept { return held_->expires_at(); }
+  [[nodiscard]] Time expires_at() const noexcept;
 
   /// True if the place may be somebody else's by now: the store said so, or the TTL has passed
   /// since the lease was last asked for or renewed. Asks no store.
-  [[nodiscard]] bool lost() const noexcept { return held_ && held_->lost(); }
+  [[nodiscard]] bool lost() const noexcept;
 
   /// Lets it expire a whole TTL from now. False: it is lost, or the answer took a TTL. Throws
   /// std::system_error if the store could not say; the lease may still be held then, until lost().

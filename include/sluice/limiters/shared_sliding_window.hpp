@@ -64,28 +64,35 @@ class SharedSlidingWindowSteps {
   std::optional<std::array<Step, 2>> steps_;
 };
 
-/// Permits that SharedSlidingWindow::reserve() granted, perhaps for a time that lies ahead: if
-/// allowed, the call may go at `time()`, which is retry_after later than it was decided.
+/// Permits that SharedSlidingWindow::reserve() granted, perhaps for a time that lies ahead, and the
+/// decision that it is.
 class [[nodiscard]] RateReservation : public Decision {
  public:
   RateReservation() = default;
 
-  /// What is still charged.
-  [[nodiscard]] Word permits() const noexcept { return permits_; }
-  [[nodiscard]] Time time() const noexcept { return at + retry_after; }
+  Word granted = 0;  ///< permits that are charged; less after some were given back
+  /// How long to wait, from Decision::at, until the grant's time.
+  [[nodiscard]] Span wait() const noexcept { return retry_after; }
+  /// The grant's time, by the store's clock. (Decision::at is when it was decided.)
+  [[nodiscard]] Time at() const noexcept { return Decision::at + retry_after; }
 
  private:
   friend class SharedSlidingWindow;
-  Word permits_ = 0;
   Word settled_ = 0;                     // beyond them, by settle()
   std::shared_ptr<const void> setting_;  // SharedSlidingWindow::Known, if permits were charged
+};
+
+/// What becomes of the permits that are spent when the rate changes.
+enum class SpentPermits : std::uint8_t {
+  kept,       ///< they count under the new rate
+  forgotten,  ///< nothing is spent
 };
 
 /// At most `rate` permits in any interval, exactly, by a rate that lives in the store: every client
 /// follows a change with its next request.
 ///
 ///     SharedSlidingWindow limiter{*store, "partner-api", "rate"};
-///     limiter.try_set_rate(RateType::overall, 100, 1s);   // the first one wins
+///     limiter.try_configure(RateType::overall, 100, 1s);   // the first one wins
 ///     if (const Decision d = limiter.try_acquire(3); !d) retry_later(d.retry_after);
 ///
 /// The setting is remembered here, and every request proves in the same trip that it still stands:
@@ -99,7 +106,7 @@ class SharedSlidingWindow : public Waitable {
 
   /// What a change ended in.
   struct Change {
-    bool changed;  ///< false: try_set_rate() found a rate and left it alone
+    bool changed;  ///< false: try_configure() found a rate and left it alone
     Word version;  ///< the one in force now
   };
 
@@ -114,20 +121,19 @@ class SharedSlidingWindow : public Waitable {
 
   /// Sets the rate if there is none. `rate` is 1 to 65,536 permits and `interval` 1 us to 366 days,
   /// but at most keep_alive; else, here and below, Errc::invalid_argument.
-  Change try_set_rate(RateType type, Word rate, Span interval) const;
-  Change try_set_rate(RateType type, Word rate, Span interval, std::error_code& error) const;
-  /// Sets the rate and starts afresh: nothing is spent. An interval over the change may hold as
-  /// much as both rates allow.
-  Change set_rate(RateType type, Word rate, Span interval) const;
-  Change set_rate(RateType type, Word rate, Span interval, std::error_code& error) const;
-  /// Sets the rate and keeps what is spent: no interval over the change, as long as the old or the
+  Change try_configure(RateType type, Word rate, Span interval) const;
+  Change try_configure(RateType type, Word rate, Span interval, std::error_code& error) const;
+  /// Sets the rate. With what is spent kept, no interval over the change, as long as the old or the
   /// new one, holds more than the larger of what the two rates allow in it
-  /// (docs/shared_sliding_window.md). With another type it starts afresh.
-  Change update_rate(RateType type, Word rate, Span interval) const;
-  Change update_rate(RateType type, Word rate, Span interval, std::error_code& error) const;
+  /// (docs/shared_sliding_window.md). With it forgotten, or with another type, an interval over the
+  /// change may hold as much as both rates allow.
+  Change configure(RateType type, Word rate, Span interval,
+                   SpentPermits spent = SpentPermits::kept) const;
+  Change configure(RateType type, Word rate, Span interval, SpentPermits spent,
+                   std::error_code& error) const;
   /// The rate in force, or none.
-  [[nodiscard]] std::optional<RateSetting> rate() const;
-  [[nodiscard]] std::optional<RateSetting> rate(std::error_code& error) const;
+  [[nodiscard]] std::optional<RateSetting> config() const;
+  [[nodiscard]] std::optional<RateSetting> config(std::error_code& error) const;
 
   /// Spends `permits` if they are there; never waits. The hint is exact: until enough of them are.
   /// Errc::cost_exceeds_capacity if the rate is smaller.
@@ -145,7 +151,7 @@ class SharedSlidingWindow : public Waitable {
   RateReservation reserve(Cost permits, Span max_wait) const;
   RateReservation reserve(Cost permits, Span max_wait, std::error_code& error) const;
   /// Gives back all that is charged, as far as it is still the newest of the log; says how many
-  /// permits came back. After set_rate(), which forgot them, they leave a log that nobody asks.
+  /// permits came back. Those that a change has forgotten leave a log that nobody asks.
   Word cancel(RateReservation& reservation) const;
   Word cancel(RateReservation& reservation, std::error_code& error) const;
   /// Gives back `amount` of it, in the same way. Errc::invalid_argument if that is more than is
@@ -162,7 +168,7 @@ class SharedSlidingWindow : public Waitable {
 
   /// Grants nothing for a time before `span` from now, but what was promised before: to all
   /// clients, or to this one, if the rate is one for each. A later end that stands already stays,
-  /// and update_rate() keeps it; set_rate(), and an update to another type, open again.
+  /// and configure() keeps it, unless it forgets what is spent or changes the type.
   /// `span`: 0, which changes nothing, to max_block; else Errc::invalid_argument.
   Decision block(Span span) const;
   Decision block(Span span, std::error_code& error) const;

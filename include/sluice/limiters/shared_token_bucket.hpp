@@ -16,9 +16,9 @@ namespace sluice {
 /// for all processes at once, from the next request on.
 ///
 ///     SharedTokenBucket bucket{*store, "plan"};
-///     bucket.try_configure("alice", Quota::per_second(10));                     // the first one
-///     wins if (bucket.try_acquire("alice")) call(); bucket.configure("alice",
-///     Quota::per_second(20), Inheritance::additive);  // everywhere, at once
+///     bucket.try_configure("alice", Quota::per_second(10));  // the first one wins
+///     if (bucket.try_acquire("alice")) call();
+///     bucket.configure("alice", Quota::per_second(20), Inheritance::additive);  // everywhere
 ///
 /// A key without a quota answers Errc::not_configured; a quota is forgotten after `keep_alive`
 /// without a grant. Give limiters of the same name the same keep_alive. Decision::limit is the
@@ -119,9 +119,9 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
 
   /// Makes the bucket full, whatever was spent; the quota stays. Reservations from before it must
   /// not be given back. (configure() with Inheritance::reset fills it as far as the bound permits.)
-  Decision reset(const Key& key) const;
-  Decision reset(const Key& key, std::error_code& error) const noexcept {
-    return adjust(reset_step(key), error);
+  void reset(const Key& key) const;
+  void reset(const Key& key, std::error_code& error) const noexcept {
+    static_cast<void>(adjust(reset_step(key), error));
   }
   /// No token for `span` from now, whatever the quota is set to; then one, and more as the quota
   /// says. Errc::invalid_argument if `span` is negative or more than longest().

@@ -24,14 +24,17 @@ struct WindowsDecision : Decision {
   [[nodiscard]] std::span<const Word> windows() const noexcept { return {left.data(), count}; }
 };
 
-/// A grant that may lie ahead: if allowed, the request may go at `time`, which is retry_after later
-/// than it was decided.
+/// A grant that may lie ahead, and the decision that it is.
 struct [[nodiscard]] WindowReservation : WindowsDecision {
   WindowReservation() = default;
   WindowReservation(const WindowsDecision& decision, Word charged) noexcept
-      : WindowsDecision(decision), units(charged) {}
-  Word units = 0;
-  [[nodiscard]] Time time() const noexcept { return at + retry_after; }
+      : WindowsDecision(decision), granted(charged) {}
+
+  Word granted = 0;  ///< units that are charged; zero when refused
+  /// How long to wait, from Decision::at, until the grant's time.
+  [[nodiscard]] Span wait() const noexcept { return retry_after; }
+  /// The grant's time, by the store's clock. (Decision::at is when it was decided.)
+  [[nodiscard]] Time at() const noexcept { return Decision::at + retry_after; }
 };
 
 /// Limits each key by any number of windows at once, exactly. Immutable: one object serves any
@@ -219,7 +222,7 @@ struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
   }
   static void give_back(const SlidingWindow& windows, const Request& request, Grant& grant,
                         Completion done) noexcept {
-    windows.store().execute(windows.refund_step(request.key(), grant, grant.units),
+    windows.store().execute(windows.refund_step(request.key(), grant, grant.granted),
                             std::move(done));
   }
 };

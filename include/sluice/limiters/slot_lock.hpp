@@ -29,7 +29,7 @@ struct [[nodiscard]] SlotPermit {
     return decision.allowed ? decision.retry_after : Span{0};
   }
   /// When the slot begins, by the clock of the store's own side.
-  [[nodiscard]] Time slot() const noexcept { return decision.at + wait(); }
+  [[nodiscard]] Time at() const noexcept { return decision.at + wait(); }
   /// True if the call may begin at this reading of Store::clock(). Ask after waking up: a stall
   /// between the grant and the call costs the slot, not the interval.
   [[nodiscard]] bool valid_at(Time now) const noexcept {
@@ -106,17 +106,17 @@ class SlotLock : public Waitable {
     return decide(*store_, peek_step(key, max_wait), error);
   }
 
-  /// Gives an unused slot back, as if it had never been reserved. False, and nothing changes, if a
-  /// later one has been reserved since, the key was blocked since, it was given back already, or it
-  /// has passed. Give a slot back once: under the same key it is known by its time alone, and may
-  /// be another's by now.
-  bool cancel(const Key& key, const SlotPermit& permit) const;
-  bool cancel(const Key& key, const SlotPermit& permit, std::error_code& error) const noexcept;
+  /// Gives an unused slot back, as if it had never been reserved. Answers how many slots came back:
+  /// 1; or 0, and nothing changes, if a later one has been reserved since, the key was blocked
+  /// since, it was given back already, or it has passed. Give a slot back once: under the same key
+  /// it is known by its time alone, and may be another's by now.
+  Word cancel(const Key& key, const SlotPermit& permit) const;
+  Word cancel(const Key& key, const SlotPermit& permit, std::error_code& error) const noexcept;
 
   /// No slot that is not granted yet begins within `span` from now: an upstream has asked to wait.
   /// A later time stands, and so do the slots that were granted; reset() opens the key again.
   /// `reset_after` says when the next slot may begin. Once blocked, slots from before come back no
-  /// more: cancel() of one is false, even if it lies beyond the block, behind which the next slot
+  /// more: cancel() of one answers 0, even if it lies beyond the block, behind which the next slot
   /// is then free a microsecond later. Range: 0, which changes nothing, to max_block, else
   /// Errc::invalid_argument. O(1), one store operation.
   ///
@@ -149,7 +149,7 @@ class SlotLock : public Waitable {
   [[nodiscard]] Step cancel_step(const Key& key, const SlotPermit& permit) const noexcept {
     // Refused, or granted without the store, it took no slot: an instant at which none can begin.
     const bool none = !permit || is_degraded(permit.decision.source);
-    return step(slot_lock_cancel, key, none ? 0 : to_word(permit.slot()));
+    return step(slot_lock_cancel, key, none ? 0 : to_word(permit.at()));
   }
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
     return step(slot_lock_block, key, span.count());
