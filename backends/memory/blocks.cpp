@@ -59,7 +59,7 @@ std::size_t Blocks::carve(unsigned order) noexcept {
   return unit;
 }
 
-void Blocks::give_back(BlockId block) noexcept {
+void Blocks::refund(BlockId block) noexcept {
   if (block == 0) return;
   std::size_t at = unit(block);
   unsigned size = order(block);

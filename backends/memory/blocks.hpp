@@ -25,7 +25,7 @@ class Blocks {
   /// are more than max_state_words.
   [[nodiscard]] BlockId take(std::size_t words) noexcept;
   /// Gives a block back; none is none.
-  void give_back(BlockId block) noexcept;
+  void refund(BlockId block) noexcept;
 
   [[nodiscard]] Word* words(BlockId block) const noexcept {
     return reinterpret_cast<Word*>(pages_.data() + unit(block) * unit_bytes);

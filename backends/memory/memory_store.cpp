@@ -89,7 +89,7 @@ bool Engine::decide_on_mismatch(Slot& slot, const Pair& identity, const Step& st
 /// Makes the slot of a key with an absent state of another kind one of `id`'s.
 bool Engine::change_kind(Slot& slot, const SlotId& id, Word now) noexcept {
   const auto [changed, block] = table_.change_kind(slot, id, soon(now), tick(now));
-  blocks_.give_back(block);
+  blocks_.refund(block);
   return changed != nullptr;
 }
 

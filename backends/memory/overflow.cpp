@@ -48,7 +48,7 @@ Slot* Engine::take_over(const SlotId& id, const Seed& first, Word now) noexcept 
   const auto [slot, block] =
       table_.take_over(id, first.state, std::max(first.idle_at, soon(now)), tick(now));
   if (slot != nullptr) count(&Counters::evicted_idle);
-  blocks_.give_back(block);
+  blocks_.refund(block);
   return slot;
 }
 

@@ -148,7 +148,7 @@ void PlanRun::let_go(std::size_t count, bool changed) noexcept {
     } else {
       locked_slot.let_go();
     }
-    engine_.blocks_.give_back(locked_slot.larger);
+    engine_.blocks_.refund(locked_slot.larger);
   }
 }
 

@@ -124,7 +124,7 @@ bool Engine::rule_in_block(Slot& slot, const Step& step, const SlotId& id,
     result.effects.make(locked_slot.grow(blocks_, extent));
     locked_slot.until = std::max(locked_slot.until, result.kept_until(*this, step));
     locked_slot.let_go_changed();
-    blocks_.give_back(locked_slot.larger);
+    blocks_.refund(locked_slot.larger);
   }
   return true;
 }
@@ -154,7 +154,7 @@ bool Engine::reclaim(Word now) noexcept {
   const std::lock_guard lock(reclaim_lock_);
   for (std::size_t i = std::min(stretch, table_.size()); i > 0; --i) {
     const BlockId block = table_.take_block(reclaim_at_, tick(now));
-    blocks_.give_back(block);
+    blocks_.refund(block);
     any = any || block != 0;
     if (++reclaim_at_ == table_.size()) reclaim_at_ = 0;
   }

@@ -64,7 +64,7 @@ class ScriptJoiner {
   /// `prefix`_idempotent_plan.
   [[nodiscard]] std::string library(std::string_view prefix) const;
 
-  /// "token_bucket_take" of "token_bucket.take".
+  /// "token_bucket_acquire" of "token_bucket.acquire".
   [[nodiscard]] static std::string stem_of(const Operation& operation);
 
  private:

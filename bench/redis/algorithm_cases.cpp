@@ -41,7 +41,7 @@ void add_shedder_cases(Rig& rig, Cases& cases) {
       rig.store(), "fleet", 100,
       {{"critical", FleetShare::percent(100)}, {"sheddable", FleetShare::percent(80)}});
   const LeaseId mine{1, 1};
-  cases.add_plan("fleet shedder take again", {fleet.acquire_step("critical", fleet.key(), mine)},
+  cases.add_plan("fleet shedder acquire again", {fleet.acquire_step("critical", fleet.key(), mine)},
                  Verdict::allowed);
 
   rig.ledger().set_bytes("fleet shedder, one lease", rig.memory_usage("{fleet}:fleet"));
@@ -65,12 +65,12 @@ std::vector<Claim> register_algorithm_cases(Rig& rig) {
   add_shared_cases(rig, cases);
   add_shedder_cases(rig, cases);
   constexpr auto us = Figure::server_us;
-  return {{us, "bucket reserve", "take allow"},
-          {us, "bucket refund", "take allow"},
-          {us, "shared bucket allow", "take allow"},
-          {us, "shared bucket refuse", "take refuse"},
+  return {{us, "bucket reserve", "acquire allow"},
+          {us, "bucket refund", "acquire allow"},
+          {us, "shared bucket allow", "acquire allow"},
+          {us, "shared bucket refuse", "acquire refuse"},
           {us, "shared sliding window allow", "one window, hash and set, allow"},
-          {us, "fleet shedder take again", "lease cycle"},
+          {us, "fleet shedder acquire again", "lease cycle"},
           {us, "utilization, ask", "EVALSHA of GET and TIME"},
           {us, "utilization, sample", "EVALSHA of GET and TIME"},
           {Figure::bytes, "slot lock", "two-key bucket"},

@@ -127,10 +127,10 @@ std::vector<Claim> register_lease_cases(Rig& rig) {
   }
   const LeaseId id{0x5f1ab2c3, 0x5f1ab2c3};
   const Step take = placed(jobs.acquire_step(key, id), 4, 0);
-  const Step give_back = placed(jobs.release_step(key, id), 1, locked_slot + 1);
+  const Step refund = placed(jobs.release_step(key, id), 1, locked_slot + 1);
   const auto cycle = std::make_shared<std::vector<Command>>();
   cycle->push_back(rig.request({&take, 1}));
-  cycle->push_back(rig.request({&give_back, 1}));
+  cycle->push_back(rig.request({&refund, 1}));
   const auto make = [cycle] {
     std::vector<Command> commands;
     for (std::size_t i = 0; i < cycles; ++i) {

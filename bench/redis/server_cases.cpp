@@ -117,15 +117,15 @@ std::vector<Claim> register_server_cases(Rig& rig) {
   const TokenBucket plenty(rig.store(), "plenty", Quota::per_minute(60'000'007).burst(10'000'000));
   const TokenBucket spent(rig.store(), "spent", Quota::per_day(1));
   spend_all(spent, "alice");
-  cases.add_plan("take allow", {plenty.acquire_step("alice")}, Verdict::allowed);
-  cases.add_plan("take refuse", {spent.acquire_step("alice")}, Verdict::refused);
+  cases.add_plan("acquire allow", {plenty.acquire_step("alice")}, Verdict::allowed);
+  cases.add_plan("acquire refuse", {spent.acquire_step("alice")}, Verdict::refused);
   cases.add_plan("peek", {plenty.peek_step("alice")}, Verdict::allowed);
   const std::vector<Step> three{plenty.acquire_step("alice"),
                                 plenty.acquire_step(Key{"alice", "account"}),
                                 plenty.acquire_step(Key{"alice", "everyone"})};
   cases.add_plan("plan of 3 allow", three, Verdict::allowed);
-  cases.add_function("function: take allow", {plenty.acquire_step("alice")}, Verdict::allowed);
-  cases.add_function("function: take refuse", {spent.acquire_step("alice")}, Verdict::refused);
+  cases.add_function("function: acquire allow", {plenty.acquire_step("alice")}, Verdict::allowed);
+  cases.add_function("function: acquire refuse", {spent.acquire_step("alice")}, Verdict::refused);
   cases.add_function("function: plan of 3 allow", three, Verdict::allowed);
 
   add_pacing_cases(rig, cases);
@@ -135,17 +135,17 @@ std::vector<Claim> register_server_cases(Rig& rig) {
   rig.ledger().set_bytes("token bucket", rig.memory_usage("{alice}:plenty"));
 
   constexpr auto us = Figure::server_us;
-  return {{us, "take allow", "two-key bucket allow", 0.70, 0.55},
-          {us, "take refuse", "two-key bucket refuse", 0.45, 0.30},
-          {us, "plan of 3 allow", "take allow", 1.8, 1.5},
-          {us, "function: take allow", "two-key bucket allow"},
-          {us, "function: take refuse", "two-key bucket refuse"},
-          {us, "function: take allow", "take allow"},
-          {us, "function: take refuse", "take refuse"},
+  return {{us, "acquire allow", "two-key bucket allow", 0.70, 0.55},
+          {us, "acquire refuse", "two-key bucket refuse", 0.45, 0.30},
+          {us, "plan of 3 allow", "acquire allow", 1.8, 1.5},
+          {us, "function: acquire allow", "two-key bucket allow"},
+          {us, "function: acquire refuse", "two-key bucket refuse"},
+          {us, "function: acquire allow", "acquire allow"},
+          {us, "function: acquire refuse", "acquire refuse"},
           {us, "function: plan of 3 allow", "plan of 3 allow"},
-          {us, "peek", "take allow"},
-          {us, "take allow", "EVALSHA return 0, 1 key 3 args"},
-          {us, "take refuse", "EVALSHA return 0, 1 key 3 args"},
+          {us, "peek", "acquire allow"},
+          {us, "acquire allow", "EVALSHA return 0, 1 key 3 args"},
+          {us, "acquire refuse", "EVALSHA return 0, 1 key 3 args"},
           {us, "EVALSHA return 0, 1 key 3 args", "EVALSHA return 0"},
           {us, "EVALSHA of GET and TIME", "two-key bucket refuse"},
           {us, "slot lock reserve", "SET NX PX refused, PTTL"},

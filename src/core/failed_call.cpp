@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "src/limiters/give_back_calls.hpp"
+#include "src/limiters/refund_calls.hpp"
 
 #include "sluice/decide.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
@@ -53,7 +53,7 @@ Argument named_by(std::string_view verb, const Operation& row, Argument chosen,
   const auto blocks = [&](const Operation& set, std::size_t change, auto block) {
     return &row == &set && args[change] == static_cast<Word>(block);
   };
-  if (blocks(token_bucket_set, 6, TokenBucketReserve::Change::block) ||
+  if (blocks(token_bucket_adjust, 6, TokenBucketReserve::Change::block) ||
       blocks(shared_token_bucket_adjust, 1, SharedTokenBucketReserve::Change::block)) {
     chosen.name = "span";
     chosen.unit = "us";

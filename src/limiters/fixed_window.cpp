@@ -7,7 +7,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "src/limiters/give_back_calls.hpp"
+#include "src/limiters/refund_calls.hpp"
 
 namespace sluice {
 namespace {
@@ -84,7 +84,7 @@ Step FixedWindow::step(const Operation& operation, const Key& key, Cost cost) co
 
 Step FixedWindow::refund_step(const Key& key, Cost cost, Time taken_at) const noexcept {
   const Calendar::Window window = calendar_.window(taken_at);
-  return {&fixed_window_give_back,
+  return {&fixed_window_refund,
           named(key),
           {limit_, to_word(window.begin), to_word(window.end), cost.value()}};
 }

@@ -49,7 +49,7 @@ SharedSlidingWindow::~SharedSlidingWindow() = default;
 
 Step SharedSlidingWindow::set_step(SharedSlidingWindowRule::Mode mode, RateType type, Word rate,
                                    Span interval) const noexcept {
-  return {&shared_sliding_window_set,
+  return {&shared_sliding_window_configure,
           key(),
           {rate, interval.count(), static_cast<Word>(type), static_cast<Word>(mode),
            options_.keep_alive.count()}};
@@ -101,7 +101,7 @@ std::string SharedSlidingWindow::log_name(Word generation, RateType type) const 
 }
 
 Step SharedSlidingWindow::read_step() const noexcept {
-  return {&shared_sliding_window_read, key(), {0, options_.keep_alive.count()}};
+  return {&shared_sliding_window_config, key(), {0, options_.keep_alive.count()}};
 }
 
 std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::remember(

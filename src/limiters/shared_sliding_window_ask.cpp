@@ -30,9 +30,9 @@ std::array<Step, 2> SharedSlidingWindow::steps_of(const Known& setting,
   const Key log{tag_, setting.log_name};
   const auto of_log = [&] {
     switch (question.verb) {
-      case Verb::take:
+      case Verb::acquire:
         return setting.log.acquire_step(log, question.permits, question.span);
-      case Verb::look:
+      case Verb::peek:
         return setting.log.peek_step(log, question.permits);
       case Verb::block:
         return setting.log.block_step(log, question.span);
@@ -161,8 +161,8 @@ void SharedSlidingWindow::reserve_then(Cost permits, Span max_wait,
   if (done) done.fail(std::make_error_code(std::errc::not_enough_memory));
 }
 
-void SharedSlidingWindow::give_back_then(const Known& used, Cost permits, const Decision& grant,
-                                         Completion done) const noexcept {
+void SharedSlidingWindow::refund_then(const Known& used, Cost permits, const Decision& grant,
+                                      Completion done) const noexcept {
   store_->execute(used.log.refund_step({tag_, used.log_name}, grant, permits), std::move(done));
 }
 
@@ -207,18 +207,18 @@ Step SharedSlidingWindow::asked_step(const Question& question) const {
       return {&sliding_window_block, key(), {rate, question.span.count(), any}};
     case Verb::reward:
       return {&sliding_window_reward, key(), {rate, permits, any}};
-    case Verb::take:
-    case Verb::look:
+    case Verb::acquire:
+    case Verb::peek:
       break;
   }
-  return {&sliding_window_take, key(), {rate, permits, question.span.count(), any}};
+  return {&sliding_window_acquire, key(), {rate, permits, question.span.count(), any}};
 }
 
 namespace {
 
 /// A question that ended where the setting was read, which is what may be of another kind there.
 Step on_setting(Step asked, const std::error_code& error) noexcept {
-  if (error == Errc::wrong_kind) asked.operation = &shared_sliding_window_read;
+  if (error == Errc::wrong_kind) asked.operation = &shared_sliding_window_config;
   return asked;
 }
 
@@ -370,16 +370,16 @@ Decision SharedSlidingWindow::reward(Cost permits) const {
 }
 
 Decision SharedSlidingWindow::peek(Cost permits, std::error_code& error) const {
-  return ask({.permits = permits, .verb = Verb::look}, error).decision;
+  return ask({.permits = permits, .verb = Verb::peek}, error).decision;
 }
 Decision SharedSlidingWindow::peek(Cost permits) const {
-  return ask_as("peek", {.permits = permits, .verb = Verb::look}).decision;
+  return ask_as("peek", {.permits = permits, .verb = Verb::peek}).decision;
 }
 Word SharedSlidingWindow::available_permits(std::error_code& error) const {
   return peek(0, error).remaining;
 }
 Word SharedSlidingWindow::available_permits() const {
-  return ask_as("available_permits", {.permits = 0, .verb = Verb::look}).decision.remaining;
+  return ask_as("available_permits", {.permits = 0, .verb = Verb::peek}).decision.remaining;
 }
 
 SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(Cost permits,
@@ -387,14 +387,14 @@ SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(Cost permits,
   return steps({.permits = permits}, error);
 }
 SharedSlidingWindowSteps SharedSlidingWindow::acquire_steps(Cost permits) const {
-  return steps_as("take", {permits});
+  return steps_as("acquire_steps", {permits});
 }
 SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits,
                                                          std::error_code& error) const {
-  return steps({.permits = permits, .verb = Verb::look}, error);
+  return steps({.permits = permits, .verb = Verb::peek}, error);
 }
 SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits) const {
-  return steps_as("look", {.permits = permits, .verb = Verb::look});
+  return steps_as("peek_steps", {.permits = permits, .verb = Verb::peek});
 }
 SharedSlidingWindowSteps SharedSlidingWindow::block_steps(Span span, std::error_code& error) const {
   return steps({.permits = 0, .verb = Verb::block, .span = span}, error);

@@ -4,7 +4,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "src/limiters/give_back_calls.hpp"
+#include "src/limiters/refund_calls.hpp"
 
 namespace sluice {
 SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, std::string name, Span keep_alive)

@@ -7,7 +7,7 @@
 
 #include "sluice/detail/text.hpp"
 #include "src/core/unit_text.hpp"
-#include "src/limiters/give_back_calls.hpp"
+#include "src/limiters/refund_calls.hpp"
 
 namespace sluice {
 namespace {
@@ -95,7 +95,7 @@ SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name, std::st
 }
 
 Step SlidingWindow::acquire_step(const Key& key, Cost cost, Span max_wait) const noexcept {
-  return step(sliding_window_take, key, {least_, cost.value(), max_wait.count(), longest_});
+  return step(sliding_window_acquire, key, {least_, cost.value(), max_wait.count(), longest_});
 }
 
 Step SlidingWindow::peek_step(const Key& key, Cost cost) const noexcept {
@@ -109,7 +109,7 @@ Step SlidingWindow::refund_step(const Key& key, const Decision& grant, Cost unit
   const Word time = bounded(to_word(grant.at)) + ahead;
   const Word keep = longest_ + Rule::max_ahead + ahead;
   const Word charged = detail::charged_nothing(grant) && units.value() > 0 ? 0 : units.value();
-  return step(sliding_window_give_back, key, {least_, charged, time, keep});
+  return step(sliding_window_refund, key, {least_, charged, time, keep});
 }
 
 Step SlidingWindow::reset_step(const Key& key) const noexcept {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "src/core/unit_text.hpp"
-#include "src/limiters/give_back_calls.hpp"
+#include "src/limiters/refund_calls.hpp"
 
 namespace sluice {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "src/core/unit_text.hpp"
-#include "src/limiters/give_back_calls.hpp"
+#include "src/limiters/refund_calls.hpp"
 
 namespace sluice {
 namespace {
@@ -120,7 +120,7 @@ Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least
 
 Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
                               Cost amount) const noexcept {
-  return {&token_bucket_give_back,
+  return {&token_bucket_refund,
           named(key),
           {shape_[0], shape_[1], shape_[2], shape_[3], reservation.granted, amount.value(),
            reservation.level, reservation.stamp}};
@@ -177,7 +177,7 @@ BoundTokenBucket TokenBucket::at(const Key& key) const {
 
 BoundTokenBucket::BoundTokenBucket(const StoreHandle& store, const Step& step)
     : store_(store),
-      plain_(step.operation == &token_bucket_take),
+      plain_(step.operation == &token_bucket_acquire),
       key_(step.key),
       args_(step.args),
       bytes_(

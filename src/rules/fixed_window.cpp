@@ -11,7 +11,7 @@ namespace {
 
 using Rule = FixedWindowRule;
 using BlockArgs = Rule::BlockArgs;
-using GiveBackArgs = Rule::GiveBackArgs;
+using RefundArgs = Rule::RefundArgs;
 
 /// Rule::Args, whose boundaries stay where they are: a copy would read in pairs what was just
 /// written word by word, and wait until those stores have left the processor's store buffer.
@@ -74,8 +74,8 @@ Word check_block(const Arguments& words) noexcept {
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
-Word check_give_back(const Arguments& words) noexcept {
-  const auto args = detail::unpack<GiveBackArgs>(words);
+Word check_refund(const Arguments& words) noexcept {
+  const auto args = detail::unpack<RefundArgs>(words);
   if (args.cost < 0 || args.cost > word_limit) return -static_cast<Word>(Errc::invalid_cost);
   const bool fine = args.limit >= 0 && args.limit <= Rule::max_limit && args.begin >= 0 &&
                     args.begin <= args.end && args.end <= word_limit;
@@ -167,8 +167,8 @@ Verdict standing(const WindowView& m, Word limit, Word now) noexcept {
   return {Verdict::allowed, args.limit - want, 0, m.window.end - now};
 }
 
-Verdict take(const StateView& view, const RuleRequest& request, Word now,
-             Effects& effects) noexcept {
+Verdict acquire(const StateView& view, const RuleRequest& request, Word now,
+                Effects& effects) noexcept {
   return decided(view, request, now, &effects);
 }
 
@@ -177,11 +177,11 @@ Verdict peek(const StateView& view, const RuleRequest& request, Word now,
   return decided(view, request, now, nullptr);
 }
 
-Verdict give_back(const StateView& view, const RuleRequest& request, Word now,
-                  Effects& effects) noexcept {
-  if (const Word status = check_give_back(request.args); status < 0) return {status, 0, 0, 0};
+Verdict refund(const StateView& view, const RuleRequest& request, Word now,
+               Effects& effects) noexcept {
+  if (const Word status = check_refund(request.args); status < 0) return {status, 0, 0, 0};
   Stored stored = stored_of(view);
-  const auto args = detail::unpack<GiveBackArgs>(request.args);
+  const auto args = detail::unpack<RefundArgs>(request.args);
 
   const bool is_stored = args.begin <= stored.begin && stored.begin < args.end;
   const bool is_present = now < args.end && args.begin <= now + Rule::max_ahead;
@@ -255,7 +255,7 @@ Word ttl_blocked(const Arguments& words) noexcept {
 }
 
 Word ttl_given_back(const Arguments& words) noexcept {
-  const auto args = detail::unpack<GiveBackArgs>(words);
+  const auto args = detail::unpack<RefundArgs>(words);
   return kept_for(std::max(Word{1}, args.end - args.begin));
 }
 
@@ -263,15 +263,15 @@ Word no_ttl(const Arguments& /*words*/) noexcept { return 0; }
 
 }  // namespace
 
-constinit const Operation fixed_window_take{
-    .name = "fixed_window.take",
+constinit const Operation fixed_window_acquire{
+    .name = "fixed_window.acquire",
     .id = 16,
     .kind = StateKind::fixed_window,
     .writes = true,
     .argument_count = 8,
     .check = check,
     .ttl = ttl,
-    .decide = take,
+    .decide = acquire,
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::limit,
@@ -290,15 +290,15 @@ constinit const Operation fixed_window_peek{
     .share = Operation::Share::limit,
     .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost}},
 };
-constinit const Operation fixed_window_give_back{
-    .name = "fixed_window.give_back",
+constinit const Operation fixed_window_refund{
+    .name = "fixed_window.refund",
     .id = 18,
     .kind = StateKind::fixed_window,
     .writes = true,
     .argument_count = 4,
-    .check = check_give_back,
+    .check = check_refund,
     .ttl = ttl_given_back,
-    .decide = give_back,
+    .decide = refund,
     .output = 1,
     .arguments = {{.index = 3, .name = "amount"}},
 };

@@ -185,8 +185,8 @@ Word ttl_read(const Arguments& args) noexcept { return args[1] + Operation::cloc
 
 }  // namespace
 
-constinit const Operation shared_sliding_window_set{
-    .name = "shared_sliding_window.set",
+constinit const Operation shared_sliding_window_configure{
+    .name = "shared_sliding_window.configure",
     .id = 20,
     .kind = StateKind::shared_sliding_window,
     .writes = true,
@@ -208,8 +208,8 @@ constinit const Operation shared_sliding_window_expect{
     .decide = decide_expect,
     .without_store = Operation::WithoutStore::skipped,
 };
-constinit const Operation shared_sliding_window_read{
-    .name = "shared_sliding_window.read",
+constinit const Operation shared_sliding_window_config{
+    .name = "shared_sliding_window.config",
     .id = 22,
     .kind = StateKind::shared_sliding_window,
     .writes = false,

@@ -1,4 +1,4 @@
-// The kernels of the shared token bucket's quota, take and peek. Their twin is
+// The kernels of the shared token bucket's quota, acquire and peek. Their twin is
 // backends/redis/lua/rules/shared_token_bucket.lua: same names, same order. All words stay within
 // 2^52 and sums within 2^53; one product has 104 bits, and the twin divides it bit by bit.
 #include "sluice/rules/shared_token_bucket.hpp"
@@ -41,8 +41,8 @@ Verdict answer(const StateView& state, const Arguments& args, Word now, Effects&
           at - now + ceil_div(level, b.refill)};
 }
 
-Verdict decide_take(const StateView& state, const RuleRequest& request, Word now,
-                    Effects& effects) noexcept {
+Verdict decide_acquire(const StateView& state, const RuleRequest& request, Word now,
+                       Effects& effects) noexcept {
   return answer(state, request.args, now, effects, true);
 }
 Verdict decide_peek(const StateView& state, const RuleRequest& request, Word now,
@@ -132,8 +132,8 @@ Word ttl_set(const Arguments& args) noexcept {
 
 }  // namespace
 
-constinit const Operation shared_token_bucket_set{
-    .name = "shared_token_bucket.set",
+constinit const Operation shared_token_bucket_configure{
+    .name = "shared_token_bucket.configure",
     .id = 24,
     .kind = StateKind::shared_token_bucket,
     .writes = true,
@@ -144,15 +144,15 @@ constinit const Operation shared_token_bucket_set{
     .output = 2,
     .arguments = {{.index = 3, .name = "keep_alive", .unit = "us"}},
 };
-constinit const Operation shared_token_bucket_take{
-    .name = "shared_token_bucket.take",
+constinit const Operation shared_token_bucket_acquire{
+    .name = "shared_token_bucket.acquire",
     .id = 25,
     .kind = StateKind::shared_token_bucket,
     .writes = true,
     .argument_count = 3,
     .check = check_shared_cost,
     .ttl = ttl_shared,
-    .decide = decide_take,
+    .decide = decide_acquire,
     .output = 4,
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::no_state,

@@ -139,8 +139,8 @@ Next returned(const Bucket& b, const Return& r, const Position& rest, Word units
   return {drained(rest.level, at - rest.stamp, b.refill), at, truly(then, at - rest.stamp)};
 }
 
-Verdict decide_give_back(const StateView& state, const RuleRequest& request, Word now,
-                         Effects& effects) noexcept {
+Verdict decide_refund(const StateView& state, const RuleRequest& request, Word now,
+                      Effects& effects) noexcept {
   if (const Word status = check_return(request.args); status < 0) return {status, 0, 0, 0};
   const Return r = return_of(request.args);
   const auto [found, at, given_up] = shared_moment(state, r.keep_alive, now);
@@ -265,15 +265,15 @@ constinit const Operation shared_token_bucket_reserve{
     .arguments = {{.index = 1, .name = "cost", .role = Argument::Role::cost},
                   {.index = 3, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
-constinit const Operation shared_token_bucket_give_back{
-    .name = "shared_token_bucket.give_back",
+constinit const Operation shared_token_bucket_refund{
+    .name = "shared_token_bucket.refund",
     .id = 28,
     .kind = StateKind::shared_token_bucket,
     .writes = true,
     .argument_count = 8,
     .check = check_return,
     .ttl = ttl_shared,
-    .decide = decide_give_back,
+    .decide = decide_refund,
     .output = 3,
     .arguments = {{.index = 3, .name = "amount"}, {.index = 1, .name = "granted"}},
 };

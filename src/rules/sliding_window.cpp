@@ -1,6 +1,6 @@
 // The kernels of the sliding windows that ask, and that block. Their twin is
 // backends/redis/lua/rules/sliding_window.lua: same names, same order. lua/fast/sliding_window.lua
-// decides the usual takes. Times stay within 2^52 and sums of a time and a span within 2^53.
+// decides the usual calls. Times stay within 2^52 and sums of a time and a span within 2^53.
 #include "sluice/rules/sliding_window.hpp"
 
 #include <algorithm>
@@ -82,7 +82,7 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Findi
   write(effects, log, head.next, cost, found.grant);
 }
 
-enum class Call { take, peek, block };
+enum class Call { acquire, peek, block };
 
 /// `span`: how long the key is to be blocked.
 template <Call call>
@@ -102,7 +102,7 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   const bool blocks = call == Call::block;
   const Word wait = blocks || found.grant == at ? 0 : found.grant - now;
   const bool allowed = blocks || (wait <= args.max_wait && found.grant <= word_limit);
-  const Word taken = allowed && call == Call::take ? args.cost : 0;
+  const Word taken = allowed && call == Call::acquire ? args.cost : 0;
   Word newest = given_up ? std::min(log.head().newest, at) : log.head().newest;
   if (taken > 0) newest = found.grant;
   const Word block = span > 0 ? std::max(stands, std::min(at + span, word_limit)) : stands;
@@ -123,9 +123,9 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
 
 }  // namespace
 
-Verdict SlidingWindowRule::take(const StateView& state, const RuleRequest& request, Word now,
-                                Effects& effects) noexcept {
-  return decide<Call::take>(state, request, now, effects);
+Verdict SlidingWindowRule::acquire(const StateView& state, const RuleRequest& request, Word now,
+                                   Effects& effects) noexcept {
+  return decide<Call::acquire>(state, request, now, effects);
 }
 
 Verdict SlidingWindowRule::peek(const StateView& state, const RuleRequest& request, Word now,
@@ -179,15 +179,15 @@ constexpr auto per_window = Operation::detail_per_window;
 
 }  // namespace
 
-constinit const Operation sliding_window_take{
-    .name = "sliding_window.take",
+constinit const Operation sliding_window_acquire{
+    .name = "sliding_window.acquire",
     .id = 8,
     .kind = StateKind::sliding_window,
     .writes = true,
     .argument_count = 4,
     .check = check_take,
     .ttl = ttl_take,
-    .decide = Rule::take,
+    .decide = Rule::acquire,
     .output = per_window,
     .names_part = true,
     .grants = Operation::Grants::cost,

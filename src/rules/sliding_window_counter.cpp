@@ -27,7 +27,7 @@ struct CounterView {
 };
 
 /// From the counts as they are stored to those at `now`.
-void look(CounterView& m, const Args& args, Word now) noexcept {
+void view(CounterView& m, const Args& args, Word now) noexcept {
   State& s = m.state;
   if (s.start > now + Rule::max_ahead) {  // the clock was set back
     const Word units = std::min(s.current + s.previous, args.limit - args.cost);
@@ -106,7 +106,7 @@ Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effe
   CounterView m;
   if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
 
-  look(m, args, now);
+  view(m, args, now);
   count(m, args.span);
   const Verdict seen = standing(m, args, now);
   const Word room = args.limit - args.cost;
@@ -128,8 +128,8 @@ Word SlidingWindowCounterRule::worst_case(Word limit, Word span) noexcept {
   return limit + (span < 2 ? 0 : scale(limit, span - 2, span));
 }
 
-Verdict SlidingWindowCounterRule::take(const StateView& state, const RuleRequest& request, Word now,
-                                       Effects& effects) noexcept {
+Verdict SlidingWindowCounterRule::acquire(const StateView& state, const RuleRequest& request,
+                                          Word now, Effects& effects) noexcept {
   return decide(state, request, now, effects, true);
 }
 
@@ -155,7 +155,7 @@ Verdict SlidingWindowCounterRule::adjust(const StateView& view, const RuleReques
   CounterView m;
   if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
 
-  look(m, args, now);
+  view(m, args, now);
   const bool is_before = window + args.span == m.state.start;
   Word changed = 0;
   const auto take_off = [&](Word& count) {
@@ -168,7 +168,7 @@ Verdict SlidingWindowCounterRule::adjust(const StateView& view, const RuleReques
     count += changed;
   };
   switch (change) {
-    case Change::give_back:
+    case Change::refund:
       if (window == m.state.start) take_off(m.state.current);
       if (is_before) take_off(m.state.previous);
       break;
@@ -204,7 +204,7 @@ Verdict SlidingWindowCounterRule::block(const StateView& view, const RuleRequest
     effects.put(3, until);
   }
   const Args asked{args.limit, args.span, 0};
-  look(m, asked, now);
+  view(m, asked, now);
   count(m, args.span);
   return standing(m, asked, now);
 }
@@ -231,15 +231,15 @@ Word ttl_reset(const Arguments& /*args*/) noexcept { return 0; }
 
 }  // namespace
 
-constinit const Operation sliding_window_counter_take{
-    .name = "sliding_window_counter.take",
+constinit const Operation sliding_window_counter_acquire{
+    .name = "sliding_window_counter.acquire",
     .id = 12,
     .kind = StateKind::sliding_window_counter,
     .writes = true,
     .argument_count = 3,
     .check = check_take,
     .ttl = ttl_take,
-    .decide = Rule::take,
+    .decide = Rule::acquire,
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::limit,

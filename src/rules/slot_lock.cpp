@@ -53,8 +53,8 @@ Word slot_for(const State& state, Word max_wait, Word now) noexcept {
   return std::max(state.next, now);
 }
 
-Verdict take(const StateView& view, const RuleRequest& request, Word now,
-             Effects& effects) noexcept {
+Verdict acquire(const StateView& view, const RuleRequest& request, Word now,
+                Effects& effects) noexcept {
   const State state = state_of(view);
   if (const Word status = check(request.args); status < 0) return {status, 0, 0, 0};
   if (state.next < state.stamp) {
@@ -166,15 +166,15 @@ Word no_ttl(const Arguments& /*words*/) noexcept { return 0; }
 
 }  // namespace
 
-constinit const Operation slot_lock_take{
-    .name = "slot_lock.take",
+constinit const Operation slot_lock_acquire{
+    .name = "slot_lock.acquire",
     .id = 40,
     .kind = StateKind::slot_lock,
     .writes = true,
     .argument_count = 3,
     .check = check,
     .ttl = ttl,
-    .decide = take,
+    .decide = acquire,
     .grants = Operation::Grants::one,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::interval,

@@ -1,5 +1,5 @@
 // The kernel of the token bucket. Its twin is backends/redis/lua/rules/token_bucket.lua: same
-// names, same order. lua/fast/token_bucket.lua decides plans of two or three takes. All values stay
+// names, same order. lua/fast/token_bucket.lua decides plans of two or three calls. All values stay
 // within 2^52 for a Quota's arguments, and sums within 2^53.
 #include "sluice/rules/token_bucket.hpp"
 
@@ -60,7 +60,7 @@ Verdict allowed(const BucketView& m, const Args& args, Word level, Word now) noe
           m.at - now + ceil_div(level, args.refill)};
 }
 
-/// True if the answer stays the same until `now + lag`; see TokenBucketRule::take_lagging().
+/// True if the answer stays the same until `now + lag`; see TokenBucketRule::acquire_lagging().
 bool settles(const State& state, const BucketView& m, const Args& args, Word want, Word now,
              Word lag) noexcept {
   if (!fits(m, want)) {
@@ -71,8 +71,8 @@ bool settles(const State& state, const BucketView& m, const Args& args, Word wan
   return m.level > drained && state.stamp - TokenBucketRule::max_ahead <= now;
 }
 
-/// take(), or take_lagging() if there is a lag. Inlined into both: a verdict that is handed on
-/// through memory would cost as much as the rule.
+/// acquire(), or acquire_lagging() if there is a lag. Inlined into both: a verdict that is handed
+/// on through memory would cost as much as the rule.
 [[gnu::always_inline]] inline Verdict taken(State& state, const Args& args, Word now,
                                             Word lag) noexcept {
   if (const Word status = TokenBucketRule::check(args); status < 0) return {status, 0, 0, 0};
@@ -86,11 +86,12 @@ bool settles(const State& state, const BucketView& m, const Args& args, Word wan
 
 }  // namespace
 
-Verdict TokenBucketRule::take(State& state, const Args& args, Word now) noexcept {
+Verdict TokenBucketRule::acquire(State& state, const Args& args, Word now) noexcept {
   return taken(state, args, now, 0);
 }
 
-Verdict TokenBucketRule::take_lagging(State& state, const Args& args, Word now, Word lag) noexcept {
+Verdict TokenBucketRule::acquire_lagging(State& state, const Args& args, Word now,
+                                         Word lag) noexcept {
   return taken(state, args, now, lag);
 }
 
@@ -115,16 +116,17 @@ namespace {
 State state_of(const StateWords& words) noexcept { return {words[0], words[1]}; }
 Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4]}; }
 
-Verdict apply_take_lagging(StateWords& words, const Arguments& args, Word now, Word lag) noexcept {
+Verdict apply_acquire_lagging(StateWords& words, const Arguments& args, Word now,
+                              Word lag) noexcept {
   State state = state_of(words);
-  const Verdict verdict = TokenBucketRule::take_lagging(state, args_of(args), now, lag);
+  const Verdict verdict = TokenBucketRule::acquire_lagging(state, args_of(args), now, lag);
   words = {state.spent, state.stamp};
   return verdict;
 }
 
-Verdict apply_take(StateWords& words, const Arguments& args, Word now) noexcept {
+Verdict apply_acquire(StateWords& words, const Arguments& args, Word now) noexcept {
   State state = state_of(words);
-  const Verdict verdict = TokenBucketRule::take(state, args_of(args), now);
+  const Verdict verdict = TokenBucketRule::acquire(state, args_of(args), now);
   words = {state.spent, state.stamp};
   return verdict;
 }
@@ -142,16 +144,16 @@ Word ttl(const Arguments& args) noexcept {
 
 }  // namespace
 
-constinit const Operation token_bucket_take{
-    .name = "token_bucket.take",
+constinit const Operation token_bucket_acquire{
+    .name = "token_bucket.acquire",
     .id = 0,
     .kind = StateKind::token_bucket,
     .writes = true,
     .argument_count = 5,
-    .apply = apply_take,
+    .apply = apply_acquire,
     .check = check_cost,
     .ttl = ttl,
-    .apply_lagging = apply_take_lagging,
+    .apply_lagging = apply_acquire_lagging,
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::plain_bucket,

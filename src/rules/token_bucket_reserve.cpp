@@ -1,4 +1,4 @@
-// The kernels of the token bucket's full form, but for give_back. Their twin is
+// The kernels of the token bucket's full form, but for refund. Their twin is
 // backends/redis/lua/rules/token_bucket.lua: same names, same order. A shape that check() accepts
 // keeps limit + (longest + interval) * refill within 2^52, so all products of one refill and sums
 // are within 2^53.
@@ -129,8 +129,8 @@ Verdict decide_reserve_some(const StateView& state, const RuleRequest& request, 
                             Effects& effects) noexcept {
   return answer(state, shape_of(request.args), some(request.args), now, effects, true);
 }
-Verdict decide_look(const StateView& state, const RuleRequest& request, Word now,
-                    Effects& effects) noexcept {
+Verdict decide_peek_reserve(const StateView& state, const RuleRequest& request, Word now,
+                            Effects& effects) noexcept {
   return answer(state, shape_of(request.args), whole(request.args), now, effects, false);
 }
 
@@ -256,8 +256,8 @@ constinit const Operation token_bucket_reserve{
     .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost},
                   {.index = 6, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
-constinit const Operation token_bucket_set{
-    .name = "token_bucket.set",
+constinit const Operation token_bucket_adjust{
+    .name = "token_bucket.adjust",
     .id = 4,
     .kind = StateKind::token_bucket,
     .writes = true,
@@ -267,15 +267,15 @@ constinit const Operation token_bucket_set{
     .decide = decide_set,
     .arguments = {{.index = 7, .name = "amount"}},
 };
-constinit const Operation token_bucket_look{
-    .name = "token_bucket.look",
+constinit const Operation token_bucket_peek_reserve{
+    .name = "token_bucket.peek_reserve",
     .id = 5,
     .kind = StateKind::token_bucket,
     .writes = false,
     .argument_count = 8,
     .check = check_whole,
     .ttl = ttl,
-    .decide = decide_look,
+    .decide = decide_peek_reserve,
     .output = 3,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::bucket,

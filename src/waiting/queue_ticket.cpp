@@ -51,16 +51,16 @@ void QueueTicket::listen(const std::shared_ptr<WaitQueues>& lines, const std::st
   return;  // the first in line asks by its own timer
 }
 
-Release::Release(const Step& give_back, std::shared_ptr<WaitQueues> lines) noexcept
-    : steps_{give_back, give_back},
-      output_(output_count(*give_back.operation, give_back.table.size())),
+Release::Release(const Step& refund, std::shared_ptr<WaitQueues> lines) noexcept
+    : steps_{refund, refund},
+      output_(output_count(*refund.operation, refund.table.size())),
       lines_(std::move(lines)) {
   if (!lines_) return;
   try {
-    line_ = line_of(give_back.key);
+    line_ = line_of(refund.key);
     if (!lines_->options().across_processes) return;
-    tag_ = give_back.key.tag();
-    wait_line_ = wait_line_name(give_back.key);
+    tag_ = refund.key.tag();
+    wait_line_ = wait_line_name(refund.key);
     steps_[1] = {&wait_line_peek, {tag_, wait_line_}, {word_limit}};
     count_ = 2;
   } catch (const std::bad_alloc&) {

@@ -290,7 +290,7 @@ Waiter::PendingActions Waiter::take_back(Word wake) noexcept {
   const Word last = leave();
   stage_ = Stage::returning;
   self_ = shared_from_this();
-  return {.give_back = true, .leave = last, .wake = wake};
+  return {.refund = true, .leave = last, .wake = wake};
 }
 
 /// Since when the place in the line across processes is held that is nobody's now; else 0.
@@ -319,7 +319,7 @@ void Waiter::returned(void* self, const Outcome&) noexcept {
 
 void Waiter::run(const PendingActions& turn) noexcept {
   const std::shared_ptr<Waiter> alive = shared_from_this();
-  if (turn.give_back) give_back(Completion(&Waiter::returned, this));
+  if (turn.refund) refund(Completion(&Waiter::returned, this));
   // First: who has finished may destroy the store.
   if (turn.leave != 0) terms_.place->leave(turn.leave);
   if (turn.finish) finished(turn.error);

@@ -46,7 +46,7 @@ class Pair {
           ask_both();
           break;
         case 2:
-          give_back_both();
+          refund_both();
           break;
         default:
           ask_in_vain(static_cast<int>(random_.between(1, 3)));
@@ -71,7 +71,7 @@ class Pair {
     if (a) held_.emplace_back(a, b);
   }
 
-  void give_back_both() {
+  void refund_both() {
     if (held_.empty()) return;
     const std::size_t index = random_.one_in(2) ? held_.size() - 1 : random_.below(held_.size());
     auto& [a, b] = held_[index];

@@ -413,7 +413,7 @@ TEST_CASE("synchronize() reads no state of the key", "[fixed_window]") {
     Apart store(direct, 400 * 24h);
     const FixedWindow days(store, "w", 2, Calendar::daily());
     // Another rule's state under the limiter's key.
-    REQUIRE(decide(store, Step{&slot_lock_take, days.acquire_step("k").key, {1, 1'000, 0}}));
+    REQUIRE(decide(store, Step{&slot_lock_acquire, days.acquire_step("k").key, {1, 1'000, 0}}));
     days.synchronize("k");
   });
 }

@@ -27,17 +27,17 @@ TEST_CASE("a share of the fleet is kept for more critical work, and all classes 
   for_each_store([](Store& store, VirtualClock& clock) {
     const FleetShedder fleet(store, "api", 10, three_tiers(), {.ttl = 10s});
     std::vector<Lease> held;
-    const auto take = [&](std::string_view tier) {
+    const auto acquire = [&](std::string_view tier) {
       held.push_back(fleet.try_acquire(tier));
       return static_cast<bool>(held.back());
     };
-    for (int i = 0; i < 3; ++i) CHECK(take("batch"));
-    for (int i = 0; i < 2; ++i) CHECK(take("critical"));
-    CHECK_FALSE(take("batch"));
+    for (int i = 0; i < 3; ++i) CHECK(acquire("batch"));
+    for (int i = 0; i < 2; ++i) CHECK(acquire("critical"));
+    CHECK_FALSE(acquire("batch"));
     CHECK(held.back().decision().limit == 5);
     CHECK(fleet.tier_of(held.back().decision()) == "batch");
-    for (int i = 0; i < 3; ++i) CHECK(take("normal"));
-    CHECK_FALSE(take("normal"));
+    for (int i = 0; i < 3; ++i) CHECK(acquire("normal"));
+    CHECK_FALSE(acquire("normal"));
     const Decision refused = held.back().decision();
     CHECK(fleet.tier_of(refused) == "normal");
     CHECK(refused.part == 1);
@@ -52,8 +52,8 @@ TEST_CASE("a share of the fleet is kept for more critical work, and all classes 
     CHECK(error == Errc::cost_exceeds_capacity);
     CHECK_FALSE(fleet.peek("nobody", 1, error).allowed);
     CHECK(error == Errc::invalid_argument);
-    for (int i = 0; i < 2; ++i) CHECK(take("critical"));
-    CHECK_FALSE(take("critical"));
+    for (int i = 0; i < 2; ++i) CHECK(acquire("critical"));
+    CHECK_FALSE(acquire("critical"));
     CHECK(fleet.tier_of(held.back().decision()) == "critical");
     CHECK(fleet.tier_of(Decision{.part = 7}).empty());
 

@@ -222,7 +222,7 @@ TEST_CASE("a window that cannot be is an error of every call, and charges nothin
     const SlidingWindow sound(store, "w", {{5, 1s}});
     for (const Word span : {Word{0}, Word{-1}, Word{-500'000}, SlidingWindowRule::max_span + 1}) {
       const std::array<Word, 4> table{5, 1'000'000, 5, span};
-      for (const Operation* row : {&sliding_window_take, &sliding_window_peek}) {
+      for (const Operation* row : {&sliding_window_acquire, &sliding_window_peek}) {
         const Step step{row, {"k", "w"}, {5, 1, 0, std::max(span, table[1])}, nullptr, table};
         std::error_code error;
         CHECK_FALSE(decide(store, step, error).allowed);
@@ -255,7 +255,7 @@ TEST_CASE("neither infinity nor what is no number gets into a rule", "[sliding_w
     const std::vector<Word> windows{5, 1'000'000, 9, 60'000'000};
     for (const std::uint64_t bits : patterns) {
       const auto pattern = static_cast<Word>(bits);
-      for (const Operation* row : {&sliding_window_take, &sliding_window_peek}) {
+      for (const Operation* row : {&sliding_window_acquire, &sliding_window_peek}) {
         const Arguments sound{5, 1, 0, 60'000'000};
         for (std::size_t place = 1; place < row->argument_count; ++place) {  // 0 is only told
           Arguments args = sound;
@@ -273,8 +273,8 @@ TEST_CASE("neither infinity nor what is no number gets into a rule", "[sliding_w
         if (generator.spender == nullptr) continue;
         testing::detail::Configuration config = generator.spender->frozen(3);
         generator.spender->ask(config.args, pattern);
-        refused({generator.spender->take, key, config.args, nullptr, config.table});
-        refused({generator.spender->look, key, config.args, nullptr, config.table});
+        refused({generator.spender->acquire, key, config.args, nullptr, config.table});
+        refused({generator.spender->peek, key, config.args, nullptr, config.table});
       }
     }
     // Nothing was written: the key is nobody's, or another kind of rule could not have it.

@@ -141,8 +141,8 @@ TEST_CASE("a date that is skipped has no window", "[core][calendar]") {
   check_window(days, utc(2011, 12, 30, 10h), utc(2011, 12, 31, 10h));  // the 31st
   const auto words = days.words(utc(2011, 12, 30, 9h));
   CHECK(words[3] == words[4]);
-  CHECK(fixed_window_take.check({1, words[0], words[1], words[2], words[3], words[4], words[5]}) ==
-        Verdict::allowed);
+  CHECK(fixed_window_acquire.check(
+            {1, words[0], words[1], words[2], words[3], words[4], words[5]}) == Verdict::allowed);
 }
 
 TEST_CASE("windows follow each other without a gap, and words() hold the present one",
@@ -173,7 +173,7 @@ TEST_CASE("a calendar is cut to the range of time", "[core][calendar]") {
   CHECK(last[3] == word_limit);
   CHECK(last[5] == word_limit);
   for (const auto& words : {first, last}) {
-    CHECK(fixed_window_take.check(
+    CHECK(fixed_window_acquire.check(
               {1, words[0], words[1], words[2], words[3], words[4], words[5]}) == Verdict::allowed);
   }
 }

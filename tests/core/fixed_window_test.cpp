@@ -14,15 +14,15 @@ namespace {
 constexpr Word start = 946'684'800'000'000;  // a midnight
 constexpr Word minute = 60'000'000;
 
-Ask take(Word cost, Word limit = 3, Word width = minute, Word origin = 0) {
-  return {&fixed_window_take, {limit, width, origin, 0, 0, 0, 0, cost}};
+Ask acquire(Word cost, Word limit = 3, Word width = minute, Word origin = 0) {
+  return {&fixed_window_acquire, {limit, width, origin, 0, 0, 0, 0, cost}};
 }
 Ask peek(Word cost) { return {&fixed_window_peek, {3, minute, 0, 0, 0, 0, 0, cost}}; }
-Ask give_back(Word cost, Span begin, Span end, Word limit = 3) {
-  return {&fixed_window_give_back, {limit, start + begin.count(), start + end.count(), cost}};
+Ask refund(Word cost, Span begin, Span end, Word limit = 3) {
+  return {&fixed_window_refund, {limit, start + begin.count(), start + end.count(), cost}};
 }
 /// Windows of 10 s, 20 s, 0 s and 70 s.
-Ask take_by_calendar(Word cost, const Operation& row = fixed_window_take) {
+Ask take_by_calendar(Word cost, const Operation& row = fixed_window_acquire) {
   return {&row,
           {3, 0, start, start + 10'000'000, start + 30'000'000, start + 30'000'000,
            start + 100'000'000, cost}};
@@ -50,21 +50,21 @@ const Verdict nothing{Verdict::refused, 0, 0, 0};
 }  // namespace
 
 TEST_CASE("a window holds its limit, and the next begins with all of it", "[core][fixed_window]") {
-  check_moments(start, {{10s, take(2), allowed(1, 50s)},
-                        {10s, take(2), refused(1, 50s)},
+  check_moments(start, {{10s, acquire(2), allowed(1, 50s)},
+                        {10s, acquire(2), refused(1, 50s)},
                         {10s, peek(1), allowed(1, 50s)},
-                        {20s, take(1), allowed(0, 40s)},
-                        {20s, take(1), refused(0, 40s)},
-                        {60s - 1us, take(1), refused(0, 1us)},
+                        {20s, acquire(1), allowed(0, 40s)},
+                        {20s, acquire(1), refused(0, 40s)},
+                        {60s - 1us, acquire(1), refused(0, 1us)},
                         {60s - 1us, peek(1), refused(0, 1us)},
                         {60s, peek(3), allowed(3, 0s)},
-                        {60s, take(3), allowed(0, 60s)},
-                        {200s, take(0), allowed(3, 0s)}});
+                        {60s, acquire(3), allowed(0, 60s)},
+                        {200s, acquire(0), allowed(3, 0s)}});
 }
 
 TEST_CASE("windows of a width are counted from their origin", "[core][fixed_window]") {
   const Word origin = 17;
-  const auto ask = [&](Word cost) { return take(cost, 1, 1000, origin); };
+  const auto ask = [&](Word cost) { return acquire(cost, 1, 1000, origin); };
   Kernel kernel(0);
   CHECK(kernel.ask(16us, ask(1)) == allowed(0, 1us));  // before the origin is one window
   CHECK(kernel.ask(16us, ask(1)) == refused(0, 1us));
@@ -74,8 +74,8 @@ TEST_CASE("windows of a width are counted from their origin", "[core][fixed_wind
   CHECK(kernel.words() == StateWords{1017, 2 * 1});
   Kernel narrow(start);
   for (const Span at : {0us, 1us, 2us}) {
-    CHECK(narrow.ask(at, take(1, 1, 1)) == allowed(0, 1us));
-    CHECK(narrow.ask(at, take(1, 1, 1)) == refused(0, 1us));
+    CHECK(narrow.ask(at, acquire(1, 1, 1)) == allowed(0, 1us));
+    CHECK(narrow.ask(at, acquire(1, 1, 1)) == refused(0, 1us));
   }
 }
 
@@ -93,45 +93,45 @@ TEST_CASE("windows of a calendar are those between its boundaries", "[core][fixe
 }
 
 TEST_CASE("what was not used is given back to its own window", "[core][fixed_window]") {
-  check_moments(start, {{10s, take(3), allowed(0, 50s)},
-                        {11s, give_back(2, 0s, 60s), allowed(2, 49s)},
-                        {11s, take(2), allowed(0, 49s)},
-                        {11s, give_back(0, 0s, 60s), allowed(0, 49s)},
-                        {11s, give_back(1, -60s, 0s), nothing},
-                        {11s, give_back(1, 60s, 120s), nothing},
-                        {12s, give_back(3, 0s, 60s), allowed(3, 0s)},
-                        {12s, give_back(1, 0s, 60s), nothing},  // nothing of it is used
-                        {12s, take(1), allowed(2, 48s)},
-                        {12s, give_back(3, 0s, 60s), allowed(3, 0s)},  // never more than is used
-                        {12s, take(3), allowed(0, 48s)},
-                        {60s, give_back(3, 0s, 60s), nothing},  // over
-                        {60s, take(3), allowed(0, 60s)},
-                        {60s, give_back(3, 0s, 60s), nothing}});
+  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
+                        {11s, refund(2, 0s, 60s), allowed(2, 49s)},
+                        {11s, acquire(2), allowed(0, 49s)},
+                        {11s, refund(0, 0s, 60s), allowed(0, 49s)},
+                        {11s, refund(1, -60s, 0s), nothing},
+                        {11s, refund(1, 60s, 120s), nothing},
+                        {12s, refund(3, 0s, 60s), allowed(3, 0s)},
+                        {12s, refund(1, 0s, 60s), nothing},  // nothing of it is used
+                        {12s, acquire(1), allowed(2, 48s)},
+                        {12s, refund(3, 0s, 60s), allowed(3, 0s)},  // never more than is used
+                        {12s, acquire(3), allowed(0, 48s)},
+                        {60s, refund(3, 0s, 60s), nothing},  // over
+                        {60s, acquire(3), allowed(0, 60s)},
+                        {60s, refund(3, 0s, 60s), nothing}});
 }
 
 TEST_CASE("a reset forgets what was used", "[core][fixed_window]") {
-  check_moments(start, {{10s, take(3), allowed(0, 50s)},
+  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
                         {10s, reset, allowed(3, 0s)},
-                        {10s, take(3), allowed(0, 50s)}});
+                        {10s, acquire(3), allowed(0, 50s)}});
 }
 
 TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit",
           "[core][fixed_window]") {
   check_moments(start, {{10s, adjust(-1), allowed(3, 0s)},
-                        {10s, take(2), allowed(1, 50s)},
+                        {10s, acquire(2), allowed(1, 50s)},
                         {10s, adjust(-1), allowed(2, 50s)},
                         {10s, adjust(-5), allowed(3, 0s)},
                         {10s, adjust(2), allowed(1, 50s)},
                         {10s, adjust(4), allowed(0, 50s)},  // 6 of 3
                         {10s, adjust(0), allowed(0, 50s)},
-                        {10s, take(0), refused(0, 50s)},
-                        {10s, take(1), refused(0, 50s)},
+                        {10s, acquire(0), refused(0, 50s)},
+                        {10s, acquire(1), refused(0, 50s)},
                         {10s, adjust(-4), allowed(1, 50s)},
-                        {10s, take(1), allowed(0, 50s)},
+                        {10s, acquire(1), allowed(0, 50s)},
                         {10s, adjust(word_limit), allowed(0, 50s)},
                         {11s, adjust(-FixedWindowRule::max_used), allowed(3, 0s)},
                         {11s, adjust(word_limit), allowed(0, 49s)},
-                        {60s, take(3), allowed(0, 60s)},
+                        {60s, acquire(3), allowed(0, 60s)},
                         {60s, adjust(word_limit + 1), Verdict::failed(Errc::invalid_cost)},
                         {60s, adjust(-word_limit - 1), Verdict::failed(Errc::invalid_cost)},
                         {60s, adjust(1, 3, -1), Verdict::failed(Errc::invalid_argument)},
@@ -145,46 +145,46 @@ TEST_CASE("a reward gives back what is used, a penalty charges beyond the limit"
 
 TEST_CASE("a block admits nothing until its end, and what was used before it stays used",
           "[core][fixed_window]") {
-  check_moments(start, {{10s, take(2), allowed(1, 50s)},
+  check_moments(start, {{10s, acquire(2), allowed(1, 50s)},
                         {10s, block(20s), allowed(0, 50s)},
                         {10s, peek(1), closed(20s, 50s)},
                         {10s, peek(2), closed(50s, 50s)},  // what is left does not hold it
-                        {10s, take(0), closed(20s, 50s)},
+                        {10s, acquire(0), closed(20s, 50s)},
                         {20s, block(9s), allowed(0, 40s)},  // a later one stands
                         {20s, block(0s), allowed(0, 40s)},
-                        {30s - 1us, take(1), closed(1us, 30s + 1us)},
+                        {30s - 1us, acquire(1), closed(1us, 30s + 1us)},
                         {30s, peek(2), refused(1, 30s)},
-                        {30s, take(1), allowed(0, 30s)},
-                        {30s, take(1), refused(0, 30s)},
-                        {60s, take(3), allowed(0, 60s)}});
+                        {30s, acquire(1), allowed(0, 30s)},
+                        {30s, acquire(1), refused(0, 30s)},
+                        {60s, acquire(3), allowed(0, 60s)}});
 }
 
 TEST_CASE("a block that ends in another window leaves all of that", "[core][fixed_window]") {
-  check_moments(start, {{10s, take(3), allowed(0, 50s)},
+  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
                         {10s, block(55s), allowed(0, 55s)},
-                        {10s, take(3), closed(55s, 55s)},
-                        {61s, take(1), closed(4s, 4s)},
-                        {65s, take(2), allowed(1, 55s)},
+                        {10s, acquire(3), closed(55s, 55s)},
+                        {61s, acquire(1), closed(4s, 4s)},
+                        {65s, acquire(2), allowed(1, 55s)},
                         {65s, block(55s), allowed(0, 55s)},  // to the end of the window
-                        {120s - 1us, take(3), closed(1us, 1us)},
-                        {120s, take(3), allowed(0, 60s)},
+                        {120s - 1us, acquire(3), closed(1us, 1us)},
+                        {120s, acquire(3), allowed(0, 60s)},
                         {120s, block(1us), allowed(0, 60s)},
-                        {120s + 1us, take(1), refused(0, 60s - 1us)},
+                        {120s + 1us, acquire(1), refused(0, 60s - 1us)},
                         {180s + 1us, block(10h), allowed(0, 10h)},
                         {180s + 1us, reset, allowed(3, 0s)},
-                        {180s + 1us, take(3), allowed(0, 60s - 1us)}});
+                        {180s + 1us, acquire(3), allowed(0, 60s - 1us)}});
   check_moments(start, {{0s, block(30s), allowed(0, 30s)},  // of a key that nobody used
                         {0s, block(40s), allowed(0, 40s)},
-                        {40s - 1us, take(1), closed(1us, 1us)},
-                        {40s, take(3), allowed(0, 20s)}});
+                        {40s - 1us, acquire(1), closed(1us, 1us)},
+                        {40s, acquire(3), allowed(0, 20s)}});
 }
 
 TEST_CASE("what comes back or is charged while a key is blocked counts behind the block",
           "[core][fixed_window]") {
-  check_moments(start, {{10s, take(3), allowed(0, 50s)},
+  check_moments(start, {{10s, acquire(3), allowed(0, 50s)},
                         {10s, block(20s), allowed(0, 50s)},
-                        {11s, give_back(1, 0s, 60s), allowed(0, 49s)},
-                        {11s, give_back(1, -60s, 0s), nothing},
+                        {11s, refund(1, 0s, 60s), allowed(0, 49s)},
+                        {11s, refund(1, -60s, 0s), nothing},
                         {12s, adjust(-1), allowed(0, 48s)},
                         {13s, peek(2), closed(17s, 47s)},
                         {13s, peek(3), closed(47s, 47s)},
@@ -193,19 +193,19 @@ TEST_CASE("what comes back or is charged while a key is blocked counts behind th
                         {14s, adjust(0), allowed(0, 16s)},
                         {14s, adjust(1), allowed(0, 46s)},
                         {30s, adjust(0), allowed(2, 30s)},
-                        {30s, give_back(0, 0s, 60s), allowed(2, 30s)},
-                        {30s, give_back(5, 0s, 60s, 6), allowed(6, 0s)},
-                        {30s, give_back(1, 0s, 60s), nothing},
+                        {30s, refund(0, 0s, 60s), allowed(2, 30s)},
+                        {30s, refund(5, 0s, 60s, 6), allowed(6, 0s)},
+                        {30s, refund(1, 0s, 60s), nothing},
                         {30s, adjust(2), allowed(1, 30s)},
-                        {30s, take(1), allowed(0, 30s)}});
+                        {30s, acquire(1), allowed(0, 30s)}});
   // The present window is over before the block.
-  check_moments(start, {{10s, take(2), allowed(1, 50s)},
+  check_moments(start, {{10s, acquire(2), allowed(1, 50s)},
                         {10s, block(60s), allowed(0, 60s)},
                         {20s, adjust(3), allowed(0, 50s)},
-                        {20s, give_back(1, 0s, 60s), nothing},
+                        {20s, refund(1, 0s, 60s), nothing},
                         {65s, adjust(1), allowed(0, 55s)},
-                        {70s, take(3), refused(2, 50s)},
-                        {70s, take(2), allowed(0, 50s)}});
+                        {70s, acquire(3), refused(2, 50s)},
+                        {70s, acquire(2), allowed(0, 50s)}});
 }
 
 TEST_CASE("a block ends in a calendar's window, which need not be known yet",
@@ -222,23 +222,23 @@ TEST_CASE("a block ends in a calendar's window, which need not be known yet",
                         {15s, block_to(50h), allowed(0, 50h)},
                         {99s, take_by_calendar(1), closed(50h - 84s, 50h - 84s)},
                         {100s, take_by_calendar(1), Verdict::failed(Errc::outside_calendar)},
-                        {50h + 15s - 1us, take(1), closed(1us, 1us)},
-                        {50h + 15s, take(3), allowed(0, 45s)}});
+                        {50h + 15s - 1us, acquire(1), closed(1us, 1us)},
+                        {50h + 15s, acquire(3), allowed(0, 45s)}});
 }
 
 TEST_CASE("a block of a clock that was corrected lasts until the stored window begins",
           "[core][fixed_window]") {
-  check_moments(start, {{61s, take(2), allowed(1, 59s)},
+  check_moments(start, {{61s, acquire(2), allowed(1, 59s)},
                         {10s, block(5s), allowed(0, 110s)},
-                        {15s, take(1), closed(45s, 105s)},
-                        {60s - 1us, take(1), closed(1us, 60s + 1us)},
-                        {60s, take(2), refused(1, 60s)},
-                        {60s, take(1), allowed(0, 60s)}});
+                        {15s, acquire(1), closed(45s, 105s)},
+                        {60s - 1us, acquire(1), closed(1us, 60s + 1us)},
+                        {60s, acquire(2), refused(1, 60s)},
+                        {60s, acquire(1), allowed(0, 60s)}});
   // Set back further, what was used binds the window that the block ends in.
-  check_moments(start, {{1h, take(3), allowed(0, 60s)},
+  check_moments(start, {{1h, acquire(3), allowed(0, 60s)},
                         {10s, block(5s), allowed(0, 50s)},
-                        {15s, take(1), refused(0, 45s)},
-                        {60s, take(3), allowed(0, 60s)}});
+                        {15s, acquire(1), refused(0, 45s)},
+                        {60s, acquire(3), allowed(0, 60s)}});
 }
 
 TEST_CASE("a block that cannot be is an error", "[core][fixed_window][C-006]") {
@@ -251,30 +251,30 @@ TEST_CASE("a block that cannot be is an error", "[core][fixed_window][C-006]") {
                         {0s, block(1s, 3, -1), wrong},
                         {0s, block(0s), allowed(3, 0s)},
                         {0s, block(longest), allowed(0, longest)},
-                        {longest - 1us, take(3), closed(1us, 1us)},
-                        {longest, take(3), allowed(0, 60s)}});
+                        {longest - 1us, acquire(3), closed(1us, 1us)},
+                        {longest, acquire(3), allowed(0, 60s)}});
   // A key is kept for as long as it closes and what it says is used counts.
   const auto keep = [](Span span) {
     return Span{fixed_window_block.ttl({3, minute, 0, 0, 0, 0, 0, span.count()})};
   };
   CHECK(keep(longest) >= longest + 60s + 60s);
-  CHECK(keep(0s).count() == fixed_window_take.ttl({3, minute, 0, 0, 0, 0, 0, 1}));
+  CHECK(keep(0s).count() == fixed_window_acquire.ttl({3, minute, 0, 0, 0, 0, 0, 1}));
   CHECK(fixed_window_block.ttl({3, 0, 0, word_limit, word_limit, word_limit, word_limit,
                                 longest.count()}) == word_limit);
 }
 
 TEST_CASE("another limit counts at once, and what was used stays used",
           "[core][fixed_window][C-004]") {
-  check_moments(start, {{0s, take(20, 25), allowed(5, 60s)},
-                        {0s, take(1, 10), refused(0, 60s)},  // never below zero
-                        {0s, give_back(1, 0s, 60s, 10), allowed(0, 60s)},
-                        {0s, take(6, 25), allowed(0, 60s)}});
+  check_moments(start, {{0s, acquire(20, 25), allowed(5, 60s)},
+                        {0s, acquire(1, 10), refused(0, 60s)},  // never below zero
+                        {0s, refund(1, 0s, 60s, 10), allowed(0, 60s)},
+                        {0s, acquire(6, 25), allowed(0, 60s)}});
 }
 
 TEST_CASE("a window that another version of the zone began counts in one's own",
           "[core][fixed_window]") {
   // Its windows begin at 0 s and 20 s, one's own at 10 s and 30 s.
-  const auto other = [](Word cost, const Operation& row = fixed_window_take) {
+  const auto other = [](Word cost, const Operation& row = fixed_window_acquire) {
     return Ask{&row,
                {3, 0, start, start + 20'000'000, start + 50'000'000, start + 60'000'000,
                 start + 100'000'000, cost}};
@@ -289,7 +289,7 @@ TEST_CASE("a window that another version of the zone began counts in one's own",
                         {30s, take_by_calendar(3), allowed(0, 70s)},
                         {31s, other(1), refused(0, 19s)}});
   check_moments(start, {{20s, other(3), allowed(0, 30s)},
-                        {25s, give_back(1, 10s, 30s), allowed(1, 5s)},
+                        {25s, refund(1, 10s, 30s), allowed(1, 5s)},
                         {26s, take_by_calendar(1, fixed_window_adjust), allowed(0, 4s)},
                         {27s, take_by_calendar(10'000'000, fixed_window_block), allowed(0, 10s)},
                         {31s, other(1), closed(6s, 6s)},
@@ -297,28 +297,28 @@ TEST_CASE("a window that another version of the zone began counts in one's own",
 }
 
 TEST_CASE("a clock set back by up to a minute stays in the stored window", "[core][fixed_window]") {
-  check_moments(start, {{60s, take(3), allowed(0, 60s)},
-                        {60s - 1us, take(1), refused(0, 60s + 1us)},
-                        {0s, take(1), refused(0, 120s)},
-                        {30s, give_back(1, 60s, 120s), allowed(1, 90s)},
-                        {30s, take(1), allowed(0, 90s)},
-                        {120s - 1us, take(1), refused(0, 1us)},
-                        {120s, take(1), allowed(2, 60s)}});
+  check_moments(start, {{60s, acquire(3), allowed(0, 60s)},
+                        {60s - 1us, acquire(1), refused(0, 60s + 1us)},
+                        {0s, acquire(1), refused(0, 120s)},
+                        {30s, refund(1, 60s, 120s), allowed(1, 90s)},
+                        {30s, acquire(1), allowed(0, 90s)},
+                        {120s - 1us, acquire(1), refused(0, 1us)},
+                        {120s, acquire(1), allowed(2, 60s)}});
 }
 
 TEST_CASE("beyond a minute the clock's window counts, with one request admitted",
           "[core][fixed_window]") {
-  check_moments(start, {{60s, take(3), allowed(0, 60s)},
+  check_moments(start, {{60s, acquire(3), allowed(0, 60s)},
                         {-1us, peek(1), allowed(1, 1us)},
-                        {-1us, take(1), allowed(0, 1us)},
-                        {-1us, take(1), refused(0, 1us)},
-                        {0s, take(3), allowed(0, 60s)}});
-  check_moments(start, {{60s, take(2), allowed(1, 60s)},
-                        {-10s, take(1), allowed(0, 10s)},  // one was left, and no more is minted
-                        {-10s, take(1), refused(0, 10s)}});
-  check_moments(start, {{60s, take(3), allowed(0, 60s)}, {-10s, give_back(1, 60s, 120s), nothing}});
+                        {-1us, acquire(1), allowed(0, 1us)},
+                        {-1us, acquire(1), refused(0, 1us)},
+                        {0s, acquire(3), allowed(0, 60s)}});
+  check_moments(start, {{60s, acquire(2), allowed(1, 60s)},
+                        {-10s, acquire(1), allowed(0, 10s)},  // one was left, and no more is minted
+                        {-10s, acquire(1), refused(0, 10s)}});
+  check_moments(start, {{60s, acquire(3), allowed(0, 60s)}, {-10s, refund(1, 60s, 120s), nothing}});
   // A block that ended in the window does not make it a later one.
-  const auto hour = [](Word cost) { return take(cost, 3, 60 * minute); };
+  const auto hour = [](Word cost) { return acquire(cost, 3, 60 * minute); };
   check_moments(start, {{0s, block(30min, 3, 60 * minute), allowed(0, 30min)},
                         {31min, hour(3), allowed(0, 29min)},
                         {20min, hour(1), refused(0, 40min)}});
@@ -327,44 +327,44 @@ TEST_CASE("beyond a minute the clock's window counts, with one request admitted"
 TEST_CASE("a cost that can never be admitted is an error", "[core][fixed_window]") {
   const Verdict cost = Verdict::failed(Errc::invalid_cost);
   const Verdict capacity = Verdict::failed(Errc::cost_exceeds_capacity);
-  check_moments(start, {{0s, take(-1), cost},
-                        {0s, take(INT64_MIN), cost},
-                        {0s, take(4), capacity},
+  check_moments(start, {{0s, acquire(-1), cost},
+                        {0s, acquire(INT64_MIN), cost},
+                        {0s, acquire(4), capacity},
                         {0s, peek(-1), cost},
                         {0s, peek(4), capacity},
-                        {0s, give_back(-1, 0s, 60s), cost},
-                        {0s, give_back(word_limit + 1, 0s, 60s), cost},
-                        {0s, take(3), allowed(0, 60s)}});
+                        {0s, refund(-1, 0s, 60s), cost},
+                        {0s, refund(word_limit + 1, 0s, 60s), cost},
+                        {0s, acquire(3), allowed(0, 60s)}});
 }
 
 TEST_CASE("windows that cannot be are errors", "[core][fixed_window]") {
   const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   const auto calendar = [](Word a, Word b, Word c, Word d, Word e) {
-    return Ask{&fixed_window_take, {3, 0, a, b, c, d, e, 1}};
+    return Ask{&fixed_window_acquire, {3, 0, a, b, c, d, e, 1}};
   };
-  check_moments(start, {{0s, take(1, FixedWindowRule::max_limit + 1), wrong},
-                        {0s, take(1, 3, -1), wrong},
-                        {0s, take(1, 3, FixedWindowRule::max_width + 1), wrong},
-                        {0s, take(1, 3, minute, minute), wrong},
-                        {0s, take(1, 3, minute, -1), wrong},
+  check_moments(start, {{0s, acquire(1, FixedWindowRule::max_limit + 1), wrong},
+                        {0s, acquire(1, 3, -1), wrong},
+                        {0s, acquire(1, 3, FixedWindowRule::max_width + 1), wrong},
+                        {0s, acquire(1, 3, minute, minute), wrong},
+                        {0s, acquire(1, 3, minute, -1), wrong},
                         {0s, calendar(-1, 1, 2, 3, 4), wrong},
                         {0s, calendar(2, 1, 2, 3, 4), wrong},
                         {0s, calendar(0, 1, 3, 2, 4), wrong},
                         {0s, calendar(0, 1, 2, 3, word_limit + 1), wrong},
-                        {0s, give_back(1, 60s, 0s), wrong},
+                        {0s, refund(1, 60s, 0s), wrong},
                         {0s, {&fixed_window_reset, {-1}}, wrong}});
 }
 
 TEST_CASE("at the ends of time a fixed window stays within its words", "[core][fixed_window]") {
   Kernel kernel(word_limit - 1);
   const Ask widest =
-      take(FixedWindowRule::max_limit, FixedWindowRule::max_limit, FixedWindowRule::max_width);
+      acquire(FixedWindowRule::max_limit, FixedWindowRule::max_limit, FixedWindowRule::max_width);
   CHECK(kernel.ask(0us, widest) == allowed(0, 1us));
   CHECK(kernel.ask(0us, widest) == refused(0, 1us));
   for (const StateWords& words : {StateWords{word_limit + 1, 0}, StateWords{0, word_limit}}) {
     Kernel corrupt(start, words);
-    CHECK(corrupt.ask(0us, take(1)) == Verdict::failed(Errc::corrupt_state));
+    CHECK(corrupt.ask(0us, acquire(1)) == Verdict::failed(Errc::corrupt_state));
   }
   Kernel any(start, {word_limit, 2 * FixedWindowRule::max_used});  // a clock set back
-  CHECK(any.ask(0us, take(1)) == allowed(0, 60s));
+  CHECK(any.ask(0us, acquire(1)) == allowed(0, 60s));
 }

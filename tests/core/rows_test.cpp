@@ -173,7 +173,7 @@ Word start(Random& random) {
 /// What gives units of a full log back counts those that had left it to make room as long as the
 /// oldest that is left: it may leave less where older ones were dropped too, and never more.
 bool counts_dropped_longer(const Step& step) {
-  return step.operation == &sliding_window_give_back || step.operation == &sliding_window_reward;
+  return step.operation == &sliding_window_refund || step.operation == &sliding_window_reward;
 }
 
 }  // namespace
@@ -215,9 +215,9 @@ TEST_CASE("the units of a spender are the cost that its row grants", "[core][row
   for (const Generator& generator : generators()) {
     if (generator.spender == nullptr) continue;
     const Spender& spender = *generator.spender;
-    for (const Operation* row : {spender.take, spender.look}) {
+    for (const Operation* row : {spender.acquire, spender.peek}) {
       CAPTURE(row->name);
-      CHECK(row->grants == (row == spender.take ? Grants::cost : Grants::nothing));
+      CHECK(row->grants == (row == spender.acquire ? Grants::cost : Grants::nothing));
       const Argument* const cost = row->arguments.find(Role::cost);
       REQUIRE(cost != nullptr);
       Arguments args{};

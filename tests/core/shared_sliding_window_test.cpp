@@ -18,13 +18,13 @@ constexpr Span keep_alive = 1h;
 constexpr Span interval = 1min;
 
 Ask set(Word rate, Mode mode, Word per_client = 0) {
-  return {&shared_sliding_window_set,
+  return {&shared_sliding_window_configure,
           {rate, interval.count(), per_client, static_cast<Word>(mode), keep_alive.count()}};
 }
 Ask expect(Word version, Word permits = 1) {
   return {&shared_sliding_window_expect, {0, version, permits, keep_alive.count()}};
 }
-const Ask ask_setting{&shared_sliding_window_read, {0, keep_alive.count()}};
+const Ask ask_setting{&shared_sliding_window_config, {0, keep_alive.count()}};
 
 Verdict fine(Word rate) { return admitted(rate, 0s); }
 const Verdict none = Verdict::failed(Errc::not_configured);
@@ -34,7 +34,7 @@ Output setting(Word version, Word generation, Word rate, Word per_client = 0) {
 }
 
 Ask update(Word rate, Span in) {
-  return {&shared_sliding_window_set,
+  return {&shared_sliding_window_configure,
           {rate, in.count(), 0, static_cast<Word>(Mode::update), word_limit / 2}};
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("of the windows that are kept, those that others make needless go, the
   check_kept(kernel, 2s, {{200, 20s}, {600, 50s}, {1000, 100s}}, 22s);
   kernel.ask(3s, update(50, 5s));  // would keep 100 in 10 s until 13 s
   check_kept(kernel, 3s, {{1000, 100s}, {200, 20s}, {600, 50s}}, 22s);
-  kernel.ask(23s, {&shared_sliding_window_set, {50, 1'000'000, 1, 2, word_limit / 2}});
+  kernel.ask(23s, {&shared_sliding_window_configure, {50, 1'000'000, 1, 2, word_limit / 2}});
   check_kept(kernel, 23s, {}, 0s);  // another type: another log
 }
 
@@ -206,15 +206,16 @@ TEST_CASE("a shared sliding window's arguments out of range are errors",
         Arguments{1, 0, 0, 0, minute}, Arguments{1, Rule::max_interval + 1, 0, 0, word_limit / 2},
         Arguments{1, minute, 2, 0, minute}, Arguments{1, minute, 0, 3, minute},
         Arguments{1, minute, 0, 0, minute - 1}}) {
-    CHECK(LongKernel(start).ask(0s, {&shared_sliding_window_set, args}) == wrong);
+    CHECK(LongKernel(start).ask(0s, {&shared_sliding_window_configure, args}) == wrong);
   }
   LongKernel kernel(start);
-  check_moments(kernel, {{0s, {&shared_sliding_window_set, {1, minute, 0, 0, minute}}, fine(1)},
-                         {0s, expect(start, -1), Verdict::failed(Errc::invalid_cost)},
-                         {0s, expect(start, Rule::max_rate + 1),
-                          Verdict::failed(Errc::cost_exceeds_capacity)},
-                         {0s, expect(-1), wrong},
-                         {0s, {&shared_sliding_window_read, {0, 0}}, wrong}});
+  check_moments(
+      kernel,
+      {{0s, {&shared_sliding_window_configure, {1, minute, 0, 0, minute}}, fine(1)},
+       {0s, expect(start, -1), Verdict::failed(Errc::invalid_cost)},
+       {0s, expect(start, Rule::max_rate + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
+       {0s, expect(-1), wrong},
+       {0s, {&shared_sliding_window_config, {0, 0}}, wrong}});
   for (const auto& [index, value] :
        std::vector<std::pair<std::size_t, Word>>{{1, start + 1},
                                                  {2, 0},

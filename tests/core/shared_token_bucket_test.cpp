@@ -15,13 +15,13 @@ constexpr Word token = 100'000;  // units, of which one drains a microsecond: te
 constexpr Span keep_alive = 1h;
 
 Ask set(Word capacity, Inheritance inheritance = Inheritance::reset, Word period = token) {
-  return {&shared_token_bucket_set,
+  return {&shared_token_bucket_configure,
           {capacity, 1, period, keep_alive.count(), static_cast<Word>(inheritance), 0}};
 }
 Ask set_first(Word capacity) {
-  return {&shared_token_bucket_set, {capacity, 1, token, keep_alive.count(), 0, 1}};
+  return {&shared_token_bucket_configure, {capacity, 1, token, keep_alive.count(), 0, 1}};
 }
-Ask take(Word cost) { return {&shared_token_bucket_take, {0, cost, keep_alive.count()}}; }
+Ask acquire(Word cost) { return {&shared_token_bucket_acquire, {0, cost, keep_alive.count()}}; }
 Ask peek(Word cost) { return {&shared_token_bucket_peek, {0, cost, keep_alive.count()}}; }
 Ask spend(Word cost, Span max_wait) {
   return {&shared_token_bucket_reserve, {0, cost, keep_alive.count(), max_wait.count()}};
@@ -34,7 +34,7 @@ struct Told {
   Word spent = level;
 };
 Ask give(const Told& t, Word amount) {
-  return {&shared_token_bucket_give_back,
+  return {&shared_token_bucket_refund,
           {0, t.cost, keep_alive.count(), amount, t.level, start + t.stamp.count(), t.version,
            t.spent}};
 }
@@ -51,29 +51,29 @@ const Verdict none = Verdict::failed(Errc::not_configured);
 TEST_CASE("a shared token bucket decides by the quota that it finds, to the microsecond",
           "[core][shared_token_bucket]") {
   check_moments(LongKernel(start),
-                {{0ms, take(1), none},
+                {{0ms, acquire(1), none},
                  {0ms, peek(0), none},
                  {0ms, set_first(5), admitted(5, 0s), {1, 1}},
                  {0ms, set_first(9), admitted(5, 0s), {1, 0}},
-                 {0ms, take(3), admitted(2, 300ms), {1, 5, 1, token}},
-                 {0ms, take(3), turned_away(100ms, 300ms, 2), {1, 5, 1, token}},
-                 {100ms - 1us, take(3), turned_away(1us, 200ms + 1us, 2)},
+                 {0ms, acquire(3), admitted(2, 300ms), {1, 5, 1, token}},
+                 {0ms, acquire(3), turned_away(100ms, 300ms, 2), {1, 5, 1, token}},
+                 {100ms - 1us, acquire(3), turned_away(1us, 200ms + 1us, 2)},
                  {100ms - 1us, peek(3), turned_away(1us, 200ms + 1us, 2)},
                  {100ms, peek(3), admitted(3, 200ms)},
-                 {100ms, take(3), admitted(0, 500ms)},
-                 {100ms, take(6), Verdict::failed(Errc::cost_exceeds_capacity)}});
+                 {100ms, acquire(3), admitted(0, 500ms)},
+                 {100ms, acquire(6), Verdict::failed(Errc::cost_exceeds_capacity)}});
 }
 
 TEST_CASE("a quota is kept so long after the last grant, and not a microsecond longer",
           "[core][shared_token_bucket]") {
   const std::vector<LongMoment> used{{0ms, set(5), admitted(5, 0s), {1, 1}},
-                                     {1s, take(1), admitted(4, 100ms)},
-                                     {2s, take(0), admitted(5, 0s)}};
+                                     {1s, acquire(1), admitted(4, 100ms)},
+                                     {2s, acquire(0), admitted(5, 0s)}};
   LongKernel kernel(start);
   check_moments(kernel, used);
   check_moments(kernel, {{1h + 1s - 1us, peek(5), admitted(5, 0s)},
                          {1h + 1s, peek(5), none},
-                         {1h + 1s, take(1), none},
+                         {1h + 1s, acquire(1), none},
                          {1h + 1s, set_first(7), admitted(7, 0s), {1, 1}}});
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a new quota takes over what the old one leaves, as it was asked to",
     INFO(c.used << " used, to " << c.capacity << " by " << static_cast<Word>(c.inheritance));
     LongKernel kernel(start);
     kernel.ask(0s, set(10));
-    kernel.ask(0s, take(c.used));
+    kernel.ask(0s, acquire(c.used));
     CHECK(kernel.ask(0s, set(c.capacity, c.inheritance, token / 2)).remaining == c.remaining);
     CHECK(kernel.output == Output{2, 1});
     CHECK(kernel.ask(0s, peek(0)).remaining == c.remaining);
@@ -108,22 +108,22 @@ TEST_CASE("a new quota takes over what the old one leaves, as it was asked to",
 
 TEST_CASE("a debt is paid before the new quota admits", "[core][shared_token_bucket]") {
   check_moments(LongKernel(start), {{0ms, set(10), admitted(10, 0s)},
-                                    {0ms, take(8), admitted(2, 800ms)},
+                                    {0ms, acquire(8), admitted(2, 800ms)},
                                     {0ms, set(5, Inheritance::additive), admitted(0, 800ms)},
-                                    {0ms, take(1), turned_away(400ms, 800ms)},
-                                    {400ms - 1us, take(1), turned_away(1us, 400ms + 1us)},
-                                    {400ms, take(1), admitted(0, 500ms)}});
+                                    {0ms, acquire(1), turned_away(400ms, 800ms)},
+                                    {400ms - 1us, acquire(1), turned_away(1us, 400ms + 1us)},
+                                    {400ms, acquire(1), admitted(0, 500ms)}});
 }
 
 TEST_CASE("setting the quota again mints nothing, to the microsecond",
           "[core][shared_token_bucket]") {
   check_moments(LongKernel(start), {{0ms, set(5), admitted(5, 0s)},
-                                    {0ms, take(5), admitted(0, 500ms)},
+                                    {0ms, acquire(5), admitted(0, 500ms)},
                                     {0ms, set(5), admitted(0, 500ms), {2, 1}},
                                     {0ms, set(1), admitted(0, 100ms), {3, 1}},
                                     {0ms, set(5), admitted(0, 500ms), {4, 1}}});
   const std::vector<LongMoment> spent{{0ms, set(5), admitted(5, 0s)},
-                                      {0ms, take(5), admitted(0, 500ms)}};
+                                      {0ms, acquire(5), admitted(0, 500ms)}};
   auto early = spent;
   early.push_back({100ms - 1us, set(5), admitted(0, 500ms)});
   check_moments(LongKernel(start), early);
@@ -136,32 +136,33 @@ TEST_CASE("beyond a minute back a shared token bucket restarts with one request"
           "[core][shared_token_bucket]") {
   LongKernel kernel(start);
   check_moments(kernel, {{100s, set(5), admitted(5, 0s)},
-                         {100s, take(5), admitted(0, 500ms)},
-                         {40s, take(1), turned_away(60'100ms, 60'500ms)},
+                         {100s, acquire(5), admitted(0, 500ms)},
+                         {40s, acquire(1), turned_away(60'100ms, 60'500ms)},
                          {40s - 1us, peek(2), admitted(2, 300ms)},
-                         {40s - 1us, take(2), admitted(0, 500ms)},
-                         {40s - 1us, take(1), turned_away(100ms, 500ms)}});
+                         {40s - 1us, acquire(2), admitted(0, 500ms)},
+                         {40s - 1us, acquire(1), turned_away(100ms, 500ms)}});
 }
 
 TEST_CASE("a shared token bucket's arguments out of range are errors",
           "[core][shared_token_bucket][C-078]") {
   const Verdict wrong = Verdict::failed(Errc::invalid_argument);
   LongKernel kernel(start);
-  check_moments(
-      kernel,
-      {{0s, set(0), wrong},
-       {0s, set(5, static_cast<Inheritance>(4)), wrong},
-       {0s, set(5, Inheritance::reset, 0), wrong},
-       {0s, {&shared_token_bucket_set, {5, 1, token, 5 * token, 0, 0}}, wrong},
-       {0s, take(-1), Verdict::failed(Errc::invalid_cost)},
-       {0s, take(word_limit + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
-       {0s, {&shared_token_bucket_take, {0, 1, 0}}, wrong},
-       {0s, {&shared_token_bucket_set, {5, 1, token, 5 * token + 1, 0, 0}}, admitted(5, 0s)}});
+  check_moments(kernel,
+                {{0s, set(0), wrong},
+                 {0s, set(5, static_cast<Inheritance>(4)), wrong},
+                 {0s, set(5, Inheritance::reset, 0), wrong},
+                 {0s, {&shared_token_bucket_configure, {5, 1, token, 5 * token, 0, 0}}, wrong},
+                 {0s, acquire(-1), Verdict::failed(Errc::invalid_cost)},
+                 {0s, acquire(word_limit + 1), Verdict::failed(Errc::cost_exceeds_capacity)},
+                 {0s, {&shared_token_bucket_acquire, {0, 1, 0}}, wrong},
+                 {0s,
+                  {&shared_token_bucket_configure, {5, 1, token, 5 * token + 1, 0, 0}},
+                  admitted(5, 0s)}});
   for (const auto& [index, value] : std::vector<std::pair<std::size_t, Word>>{
            {1, 0}, {2, 0}, {2, word_limit}, {3, 0}, {3, word_limit}, {4, -1}}) {
     LongKernel spoilt = kernel;
     spoilt.state[index] = value;
-    CHECK(spoilt.ask(0s, take(1)) == Verdict::failed(Errc::corrupt_state));
+    CHECK(spoilt.ask(0s, acquire(1)) == Verdict::failed(Errc::corrupt_state));
     CHECK(spoilt.ask(0s, set(5)) == Verdict::failed(Errc::corrupt_state));
   }
 }
@@ -172,16 +173,16 @@ TEST_CASE("a shared token bucket grants ahead in order of arrival, to the micros
       LongKernel(start),
       {{0ms, spend(1, 1s), none},
        {0ms, set(5), admitted(5, 0s)},
-       {0ms, take(5), admitted(0, 500ms)},
+       {0ms, acquire(5), admitted(0, 500ms)},
        {0ms, spend(2, 200ms - 1us), turned_away(1us, 500ms), {0, 0, 0, 0, 0, 5}},
        {0ms, spend(2, 200ms), admitted(0, 700ms, 200ms), {2, 5 * token, start, 1, 5 * token, 5}},
-       {0ms, take(1), turned_away(300ms, 700ms)},
+       {0ms, acquire(1), turned_away(300ms, 700ms)},
        {100ms,
         spend(1, 1s),
         admitted(0, 700ms, 200ms),
         {1, 5 * token, start + 200'000, 1, 5 * token, 5}},
        {300ms, spend(0, 0s), admitted(0, 500ms)},
-       {400ms - 1us, take(1), turned_away(1us, 400ms + 1us)},
+       {400ms - 1us, acquire(1), turned_away(1us, 400ms + 1us)},
        {400ms, spend(1, 0s), admitted(0, 500ms)},
        {400ms, spend(6, 1s), Verdict::failed(Errc::cost_exceeds_capacity)},
        {400ms, spend(1, 60s + 1us), Verdict::failed(Errc::invalid_argument)}});
@@ -194,14 +195,14 @@ TEST_CASE("a shared token bucket's grant is given back as if it had never been a
   const Verdict as_before = admitted(0, 500ms);
   check_moments(LongKernel(start),
                 {{0ms, set(5), admitted(5, 0s)},
-                 {0ms, take(5), as_before},
+                 {0ms, acquire(5), as_before},
                  {0ms, spend(2, 1s), admitted(0, 700ms, 200ms)},
                  {0ms, spend(1, 1s), admitted(0, 800ms, 300ms)},
                  {0ms, give(first, 2), admitted(0, 800ms), {0, 0, start}},
                  {0ms, give(second, 1), admitted(0, 700ms), {1, 1, start + 200'000}},
                  {0ms, give(first, 1), admitted(0, 600ms), {1, 1, start + 100'000}},
                  {0ms, give({1, 5 * token, 0s}, 1), as_before, {1, 1, start}},
-                 {0ms, take(1), turned_away(100ms, 500ms)}});
+                 {0ms, acquire(1), turned_away(100ms, 500ms)}});
 }
 
 TEST_CASE("of a shared token bucket's grant comes back what others have not waited for",
@@ -209,7 +210,7 @@ TEST_CASE("of a shared token bucket's grant comes back what others have not wait
   const Told told{3, 0, 0s};
   check_moments(LongKernel(start), {{0ms, set(5), admitted(5, 0s)},
                                     {0ms, spend(3, 0s), admitted(2, 300ms)},
-                                    {100ms, take(1), admitted(2, 300ms)},
+                                    {100ms, acquire(1), admitted(2, 300ms)},
                                     {100ms, give(told, 3), admitted(4, 100ms), {2, 0, start}},
                                     {300ms, give(told, 3), admitted(5, 0s), {0, 0, start}}});
 }
@@ -234,28 +235,28 @@ TEST_CASE("a block holds to the microsecond, whatever the quota is set to",
   const std::vector<LongMoment> blocked{{0ms, block(1s), none},
                                         {0ms, set(5), admitted(5, 0s)},
                                         {0ms, block(1s), admitted(0, 1400ms), {1, 5}},
-                                        {0ms, take(1), turned_away(1s, 1400ms)},
+                                        {0ms, acquire(1), turned_away(1s, 1400ms)},
                                         {0ms, spend(1, 2s), admitted(0, 1500ms, 1s)}};
   auto kept = blocked;
   kept.insert(kept.end(), {{0ms, give({1, 4 * token + 1, 1s - 1us, 1, 0}, 1), admitted(0, 1400ms)},
-                           {1s - 1us, take(1), turned_away(1us, 400ms + 1us)},
-                           {1s, take(1), admitted(0, 500ms)},
-                           {1s, take(1), turned_away(100ms, 500ms)}});
+                           {1s - 1us, acquire(1), turned_away(1us, 400ms + 1us)},
+                           {1s, acquire(1), admitted(0, 500ms)},
+                           {1s, acquire(1), turned_away(100ms, 500ms)}});
   check_moments(LongKernel(start), kept);
   for (const auto how :
        {Inheritance::as_is, Inheritance::proportional, Inheritance::additive, Inheritance::reset}) {
     auto changed = blocked;
     changed.insert(changed.end(), {{500ms, set(50, how, token / 10), admitted(0, 1s)},
                                    {500ms, peek(1), turned_away(510ms, 1s)},
-                                   {1s + 10ms - 1us, take(1), turned_away(1us, 490ms + 1us)},
-                                   {1s + 10ms, take(1), admitted(0, 500ms)}});
+                                   {1s + 10ms - 1us, acquire(1), turned_away(1us, 490ms + 1us)},
+                                   {1s + 10ms, acquire(1), admitted(0, 500ms)}});
     if (how == Inheritance::as_is || how == Inheritance::proportional) {
       check_moments(LongKernel(start), changed);
     }
     LongKernel kernel(start);
     check_moments(kernel, blocked);
     kernel.ask(500ms, set(50, how, token / 10));
-    CHECK(kernel.ask(1s, take(1)).status == Verdict::refused);
+    CHECK(kernel.ask(1s, acquire(1)).status == Verdict::refused);
   }
 }
 
@@ -263,11 +264,11 @@ TEST_CASE("a block outlives the promise beyond it, when that is given back",
           "[core][shared_token_bucket]") {
   check_moments(LongKernel(start),
                 {{0ms, set(5), admitted(5, 0s)},
-                 {0ms, take(5), admitted(0, 500ms)},
+                 {0ms, acquire(5), admitted(0, 500ms)},
                  {0ms, spend(4, 1s), admitted(0, 900ms, 400ms)},
                  {0ms, block(200ms), admitted(0, 900ms + 1us)},
                  {0ms, give({4, 5 * token, 0s}, 4), admitted(0, 900ms + 1us), {0, 0, start}},
-                 {0ms, take(1), turned_away(500ms + 1us, 900ms + 1us)}});
+                 {0ms, acquire(1), turned_away(500ms + 1us, 900ms + 1us)}});
 }
 
 TEST_CASE("a debt ends at its longest, and a reward is never more than full",
@@ -276,12 +277,12 @@ TEST_CASE("a debt ends at its longest, and a reward is never more than full",
   check_moments(LongKernel(start),
                 {{0ms, set(5), admitted(5, 0s)},
                  {0ms, adjust(Change::charge, 7), admitted(0, 700ms), {1, 5}},
-                 {0ms, take(1), turned_away(300ms, 700ms)},
+                 {0ms, acquire(1), turned_away(300ms, 700ms)},
                  {0ms, adjust(Change::charge, all), admitted(0, 60s + 500ms)},
                  {0ms, adjust(Change::charge, 1), admitted(0, 60s + 500ms)},
                  {0ms, adjust(Change::reward, 1), admitted(0, 60s + 400ms)},
                  {0ms, adjust(Change::reward, all), admitted(5, 0s)},
-                 {0ms, take(2), admitted(3, 200ms)},
+                 {0ms, acquire(2), admitted(3, 200ms)},
                  {0ms, adjust(Change::reset, 0), admitted(5, 0s)},
                  {0ms, adjust(Change::block, 60'000'001), Verdict::failed(Errc::invalid_argument)},
                  {0ms, adjust(static_cast<Change>(4), 0), Verdict::failed(Errc::invalid_argument)},

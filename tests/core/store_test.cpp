@@ -31,7 +31,7 @@ struct Heard {
 };
 
 Step step_of(std::string_view tag, std::string_view name, Word cost = 1) {
-  Step step{&token_bucket_take, Key{tag, name}, {}};
+  Step step{&token_bucket_acquire, Key{tag, name}, {}};
   detail::pack(step.args, TokenBucketRule::args(Quota::per_second(10).burst(5), 1));
   step.args[4] = cost;
   return step;

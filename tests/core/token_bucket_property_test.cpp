@@ -19,8 +19,8 @@ using State = TokenBucketRule::State;
 
 namespace {
 
-Verdict take(State& state, const Quota& quota, Word cost, Word now) {
-  return TokenBucketRule::take(state, TokenBucketRule::args(quota, cost), now);
+Verdict acquire(State& state, const Quota& quota, Word cost, Word now) {
+  return TokenBucketRule::acquire(state, TokenBucketRule::args(quota, cost), now);
 }
 
 bool same(const State& a, const State& b) { return a.spent == b.spent && a.stamp == b.stamp; }
@@ -118,17 +118,17 @@ TEST_CASE("alone, a request is refused 1 us before its hint and admitted at it",
     State state;
     Word now = random.between(0, word_limit / 4);
     for (int i = 0; i < 3; ++i, now += draw_gap(random, quota)) {
-      (void)take(state, quota, draw_cost(random, quota), now);
+      (void)acquire(state, quota, draw_cost(random, quota), now);
     }
     const Word cost = draw_cost(random, quota);
-    const Verdict refusal = take(state, quota, cost, now);
+    const Verdict refusal = acquire(state, quota, cost, now);
     if (refusal.status != Verdict::refused) continue;
     ++checked;
     const Word due = now + refusal.retry_after;
     State early = state;
-    const Verdict before = take(early, quota, cost, due - 1);
+    const Verdict before = acquire(early, quota, cost, due - 1);
     if (refusal.retry_after < 1 || before.status != Verdict::refused || before.retry_after != 1 ||
-        take(state, quota, cost, due).status != Verdict::allowed) {
+        acquire(state, quota, cost, due).status != Verdict::allowed) {
       FAIL("quota " << quota.refill() << "/" << quota.period() << " burst " << quota.capacity()
                     << ", cost " << cost << ", hint " << refusal.retry_after);
     }
@@ -153,7 +153,7 @@ TEST_CASE("no interval admits more than capacity and what comes back in it",
       if (now > word_limit - gap) break;
       now += gap;
       const Word cost = draw_cost(random, quota);
-      if (take(state, quota, cost, now).status != Verdict::allowed) continue;
+      if (acquire(state, quota, cost, now).status != Verdict::allowed) continue;
       ++admissions;
       if (!bound.admit(cost, now)) {
         FAIL("quota " << quota.refill() << "/" << quota.period() << " burst " << quota.capacity());
@@ -191,8 +191,8 @@ TEST_CASE("every answer is what the definition says, by a list of admissions and
       const Word cost = random.one_in(6) ? 0 : draw_cost(random, quota);
       const bool spend = !random.one_in(5);
       const auto args = TokenBucketRule::args(quota, cost);
-      const Verdict verdict =
-          spend ? TokenBucketRule::take(state, args, now) : TokenBucketRule::peek(state, args, now);
+      const Verdict verdict = spend ? TokenBucketRule::acquire(state, args, now)
+                                    : TokenBucketRule::peek(state, args, now);
       const Verdict expected = oracle.ask(cost, now, spend);
       refusals += verdict.status == Verdict::refused ? 1 : 0;
       if (verdict != expected) {
@@ -232,14 +232,14 @@ TEST_CASE("questions and refusals never change what is admitted later", "[core][
         const bool fits = TokenBucketRule::peek(polled, args, between).status == Verdict::allowed;
         if (fits) continue;
         ++extra;
-        if (TokenBucketRule::take(polled, args, between).status == Verdict::allowed) {
+        if (TokenBucketRule::acquire(polled, args, between).status == Verdict::allowed) {
           FAIL("a question refused what a request at the same instant gets");
         }
       }
       now += gap;
       const Word cost = draw_cost(random, quota);
-      const Verdict a = take(polled, quota, cost, now);
-      const Verdict b = take(patient, quota, cost, now);
+      const Verdict a = acquire(polled, quota, cost, now);
+      const Verdict b = acquire(patient, quota, cost, now);
       if (a != b || !same(polled, patient)) FAIL("polling changed the bucket");
     }
   }
@@ -264,7 +264,7 @@ TEST_CASE("a refusal or an error leaves the state untouched, and extreme values 
         random.one_in(3) ? std::min(word_limit, before.stamp + random.between(0, 9)) : extreme();
     const Word cost =
         random.one_in(10) ? static_cast<Word>(random.next()) : draw_cost(random, quota);
-    const Verdict verdict = take(state, quota, cost, now);
+    const Verdict verdict = acquire(state, quota, cost, now);
     if (verdict.status != Verdict::allowed && !same(state, before)) FAIL("a refusal wrote");
     refusals += verdict.status == Verdict::refused ? 1 : 0;
     const bool in_range = state.spent >= 0 && state.spent <= word_limit && state.stamp >= 0 &&
@@ -290,12 +290,13 @@ TEST_CASE("after keep() a state means the same as none", "[core][property]") {
     StateWords fresh{};
     const Word now = random.between(TokenBucketRule::max_ahead, word_limit / 4);
     // Written by a clock up to max_ahead behind the stamp that it met.
-    (void)token_bucket_take.apply(used, args, now);
-    (void)token_bucket_take.apply(used, args, now - random.between(0, TokenBucketRule::max_ahead));
+    (void)token_bucket_acquire.apply(used, args, now);
+    (void)token_bucket_acquire.apply(used, args,
+                                     now - random.between(0, TokenBucketRule::max_ahead));
     const Word written = std::max<Word>(0, used[1] - TokenBucketRule::max_ahead);
-    const Word later = std::max(now, written + token_bucket_take.ttl(args));
-    const Verdict a = token_bucket_take.apply(used, args, later);
-    const Verdict b = token_bucket_take.apply(fresh, args, later);
+    const Word later = std::max(now, written + token_bucket_acquire.ttl(args));
+    const Verdict a = token_bucket_acquire.apply(used, args, later);
+    const Verdict b = token_bucket_acquire.apply(fresh, args, later);
     if (a != b || used != fresh) FAIL("a kept state still counts after keep()");
   }
 }
@@ -318,21 +319,21 @@ TEST_CASE("what a lagging clock settles, any instant of the lag decides alike",
     Arguments args{};
     detail::pack(args, TokenBucketRule::args(quota, draw_cost(random, quota)));
     StateWords at_first = state;
-    const Verdict first = token_bucket_take.apply_lagging(at_first, args, from, lag);
+    const Verdict first = token_bucket_acquire.apply_lagging(at_first, args, from, lag);
     if (first.status == Verdict::unsettled) {
       if (at_first != state) FAIL("unsettled, and the state changed");
       continue;
     }
     ++settled;
     StateWords plain = state;
-    if (first != token_bucket_take.apply(plain, args, from)) FAIL("not what apply() answers");
+    if (first != token_bucket_acquire.apply(plain, args, from)) FAIL("not what apply() answers");
     if (at_first != plain) FAIL("not the state that apply() writes");
     StateWords at_other = state;
-    const Verdict other = token_bucket_take.apply(at_other, args, from + random.between(0, lag));
+    const Verdict other = token_bucket_acquire.apply(at_other, args, from + random.between(0, lag));
     if (first.status != other.status) FAIL("allowed and refused within a settled lag");
     const Word later = from + lag + random.between(0, full);
-    const Verdict a = token_bucket_take.apply(at_first, args, later);
-    const Verdict b = token_bucket_take.apply(at_other, args, later);
+    const Verdict a = token_bucket_acquire.apply(at_first, args, later);
+    const Verdict b = token_bucket_acquire.apply(at_other, args, later);
     if (a != b) FAIL("states of a settled lag differ in what they admit later");
   }
   CHECK(settled > trials / 20);

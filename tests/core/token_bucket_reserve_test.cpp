@@ -30,17 +30,17 @@ Ask row(const Operation& operation, Word a, Word b, const Shape& shape) {
 Ask spend(Word cost, Span max_wait = 0s, const Shape& shape = {}) {
   return row(token_bucket_reserve, max_wait.count(), cost, shape);
 }
-Ask look(Word cost, Span max_wait = 0s, const Shape& shape = {}) {
-  return row(token_bucket_look, max_wait.count(), cost, shape);
+Ask peek(Word cost, Span max_wait = 0s, const Shape& shape = {}) {
+  return row(token_bucket_peek_reserve, max_wait.count(), cost, shape);
 }
 Ask some(Word least, Word most) { return row(token_bucket_reserve_some, least, most, {}); }
 Ask set(Change change, Word amount) {
-  return row(token_bucket_set, static_cast<Word>(change), amount, {});
+  return row(token_bucket_adjust, static_cast<Word>(change), amount, {});
 }
 /// Of a grant of `cost` that found `level` at `stamp`; perhaps a promise.
 Ask give(Word cost, Word amount, Word level, Span stamp, bool promise = false) {
   return {
-      &token_bucket_give_back,
+      &token_bucket_refund,
       {5, 1, token, 1, cost, amount, token_bucket::word_of(level, promise), start + stamp.count()}};
 }
 
@@ -58,10 +58,10 @@ TEST_CASE("a reservation is granted for when its tokens are there", "[core][toke
        {100ms, spend(1, 100ms - 1us), turned_away(1us, 500ms)},
        {100ms, spend(1, 250ms), admitted(0, 600ms, 100ms), {1, spent(5 * token), start + 100'000}},
        {100ms, spend(1, 250ms), admitted(0, 700ms, 200ms)},
-       {100ms, look(1, 250ms), turned_away(50ms, 700ms), nothing},
+       {100ms, peek(1, 250ms), turned_away(50ms, 700ms), nothing},
        {100ms, spend(1), turned_away(300ms, 700ms)},
        {150ms - 1us, spend(1, 250ms), turned_away(1us, 650ms + 1us)},
-       {150ms, look(1, 250ms), admitted(0, 650ms, 250ms)},
+       {150ms, peek(1, 250ms), admitted(0, 650ms, 250ms)},
        {150ms, spend(1, 250ms), admitted(0, 750ms, 250ms)}});
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("tokens that come in lumps come at whole intervals", "[core][token_buc
                                     {200ms, spend(1, 800ms - 1us, lumps), turned_away(1us, 800ms)},
                                     {1s - 1us, spend(1, 0s, lumps), turned_away(1us, 1us)},
                                     {1s, spend(1, 0s, lumps), admitted(4, 1s)},
-                                    {2s - 1us, look(5, 0s, lumps), turned_away(1us, 1us, 4)},
-                                    {2s, look(5, 0s, lumps), admitted(5, 0s)}});
+                                    {2s - 1us, peek(5, 0s, lumps), turned_away(1us, 1us, 4)},
+                                    {2s, peek(5, 0s, lumps), admitted(5, 0s)}});
 }
 
 TEST_CASE("a bucket fills up to its first level", "[core][token_bucket]") {
@@ -93,13 +93,13 @@ TEST_CASE("a bucket fills up to its first level", "[core][token_bucket]") {
   check_moments(LongKernel(start),
                 {{0ms, spend(1, 0s, filling), turned_away(600ms, 1s)},
                  {600ms - 1us, spend(1, 0s, filling), turned_away(1us, 400ms + 1us)},
-                 {600ms, look(1, 0s, filling), admitted(1, 400ms)},
+                 {600ms, peek(1, 0s, filling), admitted(1, 400ms)},
                  {600ms, spend(1, 0s, filling), admitted(0, 500ms)},
                  {1s, spend(1, 0s, filling), admitted(3, 200ms)}});
   // Full sixty seconds and more from now: the clock was set back, and one request is admitted.
   check_moments(LongKernel(start),
-                {{-60s + 500ms - 1us, look(2, 0s, filling), admitted(2, 300ms)},
-                 {-60s + 500ms, look(5, 0s, filling), turned_away(60'500ms, 60'500ms)}});
+                {{-60s + 500ms - 1us, peek(2, 0s, filling), admitted(2, 300ms)},
+                 {-60s + 500ms, peek(5, 0s, filling), turned_away(60'500ms, 60'500ms)}});
 }
 
 TEST_CASE("a bucket is emptied, filled and closed by hand", "[core][token_bucket]") {
@@ -168,11 +168,11 @@ TEST_CASE("a lump that covers a reservation leaves no less when that is given ba
   cancelled.insert(cancelled.end(), {{400ms, cancel, admitted(1, 600ms), {2, 1, start}},
                                      {400ms, cancel, admitted(1, 600ms), {0, 0, start}},
                                      {400ms, spend(1, 0s, lumps), admitted(0, 600ms)},
-                                     {1s, look(5, 0s, lumps), admitted(5, 0s)}});
+                                     {1s, peek(5, 0s, lumps), admitted(5, 0s)}});
   check_moments(LongKernel(start), cancelled);
   auto shrunk = reserved;
   shrunk.insert(shrunk.end(), {{400ms, shrink, admitted(0, 600ms), {1, 1, start}},
-                               {1s, look(5, 0s, lumps), admitted(5, 0s)}});
+                               {1s, peek(5, 0s, lumps), admitted(5, 0s)}});
   check_moments(LongKernel(start), shrunk);
   auto late = reserved;
   late.push_back({1s, cancel, admitted(5, 0s), {0, 0, start}});
@@ -210,6 +210,6 @@ TEST_CASE("arguments of the full form out of range are errors", "[core][token_bu
                                     {0s, give(1, 1, -1, 0s), wrong}});
   constexpr Word too_large = Word{1} << 51;  // a limit whose double is no word
   const Ask spends{&token_bucket_reserve, {1, 1, too_large, 1, 0, 60'000'000, 0, 1}};
-  const Ask gives{&token_bucket_give_back, {1, 1, too_large, 1, 1, 1, 0, start}};
+  const Ask gives{&token_bucket_refund, {1, 1, too_large, 1, 1, 1, 0, start}};
   check_moments(LongKernel(start), {{0s, spends, wrong}, {0s, gives, wrong}});
 }

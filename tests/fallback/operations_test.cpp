@@ -113,7 +113,8 @@ TEST_CASE("nothing is granted ahead without its store, whatever the operation",
       }
     }
   }
-  for (const auto* const name : {"token_bucket.reserve", "sliding_window.take", "slot_lock.take"}) {
+  for (const auto* const name :
+       {"token_bucket.reserve", "sliding_window.acquire", "slot_lock.acquire"}) {
     CAPTURE(name);
     CHECK(ahead[name] > 0);
   }
@@ -124,8 +125,8 @@ TEST_CASE("a question about a time ahead is answered as the request would be",
   Rig rig(1);
   rig.trip();
   const std::array<Word, 2> window{1, 2'000'000};
-  const Step slot{&slot_lock_take, {"t", "slot"}, {1, 2'000'000, 0}};
-  const Step unit{&sliding_window_take, {"t", "unit"}, {1, 1, 0, 2'000'000}, nullptr, window};
+  const Step slot{&slot_lock_acquire, {"t", "slot"}, {1, 2'000'000, 0}};
+  const Step unit{&sliding_window_acquire, {"t", "unit"}, {1, 1, 0, 2'000'000}, nullptr, window};
   const Step token{
       &token_bucket_reserve, {"t", "token"}, {1, 1, 2'000'000, 1, 0, 60'000'000, 0, 1}};
   const auto check = [&](Step step, const Operation& question, std::size_t max_wait) {
@@ -142,20 +143,20 @@ TEST_CASE("a question about a time ahead is answered as the request would be",
   };
   check(slot, slot_lock_peek, 2);
   check(unit, sliding_window_peek, 2);
-  check(token, token_bucket_look, 6);
+  check(token, token_bucket_peek_reserve, 6);
 }
 
 TEST_CASE("a plan with one step that has no answer has none, and the step is named", "[fallback]") {
   Rig rig(1);
   rig.trip();
-  const Step take{&token_bucket_take, {"t", "take"}, {5, 1, 1, 5, 1}};
+  const Step acquire{&token_bucket_acquire, {"t", "take"}, {5, 1, 1, 5, 1}};
   const Step clear{&leases_reset, {"t", "leases"}, {5}};
-  const std::array steps{take, clear};
+  const std::array steps{acquire, clear};
   std::error_code error;
   const Decision decision = decide(rig.store, steps, error);
   CHECK(error == Errc::circuit_open);
   CHECK(decision.step == 1);
-  CHECK(decide(rig.store, take).remaining == 4);
+  CHECK(decide(rig.store, acquire).remaining == 4);
 }
 
 TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {
@@ -164,8 +165,8 @@ TEST_CASE("a plan is decided as a whole by every policy", "[fallback]") {
               : kind == 1 ? Rig(FailurePolicy::closed())
                           : Rig(2);
     rig.trip();
-    const Step first{&token_bucket_take, {"t", "a"}, {50, 1, 1, 50, 1}};
-    const Step second{&fixed_window_take, {"t", "b"}, {4, 3'600'000'000, 0, 0, 0, 0, 0, 1}};
+    const Step first{&token_bucket_acquire, {"t", "a"}, {50, 1, 1, 50, 1}};
+    const Step second{&fixed_window_acquire, {"t", "b"}, {4, 3'600'000'000, 0, 0, 0, 0, 0, 1}};
     const std::array steps{first, second};
     std::array<Decision, 2> each;
     std::error_code error;

@@ -43,7 +43,7 @@ class Mixed {
   /// A window of `share` units for this client.
   void add_window(Word share, Word cost) {
     const Word limit = share * clients;
-    add(sliding_window_take, {limit, cost, 0, 10'000'000});
+    add(sliding_window_acquire, {limit, cost, 0, 10'000'000});
     auto& table = tables_[steps_.size() - 1];
     table = {limit, 10'000'000};
     steps_.back().table = table;
@@ -52,7 +52,7 @@ class Mixed {
   void add_bucket(Word share, Word cost, Span every = 1s) {
     const Word capacity = share * clients;
     const Word period = every.count() / clients;
-    add(token_bucket_take, {capacity, 1, period, capacity * period, cost});
+    add(token_bucket_acquire, {capacity, 1, period, capacity * period, cost});
   }
   [[nodiscard]] std::span<const Step> steps() const { return steps_; }
   [[nodiscard]] std::size_t size() const { return steps_.size(); }
@@ -158,7 +158,7 @@ TEST_CASE(
       REQUIRE(read + words <= told.output.size());
       const auto own = std::span(told.output).subspan(read, words);
       if (is_waved(step)) CHECK(std::ranges::count(own, 0) == std::ssize(own));
-      if (step.operation == &sliding_window_take) CHECK(own[1] == left[i]);
+      if (step.operation == &sliding_window_acquire) CHECK(own[1] == left[i]);
       read += words;
     }
     CHECK(read == told.output.size());

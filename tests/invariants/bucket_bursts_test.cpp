@@ -170,7 +170,7 @@ class MixedLife {
         });
         return;
       default:
-        give_back(turn);
+        refund(turn);
     }
   }
 
@@ -291,7 +291,7 @@ class MixedLife {
     ++seen_.verb[block];
   }
 
-  void give_back(const Turn& turn) {
+  void refund(const Turn& turn) {
     if (top_.empty() || top_.back().reservation.granted == 0) return;
     Held& held = top_.back();
     const TokenBucket& bucket = limiters_[held.limiter];
@@ -314,7 +314,7 @@ class MixedLife {
     Word given = sooner > 0s ? std::min(all, millionths_in(own, sooner + 1us) + 1) : 0;
     if (in_lumps()) given = std::min(all, (back + 1) * Ledger::whole);
     CHECK(back * Ledger::whole <= given);
-    ledger_.give_back(held.entry, given, r.at());
+    ledger_.refund(held.entry, given, r.at());
     if (back > 0) ++seen_.verb[turn.verb];
     if (sooner > 0s) closed_until_ = Time{};
   }

@@ -57,7 +57,7 @@ class BucketLife {
     habits.most_thought =
         first.period * static_cast<Word>(habits.callers) * habits.most_cost / first.units / 2;
     max_wait_ = random_.one_in(3) ? 0s : Span{random_.between(0, 5'000'000)};
-    Asking asking{[&](Word cost) { return take(cost); },
+    Asking asking{[&](Word cost) { return acquire(cost); },
                   [&](Word cost) { return bucket_.peek("k", cost); }};
     asking.meanwhile = [&] { return meddle(); };
     const Life life = test::live(clock_, random_, habits, asking);
@@ -92,7 +92,7 @@ class BucketLife {
     return span.count() * bound().units * Ledger::whole / bound().period.count();
   }
 
-  Decision take(Word cost) {
+  Decision acquire(Word cost) {
     const bool borrows = random_.one_in(4);
     const Reservation r =
         borrows ? bucket_.borrow("k", cost, max_wait_) : bucket_.reserve("k", cost, max_wait_);
@@ -228,7 +228,7 @@ class BucketLife {
     if (given > 0 && reservation.decision.at <= rewarded_) {
       ledger_.allow(clock_.now(), ledger_.latest(clock_.now()), given);
     }
-    ledger_.give_back(entry, given, reservation.at());
+    ledger_.refund(entry, given, reservation.at());
     if (back > 0) ++seen_[verb == 0 ? cancel : verb == 1 ? refund : settle_less];
     if (reservation.granted == 0) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(index));
     return true;

@@ -51,9 +51,9 @@ Life live(VirtualClock& clock, Random& random, const Habits& habits, const Askin
     }
     Word& cost = costs[now.caller];
     testing::Looked looked;
-    looked.before = asking.look(asking.probe);
-    looked.answer = asking.take(cost);
-    looked.after = asking.look(asking.probe);
+    looked.before = asking.peek(asking.probe);
+    looked.answer = asking.acquire(cost);
+    looked.after = asking.peek(asking.probe);
     life.history.push_back(testing::note(looked.answer, cost, now.caller));
     if (looked.answer.allowed) {
       cost = random.between(1, habits.most_cost);
@@ -74,12 +74,12 @@ testing::Checked poll(VirtualClock& clock, Random& random, const Habits& habits,
     for (std::int64_t polls = random.between(0, 3); polls > 0; --polls) {
       clock.advance(think(random, habits.most_thought) / 2);
       const Word cost = random.between(1, habits.most_cost);
-      if (!polled.look(cost).allowed) CHECK_FALSE(polled.take(cost));
+      if (!polled.peek(cost).allowed) CHECK_FALSE(polled.acquire(cost));
     }
     clock.advance(think(random, habits.most_thought) / 2);
     const Word cost = random.between(1, habits.most_cost);
-    without.push_back(testing::note(plain.take(cost), cost));
-    with.push_back(testing::note(polled.take(cost), cost));
+    without.push_back(testing::note(plain.acquire(cost), cost));
+    with.push_back(testing::note(polled.acquire(cost), cost));
   }
   return testing::check_same_grants(without, with);
 }

@@ -60,7 +60,7 @@ class Holders {
     const Span span{random_.between(1, places_.ttl.count())};
     blocked_until_ = std::max(blocked_until_, clock_.now() + span);
     CHECK(places_.block(span).allowed);
-    CHECK(places_.look().retry_after >= blocked_until_ - clock_.now());
+    CHECK(places_.peek().retry_after >= blocked_until_ - clock_.now());
     life_.history.push_back({.at = clock_.now(), .cost = 0, .allowed = true});
   }
 
@@ -70,10 +70,10 @@ class Holders {
     const Word share = places_.shares[tier];
     const Word weight = random_.one_in(3) ? random_.between(1, share) : 1;
     Looked looked;
-    looked.before = places_.look();
+    looked.before = places_.peek();
     Lease lease = places_.acquire(tier, weight);
     looked.answer = lease.decision();
-    looked.after = places_.look();
+    looked.after = places_.peek();
     // Requests of one weight in one tier are the same request.
     life_.history.push_back(note(looked.answer, weight * 16 + static_cast<Word>(tier)));
     if (!lease) {
@@ -143,7 +143,7 @@ std::size_t check_holders(VirtualClock& clock, Random& random, const Places& pla
   check_kept(check_leases(holders.leases(), limit));
   const std::size_t proven = check_life(holders.requests(), limit);
   clock.advance(places.ttl);
-  const Decision d = places.look();
+  const Decision d = places.peek();
   CHECK(d.allowed);
   CHECK(d.remaining == limit);
   return proven;

@@ -10,7 +10,7 @@ std::size_t Ledger::charge(Time decided, Time at, Word units) {
   return entries_.size() - 1;
 }
 
-void Ledger::give_back(std::size_t entry, Word millionths, Time at) {
+void Ledger::refund(std::size_t entry, Word millionths, Time at) {
   entries_[entry].millionths -= std::min(millionths, entries_[entry].millionths);
   entries_[entry].at = at;
 }

@@ -18,7 +18,7 @@ class Ledger {
   /// `units` that count from `at` on, promised at `decided`. Answers which entry they are.
   std::size_t charge(Time decided, Time at, Word units);
   /// So many millionths of an entry never were; what is left of it counts from `at` on.
-  void give_back(std::size_t entry, Word millionths, Time at);
+  void refund(std::size_t entry, Word millionths, Time at);
   /// Millionths that somebody was given at `decided`: any interval that reaches into the time
   /// from then to `until` may hold as much more.
   void allow(Time decided, Time until, Word millionths);

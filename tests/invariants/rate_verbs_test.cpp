@@ -25,14 +25,14 @@ enum RateVerb : std::size_t {
   begin,
   promise,
   cancel,
-  give_back,
+  refund,
   settle_less,
   settle_more,
   block,
   reward,
   rate_verbs
 };
-constexpr const char* rate_names[]{"update",      "begin",       "promise", "cancel", "give_back",
+constexpr const char* rate_names[]{"update",      "begin",       "promise", "cancel", "refund",
                                    "settle_less", "settle_more", "block",   "reward"};
 using RateSeen = std::array<std::size_t, rate_verbs>;
 
@@ -58,7 +58,7 @@ class RateLife {
         first.length * static_cast<Word>(habits.callers) * habits.most_cost / first.limit;
     max_wait_ = random_.one_in(3) ? 0s : first.length * random_.between(0, 4);
     changes_ = random_.one_in(2);
-    Asking asking{[&](Word cost) -> Decision { return take(cost); },
+    Asking asking{[&](Word cost) -> Decision { return acquire(cost); },
                   [&](Word cost) { return here_.peek(cost); }};
     asking.meanwhile = [&] { return meddle(); };
     const Life life = test::live(clock_, random_, habits, asking);
@@ -73,7 +73,7 @@ class RateLife {
     std::size_t entry;
   };
 
-  Decision take(Word cost) {
+  Decision acquire(Word cost) {
     const RateReservation r = here_.reserve(cost, max_wait_);
     if (r) {
       CHECK(r.at() >= closed_until_);
@@ -107,13 +107,13 @@ class RateLife {
     }
     if (verb == cancel) {
       back = here_.cancel(held.reservation);
-    } else if (verb == give_back) {
+    } else if (verb == refund) {
       back = here_.refund(held.reservation, amount);
     } else {
       back = here_.settle(held.reservation, permits + charged_[held.entry] - amount).given_back;
     }
     CHECK(back <= (verb == cancel ? permits : amount));
-    ledger_.give_back(held.entry, back * Ledger::whole, held.reservation.at());
+    ledger_.refund(held.entry, back * Ledger::whole, held.reservation.at());
     if (back > 0) ++seen_[verb];
     return true;
   }

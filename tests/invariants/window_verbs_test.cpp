@@ -39,7 +39,7 @@ class WindowLife {
     habits.most_cost = random_.between(1, window_.limit);
     habits.most_thought = window_.span * static_cast<Word>(habits.callers) * habits.most_cost /
                           window_.limit / random_.between(1, 3);
-    Asking asking{[&](Word cost) { return take(cost); },
+    Asking asking{[&](Word cost) { return acquire(cost); },
                   [&](Word cost) { return limiter_.peek("k", cost); }};
     asking.meanwhile = [&] { return meddle(); };
     const Life life = test::live(clock_, random_, habits, asking);
@@ -60,7 +60,7 @@ class WindowLife {
   /// The windows that the limiter counts by are aligned.
   [[nodiscard]] Word window_of(Time time) const { return to_word(time) / window_.span.count(); }
 
-  Decision take(Word cost) {
+  Decision acquire(Word cost) {
     const Decision d = limiter_.try_acquire("k", cost);
     CHECK((!d || d.at >= blocked_until_));
     if (d) held_.push_back({d, cost, ledger_.charge(d.at, d.at, cost)});
@@ -128,7 +128,7 @@ class WindowLife {
       if (held.decision.at <= rewarded_) {
         ledger_.allow(clock_.now(), clock_.now(), back * Ledger::whole);
       }
-      ledger_.give_back(held.entry, back * Ledger::whole, held.decision.at);
+      ledger_.refund(held.entry, back * Ledger::whole, held.decision.at);
       ++seen_[verb];
     }
     held.units -= less;

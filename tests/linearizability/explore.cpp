@@ -22,13 +22,13 @@ constexpr std::size_t unit = memory::Blocks::unit_bytes;
 
 const Quota quota = Quota::per_hour(9);
 
-Step take(std::string_view key, Word cost = 1) {
-  Step step{&token_bucket_take, {key, "b"}, {}};
+Step acquire(std::string_view key, Word cost = 1) {
+  Step step{&token_bucket_acquire, {key, "b"}, {}};
   detail::pack(step.args, TokenBucketRule::args(quota, cost));
   return step;
 }
-Step look(std::string_view key) {
-  Step step = take(key, 0);
+Step peek(std::string_view key) {
+  Step step = acquire(key, 0);
   step.operation = &token_bucket_peek;
   return step;
 }
@@ -83,20 +83,20 @@ std::vector<Scenario> scenarios() {
       {"a known bucket",
        3,
        0,
-       {call(take("a"))},
-       {{call(take("a", 2)), call(take("a"))}, {call(take("a", 4)), call(look("a"))}},
-       {call(look("a"))}},
+       {call(acquire("a"))},
+       {{call(acquire("a", 2)), call(acquire("a"))}, {call(acquire("a", 4)), call(peek("a"))}},
+       {call(peek("a"))}},
       {"a new key",
        2,
        0,
        {},
-       {{call(take("a"))}, {call(take("a", 2))}, {call(look("a"))}},
-       {call(look("a"))}},
+       {{call(acquire("a"))}, {call(acquire("a", 2))}, {call(peek("a"))}},
+       {call(peek("a"))}},
       {"two new keys for one empty slot",
        2,
        0,
-       filled({call(take("x"))}),
-       {{call(add("a", 1))}, {call(add("a", 2))}, {call(look("x"))}},
+       filled({call(acquire("x"))}),
+       {{call(add("a", 1))}, {call(add("a", 2))}, {call(peek("x"))}},
        {call(add("a", 0))}},
       {"a cell by a rule with effects",
        3,
@@ -133,10 +133,10 @@ std::vector<Scenario> scenarios() {
        2,
        0,
        filled({
-           claimed({take("a")}),
+           claimed({acquire("a")}),
        }),
-       {{call(take("a")), call(take("a"))}, {call(take("b", 2)), call(take("b"))}},
-       {call(look("a")), call(look("b"))}},
+       {{call(acquire("a")), call(acquire("a"))}, {call(acquire("b", 2)), call(acquire("b"))}},
+       {call(peek("a")), call(peek("b"))}},
       {"a slot that changes hands, blocks",
        2,
        64,
@@ -161,21 +161,22 @@ std::vector<Scenario> scenarios() {
       {"plans in opposite orders",
        3,
        64,
-       {call(take("a")), call(push("b", 1))},
-       {{call({take("a"), push("b", 1)})}, {call({push("b", 2), take("a", 2)})}},
-       {call(look("a")), call(push("b", 0))}},
+       {call(acquire("a")), call(push("b", 1))},
+       {{call({acquire("a"), push("b", 1)})}, {call({push("b", 2), acquire("a", 2)})}},
+       {call(peek("a")), call(push("b", 0))}},
       {"a plan and its parts",
        3,
        64,
        {},
-       {{call({take("a"), add("b", 1), push("c", 1)})}, {call(add("b", 2)), call(look("a"))}},
-       {call(look("a")), call(add("b", 0)), call(push("c", 0))}},
+       {{call({acquire("a"), add("b", 1), push("c", 1)})}, {call(add("b", 2)), call(peek("a"))}},
+       {call(peek("a")), call(add("b", 0)), call(push("c", 0))}},
       {"a plan that is refused and its parts",
        2,
        64,
-       {call(take("a"))},
-       {{call({take("a"), push("c", 1), take("b", 9)})}, {call(take("b")), call(push("c", 2))}},
-       {call(look("a")), call(look("b")), call(push("c", 0))}},
+       {call(acquire("a"))},
+       {{call({acquire("a"), push("c", 1), acquire("b", 9)})},
+        {call(acquire("b")), call(push("c", 2))}},
+       {call(peek("a")), call(peek("b")), call(push("c", 0))}},
       {"plans and a slot that changes hands",
        2,
        64,
@@ -187,8 +188,8 @@ std::vector<Scenario> scenarios() {
        3,
        64,
        {},
-       {{once(1, {take("a")})}, {once(1, {take("a")})}},
-       {call(look("a"))}},
+       {{once(1, {acquire("a")})}, {once(1, {acquire("a")})}},
+       {call(peek("a"))}},
       {"one id, twice, on a block",
        2,
        64,

@@ -22,7 +22,7 @@ struct Block {
 };
 
 Block taken(Blocks& blocks, std::size_t words) {
-  const BlockId id = blocks.take(words);
+  const BlockId id = blocks.acquire(words);
   return {id, id != 0 ? blocks.words(id) : nullptr, Blocks::room(id)};
 }
 
@@ -38,12 +38,12 @@ TEST_CASE("a block has room for what was asked and less than twice that", "[memo
     CHECK(block.words < std::max<std::size_t>(2 * words, 5));
     CHECK(block.id <= static_cast<std::uint64_t>(word_limit));
     CHECK(blocks.bytes_used() == block.words * sizeof(Word));
-    blocks.give_back(block.id);
+    blocks.refund(block.id);
     CHECK(blocks.bytes_used() == 0);
   }
-  CHECK(blocks.take(max_state_words + 1) == 0);
-  CHECK(blocks.take(0) == 0);
-  blocks.give_back(0);
+  CHECK(blocks.acquire(max_state_words + 1) == 0);
+  CHECK(blocks.acquire(0) == 0);
+  blocks.refund(0);
 }
 
 TEST_CASE("blocks in use never overlap, and all memory is one again when they are back",
@@ -63,7 +63,7 @@ TEST_CASE("blocks in use never overlap, and all memory is one again when they ar
       // Nobody else has written into it.
       REQUIRE(std::all_of(old.first, old.first + old.words,
                           [&](Word word) { return word == static_cast<Word>(old.id); }));
-      blocks.give_back(old.id);
+      blocks.refund(old.id);
       locked_slot.pop_back();
       continue;
     }
@@ -71,7 +71,7 @@ TEST_CASE("blocks in use never overlap, and all memory is one again when they ar
     if (block.id == 0) {
       ++refused;
       while (locked_slot.size() > 20) {
-        blocks.give_back(locked_slot.back().id);
+        blocks.refund(locked_slot.back().id);
         locked_slot.pop_back();
       }
       continue;
@@ -80,22 +80,22 @@ TEST_CASE("blocks in use never overlap, and all memory is one again when they ar
     locked_slot.push_back(block);
   }
   CHECK(refused > 0);
-  for (const Block& block : locked_slot) blocks.give_back(block.id);
+  for (const Block& block : locked_slot) blocks.refund(block.id);
   CHECK(blocks.bytes_used() == 0);
-  const BlockId first = blocks.take(max_state_words);
-  const BlockId second = blocks.take(max_state_words);
+  const BlockId first = blocks.acquire(max_state_words);
+  const BlockId second = blocks.acquire(max_state_words);
   CHECK((first != 0 && second != 0 && first != second));
-  CHECK(blocks.take(max_state_words) == 0);
-  CHECK(blocks.take(5 * Blocks::unit_words) == 0);  // five units are one of four and one
-  CHECK(blocks.take(4 * Blocks::unit_words) != 0);
-  CHECK(blocks.take(1) != 0);
-  CHECK(blocks.take(1) == 0);
+  CHECK(blocks.acquire(max_state_words) == 0);
+  CHECK(blocks.acquire(5 * Blocks::unit_words) == 0);  // five units are one of four and one
+  CHECK(blocks.acquire(4 * Blocks::unit_words) != 0);
+  CHECK(blocks.acquire(1) != 0);
+  CHECK(blocks.acquire(1) == 0);
 }
 
 TEST_CASE("a pool of nothing has no blocks", "[memory]") {
   Blocks blocks(0);
   CHECK(blocks.bytes() == 0);
-  CHECK(blocks.take(1) == 0);
+  CHECK(blocks.acquire(1) == 0);
 }
 
 }  // namespace sluice::memory

@@ -30,7 +30,7 @@ TEST_CASE("a key with the state of another kind is refused as wrong", "[memory]"
   Memory memory(64);
   const TokenBucket bucket(*memory.store, "b", Quota::per_second(1).burst(4));
   REQUIRE(bucket.try_acquire("k").allowed);
-  Operation other = token_bucket_take;
+  Operation other = token_bucket_acquire;
   other.kind = static_cast<StateKind>(200);
   Step step = bucket.acquire_step("k");
   step.operation = &other;

@@ -66,7 +66,7 @@ class Life {
           break;
         case 1:
         case 2:
-          give_back();
+          refund();
           break;
         case 3:
           if (random_.one_in(4)) block();
@@ -117,7 +117,7 @@ class Life {
     }
   }
 
-  void give_back() {
+  void refund() {
     if (held_.empty()) return;
     const std::size_t index = random_.one_in(2) ? held_.size() - 1 : random_.below(held_.size());
     auto& [reservation, grant] = held_[index];

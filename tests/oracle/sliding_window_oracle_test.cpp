@@ -111,7 +111,7 @@ class Trial {
       case 2:
         return ask(cost, random.between(0, 150), true);
       case 3:
-        if (!random.one_in(8)) return give_back(random.between(0, least()));
+        if (!random.one_in(8)) return refund(random.between(0, least()));
         limiter().reset("k");
         block_ = 0;
         return units_.clear();
@@ -206,7 +206,7 @@ class Trial {
   }
 
   /// Only of what was granted for at once: see the page for what a cancelled wait gives back.
-  void give_back(Word unused, std::optional<Word> true_cost = {}) {
+  void refund(Word unused, std::optional<Word> true_cost = {}) {
     if (!last_.allowed || last_.retry_after.count() > 0) return;
     const Word time = to_word(last_.at);
     Word given = 0;
@@ -225,7 +225,7 @@ class Trial {
   /// The last grant turns out to have cost less, or more.
   void settle(Word actual) {
     if (!last_.allowed || last_.retry_after.count() > 0) return;
-    if (actual <= last_units_) return give_back(last_units_ - actual, actual);
+    if (actual <= last_units_) return refund(last_units_ - actual, actual);
     const Word more = actual - last_units_;
     const SettledCost cost{.estimated = last_units_, .actual = actual};
     std::error_code error;

@@ -88,7 +88,7 @@ class Oracle {
     if (units > 0) charge(units, before.now);
   }
   /// Units given back of `amount`, of a grant that is `grant`.
-  Wide give_back(const Grant& grant, Wide amount, Word now) {
+  Wide refund(const Grant& grant, Wide amount, Word now) {
     const Wide left = level(now);
     Wide given = 0;
     if (grant.position == position_) {
@@ -171,7 +171,7 @@ class World {
           break;
         case 5:
         case 6:
-          give_back();
+          refund();
           break;
         case 7:
           peek();
@@ -249,7 +249,7 @@ class World {
     note(answer, before, oracle_.charge(Wide{answer.granted} * quota_.period(), now()));
   }
 
-  void give_back() {
+  void refund() {
     if (grants_.empty()) return;
     Grant& grant = grants_[random_.one_in(2) ? grants_.size() - 1 : random_.below(grants_.size())];
     if (grant.reservation.granted == 0) return;
@@ -257,7 +257,7 @@ class World {
                                           : random_.between(0, grant.reservation.granted);
     const bool top = grant.position == oracle_.position();
     const bool ahead = oracle_.stamp() > now();
-    const Wide expected = oracle_.give_back(grant, Wide{amount} * quota_.period(), now());
+    const Wide expected = oracle_.refund(grant, Wide{amount} * quota_.period(), now());
     const Word given = bucket_.refund(key, grant.reservation, amount);
     if (given != expected / quota_.period()) FAIL("gave back " << given);
     ++(top ? on_top : expected > 0 ? below : nothing);

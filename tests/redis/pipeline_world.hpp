@@ -19,7 +19,7 @@ using redis_detail::Pipeline;
 using Heard = Pipeline::Heard;
 
 inline Step bucket_step(std::string_view tag) {
-  Step step{&token_bucket_take, Key{tag, "api"}, {}};
+  Step step{&token_bucket_acquire, Key{tag, "api"}, {}};
   detail::pack(step.args, TokenBucketRule::args(Quota::per_second(10), 1));
   return step;
 }

@@ -355,7 +355,7 @@ TEST_CASE(
   for (const Word span : {Word{0}, Word{-1}, Word{-500'000}, SlidingWindowRule::max_span + 1}) {
     const std::array<Word, 4> table{5, 1'000'000, 5, span};
     const Step step{
-        &sliding_window_take, {"k", "bad"}, {5, 1, 0, std::max(span, table[1])}, nullptr, table};
+        &sliding_window_acquire, {"k", "bad"}, {5, 1, 0, std::max(span, table[1])}, nullptr, table};
     std::error_code error;
     (void)decide(zoo.store(), step, error);
     CHECK(error == Errc::invalid_argument);

@@ -32,14 +32,14 @@ class EveryKind {
   }
 
   [[nodiscard]] std::vector<Step> takes() const {
-    return make([](const Generator& generator) { return generator.spender->take; });
+    return make([](const Generator& generator) { return generator.spender->acquire; });
   }
 
   /// How much of each has been spent.
   [[nodiscard]] std::vector<Word> spent(Store& store) const {
     std::vector<Word> spent;
     for (const Step& look :
-         make([](const Generator& generator) { return generator.spender->look; })) {
+         make([](const Generator& generator) { return generator.spender->peek; })) {
       spent.push_back(limit - decide(store, Plan(look).within(20s)).remaining);
     }
     return spent;

@@ -31,12 +31,12 @@ namespace {
 
 using Files = std::vector<LuaFile>;
 
-const std::vector<const Operation*> known{&slot_lock_take, &sliding_window_take};
+const std::vector<const Operation*> known{&slot_lock_acquire, &sliding_window_acquire};
 
 constexpr std::string_view lock_line =
-    "--@ operation slot_lock_take(next, stamp | limit, interval, max_wait)\n";
+    "--@ operation slot_lock_acquire(next, stamp | limit, interval, max_wait)\n";
 constexpr std::string_view windows_line =
-    "--@ operation sliding_window_take(head[11] | limit, cost, max_wait, longest)\n";
+    "--@ operation sliding_window_acquire(head[11] | limit, cost, max_wait, longest)\n";
 
 /// Both operations, a fixed and a variable one, and `more`.
 ScriptJoiner joiner_of(Files more) {
@@ -49,7 +49,7 @@ ScriptJoiner joiner_of(Files more) {
 
 /// The script of one step whose driver has these lines.
 std::string step_of(const std::string& lines, Files more = {},
-                    const Operation& operation = slot_lock_take, WindowCounts windows = {}) {
+                    const Operation& operation = slot_lock_acquire, WindowCounts windows = {}) {
   const std::string driver = "--@ piece step\n" + lines;
   more.push_back({"step.lua", driver});
   return joiner_of(std::move(more)).step(operation, windows);
@@ -82,7 +82,7 @@ std::string refusal_of_file(const std::string& text,
 
 /// Why a driver with these lines cannot be joined.
 std::string refusal_of_step(const std::string& lines, const Files& more = {},
-                            const Operation& operation = slot_lock_take) {
+                            const Operation& operation = slot_lock_acquire) {
   return refusal_of([&] { static_cast<void>(step_of(lines, more, operation)); });
 }
 
@@ -144,7 +144,8 @@ TEST_CASE("code in front of the first section is refused with the file's name an
 TEST_CASE("a second section of the same kind and name is refused, in whichever file it stands",
           "[scripts]") {
   const std::string lock(lock_line);
-  for (const std::string section : {"piece p", "fast slot_lock_take", "fast_plan slot_lock_take"}) {
+  for (const std::string section :
+       {"piece p", "fast slot_lock_acquire", "fast_plan slot_lock_acquire"}) {
     const std::string line = "--@ " + section + "\n";
     CHECK(refusal_of_file(lock + line + "return 1\n" + line) ==
           "some.lua: a second section \"" + section + '"');
@@ -152,15 +153,17 @@ TEST_CASE("a second section of the same kind and name is refused, in whichever f
   }
   const Files files{{"one.lua", lock_line}, {"two.lua", lock_line}};
   CHECK_THAT(refusal_of([&] { const ScriptJoiner joiner(files, known); }),
-             contains_text("two.lua: a second section \"operation slot_lock_take("));
-  CHECK(refusal_of_file(lock + "--@ piece slot_lock_take\n--@ fast slot_lock_take\n").empty());
+             contains_text("two.lua: a second section \"operation slot_lock_acquire("));
+  CHECK(
+      refusal_of_file(lock + "--@ piece slot_lock_acquire\n--@ fast slot_lock_acquire\n").empty());
 }
 
 TEST_CASE("a section of an operation that is not name(state | arguments) is refused as it stands",
           "[scripts]") {
   for (const std::string shape :
-       {"slot_lock_take(next, stamp, limit)", "slot_lock_take next, stamp | limit)",
-        "slot_lock_take(next, stamp | limit", "slot_lock_take | (next, stamp)", "slot_lock_take"}) {
+       {"slot_lock_acquire(next, stamp, limit)", "slot_lock_acquire next, stamp | limit)",
+        "slot_lock_acquire(next, stamp | limit", "slot_lock_acquire | (next, stamp)",
+        "slot_lock_acquire"}) {
     CHECK(refusal_of_file("--@ operation " + shape + "\n") ==
           "some.lua: expected \"operation name(state | arguments)\", got \"operation " + shape +
               '"');
@@ -169,14 +172,14 @@ TEST_CASE("a section of an operation that is not name(state | arguments) is refu
 
 TEST_CASE("a state is a head of 1 to 32 words or two names", "[scripts]") {
   const auto refusal = [](const std::string& state) {
-    return refusal_of_file("--@ operation sliding_window_take(" + state +
+    return refusal_of_file("--@ operation sliding_window_acquire(" + state +
                            " | limit, cost, max_wait, longest)\n");
   };
   for (const std::string state :
        {"head[0]", "head[33]", "head[-1]", "head[]", "head[x]", "head[1", "first", "a, b, c", ""}) {
     CHECK(refusal(state) ==
           "some.lua: a state is head[1] to head[32], or two words: "
-          "\"operation sliding_window_take(" +
+          "\"operation sliding_window_acquire(" +
               state + " | limit, cost, max_wait, longest)\"");
   }
   CHECK(refusal("head[1]").empty());
@@ -191,27 +194,28 @@ TEST_CASE("a section of an operation that is not in the table is refused by its 
         "some.lua: there is no operation \"slot_lock_grab\"");
   CHECK(refusal_of_file("--@ fast_plan slot_lock_grab\n", operations()) ==
         "some.lua: there is no operation \"slot_lock_grab\"");
-  CHECK(refusal_of_file("--@ fast slot_lock_take\n") ==
-        "some.lua: there is no operation \"slot_lock_take\"");
+  CHECK(refusal_of_file("--@ fast slot_lock_acquire\n") ==
+        "some.lua: there is no operation \"slot_lock_acquire\"");
   const std::string peek = "--@ operation slot_lock_peek(next, stamp | limit, interval, wait)\n";
   CHECK(refusal_of_file(peek, operations()).empty());
   CHECK(refusal_of_file(peek) == "some.lua: there is no operation \"slot_lock_peek\"");
 }
 
 TEST_CASE("a section of an operation has as many arguments as the table says", "[scripts]") {
-  CHECK(refusal_of_file("--@ operation slot_lock_take(next, stamp | limit, interval)\n") ==
-        "some.lua: slot_lock_take has 3 arguments, not 2");
-  CHECK(refusal_of_file("--@ operation slot_lock_take(next, stamp | a, b, c, d)\n") ==
-        "some.lua: slot_lock_take has 3 arguments, not 4");
-  CHECK(refusal_of_file("--@ operation sliding_window_take(head[11] | )\n") ==
-        "some.lua: sliding_window_take has 4 arguments, not 0");
+  CHECK(refusal_of_file("--@ operation slot_lock_acquire(next, stamp | limit, interval)\n") ==
+        "some.lua: slot_lock_acquire has 3 arguments, not 2");
+  CHECK(refusal_of_file("--@ operation slot_lock_acquire(next, stamp | a, b, c, d)\n") ==
+        "some.lua: slot_lock_acquire has 3 arguments, not 4");
+  CHECK(refusal_of_file("--@ operation sliding_window_acquire(head[11] | )\n") ==
+        "some.lua: sliding_window_acquire has 4 arguments, not 0");
 }
 
 TEST_CASE("a fixed state is no head, and a variable one is not two words", "[scripts]") {
-  CHECK(refusal_of_file("--@ operation slot_lock_take(head[2] | limit, interval, max_wait)\n") ==
-        "some.lua: slot_lock_take is of the other form of state");
-  CHECK(refusal_of_file("--@ operation sliding_window_take(a, b | limit, cost, wait, longest)\n") ==
-        "some.lua: sliding_window_take is of the other form of state");
+  CHECK(refusal_of_file("--@ operation slot_lock_acquire(head[2] | limit, interval, max_wait)\n") ==
+        "some.lua: slot_lock_acquire is of the other form of state");
+  CHECK(refusal_of_file(
+            "--@ operation sliding_window_acquire(a, b | limit, cost, wait, longest)\n") ==
+        "some.lua: sliding_window_acquire is of the other form of state");
 }
 
 TEST_CASE("a piece that is missing is named with the file that uses it", "[scripts]") {
@@ -240,7 +244,7 @@ TEST_CASE("an instruction that means nothing is refused as it stands", "[scripts
     CHECK(refusal_of_step("--@ " + instruction + "\n") ==
           "step.lua: no instruction: \"" + instruction + '"');
   }
-  const auto* const lock = &slot_lock_take;
+  const auto* const lock = &slot_lock_acquire;
   for (const std::string instruction : {"decide", "fast"}) {  // of no operation in hand
     CHECK(refusal_of([&] {
             static_cast<void>(plan_of("--@ " + instruction + "\n", {&lock, 1}));
@@ -281,7 +285,7 @@ TEST_CASE("an if has a flag that there is, and one else", "[scripts]") {
 
 TEST_CASE("what stands for an operation's code is for drivers, and for code that there is",
           "[scripts]") {
-  CHECK(refusal_of_step("--@ fast\n") == "step.lua: slot_lock_take has no fast path");
+  CHECK(refusal_of_step("--@ fast\n") == "step.lua: slot_lock_acquire has no fast path");
   const Operation* const gate = &gate_open;
   for (const std::string instruction : {"decide", "fast", "fast_plan", "operations"}) {
     const std::string body = "--@ operation gate_open(until_, mark | limit)\n--@ " + instruction;
@@ -348,7 +352,7 @@ TEST_CASE("the operation's numbers are unknown where none is in hand", "[scripts
   CHECK(refusal("a = Operation.kind\n") == "plan.lua: no constant \"Operation.kind\"");
   CHECK(refusal("--@ operations\na = Operation.id\n") == "plan.lua: no constant \"Operation.id\"");
   CHECK(refusal("--@ fast_plan\na = Operation.id\n",
-                {{"fast.lua", "--@ fast_plan slot_lock_take\nb = Operation.id\n"}}) ==
+                {{"fast.lua", "--@ fast_plan slot_lock_acquire\nb = Operation.id\n"}}) ==
         "plan.lua: no constant \"Operation.id\"");
 }
 
@@ -356,7 +360,7 @@ TEST_CASE("an if takes its lines or those behind else", "[scripts]") {
   const std::string lines =
       "a()\n--@ if fixed\nb()\n--@ else\nc()\nd()\n--@ end\ne()\n--@ if table\nf()\n--@ end\ng()\n";
   CHECK(step_of(lines) == "a()\nb()\ne()\ng()\n");
-  CHECK(step_of(lines, {}, sliding_window_take) == "a()\nc()\nd()\ne()\nf()\ng()\n");
+  CHECK(step_of(lines, {}, sliding_window_acquire) == "a()\nc()\nd()\ne()\nf()\ng()\n");
   CHECK(step_of("--@ if fixed\n--@ end\n--@ if table\n--@ else\n--@ end\n").empty());
 }
 
@@ -365,7 +369,7 @@ TEST_CASE("an else belongs to the innermost if", "[scripts]") {
       "--@ if fixed\n--@ if table\na()\n--@ else\nb()\n--@ end\nc()\n"
       "--@ else\n--@ if table\nd()\n--@ else\ne()\n--@ end\nf()\n--@ end\n";
   CHECK(step_of(lines) == "b()\nc()\n");
-  CHECK(step_of(lines, {}, sliding_window_take) == "d()\nf()\n");
+  CHECK(step_of(lines, {}, sliding_window_acquire) == "d()\nf()\n");
   CHECK(step_of("--@ if table\n--@ if fixed\na()\n--@ else\nb()\n--@ end\n--@ end\n").empty());
 }
 
@@ -375,7 +379,8 @@ TEST_CASE("lines that are left out may hold what cannot be joined", "[scripts]")
 }
 
 TEST_CASE("each kind of operation has its flags", "[scripts]") {
-  const std::vector<const Operation*> all{&slot_lock_take, &sliding_window_take, &leases_acquire};
+  const std::vector<const Operation*> all{&slot_lock_acquire, &sliding_window_acquire,
+                                          &leases_acquire};
   const std::string driver = "--@ piece step\n" + flag_lines();
   const Files files{{"lock.lua", lock_line},
                     {"windows.lua", windows_line},
@@ -384,14 +389,14 @@ TEST_CASE("each kind of operation has its flags", "[scripts]") {
                      "--@ fast leases_acquire\n"},
                     {"step.lua", driver}};
   const ScriptJoiner joiner(files, all);
-  CHECK(joiner.step(slot_lock_take, {}) == "script\nfixed\n");
-  CHECK(joiner.step(sliding_window_take, {}) == "script\nvariable\noutput\ntable\n");
+  CHECK(joiner.step(slot_lock_acquire, {}) == "script\nfixed\n");
+  CHECK(joiner.step(sliding_window_acquire, {}) == "script\nvariable\noutput\ntable\n");
   CHECK(joiner.step(leases_acquire, {}) == "script\nvariable\nfast\noutput\n");
 }
 
 TEST_CASE("a plan has the flags of all its operations, and its own", "[scripts]") {
   const std::string lines = flag_lines();
-  const Files fast{{"fast.lua", "--@ fast_plan slot_lock_take\n"}};
+  const Files fast{{"fast.lua", "--@ fast_plan slot_lock_acquire\n"}};
   const std::span<const Operation* const> both = known;
   const auto lock = both.first(1);
   CHECK(plan_of(lines, lock) == "script\nfixed\n");
@@ -420,12 +425,12 @@ TEST_CASE("blocks stand within each other", "[scripts]") {
   const std::string in_repeat =
       "--@ repeat k = 1..2\n--@ if fixed\na$k()\n--@ else\nb$k()\n--@ end\nc$k()\n--@ end\n";
   CHECK(step_of(in_repeat) == "a1()\nc1()\na2()\nc2()\n");
-  CHECK(step_of(in_repeat, {}, sliding_window_take) == "b1()\nc1()\nb2()\nc2()\n");
+  CHECK(step_of(in_repeat, {}, sliding_window_acquire) == "b1()\nc1()\nb2()\nc2()\n");
   const std::string in_if =
       "--@ if fixed\n--@ repeat k = 1..2\na$k()\n--@ end\n--@ else\n"
       "--@ repeat k = 3..4\nb$k()\n--@ end\nc()\n--@ end\n";
   CHECK(step_of(in_if) == "a1()\na2()\n");
-  CHECK(step_of(in_if, {}, sliding_window_take) == "b3()\nb4()\nc()\n");
+  CHECK(step_of(in_if, {}, sliding_window_acquire) == "b3()\nb4()\nc()\n");
 }
 
 TEST_CASE("a piece has the variables of the line that uses it", "[scripts]") {
@@ -436,7 +441,7 @@ TEST_CASE("a piece has the variables of the line that uses it", "[scripts]") {
 
 TEST_CASE("a repeat of windows takes the numbers that steps have", "[scripts]") {
   const auto joined = [](const std::string& range, unsigned long counts) {
-    return step_of("--@ repeat n = windows " + range + "\na$n()\n--@ end\n", {}, slot_lock_take,
+    return step_of("--@ repeat n = windows " + range + "\na$n()\n--@ end\n", {}, slot_lock_acquire,
                    WindowCounts(counts));
   };
   CHECK(joined("1..2", 0b110) == "a1()\na2()\n");
@@ -444,7 +449,7 @@ TEST_CASE("a repeat of windows takes the numbers that steps have", "[scripts]") 
   CHECK(joined("1..2", 0b100) == "a2()\n");
   CHECK(joined("1..2", 0b1'0000'1001).empty());
   CHECK(joined("1..8", 0b1'0000'1001) == "a3()\na8()\n");
-  const auto* const lock = &slot_lock_take;
+  const auto* const lock = &slot_lock_acquire;
   const Files files{{"plan.lua", "--@ piece plan\n--@ repeat n = windows 1..2\na$n()\n--@ end\n"}};
   CHECK(joiner_of(files).plan({&lock, 1}, false, WindowCounts(0b100)) == "a2()\n");
 }
@@ -496,7 +501,7 @@ TEST_CASE("Operation.x is of the operation in hand", "[scripts]") {
       "a = {Operation.id, Operation.kind, Operation.argument_count, Operation.output, "
       "Operation.head}\n";
   CHECK(step_of(lines) == "a = {40, 8, 3, 0, 0}\n");
-  CHECK(step_of(lines, {}, sliding_window_take) == "a = {8, 21, 4, 255, 11}\n");
+  CHECK(step_of(lines, {}, sliding_window_acquire) == "a = {8, 21, 4, 255, 11}\n");
   CHECK(step_of("--@ use p\n", {{"p.lua", "--@ piece p\na = Operation.id\n"}}) == "a = 40\n");
 }
 
@@ -542,7 +547,7 @@ TEST_CASE("decide() reads the state and the arguments, and stands where the driv
         "return next\n"
         "end\n"
         "b()\n");
-  CHECK(step_of("--@ decide\n", {}, sliding_window_take) ==
+  CHECK(step_of("--@ decide\n", {}, sliding_window_acquire) ==
         "local function decide(message, position, now, head)\n"
         "local limit, cost, max_wait, longest = "
         "struct.unpack('<i8i8i8i8', message, position)\n"
@@ -552,8 +557,8 @@ TEST_CASE("decide() reads the state and the arguments, and stands where the driv
 
 TEST_CASE("spaces between the words of an operation do not matter", "[scripts]") {
   const Files files{{"step.lua", "--@ piece  step\n--@ decide\n"},
-                    {"lock.lua", "  --@ operation  slot_lock_take ( a,b|  c,d  ,e )\n"}};
-  CHECK(ScriptJoiner(files, known).step(slot_lock_take, {}) ==
+                    {"lock.lua", "  --@ operation  slot_lock_acquire ( a,b|  c,d  ,e )\n"}};
+  CHECK(ScriptJoiner(files, known).step(slot_lock_acquire, {}) ==
         "local function decide(message, position, now, a, b)\n"
         "local c, d, e = struct.unpack('<i8i8i8', message, position)\n"
         "end\n");
@@ -561,14 +566,14 @@ TEST_CASE("spaces between the words of an operation do not matter", "[scripts]")
 
 TEST_CASE("fast() stands where the driver wants it", "[scripts]") {
   CHECK(step_of("--@ if fast\n--@ fast\n--@ end\na()\n",
-                {{"fast.lua", "--@ fast sliding_window_take\nreturn Operation.head\n"}},
-                sliding_window_take) ==
+                {{"fast.lua", "--@ fast sliding_window_acquire\nreturn Operation.head\n"}},
+                sliding_window_acquire) ==
         "local function fast(message, position, now, key, seen)\nreturn 11\nend\na()\n");
 }
 
 TEST_CASE("a plan has the functions of its operations, by their ids", "[scripts]") {
   CHECK(plan_of("--@ operations\na()\n", known, false,
-                {{"fast.lua", "--@ fast sliding_window_take\nreturn Operation.id\n"}}) ==
+                {{"fast.lua", "--@ fast sliding_window_acquire\nreturn Operation.id\n"}}) ==
         "if id == 40 then\n"
         "local function decide(message, position, now, next, stamp)\n"
         "local limit, interval, max_wait = struct.unpack('<i8i8i8', message, position)\n"
@@ -592,7 +597,7 @@ TEST_CASE("a plan has the functions of its operations, by their ids", "[scripts]
 
 TEST_CASE("a plan has the fast paths of its operations", "[scripts]") {
   const Files files{
-      {"fast.lua", "--@ fast_plan slot_lock_take\nif a then return Operation.id end\n"}};
+      {"fast.lua", "--@ fast_plan slot_lock_acquire\nif a then return Operation.id end\n"}};
   const std::span<const Operation* const> both = known;
   CHECK(plan_of("--@ fast_plan\nb()\n", both.first(1), false, files) ==
         "if a then return 40 end\nb()\n");
@@ -604,8 +609,8 @@ TEST_CASE("a library makes the functions of an operation once, and registers the
   const std::string step = "--@ piece step\nreturn Operation.id\n" + flag_lines();
   const std::string plan = "--@ piece plan\n--@ repeat n = windows 1..8\nw$n()\n--@ end\n" +
                            flag_lines() + "--@ if fast_plan\n--@ fast_plan\n--@ end\n";
-  const std::string fast = std::string("--@ fast sliding_window_take\nreturn 1\n") +
-                           "--@ fast_plan slot_lock_take\nreturn Operation.kind\n";
+  const std::string fast = std::string("--@ fast sliding_window_acquire\nreturn 1\n") +
+                           "--@ fast_plan slot_lock_acquire\nreturn Operation.kind\n";
   const std::string words = "--@ piece variable_step\nlocal key\n--@ piece words\nlocal limit\n";
   const Files files{{"step.lua", step}, {"plan.lua", plan}, {"f.lua", fast}, {"w.lua", words}};
   CHECK(joiner_of(files).library("sluice_x") == R"(local key
@@ -617,7 +622,7 @@ local limit, interval, max_wait = struct.unpack('<i8i8i8', message, position)
 return next
 end
 operations[40] = {8, 3, 0, nil, decide}
-redis.register_function('sluice_x_slot_lock_take', function(KEYS, ARGV)
+redis.register_function('sluice_x_slot_lock_acquire', function(KEYS, ARGV)
 return 40
 fixed
 end)
@@ -631,7 +636,7 @@ local function fast(message, position, now, key, seen)
 return 1
 end
 operations[8] = {21, 4, 255, 11, decide, fast}
-redis.register_function('sluice_x_sliding_window_take', function(KEYS, ARGV)
+redis.register_function('sluice_x_sliding_window_acquire', function(KEYS, ARGV)
 return 8
 variable
 fast
@@ -686,11 +691,11 @@ end)
 TEST_CASE("a joiner has the operations of its files and no other", "[scripts]") {
   const Files files{{"lock.lua", lock_line}};
   const ScriptJoiner joiner(files, operations());
-  CHECK(joiner.has(slot_lock_take));
+  CHECK(joiner.has(slot_lock_acquire));
   CHECK_FALSE(joiner.has(slot_lock_peek));
-  const Operation twin = slot_lock_take;
+  const Operation twin = slot_lock_acquire;
   CHECK_FALSE(joiner.has(twin));
-  CHECK(ScriptJoiner::stem_of(twin) == "slot_lock_take");
+  CHECK(ScriptJoiner::stem_of(twin) == "slot_lock_acquire");
 }
 
 TEST_CASE("the real files have every operation", "[scripts]") {
@@ -699,9 +704,9 @@ TEST_CASE("the real files have every operation", "[scripts]") {
     CHECK(real_joiner().has(*row));
     CHECK(has_scripts(std::array{step_with(*row)}));
   }
-  const Operation unknown = slot_lock_take;
+  const Operation unknown = slot_lock_acquire;
   CHECK_FALSE(has_scripts(std::array{step_with(unknown)}));
-  CHECK_FALSE(has_scripts(std::array{step_with(slot_lock_take), step_with(unknown)}));
+  CHECK_FALSE(has_scripts(std::array{step_with(slot_lock_acquire), step_with(unknown)}));
 }
 
 TEST_CASE("nothing is left of constants and instructions when the real files are joined",
@@ -743,29 +748,29 @@ TEST_CASE("the library's name holds a digest of its text", "[scripts]") {
 }
 
 TEST_CASE("a script is its text, the digest and the function of the same name", "[scripts]") {
-  const Step lock = step_with(slot_lock_take);
-  const Step bucket = step_with(token_bucket_take);
-  const Step windows = step_with(sliding_window_take);
+  const Step lock = step_with(slot_lock_acquire);
+  const Step bucket = step_with(token_bucket_acquire);
+  const Step windows = step_with(sliding_window_acquire);
   const auto is = [](const Script& script, const std::string& text, std::string_view function) {
     return script.text == text && script.sha1 == sha1_of(text) && script.function == function;
   };
   const ScriptJoiner& joiner = real_joiner();
-  const std::vector<const Operation*> fixed{&token_bucket_take, &slot_lock_take};
-  const std::vector<const Operation*> mixed{&sliding_window_take, &slot_lock_take};
-  CHECK(is(script_of({lock}), joiner.step(slot_lock_take, {}), "slot_lock_take"));
-  CHECK(is(script_of({lock}, true), joiner.plan(std::array{&slot_lock_take}, true, {}),
+  const std::vector<const Operation*> fixed{&token_bucket_acquire, &slot_lock_acquire};
+  const std::vector<const Operation*> mixed{&sliding_window_acquire, &slot_lock_acquire};
+  CHECK(is(script_of({lock}), joiner.step(slot_lock_acquire, {}), "slot_lock_acquire"));
+  CHECK(is(script_of({lock}, true), joiner.plan(std::array{&slot_lock_acquire}, true, {}),
            "idempotent_plan"));
   CHECK(is(script_of({lock, bucket}), joiner.plan(fixed, false, {}), "fixed_plan"));
   CHECK(is(script_of({lock, windows}), joiner.plan(mixed, false, {}), "plan"));
   CHECK(is(script_of({lock, windows}, true), joiner.plan(mixed, true, {}), "idempotent_plan"));
-  CHECK(is(script_of({lock, lock}), joiner.plan(std::array{&slot_lock_take}, false, {}),
+  CHECK(is(script_of({lock, lock}), joiner.plan(std::array{&slot_lock_acquire}, false, {}),
            "fixed_plan"));
 }
 
 TEST_CASE("a script has the windows of its steps", "[scripts]") {
   const auto counts_of = [](const std::vector<std::size_t>& windows) {
     std::vector<Step> steps;
-    for (const std::size_t each : windows) steps.push_back(step_with(sliding_window_take, each));
+    for (const std::size_t each : windows) steps.push_back(step_with(sliding_window_acquire, each));
     const std::string& text = script_of(steps).text;
     return std::pair(count(text, "== 39 + 16 * 1 then"), count(text, "== 39 + 16 * 2 then"));
   };
@@ -776,14 +781,14 @@ TEST_CASE("a script has the windows of its steps", "[scripts]") {
   CHECK(counts_of({2, 2}) == Counts(0, 1));
   CHECK(counts_of({3}) == Counts(0, 0));
   CHECK(counts_of({0, 8, 9}) == Counts(0, 0));
-  CHECK(&script_of({step_with(sliding_window_take, 1)}) !=
-        &script_of({step_with(sliding_window_take, 3)}));
+  CHECK(&script_of({step_with(sliding_window_acquire, 1)}) !=
+        &script_of({step_with(sliding_window_acquire, 3)}));
 }
 
 TEST_CASE("the steps' order, number and arguments ask for no other script", "[scripts]") {
-  const Step lock = step_with(slot_lock_take);
-  const Step one = step_with(sliding_window_take, 1);
-  const Step none = step_with(sliding_window_take);
+  const Step lock = step_with(slot_lock_acquire);
+  const Step one = step_with(sliding_window_acquire, 1);
+  const Step none = step_with(sliding_window_acquire);
   CHECK(&script_of({lock, one}) == &script_of({one, lock, lock}));
   CHECK(&script_of({one, one}) == &script_of({none, one}));
   CHECK(&script_of({lock, lock}) != &script_of({lock, one}));
@@ -800,7 +805,7 @@ TEST_CASE("threads that ask for the script of the same operations get the same o
   const auto ask_all = [&](Scripts& scripts, std::size_t first) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::size_t row = (first + i) % rows.size();
-      scripts[row] = &script_of({step_with(*rows[row]), step_with(slot_lock_take)}, true);
+      scripts[row] = &script_of({step_with(*rows[row]), step_with(slot_lock_acquire)}, true);
     }
   };
   {

@@ -32,7 +32,7 @@ TEST_CASE("Catch2 prints the first lines of a long trace", "[testing]") {
   const TokenBucket bucket(store, "api", Quota::per_second(10));
   for (int i = 0; i < 100; ++i) (void)bucket.try_acquire("alice");
   const std::string text = stringify(store.trace());
-  CHECK(text.find("sluice-trace 1 from 946684800000000\n+0.000000 token_bucket.take") == 0);
+  CHECK(text.find("sluice-trace 1 from 946684800000000\n+0.000000 token_bucket.acquire") == 0);
   CHECK(text.find("\n... and 81 lines more\n") != std::string::npos);
   CHECK(stringify(Trace{}) == "sluice-trace 1 from 0\n");
 }

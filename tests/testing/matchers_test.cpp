@@ -150,7 +150,7 @@ TEST_CASE("refused_with_exact_hint follows each question on each key", "[testing
   CHECK_THAT(good, refused_with_exact_hint());
 
   const std::string question =
-      "of token_bucket.take {alice}:api:1000/day 1000,1,86400000,86400000000,1, ";
+      "of token_bucket.acquire {alice}:api:1000/day 1000,1,86400000,86400000000,1, ";
   CHECK(broken(refused_with_exact_hint(), Maker().refuse(0s, 2s).refuse(2s, 1s)) ==
         question + "a request for 1 at +2 s was refused, the hint was +2 s");
   CHECK(broken(refused_with_exact_hint(), Maker().refuse(0s, 2s).grant(1999ms)) ==
@@ -188,7 +188,7 @@ TEST_CASE("never_fails names the first failure", "[testing]") {
   CHECK_THAT(trace, never_fails());
   trace.fail(1s, Errc::unknown).fail(2s, Errc::timed_out);
   CHECK(broken(never_fails(), trace) ==
-        "2 calls failed, the first at +1 s: token_bucket.take {alice}:api:1000/day "
+        "2 calls failed, the first at +1 s: token_bucket.acquire {alice}:api:1000/day "
         "1000,1,86400000,86400000000,1 -> error unknown");
 }
 

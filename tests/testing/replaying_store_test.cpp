@@ -75,15 +75,16 @@ TEST_CASE("what is asked differently is said: which call, what was expected, wha
   CHECK(answers[4] == "2");  // it goes on behind the difference
   REQUIRE(store.differences().size() == 1);
   CHECK(store.differences()[0] ==
-        "call 4: expected token_bucket.take {alice}:api:10/s 2,1,100000,200000,1 at +50 ms, got "
-        "token_bucket.take {alice}:api:10/s 2,1,100000,200000,2 at +50 ms");
+        "call 4: expected token_bucket.acquire {alice}:api:10/s 2,1,100000,200000,1 at +50 ms, got "
+        "token_bucket.acquire {alice}:api:10/s 2,1,100000,200000,2 at +50 ms");
   const TokenBucket bucket(store, "api", Quota::per_second(10));
   std::error_code error;
   (void)bucket.try_acquire("alice", error);
   CHECK(error == ReplayErrc::over);
   CHECK(error == Failure::not_executed);
   CHECK(error.message() == "the recording has no more calls");
-  CHECK(store.differences()[1].find("call 6: expected no more calls, got token_bucket.take") == 0);
+  CHECK(store.differences()[1].find("call 6: expected no more calls, got token_bucket.acquire") ==
+        0);
 }
 
 TEST_CASE("recorded calls that were not asked are reported", "[testing]") {
@@ -91,7 +92,7 @@ TEST_CASE("recorded calls that were not asked are reported", "[testing]") {
   const ReplayingStore store(record().trace, clock);
   CHECK(store.unasked() == 5);
   CHECK(store.report() ==
-        "5 recorded calls were not asked, the first is token_bucket.take {alice}:api:10/s "
+        "5 recorded calls were not asked, the first is token_bucket.acquire {alice}:api:10/s "
         "2,1,100000,200000,2 at +0 s\n");
 }
 

@@ -36,7 +36,7 @@ std::string load_fault(const std::string& path) {
 }
 
 const std::string title = "sluice-trace 1 from 946684800000000\n";
-const std::string take = "+0.000000 token_bucket.take {alice}:api:10/s 1,1,100000,100000,1 ";
+const std::string take = "+0.000000 token_bucket.acquire {alice}:api:10/s 1,1,100000,100000,1 ";
 
 }  // namespace
 
@@ -58,18 +58,20 @@ TEST_CASE("a trace is written as one line a call, with times from its start", "[
   CHECK(
       to_text(store.trace()) ==
       "sluice-trace 1 from 946684800000000\n"
-      "+0.000000 token_bucket.take {alice}:api:10/s 1,1,100000,100000,1 -> allowed 0/1 reset 100ms "
+      "+0.000000 token_bucket.acquire {alice}:api:10/s 1,1,100000,100000,1 -> allowed 0/1 reset "
+      "100ms "
       "from virtual\n"
-      "+0.099999 token_bucket.take {alice}:api:10/s 1,1,100000,100000,1 -> refused 0/1 retry 1us "
+      "+0.099999 token_bucket.acquire {alice}:api:10/s 1,1,100000,100000,1 -> refused 0/1 retry "
+      "1us "
       "reset 1us from virtual\n"
       "+0.099999 # the server restarts\n"
-      "+0.100000 token_bucket.take {alice}:api:10/s 1,1,100000,100000,1 & token_bucket.take "
+      "+0.100000 token_bucket.acquire {alice}:api:10/s 1,1,100000,100000,1 & token_bucket.acquire "
       "{%7B%7D}:a%20b:2/min 2,1,30000000,60000000,1 -> allowed 0/1 reset 100ms from virtual & "
       "allowed "
       "0/1 reset 100ms from virtual & allowed 1/2 reset 30s from virtual\n"
-      "+0.100000 once 00000000000000010000000000000abc token_bucket.take {bob}:api:10/s "
+      "+0.100000 once 00000000000000010000000000000abc token_bucket.acquire {bob}:api:10/s "
       "1,1,100000,100000,1 -> allowed 0/1 reset 100ms from virtual\n"
-      "+0.100000 token_bucket.take {alice}:api:10/s 1,1,100000,100000,7 -> error "
+      "+0.100000 token_bucket.acquire {alice}:api:10/s 1,1,100000,100000,7 -> error "
       "cost_exceeds_capacity\n");
 }
 
@@ -116,14 +118,15 @@ TEST_CASE("bad texts name the line and the reason", "[testing]") {
         "line 1: expected microseconds from 0 to 2^52, got \"sluice-trace 1 from -5\"");
   CHECK(fault_of(title + "0.5 x\n") == "line 2: expected a time such as +1.500000, got \"0.5\"");
   CHECK(fault_of(title + "\n+0.000000 bucket.take {a}:b 1\n") ==
-        "line 3: expected the name of an operation such as token_bucket.take, got \"bucket.take\"");
-  CHECK(fault_of(title + "+0.000000 token_bucket.take alice 1\n") ==
+        "line 3: expected the name of an operation such as token_bucket.acquire, got "
+        "\"bucket.take\"");
+  CHECK(fault_of(title + "+0.000000 token_bucket.acquire alice 1\n") ==
         "line 2: expected a key such as {tag}:name, got \"alice\"");
-  CHECK(fault_of(title + "+0.000000 token_bucket.take {%4}:a 1\n") ==
+  CHECK(fault_of(title + "+0.000000 token_bucket.acquire {%4}:a 1\n") ==
         "line 2: expected a tag with % and two hex digits, got \"%4\"");
-  CHECK(fault_of(title + "+0.000000 token_bucket.take {a}:b 1,2\n") ==
-        "line 2: expected 5 arguments of token_bucket.take, got 2");
-  CHECK(fault_of(title + "+0.000000 token_bucket.take {a}:b 1,x,3,4,5\n") ==
+  CHECK(fault_of(title + "+0.000000 token_bucket.acquire {a}:b 1,2\n") ==
+        "line 2: expected 5 arguments of token_bucket.acquire, got 2");
+  CHECK(fault_of(title + "+0.000000 token_bucket.acquire {a}:b 1,x,3,4,5\n") ==
         "line 2: expected arguments, at most 8 numbers with commas, got \"1,x,3,4,5\"");
   CHECK(fault_of(title + take + "=> allowed 1/1\n") == "line 2: expected \"->\", got \"=>\"");
   CHECK(fault_of(title + take + "-> granted\n") ==
@@ -142,7 +145,7 @@ TEST_CASE("bad texts name the line and the reason", "[testing]") {
   CHECK(fault_of(title + take +
                  "-> allowed 0/1 from virtual & allowed 0/1 from virtual & allowed 0/1 from virtual"
                  "\n") == "line 2: expected a decision for each of 1 steps, got 2");
-  CHECK(fault_of(title + "+0.000000 once 12 token_bucket.take\n") ==
+  CHECK(fault_of(title + "+0.000000 once 12 token_bucket.acquire\n") ==
         "line 2: expected an id of 32 hex digits, got \"12\"");
 }
 

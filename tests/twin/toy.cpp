@@ -27,7 +27,7 @@ Word check_queue(const Arguments& args) noexcept {
 }
 
 Verdict queue(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
-              bool take) {
+              bool spends) {
   const Word limit = request.args[0];
   const Word cost = request.args[1];
   if (const Word status = check_queue(request.args); status < 0) return {status, 0, 0, 0};
@@ -48,21 +48,21 @@ Verdict queue(const StateView& state, const RuleRequest& request, Word now, Effe
   if (count + cost > limit) {
     return {Verdict::refused, std::max(limit - count, Word{0}), stamp - now + 1, last % 1'000};
   }
-  if (take && cost > 0) {
+  if (spends && cost > 0) {
     if (count > 2) effects.rotate(first_pair, first_pair + 2, pair(3));
     effects.put(0, count + cost);
     effects.put(1, stamp);
     effects.put(2, last);
     effects.fill(pair(count), 2 * static_cast<std::size_t>(cost), now % 1'000);
   }
-  return {Verdict::allowed, limit - count - (take ? cost : 0), 0, last % 1'000};
+  return {Verdict::allowed, limit - count - (spends ? cost : 0), 0, last % 1'000};
 }
 
-Verdict take(const StateView& state, const RuleRequest& request, Word now,
-             Effects& effects) noexcept {
+Verdict acquire(const StateView& state, const RuleRequest& request, Word now,
+                Effects& effects) noexcept {
   return queue(state, request, now, effects, true);
 }
-Verdict look(const StateView& state, const RuleRequest& request, Word now,
+Verdict peek(const StateView& state, const RuleRequest& request, Word now,
              Effects& effects) noexcept {
   return queue(state, request, now, effects, false);
 }
@@ -84,25 +84,25 @@ Word check_nothing(const Arguments&) noexcept { return Verdict::allowed; }
 Word keep_long(const Arguments&) noexcept { return 1'000'000; }
 
 constinit const Operation queue_take{
-    .name = "toy_queue.take",
+    .name = "toy_queue.acquire",
     .id = 254,
     .kind = queue_kind,
     .writes = true,
     .argument_count = 2,
     .check = check_queue,
     .ttl = keep_long,
-    .decide = take,
+    .decide = acquire,
     .output = Operation::detail_per_window,
 };
 constinit const Operation queue_look{
-    .name = "toy_queue.look",
+    .name = "toy_queue.peek",
     .id = 255,
     .kind = queue_kind,
     .writes = false,
     .argument_count = 2,
     .check = check_queue,
     .ttl = keep_long,
-    .decide = look,
+    .decide = peek,
     .output = Operation::detail_per_window,
 };
 constinit const Operation tally_add{
@@ -182,11 +182,11 @@ constexpr std::string_view queue_text = R"(
   end
   return 1, limit - count, 0, last % 1000, output
 
---@ operation toy_queue_take(head[3] | limit, cost)
+--@ operation toy_queue_acquire(head[3] | limit, cost)
   local takes = true
 --@ use toy_queue
 
---@ operation toy_queue_look(head[3] | limit, cost)
+--@ operation toy_queue_peek(head[3] | limit, cost)
   local takes = false
 --@ use toy_queue
 )";

@@ -160,11 +160,11 @@ void Twin::echo(Request& request) {
   if (!record.empty() && !random_.one_in(4)) {
     const Arguments& args = request.args;
     const Word amount = random_.one_in(2) ? record[0] : random_.between(0, record[0]);
-    if (request.row->id == token_bucket_give_back.id) {
+    if (request.row->id == token_bucket_refund.id) {
       request.args = {args[0], args[1], args[2], args[3], record[0], amount, record[1], record[2]};
       return;
     }
-    if (request.row->id == shared_token_bucket_give_back.id) {
+    if (request.row->id == shared_token_bucket_refund.id) {
       request.args = {0, record[0], args[2], amount, record[1], record[2], record[3], record[4]};
       return;
     }
@@ -315,7 +315,7 @@ void Twin::decide() {
   const std::string record =
       once ? requests[0].slot->key + ":" + std::to_string(random_.next()) : "";
   send(requests, pending, once || steps > 1 || random_.one_in(4), record);
-  look(pending, requests);
+  peek(pending, requests);
   if (once) {
     std::string kept;
     if (all) {
@@ -344,7 +344,7 @@ void Twin::ask_again(const std::vector<Request>& requests, const Pending& first,
   send(requests, again, true, record);
   again.at = first.at;
   now_ = now;
-  look(again, requests);
+  peek(again, requests);
   pending_.push_back(std::move(again));
   if (random_.one_in(4)) ask_under_used_id(requests, first, record);
 }
@@ -357,7 +357,7 @@ void Twin::ask_under_used_id(const std::vector<Request>& requests, const Pending
   other.output.assign(first.output.size(), '\0');
   fingerprint_ ^= Word{1} << random_.below(52);
   send(requests, other, true, record);
-  look(other, requests);
+  peek(other, requests);
   pending_.push_back(std::move(other));
 }
 
@@ -401,7 +401,7 @@ void Twin::send(const std::vector<Request>& requests, Pending& pending, bool as_
 }
 
 /// Asks for the states as they must be now.
-void Twin::look(Pending& pending, std::span<const Request> requests) {
+void Twin::peek(Pending& pending, std::span<const Request> requests) {
   for (const Request& request : requests) {
     const Slot& slot = *request.slot;
     client_.append({"GET", slot.key});

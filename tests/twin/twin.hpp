@@ -105,7 +105,7 @@ class Twin {
                  const std::string& record);
   void ask_under_used_id(const std::vector<Request>& requests, const Pending& first,
                          const std::string& record);
-  void look(Pending& pending, std::span<const Request> requests);
+  void peek(Pending& pending, std::span<const Request> requests);
   std::optional<std::string> read_all();
 
   RedisClient& client_;

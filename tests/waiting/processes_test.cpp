@@ -74,7 +74,7 @@ class Processes {
   }
 
   /// Not by erase(): who is granted meanwhile is put into the map.
-  void give_back(int name) { held.extract(name); }
+  void refund(int name) { held.extract(name); }
   L& limiter(int process) { return *limiters_.at(static_cast<std::size_t>(process)); }
   /// Nothing of this process reaches the store any more, and it hears nothing.
   void kill(int process) {
@@ -128,8 +128,8 @@ TEST_CASE("leases go to the callers in the order in which they came, in whicheve
   for (int i = 0; i < 12; i += 2) {
     REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 2));
     const Span before = p.time.now() - p.start;
-    p.give_back(i);
-    p.give_back(i + 1);
+    p.refund(i);
+    p.refund(i + 1);
     if (i + 2 < 12) {
       REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 4));
       CHECK(p.grants.back().second == before);
@@ -149,7 +149,7 @@ TEST_CASE("a lease that a process without waiters gives back wakes the right one
   }
   p.time.advance(55'500us);
   for (int i = 0; i < 3; ++i) {
-    p.give_back(i);
+    p.refund(i);
     REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 2));
     CHECK(p.grants.back() == std::pair{i + 1, p.time.now() - p.start});
     p.time.advance(777ms);
@@ -212,7 +212,7 @@ TEST_CASE("who is dead is passed over when its place ends, to the tick", "[waiti
   p.kill(0);
   const Span renewed = 1ms + ttl;  // just so
   p.time.advance(10ms);
-  p.give_back(0);
+  p.refund(0);
   p.time.advance(1h);
   REQUIRE(p.grants.size() == 2);
   CHECK(p.grants.back().first == 2);
@@ -246,13 +246,13 @@ TEST_CASE("a cancelled caller blocks nobody, in its process or another", "[waiti
   first.push_back(p.wait(0, 3));
   p.time.advance(1s);
   first[0]->cancel();
-  p.give_back(0);
+  p.refund(0);
   REQUIRE(p.grants.size() == 2);
   CHECK(p.grants.back() == std::pair{2, p.time.now() - p.start});
   first[1]->cancel();  // the last of its process
   p.time.advance(1ms);
   p.wait(2, 4);
-  p.give_back(2);
+  p.refund(2);
   REQUIRE(p.grants.size() == 3);
   CHECK(p.grants.back() == std::pair{4, p.time.now() - p.start});
 }
@@ -266,7 +266,7 @@ TEST_CASE("a deadline holds to the tick, whoever stands before", "[waiting][proc
   CHECK(p.over.empty());
   p.time.advance(1us);
   CHECK(p.over == std::vector{2});
-  p.give_back(0);
+  p.refund(0);
   CHECK(p.order() == std::vector{0, 1});
 }
 
@@ -300,7 +300,7 @@ TEST_CASE("when every wake-up is lost, all are served all the same", "[waiting][
     for (int i = 0; i < 9; ++i) p.wait(i % 3, i);
     for (int i = 0; i < 9; ++i) {
       REQUIRE(p.grants.size() == static_cast<std::size_t>(i + 1));
-      p.give_back(p.grants.back().first);
+      p.refund(p.grants.back().first);
       p.time.advance(ttl);
     }
   }
@@ -323,7 +323,7 @@ TEST_CASE("waiters that come, go, and die at random are each over once, and the 
           random.one_in(4) ? Deadline(Span{random.between(0, 9'000'000)}) : Deadline::never(),
           static_cast<int>(random.between(-1, 1))));
       if (random.one_in(3)) all[random.below(all.size())]->cancel();
-      while (!p.held.empty() && random.one_in(2)) p.give_back(p.held.begin()->first);
+      while (!p.held.empty() && random.one_in(2)) p.refund(p.held.begin()->first);
       if (random.one_in(2)) p.time.advance(Span{random.between(0, 2'000'000)});
       if (!dead && random.one_in(200)) {
         dead = true;
@@ -331,7 +331,7 @@ TEST_CASE("waiters that come, go, and die at random are each over once, and the 
       }
     }
     for (int i = 0; i < 400; ++i) {
-      while (!p.held.empty()) p.give_back(p.held.begin()->first);
+      while (!p.held.empty()) p.refund(p.held.begin()->first);
       p.time.advance(1s);
     }
     for (const auto& probe : all) REQUIRE(probe->times_over() == 1);

@@ -23,9 +23,9 @@ int import_rows(Store& store, int rows) {
 }
 
 const char* const recorded = R"(sluice-trace 1 from 946684800000000
-+0.000000 token_bucket.take {tenant-7}:imports:100/s 100,1,10000,1000000,40 -> allowed 60/100 reset 400ms from virtual
-+0.000000 token_bucket.take {tenant-7}:imports:100/s 100,1,10000,1000000,40 -> allowed 20/100 reset 800ms from virtual
-+0.000000 token_bucket.take {tenant-7}:imports:100/s 100,1,10000,1000000,40 -> refused 20/100 retry 200ms reset 800ms from virtual
++0.000000 token_bucket.acquire {tenant-7}:imports:100/s 100,1,10000,1000000,40 -> allowed 60/100 reset 400ms from virtual
++0.000000 token_bucket.acquire {tenant-7}:imports:100/s 100,1,10000,1000000,40 -> allowed 20/100 reset 800ms from virtual
++0.000000 token_bucket.acquire {tenant-7}:imports:100/s 100,1,10000,1000000,40 -> refused 20/100 retry 200ms reset 800ms from virtual
 )";
 
 TEST_CASE("an import asks what it asked when its trace was reviewed") {
@@ -47,8 +47,8 @@ TEST_CASE("a recording says what is asked differently") {
   VirtualClock clock;
   ReplayingStore store(parse_trace(recorded), clock);
   CHECK_THROWS_AS(import_rows(store, 60), std::system_error);
-  CHECK(
-      store.differences().at(0) ==
-      "call 2: expected token_bucket.take {tenant-7}:imports:100/s 100,1,10000,1000000,40 at +0 s, "
-      "got token_bucket.take {tenant-7}:imports:100/s 100,1,10000,1000000,20 at +0 s");
+  CHECK(store.differences().at(0) ==
+        "call 2: expected token_bucket.acquire {tenant-7}:imports:100/s 100,1,10000,1000000,40 at "
+        "+0 s, "
+        "got token_bucket.acquire {tenant-7}:imports:100/s 100,1,10000,1000000,20 at +0 s");
 }

@@ -56,10 +56,10 @@ class BoundTokenBucket {
     return decide(*store_, peek_step(cost), error);
   }
   [[nodiscard]] Step acquire_step(Cost cost = 1) const noexcept {
-    return step(plain_ ? token_bucket_take : token_bucket_reserve, cost);
+    return step(plain_ ? token_bucket_acquire : token_bucket_reserve, cost);
   }
   [[nodiscard]] Step peek_step(Cost cost = 1) const noexcept {
-    return step(plain_ ? token_bucket_peek : token_bucket_look, cost);
+    return step(plain_ ? token_bucket_peek : token_bucket_peek_reserve, cost);
   }
 
  private:

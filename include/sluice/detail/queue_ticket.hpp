@@ -75,7 +75,7 @@ class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
 /// What gives something back, in one plan with the question who waits for it in which process.
 class Release {
  public:
-  Release(const Step& give_back, std::shared_ptr<WaitQueues> lines) noexcept;
+  Release(const Step& refund, std::shared_ptr<WaitQueues> lines) noexcept;
   Release(const Release&) = delete;
   Release& operator=(const Release&) = delete;
 

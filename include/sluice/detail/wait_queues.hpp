@@ -126,7 +126,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   /// May throw what allocating throws.
   virtual Decision read(const Outcome& outcome) = 0;
   /// Gives back what read() noted, if it can be.
-  virtual void give_back(Completion done) noexcept = 0;
+  virtual void refund(Completion done) noexcept = 0;
   /// timer() has changed. May be called on any thread, more often than needed, and after
   /// finished().
   virtual void timer_changed() noexcept = 0;
@@ -155,7 +155,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   struct PendingActions {
     bool timer = false;
     bool finish = false;
-    bool give_back = false;
+    bool refund = false;
     Word leave = 0;  // the line across processes: since when the place is held; 0: it is not left
     Word wake = 0;   // whom to wake there
     std::error_code error{};

@@ -74,7 +74,7 @@ struct KeyedRequest {
 ///                                     const Request&);   optional, without acquire_step(): what it
 ///                                     throws
 ///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
-///     static void give_back(const L&, const Request&, Grant&, Completion);
+///     static void refund(const L&, const Request&, Grant&, Completion);
 ///
 /// It keeps a copy of the limiter that does not own the store: the last reference to a waiter may
 /// end on a thread of the store, or inside of one of its answers, where not every store can be
@@ -152,9 +152,9 @@ class WaiterFor : public Waiter {
     }
     return outcome.decision;
   }
-  void give_back(Completion done) noexcept override {
+  void refund(Completion done) noexcept override {
     if (store_.is_over()) return done.fail(Errc::shut_down);
-    Waiting::give_back(limiter_, request_, *grant_, std::move(done));
+    Waiting::refund(limiter_, request_, *grant_, std::move(done));
   }
 
   L limiter_;

@@ -275,7 +275,7 @@ struct Operation {
     std::uint8_t count;
   };
 
-  std::string_view name;  ///< "token_bucket.take"; its section in Lua is token_bucket_take
+  std::string_view name;  ///< "token_bucket.acquire"; its section in Lua is token_bucket_acquire
   std::uint8_t id;        ///< the row's number, the first byte of its message in a plan
   StateKind kind;
   bool writes;  ///< false: never changes the state (a peek)

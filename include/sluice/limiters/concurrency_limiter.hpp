@@ -186,8 +186,8 @@ struct ConcurrencyLimiter::Waiting {
     return jobs.adopt(request.key(), request.id, request.cost, outcome.decision,
                       outcome.output.empty() ? none : outcome.output, asked);
   }
-  static void give_back(const ConcurrencyLimiter&, const Request&, Grant& grant,
-                        Completion done) noexcept {
+  static void refund(const ConcurrencyLimiter&, const Request&, Grant& grant,
+                     Completion done) noexcept {
     grant.release_later();
     done(Outcome{});
   }

@@ -103,7 +103,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
 
   /// The steps of these calls, for plans and for the forms of decide.hpp.
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
-    return step(fixed_window_take, key, cost);
+    return step(fixed_window_acquire, key, cost);
   }
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return step(fixed_window_peek, key, cost);
@@ -160,8 +160,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
 
 /// How acquire() waits; see detail::WaiterFor.
 struct FixedWindow::Waiting : KeyedLimiter<FixedWindow>::Waiting {
-  static void give_back(const FixedWindow& window, const Request& request, const Grant& grant,
-                        Completion done) noexcept {
+  static void refund(const FixedWindow& window, const Request& request, const Grant& grant,
+                     Completion done) noexcept {
     const Cost units = charged(request.cost, grant);
     window.store().execute(window.refund_step(request.key(), units, grant.at), std::move(done));
   }

@@ -183,7 +183,7 @@ struct Gates::Waiting {
   static Grant grant(const Gates&, const Request&, const Outcome& outcome, Time) noexcept {
     return outcome.decision;
   }
-  static void give_back(const Gates&, const Request&, Grant&, Completion done) noexcept {
+  static void refund(const Gates&, const Request&, Grant&, Completion done) noexcept {
     done(Outcome{});  // the next one of the ramp comes a little later
   }
 };

@@ -246,11 +246,11 @@ class SharedSlidingWindow : public Waitable {
   std::shared_ptr<const Known> remember(std::span<const Word> output,
                                         std::error_code& error) const noexcept;
   std::shared_ptr<const Known> read(std::error_code& error) const;
-  enum class Verb : std::uint8_t { take, look, block, reward };
+  enum class Verb : std::uint8_t { acquire, peek, block, reward };
   /// What is asked by the setting that is known, or by the one that is read if it has changed.
   struct Question {
     Cost permits;
-    Verb verb = Verb::take;
+    Verb verb = Verb::acquire;
     Span span{0};  // to wait at most, or to block
     std::optional<RequestId> id{};
     /// What the rate must not be below.
@@ -284,8 +284,8 @@ class SharedSlidingWindow : public Waitable {
   /// `used` becomes the setting that the answer was made by.
   void reserve_then(Cost permits, Span max_wait, std::shared_ptr<const Known>& used,
                     Completion done) const noexcept;
-  void give_back_then(const Known& used, Cost permits, const Decision& grant,
-                      Completion done) const noexcept;
+  void refund_then(const Known& used, Cost permits, const Decision& grant,
+                   Completion done) const noexcept;
 
   StoreHandle store_;
   std::string tag_;
@@ -327,10 +327,10 @@ class SharedSlidingWindow::Waited {
     static Grant grant(const Waited&, const Request&, const Outcome& outcome, Time) noexcept {
       return outcome.decision;
     }
-    static void give_back(const Waited& waited, const Request& request, Grant& grant,
-                          Completion done) noexcept {
+    static void refund(const Waited& waited, const Request& request, Grant& grant,
+                       Completion done) noexcept {
       if (waited.life_.is_over()) return done.fail(Errc::shut_down);
-      waited.limiter_->give_back_then(**request.used, request.permits, grant, std::move(done));
+      waited.limiter_->refund_then(**request.used, request.permits, grant, std::move(done));
     }
   };
 

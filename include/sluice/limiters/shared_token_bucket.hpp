@@ -23,8 +23,8 @@ namespace sluice {
 /// A key without a quota answers Errc::not_configured; a quota is forgotten after `keep_alive`
 /// without a grant. Give limiters of the same name the same keep_alive. Decision::limit is the
 /// quota's burst in the calls of this class; in plans and the other forms of a call it is 0,
-/// because only the store knows it (see the output words of shared_token_bucket_take). Immutable:
-/// one object serves any number of threads. Borrows or owns its store: see StoreHandle.
+/// because only the store knows it (see the output words of shared_token_bucket_acquire).
+/// Immutable: one object serves any number of threads. Borrows or owns its store: see StoreHandle.
 ///
 /// What can be given back is a Reservation, as with a TokenBucket. What is promised, owed or closed
 /// ahead stays so when the quota changes: the new one begins behind it, and nothing that was
@@ -142,14 +142,14 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   }
 
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
-    return {&shared_token_bucket_take, named(key), {0, cost.value(), keep_alive_.count()}};
+    return {&shared_token_bucket_acquire, named(key), {0, cost.value(), keep_alive_.count()}};
   }
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return {&shared_token_bucket_peek, named(key), {0, cost.value(), keep_alive_.count()}};
   }
   [[nodiscard]] Step configure_step(const Key& key, const Quota& quota, Inheritance inheritance,
                                     bool if_absent = false) const noexcept {
-    return {&shared_token_bucket_set,
+    return {&shared_token_bucket_configure,
             named(key),
             {quota.capacity(), quota.refill(), quota.period(), keep_alive_.count(),
              static_cast<Word>(inheritance), if_absent ? 1 : 0}};
@@ -163,7 +163,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   }
   [[nodiscard]] Step refund_step(const Key& key, const Reservation& reservation,
                                  Cost amount) const noexcept {
-    return {&shared_token_bucket_give_back,
+    return {&shared_token_bucket_refund,
             named(key),
             {0, reservation.granted, keep_alive_.count(), amount.value(), reservation.level,
              reservation.stamp, reservation.version, reservation.spent}};
@@ -218,8 +218,8 @@ struct SharedTokenBucket::Waiting : KeyedLimiter<SharedTokenBucket>::Waiting {
                      Time) noexcept {
     return reservation(outcome.decision, outcome.output);
   }
-  static void give_back(const SharedTokenBucket& bucket, const Request& request, Grant& grant,
-                        Completion done) noexcept {
+  static void refund(const SharedTokenBucket& bucket, const Request& request, Grant& grant,
+                     Completion done) noexcept {
     bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
                            std::move(done));
   }

@@ -220,8 +220,8 @@ struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
     return {windows.told(outcome.decision, outcome.output),
             outcome.decision.allowed ? request.cost.value() : 0};
   }
-  static void give_back(const SlidingWindow& windows, const Request& request, Grant& grant,
-                        Completion done) noexcept {
+  static void refund(const SlidingWindow& windows, const Request& request, Grant& grant,
+                     Completion done) noexcept {
     windows.store().execute(windows.refund_step(request.key(), grant, grant.granted),
                             std::move(done));
   }

@@ -90,7 +90,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   /// The step that try_acquire() asks, for a plan of several steps.
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
-    return step(sliding_window_counter_take, key, cost);
+    return step(sliding_window_counter_acquire, key, cost);
   }
   /// The step that peek() asks: in a plan, a condition that charges nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
@@ -104,8 +104,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// The steps of the other calls.
   [[nodiscard]] Step refund_step(const Key& key, const Decision& taken,
                                  Cost amount) const noexcept {
-    return adjust(key, SlidingWindowCounterRule::Change::give_back, charged(taken, amount),
-                  taken.at);
+    return adjust(key, SlidingWindowCounterRule::Change::refund, charged(taken, amount), taken.at);
   }
   /// The step that settle() asks. Its detail is how many units came back or were charged.
   [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
@@ -152,8 +151,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
 /// How acquire() waits; see detail::WaiterFor.
 struct SlidingWindowCounter::Waiting : KeyedLimiter<SlidingWindowCounter>::Waiting {
-  static void give_back(const SlidingWindowCounter& counter, const Request& request,
-                        const Grant& grant, Completion done) noexcept {
+  static void refund(const SlidingWindowCounter& counter, const Request& request,
+                     const Grant& grant, Completion done) noexcept {
     counter.store().execute(counter.refund_step(request.key(), grant, request.cost),
                             std::move(done));
   }

@@ -141,7 +141,7 @@ class SlotLock : public Waitable {
   /// The steps of these calls, for plans and for the forms of decide.hpp. In a plan that grants, an
   /// answer of `acquire_step` is a reservation: look at Outcome::steps for its wait.
   [[nodiscard]] Step acquire_step(const Key& key, Span max_wait = Span{0}) const noexcept {
-    return step(slot_lock_take, key, max_wait.count());
+    return step(slot_lock_acquire, key, max_wait.count());
   }
   [[nodiscard]] Step peek_step(const Key& key, Span max_wait = Span{0}) const noexcept {
     return step(slot_lock_peek, key, max_wait.count());
@@ -208,8 +208,8 @@ struct SlotLock::Waiting {
                      Time asked) noexcept {
     return lock.permit(outcome.decision, asked);
   }
-  static void give_back(const SlotLock& lock, const Request& request, Grant& grant,
-                        Completion done) noexcept {
+  static void refund(const SlotLock& lock, const Request& request, Grant& grant,
+                     Completion done) noexcept {
     lock.store().execute(lock.cancel_step(request.key(), grant), std::move(done));
   }
 };

@@ -143,13 +143,13 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   /// The step that try_acquire() asks, for a plan of several steps.
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
-    return plain_ ? simple(token_bucket_take, key, cost)
+    return plain_ ? simple(token_bucket_acquire, key, cost)
                   : shaped(token_bucket_reserve, key, 0, cost.value());
   }
   /// The step that peek() asks: in a plan, a condition that charges nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return plain_ ? simple(token_bucket_peek, key, cost)
-                  : shaped(token_bucket_look, key, 0, cost.value());
+                  : shaped(token_bucket_peek_reserve, key, 0, cost.value());
   }
   /// The steps of the calls above. A Reservation is made of the answer to the first two.
   [[nodiscard]] Step reserve_step(const Key& key, Cost cost, Span max_wait) const noexcept {
@@ -198,7 +198,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   }
   [[nodiscard]] Step set(const Key& key, TokenBucketReserve::Change change,
                          Word amount) const noexcept {
-    return shaped(token_bucket_set, key, static_cast<Word>(change), amount);
+    return shaped(token_bucket_adjust, key, static_cast<Word>(change), amount);
   }
 
   Quota quota_;
@@ -220,8 +220,8 @@ struct TokenBucket::Waiting : KeyedLimiter<TokenBucket>::Waiting {
   static Grant grant(const TokenBucket&, const Request&, const Outcome& outcome, Time) noexcept {
     return {outcome.decision, outcome.output};
   }
-  static void give_back(const TokenBucket& bucket, const Request& request, Grant& grant,
-                        Completion done) noexcept {
+  static void refund(const TokenBucket& bucket, const Request& request, Grant& grant,
+                     Completion done) noexcept {
     bucket.store().execute(bucket.refund_step(request.key(), grant, grant.granted),
                            std::move(done));
   }

@@ -39,10 +39,10 @@ struct FixedWindowRule {
   /// Boundaries of four windows.
   static constexpr std::size_t boundaries = 5;
 
-  /// Of fixed_window.take, which spends, and fixed_window.peek, which answers the same and changes
-  /// nothing. Worked example, limit 2 a minute, both used at 12:00:10: refused with retry_after
-  /// 50 s; at 12:01:00 allowed with remaining 1. If no window of the calendar holds the instant:
-  /// Errc::outside_calendar.
+  /// Of fixed_window.acquire, which spends, and fixed_window.peek, which answers the same and
+  /// changes nothing. Worked example, limit 2 a minute, both used at 12:00:10: refused with
+  /// retry_after 50 s; at 12:01:00 allowed with remaining 1. If no window of the calendar holds the
+  /// instant: Errc::outside_calendar.
   struct Args {
     Word limit;
     Word width;  ///< microseconds, up to max_width; 0: the boundaries count
@@ -52,11 +52,11 @@ struct FixedWindowRule {
     Word cost;  ///< 0 is decided as any other, and writes nothing
   };
 
-  /// Of fixed_window.give_back: gives units of one window back if it is still the present one, the
+  /// Of fixed_window.refund: gives units of one window back if it is still the present one, the
   /// stored one begins in it and something is used of it, else refuses. Never gives back more than
   /// is used.
   /// Output: the units given back.
-  struct GiveBackArgs {
+  struct RefundArgs {
     Word limit;
     Word begin;  ///< of the window that the units were taken in
     Word end;    ///< up to word_limit
@@ -94,9 +94,9 @@ struct FixedWindowRule {
 };
 
 /// Rows of the table of operations.
-extern const Operation fixed_window_take;
+extern const Operation fixed_window_acquire;
 extern const Operation fixed_window_peek;
-extern const Operation fixed_window_give_back;
+extern const Operation fixed_window_refund;
 extern const Operation fixed_window_reset;
 extern const Operation fixed_window_adjust;
 extern const Operation fixed_window_block;

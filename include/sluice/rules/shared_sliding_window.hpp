@@ -68,7 +68,7 @@ struct SharedSlidingWindowRule {
 
 /// Arguments: rate, interval, per_client, Mode, and for how long after its last use the setting is
 /// kept, at least as long as the interval. Output: version, and 1 if it is new.
-extern const Operation shared_sliding_window_set;
+extern const Operation shared_sliding_window_configure;
 /// Arguments: the limit to report, the version, permits, keep_alive, and when the first of the kept
 /// windows ends, or 0. Errors: not_configured,
 /// config_changed, cost_exceeds_capacity. It notes that the setting is in use, now and then.
@@ -76,6 +76,6 @@ extern const Operation shared_sliding_window_expect;
 /// Arguments: the limit to report, and a keep_alive that must be in range. Output: version,
 /// generation, rate, interval, per_client, then limit and span of each window that is kept (zeros:
 /// none), then when the first of them ends, or 0. Errc::not_configured without a rate.
-extern const Operation shared_sliding_window_read;
+extern const Operation shared_sliding_window_config;
 
 }  // namespace sluice

@@ -50,11 +50,11 @@ struct SharedTokenBucketRule {
 /// Arguments: the new quota's capacity, refill and period; for how many microseconds after the last
 /// grant it is kept, at least as long as the bucket takes to fill; the Inheritance; 1 to leave a
 /// quota that is there alone. Output: the version in force, and 1 if it is new.
-extern const Operation shared_token_bucket_set;
+extern const Operation shared_token_bucket_configure;
 /// Arguments: the limit to report, the cost, keep_alive as above. Output: version, capacity,
 /// refill, period. Errc::not_configured without a quota.
-extern const Operation shared_token_bucket_take;
-/// What take would answer, with what remains now; arguments and output words as there.
+extern const Operation shared_token_bucket_acquire;
+/// What acquire would answer, with what remains now; arguments and output words as there.
 extern const Operation shared_token_bucket_peek;
 
 }  // namespace sluice

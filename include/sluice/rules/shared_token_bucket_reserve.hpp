@@ -30,7 +30,7 @@ struct SharedTokenBucketReserve {
 };
 
 /// Rows of the table of operations. Arguments: the limit to report, then those named, with
-/// keep_alive as in shared_token_bucket_set. Errc::not_configured without a quota.
+/// keep_alive as in shared_token_bucket_configure. Errc::not_configured without a quota.
 /// cost, keep_alive, max_wait: 0 to longest. Output: what was granted; the bucket before it: its
 /// level, the instant of that, the version of the quota, and what was truly spent; then the
 /// capacity, also of a refusal.
@@ -48,8 +48,8 @@ extern const Operation shared_token_bucket_reserve;
 /// had begun
 ///   to at its own time;
 /// - else nothing: those who wait behind it keep their times.
-extern const Operation shared_token_bucket_give_back;
-/// change, keep_alive, amount: as in token_bucket_set; a block is at most `longest`. Output: the
+extern const Operation shared_token_bucket_refund;
+/// change, keep_alive, amount: as in token_bucket_adjust; a block is at most `longest`. Output: the
 /// version and the capacity.
 extern const Operation shared_token_bucket_adjust;
 

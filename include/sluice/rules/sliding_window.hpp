@@ -75,8 +75,8 @@ struct SlidingWindowRule {
     Word max_wait;  ///< microseconds that a grant may lie ahead, 0 to max_ahead_of_time
     Word longest;   ///< the longest span
   };
-  /// Of give_back.
-  struct BackArgs {
+  /// Of refund.
+  struct RefundArgs {
     Word limit;
     Word units;  ///< that are not needed, 0 to 2^52; no more come back than there are
     Word time;   ///< when they were granted for
@@ -120,22 +120,22 @@ struct SlidingWindowRule {
 
   /// Worked example, {2, 5 s} and {3, 60 s}: two units at 0 are allowed, a third is refused with
   /// retry_after 5 s by window 0. Allowed at 5 s, the next is refused for 55 s by window 1.
-  static Verdict take(const StateView& state, const RuleRequest& request, Word now,
-                      Effects& effects) noexcept;
-  /// What take() would answer, with what remains now; changes nothing.
+  static Verdict acquire(const StateView& state, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept;
+  /// What acquire() would answer, with what remains now; changes nothing.
   static Verdict peek(const StateView& state, const RuleRequest& request, Word now,
                       Effects& effects) noexcept;
   /// Takes back up to `units` of the units granted for `time`, while those are the newest. Tells
   /// how many, then what remains of each window. Units that had given way to them come back as old
   /// as they must at least have been: never older, so no window admits too much.
-  static Verdict give_back(const StateView& state, const RuleRequest& request, Word now,
-                           Effects& effects) noexcept;
+  static Verdict refund(const StateView& state, const RuleRequest& request, Word now,
+                        Effects& effects) noexcept;
   /// Nothing is granted for a time before the end of the span, unless it was before; a later end
   /// that stands already stays. In a log of its own time: from State::stamp on, if that is later
   /// than now.
   static Verdict block(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
-  /// Forgets the newest units of the log, reserved ones first. Tells as give_back(), but of the
+  /// Forgets the newest units of the log, reserved ones first. Tells as refund(), but of the
   /// units that some window still held.
   static Verdict reward(const StateView& state, const RuleRequest& request, Word now,
                         Effects& effects) noexcept;
@@ -145,15 +145,15 @@ struct SlidingWindowRule {
 
   /// allowed (1), or the negative code of what can never be admitted.
   [[nodiscard]] static Word check(const Args& args) noexcept;
-  [[nodiscard]] static Word check(const BackArgs& args) noexcept;
+  [[nodiscard]] static Word check(const RefundArgs& args) noexcept;
   [[nodiscard]] static Word check(const BlockArgs& args) noexcept;
   [[nodiscard]] static Word check(const RewardArgs& args) noexcept;
 };
 
 /// Rows of the table of operations.
-extern const Operation sliding_window_take;
+extern const Operation sliding_window_acquire;
 extern const Operation sliding_window_peek;
-extern const Operation sliding_window_give_back;
+extern const Operation sliding_window_refund;
 extern const Operation sliding_window_reset;
 extern const Operation sliding_window_block;
 extern const Operation sliding_window_reward;

@@ -35,10 +35,10 @@ struct SlidingWindowCounterRule {
 
   /// What adjust does.
   enum class Change : Word {
-    give_back = 0,  ///< takes `amount` units off the window of `taken`, as far as it has them
-    charge = 1,     ///< adds them to that window, whatever is there
-    penalize = 2,   ///< adds them to the current window, whatever is there
-    reward = 3,     ///< takes them off the current window, and the rest off the one before
+    refund = 0,    ///< takes `amount` units off the window of `taken`, as far as it has them
+    charge = 1,    ///< adds them to that window, whatever is there
+    penalize = 2,  ///< adds them to the current window, whatever is there
+    reward = 3,    ///< takes them off the current window, and the rest off the one before
   };
 
   struct Args {
@@ -71,9 +71,9 @@ struct SlidingWindowCounterRule {
 
   /// Worked example, 10 in 60 s: ten units at 59 s are allowed. At 60 s all ten count, and one more
   /// is refused with retry_after 6 s; at 66 s they count as nine, and it is allowed.
-  static Verdict take(const StateView& state, const RuleRequest& request, Word now,
-                      Effects& effects) noexcept;
-  /// What take() would answer, with what remains now; changes nothing.
+  static Verdict acquire(const StateView& state, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept;
+  /// What acquire() would answer, with what remains now; changes nothing.
   static Verdict peek(const StateView& state, const RuleRequest& request, Word now,
                       Effects& effects) noexcept;
   /// Forgets everything.
@@ -94,7 +94,7 @@ struct SlidingWindowCounterRule {
 };
 
 /// Rows of the table of operations.
-extern const Operation sliding_window_counter_take;
+extern const Operation sliding_window_counter_acquire;
 extern const Operation sliding_window_counter_peek;
 extern const Operation sliding_window_counter_reset;
 /// Arguments: limit, span, amount, a Change, and when the units were taken. Detail: how many units

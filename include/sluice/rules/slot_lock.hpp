@@ -23,7 +23,7 @@ struct SlotLockRule {
     Word stamp = 0;  ///< when that was written; never after `next`
   };
 
-  /// Of slot_lock.take, which reserves, and slot_lock.peek, which answers the same and changes
+  /// Of slot_lock.acquire, which reserves, and slot_lock.peek, which answers the same and changes
   /// nothing. Worked example, interval 1 s, max_wait 2 s, all asked at 0: granted with a wait of
   /// 0, 1 s and 2 s, then refused with retry_after 1 s; at 1 s granted with a wait of 2 s.
   struct Args {
@@ -67,7 +67,7 @@ struct SlotLockRule {
 };
 
 /// Rows of the table of operations.
-extern const Operation slot_lock_take;
+extern const Operation slot_lock_acquire;
 extern const Operation slot_lock_peek;
 extern const Operation slot_lock_cancel;
 extern const Operation slot_lock_reset;

@@ -60,20 +60,20 @@ struct TokenBucketRule {
 
   /// Spends `cost` tokens if they are there. Worked example, 10/s with burst 5, all spent at 0:
   /// at 99 ms refused with retry_after 1 ms, at 100 ms allowed with remaining 0.
-  [[nodiscard]] static Verdict take(State& state, const Args& args, Word now) noexcept;
+  [[nodiscard]] static Verdict acquire(State& state, const Args& args, Word now) noexcept;
 
-  /// What take() would answer, with the tokens that remain now; changes nothing.
+  /// What acquire() would answer, with the tokens that remain now; changes nothing.
   [[nodiscard]] static Verdict peek(const State& state, const Args& args, Word now) noexcept;
 
   /// allowed (1), or the negative code of a cost that can never be admitted.
   [[nodiscard]] static Word check(const Args& args) noexcept;
 
-  /// take() by a clock that is up to `lag` microseconds behind; see Operation::apply_lagging. A
+  /// acquire() by a clock that is up to `lag` microseconds behind; see Operation::apply_lagging. A
   /// refusal is settled if retry_after lies beyond the lag. A grant is settled if what was spent
   /// before it does not drain empty within the lag: then a charge at any instant of it drains along
   /// the same line.
-  [[nodiscard]] static Verdict take_lagging(State& state, const Args& args, Word now,
-                                            Word lag) noexcept;
+  [[nodiscard]] static Verdict acquire_lagging(State& state, const Args& args, Word now,
+                                               Word lag) noexcept;
 
   /// The arguments for this quota.
   [[nodiscard]] static Args args(const Quota& quota, Cost cost) noexcept {
@@ -83,7 +83,7 @@ struct TokenBucketRule {
 };
 
 /// Rows of the table of operations.
-extern const Operation token_bucket_take;
+extern const Operation token_bucket_acquire;
 extern const Operation token_bucket_peek;
 
 }  // namespace sluice

@@ -67,9 +67,9 @@ extern const Operation token_bucket_reserve;
 /// min_cost, cost. Details as above.
 extern const Operation token_bucket_reserve_some;
 /// max_wait, cost: what spend would answer, with what remains now. Details as above.
-extern const Operation token_bucket_look;
+extern const Operation token_bucket_peek_reserve;
 /// change, amount.
-extern const Operation token_bucket_set;
+extern const Operation token_bucket_adjust;
 /// capacity, refill, period, interval, then the cost of a grant, how much of it to give back, and
 /// what the grant told of the bucket before it. Output: tokens given back (rounded down); 1 if
 /// nothing was charged since; the instant at which what is left of the grant is covered. How much
@@ -83,6 +83,6 @@ extern const Operation token_bucket_set;
 /// - else nothing: those who wait behind it keep their times. Nothing either if more is spent than
 ///   this capacity allows.
 /// A promise that lay ahead of it stays, with the tokens at its stamp.
-extern const Operation token_bucket_give_back;
+extern const Operation token_bucket_refund;
 
 }  // namespace sluice

@@ -3,10 +3,10 @@
 //
 // clang-format off
 //     sluice-trace 1 from 946684800000000
-//     +0.000000 token_bucket.take {alice}:api 1,1,100000,100000,1021,1 -> allowed 0/1 reset 100ms from virtual
-//     +0.099999 token_bucket.take {alice}:api 1,1,100000,100000,1021,1 -> refused 0/1 retry 1us reset 1us from virtual
+//     +0.000000 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> allowed 0/1 reset 100ms from virtual
+//     +0.099999 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> refused 0/1 retry 1us reset 1us from virtual
 //     +0.100000 # the server restarts
-//     +0.100000 token_bucket.take {alice}:api 1,1,100000,100000,1021,1 -> error timed_out
+//     +0.100000 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> error timed_out
 // clang-format on
 //
 // The first line has the version and the microsecond that times count from. A call: when it was

@@ -6,9 +6,9 @@
 namespace sluice::test::fixed_window {
 
 inline constexpr std::string_view kernel = "src/rules/fixed_window.cpp";
-inline constexpr std::string_view take = "operation fixed_window_take";
+inline constexpr std::string_view acquire = "operation fixed_window_acquire";
 inline constexpr std::string_view peek = "operation fixed_window_peek";
-inline constexpr std::string_view give_back = "operation fixed_window_give_back";
+inline constexpr std::string_view refund = "operation fixed_window_refund";
 inline constexpr std::string_view adjust = "operation fixed_window_adjust";
 inline constexpr std::string_view block = "operation fixed_window_block";
 inline constexpr std::string_view view = "piece fixed_window_view";
@@ -38,18 +38,18 @@ inline constexpr Mutant mutants[] = {
     {"units remain while blocked", standing, "if left < 0 or closed then", "if left < 0 then"},
     {"a question forgets how long the block lasts", standing,
      "elseif closed then clear = begin - now end", "end"},
-    {"a cost of zero writes", take, "  if cost == 0 then return 1, left, 0, clear end\n", ""},
-    {"a grant leaves the block", take, "begin, 2 * want", "begin, 2 * want + is_block"},
+    {"a cost of zero writes", acquire, "  if cost == 0 then return 1, left, 0, clear end\n", ""},
+    {"a grant leaves the block", acquire, "begin, 2 * want", "begin, 2 * want + is_block"},
     {"answers as if it had spent", peek, "return 1, left, 0", "return 1, limit - want, 0"},
-    {"given back to any window", give_back, "from <= begin and begin < to", "true"},
-    {"given back to a window that is over", give_back, "now < to and ", ""},
-    {"given back to a window that the clock is far from", give_back,
+    {"given back to any window", refund, "from <= begin and begin < to", "true"},
+    {"given back to a window that is over", refund, "now < to and ", ""},
+    {"given back to a window that the clock is far from", refund,
      " and from <= now + Rule.max_ahead", ""},
-    {"more given back than was used", give_back, "  if given > used then given = used end\n", ""},
-    {"tells what was asked for as given back", give_back, "struct.pack('<i8', given)",
+    {"more given back than was used", refund, "  if given > used then given = used end\n", ""},
+    {"tells what was asked for as given back", refund, "struct.pack('<i8', given)",
      "struct.pack('<i8', cost)"},
-    {"nothing used can be given back", give_back, " and used > 0", ""},
-    {"a refund opens a block", give_back, "2 * used + is_block", "2 * used"},
+    {"nothing used can be given back", refund, " and used > 0", ""},
+    {"a refund opens a block", refund, "2 * used + is_block", "2 * used"},
     {"a reward below nothing used", adjust, "  if new_used < 0 then new_used = 0 end\n", ""},
     {"a penalty without an end", adjust,
      "  if new_used > Rule.max_used then new_used = Rule.max_used end\n", ""},

@@ -5,9 +5,9 @@
 
 namespace sluice::test::shared_sliding_window {
 
-inline constexpr std::string_view set = "operation shared_sliding_window_set";
+inline constexpr std::string_view set = "operation shared_sliding_window_configure";
 inline constexpr std::string_view expect = "operation shared_sliding_window_expect";
-inline constexpr std::string_view read = "operation shared_sliding_window_read";
+inline constexpr std::string_view read = "operation shared_sliding_window_config";
 inline constexpr std::string_view setting = "piece shared_sliding_window_setting";
 inline constexpr std::string_view kernel = "src/rules/shared_sliding_window.cpp";
 

@@ -5,11 +5,11 @@
 
 namespace sluice::test::shared_token_bucket {
 
-inline constexpr std::string_view set = "operation shared_token_bucket_set";
-inline constexpr std::string_view take = "operation shared_token_bucket_take";
+inline constexpr std::string_view set = "operation shared_token_bucket_configure";
+inline constexpr std::string_view acquire = "operation shared_token_bucket_acquire";
 inline constexpr std::string_view peek = "operation shared_token_bucket_peek";
 inline constexpr std::string_view spend = "operation shared_token_bucket_reserve";
-inline constexpr std::string_view back = "operation shared_token_bucket_give_back";
+inline constexpr std::string_view back = "operation shared_token_bucket_refund";
 inline constexpr std::string_view adjust = "operation shared_token_bucket_adjust";
 inline constexpr std::string_view moment = "piece shared_token_bucket_view";
 inline constexpr std::string_view give = "piece shared_token_bucket_give";
@@ -31,12 +31,12 @@ inline constexpr Mutant mutants[] = {
     {"more is free than there is", set,
      "if next_free > new_capacity then next_free = new_capacity end", ""},
     {"what is truly spent is forgotten", set, "new_spent = tokens * new_period", "new_spent = 0"},
-    {"what is truly spent is not counted", take, "spent = spent + charge", ""},
+    {"what is truly spent is not counted", acquire, "spent = spent + charge", ""},
     {"what is truly spent never drains", moment, "spent = spent - drained", ""},
     {"a quota is kept for ever", moment, "now >= stamp + keep_alive", "false"},
-    {"a stamp far ahead locks the key out", take, "level > limit - charge then level",
+    {"a stamp far ahead locks the key out", acquire, "level > limit - charge then level",
      "false then level"},
-    {"boundary >= for >", take, "if want > limit or", "if want >= limit or"},
+    {"boundary >= for >", acquire, "if want > limit or", "if want >= limit or"},
     {"floor for ceil in the hint", peek, "(over + -over % refill) / refill",
      "(over - over % refill) / refill"},
     {"a quota that is none accepted", moment, "period < 1 or\n", "false or\n"},
@@ -65,7 +65,7 @@ inline constexpr Mutant mutants[] = {
      "new_level, new_stamp, new_spent = rest_level, now, spent_then"},
     {"what was truly spent before a grant is not restored", back,
      "new_spent = new_spent - (rest_stamp - stamp_then) * refill", "new_spent = spent - given"},
-    {"a promise waits for nothing where nothing is asked", take,
+    {"a promise waits for nothing where nothing is asked", acquire,
      "or (at > now and level > limit - period)", ""},
     {"a promise waits for nothing where nothing is asked", peek,
      "or (at > now and level > limit - period)", ""},

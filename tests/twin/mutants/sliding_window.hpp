@@ -16,8 +16,8 @@ inline constexpr std::string_view back = "piece sliding_window_give";
 inline constexpr std::string_view reward = "operation sliding_window_reward";
 inline constexpr std::string_view block = "operation sliding_window_block";
 inline constexpr std::string_view kernel = "src/rules/sliding_window.cpp";
-inline constexpr std::string_view kernel_back = "src/rules/sliding_window_give_back.cpp";
-inline constexpr std::string_view quick = "fast sliding_window_take";
+inline constexpr std::string_view kernel_back = "src/rules/sliding_window_refund.cpp";
+inline constexpr std::string_view quick = "fast sliding_window_acquire";
 
 inline constexpr Mutant mutants[] = {
     {"a clock set far back locks out", quick, "stamp > now + Rule.max_ahead or ", ""},

@@ -5,7 +5,7 @@
 
 namespace sluice::test::sliding_window_counter {
 
-inline constexpr std::string_view take = "operation sliding_window_counter_take";
+inline constexpr std::string_view acquire = "operation sliding_window_counter_acquire";
 inline constexpr std::string_view peek = "operation sliding_window_counter_peek";
 inline constexpr std::string_view adjust = "operation sliding_window_counter_adjust";
 inline constexpr std::string_view block = "operation sliding_window_counter_block";
@@ -39,8 +39,8 @@ inline constexpr Mutant mutants[] = {
     {"a hint to the end of the block whatever is counted", decide, "    if estimate > room then\n",
      "    if closed <= now then\n"},
     {"a hint that forgets the block", decide, "    if closed > fits then fits = closed end\n", ""},
-    {"a cost of zero writes", take, "  if cost == 0 then return 1, left, 0, clear end\n", ""},
-    {"a grant leaves a block that is over", take, "  if closed > 0 then counts",
+    {"a cost of zero writes", acquire, "  if cost == 0 then return 1, left, 0, clear end\n", ""},
+    {"a grant leaves a block that is over", acquire, "  if closed > 0 then counts",
      "  if false then counts"},
     {"answers as if it had spent", peek, "return 1, left, 0, clear",
      "return 1, left - cost, 0, clear"},

@@ -6,23 +6,23 @@
 namespace sluice::test::slot_lock {
 
 inline constexpr std::string_view kernel = "src/rules/slot_lock.cpp";
-inline constexpr std::string_view take = "operation slot_lock_take";
+inline constexpr std::string_view acquire = "operation slot_lock_acquire";
 inline constexpr std::string_view peek = "operation slot_lock_peek";
 inline constexpr std::string_view cancel = "operation slot_lock_cancel";
 inline constexpr std::string_view block = "operation slot_lock_block";
 
 inline constexpr Mutant mutants[] = {
-    {"the hint is the wait for the slot", take, "wait - max_wait, wait end", "wait, wait end"},
-    {"a wait of exactly max_wait refused", take, "if wait > max_wait then return",
+    {"the hint is the wait for the slot", acquire, "wait - max_wait, wait end", "wait, wait end"},
+    {"a wait of exactly max_wait refused", acquire, "if wait > max_wait then return",
      "if wait >= max_wait then return"},
-    {"the next slot counts from the claim", take, "next = slot + interval",
+    {"the next slot counts from the claim", acquire, "next = slot + interval",
      "next = now + interval"},
-    {"beyond the end of time", take, "  if next > word_limit then next = word_limit end\n", ""},
-    {"a clock set back locks the key", take, "if stamp > now + Rule.max_ahead", "if false"},
-    {"a queue is taken for a clock set back", take, "if stamp > now + Rule.max_ahead",
+    {"beyond the end of time", acquire, "  if next > word_limit then next = word_limit end\n", ""},
+    {"a clock set back locks the key", acquire, "if stamp > now + Rule.max_ahead", "if false"},
+    {"a queue is taken for a clock set back", acquire, "if stamp > now + Rule.max_ahead",
      "if next > now + Rule.max_ahead"},
-    {"after a clock set back the queue is forgotten", take, "slot = now + queue", "slot = now"},
-    {"words that contradict each other accepted", take,
+    {"after a clock set back the queue is forgotten", acquire, "slot = now + queue", "slot = now"},
+    {"words that contradict each other accepted", acquire,
      "  if next < stamp then return Errc.corrupt_state end\n", ""},
     {"a question refuses at exactly max_wait", peek, "if wait > max_wait then return",
      "if wait >= max_wait then return"},

@@ -8,12 +8,12 @@ namespace sluice::test::token_bucket_reserve {
 inline constexpr std::string_view answer = "piece token_bucket_answer";
 inline constexpr std::string_view spend = "operation token_bucket_reserve";
 inline constexpr std::string_view some = "operation token_bucket_reserve_some";
-inline constexpr std::string_view look = "operation token_bucket_look";
-inline constexpr std::string_view set = "operation token_bucket_set";
+inline constexpr std::string_view peek_reserve = "operation token_bucket_peek_reserve";
+inline constexpr std::string_view set = "operation token_bucket_adjust";
 inline constexpr std::string_view moment = "piece token_bucket_view";
-inline constexpr std::string_view back = "operation token_bucket_give_back";
+inline constexpr std::string_view back = "operation token_bucket_refund";
 inline constexpr std::string_view kernel = "src/rules/token_bucket_reserve.cpp";
-inline constexpr std::string_view kernel_back = "src/rules/token_bucket_give_back.cpp";
+inline constexpr std::string_view kernel_back = "src/rules/token_bucket_refund.cpp";
 
 inline constexpr Mutant mutants[] = {
     {"tokens come between the intervals", moment, "now - now % interval, (first - first % 2) / 2",
@@ -37,7 +37,7 @@ inline constexpr Mutant mutants[] = {
      "level = limit\n  elseif"},
     {"less than the least is taken", answer, "if granted < min_cost then", "if granted < 0 then"},
     {"more is taken than was asked for", answer, "if granted > cost then granted = cost end", ""},
-    {"a look spends", look, "cost, false", "cost, true"},
+    {"a look spends", peek_reserve, "cost, false", "cost, true"},
     {"a spender answers as if it had looked", spend, "cost, true", "cost, false"},
     {"some are granted and not taken", some, "0, true", "0, false"},
     {"answers as if it had spent", answer, "if spends then\n    after", "if true then\n    after"},

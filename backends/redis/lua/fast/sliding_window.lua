@@ -2,7 +2,7 @@
 -- and is not blocked (a layout of n): the names of the rule, with a number for each window. Words are read as
 -- unsigned, so that one that is below zero is one that is too large. A fast path that returns nothing has changed
 -- nothing: the rule decides.
---@ fast sliding_window_take
+--@ fast sliding_window_acquire
 local pack, read, format = struct.pack, struct.unpack, string.format
 --@ repeat n = windows 1..2
 if #message - position == 39 + 16 * $n then

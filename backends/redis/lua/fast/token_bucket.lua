@@ -1,8 +1,8 @@
--- The fast path of a plan of two or three takes from token buckets, each of a state that is there, with a stamp that is
+-- The fast path of a plan of two or three calls from token buckets, each of a state that is there, with a stamp that is
 -- not ahead of the clock, and of a cost that is not zero: no functions, no tables, one pack() for the reply. Words of
 -- states are read as unsigned, so that one that is below zero is one that is too large. pack() drops what is behind the
 -- point: floor(a / b) is a / b, and its ceiling (a + b - 1) / b.
---@ fast_plan token_bucket_take
+--@ fast_plan token_bucket_acquire
 local read, call = struct.unpack, redis.call
 --@ repeat n = 2..3
 repeat -- of $n steps

@@ -56,8 +56,8 @@
     return 0, left, fits_at - now, clear
   end
 
---@ operation fixed_window_take(begin, packed | limit, width, b0, b1, b2, b3, b4, cost)
--- The twin of take() in src/rules/fixed_window.cpp: same names, same order. Returns status, remaining,
+--@ operation fixed_window_acquire(begin, packed | limit, width, b0, b1, b2, b3, b4, cost)
+-- The twin of acquire() in src/rules/fixed_window.cpp: same names, same order. Returns status, remaining,
 -- retry_after, reset_after and, if the state changes, its two words.
   if cost < 0 then return Errc.invalid_cost end
   if cost > limit then return Errc.cost_exceeds_capacity end
@@ -69,7 +69,7 @@
   return 1, limit - want, 0, to - now, begin, 2 * want
 
 --@ operation fixed_window_peek(begin, packed | limit, width, b0, b1, b2, b3, b4, cost)
--- The twin of peek() in src/rules/fixed_window.cpp: fixed_window_take without what that writes.
+-- The twin of peek() in src/rules/fixed_window.cpp: fixed_window_acquire without what that writes.
   if cost < 0 then return Errc.invalid_cost end
   if cost > limit then return Errc.cost_exceeds_capacity end
 --@ use fixed_window_check
@@ -78,8 +78,8 @@
 --@ use fixed_window_decide
   return 1, left, 0, clear
 
---@ operation fixed_window_give_back(begin, packed | limit, from, to, cost)
--- The twin of give_back() in src/rules/fixed_window.cpp: same names, same order. Returns status, remaining,
+--@ operation fixed_window_refund(begin, packed | limit, from, to, cost)
+-- The twin of refund() in src/rules/fixed_window.cpp: same names, same order. Returns status, remaining,
 -- retry_after, reset_after, and if the state changes, its two words, and packed: the units given back.
   if cost < 0 or cost > word_limit then return Errc.invalid_cost end
   if limit < 0 or limit > Rule.max_limit or from < 0 or from > to or to > word_limit then

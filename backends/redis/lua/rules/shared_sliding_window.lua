@@ -10,8 +10,8 @@
     return Errc.corrupt_state
   end
 
---@ operation shared_sliding_window_set(head[16] | new_rate, new_interval, new_per_client, mode, keep_alive)
--- The twin of the kernel of shared_sliding_window.set in src/rules/shared_sliding_window.cpp: same names, same
+--@ operation shared_sliding_window_configure(head[16] | new_rate, new_interval, new_per_client, mode, keep_alive)
+-- The twin of the kernel of shared_sliding_window.configure in src/rules/shared_sliding_window.cpp: same names, same
 -- order, with setting() and kept() in their places. What of a window stays beside a new rate, as {limit, span,
 -- until}; nil if the rate admits no more. Puts a window among those that are kept, unless one of them says as
 -- much; those that it makes needless go. If there is no room, the first to end goes.
@@ -105,8 +105,8 @@ end
   end
   return 1, rate, 0, 0
 
---@ operation shared_sliding_window_read(head[16] | reported, keep_alive)
--- The twin of the kernel of shared_sliding_window.read in src/rules/shared_sliding_window.cpp: same names, same
+--@ operation shared_sliding_window_config(head[16] | reported, keep_alive)
+-- The twin of the kernel of shared_sliding_window.config in src/rules/shared_sliding_window.cpp: same names, same
 -- order, with setting() and kept() in their places. Writes nothing.
   if reported < 0 or reported > word_limit or keep_alive < 1 or
     keep_alive > Rule.max_keep_alive then

@@ -54,8 +54,8 @@
     return given
   end
 
---@ operation shared_token_bucket_set(head[7] | new_capacity, new_refill, new_period, keep_alive, inheritance, if_absent)
--- The twin of the kernel of shared_token_bucket.set in src/rules/shared_token_bucket.cpp: same names, same
+--@ operation shared_token_bucket_configure(head[7] | new_capacity, new_refill, new_period, keep_alive, inheritance, if_absent)
+-- The twin of the kernel of shared_token_bucket.configure in src/rules/shared_token_bucket.cpp: same names, same
 -- order, with moment(), inherited(), units() and level_of() in their place.
   if new_capacity < 1 or new_refill < 1 or new_refill >= word_limit or new_period < 1 or
     new_capacity * new_period > word_limit - new_refill or
@@ -133,8 +133,8 @@
   return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
     struct.pack('<i8i8', version, is_new)
 
---@ operation shared_token_bucket_take(head[7] | reported, cost, keep_alive)
--- The twin of the kernel of shared_token_bucket.take in src/rules/shared_token_bucket.cpp: same names, same
+--@ operation shared_token_bucket_acquire(head[7] | reported, cost, keep_alive)
+-- The twin of the kernel of shared_token_bucket.acquire in src/rules/shared_token_bucket.cpp: same names, same
 -- order, with moment() in its place.
   if cost < 0 then return Errc.invalid_cost end
   if cost > word_limit then return Errc.cost_exceeds_capacity end
@@ -248,8 +248,8 @@
     new_stamp - now + (new_level + -new_level % refill) / refill,
     struct.pack('<i8i8i8i8i8i8', cost, level, at, version, before, capacity)
 
---@ operation shared_token_bucket_give_back(head[7] | reported, cost, keep_alive, amount, level_then, stamp_then, version_then, spent_then)
--- The twin of the kernel of shared_token_bucket.give_back in src/rules/shared_token_bucket_reserve.cpp: same
+--@ operation shared_token_bucket_refund(head[7] | reported, cost, keep_alive, amount, level_then, stamp_then, version_then, spent_then)
+-- The twin of the kernel of shared_token_bucket.refund in src/rules/shared_token_bucket_reserve.cpp: same
 -- names, same order, with shared_moment(), same_position(), returned() and left_so() in their place.
   if amount < 0 then return Errc.invalid_cost end
   if cost < 0 then return Errc.invalid_cost end

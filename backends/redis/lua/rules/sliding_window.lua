@@ -310,7 +310,7 @@ end
   return status, remaining, wait, clear, struct.pack('<i8', told - 1) .. output
 
 --@ piece sliding_window_give
--- The twin of give() in src/rules/sliding_window_give_back.cpp and of the Log of
+-- The twin of give() in src/rules/sliding_window_refund.cpp and of the Log of
 -- sliding_window_log.hpp: same names, same order, with find(), returned() and withdraw() in their
 -- place. Windows count from 1 here; a time of -1 is any time. Returns status, remaining, retry_after,
 -- reset_after and the output words.
@@ -426,8 +426,8 @@ end
   if clear > word_limit then clear = word_limit end
   return 1, remaining, 0, clear, output
 
---@ operation sliding_window_take(head[11] | limit, cost, max_wait, longest)
--- The twin of SlidingWindowRule::take.
+--@ operation sliding_window_acquire(head[11] | limit, cost, max_wait, longest)
+-- The twin of SlidingWindowRule::acquire.
   local spends, block_span = true, nil
 --@ use sliding_window_decide
 
@@ -442,8 +442,8 @@ end
   local cost, max_wait, spends, block_span = 0, 0, false, span
 --@ use sliding_window_decide
 
---@ operation sliding_window_give_back(head[11] | limit, units, time, keep)
--- The twin of SlidingWindowRule::give_back.
+--@ operation sliding_window_refund(head[11] | limit, units, time, keep)
+-- The twin of SlidingWindowRule::refund.
   if units < 0 or units > word_limit then return Errc.invalid_cost end
   if time < 0 or time > word_limit or keep < 0 or keep > word_limit then
     return Errc.invalid_argument

@@ -1,5 +1,5 @@
 --@ piece sliding_window_counter_view
--- The twins of read() and look() in src/rules/sliding_window_counter.cpp, with scale(), in their place in a
+-- The twins of read() and view() in src/rules/sliding_window_counter.cpp, with scale(), in their place in a
 -- rule: from head, now, limit, span and cost to the counts at one instant.
   local start, current, previous, closed = unpack(head, 1, 4)
   if current > Rule.max_limit or previous > Rule.max_limit then
@@ -21,7 +21,7 @@
     return quotient
   end
 
-  -- look()
+  -- view()
   local at = now
   if start > now + Rule.max_ahead then
     local units = current + previous
@@ -66,8 +66,8 @@
     return 0, left, fits - now, clear
   end
 
---@ operation sliding_window_counter_take(head[4] | limit, span, cost)
--- The twin of SlidingWindowCounterRule::take in src/rules/sliding_window_counter.cpp: same names, same order.
+--@ operation sliding_window_counter_acquire(head[4] | limit, span, cost)
+-- The twin of SlidingWindowCounterRule::acquire in src/rules/sliding_window_counter.cpp: same names, same order.
 -- Returns status, remaining, retry_after and reset_after.
   if limit < 1 or limit > Rule.max_limit or span < 1 or span > Rule.max_span then
     return Errc.invalid_argument
@@ -85,7 +85,7 @@
 
 --@ operation sliding_window_counter_peek(head[4] | limit, span, cost)
 -- The twin of SlidingWindowCounterRule::peek in src/rules/sliding_window_counter.cpp:
--- sliding_window_counter_take without what that writes.
+-- sliding_window_counter_acquire without what that writes.
   if limit < 1 or limit > Rule.max_limit or span < 1 or span > Rule.max_span then
     return Errc.invalid_argument
   end
@@ -126,7 +126,7 @@
     if changed > amount then changed = amount end
     return count + changed
   end
-  if change == 0 then -- give_back
+  if change == 0 then -- refund
     if window == start then current = take_off(current) end
     if is_before then previous = take_off(previous) end
   elseif change == 1 then -- charge

@@ -1,5 +1,5 @@
---@ operation slot_lock_take(next, stamp | limit, interval, max_wait)
--- The twin of take() in src/rules/slot_lock.cpp: same names, same order, with slot_for() in its
+--@ operation slot_lock_acquire(next, stamp | limit, interval, max_wait)
+-- The twin of acquire() in src/rules/slot_lock.cpp: same names, same order, with slot_for() in its
 -- place. Returns status, remaining, retry_after, reset_after and, if allowed, the new next and stamp.
   if limit ~= 1 or interval < 1 or interval > Rule.max_interval or max_wait < 0 or
     max_wait > Rule.max_horizon then return Errc.invalid_argument end

@@ -97,8 +97,8 @@
   end
   return 1, remaining, wait, reset_after, nil, nil, output
 
---@ operation token_bucket_take(spent, stamp | capacity, refill, period, full_after, cost)
--- The twin of TokenBucketRule::take in src/rules/token_bucket.cpp: same names, same order,
+--@ operation token_bucket_acquire(spent, stamp | capacity, refill, period, full_after, cost)
+-- The twin of TokenBucketRule::acquire in src/rules/token_bucket.cpp: same names, same order,
 -- with moment() in its place. Returns status, remaining, retry_after, reset_after and, if the state
 -- changes, the new level and stamp.
   if cost < 0 then return Errc.invalid_cost end
@@ -165,13 +165,13 @@
   local max_wait, spends = 0, true
 --@ use token_bucket_answer
 
---@ operation token_bucket_look(first, second | capacity, refill, period, interval, full_at, longest, max_wait, cost)
--- The twin of the kernel of token_bucket.look in src/rules/token_bucket_reserve.cpp. Writes nothing.
+--@ operation token_bucket_peek_reserve(first, second | capacity, refill, period, interval, full_at, longest, max_wait, cost)
+-- The twin of the kernel of token_bucket.peek_reserve in src/rules/token_bucket_reserve.cpp. Writes nothing.
   local min_cost, spends = cost, false
 --@ use token_bucket_answer
 
---@ operation token_bucket_give_back(first, second | capacity, refill, period, interval, cost, amount, spent_then, stamp_then)
--- The twin of the kernel of token_bucket.give_back in src/rules/token_bucket_give_back.cpp: same
+--@ operation token_bucket_refund(first, second | capacity, refill, period, interval, cost, amount, spent_then, stamp_then)
+-- The twin of the kernel of token_bucket.refund in src/rules/token_bucket_refund.cpp: same
 -- names, same order, with same_position() and left_so() in their place.
   if cost < 0 or amount < 0 then return Errc.invalid_cost end
   if cost > capacity then return Errc.cost_exceeds_capacity end
@@ -260,8 +260,8 @@
   local output = struct.pack('<i8i8i8', (given - given % period) / period, newest, rest_stamp)
   return 1, (free - free % period) / period, 0, reset_after, spent, spent and new_stamp, output
 
---@ operation token_bucket_set(first, second | capacity, refill, period, interval, full_at, longest, change, amount)
--- The twin of the kernel of token_bucket.set in src/rules/token_bucket_reserve.cpp: same names, same
+--@ operation token_bucket_adjust(first, second | capacity, refill, period, interval, full_at, longest, change, amount)
+-- The twin of the kernel of token_bucket.adjust in src/rules/token_bucket_reserve.cpp: same names, same
 -- order, with changed(), placed() and blocked() in their place.
   if change < 0 or change > 3 then return Errc.invalid_argument end
   if amount < 0 or amount > word_limit then

@@ -63,7 +63,7 @@ Tally run_callers(Context& context, Caller caller) {
 inline void share_one_key(Context& context, Subject& subject, std::size_t calls, Wide least) {
   const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
     for (std::size_t i = 0; i < calls; ++i) {
-      Step step = subject.take(1);
+      Step step = subject.acquire(1);
       if (rng.below(2) == 0) step.binding = nullptr;
       own.count(ask_one(context.store(), step), 1);
     }
@@ -71,7 +71,7 @@ inline void share_one_key(Context& context, Subject& subject, std::size_t calls,
   const Word us = (tally.last - tally.first).count();
   const Wide most = subject.generator->spender->most(subject.config, us);
   const auto number = [](Wide value) { return std::to_string(static_cast<Word>(value)); };
-  const std::string what = std::string(subject.generator->spender->take->name) + ": ";
+  const std::string what = std::string(subject.generator->spender->acquire->name) + ": ";
   require(tally.admitted <= most, what + number(tally.admitted) + " admitted in " +
                                       std::to_string(us) + " us, at most " + number(most) +
                                       " fit the quota");
@@ -114,7 +114,7 @@ inline void share_plans(Context& context, const Generator& of_plenty, const Gene
   const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
     for (std::size_t i = 0; i < calls; ++i) {
       Subject& other = scarce[rng.below(scarce.size())];
-      std::array<Step, 2> steps{plenty.take(1), other.take(1)};
+      std::array<Step, 2> steps{plenty.acquire(1), other.acquire(1)};
       if (rng.below(2) == 0) std::swap(steps[0], steps[1]);
       const Answered answered = ask(context.store(), steps);
       require(!answered.error, describe(answered.error));
@@ -123,9 +123,9 @@ inline void share_plans(Context& context, const Generator& of_plenty, const Gene
   });
   Word taken = 0;
   for (Subject& subject : scarce) {
-    taken += 40 - ask_one(context.store(), subject.look(0)).remaining;
+    taken += 40 - ask_one(context.store(), subject.peek(0)).remaining;
   }
-  const Word left = ask_one(context.store(), plenty.look(0)).remaining;
+  const Word left = ask_one(context.store(), plenty.peek(0)).remaining;
   require(tally.admitted == taken, units(tally.admitted) + " plans were admitted, " + units(taken) +
                                        " units left the scarce keys");
   require(tally.admitted == 2000 - left, units(tally.admitted) + " plans were admitted, " +

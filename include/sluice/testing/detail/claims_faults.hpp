@@ -89,11 +89,11 @@ inline void other_kinds_are_errors(Context& context) {
       if (other.kind == owner.kind) continue;
       const std::string tag = context.fresh_tag();
       Subject owned(tag, "k", owner, spender.frozen(2));
-      step_once(context.store(), owned, owned.take(1));
+      step_once(context.store(), owned, owned.acquire(1));
       Subject good(tag, "good", owner, spender.frozen(1));
       Subject stranger(tag, "k", other, other.any(context.rng()));
       for (const Operation* row : rows_of(other.kind)) {
-        const std::array<Step, 2> steps{good.take(1), stranger.draw(context.rng(), *row)};
+        const std::array<Step, 2> steps{good.acquire(1), stranger.draw(context.rng(), *row)};
         require_error(context.store(), std::span(steps).last(1), Errc::wrong_kind, 0);
         require_error(context.store(), steps, Errc::wrong_kind, 1);
       }
@@ -101,10 +101,10 @@ inline void other_kinds_are_errors(Context& context) {
       exhaust(context, good, 1);
       // What was asked or refused on a fresh key does not make it anybody's.
       Subject fresh(tag, "fresh", other, other.any(context.rng()));
-      const std::array<Step, 2> refused{good.take(1), plain_step(context, fresh)};
+      const std::array<Step, 2> refused{good.acquire(1), plain_step(context, fresh)};
       require(!ask(context.store(), refused).decision.allowed, "spent, and not refused");
       Subject free(tag, "fresh", owner, spender.frozen(1));
-      step_once(context.store(), free, free.look(1));
+      step_once(context.store(), free, free.peek(1));
       Subject taker(tag, "fresh", other, other.any(context.rng()));
       for (int i = 0; i < 4; ++i) {
         step_once(context.store(), taker, taker.draw(context.rng()));

@@ -76,7 +76,7 @@ inline Configuration plain_configuration(Context& context, const Generator& gene
 
 /// A call that changes the state of a fresh key, or at least may.
 inline Step plain_step(Context& context, Subject& subject) {
-  if (subject.generator->spender != nullptr) return subject.take(1);
+  if (subject.generator->spender != nullptr) return subject.acquire(1);
   for (;;) {
     const Step step = subject.draw(context.rng());
     if (step.operation->writes) return step;
@@ -138,12 +138,12 @@ inline void history_of_bound_keys(Context& context) {
 inline void instants_are_the_clocks(Context& context) {
   const Generator& generator = *find_generator(StateKind::token_bucket);
   Subject subject(context.fresh_tag(), "k", generator, generator.spender->frozen(1));
-  const Time first = step_once(context.store(), subject, subject.take(1)).at;
+  const Time first = step_once(context.store(), subject, subject.acquire(1)).at;
   if (context.has_clock()) {
     require(first == context.clock().now(), "decided at another time than the clock shows");
     for (int i = 0; i < 32; ++i) {  // often: a store may be wrong now and then only
       context.clock().advance(std::chrono::seconds{1});
-      const Time next = step_once(context.store(), subject, subject.take(1)).at;
+      const Time next = step_once(context.store(), subject, subject.acquire(1)).at;
       require(next == first + std::chrono::seconds{i + 1},
               "the clock moved, the decisions did not");
     }
@@ -151,7 +151,7 @@ inline void instants_are_the_clocks(Context& context) {
   }
   constexpr int patience = 3'000'000;  // more than enough calls for a tick of any clock
   for (int i = 0; i < patience; ++i) {
-    if (step_once(context.store(), subject, subject.take(1)).at != first) return;
+    if (step_once(context.store(), subject, subject.acquire(1)).at != first) return;
   }
   throw Mismatch{"the instants of decisions never move on"};
 }

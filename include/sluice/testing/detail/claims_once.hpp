@@ -66,13 +66,13 @@ inline void ids_charge_once(Context& context) {
     Subject subject(tag, "k", generator, spender.frozen(3));
     Subject other(tag, "other", generator, spender.frozen(3));
     const RequestId id = RequestId::draw(context.rng());
-    const Step one = subject.take(1);
+    const Step one = subject.acquire(1);
     const Answered first = ask(context.store(), Plan(one).idempotent(id));
     Subject* const chosen[] = {&subject};
     verify({&one, 1}, chosen, first);
-    const Step more = subject.take(2);  // whatever the arguments say
+    const Step more = subject.acquire(2);  // whatever the arguments say
     require_same_answer({&one, 1}, first, ask(context.store(), Plan(more).idempotent(id)));
-    const Step another = other.take(1);
+    const Step another = other.acquire(1);
     const Step plans[][2] = {{another, one}, {one, another}};
     for (const auto& plan : plans) {
       for (const std::size_t size : {std::size_t{1}, std::size_t{2}}) {
@@ -83,7 +83,7 @@ inline void ids_charge_once(Context& context) {
       }
     }
     // Near ids, and the same id under another tag, are other ids.
-    const Step two = subject.take(1);
+    const Step two = subject.acquire(1);
     const Answered second = ask(context.store(), Plan(two).idempotent({id.high, id.low ^ 1}));
     verify({&two, 1}, chosen, second);
     require(second.decision.remaining == 1, "an id that is not the same was taken for it");
@@ -92,7 +92,7 @@ inline void ids_charge_once(Context& context) {
     Subject left(tag, "left", generator, spender.frozen(2));
     Subject right(tag, "right", generator, spender.frozen(2));
     Subject* const both[] = {&left, &right};
-    const std::array<Step, 2> pair{left.take(1), right.take(1)};
+    const std::array<Step, 2> pair{left.acquire(1), right.acquire(1)};
     const Plan plan = Plan(pair).idempotent(RequestId::draw(context.rng()));
     const Answered charged = ask(context.store(), plan);
     verify(pair, both, charged);
@@ -100,7 +100,7 @@ inline void ids_charge_once(Context& context) {
     exhaust(context, left, 1);
     exhaust(context, right, 1);
     Subject elsewhere(tag + "+", "k", generator, spender.frozen(3));
-    const Step three = elsewhere.take(3);
+    const Step three = elsewhere.acquire(3);
     Subject* const there[] = {&elsewhere};
     verify({&three, 1}, there, ask(context.store(), Plan(three).idempotent(id)));
   });
@@ -132,7 +132,7 @@ inline void charges_are_forgotten(Context& context, const Generator& generator) 
   Subject subject(context.fresh_tag(), "k", generator, generator.spender->frozen(3));
   Subject* const chosen[] = {&subject};
   const RequestId id = RequestId::draw(context.rng());
-  const Step step = subject.take(1);
+  const Step step = subject.acquire(1);
   const Answered first = ask(context.store(), Plan(step).idempotent(id));
   verify({&step, 1}, chosen, first);
   context.clock().set(start + id_kept_for - Span{1});

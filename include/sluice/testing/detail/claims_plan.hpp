@@ -23,14 +23,14 @@ inline void for_each_spender(const std::function<void(const Generator&, const Sp
 
 /// Spends the subject's last unit by requests for one at a time, of which `limit` must be admitted.
 inline void exhaust(Context& context, Subject& subject, Word limit) {
-  const std::string of = std::string(subject.generator->spender->take->name) + ": ";
+  const std::string of = std::string(subject.generator->spender->acquire->name) + ": ";
   for (Word left = limit; left-- > 0;) {
-    const Decision d = step_once(context.store(), subject, subject.take(1));
+    const Decision d = step_once(context.store(), subject, subject.acquire(1));
     require(d.allowed && d.remaining == left, of + "request " + std::to_string(limit - left) +
                                                   " of " + std::to_string(limit) + ": " +
                                                   describe(d));
   }
-  const Decision d = step_once(context.store(), subject, subject.take(1));
+  const Decision d = step_once(context.store(), subject, subject.acquire(1));
   require(!d.allowed && d.retry_after > Span{0}, of + "beyond the limit: " + describe(d));
 }
 
@@ -83,11 +83,11 @@ inline void similar_keys_are_apart(Context& context) {
          similar_keys(t, std::min(bytes, Key::max_part_bytes - t.size() - 2))) {
       Subject& subject = subjects.emplace_back(tag, name, generator, spender.frozen(1));
       subject.unit = unit;
-      const Decision d = ask_one(context.store(), subject.take(1));
+      const Decision d = ask_one(context.store(), subject.acquire(1));
       require(d.allowed && d.remaining == 0, render(subject.key()) + " was used before");
     }
     for (Subject& subject : subjects) {
-      const Decision d = ask_one(context.store(), subject.take(1));
+      const Decision d = ask_one(context.store(), subject.acquire(1));
       require(!d.allowed, render(subject.key()) + " forgot what was spent");
     }
   };
@@ -102,10 +102,10 @@ inline void questions_change_nothing(Context& context) {
     Subject subject(context.fresh_tag(), "k", generator, spender.frozen(5));
     for (Word left = 5; left > 0; --left) {
       for (int i = 0; i < 5; ++i) {
-        const Decision d = step_once(context.store(), subject, subject.look(i));
+        const Decision d = step_once(context.store(), subject, subject.peek(i));
         require(d.allowed == (i <= left) && d.remaining == left, "asked: " + describe(d));
       }
-      step_once(context.store(), subject, subject.take(1));
+      step_once(context.store(), subject, subject.acquire(1));
     }
   });
   for (const Operation* row : operations()) {
@@ -124,12 +124,12 @@ inline void questions_change_nothing(Context& context) {
 inline void refusals_change_nothing(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     Subject subject(context.fresh_tag(), "k", generator, spender.frozen(4));
-    step_once(context.store(), subject, subject.take(3));
+    step_once(context.store(), subject, subject.acquire(3));
     for (int i = 0; i < 20; ++i) {
-      const Decision d = step_once(context.store(), subject, subject.take(2 + i % 3));
+      const Decision d = step_once(context.store(), subject, subject.acquire(2 + i % 3));
       require(!d.allowed && d.remaining == 1, "refused: " + describe(d));
     }
-    const Decision d = step_once(context.store(), subject, subject.take(1));
+    const Decision d = step_once(context.store(), subject, subject.acquire(1));
     require(d.allowed && d.remaining == 0, "what was left before the refusals is gone");
   });
 }
@@ -169,7 +169,7 @@ inline void plans_name_their_step(Context& context) {
     Subject scarce(tag, "scarce", generator, spender.frozen(2));
     Subject* const chosen[] = {&plenty, &scarce};
     const auto run = [&](Word of_plenty, Word of_scarce) {
-      const std::array<Step, 2> steps{plenty.take(of_plenty), scarce.take(of_scarce)};
+      const std::array<Step, 2> steps{plenty.acquire(of_plenty), scarce.acquire(of_scarce)};
       const Answered answered = ask(context.store(), steps);
       verify(steps, chosen, answered);
       return answered.decision;

@@ -59,7 +59,7 @@ inline void clock_set_back(Context& context) {
 
 /// A key in use, and how long its state counts.
 inline Word put_in_use(Context& context, Subject& subject) {
-  const Step step = subject.generator->spender != nullptr ? subject.take(subject.config.args[0])
+  const Step step = subject.generator->spender != nullptr ? subject.acquire(subject.config.args[0])
                                                           : plain_step(context, subject);
   step_once(context.store(), subject, step);
   return step.operation->ttl(step.args);
@@ -84,7 +84,7 @@ inline void states_are_kept(Context& context) {
       go(context, start + Span{after});
       for (Subject& subject : subjects) {
         const bool spends = generator.spender != nullptr;
-        step_once(context.store(), subject, spends ? subject.look(0) : subject.draw(context.rng()));
+        step_once(context.store(), subject, spends ? subject.peek(0) : subject.draw(context.rng()));
       }
     }
   };

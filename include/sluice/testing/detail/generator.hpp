@@ -31,16 +31,16 @@ struct Configuration {
 
 /// For rules that spend units which come back with time.
 struct Spender {
-  const Operation* take;  ///< spends; asked for nothing, it admits
-  const Operation* look;  ///< answers the same and changes nothing
+  const Operation* acquire;  ///< spends; asked for nothing, it admits
+  const Operation* peek;     ///< answers the same and changes nothing
   /// `limit` units, all there for a fresh key; less than one comes back in a day.
   /// REQUIRES: limit in [1, 2000].
   Configuration (*frozen)(Word limit);
   /// Takes an hour or more to recover, and refuses soon.
   Configuration (*slow)(Rng&);
-  /// Sets the arguments of one call of `take` or `look`: this many units, at once.
+  /// Sets the arguments of one call of `acquire` or `peek`: this many units, at once.
   void (*ask)(Arguments&, Word units);
-  /// The most units that `take` may admit within any `us` microseconds.
+  /// The most units that `acquire` may admit within any `us` microseconds.
   Wide (*most)(const Configuration&, Word us);
 };
 

@@ -54,8 +54,8 @@ struct Subject {
   }
 
   /// So many units. REQUIRES: the kind has a spender.
-  [[nodiscard]] Step take(Word units) { return spend(*generator->spender->take, units); }
-  [[nodiscard]] Step look(Word units) { return spend(*generator->spender->look, units); }
+  [[nodiscard]] Step acquire(Word units) { return spend(*generator->spender->acquire, units); }
+  [[nodiscard]] Step peek(Word units) { return spend(*generator->spender->peek, units); }
 
   std::string tag;
   std::string name;

@@ -79,7 +79,7 @@ inline const Operation* read_operation(Cursor& line) {
       return row;
     }
   }
-  expected("the name of an operation such as token_bucket.take", line.peek());
+  expected("the name of an operation such as token_bucket.acquire", line.peek());
 }
 
 inline TracedStep read_step(Cursor& line) {

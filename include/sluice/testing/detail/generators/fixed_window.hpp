@@ -79,7 +79,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word limit = config[0];
   if (&row == &fixed_window_reset) {
     args = {limit};
-  } else if (&row == &fixed_window_give_back) {
+  } else if (&row == &fixed_window_refund) {
     args = {limit};
     draw_window(rng, config, args);
     args[3] = rng.below(8) == 0 ? log_uniform(rng, 52) : draw_cost(rng, limit);
@@ -118,7 +118,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     ask(args, spans[trial]);
     return true;
   }
-  if (&row == &fixed_window_give_back) {
+  if (&row == &fixed_window_refund) {
     args = {limit, 0, 1};
     if (trial < 3) {
       args[3] = trial < 2 ? costs[trial] : word_limit + 1;
@@ -144,7 +144,8 @@ inline Wide most(const Configuration& config, Word us) {
   return windows * a[0];
 }
 
-inline constexpr Spender spender{&fixed_window_take, &fixed_window_peek, frozen, slow, ask, most};
+inline constexpr Spender spender{
+    &fixed_window_acquire, &fixed_window_peek, frozen, slow, ask, most};
 inline constexpr Generator generator{StateKind::fixed_window, any, draw, impossible, &spender};
 
 }  // namespace sluice::testing::detail::fixed_window

@@ -18,7 +18,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   // may end while the suite runs.
   const Word keep_alive = rng.below(8) == 0 ? log_uniform(rng, 51) | Word{1} << 40
                                             : SharedSlidingWindowRule::max_keep_alive;
-  if (row.id == shared_sliding_window_set.id) {
+  if (row.id == shared_sliding_window_configure.id) {
     const Word longest = std::min(keep_alive, SharedSlidingWindowRule::max_interval);
     const Word interval = rng.below(2) == 0 ? longest : uniform(rng, 1, longest);
     args = {log_uniform(rng, 16), interval, uniform(rng, 0, 1), uniform(rng, 0, 2), keep_alive};
@@ -37,7 +37,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     Word value;
   };
   static constexpr Word big = word_limit + 1;
-  if (row.id == shared_sliding_window_set.id) {
+  if (row.id == shared_sliding_window_configure.id) {
     static constexpr std::array<Flaw, 9> flaws{
         {{0, 0}, {0, 65'537}, {1, 0}, {1, big}, {2, 2}, {3, -1}, {3, 3}, {4, 0}, {4, 999}}};
     if (trial >= flaws.size()) return false;
@@ -48,7 +48,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   static constexpr std::array<Flaw, 8> of_expect{
       {{2, -1}, {2, INT64_MIN}, {2, 65'537}, {1, -1}, {3, 0}, {0, big}, {4, -1}, {4, big}}};
   static constexpr std::array<Flaw, 4> of_read{{{0, -1}, {0, big}, {1, 0}, {1, big}}};
-  const bool reads = row.id == shared_sliding_window_read.id;
+  const bool reads = row.id == shared_sliding_window_config.id;
   if (trial >= (reads ? of_read.size() : of_expect.size())) return false;
   const Flaw flaw = reads ? of_read[trial] : of_expect[trial];
   args = reads ? Arguments{1, 1000} : Arguments{1, 1, 1, 1000};

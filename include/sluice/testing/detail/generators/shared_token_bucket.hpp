@@ -24,13 +24,13 @@ inline void draw_return(Rng& rng, Arguments& args) {
 }
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word keep_alive = SharedTokenBucketRule::max_keep_alive;
-  if (row.id != shared_token_bucket_set.id) {
+  if (row.id != shared_token_bucket_configure.id) {
     const Word amount = rng.below(3) == 0 ? 0 : log_uniform(rng, rng.below(2) == 0 ? 6 : 30);
     args = {log_uniform(rng, 20), amount, keep_alive};
     if (row.id == shared_token_bucket_reserve.id) {
       args[3] = rng.below(4) == 0 ? SharedTokenBucketReserve::longest
                                   : uniform(rng, 0, SharedTokenBucketReserve::longest);
-    } else if (row.id == shared_token_bucket_give_back.id) {
+    } else if (row.id == shared_token_bucket_refund.id) {
       draw_return(rng, args);
     } else if (row.id == shared_token_bucket_adjust.id) {
       args[1] = uniform(rng, 0, 3);
@@ -48,7 +48,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
 }
 inline bool impossible(const Operation& row, Arguments& args, std::size_t trial) {
   const Word keep_alive = SharedTokenBucketRule::max_keep_alive;
-  if (row.id == shared_token_bucket_set.id) {
+  if (row.id == shared_token_bucket_configure.id) {
     args = {10, 1, 100'000, keep_alive, 0, 0};
     const std::array<std::size_t, 9> places{0, 0, 1, 2, 3, 3, 4, 4, 5};
     const std::array<Word, 9> values{0, word_limit, 0, -1, 0, 1'000'000, -1, 4, 2};

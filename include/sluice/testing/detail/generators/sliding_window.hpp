@@ -55,7 +55,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word units =
       rng.below(4) == 0 ? uniform(rng, 0, limit) : uniform(rng, 0, std::min<Word>(limit, 3));
   if (row.id == sliding_window_reset.id) return;
-  if (row.id == sliding_window_give_back.id) {
+  if (row.id == sliding_window_refund.id) {
     args[1] = rng.below(8) == 0 ? log_uniform(rng, 52) : units;
     args[2] = log_uniform(rng, 50);
     args[3] = Rule::max_span;
@@ -84,7 +84,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     args[trial < 4 ? 1 : 2] = wrong[trial];
     return true;
   }
-  const bool cut = row.id == sliding_window_give_back.id;  // to what is there
+  const bool cut = row.id == sliding_window_refund.id;  // to what is there
   const std::array<Word, 6> units{-1,
                                   INT64_MIN,
                                   cut ? word_limit * 2 : args[0] + 1,
@@ -112,7 +112,7 @@ inline Wide most(const Configuration& config, Word us) {
 }
 
 inline constexpr Spender spender{
-    &sliding_window_take, &sliding_window_peek, frozen, slow, ask, most};
+    &sliding_window_acquire, &sliding_window_peek, frozen, slow, ask, most};
 inline constexpr Generator generator{StateKind::sliding_window, any, draw, impossible, &spender};
 
 }  // namespace sluice::testing::detail::sliding_window

@@ -69,7 +69,7 @@ inline Wide most(const Configuration& config, Word us) {
 }
 
 inline constexpr Spender spender{
-    &sliding_window_counter_take, &sliding_window_counter_peek, frozen, slow, ask, most};
+    &sliding_window_counter_acquire, &sliding_window_counter_peek, frozen, slow, ask, most};
 inline constexpr Generator generator{StateKind::sliding_window_counter, any, draw, impossible,
                                      &spender};
 

@@ -101,11 +101,11 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     return ask(args, plain ? cost : 0);
   }
   draw_shape(rng, args);
-  if (row.id == token_bucket_give_back.id) return draw_return(rng, args);
+  if (row.id == token_bucket_refund.id) return draw_return(rng, args);
   args[7] = cost;
   if (row.id == token_bucket_reserve_some.id) {
     args[6] = uniform(rng, 0, cost);
-  } else if (row.id == token_bucket_set.id) {
+  } else if (row.id == token_bucket_adjust.id) {
     args[6] = uniform(rng, 0, 2);
     const Word longest = args[5];
     if (rng.below(4) == 0 && longest >= args[3] - 1) {
@@ -128,10 +128,10 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   }
   if (trial < costs.size()) {
     const Word cost = costs[trial] >= 0 && costs[trial] <= capacity ? capacity + 1 : costs[trial];
-    if (row.id == token_bucket_set.id) {
+    if (row.id == token_bucket_adjust.id) {
       args[6] = cost < 0 ? cost : std::max<Word>(4, cost);
     } else {
-      args[plain ? 4 : row.id == token_bucket_give_back.id ? 4 : 7] = cost;
+      args[plain ? 4 : row.id == token_bucket_refund.id ? 4 : 7] = cost;
     }
     return true;
   }
@@ -145,7 +145,8 @@ inline Wide most(const Configuration& config, Word us) {
   return config.args[0] + static_cast<Wide>(us) * config.args[1] / config.args[2];
 }
 
-inline constexpr Spender spender{&token_bucket_take, &token_bucket_peek, frozen, slow, ask, most};
+inline constexpr Spender spender{
+    &token_bucket_acquire, &token_bucket_peek, frozen, slow, ask, most};
 inline constexpr Generator generator{StateKind::token_bucket, any, draw, impossible, &spender};
 
 }  // namespace token_bucket

@@ -111,8 +111,8 @@ Word ttl(const Arguments& arguments) noexcept {
 
 }  // namespace
 
-constinit const Operation token_bucket_give_back{
-    .name = "token_bucket.give_back",
+constinit const Operation token_bucket_refund{
+    .name = "token_bucket.refund",
     .id = 3,
     .kind = StateKind::token_bucket,
     .writes = true,

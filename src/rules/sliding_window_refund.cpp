@@ -79,9 +79,9 @@ Verdict give(const StateView& state, const RuleRequest& request, Word now, Effec
 
 }  // namespace
 
-Verdict SlidingWindowRule::give_back(const StateView& state, const RuleRequest& request, Word now,
-                                     Effects& effects) noexcept {
-  const auto args = args_of<BackArgs>(request.args);
+Verdict SlidingWindowRule::refund(const StateView& state, const RuleRequest& request, Word now,
+                                  Effects& effects) noexcept {
+  const auto args = args_of<RefundArgs>(request.args);
   if (const Word status = check(args); status < 0) return failed(status);
   return give(state, request, now, effects, args.units, args.time);
 }
@@ -104,7 +104,7 @@ Verdict SlidingWindowRule::reset(const StateView& state, const RuleRequest& requ
   return {Verdict::allowed, windows.least, 0, 0};
 }
 
-Word SlidingWindowRule::check(const BackArgs& args) noexcept {
+Word SlidingWindowRule::check(const RefundArgs& args) noexcept {
   if (args.units < 0 || args.units > word_limit) return -static_cast<Word>(Errc::invalid_cost);
   if (args.time < 0 || args.time > word_limit || args.keep < 0 || args.keep > word_limit) {
     return -static_cast<Word>(Errc::invalid_argument);
@@ -121,14 +121,14 @@ Word SlidingWindowRule::check(const RewardArgs& args) noexcept {
 namespace {
 
 Word check_back(const Arguments& args) noexcept {
-  return Rule::check(args_of<Rule::BackArgs>(args));
+  return Rule::check(args_of<Rule::RefundArgs>(args));
 }
 Word check_reward(const Arguments& args) noexcept {
   return Rule::check(detail::unpack<Rule::RewardArgs>(args));
 }
 Word check_reset(const Arguments& /*args*/) noexcept { return Verdict::allowed; }
 
-Word keep_back(const Arguments& args) noexcept { return args_of<Rule::BackArgs>(args).keep; }
+Word keep_back(const Arguments& args) noexcept { return args_of<Rule::RefundArgs>(args).keep; }
 Word keep_reward(const Arguments& args) noexcept {
   return detail::unpack<Rule::RewardArgs>(args).longest + Rule::max_ahead;
 }
@@ -138,15 +138,15 @@ constexpr auto per_window = Operation::detail_per_window;
 
 }  // namespace
 
-constinit const Operation sliding_window_give_back{
-    .name = "sliding_window.give_back",
+constinit const Operation sliding_window_refund{
+    .name = "sliding_window.refund",
     .id = 10,
     .kind = StateKind::sliding_window,
     .writes = true,
     .argument_count = 4,
     .check = check_back,
     .ttl = keep_back,
-    .decide = Rule::give_back,
+    .decide = Rule::refund,
     .output = per_window,
     .arguments = {{.index = 1, .name = "amount"}},
 };
