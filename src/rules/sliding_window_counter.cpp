@@ -27,7 +27,7 @@ struct CounterView {
 };
 
 /// From the counts as they are stored to those at `now`.
-void view(CounterView& m, const Args& args, Word now) noexcept {
+void measure(CounterView& m, const Args& args, Word now) noexcept {
   State& s = m.state;
   if (s.start > now + Rule::max_ahead) {  // the clock was set back
     const Word units = std::min(s.current + s.previous, args.limit - args.cost);
@@ -106,7 +106,7 @@ Verdict decide(const StateView& view, const RuleRequest& request, Word now, Effe
   CounterView m;
   if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
 
-  view(m, args, now);
+  measure(m, args, now);
   count(m, args.span);
   const Verdict seen = standing(m, args, now);
   const Word room = args.limit - args.cost;
@@ -155,7 +155,7 @@ Verdict SlidingWindowCounterRule::adjust(const StateView& view, const RuleReques
   CounterView m;
   if (!read(view, m.state)) return Verdict::failed(Errc::corrupt_state);
 
-  view(m, args, now);
+  measure(m, args, now);
   const bool is_before = window + args.span == m.state.start;
   Word changed = 0;
   const auto take_off = [&](Word& count) {
@@ -204,7 +204,7 @@ Verdict SlidingWindowCounterRule::block(const StateView& view, const RuleRequest
     effects.put(3, until);
   }
   const Args asked{args.limit, args.span, 0};
-  view(m, asked, now);
+  measure(m, asked, now);
   count(m, args.span);
   return standing(m, asked, now);
 }

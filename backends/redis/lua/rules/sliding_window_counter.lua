@@ -1,5 +1,5 @@
 --@ piece sliding_window_counter_view
--- The twins of read() and view() in src/rules/sliding_window_counter.cpp, with scale(), in their place in a
+-- The twins of read() and measure() in src/rules/sliding_window_counter.cpp, with scale(), in their place in a
 -- rule: from head, now, limit, span and cost to the counts at one instant.
   local start, current, previous, closed = unpack(head, 1, 4)
   if current > Rule.max_limit or previous > Rule.max_limit then
@@ -21,7 +21,7 @@
     return quotient
   end
 
-  -- view()
+  -- measure()
   local at = now
   if start > now + Rule.max_ahead then
     local units = current + previous
