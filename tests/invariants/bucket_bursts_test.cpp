@@ -170,7 +170,7 @@ class MixedLife {
         });
         return;
       default:
-        refund(turn);
+        return_units(turn);
     }
   }
 
@@ -291,7 +291,7 @@ class MixedLife {
     ++seen_.verb[block];
   }
 
-  void refund(const Turn& turn) {
+  void return_units(const Turn& turn) {
     if (top_.empty() || top_.back().reservation.granted == 0) return;
     Held& held = top_.back();
     const TokenBucket& bucket = limiters_[held.limiter];

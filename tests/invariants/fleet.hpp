@@ -23,8 +23,8 @@ struct Habits {
 
 /// What they ask.
 struct Asking {
-  std::function<Decision(Word cost)> take;
-  std::function<Decision(Word cost)> look;
+  std::function<Decision(Word cost)> acquire;
+  std::function<Decision(Word cost)> peek;
   Word probe = 0;  // what a question beside a refusal asks for
   /// What else happens now and then; true if it changed what refusals were promised.
   std::function<bool()> meanwhile{};

@@ -18,7 +18,7 @@ namespace {
 /// How places are asked for: by a class of work, of which the first may use the whole limit.
 struct Places {
   std::function<Lease(std::size_t tier, Word weight)> acquire;
-  std::function<Decision()> look;
+  std::function<Decision()> peek;
   std::vector<Word> shares;
   Span ttl;
   std::function<Decision(Span)> block;
@@ -156,11 +156,11 @@ class Polled {
   using Acquire = std::function<Lease(std::size_t which, std::size_t tier, Word weight)>;
   using Look = std::function<Decision(std::size_t which, std::size_t tier, Word weight)>;
 
-  Polled(VirtualClock& clock, Random& random, Acquire acquire, Look look, std::vector<Word> shares)
+  Polled(VirtualClock& clock, Random& random, Acquire acquire, Look peek, std::vector<Word> shares)
       : clock_(clock),
         random_(random),
         acquire_(std::move(acquire)),
-        look_(std::move(look)),
+        look_(std::move(peek)),
         shares_(std::move(shares)) {}
 
   /// Returns how often somebody asked in vain.
