@@ -22,7 +22,7 @@ struct Block {
 };
 
 Block taken(Blocks& blocks, std::size_t words) {
-  const BlockId id = blocks.acquire(words);
+  const BlockId id = blocks.take(words);
   return {id, id != 0 ? blocks.words(id) : nullptr, Blocks::room(id)};
 }
 
@@ -41,8 +41,8 @@ TEST_CASE("a block has room for what was asked and less than twice that", "[memo
     blocks.refund(block.id);
     CHECK(blocks.bytes_used() == 0);
   }
-  CHECK(blocks.acquire(max_state_words + 1) == 0);
-  CHECK(blocks.acquire(0) == 0);
+  CHECK(blocks.take(max_state_words + 1) == 0);
+  CHECK(blocks.take(0) == 0);
   blocks.refund(0);
 }
 
@@ -82,20 +82,20 @@ TEST_CASE("blocks in use never overlap, and all memory is one again when they ar
   CHECK(refused > 0);
   for (const Block& block : locked_slot) blocks.refund(block.id);
   CHECK(blocks.bytes_used() == 0);
-  const BlockId first = blocks.acquire(max_state_words);
-  const BlockId second = blocks.acquire(max_state_words);
+  const BlockId first = blocks.take(max_state_words);
+  const BlockId second = blocks.take(max_state_words);
   CHECK((first != 0 && second != 0 && first != second));
-  CHECK(blocks.acquire(max_state_words) == 0);
-  CHECK(blocks.acquire(5 * Blocks::unit_words) == 0);  // five units are one of four and one
-  CHECK(blocks.acquire(4 * Blocks::unit_words) != 0);
-  CHECK(blocks.acquire(1) != 0);
-  CHECK(blocks.acquire(1) == 0);
+  CHECK(blocks.take(max_state_words) == 0);
+  CHECK(blocks.take(5 * Blocks::unit_words) == 0);  // five units are one of four and one
+  CHECK(blocks.take(4 * Blocks::unit_words) != 0);
+  CHECK(blocks.take(1) != 0);
+  CHECK(blocks.take(1) == 0);
 }
 
 TEST_CASE("a pool of nothing has no blocks", "[memory]") {
   Blocks blocks(0);
   CHECK(blocks.bytes() == 0);
-  CHECK(blocks.acquire(1) == 0);
+  CHECK(blocks.take(1) == 0);
 }
 
 }  // namespace sluice::memory
