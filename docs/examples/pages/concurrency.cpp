@@ -23,7 +23,7 @@ int main() {
   std::cout << jobs.try_acquire("alice").decision() << '\n';
 
   // The first holder hangs, the second one renews. After the TTL the first place is free.
-  std::cout << "renewed: " << second.renew() << '\n';
+  std::cout << std::boolalpha << "renewed: " << second.renew() << '\n';
   clock.advance(40s);
   const Lease third = jobs.try_acquire("alice");
   std::cout << third.decision() << '\n';
