@@ -1,15 +1,13 @@
-// What the pages show, compiled as it stands there; nothing of it runs. For each page a test asks
-// that every block of its code is found here.
+// What the pages show beside their whole programs, compiled as it stands there; nothing of it runs.
+// For each page a test asks that every block of its code is found here or is its program.
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <iostream>
-#include <thread>
 
 #include "sluice/asio.hpp"
 #include "sluice/asio/sleep.hpp"
-#include "sluice/calls/guarded.hpp"
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/http.hpp"
 #include "sluice/sim/fleet.hpp"
@@ -23,8 +21,6 @@ namespace pages {
 
 using namespace sluice;
 using namespace std::chrono_literals;
-
-void retry_later(Span retry_after);
 
 namespace architecture_page {
 struct Shown {
@@ -57,15 +53,6 @@ static_cast<void>(d && both);
 }  // namespace composing_page
 
 namespace concurrency_page {
-void run();
-void use(Store* store) {
-ConcurrencyLimiter jobs{*store, "jobs", 20, {.ttl = 30s}};
-if (Lease lease = jobs.try_acquire("alice")) {
-  run();                                   // given back when the scope is left, by an exception too
-} else {
-  retry_later(lease.decision().retry_after);
-}
-}
 void in_a_plan(Store* store, const TokenBucket& bucket, const ConcurrencyLimiter& everyone, Rng& rng) {
 const LeaseId id = LeaseId::draw(rng);
 const std::array steps{bucket.acquire_step("alice"), everyone.acquire_step(Key{"alice", "everyone"}, id)};
@@ -100,29 +87,11 @@ TokenBucket bucket(store, "api", Quota::per_second(1000).burst(100));
 }  // namespace failures_page
 
 namespace fixed_window_page {
-void use(Store* store, const Key& account) {
-const FixedWindow operations{*store, "operations", 10'000, Calendar::daily()};
+void use(Store* store) {
 const FixedWindow reports{*store, "reports", 50,
                           Calendar::daily(load_time_zone("America/New_York"))};
-const Decision d = decide(*store, {operations.acquire_step(account, 3), reports.acquire_step(account)});
-static_cast<void>(d);
 }
 }  // namespace fixed_window_page
-
-namespace fleet_shedder_page {
-void serve();
-void refuse_503(std::string_view tier, Span retry_after);
-void use(Store* store) {
-FleetShedder fleet{*store, "api", 400, {{"critical", FleetShare::percent(100)},
-                                        {"normal", FleetShare::percent(90)},
-                                        {"batch", FleetShare::percent(50)}}};
-if (Lease lease = fleet.try_acquire("batch")) {
-  serve();
-} else {
-  refuse_503(fleet.tier_of(lease.decision()), lease.decision().retry_after);
-}
-}
-}  // namespace fleet_shedder_page
 
 namespace gates_page {
 struct Reply {
@@ -132,10 +101,7 @@ struct Reply {
 };
 Reply call();
 void wait(Span span);
-Reply use(Store* store, std::string_view customer, std::string_view token, const HashKey& secret) {
-const Gates gates{*store, "adwords", {"account", "developer"},
-                  {.cap = 1h, .hashed_kinds = {"developer"}, .secret = secret}};
-const std::array scopes{gates.scope("account", customer), gates.scope("developer", token)};
+Reply use(const Gates& gates, std::span<const Scope> scopes) {
 for (;;) {
   const Decision d = gates.pass(scopes);              // all scopes in one trip
   if (!d) { wait(d.retry_after); continue; }          // and ask again: it may have been closed anew
@@ -180,33 +146,6 @@ http::limit_headers(policy, decision).for_each([&](auto name, auto value) { resp
 }
 }  // namespace http_page
 
-namespace shared_token_bucket_page {
-void call();
-void use(Store* store) {
-SharedTokenBucket bucket{*store, "plan"};
-bucket.try_configure("alice", Quota::per_second(10));                     // the first one wins
-if (bucket.try_acquire("alice")) call();
-bucket.configure("alice", Quota::per_second(20), Inheritance::additive);  // everywhere, at once
-const auto setting = bucket.config("alice");                          // quota, version, what remains
-static_cast<void>(setting);
-}
-void sleep_until(Time time);
-void more(const SharedTokenBucket& bucket, Word tokens_used) {
-if (Reservation r = bucket.reserve("alice", 10, 2s)) {
-  sleep_until(r.at());                     // or bucket.cancel("alice", r)
-  bucket.settle("alice", r, tokens_used);  // the true cost
-}
-}
-}  // namespace shared_token_bucket_page
-
-namespace shared_sliding_window_page {
-void use(Store* store) {
-SharedSlidingWindow limiter{*store, "partner-api", "rate"};
-limiter.try_configure(RateType::overall, 100, 1s);   // the first one wins
-if (const Decision d = limiter.try_acquire(3); !d) retry_later(d.retry_after);
-}
-}  // namespace shared_sliding_window_page
-
 namespace simulation_page {
 void fleet() {
 sluice::sim::Fleet fleet{{.limiting = sluice::sim::Limiting::shared, .seed = 7}};
@@ -234,74 +173,11 @@ world.run_for(1h);
 }
 }  // namespace simulation_page
 
-namespace sliding_window_page {
-void warn(const std::string& text);
-void use(Store* store) {
-SlidingWindow limit{*store, "partner", {{25, 5s}, {400, 2min}}};
-const auto d = limit.try_acquire("shop-7", 3);       // d.part, d.windows()[0], d.windows()[1]
-const auto held = limit.reserve("shop-7", 1, 10s);   // may go at held.at()
-limit.cancel("shop-7", held);                        // units that came back
-limit.refund("shop-7", d, 2);                        // two of the three were not used
-limit.settle("shop-7", d, {.estimated = 3, .actual = 5});  // or: two more were
-limit.block("shop-7", 30s);                          // nothing for 30 s
-limit.reward("shop-7", 4);                           // the newest four count no more
-limit.reset("shop-7");
-for (const auto& text : limit.redundant_windows()) warn(text);  // windows that can never bind
-}
-}  // namespace sliding_window_page
-
-namespace slot_lock_page {
-struct Result {};
-Result too_busy(Span retry_after);
-Result again();
-void call();
-Result use(Store* store, const Key& token) {
-const SlotLock lock{*store, "toggl", 1s, {.slack = 100ms}};
-const SlotPermit permit = lock.reserve(token, 15s);       // what is left until the deadline
-if (!permit) return too_busy(permit.decision.retry_after);
-std::this_thread::sleep_for(permit.wait());
-if (!permit.valid_at(store->clock().now())) return again();
-call();
-return {};
-}
-}  // namespace slot_lock_page
-
-namespace utilization_page {
-struct Result {};
-Result unavailable();
-Result use(Store* store) {
-UtilizationShedder shedder{*store, "api", {.tiers = {"test", "analytics", "payments"}}};
-BusyWorkers workers{32};
-Sampler sampler{shedder, workers};
-
-sampler.poke();                                               // in each call; samples every 8 s or so
-if (!shedder.try_acquire("analytics")) return unavailable();  // 503, not 429: it is not the caller's fault
-const auto busy = workers.begin();                            // until the call is done
-return {};
-}
-}  // namespace utilization_page
-
 namespace waiting_page {
-void call();
-void give_up(Span retry_after);
-void acquire(const TokenBucket& bucket) {
-if (const Reservation grant = bucket.acquire("alice", 1, 10s)) {
-  call();
-} else {
-  give_up(grant.decision.retry_after);   // when it could have been granted
-}
-}
 void across(ConcurrencyLimiter& jobs) {
 jobs.set_wait_queue({.across_processes = true});   // in every process
 }
 struct Page {};
-struct Api {
-  Page fetch(const std::string& url);
-};
-void guard(const TokenBucket& bucket, Api& api, const std::string& url) {
-const Page page = guarded(bucket, "alice", 1, 5s, [&] { return api.fetch(url); });
-static_cast<void>(page);
-}
 struct Answer {
   int status;
   Span retry_after;
