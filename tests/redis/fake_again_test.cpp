@@ -155,9 +155,12 @@ TEST_CASE("behind a fallback store a server that is loading costs a call its pat
   CircuitBreaker breaker(redis->clock(), {.failures = 1000});
   FallbackStore store(*redis, breaker, FailurePolicy::open());
   const TokenBucket bucket(store, "api", quota);
-  CHECK(bucket.try_acquire("a").source == Source::policy);
-  CHECK(it.refused >= 1);
-  CHECK(store.stats().failures == 1);
+  // On a busy machine the first call may end before there is a connection.
+  CHECK(eventually([&] {
+    CHECK(bucket.try_acquire("a").source == Source::policy);
+    return it.refused >= 1;
+  }));
+  CHECK(store.stats().failures >= 1);
   it.refuses = false;
   CHECK(eventually([&] { return bucket.try_acquire("a").source == Source::redis; }));
 }
