@@ -1,7 +1,27 @@
-# Fails unless the page contains the example.
+# Fails unless the page PAGE shows the program EXAMPLE word for word; and, if the executable PROGRAM is given, what it
+# prints as the next block of the page, a block of text.
+cmake_minimum_required(VERSION 3.25)
+
 file(READ "${PAGE}" page)
 file(READ "${EXAMPLE}" example)
-string(FIND "${page}" "```cpp\n${example}```" place)
+set(block "```cpp\n${example}```")
+string(FIND "${page}" "${block}" place)
 if(place EQUAL -1)
   message(FATAL_ERROR "${PAGE} does not show ${EXAMPLE} word for word")
+endif()
+if(NOT PROGRAM)
+  return()
+endif()
+
+execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE output RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} ended with ${result}, having printed\n${output}")
+endif()
+string(LENGTH "${block}" length)
+math(EXPR place "${place} + ${length}")
+string(SUBSTRING "${page}" ${place} -1 rest)
+string(FIND "${rest}" "```" fence)
+string(FIND "${rest}" "```text\n${output}```" shown)
+if(output STREQUAL "" OR shown EQUAL -1 OR NOT shown EQUAL fence)
+  message(FATAL_ERROR "the block behind the program in ${PAGE} must be a block of text with what it prints:\n${output}")
 endif()
