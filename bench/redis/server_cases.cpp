@@ -91,7 +91,8 @@ void add_pacing_cases(Rig& rig, Cases& cases) {
 
   rig.ledger().set_bytes("slot lock", rig.memory_usage("{alice}:slow"));
   rig.ledger().set_bytes("gate", rig.memory_usage(render(shut.key())));
-  rig.ledger().set_bytes("fixed window", rig.memory_usage("{window}:daily"));
+  rig.ledger().set_bytes("fixed window",
+                         rig.memory_usage(render(daily.acquire_step("window").key)));
 }
 
 }  // namespace
@@ -132,7 +133,8 @@ std::vector<Claim> register_server_cases(Rig& rig) {
 
   rig.ledger().set_bytes("two-key bucket",
                          rig.memory_usage("{a}.tokens") + rig.memory_usage("{a}.timestamp"));
-  rig.ledger().set_bytes("token bucket", rig.memory_usage("{alice}:plenty"));
+  rig.ledger().set_bytes("token bucket",
+                         rig.memory_usage(render(plenty.acquire_step("alice").key)));
 
   constexpr auto us = Figure::server_us;
   return {{us, "acquire allow", "two-key bucket allow", 0.70, 0.55},

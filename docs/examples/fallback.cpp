@@ -1,4 +1,4 @@
-// A limit that goes on while its store is away: a breaker, and the policy for the meantime.
+// A limit that still holds while its store is away, by a circuit breaker and a policy.
 #include <sluice/sluice.hpp>
 #include <sluice/testing/faulty_store.hpp>
 
@@ -7,7 +7,7 @@
 using namespace sluice;
 using namespace std::chrono_literals;
 
-// What ships. `redis` is the store that the fleet shares, `memory` this client's own.
+// Production code. `redis` is the store that the fleet shares, `memory` this client's own.
 void serve(Store& redis, Store& memory, int requests) {
   CircuitBreaker breaker(redis.clock(), {.failures = 3});
   FallbackStore store(redis, breaker, FailurePolicy::local(memory, 4));  // one of four clients

@@ -1,4 +1,4 @@
-// A client that shares its server's limit with all its kind, and therefore never receives a 429.
+// A client that shares its server's limit with its fleet, and therefore never receives a 429.
 //
 //     http_client PORT [CALLS [RATE [REDIS_SOCKET]]]      a server on 127.0.0.1; Ctrl-C ends it
 //
@@ -32,7 +32,7 @@ using Response = beast::http::response<beast::http::string_body>;
 struct Fleet {
   sluice::Store& store;
   tcp::endpoint server;
-  /// The server's rate, and no burst: what delays on the way bunch up is what its burst is for.
+  /// The server's rate without a burst: its burst is left to calls that delays bunch up.
   sluice::TokenBucket limiter;
   /// Closed for everybody if the server asks one of us to wait.
   sluice::Gates gates{store, "server", {"api-key"}};
@@ -44,7 +44,7 @@ struct Fleet {
   int waited = 0;  ///< calls that had to wait for their turn
 };
 
-/// Until this call may be made: its turn in the quota has come, and the gate is open.
+/// Waits until this call may be made: its turn in the quota has come, and the gate is open.
 net::awaitable<void> turn(Fleet& fleet) {
   const auto mine = co_await sluice::asio::async_acquire(fleet.limiter, "fleet", 1, 60s);
   if (!mine) throw std::runtime_error("more than a minute of calls is waiting already");
@@ -74,7 +74,7 @@ net::awaitable<void> work(Fleet& fleet) {
     const bool refused = response.result() == beast::http::status::too_many_requests;
     ++(refused ? fleet.refused : fleet.answered);
     if (!refused) continue;
-    // It should not come to this. If it does, the whole fleet waits as long as the server asks.
+    // Not expected. If it happens, the whole fleet waits as long as the server asks.
     const auto feedback = sluice::http::parse_feedback(response, sluice::SystemClock().now());
     const auto shut = fleet.gates.close_step(fleet.scope, feedback.wait());
     co_await sluice::asio::async_decide(fleet.store, shut, net::use_awaitable);

@@ -22,7 +22,7 @@ using net::ip::tcp;
 using Request = beast::http::request<beast::http::string_body>;
 using Response = beast::http::response<beast::http::string_body>;
 
-/// What is limited, and how clients are told of it.
+/// What is limited, and how it is described to clients.
 struct Api {
   const sluice::TokenBucket& limiter;
   sluice::http::Policy policy{"api", limiter.quota()};
@@ -48,7 +48,7 @@ struct Api {
   }
 };
 
-/// One connection; ends with an exception when the client goes away.
+/// One connection; ends with an exception when the client disconnects.
 net::awaitable<void> serve(tcp::socket socket, const Api& api) {
   beast::tcp_stream stream(std::move(socket));
   beast::flat_buffer buffer;

@@ -1,4 +1,4 @@
-// A store of one's own, and the line that checks that it keeps every promise of a Store.
+// A store of your own, and the call that checks that it keeps every promise of a Store.
 #include <sluice/extend/idempotency_record.hpp>
 #include <sluice/sluice.hpp>
 #include <sluice/testing/conformance.hpp>
@@ -62,7 +62,7 @@ class MapStore final : public Store {
       entries.push_back(&entry);
     }
     if (!answer.allowed) return answer;
-    // Room for all first: once the first is changed, nothing may fail.
+    // Makes room for all first: once the first is changed, nothing may fail.
     for (std::size_t i = 0; i < steps.size(); ++i) {
       entries[i]->words.resize(std::max(entries[i]->words.size(), effects[i].extent()));
     }
@@ -74,7 +74,7 @@ class MapStore final : public Store {
     return answer;
   }
 
-  /// The answer that was given under the plan's id, or a new one, to be remembered if it admits.
+  /// The answer that was given under the plan's id, or a new one, which is kept if it admits.
   Answer decide_once(const Plan& plan, Word now) {
     const auto name = record_name(*plan.id());
     std::vector<Word>& kept =

@@ -1,5 +1,5 @@
-// One call under a user's bucket and a partner's rate that lives in the store: one plan, made anew
-// when somebody has changed the rate.
+// One call under a user's bucket and a partner's rate that lives in the store: one plan, which is
+// made again when somebody has changed the rate.
 #include <sluice/sluice.hpp>
 
 #include <iostream>

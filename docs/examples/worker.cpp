@@ -11,7 +11,7 @@
 using namespace sluice;
 using namespace std::chrono_literals;
 
-// What ships: waits for its turn, first come, first served, then calls.
+// Production code: waits for its turn, first come, first served, then calls.
 boost::asio::awaitable<void> worker(Store& store, int jobs, int& calls) {
   const TokenBucket bucket{store, "api", Quota::per_second(50).burst(5)};
   for (; jobs > 0; --jobs) {

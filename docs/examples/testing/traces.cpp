@@ -12,7 +12,7 @@ using namespace sluice;
 using namespace sluice::testing;
 using namespace std::chrono_literals;
 
-/// A worker that asks, and comes back when it was told to.
+/// A worker that asks, and asks again when the decision allows it.
 class Worker {
  public:
   explicit Worker(Store& store) : limit_(store, "upstream", {{25, 5s}}) {}
@@ -32,7 +32,7 @@ TEST_CASE("four workers share what an upstream allows") {
   VirtualClock clock;
   const auto store = make_virtual_store(clock);
   Recording recording;
-  std::list<RecordingStore> connections;  // one a worker, so that the trace knows who asked
+  std::list<RecordingStore> connections;  // one for each worker, whom the trace names
   std::list<Worker> workers;
   for (const char* name : {"one", "two", "three", "four"}) {
     workers.emplace_back(connections.emplace_back(*store, recording, name));
@@ -53,7 +53,7 @@ TEST_CASE("four workers share what an upstream allows") {
   CHECK_THAT(trace, never_fails());
 }
 
-/// A claim of one's own.
+/// A claim of your own.
 TraceMatcher asks_one_key_only(const std::string& tag) {
   return {"asks only about " + tag, [tag](const Trace& trace) -> Checked {
             for (const TracedCall& call : trace.calls) {

@@ -14,7 +14,7 @@ using namespace sluice;
 using namespace sluice::testing;
 using namespace std::chrono_literals;
 
-/// What ships: a worker that calls an API, and waits a second when its store is away.
+/// Production code: a worker that calls an API, and waits a second when its store is away.
 boost::asio::awaitable<void> call_api(Store& store, int calls) {
   const TokenBucket limit(store, "api", Quota::per_second(10).burst(1));
   while (calls > 0) {
