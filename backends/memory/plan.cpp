@@ -23,7 +23,7 @@ PlanRun::PlanRun(Engine& engine, const Plan& plan) noexcept
 
 bool PlanRun::run() noexcept {
   if (find_slots() && hold()) return decide();
-  return run_crowded();
+  return run_overflow();
 }
 
 /// Finds or claims a slot for each key, without a lock. False if one has none and cannot.
@@ -52,14 +52,14 @@ void PlanRun::fit(Slot& slot, const SlotId& id, Word now) noexcept {
 }
 
 /// The same under the stripes of all keys, taken in their order.
-bool PlanRun::run_crowded() noexcept {
+bool PlanRun::run_overflow() noexcept {
   std::array<bool, std::tuple_size_v<decltype(engine_.stripes_)>> wanted{};
   for (std::size_t i = 0; i < keys(); ++i) wanted[engine_.stripe_of(ids_[i])] = true;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) engine_.stripes_[i].lock();
   }
-  bool found = find_slots_crowded();
-  for (Pause pause; found && !hold(); found = find_slots_crowded()) pause();
+  bool found = find_overflow_slots();
+  for (Pause pause; found && !hold(); found = find_overflow_slots()) pause();
   if (found) found = decide();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) engine_.stripes_[i].unlock();
@@ -67,13 +67,13 @@ bool PlanRun::run_crowded() noexcept {
   return found;
 }
 
-bool PlanRun::find_slots_crowded() noexcept {
+bool PlanRun::find_overflow_slots() noexcept {
   slots_ = 0;
   shared_ = 0;
   const Word now = to_word(engine_.clock_->now());
   for (std::size_t i = 0; i < keys(); ++i) {
     SlotId id = ids_[i];
-    Slot* const slot = find_crowded(i, id, now);
+    Slot* const slot = find_overflow_slot(i, id, now);
     if (slot != nullptr) {
       // Kept for a moment, so that no other step or thread takes it before it is locked.
       fit(*slot, id, now);
@@ -90,7 +90,7 @@ bool PlanRun::find_slots_crowded() noexcept {
 /// A slot of the key's own, or else the slot of the bucket that it shares, and that bucket's id.
 /// None for a rule whose states are not shared: the key's state is then absent, and stays so as
 /// long as the key's stripe is locked.
-Slot* PlanRun::find_crowded(std::size_t key, SlotId& id, Word now) noexcept {
+Slot* PlanRun::find_overflow_slot(std::size_t key, SlotId& id, Word now) noexcept {
   const bool shares = key < steps_.size() && steps_[key].operation->apply != nullptr;
   Slot* slot = engine_.table_.find_or_claim(id, engine_.soon(now));
   if (slot == nullptr) {

@@ -35,9 +35,9 @@ class PlanRun {
   bool find_slots() noexcept;
   [[nodiscard]] Slot* find(const SlotId& id) noexcept;
   void fit(Slot& slot, const SlotId& id, Word now) noexcept;
-  bool run_crowded() noexcept;
-  bool find_slots_crowded() noexcept;
-  [[nodiscard]] Slot* find_crowded(std::size_t key, SlotId& id, Word now) noexcept;
+  bool run_overflow() noexcept;
+  bool find_overflow_slots() noexcept;
+  [[nodiscard]] Slot* find_overflow_slot(std::size_t key, SlotId& id, Word now) noexcept;
   void use(std::size_t key, Slot* slot, const SlotId& id) noexcept;
   bool hold() noexcept;
   [[nodiscard]] bool has_slot(std::size_t key) const noexcept { return place_[key] != nowhere; }

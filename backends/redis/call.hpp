@@ -28,18 +28,18 @@ struct StopHook {
   }
 };
 
-/// A place among the calls in flight, held until leave() or the end of its life.
-class Place {
+/// One of the calls that count as in flight, until leave() or the end of its life.
+class InFlight {
  public:
-  Place() = default;
-  /// Takes over a place that `taken` already counts.
-  explicit Place(std::atomic<std::size_t>& taken) noexcept : taken_(&taken) {}
-  Place(Place&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
-  Place& operator=(Place&& other) noexcept {
+  InFlight() = default;
+  /// Takes over what `taken` already counts.
+  explicit InFlight(std::atomic<std::size_t>& taken) noexcept : taken_(&taken) {}
+  InFlight(InFlight&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
+  InFlight& operator=(InFlight&& other) noexcept {
     std::swap(taken_, other.taken_);
     return *this;
   }
-  ~Place() { leave(); }
+  ~InFlight() { leave(); }
 
   void leave() noexcept {
     if (auto* taken = std::exchange(taken_, nullptr)) taken->fetch_sub(1);
@@ -66,7 +66,7 @@ struct Call {
   unsigned pauses = 0;    // that it made since
   Time resumes{};         // in a pause: its end
   Errc end{};             // on its last way: what it ends with
-  Place place;
+  InFlight in_flight;
   std::atomic<bool> cancelled{false};
   std::optional<StopCallback<StopHook>> on_stop;
   CallPtr next;  // behind it in its list
@@ -74,7 +74,7 @@ struct Call {
   /// What comes before the completion, which may make the next call at once.
   void leave() noexcept {
     on_stop.reset();
-    place.leave();
+    in_flight.leave();
   }
   /// Makes its memory that of a new call. REQUIRES: it has ended.
   void renew() noexcept {

@@ -162,11 +162,11 @@ void Client::take_spare(CallList& spare, std::size_t count) noexcept {
 CallPtr Client::new_call(CallList& spare, std::size_t wanted) {
   calls_.fetch_add(1, std::memory_order_relaxed);
   const std::size_t before = in_flight_.fetch_add(1);
-  Place place(in_flight_);
+  InFlight in_flight(in_flight_);
   if (before >= options_.max_in_flight) return nullptr;
   if (spare.empty()) take_spare(spare, wanted);
   CallPtr call = spare.empty() ? std::make_unique<Call>() : spare.pop_front();
-  call->place = std::move(place);
+  call->in_flight = std::move(in_flight);
   return call;
 }
 

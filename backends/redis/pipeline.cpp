@@ -303,7 +303,7 @@ void Pipeline::take_unsent(const auto& code_of) {
 /// Moves the call to ending_ and leaves a tombstone in its place.
 void Pipeline::bury(Sent& sent) {
   sent.deadline = Time::max();
-  sent.place = std::move(sent.call->place);
+  sent.in_flight = std::move(sent.call->in_flight);
   sent.call->end = Errc::unknown;
   ending_.push_back(std::move(sent.call));
 }

@@ -115,7 +115,7 @@ class Pipeline {
     std::size_t output = 0;
     Time at{};
     Time deadline = Time::max();  // of the call
-    Place place{};                // of a call that has gone
+    InFlight in_flight{};         // of a call that has gone
     bool publishes = false;
     std::uint64_t begin = 0;  // of its bytes among all
   };

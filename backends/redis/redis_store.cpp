@@ -128,7 +128,7 @@ class RedisStoreImpl final : public RedisStore {
     return {};
   }
 
-  /// Null if the client has no place.
+  /// Null if max_in_flight calls are under way.
   static CallPtr make_call(Client& client, const Plan& plan, Preparing& preparing,
                            Completion& done) {
     const Span timeout = plan.timeout() == Span{0} ? client.options().call_timeout : plan.timeout();
