@@ -120,11 +120,11 @@ WindowsDecision SlidingWindow::decide_all(const Plan& plan, std::error_code& err
   std::array<Word, max_output> output{};
   const auto words = std::span(output).first(1 + windows_.size());
   const Decision decision = decide(store(), plan, error, {}, words);
-  return error ? WindowsDecision{decision, {}, 0} : told(decision, words);
+  return error ? WindowsDecision{decision, {}, 0} : with_windows(decision, words);
 }
 
-WindowsDecision SlidingWindow::told(const Decision& decision,
-                                    std::span<const Word> output) const noexcept {
+WindowsDecision SlidingWindow::with_windows(const Decision& decision,
+                                            std::span<const Word> output) const noexcept {
   WindowsDecision result{decision, {}, output.empty() ? 0 : windows_.size()};
   if (!output.empty()) std::copy(output.begin() + 1, output.end(), result.left.begin());
   return result;

@@ -242,7 +242,7 @@ constinit const Operation leases_acquire{
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::limit,
-    .charge_details = {.first = 2, .count = 1},
+    .charge_output = {.first = 2, .count = 1},
     .arguments = {{.index = 1, .name = "weight", .role = Argument::Role::cost}},
 };
 constinit const Operation leases_release{

@@ -175,7 +175,7 @@ Word ttl_block(const Arguments& args) noexcept {
   return std::max(a.longest, a.span) + Rule::max_ahead;
 }
 
-constexpr auto per_window = Operation::detail_per_window;
+constexpr auto per_window = Operation::output_per_window;
 
 }  // namespace
 

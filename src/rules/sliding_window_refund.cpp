@@ -134,7 +134,7 @@ Word keep_reward(const Arguments& args) noexcept {
 }
 Word keep_reset(const Arguments& /*args*/) noexcept { return 0; }
 
-constexpr auto per_window = Operation::detail_per_window;
+constexpr auto per_window = Operation::output_per_window;
 
 }  // namespace
 

@@ -252,7 +252,7 @@ constinit const Operation token_bucket_reserve{
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::bucket,
-    .charge_details = {.first = 1, .count = 2},
+    .charge_output = {.first = 1, .count = 2},
     .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost},
                   {.index = 6, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
@@ -279,7 +279,7 @@ constinit const Operation token_bucket_peek_reserve{
     .output = 3,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::bucket,
-    .charge_details = {.first = 1, .count = 2},
+    .charge_output = {.first = 1, .count = 2},
     .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost},
                   {.index = 6, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
@@ -296,7 +296,7 @@ constinit const Operation token_bucket_reserve_some{
     .grants = Operation::Grants::up_to_cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::bucket,
-    .charge_details = {.first = 1, .count = 2},
+    .charge_output = {.first = 1, .count = 2},
     .arguments = {{.index = 6, .name = "least"},
                   {.index = 7, .name = "most", .role = Argument::Role::cost}},
 };

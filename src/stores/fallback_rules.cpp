@@ -16,7 +16,7 @@ void divide_bucket(Arguments& args, Word clients) noexcept {
 }  // namespace
 
 void forget_charge(const Operation& operation, std::span<Word> output) noexcept {
-  const auto [first, count] = operation.charge_details;
+  const auto [first, count] = operation.charge_output;
   for (Word& word : output.subspan(first, count)) word = 0;
 }
 

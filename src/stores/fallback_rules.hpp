@@ -9,7 +9,7 @@
 
 namespace sluice::detail {
 
-/// Zeros the output words in Operation::charge_details.
+/// Zeros the output words in Operation::charge_output.
 void forget_charge(const Operation& operation, std::span<Word> output) noexcept;
 
 /// Makes of a step one of `clients` equal parts of it, as Operation::share says; false if a part
