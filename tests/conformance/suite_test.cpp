@@ -22,7 +22,7 @@ constexpr std::string_view time = "the instant of a decision is the store's time
 constexpr std::string_view once = "an id charges once, however often it is asked";
 constexpr std::string_view once_for = "an id is remembered for its time";
 constexpr std::string_view kinds = "a key of another kind of rule is an error";
-constexpr std::string_view output = "output are what the kernel tells";
+constexpr std::string_view output = "output words are those of the kernel";
 
 struct Planted {
   Defect defect;

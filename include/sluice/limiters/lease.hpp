@@ -47,8 +47,7 @@ class LeaseManager;
 /// Holds places of a limiter, and releases them when it is destroyed. Or it is a refusal: then it
 /// converts to false, and decision() has the reason and the time of a retry.
 ///
-///     if (Lease lease = jobs.try_acquire("alice")) run();          // released at the end of the
-///     statement
+///     if (Lease lease = jobs.try_acquire("alice")) run();          // released here
 ///
 /// Move-only. lost(), id(), fence() and expires_at() may be called from any thread; the other
 /// members by one thread at a time. REQUIRES: the store outlives it. (A lease whose store was

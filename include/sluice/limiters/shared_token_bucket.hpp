@@ -18,8 +18,7 @@ namespace sluice {
 ///     SharedTokenBucket bucket{*store, "plan"};
 ///     bucket.try_configure("alice", Quota::per_second(10));  // the first one wins
 ///     if (bucket.try_acquire("alice")) call();
-///     bucket.configure("alice", Quota::per_second(20), Inheritance::additive);  // for all
-///     processes
+///     bucket.configure("alice", Quota::per_second(20), Inheritance::additive);  // everywhere
 ///
 /// A key without a quota fails with Errc::not_configured; a quota expires after `keep_alive`
 /// without a grant. Use one keep_alive for all limiters of a name. Decision::limit is the quota's

@@ -1,13 +1,12 @@
-// The conformance suite: what every Store promises, checked on any Store, yours too, in one line.
-// It needs no test framework:
+// The conformance suite: checks the contract of Store on any store, including your own. It needs no
+// test framework:
 //
 //     const auto report = sluice::testing::check_conformance(store);
 //     if (!report) std::cerr << report.text();
 //
-// The store may live on any clock. A Decision carries the instant it was made at, so the suite
-// replays each history through the kernels at those instants and requires the same integers.
-// Threading: one thread calls check_conformance(); some claims start threads of their own, all
-// of which have ended when it returns.
+// The store may have any clock: the suite replays each history through the kernels at the times in
+// the decisions, and requires the same integers. Threading: one thread calls check_conformance();
+// some claims start threads, which have ended when it returns.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +27,14 @@
 
 namespace sluice::testing {
 
-/// One promise, and whether the store kept it.
+/// One claim about the store, and whether it holds.
 struct Claim {
   std::string_view name;  ///< a sentence: "a refused plan leaves every key as it was"
   bool ok = false;
-  std::string failure;  ///< what was expected and what came, and the seed that repeats it
+  std::string failure;  ///< the expected and the actual result, and the seed that repeats it
 };
 
-/// What a run of the suite found. Converts to true if every claim holds.
+/// The result of a run. Converts to true if every claim holds.
 struct Report {
   std::uint64_t seed = 0;
   std::vector<Claim> claims;
@@ -47,7 +46,7 @@ struct Report {
     return !claims.empty();
   }
 
-  /// True if the claim of this name was checked and failed.
+  /// True if the claim of this name was checked and does not hold.
   [[nodiscard]] bool rejects(std::string_view name) const noexcept {
     for (const Claim& claim : claims) {
       if (claim.name == name) return !claim.ok;
@@ -55,7 +54,7 @@ struct Report {
     return false;
   }
 
-  /// One line a claim, failures with their reasons.
+  /// One line a claim, with the reasons of failures.
   [[nodiscard]] std::string text() const {
     std::string out;
     for (const Claim& claim : claims) {
@@ -82,7 +81,7 @@ inline constexpr Check checks[] = {
     {"every decision of a long history is the kernel's", history_of_single_steps},
     {"every plan of a long history is decided like its steps together", history_of_plans},
     {"a key that was bound is the same key", history_of_bound_keys},
-    {"output are what the kernel tells", output_is_told},
+    {"output words are those of the kernel", output_words_are_the_kernels},
     {"a state of any size survives", states_grow},
     {"keys that look alike are different keys", similar_keys_are_apart},
     {"a question changes nothing", questions_change_nothing},
@@ -122,10 +121,9 @@ inline std::string run_check(const Check& check, Store& store, const Conformance
 
 }  // namespace detail
 
-/// Checks every claim on `store`, whose keys with the run's own prefix it uses up; other keys are
-/// not touched. Reports all claims; the failures are also given to `on_failure`, one by one.
-/// Takes about a second on a store in memory. Throws only what std::thread throws when no thread
-/// can be made, and std::bad_alloc.
+/// Checks every claim on `store`. It uses only keys with the prefix of the run. The report contains
+/// all claims; `on_failure` is called for each failure. Takes about a second on a store in memory.
+/// Throws only std::bad_alloc, and what std::thread throws if no thread can be made.
 inline Report check_conformance(Store& store, ConformanceOptions options = {},
                                 const std::function<void(const Claim&)>& on_failure = {}) {
   if (options.seed == 0) options.seed = detail::choose_seed();
