@@ -39,20 +39,20 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId
 
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
   std::error_code error;
-  const bool given = release(key, id, error);
+  const bool released = release(key, id, error);
   if (error && error != Errc::lease_not_live) {
     throw detail::failed_call({type_name, "release"}, error, release_step(key, id));
   }
-  return given;
+  return released;
 }
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  const detail::Release given(release_step(key, id), lines());
-  std::array<Word, 1 + WaitLineRule::output> told{};
-  static_cast<void>(decide(store(), given.steps(), error, {}, {told.data(), given.output()}));
+  const detail::Release release(release_step(key, id), lines());
+  std::array<Word, 1 + WaitLineRule::output> words{};
+  static_cast<void>(decide(store(), release.steps(), error, {}, {words.data(), release.output()}));
   if (error) return false;
-  given.wake(store(), told);
-  if (told[0] != 1) error = Errc::lease_not_live;
+  release.wake(store(), words);
+  if (words[0] != 1) error = Errc::lease_not_live;
   return !error;
 }
 

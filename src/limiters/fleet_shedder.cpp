@@ -146,9 +146,9 @@ Step FleetShedder::peek_step(std::string_view tier, const Key& key, Cost weight)
   return leases_.peek_step(key, known(tier), weight);
 }
 Lease FleetShedder::adopt(std::string_view tier, const Key& key, const LeaseId& id, Cost weight,
-                          const Decision& decision, std::span<const Word> told,
+                          const Decision& decision, std::span<const Word> words,
                           Time asked_at) const {
-  return leases_.adopt(key, known(tier), weight, id, decision, told, asked_at);
+  return leases_.adopt(key, known(tier), weight, id, decision, words, asked_at);
 }
 
 std::string_view FleetShedder::tier_of(const Decision& decision) const noexcept {

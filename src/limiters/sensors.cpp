@@ -1,4 +1,4 @@
-// What the sensors measure, and how Linux' processor counters are read.
+// The measurements of the sensors, and parsing of Linux' processor counters.
 #include "sluice/limiters/sensors.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-/// Takes the next number of `text`, which spaces may stand before.
+/// Takes the next number off `text`, after any spaces.
 std::optional<std::uint64_t> take_number(std::string_view& text) noexcept {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::uint64_t number = 0;
@@ -104,7 +104,7 @@ std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept {
 
 std::optional<CpuTimes> process_cpu(std::string_view self, std::string_view stat) noexcept {
   const std::optional<CpuTimes> host = host_cpu(stat);
-  // "pid (name) state ...": the name may hold anything, also spaces and parentheses.
+  // "pid (name) state ...": the name may contain anything, also spaces and parentheses.
   const std::size_t name_end = self.rfind(')');
   if (!host || name_end == std::string_view::npos) return std::nullopt;
   self.remove_prefix(name_end + 1);

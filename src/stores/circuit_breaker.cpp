@@ -94,7 +94,8 @@ Span CircuitBreaker::wait() const noexcept {
   return std::max(Span{1}, rest(clock_.now()));
 }
 
-/// How long nobody is let out. While a probe is out nobody knows: it is asked for soon again.
+/// How long no call is allowed. While a probe is pending this is unknown: callers should ask again
+/// soon.
 Span CircuitBreaker::rest(Time now) const noexcept {
   if (state_ == State::half_open) return options_.first_pause;
   return now < opened_ ? Span{0} : std::max(Span{0}, until_ - now);
@@ -112,7 +113,7 @@ Span CircuitBreaker::draw_pause() noexcept {
     return backoff_.next(options_.rng != nullptr ? *options_.rng
                                                  : rng_of(clock_, DrawFor::breaker));
   } catch (const std::system_error&) {
-    return options_.longest_pause;  // no randomness: better late than all at once
+    return options_.longest_pause;  // no random number: late rather than all at once
   }
 }
 

@@ -28,7 +28,7 @@ class HeldLease {
 
   /// Records the output of the grant: the slot, the fence and the expiry. `asked_at` is by the
   /// store's clock.
-  void granted(const Decision& decision, std::span<const Word> told, Time asked_at) noexcept;
+  void granted(const Decision& decision, std::span<const Word> output, Time asked_at) noexcept;
 
   [[nodiscard]] Store& store() const noexcept { return store_.get(); }
   /// True if the store was destroyed: the lease counts as lost.
@@ -45,7 +45,7 @@ class HeldLease {
   [[nodiscard]] Step renew_step() const noexcept;
   [[nodiscard]] Step release_step() const noexcept;
   /// Records the result of renew_step(). False: the lease is lost or released.
-  bool renewed(const Decision& decision, std::span<const Word> told, Time asked_at) noexcept;
+  bool renewed(const Decision& decision, std::span<const Word> output, Time asked_at) noexcept;
   /// True if this call released the held lease. On an error it stays held, and is renewed as
   /// before.
   bool release(Span within, std::error_code& error) noexcept;
