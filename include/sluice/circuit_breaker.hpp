@@ -86,7 +86,7 @@ class CircuitBreaker {
   [[nodiscard]] Span rest(Time now) const noexcept;
   void open(Span pause) noexcept;
   [[nodiscard]] Span draw_pause() noexcept;
-  void tell(State from, State to) const noexcept;
+  void notify_change(State from, State to) const noexcept;
 
   Clock& clock_;
   BreakerOptions options_;

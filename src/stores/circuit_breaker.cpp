@@ -47,7 +47,7 @@ CircuitBreaker::Leave CircuitBreaker::ask() noexcept {
     ++stats_.probes;
   }
   leave.granted = leave.is_probe = true;
-  tell(State::open, State::half_open);
+  notify_change(State::open, State::half_open);
   return leave;
 }
 
@@ -75,7 +75,7 @@ void CircuitBreaker::answer(const Leave& leave, Result result) noexcept {
     }
     to = state_;
   }
-  if (from != to) tell(from, to);
+  if (from != to) notify_change(from, to);
 }
 
 CircuitBreaker::State CircuitBreaker::state() const noexcept {
@@ -117,7 +117,7 @@ Span CircuitBreaker::draw_pause() noexcept {
   }
 }
 
-void CircuitBreaker::tell(State from, State to) const noexcept {
+void CircuitBreaker::notify_change(State from, State to) const noexcept {
   if (on_change_) on_change_(from, to);
 }
 

@@ -54,7 +54,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   };
 
   /// Sets the quota if there is none. Errc::invalid_argument, here and in configure(), unless
-  /// keep_alive is at least as long as such a bucket takes to fill.
+  /// keep_alive is longer than such a bucket takes to fill.
   Change try_configure(const Key& key, const Quota& quota) const;
   Change try_configure(const Key& key, const Quota& quota, std::error_code& error) const noexcept;
   /// Sets the quota. `inheritance` selects how many tokens of the old quota carry over. No interval

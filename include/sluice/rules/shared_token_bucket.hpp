@@ -48,8 +48,8 @@ struct SharedTokenBucketRule {
 };
 
 /// Arguments: the new quota's capacity, refill and period; for how many microseconds after the last
-/// grant it is kept, at least as long as the bucket takes to fill; the Inheritance; 1 to keep an
-/// existing quota. Output: the version in force, and 1 if it is new.
+/// grant it is kept, longer than the bucket takes to fill; the Inheritance; 1 to keep an existing
+/// quota. Output: the version in force, and 1 if it is new.
 extern const Operation shared_token_bucket_configure;
 /// Arguments: the limit to report, the cost, keep_alive as above. Output: version, capacity,
 /// refill, period. Errc::not_configured without a quota.

@@ -24,7 +24,8 @@ struct Link {
 
 /// One client's connection to a store: a plan reaches the inner store after a delay, is decided
 /// there at the time of its arrival, and the answer returns after another delay. Messages of one
-/// RemoteStore do not overtake each other. Many can share the inner store.
+/// RemoteStore do not overtake each other. Many can share the inner store. Timeouts and stop tokens
+/// of plans are ignored.
 ///
 /// A plan that can never be executed (see find_fault()) fails at once and sends nothing.
 /// may_block() is false, because virtual time stands still while a thread blocks. The destructor
