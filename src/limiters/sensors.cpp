@@ -66,14 +66,14 @@ std::optional<Utilization> BusyWorkers::read() {
   return Utilization::ratio(static_cast<double>(busy()), static_cast<double>(workers_));
 }
 
-QueueDelay::QueueDelay(const Clock& clock, Span unbearable,
+QueueDelay::QueueDelay(const Clock& clock, Span full_delay,
                        std::function<std::optional<Time>()> oldest)
-    : clock_(clock), unbearable_(unbearable), oldest_(std::move(oldest)) {
-  if (unbearable_ < Span{1}) {
-    throw std::invalid_argument("an unbearable delay must be 1 us or more, got " +
-                                std::to_string(unbearable_.count()) + " us");
+    : clock_(clock), full_delay_(full_delay), oldest_(std::move(oldest)) {
+  if (full_delay_ < Span{1}) {
+    throw std::invalid_argument("the full delay of a queue must be 1 us or more, got " +
+                                std::to_string(full_delay_.count()) + " us");
   }
-  if (!oldest_) throw std::invalid_argument("a queue's delay needs to know its head");
+  if (!oldest_) throw std::invalid_argument("a queue delay needs a function for the oldest item");
 }
 
 std::optional<Utilization> QueueDelay::read() {
@@ -81,7 +81,7 @@ std::optional<Utilization> QueueDelay::read() {
   if (!head) return Utilization(0.0);
   const Span waited = std::max(Span{0}, clock_.now() - *head);
   return Utilization::ratio(static_cast<double>(waited.count()),
-                            static_cast<double>(unbearable_.count()));
+                            static_cast<double>(full_delay_.count()));
 }
 
 std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept {

@@ -75,17 +75,17 @@ class BusyWorkers final : public Sensor {
 class QueueDelay final : public Sensor {
  public:
   /// `oldest` returns when the oldest item of the queue arrived, by `clock`; none: the queue is
-  /// empty. read() calls it, and it takes the queue's lock itself if it needs one. `unbearable` is
-  /// the wait that counts as 1.0. Throws std::invalid_argument unless `unbearable` is 1 us or more,
+  /// empty. read() calls it, and it takes the queue's lock itself if it needs one. `full_delay` is
+  /// the wait that counts as 1.0. Throws std::invalid_argument unless `full_delay` is 1 us or more,
   /// or if `oldest` is empty. REQUIRES: the clock outlives the sensor.
-  QueueDelay(const Clock& clock, Span unbearable, std::function<std::optional<Time>()> oldest);
+  QueueDelay(const Clock& clock, Span full_delay, std::function<std::optional<Time>()> oldest);
 
-  /// The wait of the oldest item divided by `unbearable`, at most 1.0; 0.0 if the queue is empty.
+  /// The wait of the oldest item divided by `full_delay`, at most 1.0; 0.0 if the queue is empty.
   [[nodiscard]] std::optional<Utilization> read() override;
 
  private:
   const Clock& clock_;
-  Span unbearable_;
+  Span full_delay_;
   std::function<std::optional<Time>()> oldest_;
 };
 

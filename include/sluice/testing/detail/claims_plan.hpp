@@ -98,7 +98,7 @@ inline void similar_keys_are_apart(Context& context) {
   });
 }
 
-inline void questions_change_nothing(Context& context) {
+inline void peeks_change_nothing(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     Subject subject(context.fresh_tag(), "k", generator, spender.frozen(5));
     for (Word left = 5; left > 0; --left) {
