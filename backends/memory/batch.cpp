@@ -1,15 +1,16 @@
-// Batches: the memory of many decisions is asked for at once, and the clock is read once for them.
+// Batches: the memory of many decisions is prefetched together, and the clock is read once for
+// them.
 #include <algorithm>
 
 #include "backends/memory/engine.hpp"
 
 namespace sluice::memory {
 
-/// Asks for the memory where `step` will be decided, and returns its id.
+/// Prefetches the memory of `step`, and returns its id.
 SlotId Engine::prefetch(const Step& step) const noexcept {
   const SlotId id = id_of(step);
   const void* const slot =
-      is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a guess: see bind()
+      is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a hint: see bind()
                      : nullptr;
   if (slot != nullptr) {
     __builtin_prefetch(slot, 1);
@@ -19,7 +20,7 @@ SlotId Engine::prefetch(const Step& step) const noexcept {
   return id;
 }
 
-/// Decides a step of a batch, at the instant of its `reading`, and returns its status.
+/// Decides a step of a batch at the time of `reading`, and returns its status.
 Word Engine::decide_at(const Step& step, const SlotId& id, Reading& reading,
                        Decision& decision) noexcept {
   Answer answer{decision};
@@ -28,7 +29,7 @@ Word Engine::decide_at(const Step& step, const SlotId& id, Reading& reading,
     return answer.status;
   }
   auto* slot = is_bound(step) ? static_cast<Slot*>(step.binding->slot.load(
-                                    std::memory_order_relaxed))  // a guess: see bind()
+                                    std::memory_order_relaxed))  // a hint: see bind()
                               : nullptr;
   const bool known = slot != nullptr;
   if (!known) slot = &table_.guess(id);
@@ -40,7 +41,7 @@ Word Engine::decide_at(const Step& step, const SlotId& id, Reading& reading,
   return answer.status;
 }
 
-/// Decides up to `ahead` plans: asks for the memory of all, reads the clock once, then decides.
+/// Decides up to `ahead` plans: prefetches the memory of all, reads the clock once, then decides.
 void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept {
   std::array<SlotId, ahead> ids;
   for (std::size_t i = 0; i < plans.size(); ++i) {

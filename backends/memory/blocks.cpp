@@ -1,4 +1,4 @@
-// Taking, halving and joining blocks.
+// Allocating, splitting and merging blocks.
 #include "backends/memory/blocks.hpp"
 
 #include <bit>
@@ -15,7 +15,7 @@ unsigned order_for(std::size_t words) noexcept {
 }  // namespace
 
 Blocks::Blocks(std::size_t bytes)
-    : units_(bytes / (unit_bytes + 1)),  // and a byte of the map for each unit
+    : units_(bytes / (unit_bytes + 1)),  // plus a byte of the map for each unit
       pages_(units_ * (unit_bytes + 1)) {
   lists_.fill(none);
 }
@@ -26,11 +26,11 @@ BlockId Blocks::take(std::size_t words) noexcept {
   const std::lock_guard lock(lock_);
   const std::size_t unit = find(wanted);
   if (unit == none) return 0;
-  used_.fetch_add(std::size_t{1} << wanted, std::memory_order_relaxed);  // a figure
+  used_.fetch_add(std::size_t{1} << wanted, std::memory_order_relaxed);  // statistics
   return (unit + 1) << 5 | wanted;
 }
 
-/// A block of this size, out of the smallest that is free.
+/// A block of this size, split from the smallest free one.
 std::size_t Blocks::find(unsigned order) noexcept {
   const std::uint32_t fit = filled_ >> order << order;
   if (fit == 0) return carve(order);
@@ -44,7 +44,7 @@ std::size_t Blocks::find(unsigned order) noexcept {
   return unit;
 }
 
-/// The same out of what was never used: the largest blocks first, at the end what still fits.
+/// The same from unused memory: the largest blocks first, at the end smaller ones that still fit.
 std::size_t Blocks::carve(unsigned order) noexcept {
   const std::size_t left = units_ - fresh_;
   if (left == 0) return none;
@@ -64,9 +64,9 @@ void Blocks::refund(BlockId block) noexcept {
   std::size_t at = unit(block);
   unsigned size = order(block);
   const std::lock_guard lock(lock_);
-  used_.fetch_sub(std::size_t{1} << size, std::memory_order_relaxed);  // a figure
-  // A block starts at a multiple of its size, so its other half is one bit away. It is no block of
-  // this size unless the map says so.
+  used_.fetch_sub(std::size_t{1} << size, std::memory_order_relaxed);  // statistics
+  // A block starts at a multiple of its size, so that the address of its buddy differs in one bit.
+  // Only the map says whether that is a free block of this size.
   for (; size + 1 < orders; ++size) {
     const std::size_t other = at ^ std::size_t{1} << size;
     if (other >= fresh_ || free_at(other) != size + 1) break;

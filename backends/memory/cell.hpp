@@ -1,5 +1,5 @@
-// A cell: 16 bytes that change as one, and how the state of a key is laid out in them.
-// This is the only file with the 16-byte compare-and-swap. Any thread may use any member.
+// Cell: 16 bytes that are changed atomically, and the layout of a key's state in them. This is the
+// only file with the 16-byte compare-and-swap. Any thread may use any member.
 #pragma once
 
 #include <array>
@@ -24,33 +24,33 @@ inline constexpr bool cells_are_lock_free = true;
 __extension__ typedef unsigned __int128 Wide __attribute__((may_alias));
 #else
 inline constexpr bool cells_are_lock_free = false;
-/// Taken for one compare-and-swap where the machine has none of 16 bytes.
+/// The lock of one compare-and-swap on machines without one of 16 bytes.
 std::atomic<bool>& spin_of(const void* cell) noexcept;
 #endif
 
-/// Two words, read one by one and swapped together.
+/// Two words, read separately and swapped together.
 class alignas(16) Cell {
  public:
   [[nodiscard]] std::uint64_t low() const noexcept {
-    return low_.load(std::memory_order_acquire);  // what the cell publishes is seen; keeps order
+    return low_.load(std::memory_order_acquire);  // sees what the cell publishes; keeps the order
   }
   [[nodiscard]] std::uint64_t high() const noexcept {
     return high_.load(std::memory_order_acquire);  // as low()
   }
 
-  /// Puts `desired` in the place of `expected` and returns true, or puts what is there into
-  /// `expected` and returns false. A full barrier.
+  /// Replaces `expected` by `desired` and returns true, or stores the current value in `expected`
+  /// and returns false. A full barrier.
   bool exchange(Pair& expected, const Pair& desired) noexcept;
 
   /// Swaps the high word alone.
   bool exchange_high(std::uint64_t& expected, std::uint64_t desired) noexcept {
     return high_.compare_exchange_weak(expected, desired,
                                        std::memory_order_release,   // before the state it announces
-                                       std::memory_order_relaxed);  // the caller looks again
+                                       std::memory_order_relaxed);  // the caller retries
   }
 
-  /// For a cell that no other thread exchanges now: the high word is published last, so that who
-  /// sees it sees the low one.
+  /// For a cell that no other thread exchanges now: the high word is published last, so that a
+  /// thread that sees it sees the low one.
   void publish(const Pair& value) noexcept {
     low_.store(value.low, std::memory_order_relaxed);    // ordered by the next line
     high_.store(value.high, std::memory_order_release);  // readers load high, then low
@@ -68,8 +68,8 @@ inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
   interleave();
   const auto wide = [](const Pair& pair) { return Wide{pair.high} << 64 | pair.low; };
   const Wide want = wide(expected);
-  // The __sync builtin is used since it is compiled to the instruction itself; std::atomic of 16
-  // bytes calls a library, which may lock. It is sequentially consistent.
+  // The __sync builtin compiles to the instruction; std::atomic of 16 bytes calls a library, which
+  // may lock. It is sequentially consistent.
   const Wide seen = __sync_val_compare_and_swap(reinterpret_cast<Wide*>(this), want, wide(desired));
   if (seen == want) {
     changed();
@@ -84,8 +84,8 @@ inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
   auto& spin = spin_of(this);
   while (spin.exchange(true, std::memory_order_acquire)) {  // sees the last holder's stores
   }
-  const Pair seen{low_.load(std::memory_order_relaxed),    // under the spin, but for
-                  high_.load(std::memory_order_relaxed)};  // exchange_high(), whose cells differ
+  const Pair seen{low_.load(std::memory_order_relaxed),    // under the lock; cells that use
+                  high_.load(std::memory_order_relaxed)};  // exchange_high() do not use it
   const bool same = seen == expected;
   if (same) publish(desired);
   spin.store(false, std::memory_order_release);  // hands the stores on
@@ -94,16 +94,15 @@ inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
 }
 #endif
 
-/// The state of a key in a cell: level and stamp of 53 bits (a Word has 52 and its limit), and a
-/// generation of 22 bits that changes with the key that owns the cell. So a thread that took its
-/// time cannot change the state of the next owner.
+/// The state of a key in a cell: level and stamp of 53 bits (a Word has 52 bits and word_limit),
+/// and a generation of 22 bits that changes with the owner of the cell, so that a delayed thread
+/// cannot change the state of the next owner.
 namespace state {
 
 inline constexpr int generation_bits = 11;  // in each word
 inline constexpr std::uint64_t generation_mask = (std::uint64_t{1} << generation_bits) - 1;
 
-/// Levels that no rule can write: the cell is locked by a plan that is being written, or is between
-/// two owners.
+/// Levels that no rule can write: the cell is locked by a plan, or is between two owners.
 inline constexpr Word locked = word_limit + 1;
 inline constexpr Word dead = word_limit + 2;
 
@@ -122,8 +121,8 @@ inline constexpr Word dead = word_limit + 2;
           static_cast<std::uint64_t>(stamp) << generation_bits |
               (generation >> generation_bits & generation_mask)};
 }
-/// Written as one vector, since a kernel reads both words at once: a load that spans two stores
-/// waits until both have left the processor's store buffer.
+/// Written as one vector, because a kernel reads both words at once: a load across two stores
+/// stalls until both have left the processor's store buffer.
 [[nodiscard]] inline StateWords words(const Pair& pair) noexcept {
 #if defined(__GNUC__)
   using Vector = std::uint64_t __attribute__((vector_size(16)));
@@ -138,7 +137,7 @@ inline constexpr Word dead = word_limit + 2;
 [[nodiscard]] inline Pair make(const StateWords& words, std::uint64_t generation) noexcept {
   return make(words[0], words[1], generation);
 }
-/// The same owner all the time between two readings of one cell.
+/// True if the owner was the same between two readings of one cell.
 [[nodiscard]] constexpr bool same_owner(const Pair& a, const Pair& b) noexcept {
   return (((a.low ^ b.low) | (a.high ^ b.high)) & generation_mask) == 0;
 }

@@ -1,4 +1,4 @@
-// Making a memory store, and its figures.
+// Construction of a memory store, and its statistics.
 #include "backends/memory/engine.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ Engine::Engine(const MemoryOptions& options)
       blocks_(options.max_bytes - bytes_for(options)),
       clock_(options.clock),
       own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
-      // A virtual clock has no cheaper reading.
+      // A virtual clock has no coarse reading.
       coarse_(options.coarse_clock && dynamic_cast<VirtualClock*>(options.clock) == nullptr),
       secret_(draw_secret(options)) {
   if (clock_ == nullptr) clock_ = own_clock_.get();
@@ -60,9 +60,8 @@ void Engine::bind(const Key& key, Binding& binding) noexcept {
   if (!is_valid(key)) return;
   binding.owner = this;
   binding.hash = hash(key);
-  // Relaxed, here and wherever a binding's slot is read or written: the pointer is a guess. It
-  // points into this store's table, which lives as long as the store, and what the slot holds is
-  // compared with the hash each time it is used.
+  // Relaxed, here and wherever a binding's slot is read or written: the pointer is a hint into this
+  // store's table, which lives as long as the store, and each use compares the slot's hash.
   binding.slot.store(nullptr, std::memory_order_relaxed);  // see above
 }
 
@@ -77,11 +76,11 @@ MemoryStats Engine::stats() const noexcept {
   stats.bytes = table_.bytes() + overflow_.bytes() + sizeof(Engine);
   stats.block_bytes = blocks_.bytes_used();
   for (const Counters& some : counters_) {
-    stats.evicted_idle += some.evicted_idle.load(std::memory_order_relaxed);  // a figure
-    stats.overflowed += some.overflowed.load(std::memory_order_relaxed);      // a figure
-    stats.rejected += some.rejected.load(std::memory_order_relaxed);          // a figure
-    stats.conflicts += some.conflicts.load(std::memory_order_relaxed);        // a figure
-    stats.waits += some.waits.load(std::memory_order_relaxed);                // a figure
+    stats.evicted_idle += some.evicted_idle.load(std::memory_order_relaxed);  // statistics
+    stats.overflowed += some.overflowed.load(std::memory_order_relaxed);      // statistics
+    stats.rejected += some.rejected.load(std::memory_order_relaxed);          // statistics
+    stats.conflicts += some.conflicts.load(std::memory_order_relaxed);        // statistics
+    stats.waits += some.waits.load(std::memory_order_relaxed);                // statistics
   }
   return stats;
 }

@@ -1,9 +1,9 @@
-// The memory store: two tables of slots, and the ways through them.
+// The memory store: two tables of slots, and the paths of a decision.
 //
-// A key that is known is decided without a lock (memory_store.cpp, rule.cpp). A new key that finds
-// every slot of its sequence owned takes a short lock (overflow.cpp), and so does nobody else; a
-// plan of several steps holds the slots that it uses (plan.cpp), and a state that lies in a block
-// is used by who holds its slot (rule.cpp). Any thread may call any member.
+// A key in the table is decided without a lock (memory_store.cpp, rule.cpp). Only a new key that
+// finds every slot of its sequence owned takes a short lock (overflow.cpp). A plan of several steps
+// locks its slots (plan.cpp), and a state in a block is used by the thread that has locked its slot
+// (rule.cpp). Any thread may call any member.
 #pragma once
 
 #include <mutex>
@@ -17,7 +17,7 @@
 
 namespace sluice::memory {
 
-/// Counters that many threads add to: a line each for a few of them.
+/// Counters of many threads: a cache line for each few threads.
 struct alignas(64) Counters {
   std::atomic<std::uint64_t> evicted_idle{0};
   std::atomic<std::uint64_t> overflowed{0};
@@ -42,23 +42,23 @@ class Engine final : public MemoryStore {
   }
   [[nodiscard]] MemoryStats stats() const noexcept override;
 
-  /// What a store with these options allocates.
+  /// The bytes that a store with these options allocates.
   static std::size_t bytes_for(const MemoryOptions& options) noexcept;
 
  private:
   using Hash = std::array<std::uint64_t, 2>;
   friend class PlanRun;
 
-  /// The state that a new owner of a slot starts with.
+  /// The initial state of a new owner of a slot.
   struct Seed {
     StateWords state{};
     IdleTick idle_at = 0;
   };
 
-  /// How a try to decide by what was seen in a slot ended; unread if nothing fit was seen.
+  /// The result of an attempt to decide from a snapshot of a slot; unread: no usable snapshot.
   enum class Try : std::uint8_t { unread, decided, unsettled, conflict };
 
-  /// Where the answer to one step goes: straight into the caller's decision.
+  /// The destination of the answer to one step: the caller's decision.
   struct Answer {
     Decision& decision;
     Word status = 0;
@@ -85,7 +85,7 @@ class Engine final : public MemoryStore {
   [[nodiscard]] SlotId id_of(const Step& step) const noexcept;
 
   // memory_store.cpp
-  /// One step by a rule in its fastest form.
+  /// One step by a rule with apply().
   [[nodiscard]] static bool is_fast(const Plan& plan) noexcept {
     return plan.steps().size() == 1 && plan.steps().front().operation->apply != nullptr &&
            !plan.id();
@@ -117,19 +117,19 @@ class Engine final : public MemoryStore {
                             Answer& answer) noexcept;
   Pair await(const Slot& slot, Pair before) const noexcept;
   static void remember(Binding& binding, Slot& slot) noexcept {
-    if (binding.slot.load(std::memory_order_relaxed) != &slot) {  // a guess: see bind()
-      binding.slot.store(&slot, std::memory_order_relaxed);       // a guess: see bind()
+    if (binding.slot.load(std::memory_order_relaxed) != &slot) {  // a hint: see bind()
+      binding.slot.store(&slot, std::memory_order_relaxed);       // a hint: see bind()
     }
   }
 
   // batch.cpp
-  static constexpr std::size_t ahead = 32;  // decisions whose memory is asked for at once
+  static constexpr std::size_t ahead = 32;  // decisions whose memory is prefetched together
   [[nodiscard]] SlotId prefetch(const Step& step) const noexcept;
   Word decide_at(const Step& step, const SlotId& id, Reading& reading, Decision& decision) noexcept;
   void execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept;
 
   // rule.cpp
-  /// What a rule that leaves effects made of a state at an instant.
+  /// The result of a rule with effects on a state at a time.
   struct RuleResult {
     Verdict verdict;
     Word at = 0;
@@ -170,12 +170,12 @@ class Engine final : public MemoryStore {
     return id.hash[1] % stripes_.size();
   }
 
-  // Instants in quarters of a second since the store was made.
+  // Times in quarters of a second since the store was made.
   [[nodiscard]] std::int64_t tick(Word now) const noexcept {
     const Word since = now - start_;
     return since >= 0 ? since / tick_us : -((tick_us - 1 - since) / tick_us);
   }
-  /// The last instant of a tick, also of "never", which is then 34 years ahead.
+  /// The last time of a tick; of "never", it is 34 years ahead.
   [[nodiscard]] Word instant(IdleTick tick) const noexcept { return start_ + Word{tick} * tick_us; }
   [[nodiscard]] IdleTick tick_after(Word instant) const noexcept {
     const Word since = instant - start_;
@@ -184,12 +184,12 @@ class Engine final : public MemoryStore {
                ? never
                : static_cast<IdleTick>((since + tick_us - 1) / tick_us);
   }
-  /// How long a new owner keeps its slot before it has written a state.
+  /// How long a new owner keeps its slot before its first write.
   [[nodiscard]] IdleTick soon(Word now) const noexcept { return tick_after(now + 2 * tick_us); }
 
   Counters& counters() const noexcept;
   void count(std::atomic<std::uint64_t> Counters::*what, std::uint64_t by = 1) const noexcept {
-    (counters().*what).fetch_add(by, std::memory_order_relaxed);  // a figure
+    (counters().*what).fetch_add(by, std::memory_order_relaxed);  // statistics
   }
   void count(const ContentionStats& contention) const noexcept {
     if (contention.conflicts != 0) count(&Counters::conflicts, contention.conflicts);
@@ -204,11 +204,11 @@ class Engine final : public MemoryStore {
   bool coarse_;
   Word start_;
   Hash secret_;
-  std::error_code no_error_;    // copied, since making one calls into the standard library
-  SpinLock overflow_lock_;      // who gets a slot of a full overflow table; taken after a stripe
-  SpinLock reclaim_lock_;       // who looks for blocks to free
-  std::size_t reclaim_at_ = 0;  // guarded by reclaim_lock_
-  std::array<SpinLock, 256> stripes_;  // who gets a slot of a full sequence, by key
+  std::error_code no_error_;           // copied, because making one calls into the standard library
+  SpinLock overflow_lock_;             // for slots of a full overflow table; taken after a stripe
+  SpinLock reclaim_lock_;              // for freeing blocks
+  std::size_t reclaim_at_ = 0;         // guarded by reclaim_lock_
+  std::array<SpinLock, 256> stripes_;  // for slots of a full sequence, by key
   mutable std::array<Counters, 8> counters_;
   Subscriptions watchers_;
 };

@@ -1,4 +1,4 @@
-// Holding a slot and letting it go.
+// Locking and unlocking a slot.
 #include "backends/memory/locked_slot.hpp"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 namespace sluice::memory {
 namespace {
 
-/// What a cell shows while it is locked. Its high word stays: a reader who saw it zero in two
-/// holds, and the low word between them, would take both for a state (see Slot::snapshot()).
+/// The words of a locked cell. The high word stays: a reader that saw it as zero in two locks, and
+/// the low word between them, would take both for a state (see Slot::snapshot()).
 Pair locked(const Pair& before) noexcept {
   return {state::make(state::locked, 0, state::generation(before)).low, before.high};
 }
@@ -43,7 +43,7 @@ std::span<Word> LockedSlot::grow(const Blocks& blocks, std::size_t count) noexce
   if (larger != 0) {
     const std::span<Word> old = state(blocks);
     std::copy(old.begin(), old.end(), blocks.words(larger));
-    std::swap(extent.block, larger);  // the old block is given back when the slot is let go
+    std::swap(extent.block, larger);  // the old block is freed when the slot is unlocked
   }
   Word* const first = blocks.words(extent.block);
   if (count > extent.words) {

@@ -1,9 +1,9 @@
-// A slot that one thread holds: from the exchange that marks its state as locked until it lets go,
-// no other thread reads or changes the state, nor the block that the state may lie in.
+// LockedSlot: a slot that one thread has locked. From the exchange that marks its state as locked
+// until the unlock, no other thread reads or changes the state, or its block.
 //
-// States of more than two words lie in a block; their slot's cell says which, how many words of it
-// are in use, and counts the changes, so that no two states of a slot are the same two words.
-// Threading: belongs to one call.
+// States of more than two words are in a block; the cell of their slot contains the block, the
+// number of words in use, and a count of changes, so that no two states of a slot have the same two
+// words. Threading: belongs to one call.
 #pragma once
 
 #include "backends/memory/blocks.hpp"
@@ -12,7 +12,7 @@
 
 namespace sluice::memory {
 
-/// What the two words of a slot's cell say of a state that lies in a block.
+/// The contents of a slot's cell for a state in a block.
 struct Extent {
   BlockId block = 0;
   std::size_t words = 0;
@@ -35,7 +35,7 @@ struct Extent {
   static_assert(max_state_words <= words_mask);
 };
 
-/// How often a thread came second.
+/// Counters of contention.
 struct ContentionStats {
   std::uint64_t conflicts = 0;  ///< exchanges that lost
   std::uint64_t waits = 0;      ///< slots that another thread locked
@@ -50,7 +50,7 @@ struct LockedSlot {
   StateWords words{};  ///< of the cell: what it was, to become what it shall be
   BlockId larger = 0;  ///< secured for a state that outgrows its block
 
-  /// Waits until no other thread holds the slot. False if it is not `id`'s any more.
+  /// Waits for the lock. False if the slot no longer belongs to `id`.
   [[nodiscard]] bool hold(ContentionStats& contention) noexcept;
 
   /// The words of a state in a block.
@@ -59,8 +59,8 @@ struct LockedSlot {
     return extent.block == 0 ? std::span<Word>()
                              : std::span<Word>(blocks.words(extent.block), extent.words);
   }
-  /// The words of a state in a block as it grows to `count`, to be changed; new ones are zero.
-  /// REQUIRES: the block, or the larger one, has room for them.
+  /// The words of a state in a block, grown to `count` for changes; new ones are zero. REQUIRES:
+  /// the block, or the larger one, has room for them.
   [[nodiscard]] std::span<Word> grow(const Blocks& blocks, std::size_t count) noexcept;
   /// After grow(): the state is its first `count` words.
   void cut(std::size_t count) noexcept {
@@ -69,9 +69,9 @@ struct LockedSlot {
     words = extent.cell();
   }
 
-  /// Writes `words` if they differ from what was there, and lets the slot go.
+  /// Writes `words` if they have changed, and unlocks the slot.
   void let_go_changed() noexcept;
-  /// Lets the slot go with the state that it had.
+  /// Unlocks the slot with its old state.
   void let_go() noexcept;
 };
 

@@ -1,4 +1,4 @@
-// The lock-free way: a key in a slot of its own, or one that still finds an empty slot.
+// The lock-free path: a key in its own slot, or one that finds an empty slot.
 #include "backends/memory/engine.hpp"
 #include "src/util/siphash.hpp"
 
@@ -10,17 +10,17 @@ Engine::Hash Engine::hash(const Key& key) const noexcept {
 
 SlotId Engine::id_of(const Step& step) const noexcept {
   if (!is_bound(step)) return {hash(step.key), step.operation->kind};
-  // Word by word, which the compiler would not do by itself. If the hash was written just now, a
-  // load that spans both stores waits until they have left the processor's store buffer, behind
-  // all that the last decision still waits for; and where the memory is asked for hangs on it.
+  // Word by word, which the compiler does not do by itself. If the hash was just written, a load
+  // across both stores stalls until they have left the processor's store buffer, after all that the
+  // last decision waits for; and the prefetch depends on it.
   const auto word = [&step](std::size_t i) noexcept {
     return __atomic_load_n(&step.binding->hash[i], __ATOMIC_RELAXED);  // see bind()
   };
   return {{word(0), word(1)}, step.operation->kind};
 }
 
-/// Decides by what was `seen` in the slot, unless it takes the fine clock or another thread was
-/// first.
+/// Decides from the snapshot `seen` of the slot, unless that needs the fine clock or another thread
+/// was first.
 [[gnu::always_inline]] inline Engine::Try Engine::try_in(Slot& slot, Slot::Snapshot& seen,
                                                          const Step& step, const SlotId& id,
                                                          const Reading& reading,
@@ -30,7 +30,7 @@ SlotId Engine::id_of(const Step& step) const noexcept {
   if (verdict.status == Verdict::unsettled) [[unlikely]] {
     return Try::unsettled;
   }
-  if (verdict.status == Verdict::allowed) [[likely]] {  // a refusal has left the state alone
+  if (verdict.status == Verdict::allowed) [[likely]] {  // a refusal has not changed the state
     const Pair next = state::next(words, seen.state);
     if (next != seen.state) [[likely]] {
       const Word until = reading.latest() + verdict.reset_after;
@@ -46,7 +46,8 @@ SlotId Engine::id_of(const Step& step) const noexcept {
   return Try::decided;
 }
 
-/// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
+/// Decides in a slot that belonged to the key a moment ago. False if it no longer does: nothing was
+/// decided.
 bool Engine::decide_in(Slot& slot, const Step& step, const SlotId& id, Reading& reading,
                        Answer& answer) noexcept {
   Slot::Snapshot seen = slot.snapshot();
@@ -75,7 +76,8 @@ bool Engine::decide_in(Slot& slot, const Step& step, const SlotId& id, Reading& 
   }
 }
 
-/// A slot that is not this key's with this kind: another key's, or one that the key uses wrongly.
+/// A slot with another owner or kind: of another key, or of the same key with another kind of
+/// state.
 bool Engine::decide_on_mismatch(Slot& slot, const Pair& identity, const Step& step,
                                 const SlotId& id, const Reading& reading, Answer& answer) noexcept {
   if (!id.matches(identity.low, identity.high)) return false;
@@ -86,14 +88,14 @@ bool Engine::decide_on_mismatch(Slot& slot, const Pair& identity, const Step& st
   return true;
 }
 
-/// Makes the slot of a key with an absent state of another kind one of `id`'s.
+/// Assigns the slot of a key with an absent state of another kind to `id`.
 bool Engine::change_kind(Slot& slot, const SlotId& id, Word now) noexcept {
   const auto [changed, block] = table_.change_kind(slot, id, soon(now), tick(now));
   blocks_.refund(block);
   return changed != nullptr;
 }
 
-/// Waits for a plan that holds the slot, and returns what is there then. It is special if the owner
+/// Waits for a plan that has locked the slot, and returns its contents then; special if the owner
 /// has changed.
 Pair Engine::await(const Slot& slot, Pair before) const noexcept {
   if (state::level(before) != state::dead) count(&Counters::waits);
@@ -117,13 +119,13 @@ void Engine::execute(const Plan& plan, Completion done) noexcept {
   done.placed(error_of(decide_one(plan.steps().front(), *place)));
 }
 
-/// Decides a plan that is not one step by a rule in its fastest form.
+/// Decides a plan other than one step by a rule with apply().
 void Engine::execute_other(const Plan& plan, Completion& done) noexcept {
   if (plan.steps().size() == 1 && !plan.id()) return execute_rule(plan, done);
   execute_plan(plan, done);
 }
 
-/// execute() where the decision has no place yet.
+/// execute() where the caller has no Completion::place().
 void Engine::execute_elsewhere(const Plan& plan, Completion& done) noexcept {
   Decision decision;
   std::error_code error;
@@ -132,18 +134,18 @@ void Engine::execute_elsewhere(const Plan& plan, Completion& done) noexcept {
   done({error, decision, {&decision, error ? 0U : 1U}, {}});
 }
 
-/// Decides a plan of one step and returns its status. Here is the first try for a bound key, in a
-/// straight line; whatever is rare goes the longer ways, so that it costs no register here.
+/// Decides a plan of one step and returns its status. The first attempt for a bound key is inlined
+/// here; rare cases are in other functions, so that they cost no register here.
 [[gnu::always_inline]] inline Word Engine::decide_one(const Step& step,
                                                       Decision& decision) noexcept {
   if (!is_bound(step)) return decide_named(step, decision);
-  auto* const slot = static_cast<Slot*>(
-      step.binding->slot.load(std::memory_order_relaxed));  // a guess: see bind()
+  auto* const slot =
+      static_cast<Slot*>(step.binding->slot.load(std::memory_order_relaxed));  // a hint: see bind()
   if (slot == nullptr) [[unlikely]] {
     return decide_named(step, decision);
   }
   const bool fine =
-      step.binding->fine.load(std::memory_order_relaxed);  // a guess: see decide_after_conflict()
+      step.binding->fine.load(std::memory_order_relaxed);  // a hint: see decide_after_conflict()
   const Reading reading(*clock_, *step.operation, coarse_ && !fine);
   const SlotId id{step.binding->hash, step.operation->kind};
   Slot::Snapshot seen;
@@ -162,16 +164,17 @@ void Engine::execute_elsewhere(const Plan& plan, Completion& done) noexcept {
   return answer.status;
 }
 
-/// After a decision by the fine clock: tries the cheap one next time, if now it would have served.
+/// After a decision by the fine clock: lets the next one use the coarse clock, if that would have
+/// sufficed now.
 void Engine::hurry(const Step& step, const Decision& decision) const noexcept {
   const Span left = decision.allowed ? decision.reset_after : decision.retry_after;
   if (left > 2 * Clock::coarse_lag) {
     step.binding->fine.store(false,
-                             std::memory_order_relaxed);  // a guess: see decide_after_conflict()
+                             std::memory_order_relaxed);  // a hint: see decide_after_conflict()
   }
 }
 
-/// Goes on after a first try that has not decided.
+/// Continues after a first attempt without a decision.
 Word Engine::decide_after_conflict(Slot& slot, const Step& step, Reading reading, Try first,
                                    Decision& decision) noexcept {
   if (first == Try::conflict) {
@@ -179,7 +182,7 @@ Word Engine::decide_after_conflict(Slot& slot, const Step& step, Reading reading
     step_back();
   } else if (first == Try::unsettled) {
     reading.refine();
-    // A guess for the next time, which any thread may make and none needs to see.
+    // A hint for the next time, which any thread may write and none must see.
     step.binding->fine.store(true, std::memory_order_relaxed);  // see above
   }
   Answer answer{decision};
@@ -188,13 +191,14 @@ Word Engine::decide_after_conflict(Slot& slot, const Step& step, Reading reading
   return decided ? answer.status : decide_named(step, decision);
 }
 
-/// The way through the table: in a straight line if the key is in its first line, as most are. The
-/// processor then begins the next decision, and asks for its memory, before this one's has come.
+/// The path through the table: without branches if the key is in its first line, as most are. The
+/// processor then begins the next decision, and its memory accesses, before those of this one have
+/// completed.
 Word Engine::decide_named(const Step& step, Decision& decision) noexcept {
   if (!is_bound(step) && !is_valid(step.key)) return -static_cast<Word>(Errc::invalid_key);
   const SlotId id = id_of(step);
   Slot* const line = table_.prefetch(id.hash);
-  // The fine clock costs little here: the slot, which is probably not in the cache, comes
+  // The fine clock costs little here: the slot, which is probably not in the cache, is loaded
   // meanwhile.
   const Reading reading(*clock_);
   Slot& slot = Table::guess(line, id);
@@ -206,13 +210,14 @@ Word Engine::decide_named(const Step& step, Decision& decision) noexcept {
       if (is_bound(step)) remember(*step.binding, slot);
       return answer.status;
     }
-    count(&Counters::conflicts);  // the fine clock settles all else
+    count(&Counters::conflicts);  // with the fine clock there is no other cause
     step_back();
   }
   return decide_after_miss(step, decision, id.hash, reading.latest());
 }
 
-/// Goes on where decide_named() has not decided. Takes values, which its caller has in registers.
+/// Continues after decide_named() without a decision. Takes values, which its caller has in
+/// registers.
 Word Engine::decide_after_miss(const Step& step, Decision& decision, Hash hash, Word now) noexcept {
   Reading reading(*clock_, now);
   Answer answer{decision};
@@ -221,7 +226,7 @@ Word Engine::decide_after_miss(const Step& step, Decision& decision, Hash hash, 
 }
 
 void Engine::decide(const Step& step, const SlotId& id, Reading& reading, Answer& answer) noexcept {
-  Pause pause;  // whoever is just giving the slot to another key may need this core
+  Pause pause;  // a thread that is assigning the slot to another key may need this core
   for (;; pause()) {
     const Table::Place place = table_.find(id);
     Slot* slot = place.slot;
@@ -232,7 +237,7 @@ void Engine::decide(const Step& step, const SlotId& id, Reading& reading, Answer
       if (!place.room) return decide_overflow(step, id, reading, answer);
       if (!step.operation->writes) return decide_absent(step, {}, reading, answer);
       slot = table_.find_or_claim(id, soon(reading.latest()));
-      if (slot == nullptr) continue;  // others took what was empty
+      if (slot == nullptr) continue;  // other threads took the empty slots
     }
     if (decide_in(*slot, step, id, reading, answer)) {
       if (is_bound(step)) remember(*step.binding, *slot);

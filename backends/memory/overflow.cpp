@@ -1,8 +1,8 @@
-// The way of a new key whose sequence has no empty slot. It takes the slot of an idle key, whose
-// state means the same as none; if there is none, it shares a bucket with other such keys.
+// The path of a new key whose sequence has no empty slot. It takes the slot of an idle key, whose
+// state is equivalent to an absent one; if there is none, it shares a bucket with other such keys.
 //
-// All of this happens under the key's stripe: so that a key is never in two slots, and so that what
-// it spends from a shared bucket is in the state that it later takes into a slot of its own.
+// All of this happens under the key's stripe, so that a key is never in two slots, and so that what
+// it spends from a shared bucket is in the state that it later takes to its own slot.
 #include <algorithm>
 
 #include "backends/memory/engine.hpp"
@@ -11,7 +11,7 @@
 namespace sluice::memory {
 namespace {
 
-/// Buckets that keys of one quota share when the table is full.
+/// The number of buckets that keys of one quota share when the table is full.
 constexpr std::uint64_t shared_token_buckets = 64;
 
 /// True if keys may share states of this row's kind.
@@ -42,8 +42,8 @@ void Engine::decide_overflow(const Step& step, const SlotId& id, Reading& readin
   }
 }
 
-/// An idle slot for a key that has none; its state starts with `first`: what its shared bucket has
-/// spent. REQUIRES: the key's stripe is locked.
+/// An idle slot for a key without one; its initial state is `first`: the spending of its shared
+/// bucket. REQUIRES: the key's stripe is locked.
 Slot* Engine::take_over(const SlotId& id, const Seed& first, Word now) noexcept {
   const auto [slot, block] =
       table_.take_over(id, first.state, std::max(first.idle_at, soon(now)), tick(now));
@@ -56,7 +56,7 @@ Slot* Engine::take_over(const SlotId& id, const Seed& first, Word now) noexcept 
 void Engine::decide_shared(const Step& step, const SlotId& shared, Reading& reading,
                            Answer& answer) noexcept {
   Step unbound = step;
-  unbound.binding = nullptr;  // the shared slot is not the key's
+  unbound.binding = nullptr;  // the shared slot does not belong to the key
   Pause pause;
   for (;; pause()) {
     Slot* const slot = step.operation->writes ? find_shared(shared, reading.latest())
@@ -74,7 +74,8 @@ void Engine::decide_shared(const Step& step, const SlotId& shared, Reading& read
   }
 }
 
-/// The slot of a shared bucket, made if there is none; null if the overflow table is full as well.
+/// The slot of a shared bucket, claimed if there is none; null if the overflow table is full as
+/// well.
 Slot* Engine::find_shared(const SlotId& shared, Word now) noexcept {
   if (Slot* const slot = overflow_.find_or_claim(shared, soon(now))) return slot;
   const std::lock_guard lock(overflow_lock_);
@@ -82,13 +83,13 @@ Slot* Engine::find_shared(const SlotId& shared, Word now) noexcept {
   return overflow_.take_over(shared, {}, soon(now), tick(now)).slot;
 }
 
-/// What a key without a slot starts with when no slot is empty. REQUIRES: its stripe is locked.
+/// The initial state of a key without a slot when no slot is empty. REQUIRES: its stripe is locked.
 Engine::Seed Engine::first_state(const Step& step, const SlotId& id, Word now) const noexcept {
   if (overflow_.used() == 0 || !is_shared(*step.operation)) return {};
   return seed(shared_id(step, id), now);
 }
 
-/// Which bucket a key shares: one of 64 for each quota, by the key's hash.
+/// The bucket that a key shares: one of 64 for each quota, by the key's hash.
 SlotId Engine::shared_id(const Step& step, const SlotId& id) const noexcept {
   std::array<Word, quota_words + 1> quota{};
   std::copy_n(step.args.begin(), quota_words, quota.begin());
@@ -97,8 +98,8 @@ SlotId Engine::shared_id(const Step& step, const SlotId& id) const noexcept {
   return {detail::SipHash13(secret_)("", bytes), step.operation->kind};
 }
 
-/// What a key that may have spent from a shared bucket must start with: that bucket's state, which
-/// holds whatever the key spent there, and what others did.
+/// The initial state of a key that may have spent from a shared bucket: that bucket's state, which
+/// contains the spending of the key and of others.
 Engine::Seed Engine::seed(const SlotId& shared, Word now) const noexcept {
   if (overflow_.used() == 0) return {};
   Pause pause;

@@ -21,7 +21,7 @@ Pages::Pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   bytes_ = (bytes + page - 1) / page * page;
   const std::size_t slack = bytes >= huge_page ? huge_page : 0;
-  // Not counted against what the system may promise: most of it may never be touched.
+  // Not counted as committed memory, because most of it may never be used.
   start_ = mmap(nullptr, bytes_ + slack, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start_ == MAP_FAILED) throw std::bad_alloc();
@@ -32,7 +32,7 @@ Pages::Pages(std::size_t bytes) {
     data_ += skip;
     if (skip != slack) munmap(data_ + bytes_, slack - skip);
 #if defined(MADV_HUGEPAGE)
-    madvise(data_, bytes_, MADV_HUGEPAGE);  // advice: the store works without
+    madvise(data_, bytes_, MADV_HUGEPAGE);  // advice only
 #endif
   }
   start_ = data_;

@@ -1,4 +1,4 @@
-// Memory of zeros, reserved at once; the system gives its pages when they are first touched.
+// Pages: zeroed memory, reserved at once; the system allocates its pages when they are first used.
 // Threading: plain memory.
 #pragma once
 
@@ -9,8 +9,8 @@ namespace sluice::memory {
 
 class Pages {
  public:
-  /// Starts at a cache line, and at a huge page if it is that large, which saves most misses of the
-  /// address cache. Throws std::bad_alloc. None if `bytes` is 0.
+  /// Aligned to a cache line, and to a huge page if it is that large, which avoids most TLB misses.
+  /// Throws std::bad_alloc. No memory if `bytes` is 0.
   explicit Pages(std::size_t bytes);
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
@@ -20,7 +20,7 @@ class Pages {
 
  private:
   std::byte* data_ = nullptr;
-  void* start_ = nullptr;  // what was allocated: data_ and what lies before it
+  void* start_ = nullptr;  // the allocation, which begins at or before data_
   std::size_t bytes_ = 0;
 };
 

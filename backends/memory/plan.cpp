@@ -1,4 +1,4 @@
-// Plans of several steps, or with an id: finding and holding their slots.
+// Plans of several steps, or with an id: finding and locking their slots.
 #include <algorithm>
 #include <functional>
 
@@ -36,7 +36,7 @@ bool PlanRun::find_slots() noexcept {
   return true;
 }
 
-/// The same for one key. The time is needed for keys that are new, or are used otherwise.
+/// The same for one key. The time is needed for keys that are new, or change their kind.
 Slot* PlanRun::find(const SlotId& id) noexcept {
   Slot* slot = engine_.table_.find(id).slot;
   if (slot != nullptr && Slot::kind(slot->identity.high()) == id.kind) return slot;
@@ -46,12 +46,12 @@ Slot* PlanRun::find(const SlotId& id) noexcept {
   return slot;
 }
 
-/// A key whose state is absent may have had another kind of state before.
+/// A key with an absent state may have had another kind of state before.
 void PlanRun::fit(Slot& slot, const SlotId& id, Word now) noexcept {
   if (Slot::kind(slot.identity.high()) != id.kind) engine_.change_kind(slot, id, now);
 }
 
-/// The same under the stripes of all keys, taken in their order.
+/// The same with the stripes of all keys locked, in their order.
 bool PlanRun::run_overflow() noexcept {
   std::array<bool, std::tuple_size_v<decltype(engine_.stripes_)>> wanted{};
   for (std::size_t i = 0; i < keys(); ++i) wanted[engine_.stripe_of(ids_[i])] = true;
@@ -75,7 +75,8 @@ bool PlanRun::find_overflow_slots() noexcept {
     SlotId id = ids_[i];
     Slot* const slot = find_overflow_slot(i, id, now);
     if (slot != nullptr) {
-      // Kept for a moment, so that no other step or thread takes it before it is locked.
+      // Marked as in use for a moment, so that no other step or thread takes it before it is
+      // locked.
       fit(*slot, id, now);
       slot->keep_until(id, engine_.soon(now));
     } else if (i == steps_.size() || steps_[i].operation->apply != nullptr) {
@@ -87,9 +88,9 @@ bool PlanRun::find_overflow_slots() noexcept {
   return true;
 }
 
-/// A slot of the key's own, or else the slot of the bucket that it shares, and that bucket's id.
-/// None for a rule whose states are not shared: the key's state is then absent, and stays so as
-/// long as the key's stripe is locked.
+/// The key's own slot, or else the slot of the bucket that it shares, and that bucket's id. None
+/// for a rule whose states are not shared: the key's state is then absent, and stays so while the
+/// key's stripe is locked.
 Slot* PlanRun::find_overflow_slot(std::size_t key, SlotId& id, Word now) noexcept {
   const bool shares = key < steps_.size() && steps_[key].operation->apply != nullptr;
   Slot* slot = engine_.table_.find_or_claim(id, engine_.soon(now));
@@ -126,7 +127,7 @@ void PlanRun::use(std::size_t key, Slot* slot, const SlotId& id) noexcept {
   *first = static_cast<Place>(slots_++);
 }
 
-/// Holds every slot. False, with none locked, if one of them has lost its owner.
+/// Locks every slot. False, with none locked, if one of them has lost its owner.
 bool PlanRun::hold() noexcept {
   ContentionStats contention;
   for (std::size_t i = 0; i < slots_; ++i) {
@@ -139,7 +140,7 @@ bool PlanRun::hold() noexcept {
   return true;
 }
 
-/// Lets the first `count` slots go, in the order in which they are locked.
+/// Unlocks the first `count` slots, in locking order.
 void PlanRun::let_go(std::size_t count, bool changed) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     LockedSlot& locked_slot = locked_slots_[order_[i]];

@@ -5,8 +5,8 @@
 
 namespace sluice::memory {
 
-/// Decides every step, writes if all are allowed, and lets all slots go. False if a state has no
-/// room: nothing was changed. REQUIRES: all slots are locked.
+/// Decides every step, writes if all are allowed, and unlocks all slots. False if there is no
+/// memory for a state: nothing was changed. REQUIRES: all slots are locked.
 bool PlanRun::decide() noexcept {
   at_ = to_word(engine_.clock_->now());
   if (once_ && recall()) {
@@ -36,7 +36,8 @@ void PlanRun::decide_step(std::size_t step) noexcept {
   mine.until = std::max(mine.until, engine_.tick_after(at_ + verdicts_[step].reset_after));
 }
 
-/// A cell is changed in the copy that is locked; what a block is to become stays in the effects.
+/// A cell is changed in its locked copy; changes of a block stay in the effects until they are
+/// written.
 void PlanRun::decide_by_rule(std::size_t step) noexcept {
   static constexpr StateWords absent{};
   const Step& asked = steps_[step];
@@ -84,7 +85,7 @@ bool PlanRun::all_allowed() const noexcept {
                      [](const Verdict& v) { return v.status == Verdict::allowed; });
 }
 
-/// Room for everything that will be written. False, with `fault_`, if there is none.
+/// Allocates the memory of all writes. False, with `fault_`, if there is none.
 bool PlanRun::secure() noexcept {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     if (grows_[i] != 0 && !secure(i, grows_[i])) return false;
@@ -106,7 +107,7 @@ void PlanRun::write() noexcept {
   if (once_) note();
 }
 
-/// True if the plan was answered before: the answer is the same again.
+/// True if the plan has a recorded answer, which is the answer again.
 bool PlanRun::recall() noexcept {
   const LockedSlot& mine = locked_slot(steps_.size());
   if (mine.kind != StateKind::idempotency_record) {
@@ -128,13 +129,13 @@ bool PlanRun::recall() noexcept {
   return true;
 }
 
-/// Remembers the answer under the plan's id.
+/// Records the answer under the plan's id.
 void PlanRun::note() noexcept {
   const IdempotencyRecord record(at_, steps_, verdicts(), output());
   LockedSlot& mine = locked_slot(steps_.size());
   const std::span<Word> words = mine.grow(engine_.blocks_, record.words().size());
   std::copy(record.words().begin(), record.words().end(), words.begin());
-  mine.cut(record.words().size());  // an older answer may have been longer
+  mine.cut(record.words().size());  // an older record may have been longer
   mine.until =
       std::max(mine.until, engine_.tick_after(at_ + id_kept_for.count() + Operation::clock_slack));
 }

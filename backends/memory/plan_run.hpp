@@ -1,8 +1,7 @@
-// One plan's way through the memory store: all or nothing. The slots are locked, in the order of
-// their addresses so that two plans never wait for each other in a circle; then every step is
-// decided at one instant; then the blocks of states that grow are secured; then all states are
-// written, or all put back as they were. The record of a plan with an id is one slot more.
-// Threading: lives on the stack of one call.
+// PlanRun: one plan in the memory store, all or nothing. The slots are locked in the order of their
+// addresses, so that plans cannot deadlock; then every step is decided at one instant; then the
+// blocks of growing states are allocated; then all states are written, or all restored. The record
+// of a plan with an id is one more slot. Threading: lives on the stack of one call.
 #pragma once
 
 #include "backends/memory/engine.hpp"
@@ -15,13 +14,13 @@ class PlanRun {
  public:
   PlanRun(Engine& engine, const Plan& plan) noexcept;
 
-  /// Decides the plan. False if no room could be found for the step `fault()`: nothing was changed.
+  /// Decides the plan. False if there is no memory for the step `fault()`: nothing was changed.
   bool run() noexcept;
 
   [[nodiscard]] std::span<const Verdict> verdicts() const noexcept {
     return {verdicts_.data(), steps_.size()};
   }
-  /// Of all steps, one after the other.
+  /// The output words of all steps, one after the other.
   [[nodiscard]] std::span<const Word> output() const noexcept { return {output_.data(), told_}; }
   [[nodiscard]] Word at() const noexcept { return at_; }
   [[nodiscard]] std::size_t fault() const noexcept { return fault_; }
@@ -31,7 +30,7 @@ class PlanRun {
   using Place = std::uint8_t;
   static constexpr Place nowhere = 0xff;
 
-  // Finding and holding.
+  // Finding and locking.
   bool find_slots() noexcept;
   [[nodiscard]] Slot* find(const SlotId& id) noexcept;
   void fit(Slot& slot, const SlotId& id, Word now) noexcept;
@@ -69,21 +68,21 @@ class PlanRun {
   Engine& engine_;
   std::span<const Step> steps_;
   bool once_;
-  detail::UninitializedArray<SlotId, most_slots> ids_;  // of the steps, and of the record
+  detail::UninitializedArray<SlotId, most_slots> ids_;  // of the steps and of the record
   detail::UninitializedArray<LockedSlot, most_slots> locked_slots_;
   std::array<Place, most_slots> order_;  // of locked_slots_, by the addresses of their slots
   std::size_t slots_ = 0;
   std::array<Place, most_slots>
-      place_;               // in locked_slots_; nowhere: no slot, and the state is absent
-  std::size_t shared_ = 0;  // steps that are decided in a bucket of several keys
+      place_;               // index in locked_slots_; nowhere: no slot, and the state is absent
+  std::size_t shared_ = 0;  // steps that are decided in a shared bucket
   detail::UninitializedArray<Verdict, Plan::max_steps> verdicts_;
-  std::array<std::size_t, Plan::max_steps> grows_;  // to so many words; 0: no block is changed
+  std::array<std::size_t, Plan::max_steps>
+      grows_;  // the new size of the block in words; 0: no block is changed
   std::array<Word, Plan::max_steps * max_output> output_;
   std::size_t told_ = 0;
   Word at_ = 0;
   std::size_t fault_ = 0;
-  detail::UninitializedArray<Effects, Plan::max_steps>
-      effects_;  // of steps by rules that leave effects
+  detail::UninitializedArray<Effects, Plan::max_steps> effects_;  // of steps by rules with effects
 };
 
 }  // namespace sluice::memory

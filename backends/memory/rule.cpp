@@ -1,5 +1,5 @@
-// One step by a rule that leaves effects. A cell is exchanged, as for the rules of overflow keys
-// and bound ones; a state in a block is decided by the thread that holds its slot.
+// One step by a rule with effects. A cell is exchanged, as for other rules; a state in a block is
+// decided by the thread that has locked its slot.
 #include <new>
 
 #include "backends/memory/engine.hpp"
@@ -27,14 +27,14 @@ void Engine::execute_rule(const Plan& plan, Completion& done) noexcept {
 
 void Engine::RuleResult::decide(const Step& step, std::span<const Word> words) noexcept {
   effects.clear();
-  // Made in its place: see sluice::run().
+  // Constructed in place: see sluice::run().
   ::new (&verdict) Verdict(run(*step.operation, words, {step.args, step.table}, at, effects));
 }
 
 void Engine::decide_rule(const Step& step, const SlotId& id, RuleResult& result) noexcept {
   const bool bound = is_bound(step);
   auto* slot = bound ? static_cast<Slot*>(step.binding->slot.load(
-                           std::memory_order_relaxed))  // a guess: see bind()
+                           std::memory_order_relaxed))  // a hint: see bind()
                      : nullptr;
   if (slot == nullptr) table_.prefetch(id.hash);
   Pause pause;
@@ -53,7 +53,7 @@ void Engine::decide_rule(const Step& step, const SlotId& id, RuleResult& result)
   }
 }
 
-/// A slot for a key that has none, if the rule would change its state; else decides here.
+/// Claims a slot for a key without one, if the rule would change its state; else decides here.
 Slot* Engine::claim(const Step& step, const SlotId& id, bool room, RuleResult& result) noexcept {
   result.at = to_word(clock_->now());
   if (room) {
@@ -74,7 +74,8 @@ Slot* Engine::claim(const Step& step, const SlotId& id, bool room, RuleResult& r
   return slot;
 }
 
-/// Decides in a slot that was the key's a moment ago. False if it is no more: nothing was decided.
+/// Decides in a slot that belonged to the key a moment ago. False if it no longer does: nothing was
+/// decided.
 bool Engine::rule_in_cell(Slot& slot, const Step& step, const SlotId& id,
                           RuleResult& result) noexcept {
   result.at = to_word(clock_->now());
@@ -99,7 +100,7 @@ bool Engine::rule_in_cell(Slot& slot, const Step& step, const SlotId& id,
   }
 }
 
-/// The same where the state lies in a block.
+/// The same for a state in a block.
 bool Engine::rule_in_block(Slot& slot, const Step& step, const SlotId& id,
                            RuleResult& result) noexcept {
   ContentionStats contention;
@@ -129,7 +130,7 @@ bool Engine::rule_in_block(Slot& slot, const Step& step, const SlotId& id,
   return true;
 }
 
-/// A slot that is not this key's with this kind; see decide_on_mismatch().
+/// A slot with another owner or kind; see decide_on_mismatch().
 bool Engine::rule_on_mismatch(Slot& slot, const Pair& identity, const SlotId& id,
                               RuleResult& result) noexcept {
   if (!id.matches(identity.low, identity.high)) return false;
@@ -138,7 +139,7 @@ bool Engine::rule_on_mismatch(Slot& slot, const Pair& identity, const SlotId& id
   return true;
 }
 
-/// A block for what `locked` will need. False if there is none.
+/// Allocates a block for the growth of `locked`. False if there is none.
 bool Engine::secure(LockedSlot& locked_slot, std::size_t words, Word now) noexcept {
   if (words <= Blocks::room(Extent(locked_slot.words).block)) return true;
   locked_slot.larger = blocks_.take(words);
@@ -146,8 +147,8 @@ bool Engine::secure(LockedSlot& locked_slot, std::size_t words, Word now) noexce
   return locked_slot.larger != 0;
 }
 
-/// Frees blocks of states that mean nothing any more, in a stretch of the table: the next one each
-/// time. True if there were any.
+/// Frees the blocks of expired states in a part of the table, the next part each time. True if
+/// there were any.
 bool Engine::reclaim(Word now) noexcept {
   constexpr std::size_t stretch = 4096;
   bool any = false;

@@ -1,18 +1,18 @@
-// A slot: who owns it, until when its state means something, and that state. 32 bytes, two to a
-// cache line. Any thread may use any member, but for those that say otherwise.
+// Slot: the owner of a state, its expiry, and the state. 32 bytes, two to a cache line. Any thread
+// may use any member, except where noted.
 #pragma once
 
 #include "backends/memory/cell.hpp"
 
 namespace sluice::memory {
 
-/// Quarters of a second since the store was made; the last one means "never".
+/// Quarters of a second since the store was made; the last value means "never".
 using IdleTick = std::uint32_t;
 inline constexpr Word tick_us = 250'000;
 inline constexpr IdleTick never = 0xffff'ffff;
 
-/// What a key is to the table: the hash of its name, of which 88 bits are compared, and what kind
-/// of state it holds. The hash is keyed, so that nobody can choose two keys that meet.
+/// The identity of a key in the table: the hash of its name, of which 88 bits are compared, and the
+/// kind of its state. The hash is keyed, so that collisions cannot be chosen.
 struct SlotId {
   std::array<std::uint64_t, 2> hash{};
   StateKind kind{};
@@ -33,7 +33,7 @@ struct SlotId {
   }
 };
 
-/// One key's place in the table.
+/// The slot of one key in the table.
 struct alignas(32) Slot {
   Cell identity;
   Cell state;
@@ -45,15 +45,15 @@ struct alignas(32) Slot {
     return static_cast<StateKind>(identity_high >> 32 & 0xff);
   }
 
-  /// The state and the identity that it belongs to, as they were at one instant.
+  /// A consistent snapshot of the state and the identity of its owner.
   ///
-  /// The loads are state high, state low, identity, and the state's high word and generation
-  /// again. The generation is the same at both ends, so the owner was one and the same all the
-  /// time, and the identity in between is its own (22 bits of generation cannot come round within
-  /// three loads). The high word is the same at both ends; it holds the stamp, which within one
-  /// generation only moves on, or back to a time that the clock shows after it was set back, and
-  /// stays while the state is locked; so it did not change in between, and together with the low
-  /// word is a state that the cell really had.
+  /// The loads are state high, state low, identity, and the state's high word and generation again.
+  /// The generation is the same at both ends, so that the owner was the same all the time, and the
+  /// identity in between is its own (22 bits of generation cannot wrap within three loads). The
+  /// high word is the same at both ends. It contains the stamp, which within one generation only
+  /// moves forward, or back to a time that the clock shows after it was set back, and stays while
+  /// the state is locked. So it did not change in between, and together with the low word is a
+  /// state that the cell has had.
   struct Snapshot {
     Pair identity;
     Pair state;
@@ -74,8 +74,8 @@ struct alignas(32) Slot {
     return seen;
   }
 
-  /// Makes sure that the slot of `id` counts as in use until `until`. Call it before the exchange
-  /// of the state that makes it necessary: whoever sees that state then sees this.
+  /// Marks the slot of `id` as in use until `until`. Call it before the exchange of the state that
+  /// requires it, so that a thread that sees that state sees this, too.
   void keep_until(const SlotId& id, IdleTick until) noexcept {
     if (idle_at(identity.high()) < until) [[unlikely]] {
       put_off(id, until);

@@ -1,12 +1,12 @@
-// Short locks for the paths that are not lock-free: who gets a slot when a table is full, and
-// waiting for a plan that is being written.
+// SpinLock: short locks for the paths that are not lock-free: assigning slots of a full table, and
+// waiting for a plan that writes.
 #pragma once
 
 #include "backends/memory/atoms.hpp"
 
 namespace sluice::memory {
 
-/// Waits a little longer each time it is called: first on the core, then by yielding it.
+/// Waits longer with each call: first by spinning, then by yielding.
 class Pause {
  public:
   void operator()() noexcept {
@@ -26,12 +26,12 @@ class SpinLock {
  public:
   void lock() noexcept {
     Pause pause;
-    while (held_.exchange(true, std::memory_order_acquire)) {  // sees what the last holder wrote
+    while (held_.exchange(true, std::memory_order_acquire)) {  // sees the last holder's writes
       pause();
     }
   }
   void unlock() noexcept {
-    held_.store(false, std::memory_order_release);  // hands on what was written
+    held_.store(false, std::memory_order_release);  // publishes the writes
   }
 
  private:

@@ -1,4 +1,4 @@
-// The memory of a table, and how slots change hands when it is full.
+// The memory of a table, and new owners of slots in a full one.
 #include "backends/memory/table.hpp"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ std::atomic<bool>& spin_of(const void* cell) noexcept {
 #endif
 
 std::size_t Table::slots_for(std::size_t keys) noexcept {
-  // Three quarters more than keys: most keys are in the first line of their sequence, and of a
-  // million hardly one finds it full. A run may start in the last line, so the lines behind it are
-  // there too.
+  // Three quarters more slots than keys: most keys are in the first line of their sequence, and of
+  // a million hardly one finds it full. A run may start in the last line, so that the lines after
+  // it exist, too.
   const std::size_t even = (keys + keys / 4 * 3 + keys % 4 * 3 / 4 + 1) / 2 * 2;
   return std::max<std::size_t>(even, 2) + run_slots - 2;
 }
@@ -41,14 +41,15 @@ bool is_absent(const Slot::Snapshot& seen) noexcept {
   return is_cell(Slot::kind(seen.identity.high)) ? words == StateWords{} : words[0] == 0;
 }
 
-/// Makes the slot that was `seen` the one of `id`. None if another thread was first.
+/// Assigns the slot that was `seen` to `id`. None if another thread was first.
 Table::Taken hand_over(Slot& slot, Slot::Snapshot seen, const SlotId& id, const StateWords& initial,
                        IdleTick idle_at) noexcept {
   const BlockId block = block_of(seen);
   const std::uint64_t next = state::generation(seen.state) + 1;
   Pair dead = state::make(state::dead, 0, next);
   if (!slot.state.exchange(seen.state, dead)) return {};
-  // Dead: the slot is this thread's. Others see a state that is nobody's, or the new owner's.
+  // The cell is dead: this thread owns the slot. Others see a state without an owner, or the new
+  // owner's.
   slot.identity.publish({id.low(), id.high(idle_at)});
   slot.state.exchange(dead, state::make(initial, next + 1));
   return {&slot, block};
@@ -69,8 +70,8 @@ Table::Taken Table::take_over(const SlotId& id, const StateWords& initial, IdleT
                               std::int64_t now) noexcept {
   Taken taken;
   walk(id, [&](Slot& slot) noexcept {
-    // The state is read before idle-at, which is raised before a state that needs it is written:
-    // so if the exchange finds this state still there, idle-at was judged rightly.
+    // The state is read before idle-at, which is raised before a state that needs it is written: so
+    // that idle-at was valid if the exchange still finds this state.
     const Slot::Snapshot seen = slot.snapshot();
     if (is_idle(seen, now)) taken = hand_over(slot, seen, id, initial, idle_at);
     return taken.slot != nullptr;
@@ -91,7 +92,7 @@ Table::Taken Table::change_kind(Slot& slot, const SlotId& id, IdleTick idle_at,
 BlockId Table::take_block(std::size_t index, std::int64_t now) noexcept {
   Slot& slot = slots()[index];
   if (slot.identity.high() == 0) return 0;
-  // As in take_over(), but that the owner stays.
+  // As in take_over(), but with the same owner.
   Slot::Snapshot seen = slot.snapshot();
   const BlockId block = is_idle(seen, now) ? block_of(seen) : 0;
   if (block == 0) return 0;

@@ -1,9 +1,10 @@
-// A table of slots of fixed size. A key is looked for in a short fixed sequence of cache lines.
+// Table: a hash table of slots, of fixed size. A key is searched in a short fixed sequence of cache
+// lines.
 //
-// A slot is empty, then owned, and never empty again: when the table is full, slots change hands.
-// So "not in any slot before the first empty one" means "not in the table", and two threads that
-// bring the same new key both try for that first empty slot: one gets it, the other sees the key.
-// Threading: find() and find_or_claim() from any thread, lock-free; take_over() says.
+// A slot is empty, then owned, and never empty again: when the table is full, slots get new owners.
+// So "not in any slot before the first empty one" means "not in the table", and two threads with
+// the same new key both try to claim that first empty slot: one gets it, the other sees the key.
+// Threading: find() and find_or_claim() from any thread, lock-free; see take_over().
 #pragma once
 
 #include <cstddef>
@@ -19,18 +20,18 @@ class Table {
   /// Room for `keys` keys. Throws std::bad_alloc. REQUIRES: keys >= 1.
   explicit Table(std::size_t keys);
 
-  /// What a table for so many keys allocates.
+  /// The bytes that a table for this many keys allocates.
   [[nodiscard]] static std::size_t bytes_for(std::size_t keys) noexcept {
     return slots_for(keys) * sizeof(Slot);
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return slots_ * sizeof(Slot); }
 
-  /// Slots that ever had an owner.
+  /// The number of slots that have had an owner.
   [[nodiscard]] std::size_t used() const noexcept {
-    return used_.load(std::memory_order_relaxed);  // a figure, ordered with nothing
+    return used_.load(std::memory_order_relaxed);  // statistics, without an order
   }
 
-  /// Asks the processor for the lines where most look-ups of `hash` end, the first two, and returns
+  /// Prefetches the first two lines of the sequence of `hash`, where most look-ups end, and returns
   /// the first slot there.
   Slot* prefetch(const std::array<std::uint64_t, 2>& hash) const noexcept {
     Slot* const first = slots() + home(hash, 0);
@@ -38,9 +39,9 @@ class Table {
     __builtin_prefetch(first + 2, 1);
     return first;
   }
-  /// The slot of the line at `first` that is the one of `id` if either is; the caller looks.
-  /// Chosen without a branch: nobody can foretell which it is, and a processor that guesses wrong
-  /// drops what it has begun of the next decisions.
+  /// The slot in the line at `first` that may belong to `id`; the caller checks. Selected without a
+  /// branch, because it is unpredictable, and a misprediction would discard the speculative start
+  /// of the next decisions.
   [[nodiscard]] static Slot& guess(Slot* first, const SlotId& id) noexcept {
     return first[std::size_t{first[1].identity.low() == id.low()}];
   }
@@ -48,41 +49,40 @@ class Table {
     return guess(slots() + home(id.hash, 0), id);
   }
 
-  /// Where a look-up ended: in the key's slot, or at none, and whether a slot was still empty.
+  /// The result of a look-up: the key's slot, or none, and whether a slot was empty.
   struct Place {
     Slot* slot = nullptr;
     bool room = false;
   };
   [[nodiscard]] Place find(const SlotId& id) const noexcept;
 
-  /// The key's slot, which is now the key's own with an absent state if it was in no slot. None if
-  /// no slot is empty.
+  /// The key's slot, claimed with an absent state if the key had none. None if no slot is empty.
   [[nodiscard]] Slot* find_or_claim(const SlotId& id, IdleTick idle_at) noexcept;
 
-  /// A slot that changed hands, and the block of its last owner's state, which is to be given back.
+  /// A slot with a new owner, and the block of the last owner's state, which must be freed.
   struct Taken {
     Slot* slot = nullptr;
     BlockId block = 0;
   };
-  /// A slot whose state means nothing any more at `now`, for a key that has none: it gets `initial`
-  /// as its state. None if every slot is in use.
-  /// REQUIRES: find() saw no room, and no other thread runs take_over() for this key.
+  /// Assigns a slot with an expired state at `now` to a key without one, with the state `initial`.
+  /// None if every slot is in use. REQUIRES: find() saw no room, and no other thread runs
+  /// take_over() for this key.
   [[nodiscard]] Taken take_over(const SlotId& id, const StateWords& initial, IdleTick idle_at,
                                 std::int64_t now) noexcept;
 
-  /// Makes a key's own slot one of another kind, with an absent state. None if the state that is
-  /// there means something at `now`, or is in use by another thread.
+  /// Changes the kind of a key's own slot, with an absent state. None if its state is not expired
+  /// at `now`, or is in use by another thread.
   [[nodiscard]] Taken change_kind(Slot& slot, const SlotId& id, IdleTick idle_at,
                                   std::int64_t now) noexcept;
 
   [[nodiscard]] std::size_t size() const noexcept { return slots_; }
-  /// The block of a slot's state that means nothing any more at `now`; the state is absent then.
+  /// Takes the block of a slot's expired state at `now`; the state is absent then.
   [[nodiscard]] BlockId take_block(std::size_t slot, std::int64_t now) noexcept;
 
   /// True if take_over() would find a slot now.
   [[nodiscard]] bool has_idle(const SlotId& id, std::int64_t now) const noexcept;
 
-  /// Lines that a look-up may touch: so many runs of so many neighbours.
+  /// The lines of a look-up: `runs` runs of `run_lines` neighbouring lines.
   static constexpr std::size_t runs = 4;
   static constexpr std::size_t run_slots = 8;
 
@@ -137,7 +137,7 @@ inline Slot* Table::find_or_claim(const SlotId& id, IdleTick idle_at) noexcept {
     if (seen.high != 0) {
       seen.low = slot.identity.low();
     } else if (slot.identity.exchange(seen, {id.low(), id.high(idle_at)})) {
-      used_.fetch_add(1, std::memory_order_relaxed);  // a figure
+      used_.fetch_add(1, std::memory_order_relaxed);  // statistics
       found = &slot;
       return true;
     }

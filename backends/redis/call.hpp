@@ -1,6 +1,5 @@
-// One plan on its way: what was asked, until when, and who waits for the answer. Calls stand in
-// lists that need no memory of their own, so that moving and ending them cannot fail.
-// Not thread-safe but for the mark of a cancelled call.
+// Call: one pending plan, its deadline and its completion. Calls are in intrusive lists, so that
+// moving and ending them cannot fail. Not thread-safe, except for the mark of a cancelled call.
 #pragma once
 
 #include <array>
@@ -14,9 +13,9 @@
 
 namespace sluice::redis_detail {
 
-/// What a stop request does, on the thread that requests it: it marks the call and wakes the I/O
-/// thread, which ends marked calls. Raw pointers, because the registration is removed, which waits
-/// for a hook that runs, before the call ends; and every call ends before its client does.
+/// The callback of a stop request, on the requesting thread: it marks the call and wakes the I/O
+/// thread, which ends marked calls. It holds raw pointers: the registration is removed before the
+/// call ends, which waits for a running callback, and every call ends before its client does.
 struct StopHook {
   std::atomic<bool>* mark;
   void (*wake)(void* client) noexcept;
@@ -28,11 +27,11 @@ struct StopHook {
   }
 };
 
-/// One of the calls that count as in flight, until leave() or the end of its life.
+/// A unit of max_in_flight, held until leave() or the destructor.
 class InFlight {
  public:
   InFlight() = default;
-  /// Takes over what `taken` already counts.
+  /// Takes over a unit that `taken` already counts.
   explicit InFlight(std::atomic<std::size_t>& taken) noexcept : taken_(&taken) {}
   InFlight(InFlight&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
   InFlight& operator=(InFlight&& other) noexcept {
@@ -59,24 +58,24 @@ struct Call {
   std::uint64_t nonce = 0;
   std::array<AskedStep, Plan::max_steps> asked{};
   std::size_t steps = 0;
-  std::size_t output = 0;  // in the answer, of all steps
+  std::size_t output = 0;  // output words of all steps
   Time deadline{};
-  unsigned attempts = 0;  // how often it met NOSCRIPT
-  Errc met{};             // what the server answered it, if that will pass
-  unsigned pauses = 0;    // that it made since
-  Time resumes{};         // in a pause: its end
-  Errc end{};             // on its last way: what it ends with
+  unsigned attempts = 0;  // the number of NOSCRIPT errors
+  Errc met{};             // the last temporary error of the server
+  unsigned pauses = 0;    // pauses since then
+  Time resumes{};         // the end of the current pause
+  Errc end{};             // the error with which it ends
   InFlight in_flight;
   std::atomic<bool> cancelled{false};
   std::optional<StopCallback<StopHook>> on_stop;
-  CallPtr next;  // behind it in its list
+  CallPtr next;  // the next call in its list
 
-  /// What comes before the completion, which may make the next call at once.
+  /// Releases everything before the completion runs, which may make the next call at once.
   void leave() noexcept {
     on_stop.reset();
     in_flight.leave();
   }
-  /// Makes its memory that of a new call. REQUIRES: it has ended.
+  /// Prepares its memory for a new call. REQUIRES: it has ended.
   void renew() noexcept {
     attempts = 0;
     met = {};
@@ -85,7 +84,7 @@ struct Call {
   }
 };
 
-/// Calls in order, each held by the one before it.
+/// A list of calls, each owned by its predecessor.
 class CallList {
  public:
   CallList() = default;

@@ -1,4 +1,4 @@
-// Calls in, bytes out, replies in, deadlines: the traffic of one connection.
+// The traffic of one connection: calls, bytes, replies and deadlines.
 #include "client.hpp"
 
 #include <signal.h>
@@ -25,27 +25,27 @@ using boost::system::error_code;
 
 thread_local const Client* running_here = nullptr;
 
-/// Keeps the timer's arithmetic in nanoseconds far from its limits.
+/// Bounds times so that the timer's arithmetic in nanoseconds cannot overflow.
 constexpr Span longest_sleep = std::chrono::hours{1};
 
-/// Between two looks at all deadlines: each is a pass over the calls in flight, so that the more
-/// there are the longer it is, and the passes cost a few per cent of a core at most.
+/// The time between two checks of all deadlines: each visits all calls in flight, so that it grows
+/// with their number, and the checks cost a few per cent of a core at most.
 constexpr Span sleep_among(std::size_t calls) noexcept {
   return std::max(Span{1'000}, Span{static_cast<Word>(calls / 8)});
 }
 
-/// Wake-ups that wait to be sent; more are lost.
+/// The most wake-ups that wait to be sent; more are dropped.
 constexpr std::size_t max_notices = 1024;
 
-/// When the system is out of something.
+/// The pause when the system is out of a resource.
 constexpr Span breather = std::chrono::milliseconds{1};
 
-/// What is kept of the memory of calls that have ended.
+/// The most ended calls whose memory is kept.
 constexpr std::size_t max_pooled = 1024;
 constexpr std::size_t max_pooled_bytes = 4096;
 
-/// A bijection (the finalizer of SplitMix64), so that consecutive numbers become nonces that are
-/// distinct and look like nothing that a confused server would send.
+/// A bijection (the finalizer of SplitMix64), so that consecutive numbers become distinct nonces
+/// that a confused server would not send by chance.
 std::uint64_t scramble(std::uint64_t z) noexcept {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -67,7 +67,7 @@ Client::Client(RedisOptions options, std::uint64_t seed, const Resolve& resolve)
 Client::~Client() = default;
 
 void Client::start() {
-  // The new thread inherits the mask: signals are for the threads of the program.
+  // The new thread inherits the mask: it handles no signals of the program.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -85,8 +85,8 @@ void Client::start() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// Without memory the connection cannot be trusted to be in step: it is given up, and what was on
-/// its way ends as unknown. What waits goes on waiting, and connecting starts anew.
+/// After std::bad_alloc the connection may be out of step: it is closed, and sent calls end as
+/// unknown. Waiting calls continue to wait, and connecting starts again.
 void Client::run() {
   while (!closed_) {
     try {
@@ -101,7 +101,7 @@ void Client::run() {
   }
 }
 
-/// Starts what must always be under way, and may have been lost to an exception.
+/// Restarts the operations that must always be pending, after an exception.
 void Client::resume() {
   if (!serving_) {
     asio::co_spawn(io_, serve(), asio::detached);
@@ -111,7 +111,7 @@ void Client::resume() {
 }
 
 void Client::stop() noexcept {
-  if (on_io_thread()) {  // the store is destroyed by one of its own completions
+  if (on_io_thread()) {  // one of the store's own completions destroys it
     close();
     thread_.detach();
     return;
@@ -139,7 +139,7 @@ RedisStats Client::stats() const noexcept {
   stats.scripts_loaded = counters.scripts_loaded.load(relaxed);
   stats.protocol_errors = protocol_errors_.load(relaxed);
   stats.subscriptions = subscriber_.confirmed();
-  if (is_forked()) return stats;  // the journal's lock may be held
+  if (is_forked()) return stats;  // another thread of the parent may have held the journal's lock
   stats.failed_attempts = journal_.failed_attempts();
   try {
     stats.last_failure = journal_.last_failure();
@@ -180,14 +180,14 @@ void Client::watch(Call& call, const StopToken& stop) {
   if (!stop.stop_possible()) return;
   const auto wake = [](void* client) noexcept {
     auto* const self = static_cast<Client*>(client);
-    if (self->is_forked()) return;  // no thread is there to wake, and its locks may be held
+    if (self->is_forked()) return;  // the I/O thread does not exist here, and its locks may be held
     self->any_cancelled_.store(true);
     self->wake_up();
   };
   call.on_stop.emplace(stop, StopHook{&call.cancelled, wake, this});
 }
 
-/// One watch of a channel. It may outlive the store, and ends with a client that is kept for it.
+/// One subscription to a channel. It may outlive the store, and keeps the client alive.
 class Client::ChannelWatch final : public Subscription {
  public:
   ChannelWatch(std::shared_ptr<Client> client, std::string channel, std::function<void()> seen)
@@ -197,7 +197,7 @@ class Client::ChannelWatch final : public Subscription {
     client_->subscriber_.channels().add(channel_);
   }
   ~ChannelWatch() override {
-    if (client_->is_forked()) {  // the parent's locks and memory must be left alone
+    if (client_->is_forked()) {  // must not touch the parent's locks and memory
       static_cast<void>(watch_.release());
       new std::shared_ptr<Client>(std::move(client_));
       return;
@@ -252,14 +252,14 @@ void Client::submit(std::span<CallPtr> calls) noexcept {
   wake_up();
 }
 
-/// Spares waking the I/O thread where it would do nothing but write. It must wake all the same if
-/// it sleeps for longer than the calls may take, and it finishes what went wrong or does not fit.
-/// False if nothing was done.
+/// Writes on the caller's thread instead of waking the I/O thread. That thread is still woken if it
+/// sleeps for longer than the calls' timeouts, and it handles errors and partial writes. False if
+/// nothing was done.
 bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
-  if (on_io_thread()) return false;  // it writes once it has heard all that it has read
+  if (on_io_thread()) return false;  // it writes after it has processed all that it has read
   std::unique_lock wire(wire_, std::try_to_lock);
   if (!wire || !is_idle()) return false;
-  // What is marked later finds its call in the pipeline.
+  // Later marks find their calls in the pipeline.
   const auto is_marked = [](const CallPtr& call) { return call->cancelled.load(); };
   if (std::ranges::any_of(calls, is_marked)) return false;
   const Time now = clock_.now();
@@ -278,13 +278,13 @@ bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
   note_taken(taken);
   if (due < armed_until_) due_ = std::min(due_, due);
   const bool must_wake = due < armed_until_ || !out_.empty() || pipeline_.has_unsent();
-  wire.unlock();  // which the other thread takes first
+  wire.unlock();  // the other thread takes it first
   if (must_wake) wake_up();
   return true;
 }
 
-/// True if there is a connection with nothing under way and nothing that waits. Behind several
-/// callers' requests the I/O thread does better, which writes them together.
+/// True if there is a connection without pending or waiting requests. The I/O thread writes several
+/// callers' requests together, which is more efficient.
 bool Client::is_idle() noexcept {
   const bool busy = !out_.empty() || pipeline_.has_sent() || pipeline_.has_unsent();
   if (!connected_ || draining_ || busy) return false;
@@ -293,7 +293,7 @@ bool Client::is_idle() noexcept {
 }
 
 void Client::wake() {
-  woken_.store(false);  // first: what comes from here on wakes anew
+  woken_.store(false);  // first: later calls wake the thread again
   const std::lock_guard wire(wire_);
   if (stopping_.load()) return close();
   if (!serving_ && !closed_) resume();
@@ -317,7 +317,8 @@ Time Client::take_inbox() noexcept {
   bool marked = false;
   while (!arrived.empty()) {
     CallPtr call = arrived.pop_front();
-    marked = marked || call->cancelled.load();  // perhaps before it was in the inbox
+    marked =
+        marked || call->cancelled.load();  // it may have been marked before it was in the inbox
     earliest = std::min(earliest, call->deadline);
     pipeline_.submit(std::move(call));
   }
@@ -325,7 +326,7 @@ Time Client::take_inbox() noexcept {
   return earliest;
 }
 
-/// A call whose time is over is not sent.
+/// A call whose deadline has passed is not sent.
 void Client::drain_inbox() {
   const Time earliest = take_inbox();
   if (earliest <= clock_.now()) return expire();
@@ -349,8 +350,8 @@ void Client::cancel_marked() noexcept {
   recycle();
 }
 
-/// Writes at once what the socket takes, which is mostly all, and has Asio wait for the rest only:
-/// a completion of its own would cost a look at all sockets for each batch.
+/// Writes directly as much as the socket takes, which is usually all, and lets Asio wait only for
+/// the rest: an asynchronous write would poll all sockets for each batch.
 void Client::flush() {
   while (connected_ && !writing_) {
     if (out_.empty()) {
@@ -370,8 +371,8 @@ void Client::flush() {
   }
 }
 
-/// The socket took so much more of out_. What it took no byte of waits again, where its time can
-/// be over and it can be cancelled, and where the end of the connection does not reach it.
+/// The socket took `bytes` more of out_. A request of which it took no byte waits again, so that it
+/// can time out or be cancelled, and survives the end of the connection.
 void Client::note_taken(std::size_t bytes) noexcept {
   pipeline_.took(out_, bytes);
   written_ += bytes;
@@ -395,7 +396,7 @@ void Client::wait_to_write() {
                             });
 }
 
-/// Gives the memory of ended calls back to callers.
+/// Returns the memory of ended calls to the callers' pool.
 void Client::recycle() noexcept {
   CallList& ended = pipeline_.ended();
   if (!ended.empty()) {
@@ -404,7 +405,7 @@ void Client::recycle() noexcept {
       CallPtr call = ended.pop_front();
       if (pool_.size() >= max_pooled || call->request.tail.capacity() > max_pooled_bytes) continue;
       call->renew();
-      pool_.push_front(std::move(call));  // the warmest is used next
+      pool_.push_front(std::move(call));  // reuses the most recently used memory first
     }
   }
 }
@@ -425,8 +426,8 @@ void Client::drop(Errc oldest) noexcept {
   recycle();
 }
 
-/// Why the connection is being left: the first cause counts. `word`: what calls end with until
-/// there is another one.
+/// Records why the connection is closed: the first cause counts. `word`: the error of calls until
+/// there is another connection.
 void Client::note_loss(std::string_view cause, Errc word) noexcept {
   if (!connected_ || loss_) return;
   loss_ = word;
@@ -439,8 +440,8 @@ void Client::note_loss(const error_code& error) noexcept try {
   return;
 }
 
-/// A server that cannot decide is left for the next address, if there is one; the pipeline leaves
-/// some in any case, since the name may stand for another server by now.
+/// Leaves a server that cannot decide for the next address, if there is one; for some errors the
+/// pipeline leaves it in any case, because the name may have moved to another server.
 void Client::leave_if_unfit(std::string_view words) {
   const Errc word = error_of(words);
   if (!is_unfit(word) || (word == Errc::loading && !link_.has_others())) return;
@@ -458,7 +459,7 @@ bool Client::hear_all() {
     if (reply.kind == ServerReply::Kind::string) {
       heard = pipeline_.hear_string(reply.text);
     } else if (reply.kind == ServerReply::Kind::error) {
-      leave_if_unfit(reply.text);  // first: the call that it ends is told why
+      leave_if_unfit(reply.text);  // first, so that the failing call has the reason
       heard = pipeline_.hear_error(reply.text, clock_.now());
     } else if (reply.kind == ServerReply::Kind::integer) {
       heard = pipeline_.hear_integer();
@@ -469,7 +470,7 @@ bool Client::hear_all() {
   return true;
 }
 
-/// Lives in the coroutine: however that is lost, it is started anew.
+/// An object of the coroutine: however that ends, it is restarted.
 struct Client::Serving {
   explicit Serving(Client& owner) noexcept : client(owner) {}
   Serving(const Serving&) = delete;
@@ -489,7 +490,7 @@ asio::awaitable<void> Client::serve() {
     } catch (const std::exception& error) {
       note_loss(error.what());
       drop();
-      expire();  // the timer may be lost with what was thrown
+      expire();  // the exception may have lost the timer
     }
     if (!closed_) journal_.tell();
     if (!closed_) co_await pause();
@@ -511,7 +512,7 @@ asio::awaitable<void> Client::serve_once() {
     connected_ = true;
     loss_.reset();
     drain_inbox();
-    arm(pipeline_.next_resumption());  // of calls that the last connection left in their pauses
+    arm(pipeline_.next_resumption());  // for calls in a pause since the last connection
     flush();
   }
   journal_.tell();
@@ -533,10 +534,10 @@ asio::awaitable<void> Client::read_replies() {
     const std::lock_guard wire(wire_);
     if (error) {
       note_loss(error);
-      drop();  // before a caller finds it idle
+      drop();  // before a caller sees it idle
     }
     if (!connected_) break;
-    // The replies in front of the first wrong byte are good ones.
+    // The replies before the first invalid byte are valid.
     const bool sound = link_.reader().feed({link_.room().data(), bytes});
     const bool heard = hear_all();
     if (!heard || (!sound && connected_)) {

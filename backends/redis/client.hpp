@@ -1,5 +1,5 @@
-// The I/O of the Redis store: one thread, one connection, and the way back to a connection. What
-// the bytes mean is the Pipeline's business.
+// Client: the I/O of the Redis store, with one thread, one connection, and reconnecting. The
+// Pipeline interprets the bytes.
 #pragma once
 
 #include <atomic>
@@ -26,44 +26,43 @@
 
 namespace sluice::redis_detail {
 
-/// Lives as long as its thread does, which may be a little longer than the store. Members under
-/// "any thread" are thread-safe; all else belongs to the I/O thread, but that a caller writes to an
-/// idle connection itself.
+/// Lives as long as its thread, which may be slightly longer than the store. Members under "any
+/// thread" are thread-safe; all others belong to the I/O thread, except that a caller may write to
+/// an idle connection itself.
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  /// `resolve`: looks names up in the place of the system.
+  /// `resolve`: replaces the system's look-up of names.
   Client(RedisOptions options, std::uint64_t seed, const Resolve& resolve = {});
   ~Client();
 
   // Any thread.
 
   void start();
-  /// Ends every call and the thread. Afterwards, calls end in Errc::shut_down. Needs no memory.
+  /// Ends every call and the thread. Later calls fail with Errc::shut_down. Needs no memory.
   void stop() noexcept;
-  /// A call whose memory can be used, or null if max_in_flight calls are under way. Takes that of
-  /// up to `wanted` calls that have ended to `spare`, under one lock, if there is none left. May
-  /// throw std::bad_alloc.
+  /// A call to submit, or null if max_in_flight calls are pending. If there is no spare one, moves
+  /// up to `wanted` ended calls to `spare` under one lock. May throw std::bad_alloc.
   [[nodiscard]] CallPtr new_call(CallList& spare, std::size_t wanted);
-  /// Ends the call when a stop is requested. It came from new_call() and is to be submitted.
+  /// Ends the call on a stop request. It came from new_call() and is not submitted yet.
   void watch(Call& call, const StopToken& stop);
   /// Sends the calls, and moves from them. Needs no memory. REQUIRES: the caller keeps the client
   /// alive.
   void submit(std::span<CallPtr> calls) noexcept;
-  /// Has the channel's watchers told, if there is a connection. Best effort.
+  /// Notifies the channel's subscribers, if there is a connection. Best effort.
   void notify(std::string channel);
   /// May throw std::bad_alloc.
   [[nodiscard]] std::unique_ptr<Subscription> watch_channel(std::string channel,
                                                             std::function<void()> seen);
   [[nodiscard]] bool on_io_thread() const noexcept;
   [[nodiscard]] RedisStats stats() const noexcept;
-  /// More about why a call has ended with `error`; null if nothing is known.
+  /// Details of why a call failed with `error`; null if there are none.
   [[nodiscard]] std::shared_ptr<const std::string> reason_of(
       const std::error_code& error) const noexcept;
   [[nodiscard]] std::uint64_t next_nonce() noexcept;
   [[nodiscard]] SystemClock& clock() noexcept { return clock_; }
   [[nodiscard]] const RedisOptions& options() const noexcept { return options_; }
   [[nodiscard]] const KeyStyle& key_style() const noexcept { return key_style_; }
-  /// True in a child of the process that made the client.
+  /// True in a forked child of the process that made the client.
   [[nodiscard]] bool is_forked() const noexcept { return detail::fork_count() != forks_; }
 
  private:
@@ -115,43 +114,43 @@ class Client : public std::enable_shared_from_this<Client> {
   bool closed_inbox_ = false;
   std::vector<std::string> notices_;  // channels
 
-  std::atomic<bool> woken_{false};          // wake() is on its way
-  std::atomic<bool> stopping_{false};       // wake() is to close
+  std::atomic<bool> woken_{false};          // wake() is posted
+  std::atomic<bool> stopping_{false};       // wake() must close
   std::atomic<bool> any_cancelled_{false};  // a call in the pipeline may be marked
   std::atomic<bool> any_notice_{false};     // notices_ is not empty
-  std::atomic<bool> watched_anew_{false};   // the subscriber has something to follow
+  std::atomic<bool> watched_anew_{false};   // the subscriber must update its subscriptions
   std::atomic<std::uint64_t> calls_{0};
   std::atomic<std::uint64_t> connections_{0};
   std::atomic<std::uint64_t> protocol_errors_{0};
   std::atomic<std::uint64_t> nonce_{0};
 
-  bool serving_ = false;    // serve() is under way; io_ may hold it to the end
-  WakeMemory wake_memory_;  // outlives io_, which may still hold a wake at its end
+  bool serving_ = false;    // serve() is running; io_ may hold it to the end
+  WakeMemory wake_memory_;  // outlives io_, which may hold a wake at its end
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Journal journal_{options_};
   Connection link_;
   Subscriber subscriber_;
   boost::asio::steady_timer pause_{io_};   // between attempts
-  boost::asio::steady_timer expiry_{io_};  // of the calls' deadlines
+  boost::asio::steady_timer expiry_{io_};  // for the calls' deadlines
 
-  /// Guards what follows, down to armed_until_. The I/O thread holds it whenever it works on the
-  /// connection; callers only try to take it, and then do not wait for anything. Completions run
-  /// under it and may close the client: hence recursive.
+  /// Guards what follows, down to armed_until_. The I/O thread holds it while it works on the
+  /// connection; callers only try to lock it, and then do not block. Completions run under it and
+  /// may close the client: hence recursive.
   std::recursive_mutex wire_;
   Pipeline pipeline_;
   std::string out_;
-  std::size_t written_ = 0;  // of out_; the rest goes before all else
+  std::size_t written_ = 0;  // bytes of out_ that are sent; the rest is sent first
   bool connected_ = false;
-  bool writing_ = false;    // the socket takes no more: Asio tells when it does
+  bool writing_ = false;    // the socket is full: Asio waits for it
   bool draining_ = false;   // wrong server: nothing more is sent on this connection
-  Time due_ = Time::max();  // a caller's call ends by then: wake() arms it
+  Time due_ = Time::max();  // the deadline of a caller's call: wake() arms it
   Time armed_until_ = Time::max();
 
   ReconnectPace pace_;
   Errc last_failure_ = Errc::not_connected;  // why there is no connection
-  std::optional<Errc> loss_;                 // why the connection is being left, once it is known
-  std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
+  std::optional<Errc> loss_;                 // why the connection is closed, once known
+  std::uint64_t epoch_ = 0;                  // of the connection: identifies late write completions
   bool closed_ = false;
   std::thread thread_;
 };

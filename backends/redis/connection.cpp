@@ -1,4 +1,4 @@
-// From no connection to one that is logged in and answers.
+// Connection: connects and logs in.
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,10 +22,10 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-/// Of one read.
+/// The bytes of one read.
 constexpr std::size_t read_bytes = 65'536;
 
-/// An idle connection that is half open is found out by probes, in seconds.
+/// Keepalive probes, in seconds, which detect half-open idle connections.
 constexpr int probe_after = 10;
 constexpr int probe_again_after = 5;
 
@@ -37,7 +37,7 @@ Errc refusal_of(const ServerReply& reply) noexcept {
   return reply.kind == ServerReply::Kind::error ? error_of(reply.text) : Errc{};
 }
 
-/// What is no reply, in words.
+/// The text of an invalid reply.
 std::string nonsense(std::string_view bytes) {
   if (bytes.starts_with("\x15\x03")) return "the server speaks TLS, which is not supported";
   return "no reply of a Redis server: " + std::string(bytes.substr(0, bytes.find_first_of("\r\n")));
@@ -56,7 +56,7 @@ Connection::Connection(asio::io_context& io, const RedisOptions& options, Resolv
 
 void Connection::close() noexcept {
   error_code ignored;
-  // A forked child may hold the socket as well: closing it here would not end the connection.
+  // A forked child may have the socket as well: closing it here would not end the connection.
   socket_.shutdown(Socket::shutdown_both, ignored);
   socket_.close(ignored);
 }
@@ -78,7 +78,7 @@ void Connection::step(RedisStep step) {
   if (journal_ != nullptr) journal_->note_attempt(step, address_);
 }
 
-/// Notes why the present step has failed. False, for those who return it.
+/// Records why the current step has failed. Returns false.
 bool Connection::fail(std::string_view cause, Errc code) {
   if (journal_ != nullptr && !stopped_) journal_->note_failure(step_, address_, cause, code);
   return false;
@@ -91,14 +91,14 @@ bool Connection::fail(const error_code& error) {
 }
 
 bool Connection::refuse(std::string_view words, Errc code) {
-  // No call was sent: none may end in an error that leaves open whether it was.
+  // No call was sent: none may fail with an error of Failure::unknown.
   const bool is_certain = make_error_code(code) == Failure::not_executed;
   if (is_certain) refusal_ = code;
   return fail(words, is_certain ? code : Errc::not_connected);
 }
 
-/// Gives what follows connect_timeout from now. A watchdog that comes when the next one is set, or
-/// when there is nothing to watch any more, finds another number and does nothing.
+/// Starts a timeout of connect_timeout for the following steps. A watchdog that fires later, for an
+/// older attempt, sees another number and does nothing.
 void Connection::watch_attempt() {
   is_late_ = false;
   watchdog_.expires_after(options_.connect_timeout);
@@ -151,7 +151,8 @@ asio::awaitable<bool> Connection::try_address() {
 asio::awaitable<bool> Connection::open() {
   error_code error;
   socket_.close(error);
-  // By hand, because a program may fork and exec at any time: the flag must be there from birth.
+  // Not through Asio, because a program may fork and exec at any time: the flag must be set
+  // atomically.
   const int fd = ::socket(endpoint_.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) co_return fail(error_code(errno, boost::system::system_category()));
   if (socket_.assign(endpoint_.protocol(), fd, error)) {
@@ -178,14 +179,14 @@ void Connection::set_socket_options(bool is_tcp) {
 }
 
 asio::awaitable<void> Connection::write(std::string command) {
-  // The error is that of the next read: a server that turns a client away says why, and closes.
+  // The error is that of the next read: a server that rejects a client sends a reason, and closes.
   error_code ignored;
   co_await asio::async_write(socket_, asio::buffer(command),
                              asio::redirect_error(asio::use_awaitable, ignored));
   std::ranges::fill(command, '\0');  // it may hold a password
 }
 
-/// What has come; nothing if the connection has failed.
+/// The received bytes; empty if the connection has failed.
 asio::awaitable<std::string_view> Connection::read() {
   error_code error;
   const std::size_t bytes = co_await socket_.async_read_some(
@@ -194,7 +195,7 @@ asio::awaitable<std::string_view> Connection::read() {
   co_return std::string_view(in_.data(), error ? 0 : bytes);
 }
 
-/// Sends one command and waits for its reply; `broken` if the attempt has failed.
+/// Sends one command and returns its reply; `broken` if the attempt has failed.
 asio::awaitable<ServerReply> Connection::ask(std::string command) {
   co_await write(std::move(command));
   for (;;) {
@@ -235,7 +236,7 @@ asio::awaitable<bool> Connection::say(Greeting greeting) {
   co_return true;
 }
 
-/// Refuses a server that tells an older version than the scripts need.
+/// Rejects a server whose version is too old for the scripts.
 asio::awaitable<bool> Connection::check_version() {
   const Hello hello = co_await say_hello();
   if (hello.kind == Hello::Kind::nonsense) co_return false;
@@ -243,7 +244,7 @@ asio::awaitable<bool> Connection::check_version() {
   if (hello.kind == Hello::Kind::other) co_return true;
   const Errc refusal = error_of(hello.error);
   if (refusal == Errc::too_many_clients) co_return refuse(hello.error, refusal);
-  std::string info;  // a proxy, or older than 6.0, or its user may not say HELLO
+  std::string info;  // a proxy, or older than 6.0, or HELLO is not permitted
   append_command(info, {"INFO", "server"});
   const ServerReply reply = co_await ask(std::move(info));
   if (reply.kind == ServerReply::Kind::broken) co_return false;

@@ -1,5 +1,5 @@
-// One connection to the server: the way to it, the login, and the bytes that arrive. What they mean
-// is for those who use it. Threading: everything on the I/O thread, but for send().
+// Connection: one connection to the server, its login, and the received bytes, which its users
+// interpret. Threading: everything on the I/O thread, except send().
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -25,34 +25,34 @@ class Connection {
  public:
   using Socket = boost::asio::generic::stream_protocol::socket;
 
-  /// `resolve`: looks names up in the place of the system. `journal`: may be null.
-  /// REQUIRES: the context, the options and the journal outlive it.
+  /// `resolve`: replaces the system's look-up of names. `journal`: may be null. REQUIRES: the
+  /// context, the options and the journal outlive it.
   Connection(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
              Journal* journal);
 
-  /// Tries one address after the other, each with a time of its own, and logs in.
+  /// Tries the addresses in order, each with its own timeout, and logs in.
   boost::asio::awaitable<bool> connect();
   /// Why the last attempt failed.
   [[nodiscard]] Errc refusal() const noexcept { return refusal_; }
-  /// The address in use, or the last one that was.
+  /// The current address, or the last one.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
-  /// The address in use does not serve: it is the last one that is tried.
+  /// The current address does not serve: it is tried last.
   void put_last() { endpoints_.put_last(endpoint_); }
-  /// True if there are addresses beside the one in use.
+  /// True if there are other addresses.
   [[nodiscard]] bool has_others() const noexcept { return endpoints_.count() > 1; }
 
-  /// Ends the connection, also where a forked child holds it as well.
+  /// Ends the connection, also if a forked child has it as well.
   void close() noexcept;
-  /// close(), and no attempt succeeds any more.
+  /// close(), and fails all later attempts.
   void stop() noexcept;
 
-  /// Sends what the socket takes at once, and returns how much; 0 also if it fails.
-  /// Any thread. REQUIRES: there is a connection, and nobody else sends or closes it meanwhile.
+  /// Sends as much as the socket takes at once, and returns its size; 0 also on failure. Any
+  /// thread. REQUIRES: there is a connection, and no other thread sends on it or closes it.
   [[nodiscard]] std::size_t send(std::string_view bytes) noexcept;
 
   [[nodiscard]] Socket& socket() noexcept { return socket_; }
   [[nodiscard]] ReplyReader& reader() noexcept { return reader_; }
-  /// Where bytes that arrive are put before anybody reads them.
+  /// The buffer for received bytes.
   [[nodiscard]] std::span<char> room() noexcept { return in_; }
 
  private:
@@ -79,13 +79,13 @@ class Connection {
   Endpoint endpoint_;
   std::string address_;
   Socket socket_;
-  boost::asio::steady_timer watchdog_;  // of one attempt to connect
+  boost::asio::steady_timer watchdog_;  // for one attempt to connect
   ReplyReader reader_;
   std::vector<char> in_;
   std::string hello_;
   RedisStep step_ = RedisStep::connect;
-  Errc refusal_ = Errc::not_connected;  // of the present attempt to connect
-  unsigned attempt_ = 0;                // to reach one address: tells late watchdogs apart
+  Errc refusal_ = Errc::not_connected;  // of the current attempt to connect
+  unsigned attempt_ = 0;                // the number of the attempt: identifies late watchdogs
   bool is_late_ = false;                // the watchdog has ended the attempt
   bool stopped_ = false;
 };

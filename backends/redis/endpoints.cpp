@@ -61,7 +61,7 @@ asio::awaitable<std::vector<Endpoint>> Endpoints::list() {
 
 asio::awaitable<void> Endpoints::look_up() {
   error_.clear();
-  // One of an earlier list may have ended since, and may be newer than what is known.
+  // The look-up of an earlier list may have ended since, with newer addresses.
   auto late = co_await look_up_.wait(Span{0});
   if (late) accept(std::move(*late));
   const bool hangs = look_up_.is_under_way();

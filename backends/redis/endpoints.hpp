@@ -1,4 +1,4 @@
-// The addresses of the server, and the order in which they are tried.
+// Endpoints: the addresses of the server, in the order in which they are tried.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -13,35 +13,34 @@ namespace sluice::redis_detail {
 /// "127.0.0.1:6379", "[::1]:6379" or the path of a unix socket.
 [[nodiscard]] std::string text_of(const Endpoint& endpoint);
 
-/// The addresses that the options name, in the order of the look-up, but for those that did not
-/// serve, which stand at the end, the latest last. A name is looked up anew for each list; what the
-/// last look-up that succeeded found is used if one fails or takes too long. Belongs to the I/O
-/// thread.
+/// The addresses of the options, in the order of the look-up, except that those that did not serve
+/// are last, the latest at the end. A name is looked up for each list; if a look-up fails or takes
+/// too long, the result of the last successful one is used. Belongs to the I/O thread.
 class Endpoints {
  public:
   /// REQUIRES: the context and the options outlive it.
   Endpoints(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve);
 
-  /// What the server is called as long as no address is known: "redis.example:6379".
+  /// The name of the server while no address is known: "redis.example:6379".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// True if list() looks a name up.
   [[nodiscard]] bool is_name() const noexcept { return is_name_; }
 
-  /// The addresses to try; none if there was no look-up yet that succeeded. Takes up to
-  /// connect_timeout, and if addresses are known, up to `patience`.
+  /// The addresses to try; empty before the first successful look-up. Takes up to connect_timeout,
+  /// and if addresses are known, up to `patience`.
   boost::asio::awaitable<std::vector<Endpoint>> list();
-  /// Why the look-up of the last list failed; empty if it did not.
+  /// The error of the last look-up; empty if it succeeded.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
-  /// How many addresses the last list had.
+  /// The number of addresses in the last list.
   [[nodiscard]] std::size_t count() const noexcept { return known_.size(); }
 
-  /// This address did not serve.
+  /// Records that this address did not serve.
   void put_last(const Endpoint& endpoint);
-  /// Ends a list() that is under way.
+  /// Ends a pending list().
   void stop() noexcept { look_up_.stop(); }
 
-  /// How long a look-up may keep a store from addresses that are known: much longer than a server
-  /// of names that is well takes, and much shorter than a call's deadline.
+  /// How long a look-up may delay the use of known addresses: much longer than a working name
+  /// server takes, and much shorter than a call's timeout.
   static constexpr Span patience = std::chrono::milliseconds{50};
 
  private:

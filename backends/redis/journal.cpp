@@ -11,12 +11,13 @@ namespace {
 
 constexpr std::size_t longest_words = 200;
 
-/// A server may quote a part of what it was sent, in whichever case. So short a part says nothing.
+/// A server may quote a part of what it received, in upper or lower case. Shorter parts reveal
+/// nothing.
 constexpr std::size_t shortest_part = 4;
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// How many bytes at the front of `text` stand somewhere in the secret.
+/// The number of bytes at the front of `text` that occur anywhere in the secret.
 std::size_t common_part(std::string_view text, std::string_view secret) noexcept {
   const auto same = [](char a, char b) { return lower(a) == lower(b); };
   std::size_t longest = 0;
@@ -28,7 +29,7 @@ std::size_t common_part(std::string_view text, std::string_view secret) noexcept
   return longest;
 }
 
-/// `text` with every part that it has in common with the secret struck out.
+/// `text` without its parts that occur in the secret.
 std::string without(std::string_view text, std::string_view secret) {
   const std::size_t least = std::min(shortest_part, secret.size());
   std::string result;
@@ -66,7 +67,8 @@ std::string_view verb_of(RedisStep step) noexcept {
 }  // namespace
 
 std::string presentable(std::string_view words, const RedisOptions& options) {
-  // The secrets go first: behind a cut a part of one might be too short to be known.
+  // Secrets are removed before the text is cut, because a cut part could be too short to be
+  // recognised.
   std::string text = without(words, options.password.reveal());
   text = without(text, options.username);
   std::ranges::replace_if(
@@ -109,7 +111,7 @@ void Journal::note_connection(std::string_view address) {
   untold_.push_back({RedisEvent::Kind::connected, RedisStep::serve, std::string(address), {}, {}});
   const std::lock_guard lock(mutex_);
   attempt_ = nullptr;
-  // A call that met one of these words may still be in a pause, and end with it.
+  // A call with one of these errors may still be in a pause, and fail with it.
   std::erase_if(reasons_, [](const auto& reason) { return !is_unfit(reason.first); });
 }
 

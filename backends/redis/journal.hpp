@@ -1,5 +1,5 @@
-// What became of the attempts to connect and of connections: for figures, events, and the texts of
-// exceptions. No secret gets in.
+// Journal: the results of attempts to connect and the ends of connections, for statistics, events
+// and exceptions. It contains no secrets.
 #pragma once
 
 #include <map>
@@ -15,8 +15,8 @@
 
 namespace sluice::redis_detail {
 
-/// What somebody else said, fit to be shown: on one line, not too long, and without what the user
-/// and the password have in common with it.
+/// Foreign text, sanitised: on one line, bounded, and without parts of the user name and the
+/// password.
 [[nodiscard]] std::string presentable(std::string_view words, const RedisOptions& options);
 
 /// "no answer within 500 ms".
@@ -28,26 +28,26 @@ class Journal {
   /// REQUIRES: the options outlive it.
   explicit Journal(const RedisOptions& options) noexcept : options_(options) {}
 
-  /// This is being tried.
+  /// An attempt begins.
   void note_attempt(RedisStep step, std::string_view address);
-  /// It failed. `code`: what calls end with until there is a connection.
+  /// It failed. `code`: the error of calls until there is a connection.
   void note_failure(RedisStep step, std::string_view address, std::string_view cause, Errc code);
   /// A connection was made.
   void note_connection(std::string_view address);
-  /// A call was decided: what passed has passed.
+  /// A call was decided: temporary errors have ended.
   void note_decision();
-  /// It is lost. Without memory it is lost without a word.
+  /// The connection is lost. Not recorded without memory.
   void note_loss(std::string_view address, std::string_view cause, Errc code) noexcept;
 
-  /// Tells RedisOptions::on_event what was noted since the last time. It may destroy the store.
-  /// REQUIRES: no lock is held.
+  /// Calls RedisOptions::on_event for the new events, which may destroy the store. REQUIRES: no
+  /// lock is held.
   void tell();
-  /// Nothing is told any more.
+  /// No more events.
   void stop() noexcept { stopped_ = true; }
 
   // Any thread.
 
-  /// More about why a call has ended with `code`; null if nothing is known.
+  /// Details of why a call failed with `code`; null if there are none.
   [[nodiscard]] std::shared_ptr<const std::string> reason_of(Errc code) const;
   [[nodiscard]] std::optional<RedisEvent> last_failure() const;
   [[nodiscard]] std::uint64_t failed_attempts() const;
@@ -58,10 +58,10 @@ class Journal {
   const RedisOptions& options_;
   std::vector<RedisEvent> untold_;
   bool stopped_ = false;
-  bool has_reasons_ = false;  // what reasons_ is, for the I/O thread
+  bool has_reasons_ = false;  // whether reasons_ is not empty, for the I/O thread
 
-  mutable std::mutex mutex_;                    // guards what follows
-  std::shared_ptr<const std::string> attempt_;  // under way, and nothing has failed yet
+  mutable std::mutex mutex_;                                    // guards what follows
+  std::shared_ptr<const std::string> attempt_;                  // pending, without a failure so far
   std::map<Errc, std::shared_ptr<const std::string>> reasons_;  // since the last connection
   std::optional<RedisEvent> last_failure_;
   std::uint64_t failed_attempts_ = 0;

@@ -25,13 +25,13 @@ bool is_unfit(Errc word) noexcept {
 
 bool Greeting::fails_on(Errc refusal, bool others) const noexcept {
   if (refusal == Errc{}) return false;
-  if (refusal == Errc::too_many_clients) return true;  // whatever was asked
+  if (refusal == Errc::too_many_clients) return true;  // for any command
   switch (needed) {
     case Needed::fully:
       return true;
     case Needed::if_permitted:
       return false;
-    // A server that is up but not ready answers each call for itself, if there is no other.
+    // If there is no other address, a server that is not ready answers each call itself.
     case Needed::to_be_served:
       return refusal == Errc::no_auth || (others && is_unfit(refusal));
   }

@@ -1,4 +1,4 @@
-// The commands of the login, and what is made of their refusals. Pure functions.
+// The commands of the login, and the handling of their errors. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace sluice::redis_detail {
 
-/// True of the words of a server that another address of its name may serve instead of.
+/// True for errors of a server that another address of its name may not have.
 [[nodiscard]] bool is_unfit(Errc word) noexcept;
 
-/// One command, and which refusals end the attempt.
+/// One command, and the errors that end the attempt.
 struct Greeting {
   std::string command;
   enum class Needed { fully, if_permitted, to_be_served } needed;
@@ -24,7 +24,7 @@ struct Greeting {
 
 /// AUTH, if there is a password: the first command.
 [[nodiscard]] std::vector<Greeting> make_authentication(const RedisOptions& options);
-/// What follows once the server has told its version.
+/// The commands after the server's version is known.
 [[nodiscard]] std::vector<Greeting> make_greetings(const RedisOptions& options);
 
 }  // namespace sluice::redis_detail

@@ -34,7 +34,7 @@ Found resolve_by_system(const std::string& host, std::uint16_t port) {
   return found;
 }
 
-/// What the owner and the thread have in common.
+/// The state that the owner and the thread share.
 struct LookUp::Shared {
   std::mutex mutex;  // guards what follows
   LookUp* owner = nullptr;
@@ -59,7 +59,7 @@ bool LookUp::is_under_way() const noexcept {
 void LookUp::start(const std::string& host, std::uint16_t port) {
   auto shared = std::make_shared<Shared>();
   shared->owner = this;
-  // The thread inherits the I/O thread's mask: signals are for the threads of the program.
+  // The thread inherits the I/O thread's mask: it handles no signals of the program.
   std::thread([shared, resolve = resolve_, host, port] {
     Found found;
     try {
@@ -71,12 +71,12 @@ void LookUp::start(const std::string& host, std::uint16_t port) {
     shared->found = std::move(found);
     if (shared->owner == nullptr) return;
     try {
-      // It runs on the I/O thread, which the owner outlives.
+      // Runs on the I/O thread, which the owner outlives.
       asio::post(shared->owner->io_, [shared] {
         if (shared->owner->shared_ == shared) shared->owner->arrival_.cancel();
       });
     } catch (const std::exception&) {
-      return;  // the owner finds the result when its patience ends
+      return;  // the owner finds the result when its timeout ends
     }
   }).detach();
   shared_ = std::move(shared);
@@ -98,7 +98,7 @@ asio::awaitable<std::optional<Found>> LookUp::wait(Span patience) {
 }
 
 void LookUp::stop() noexcept try { arrival_.cancel(); } catch (const std::exception&) {
-  return;  // the wait ends with its patience
+  return;  // the wait ends with its timeout
 }
 
 }  // namespace sluice::redis_detail

@@ -1,4 +1,4 @@
-// Looking a name up, which the system does only in a blocking call that cannot be cancelled.
+// LookUp: looks names up on a thread, because the system's call blocks and cannot be cancelled.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -18,20 +18,20 @@ namespace sluice::redis_detail {
 
 using Endpoint = boost::asio::generic::stream_protocol::endpoint;
 
-/// What a name stands for.
+/// The result of a look-up.
 struct Found {
   std::vector<Endpoint> endpoints;  // none if `error` is set
-  std::string error;                // in the system's words
+  std::string error;                // the system's message
 };
 
-/// Blocks for as long as it takes. Any thread.
+/// Blocks until it has a result. Any thread.
 using Resolve = std::function<Found(const std::string& host, std::uint16_t port)>;
 
 /// getaddrinfo().
 [[nodiscard]] Found resolve_by_system(const std::string& host, std::uint16_t port);
 
-/// One look-up at a time, on a thread of its own that nobody waits for: it outlives its owner if it
-/// has to, and then touches nothing but what it shares. Belongs to the I/O thread.
+/// One look-up at a time, on a detached thread, which may outlive its owner and then uses only the
+/// shared state. Belongs to the I/O thread.
 class LookUp {
  public:
   /// REQUIRES: the context outlives it.
@@ -41,10 +41,10 @@ class LookUp {
   ~LookUp();
 
   [[nodiscard]] bool is_under_way() const noexcept;
-  /// Throws std::system_error if no thread can be started. REQUIRES: none is under way.
+  /// Throws std::system_error if no thread can be started. REQUIRES: no look-up is pending.
   void start(const std::string& host, std::uint16_t port);
-  /// Waits for the end of the one that was started, up to `patience`. Nothing if it goes on, or if
-  /// none was started since the last result.
+  /// Waits for the result, up to `patience`. None if the look-up is still pending, or if none was
+  /// started since the last result.
   boost::asio::awaitable<std::optional<Found>> wait(Span patience);
   /// Ends a wait().
   void stop() noexcept;

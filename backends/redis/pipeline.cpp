@@ -1,6 +1,6 @@
 // The state machine of Pipeline. A completion may submit calls, which go through the store's inbox,
-// and may destroy the store, which abandons all calls. So calls are taken out before they complete,
-// and those that are about to end stand where abandon() finds them.
+// and may destroy the store, which abandons all calls. So calls are removed before they complete,
+// and those about to end are in a list that abandon() knows.
 #include "pipeline.hpp"
 
 #include <algorithm>
@@ -9,20 +9,20 @@
 namespace sluice::redis_detail {
 namespace {
 
-/// The first retry is an EVALSHA behind a SCRIPT LOAD; if the script is lost again in between, the
-/// next carries the text itself, which cannot miss.
+/// The first retry is an EVALSHA after a SCRIPT LOAD; if the script is lost again in between, the
+/// next one contains the text itself and cannot miss.
 constexpr unsigned attempts_by_hash = 1;
 constexpr unsigned max_attempts = 3;
 
-/// The library is too long for one turn of the server, which may lose it behind each load.
+/// The most attempts with the library, which the server may lose again after each load.
 constexpr unsigned max_loads = 8;
 
-/// A replica's words, which a master does not say.
+/// Errors of a replica, which a master does not send.
 bool is_wrong_server(Errc word) noexcept {
   return word == Errc::read_only || word == Errc::master_down;
 }
 
-/// Nothing ran, and the server, or the next one, may decide the call soon.
+/// True if nothing was executed, and the server, or the next one, may decide the call soon.
 constexpr bool passes(Errc code) noexcept {
   return code == Errc::loading || code == Errc::read_only || code == Errc::master_down ||
          code == Errc::try_again || code == Errc::cluster_down;
@@ -37,7 +37,7 @@ void Pipeline::end(CallPtr call, Errc code) {
   ended_.push_back(std::move(call));
 }
 
-/// The entry of what is appended to `out` next.
+/// The entry of the next request in `out`.
 Pipeline::Sent& Pipeline::append_entry(const std::string& out, Time now) {
   Sent& entry = sent_.emplace_back();
   entry.at = now;
@@ -111,7 +111,7 @@ bool Pipeline::has_untaken() const noexcept {
   return !sent_.empty() && sent_.back().begin >= taken_;
 }
 
-/// Puts the last request back to the front of where it waited.
+/// Returns the last request to the front of its queue.
 void Pipeline::take_back_last() noexcept {
   Sent last = std::move(sent_.back());
   sent_.pop_back();
@@ -195,8 +195,8 @@ Pipeline::Heard Pipeline::hear_integer() {
   return Heard::nonsense;
 }
 
-/// `code`: what the call met. The library, unlike a script, cannot travel with a call: one that
-/// went behind an attempt to load it, in vain, ends, or makes a pause.
+/// `code`: the error of the call. The library, unlike a script, cannot be sent with a call: a call
+/// that was sent after a failed attempt to load it ends, or makes a pause.
 Pipeline::Heard Pipeline::ask_again(CallPtr call, Errc code, Time now) {
   const bool in_vain = load_error_ != Errc{} && (call->attempts > 0 || !may_load_);
   if (in_vain && passes(load_error_)) {
@@ -210,12 +210,12 @@ Pipeline::Heard Pipeline::ask_again(CallPtr call, Errc code, Time now) {
   return Heard::ok;
 }
 
-/// A script that may not be loaded is sent as a text by the calls that need it. The library is not
-/// loaded again on this connection, unless the error will pass.
+/// If the user may not load scripts, the calls send the text. The library is not loaded again on
+/// this connection, unless the error is temporary.
 void Pipeline::hear_load_error(std::string_view message) {
   if (!functions_) return;
   load_error_ = {};
-  if (message.ends_with("already exists")) return;  // another client's doing
+  if (message.ends_with("already exists")) return;  // by another client
   const Errc code = error_of(message);
   may_load_ =
       code != Errc::no_permission && code != Errc::unknown_command && code != Errc::server_error;
@@ -231,7 +231,7 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message, Time now) {
   }
   const Errc code = error_of(message);
   if (front.publishes) {
-    if (code == Errc::busy || passes(code)) return Heard::ok;  // this one is lost, and no other
+    if (code == Errc::busy || passes(code)) return Heard::ok;  // only this one is lost
     muted_ = true;
     notices_.resize(published_);
     return Heard::ok;
@@ -256,8 +256,8 @@ void Pipeline::end_all() {
   }
 }
 
-/// The call is asked again behind a pause that grows with each. The last attempt before the
-/// deadline leaves time for its answer; behind it the call only waits for its end.
+/// The call is retried after a pause that grows with each one. The last attempt before the deadline
+/// leaves time for its answer; after it the call only waits for its end.
 void Pipeline::pause(CallPtr call, Errc code, Time now) noexcept {
   const Span most =
       std::min(longest_pause, least_pause * (Word{2} << std::min(call->pauses++, 10U)));
@@ -270,7 +270,7 @@ void Pipeline::pause(CallPtr call, Errc code, Time now) noexcept {
   paused_.push_back(std::move(call));
 }
 
-/// Calls whose pause is over go before those that wait, which are younger.
+/// Calls whose pause has ended are sent before the waiting ones, which are younger.
 void Pipeline::resume(Time now) noexcept {
   if (now < resumption_) return;
   resumption_ = Time::max();
@@ -287,7 +287,7 @@ void Pipeline::resume(Time now) noexcept {
   waiting_.swap(over);
 }
 
-/// Moves calls, of those that wait, to ending_: those for which `code_of` has a code to end with.
+/// Moves the waiting calls for which `code_of` has an error to ending_.
 void Pipeline::take_unsent(const auto& code_of) {
   for (CallList* queue : {&again_, &waiting_, &paused_}) {
     CallList all;

@@ -32,7 +32,7 @@ void append_bulk(std::string& out, std::string_view bytes) {
   out += "\r\n";
 }
 
-/// Words travel little-endian, as almost every machine has them in memory.
+/// Words are sent little-endian, as in the memory of most machines.
 void append_words(std::string& out, const void* words, std::size_t count) {
   const auto* bytes = static_cast<const char*>(words);
   if constexpr (std::endian::native == std::endian::little) {
@@ -50,11 +50,11 @@ std::uint64_t read_word(const char* bytes) noexcept {
   return word;
 }
 
-/// How long the server keeps the state: until nobody misses it, rounded up to milliseconds, and a
-/// second more, since scripts set a time to live only twice a second.
+/// The TTL of the state in the server: that of the rule, rounded up to milliseconds, plus a second,
+/// because scripts set a TTL only twice a second.
 Word keep_ms(const Step& step) { return (step.operation->ttl(step.args) + 999) / 1000 + 1000; }
 
-/// What a script reads of a step: its arguments in use, its table, and how long its state is kept.
+/// The words of a step for a script: its arguments in use, its table, and its TTL.
 void append_message(std::string& out, const Step& step) {
   append_words(out, step.args.data(), step.operation->argument_count);
   append_words(out, step.table.data(), step.table.size());
@@ -105,8 +105,8 @@ void append_step(std::string& out, const Step& step, std::uint64_t nonce) {
   out += "\r\n";
 }
 
-/// The arguments of a plan's script. Behind the nonce of one with an id stand the answer's words of
-/// detail, two bytes, and the plan's fingerprint.
+/// The arguments of a plan's script. With an id, the nonce is followed by the number of output
+/// words, two bytes, and the plan's fingerprint.
 void append_plan(std::string& out, std::span<const Step> steps, std::uint64_t nonce,
                  bool has_record) {
   append_header(out, '$', sizeof nonce + (has_record ? 2 + sizeof(Word) : 0));
@@ -198,13 +198,13 @@ bool is_word(Word word) noexcept { return word >= 0 && word <= word_limit; }
 /// A hint may be the sum of two words: the wait, and how far a stamp is ahead of the clock.
 bool is_hint(Word word) noexcept { return word >= 0 && word <= 2 * word_limit; }
 
-/// True of Errc::wrong_kind, behind which a script tells the kind of the state that it found, in
-/// steps of 256: see state_fixed.lua.
+/// True for Errc::wrong_kind, to which a script adds the kind of the state, times 256: see
+/// state_fixed.lua.
 bool names_kind(Word status) noexcept {
   return status % 256 == -static_cast<Word>(Errc::wrong_kind) && status / 256 > -32;
 }
 
-/// True if a script can have answered this.
+/// True if a script can return this.
 bool is_possible(const Verdict& verdict) noexcept {
   switch (verdict.status) {
     case Verdict::allowed:  // retry_after: of a reservation
@@ -227,7 +227,7 @@ bool is_possible(const Verdict& verdict) noexcept {
   }
 }
 
-/// As rules and stores know it.
+/// The verdict as in the kernels.
 Verdict to_verdict(const Verdict& sent) noexcept {
   if (!names_kind(sent.status)) return sent;
   return Verdict::wrong_kind(static_cast<StateKind>(-(sent.status / 256)));
@@ -269,7 +269,7 @@ Errc error_of(std::string_view message) noexcept {
   if (message.starts_with("ERR max number of clients")) return Errc::too_many_clients;
   if (message.starts_with("ERR Function not found")) return Errc::no_function;
   if (message.starts_with("ERR unknown command")) return Errc::unknown_command;
-  // A command or a key that the user may not use, met inside of a script: Redis 7.0, and later.
+  // A command or a key without permission inside a script: Redis 7.0 and later.
   if (message.starts_with("ERR The user executing the script can't") ||
       message.starts_with("ERR ACL failure in script")) {
     return Errc::no_permission;

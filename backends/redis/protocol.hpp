@@ -1,4 +1,4 @@
-// The bytes of one call: its request, and what its reply means. Pure functions.
+// The bytes of one call: encoding of its request, decoding of its reply. Pure functions.
 #pragma once
 
 #include <array>
@@ -15,25 +15,26 @@
 
 namespace sluice::redis_detail {
 
-/// How keys are written.
+/// The format of keys.
 struct KeyStyle {
   std::string prefix;
   HashKey secret{};
 };
 
-/// Everything of a request behind the script itself: the number of keys, keys and arguments. It is
-/// the same for EVALSHA, EVAL and FCALL.
+/// The part of a request after the script: the number of keys, keys and arguments. It is the same
+/// for EVALSHA, EVAL and FCALL.
 struct Request {
   const Script* script = nullptr;
-  std::size_t words = 0;  // of the command, the script included
+  std::size_t words = 0;  // of the command, including the script
   std::string tail;
 };
 
-/// Encodes `steps` into `request`, whose memory is used again. REQUIRES: has_scripts(steps).
+/// Encodes `steps` into `request`, whose memory is reused. REQUIRES: has_scripts(steps).
 void encode(Request& request, std::span<const Step> steps, std::uint64_t nonce,
             const KeyStyle& style, const std::optional<RequestId>& id = {});
 
-/// Appends the request as EVALSHA, with the script's text as EVAL, or as FCALL of its function.
+/// Appends the request as EVALSHA, as EVAL with the text of the script, or as FCALL of its
+/// function.
 void append_evalsha(std::string& out, const Request& request);
 void append_eval(std::string& out, const Request& request);
 void append_fcall(std::string& out, const Request& request);
@@ -49,12 +50,12 @@ struct Reply {
   std::size_t output_count = 0;
 };
 
-/// False if the bytes are not the reply to `steps` steps with this nonce and so many words of
-/// detail in all, or hold values that no rule gives.
+/// False if the bytes are not a reply to `steps` steps with this nonce and number of output words,
+/// or contain values that no rule returns.
 [[nodiscard]] bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce,
                           std::size_t steps, std::size_t output = 0) noexcept;
 
-/// The typed error of an error reply, by its first word.
+/// The error code of an error reply, by its first word.
 [[nodiscard]] Errc error_of(std::string_view message) noexcept;
 
 }  // namespace sluice::redis_detail

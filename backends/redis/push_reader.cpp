@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t max_line = 1024;
 
-/// Reads a push from the front of what has arrived; what it takes it has understood.
+/// Parses a push at the front of the received bytes.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : left_(bytes) {}
@@ -18,7 +18,7 @@ class Cursor {
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] std::size_t left() const noexcept { return left_.size(); }
 
-  /// A line without its end; empty if there is none. The first doubt is the last.
+  /// A line without its end; empty if there is none. After an error it stays empty.
   std::string_view line() noexcept {
     if (state_ != State::good) return {};
     const std::size_t end = left_.substr(0, max_line).find("\r\n");
@@ -31,7 +31,7 @@ class Cursor {
     return line;
   }
 
-  /// A line of this type that holds a number up to `most`.
+  /// A line of this type with a number up to `most`.
   std::size_t number(char type, std::size_t most) noexcept {
     const std::string_view text = line();
     if (state_ != State::good) return 0;

@@ -1,5 +1,5 @@
-// What a server says on a connection that has subscribed: arrays, and errors. Bounded: a stream
-// that promises more than a channel's name and a few words is not ours.
+// PushReader: parses the pushes on a connection with subscriptions: arrays, and errors. Bounded:
+// lengths beyond those of our channels are errors.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace sluice::redis_detail {
 
-/// One thing that the server said. The channel lives until the next one is asked for.
+/// One push of the server. The channel is valid until the next one is read.
 struct Push {
   enum class Kind {
     none,          // not complete yet
-    message,       // somebody published
-    subscribed,    // from here on messages come
-    unsubscribed,  // from here on none
+    message,       // a published message
+    subscribed,    // messages follow
+    unsubscribed,  // no more messages
     error,         // -NOPERM ...: `channel` is its text
     broken         // no push that could be ours
   };
@@ -24,9 +24,9 @@ struct Push {
 /// The stream of pushes of one connection. Not thread-safe.
 class PushReader {
  public:
-  /// A new connection starts with a new stream.
+  /// Starts the stream of a new connection.
   void reset() noexcept;
-  /// Takes bytes from the wire. May throw std::bad_alloc.
+  /// Adds received bytes. May throw std::bad_alloc.
   void feed(std::string_view bytes);
   /// The next complete push.
   [[nodiscard]] Push next();

@@ -1,6 +1,6 @@
-// When a client tries to connect again: soon behind a connection that was a good one, ever later
-// while there is none, and never in step with other clients.
-// Not thread-safe: it belongs to the I/O thread.
+// ReconnectPace: the pauses between attempts to connect: short after a good connection, then
+// growing, and random so that clients are not in step. Not thread-safe: it belongs to the I/O
+// thread.
 #pragma once
 
 #include <algorithm>
@@ -30,18 +30,18 @@ class ReconnectPace {
   }
   /// The connection decided a call.
   void decided() noexcept { decided_ = true; }
-  /// The connection ended. It was a good one if it decided a call, however short it was, or held
-  /// for a while; unless it is left because its server cannot decide (`unfit`): a replica answers
-  /// questions, and would be come back to at once for ever.
+  /// The connection ended. It was good if it decided a call, however short it was, or lasted for a
+  /// while; unless it is left because its server cannot decide (`unfit`): a replica answers peeks,
+  /// and the client would return to it at once for ever.
   void ended(Time now, bool unfit = false) noexcept {
     const bool held = now - from_ >= healthy_after;
     if (connected_ && !unfit && (decided_ || held)) failures_ = 0;
     from_ = now;
   }
 
-  /// How long the client stays away: at most reconnect_max from the end of a connection, which all
-  /// clients of a server may lose at once; but from the beginning of an attempt that failed, so
-  /// that one that hung is not waited for twice.
+  /// The pause: at most reconnect_max from the end of a connection, which all clients of a server
+  /// may lose at once; but from the start of a failed attempt, so that a hanging attempt is not
+  /// waited for twice.
   [[nodiscard]] Span pause(Time now) noexcept {
     const Span cap = std::min(max_, min_ * (Word{1} << failures_));
     failures_ = std::min(failures_ + 1, most_failures);
@@ -49,7 +49,7 @@ class ReconnectPace {
     return std::clamp(from_ + drawn - now, Span{0}, drawn);
   }
 
-  /// A connection that held this long was a good one as well.
+  /// A connection that lasted this long was good as well.
   static constexpr Span healthy_after = std::chrono::milliseconds{100};
 
  private:
@@ -59,7 +59,7 @@ class ReconnectPace {
   Span max_;
   SeededRng rng_;
   Time from_{};
-  unsigned failures_ = 0;  // since there was a good connection
+  unsigned failures_ = 0;  // since the last good connection
   bool connected_ = false;
   bool decided_ = false;
 };

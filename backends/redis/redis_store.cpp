@@ -1,4 +1,4 @@
-// The Redis store: checks a plan, encodes it, and hands it to the client's thread.
+// The Redis store: checks a plan, encodes it, and passes it to the client's thread.
 #include "sluice/redis/redis_store.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class RedisStoreImpl final : public RedisStore {
     client_->start();
   }
   ~RedisStoreImpl() override {
-    // In a forked child there is no thread to stop, and its memory must be left alone.
+    // In a forked child there is no thread to stop, and the client must not be destroyed.
     if (!client_->is_forked()) {
       client_->stop();
     } else {
@@ -31,7 +31,7 @@ class RedisStoreImpl final : public RedisStore {
     }
   }
 
-  // Any completion may destroy the store: from the first one on, only the client is used.
+  // A completion may destroy the store: after the first one, only the client is used.
 
   void execute(const Plan& plan, Completion done) noexcept override {
     const std::shared_ptr<Client> client = client_;
@@ -42,8 +42,8 @@ class RedisStoreImpl final : public RedisStore {
     client->submit({&call, 1});
   }
 
-  /// Prepares the calls with one look at the clock and one at what memory there is, and hands them
-  /// over together, so that the I/O thread is woken once.
+  /// Prepares the calls with one reading of the clock and one access to the memory pool, and
+  /// submits them together, so that the I/O thread is woken once.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
     const std::shared_ptr<Client> client = client_;
     std::array<CallPtr, 64> calls;
@@ -60,7 +60,7 @@ class RedisStoreImpl final : public RedisStore {
       if (calls[ready]) {
         if (++ready == calls.size()) submit();
       } else {
-        submit();  // first: a store that is destroyed ends what it was given
+        submit();  // first: if the store is destroyed, it ends its calls
         done[i].fail(fault.error, fault.step);
       }
     }
@@ -89,15 +89,15 @@ class RedisStoreImpl final : public RedisStore {
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
 
  private:
-  /// What the calls of a batch share: an instant, and memory, which is taken by the first that has
-  /// passed its checks: a forked child must touch no lock.
+  /// The data that the calls of a batch share: a time, and memory, which the first call takes after
+  /// its checks, because a forked child must not touch a lock.
   struct Preparing {
     Time now{};
     std::size_t wanted = 0;
     CallList spare;
   };
 
-  /// Wake-ups of a key go to the channel of its name.
+  /// The channel of a key is its name.
   [[nodiscard]] std::string channel_of(const Key& key) const {
     const redis_detail::KeyStyle& style = client_->key_style();
     std::string channel = style.prefix;
@@ -105,7 +105,7 @@ class RedisStoreImpl final : public RedisStore {
     return channel;
   }
 
-  /// The call to be submitted, which answers `done`; or null, and why.
+  /// The call to submit, which completes `done`; or null, and the error.
   static CallPtr prepare(Client& client, const Plan& plan, Preparing& preparing, Completion& done,
                          PlanFault& fault) noexcept {
     fault = find_fault(plan);
@@ -128,7 +128,7 @@ class RedisStoreImpl final : public RedisStore {
     return {};
   }
 
-  /// Null if max_in_flight calls are under way.
+  /// Null if max_in_flight calls are pending.
   static CallPtr make_call(Client& client, const Plan& plan, Preparing& preparing,
                            Completion& done) {
     const Span timeout = plan.timeout() == Span{0} ? client.options().call_timeout : plan.timeout();
@@ -193,7 +193,7 @@ std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
   SystemRng system;
   Rng& rng = options.rng != nullptr ? *options.rng : system;
   const std::uint64_t seed = rng.next();
-  // Whichever thread lets go of it last: it closes files.
+  // Any thread may release it last; it closes files.
   const auto destroy = [](Client* client) {
     const detail::Uncancelled uncancelled;
     delete client;

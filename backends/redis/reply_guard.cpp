@@ -27,7 +27,7 @@ bool ReplyGuard::accept_type(char c) noexcept {
   }
 }
 
-/// Plain digits only: no sign, no leading zeros, which could go on for ever.
+/// Digits only: no sign, and no leading zeros, which could be endless.
 bool ReplyGuard::accept_length(char c) noexcept {
   if (c == '\r') {
     expect_ = Expect::line_feed;
@@ -39,7 +39,7 @@ bool ReplyGuard::accept_length(char c) noexcept {
   return left_ <= max_bulk;
 }
 
-/// The same for a number that is the reply itself: every reader takes it for the same.
+/// The same for an integer reply: every parser accepts it alike.
 bool ReplyGuard::accept_number(char c) noexcept {
   constexpr std::size_t max_digits = 18;
   if (c == '\r') {
@@ -56,7 +56,7 @@ bool ReplyGuard::accept_byte(char c) noexcept {
     case Expect::type:
       return accept_type(c);
     case Expect::line:
-      // A line feed of its own would be the end of the line here and not to the reader.
+      // A bare line feed would end the line here, but not in the reader.
       if (c == '\r') expect_ = Expect::line_feed;
       return c != '\n' && ++seen_ <= max_line;
     case Expect::number:

@@ -1,6 +1,5 @@
-// Bounds what the server may send before it reaches the RESP reader, which would buffer whatever
-// a length prefix promises. Every reply that this store asks for is one line, a number of its
-// own, or one bulk string.
+// ReplyGuard: bounds the server's bytes before the RESP reader, which would buffer as much as a
+// length prefix announces. Every expected reply is one line, an integer, or one bulk string.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +7,16 @@
 
 namespace sluice::redis_detail {
 
-/// Follows the stream of replies byte by byte. What it accepts is a sequence of "+text\r\n",
-/// "-text\r\n", ":number\r\n" and "$length\r\nbytes\r\n", so that the reader behind it never holds
-/// more than one reply and never disagrees on where a reply ends. Not thread-safe.
+/// Validates the stream of replies byte by byte. It accepts a sequence of "+text\r\n", "-text\r\n",
+/// ":number\r\n" and "$length\r\nbytes\r\n", so that the reader never buffers more than one reply
+/// and always agrees on where a reply ends. Not thread-safe.
 class ReplyGuard {
  public:
-  /// How many of the bytes may go to the reader. Fewer than all: the stream cannot be ours any
-  /// more, and the connection must be dropped once the replies before that byte are heard.
+  /// How many of the bytes are valid. Fewer than all: the stream is invalid, and the connection
+  /// must be closed after the replies before that byte.
   [[nodiscard]] std::size_t accept(std::string_view bytes) noexcept;
 
-  /// A new connection starts with a new stream.
+  /// Starts the stream of a new connection.
   void reset() noexcept { *this = {}; }
 
   static constexpr std::size_t max_line = 4096;   // an error message
@@ -32,9 +31,9 @@ class ReplyGuard {
   [[nodiscard]] bool accept_length(char c) noexcept;
 
   Expect expect_ = Expect::type;
-  Expect next_ = Expect::type;  // behind the present line end
-  std::size_t seen_ = 0;        // bytes of the present line
-  std::size_t left_ = 0;        // of the bulk string
+  Expect next_ = Expect::type;  // after the end of this line
+  std::size_t seen_ = 0;        // bytes of this line
+  std::size_t left_ = 0;        // bytes left of the bulk string
 };
 
 }  // namespace sluice::redis_detail

@@ -1,5 +1,5 @@
-// hiredis asks hooks to make its reply objects: ours fill in the one reply that the guard lets
-// through at a time.
+// hiredis calls hooks to make its reply objects: ours fill in the one reply that the guard admits
+// at a time.
 #include "reply_reader.hpp"
 
 #include <hiredis/hiredis.h>
@@ -35,7 +35,7 @@ struct ReplyReader::Hooks {
   static void release(void*) noexcept {}
 
   static redisReplyObjectFunctions make() noexcept {
-    redisReplyObjectFunctions functions{};  // other kinds of reply do not get through the guard
+    redisReplyObjectFunctions functions{};  // the guard rejects other kinds of reply
     functions.createString = &create_string;
     functions.createInteger = &create_integer;
     functions.freeObject = &release;

@@ -1,4 +1,4 @@
-// From bytes to replies: hiredis' reader behind the guard, without an allocation per reply.
+// ReplyReader: hiredis' reader behind the guard, without an allocation per reply.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ struct redisReader;
 
 namespace sluice::redis_detail {
 
-/// One reply of the server. The text lives until the next reply is asked for.
+/// One reply of the server. The text is valid until the next reply is read.
 struct ServerReply {
   enum class Kind {
     none,     // not complete yet
@@ -28,11 +28,11 @@ struct ServerReply {
 /// The stream of replies of one connection. Not thread-safe.
 class ReplyReader {
  public:
-  /// A new connection starts with a new stream. Throws std::bad_alloc.
+  /// Starts the stream of a new connection. Throws std::bad_alloc.
   void reset();
 
-  /// Takes bytes from the wire. False if no byte behind the replies that next() has is of use: the
-  /// connection must be dropped once they are heard. REQUIRES: reset() was called.
+  /// Adds received bytes. False if they are invalid after the replies of next(): the connection
+  /// must be closed after these. REQUIRES: reset() was called.
   [[nodiscard]] bool feed(std::string_view bytes);
 
   /// The next complete reply.

@@ -1,4 +1,4 @@
-// The numbers that the Lua files name, as the kernels have them.
+// The constants that the Lua files refer to by name, from the kernels.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace sluice::redis_detail {
 
-/// What a name such as "word_limit", "Errc.invalid_cost" or "leases.max_ttl" stands for; null if
-/// nothing has it.
+/// The value of a name such as "word_limit", "Errc.invalid_cost" or "leases.max_ttl"; null if it is
+/// unknown.
 [[nodiscard]] const Word* find_constant(std::string_view name) noexcept;
 
 }  // namespace sluice::redis_detail

@@ -206,7 +206,7 @@ ScriptJoiner::Scope ScriptJoiner::scope_of(const Operation& operation, bool is_s
   scope.flags.insert(is_cell(operation.kind) ? "fixed" : "variable");
   if (is_script) scope.flags.insert("script");
   if (operation.output != 0) scope.flags.insert("output");
-  if (operation.output == Operation::detail_per_window) scope.flags.insert("table");
+  if (operation.output == Operation::output_per_window) scope.flags.insert("table");
   if (fasts_.contains(stem_of(operation))) scope.flags.insert("fast");
   return scope;
 }

@@ -14,7 +14,7 @@
 namespace sluice::redis_detail {
 namespace {
 
-/// What a script is found by.
+/// The key of a script in the cache.
 struct ScriptKey {
   std::bitset<256> operations;  ///< by their ids
   ScriptJoiner::WindowCounts windows;

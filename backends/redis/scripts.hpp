@@ -16,8 +16,8 @@ struct Script {
   std::string function;  ///< in the library, behind its name and "_"
 };
 
-/// All of them as functions. Its name holds a digest of its text: versions of it live side by side
-/// on a server.
+/// The library of all scripts as functions. Its name contains a digest of its text, so that several
+/// versions coexist on a server.
 struct Library {
   std::string name;
   std::string text;
@@ -26,11 +26,11 @@ struct Library {
 /// The files of lua/, embedded when the store is built.
 [[nodiscard]] std::span<const LuaFile> lua_files() noexcept;
 
-/// True if there is a script for each of these steps. Takes no lock and no memory.
+/// True if there is a script for each of these steps. Takes no lock and allocates nothing.
 [[nodiscard]] bool has_scripts(std::span<const Step> steps) noexcept;
 
-/// The script that decides these steps: the operation's own for one step, one of the operations
-/// that a plan has for more, or for one with an id. It lives as long as the program. REQUIRES:
+/// The script for these steps: the operation's own for one step, one for the operations of a plan
+/// for more, or for a plan with an id. It is valid for the life of the program. REQUIRES:
 /// has_scripts(steps).
 [[nodiscard]] const Script& script_for(std::span<const Step> steps, bool has_record);
 

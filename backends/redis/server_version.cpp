@@ -8,16 +8,16 @@
 namespace sluice::redis_detail {
 namespace {
 
-/// Elements of a reply, those of nested arrays included.
+/// The most elements of a reply, including those of nested arrays.
 constexpr std::uint64_t max_elements = 4096;
 
-/// Reads a reply element by element; the first doubt is the last.
+/// Parses a reply element by element; after an error there are no more.
 class Elements {
  public:
   explicit Elements(std::string_view bytes) noexcept : left_(bytes) {}
 
   struct Element {
-    char type = 0;  // 0: there is no further one
+    char type = 0;  // 0: no further element
     std::string_view text{};
     std::uint64_t size = 0;  // of an array
   };
@@ -82,7 +82,7 @@ Hello read_hello(std::string_view bytes) noexcept {
     return {Kind::other};
   }
   Hello hello{Kind::map};
-  std::string_view* value = nullptr;  // where the next element belongs
+  std::string_view* value = nullptr;  // the destination of the next element
   std::uint64_t seen = 0;
   for (std::uint64_t left = first.size; left > 0; --left) {
     const auto element = elements.next();

@@ -1,4 +1,4 @@
-// What the server says of itself at login. Pure functions.
+// The server's version at login. Pure functions.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,16 @@
 
 namespace sluice::redis_detail {
 
-/// The first version whose scripts may use all that the store's scripts do: those of variable
-/// states write before they would find out.
+/// The first version that supports all commands of the store's scripts: on an older one, those of
+/// variable states would fail after a write.
 constexpr unsigned oldest_version = 7;
 
-/// The reply to HELLO 2, the one reply that is an array.
+/// The reply to HELLO 2, the only array reply.
 struct Hello {
   enum class Kind {
     incomplete,
     nonsense,
-    map,    // of which `server` and `version` are kept, as far as they are there
+    map,    // `server` and `version` are kept, if present
     error,  // `error` is the line without its '-'
     other,  // some status, as of a proxy that answers everything with it
   };
@@ -26,16 +26,16 @@ struct Hello {
   std::string_view error{};
 };
 
-/// Looks at all bytes that have come; views of them.
+/// Parses all received bytes; the result views them.
 [[nodiscard]] Hello read_hello(std::string_view bytes) noexcept;
 
-/// Bytes of a reply to HELLO; more make no sense.
+/// The most bytes of a reply to HELLO.
 constexpr std::size_t max_hello = 16'384;
 
-/// The version in the text that INFO gives; empty if there is none.
+/// The version in the text of INFO; empty if there is none.
 [[nodiscard]] std::string_view version_in_info(std::string_view text) noexcept;
 
-/// True of "6.2.14". A version that does not begin with a number is not known to be too old.
+/// True for "6.2.14". A version that does not begin with a number does not count as too old.
 [[nodiscard]] bool is_too_old(std::string_view version) noexcept;
 
 }  // namespace sluice::redis_detail

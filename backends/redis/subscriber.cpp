@@ -40,7 +40,7 @@ void WatchedChannels::remove(const std::string& channel) noexcept {
   try {
     changed_.insert(channel);
   } catch (const std::bad_alloc&) {
-    return;  // it stays subscribed, and nobody hears of it
+    return;  // the channel stays subscribed, without effect
   }
 }
 
@@ -98,12 +98,12 @@ void Subscriber::update() noexcept try {
     if (channels_.empty()) leave_when_idle();
     return;
   }
-  channels_.forget_changes();  // all that is watched is subscribed with the connection
+  channels_.forget_changes();  // a new connection subscribes to all channels
   if (listening_ || channels_.empty()) return;
   asio::co_spawn(io_, listen(), asio::detached);
   listening_ = true;
 } catch (const std::exception&) {
-  link_.close();  // not in step any more: listen() starts anew
+  link_.close();  // out of step: listen() restarts
 }
 
 void Subscriber::stop() noexcept {
@@ -112,8 +112,8 @@ void Subscriber::stop() noexcept {
   link_.stop();
 }
 
-/// Without memory it tries again, as without a server. If there is none even for a pause, the next
-/// update() starts it anew.
+/// After std::bad_alloc it retries, as without a server. If there is no memory even for a pause,
+/// the next update() restarts it.
 asio::awaitable<void> Subscriber::listen() {
   try {
     while (!stopped_ && !channels_.empty()) {
@@ -162,8 +162,8 @@ asio::awaitable<void> Subscriber::listen_once() {
   if (held && answered_ > 0) backoff_ = fresh_;
 }
 
-/// Handles every push that is complete. False if the connection is of no use. Who is woken may
-/// destroy the store.
+/// Handles every complete push. False if the connection is unusable. A woken subscriber may destroy
+/// the store.
 bool Subscriber::hear_all() {
   while (!stopped_) {
     const Push push = pushes_.next();
@@ -201,7 +201,7 @@ void Subscriber::send(const std::vector<WatchedChannels::Change>& changes) {
   for (const auto& [channel, watched] : changes) {
     append_command(waiting_, {watched ? "SUBSCRIBE" : "UNSUBSCRIBE", channel});
   }
-  // A server that does not read: all channels are named anew on the next connection.
+  // The server does not read: the next connection subscribes to all channels again.
   if (writing_ && waiting_.size() > most_waiting) return link_.close();
   if (asked_ <= answered_) leave_when_mute();
   asked_ += changes.size();
@@ -229,8 +229,8 @@ void Subscriber::leave_when_idle() {
   });
 }
 
-/// A server that takes commands and answers none is left, as one that answers no call: behind a
-/// proxy a connection can outlive the server it led to.
+/// Closes a connection whose server replies to no command, because behind a proxy a connection can
+/// outlive its server.
 void Subscriber::leave_when_mute() {
   mute_.expires_after(options_.stall_timeout);
   mute_.async_wait([this, epoch = epoch_, before = answered_](error_code error) {

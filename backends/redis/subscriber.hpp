@@ -1,5 +1,5 @@
-// Wake-ups from other processes: a second connection, which only listens, and is there only while
-// somebody watches. Whatever fails here costs wake-ups and nothing else.
+// Subscriber: wake-ups from other processes, on a second connection, which exists only while there
+// are subscriptions. Failures here only lose wake-ups.
 #pragma once
 
 #include <atomic>
@@ -19,16 +19,16 @@
 
 namespace sluice::redis_detail {
 
-/// Which channels are watched. Thread-safe.
+/// The subscribed channels. Thread-safe.
 class WatchedChannels {
  public:
-  /// One more watches the channel. May throw std::bad_alloc.
+  /// Adds a subscription to the channel. May throw std::bad_alloc.
   void add(const std::string& channel);
   void remove(const std::string& channel) noexcept;
 
   [[nodiscard]] bool empty() const;
   [[nodiscard]] bool contains(std::string_view channel) const;
-  /// What became watched or unwatched since the last time, or what is watched.
+  /// The changes since the last time, or all subscribed channels.
   struct Change {
     std::string channel;
     bool watched;
@@ -58,22 +58,22 @@ class Subscriber {
   Subscriber(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
              std::uint64_t seed);
 
-  /// Follows what is watched by now: connects, subscribes, unsubscribes, leaves.
+  /// Applies the current subscriptions: connects, subscribes, unsubscribes, closes.
   void update() noexcept;
-  /// Nothing happens any more. A wake-up that is being delivered is the last.
+  /// Stops it. A wake-up that is being delivered is the last one.
   void stop() noexcept;
 
   [[nodiscard]] WatchedChannels& channels() noexcept { return channels_; }
-  /// Channels that were watched when the server confirmed them, ever. Any thread.
+  /// Confirmed subscriptions, in total. Any thread.
   [[nodiscard]] std::uint64_t confirmed() const noexcept { return confirmed_.load(); }
 
-  /// How long the connection stays when nobody watches any more, since somebody may again.
+  /// How long the connection stays open without subscriptions, because new ones may come.
   static constexpr Span linger = std::chrono::seconds{1};
-  /// Who may not subscribe asks again after this: rights may be given while a program runs.
+  /// The interval of retries without permission to subscribe: permissions may be granted later.
   static constexpr Span denied_pause = std::chrono::seconds{30};
-  /// A connection that held this long was a good one: the next attempt need not be slow.
+  /// A connection that lasted this long was good: the next attempt need not be slow.
   static constexpr Span healthy_after = std::chrono::milliseconds{100};
-  /// Bytes of commands that wait behind those that a server does not read.
+  /// The most bytes of commands that wait because the server does not read.
   static constexpr std::size_t most_waiting = 1 << 20;
 
  private:
@@ -99,13 +99,13 @@ class Subscriber {
   SeededRng jitter_;
   Backoff fresh_;
   Backoff backoff_;
-  std::string waiting_;  // commands that are to be sent
-  std::string out_;      // that are being sent
+  std::string waiting_;  // commands to be sent
+  std::string out_;      // commands that are being sent
   std::atomic<std::uint64_t> confirmed_{0};
-  std::uint64_t epoch_ = 0;  // of the connection: tells late write completions apart
+  std::uint64_t epoch_ = 0;  // of the connection: identifies late write completions
   std::size_t asked_ = 0;    // commands on this connection
   std::size_t answered_ = 0;
-  bool listening_ = false;  // listen() is under way
+  bool listening_ = false;  // listen() is running
   bool connected_ = false;
   bool writing_ = false;
   bool denied_ = false;

@@ -1,6 +1,6 @@
-// Memory for the one wake that is on its way to the I/O thread, so that waking it cannot fail: it
-// happens in execute() and in stop hooks, which cannot report anything.
-// Threading: used by whoever may wake; that there is one wake at most is the user's business.
+// WakeMemory: memory for the one posted wake of the I/O thread, so that waking it cannot fail in
+// execute() and in stop callbacks, which cannot report errors. Threading: any thread that wakes;
+// the user ensures that there is at most one wake.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ struct WakeMemory {
   alignas(std::max_align_t) std::array<std::byte, size> bytes;
 };
 
-/// Hands out a WakeMemory. Asio returns it before it runs the handler.
+/// An allocator of a WakeMemory. Asio frees it before it runs the handler.
 template <class T>
 class WakeAllocator {
  public:
@@ -24,7 +24,7 @@ class WakeAllocator {
   WakeAllocator(const WakeAllocator<U>& other) noexcept  // NOLINT(google-explicit-constructor)
       : memory_(other.memory()) {}
 
-  /// REQUIRES: count == 1, and nothing is handed out.
+  /// REQUIRES: count == 1, and the memory is free.
   [[nodiscard]] T* allocate(std::size_t count) noexcept {
     static_assert(sizeof(T) <= WakeMemory::size && alignof(T) <= alignof(std::max_align_t));
     static_cast<void>(count);

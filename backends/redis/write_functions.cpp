@@ -1,4 +1,4 @@
-// Writes the library of redis_functions() to a file, for those who load it by hand.
+// Writes the library of redis_functions() to a file, for users who load it themselves.
 #include <cstdio>
 #include <fstream>
 

@@ -1,4 +1,4 @@
-// The virtual store: a map of states behind a mutex, and a clock that somebody else moves.
+// The virtual store: a map of states behind a mutex, and a clock that the program moves.
 #include "sluice/virtual_store.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 struct Entry {
   StateKind kind{};
   std::vector<Word> state;
-  Word idle_at = 0;  // from this instant the state means the same as none
+  Word idle_at = 0;  // the state expires at this time
 };
 
 class VirtualStore final : public Store {
@@ -79,7 +79,7 @@ class VirtualStore final : public Store {
     return all;
   }
 
-  /// The answer that is remembered under the plan's id, or else a new one, to be remembered.
+  /// The recorded answer for the plan's id, or else a new one, which is recorded.
   void run_once(const Plan& plan, Answer& answer) {
     const auto name = record_name(*plan.id());
     const Key key{plan.steps()[0].key.tag(), {name.data(), name.size()}};
@@ -95,8 +95,8 @@ class VirtualStore final : public Store {
       answer.verdicts.fill(Verdict::failed(Errc::id_reused));
       return;
     }
-    // The memory first: once the plan is written, nothing may fail. Until then the entry is what it
-    // was: a refusal leaves even a record that means nothing any more, as every store does.
+    // Allocates first: once the plan is written, nothing may fail. Until then the entry is
+    // unchanged: a refusal keeps even an expired record, as in every store.
     const auto [at, fresh] =
         entries_.try_emplace(rendered, Entry{StateKind::idempotency_record, {}, 0});
     Entry& place = at->second;
@@ -148,7 +148,7 @@ class VirtualStore final : public Store {
 
   void write(std::span<const Step> steps, Word now) {
     if (entries_.size() + steps.size() > sweep_at_) sweep(now);
-    // Room for every step first: once the first is written, nothing may fail.
+    // Allocates for every step first: once the first is written, nothing may fail.
     std::array<Entry*, Plan::max_steps> places{};
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Slot& slot = slots_[i];
@@ -165,7 +165,7 @@ class VirtualStore final : public Store {
     }
   }
 
-  /// Drops what means nothing any more. Doubling the threshold keeps the cost per write constant.
+  /// Drops expired states. Doubling the threshold keeps the amortised cost of a write constant.
   void sweep(Word now) {
     std::erase_if(entries_, [now](const auto& item) { return item.second.idle_at <= now; });
     sweep_at_ = std::max(first_sweep, entries_.size() * 2);
@@ -176,7 +176,7 @@ class VirtualStore final : public Store {
   VirtualClock& clock_;
   std::mutex mutex_;
   std::unordered_map<std::string, Entry> entries_;
-  std::array<Slot, Plan::max_steps> slots_;  // scratch, so that a decision allocates nothing
+  std::array<Slot, Plan::max_steps> slots_;  // reused, so that a decision allocates nothing
   std::size_t sweep_at_ = first_sweep;
   Subscriptions watchers_;
 };

@@ -1,5 +1,5 @@
-// Calls to a store under Boost.Asio's rules: any completion token, the handler's associated
-// executor and allocator, per-operation cancellation. Header only; needs Boost 1.81.
+// Store calls as Boost.Asio operations: any completion token, the handler's associated executor and
+// allocator, per-operation cancellation. Header only; needs Boost 1.81.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,7 +28,7 @@ using DecideSignature = void(boost::system::error_code, Decision);
 
 namespace detail {
 
-/// One call under way. It lives in memory from the handler's allocator until it is delivered.
+/// One pending call, in memory of the handler's allocator.
 template <class Handler>
 class PendingDecide {
  public:
@@ -79,7 +79,7 @@ class PendingDecide {
                                                 decision = outcome.decision]() mutable {
           Handler handler = std::move(self->handler_);
           boost::asio::get_associated_cancellation_slot(handler).clear();
-          // The memory is free before the handler runs and may start a new call.
+          // The memory is freed before the handler runs and may start a new call.
           PendingDecide::release(std::move(self), handler);
           std::move(handler)(boost::system::error_code(error), decision);
         }));
@@ -98,18 +98,18 @@ class PendingDecide {
 
 }  // namespace detail
 
-/// Decides a plan.
+/// Executes a plan; the asynchronous form of decide().
 ///
-/// Completion signature: `void(boost::system::error_code, Decision)`. With use_awaitable,
-/// `Decision d = co_await async_decide(store, plan, use_awaitable)` throws
-/// boost::system::system_error if the store could not decide.
+/// Completion signature: `void(boost::system::error_code, Decision)`. With use_awaitable, `Decision
+/// d = co_await async_decide(store, plan, use_awaitable)` throws boost::system::system_error if the
+/// call failed.
 ///
-/// Per-operation cancellation: all types; as Plan::cancelled_by(): a request that was not sent
-/// completes with Errc::cancelled, one that was sent with Errc::unknown. A store without I/O has
-/// answered already.
+/// Per-operation cancellation: all types, as Plan::cancelled_by(): a request that was not sent
+/// fails with Errc::cancelled, one that was sent with Errc::unknown. Stores without I/O answer
+/// before they can be cancelled.
 ///
-/// Lifetimes: the plan and its keys are copied before this returns; in a co_await g++ 12 does not
-/// compile steps in braces: name them in an array first. The store and the handler's
+/// Lifetimes: the plan and its keys are copied before this returns; in a co_await expression g++ 12
+/// does not compile braced steps: put them into an array first. The store and the handler's
 /// execution context must live until the completion. The handler is posted to its associated
 /// executor, on which work is tracked.
 template <class CompletionToken>
@@ -122,7 +122,7 @@ template <class CompletionToken>
       token, OwnedPlan(plan));
 }
 
-/// `limiter.try_acquire(key, cost)` under the rules of async_decide().
+/// The asynchronous form of `limiter.try_acquire(key, cost)`; see async_decide().
 template <class Limiter, class CompletionToken>
 [[nodiscard]] auto async_try_acquire(const Limiter& limiter, const Key& key, Cost cost,
                                      CompletionToken&& token) {

@@ -1,5 +1,5 @@
-// Clocks. A store owns the clock that its rules see; nothing else in the library reads the time,
-// and nothing in it waits but on a clock. Every clock may be used from any thread.
+// Clocks. A store owns the clock that its rules see; the library reads the time and waits only
+// through a Clock. Every clock may be used from any thread.
 #pragma once
 
 #include "sluice/detail/life.hpp"
@@ -12,14 +12,14 @@ namespace sluice {
 
 class TimedLoop;
 
-/// What became of Clock::set_timer().
+/// The result of Clock::set_timer().
 enum class TimerState : std::uint8_t {
-  set,    ///< it will ring
-  due,    ///< not set: the time has come already
-  never,  ///< not set: this clock moves by itself and rings nobody; wait for it in real time
+  set,    ///< the callback will run
+  due,    ///< not set: the time has already come
+  never,  ///< not set: this clock has no timers; wait in real time
 };
 
-/// What time it is, for one store, and how to wait for a time.
+/// The time of one store, and the means to wait for a time.
 class Clock {
  public:
   Clock() = default;
@@ -34,60 +34,61 @@ class Clock {
   /// Thread-safe. The default is now() itself.
   [[nodiscard]] virtual Time coarse_now() const noexcept { return now(); }
 
-  /// How far coarse_now() may lie behind now(). A kernel tick is 1 to 10 ms; the rest is slack for
-  /// a machine that is late to tick.
+  /// The bound of how far coarse_now() lags now(). A kernel tick is 1 to 10 ms; the rest is a
+  /// margin for delayed ticks.
   static constexpr Span coarse_lag{100'000};
 
-  /// Blocks this thread until the clock shows `when`, or until it is woken; at once if either is so
-  /// already. True: it was woken. By default in real time, for clocks that move by themselves: it
-  /// looks again at least every 10 ms, in case they are set.
+  /// Blocks this thread until the clock shows `when` or the event is set, and returns at once if
+  /// either holds. True: the event was set. The default waits in real time and reads the clock at
+  /// least every 10 ms, in case it is set.
   virtual bool wait_until(Time when, ManualResetEvent& waker);
 
-  /// Has `timer` rung once, when the clock shows `when` or later. Clocks that are moved by the
-  /// program ring, on the thread that moves them and in the order of the times, then of setting;
-  /// the timer may set others, and move the clock. Throws std::bad_alloc.
-  /// REQUIRES: the timer is not set, and nobody else sets or cancels it meanwhile.
+  /// Runs `timer` once when the clock shows `when` or later. Only clocks that the program moves
+  /// have timers: they run them on the thread that moves the clock, in the order of their times,
+  /// then of setting. The callback may set other timers and move the clock. Throws std::bad_alloc.
+  /// REQUIRES: the timer is not set, and no other thread sets or cancels it at the same time.
   virtual TimerState set_timer(TimerCallback& timer, Time when);
 
-  /// True: it was set, and will not ring. False: it was not, or it is ringing; then this returns
-  /// when it has rung, unless it is called by what it rings.
+  /// True: the timer was set and will not run. False: it was not set, or it is running; then this
+  /// returns after it has run, unless the callback itself makes this call.
   virtual bool cancel_timer(TimerCallback& timer) noexcept;
 
-  /// The run loop whose events the waits on this clock are, if there is one; see
+  /// The run loop whose events are the waits on this clock, if there is one; see
   /// asio/timed_loop.hpp.
   [[nodiscard]] virtual TimedLoop* loop() noexcept { return nullptr; }
 
-  /// What is drawn for those who live by this clock and were given no generator. Null: by chance.
-  /// The clock of a simulated world has all draws come from the seed of the world; see rng_of().
+  /// The generator for users of this clock that were given none; null: thread_rng(). The clock of a
+  /// simulated world derives all draws from the seed of the world. See rng_of().
   [[nodiscard]] virtual Rng* rng(DrawFor) noexcept { return nullptr; }
 
-  /// Over as soon as a simulated world begins to end: who waits or holds a lease by this clock asks
-  /// no store then. By default never.
+  /// Ends when a simulated world begins to end: waits and leases on this clock then call no store.
+  /// By default it never ends.
   [[nodiscard]] virtual detail::Life::View life() const noexcept { return {}; }
 
-  /// Threads that this clock knows; see KnownThread.
+  /// Registers and unregisters the calling thread; see KnownThread.
   virtual void thread_begins() noexcept {}
   virtual void thread_ends() noexcept {}
 
  protected:
-  /// wait_until() in real time, looking at the clock at least every `step`.
+  /// wait_until() in real time, which reads the clock at least every `step`.
   bool wait_in_steps(Time when, ManualResetEvent& waker, Span step);
 };
 
-/// What to draw from without a generator of one's own: the clock's, else thread_rng().
+/// The generator for a purpose where the caller passes none: that of the clock, else thread_rng().
 [[nodiscard]] inline Rng& rng_of(Clock& clock, DrawFor purpose) noexcept {
   Rng* const own = clock.rng(purpose);
   return own != nullptr ? *own : thread_rng();
 }
 
-/// While it lives, the thread that made it is known to the clock: a VirtualClock that moves by
-/// itself moves only while all such threads wait on it. The library's own threads are known.
+/// Registers the current thread with a clock for the lifetime of this object. A VirtualClock with
+/// AutoAdvance moves only while all registered threads wait on it. The library registers its own
+/// threads.
 class KnownThread {
  public:
   explicit KnownThread(Clock& clock) noexcept;
   KnownThread(const KnownThread&) = delete;
   KnownThread& operator=(const KnownThread&) = delete;
-  /// REQUIRES: on the thread that made it, and after all that were made later there.
+  /// REQUIRES: runs on the thread that made it, in reverse order of construction.
   ~KnownThread();
 
   [[nodiscard]] static bool is_here(const Clock& clock) noexcept;
@@ -97,10 +98,10 @@ class KnownThread {
   const KnownThread* outer_;
 };
 
-/// The machine's clock: Unix time as it was when this object was made, carried on by the
-/// monotonic clock. It never steps, also when the machine's wall clock is set; two processes
-/// agree as far as their wall clocks did when they started. now() costs one clock read,
-/// coarse_now() about a quarter of that where the system has a coarse clock.
+/// The system clock: Unix time when this object was made, advanced by the monotonic clock. It never
+/// jumps, also when the wall clock is set; two processes agree as far as their wall clocks did when
+/// they started. now() costs one clock read, coarse_now() about a quarter of that where the system
+/// has a coarse clock.
 class SystemClock final : public Clock {
  public:
   SystemClock() noexcept;

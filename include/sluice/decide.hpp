@@ -1,5 +1,5 @@
-// The forms of one call to a store: blocking, callback, future and co_await. All of them sit on
-// Store::execute(). Thread-safe as the store is.
+// Four ways to call a store: blocking, with a callback, a future, or co_await. All use
+// Store::execute(), and are as thread-safe as the store.
 //
 // The Asio form (any completion token) is in sluice/asio.hpp.
 #pragma once
@@ -18,32 +18,32 @@
 
 namespace sluice {
 
-/// Blocks until the store has answered. Throws std::system_error if it could not decide.
-/// No allocation; on a store without I/O, no waiting.
+/// Executes a plan and blocks until the store has answered. Throws std::system_error if it could
+/// not decide. No allocation; does not wait on a store without I/O.
 [[nodiscard]] Decision decide(Store& store, const Plan& plan);
 
 /// The same without exceptions: on failure `error` is set and the decision is not allowed.
 [[nodiscard]] Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept;
 
-/// The same; `each` receives the decision of each step, and `output` what the operations tell
-/// beyond a decision (Outcome::output); either may be empty. REQUIRES: room for all, or none.
+/// The same; `each` receives the decision on each step, and `output` the output words
+/// (Outcome::output). Either may be empty. REQUIRES: a non-empty span has room for all.
 [[nodiscard]] Decision decide(Store& store, const Plan& plan, std::error_code& error,
                               std::span<Decision> each, std::span<Word> output = {}) noexcept;
 
 namespace detail {
 
-/// The call that an exception names: `limiter`::`verb`. Views of text that outlives it.
+/// The name of a call in exceptions, `limiter`::`verb`. Views of static text.
 struct CallName {
   const char* limiter;
   const char* verb;
   [[nodiscard]] std::string text() const { return std::string(limiter) + "::" + verb; }
 };
-/// What a call that failed throws: its name, the reason, and where its arguments are at fault, the
-/// value at fault and what is allowed beside the others. `step` is the step at fault.
+/// The exception of a failed call: its name, the reason and, where an argument is at fault, its
+/// value and the allowed range next to the other arguments. `step` is the step at fault.
 [[nodiscard]] std::system_error failed_call(const CallName& call, const std::error_code& error,
                                             const Plan& plan, std::uint16_t step = 0);
-/// What an exception can tell of a plan whose steps and keys may be gone by then: how many steps it
-/// had, and if it was one, which.
+/// The part of a plan that an exception needs and that outlives its steps and keys: the number of
+/// steps and, if it is one, its operation and arguments.
 struct AskedPlan {
   explicit AskedPlan(const Plan& plan) noexcept;
   std::size_t steps;
@@ -52,29 +52,30 @@ struct AskedPlan {
 };
 [[nodiscard]] std::system_error failed_call(const CallName& call, const std::error_code& error,
                                             const AskedPlan& plan, std::uint16_t step = 0);
-/// The same where the caller knows what was wrong: `given`, such as "amount 4, allowed 0 to 3".
+/// The same with a given description of the fault, such as "amount 4, allowed 0 to 3".
 [[nodiscard]] std::system_error failed_with(const CallName& call, const std::error_code& error,
                                             const std::string& given);
-/// Store::reason_of(), but for the end of the store or of a wait, when it may be too late to ask.
+/// Store::reason_of(); null for errors about the end of the store or of a wait, when the store may
+/// be gone.
 [[nodiscard]] std::shared_ptr<const std::string> reason_of(const Store& store,
                                                            const std::error_code& error) noexcept;
-/// Has the next exception of this thread about `error` tell the reason as well, and what `answer`,
-/// the decision that came with the error, says of it.
+/// Adds the reason, and the details in `answer`, to the next exception of this thread about
+/// `error`.
 void note_reason(const std::error_code& error, std::shared_ptr<const std::string> reason,
                  const Decision& answer) noexcept;
-/// "amount 4, allowed 0 to 3", without the range if the value lies in it.
+/// "amount 4, allowed 0 to 3", without the range if the value is in it.
 [[nodiscard]] std::string not_allowed(const char* name, Word value, Word least, Word most);
-/// decide() for a limiter's own call, in whose name it throws.
+/// decide() for a call of a limiter, whose name its exceptions carry.
 Decision decide_as(const CallName& call, Store& store, const Plan& plan);
 
 }  // namespace detail
 
-/// Decides plans that do not depend on each other, as one batch: results[i] and errors[i] answer
-/// plans[i]. Blocks until all are answered. REQUIRES: three spans of the same size.
+/// Executes independent plans as one batch and blocks until all are answered: results[i] and
+/// errors[i] belong to plans[i]. REQUIRES: the three spans have the same size.
 void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision> results,
                   std::span<std::error_code> errors) noexcept;
 
-/// What receives an answer: `handler(std::error_code, Decision)` or `handler(const Outcome&)`.
+/// A callback: `handler(std::error_code, Decision)` or `handler(const Outcome&)`.
 template <class Handler>
 concept AnswerHandler =
     std::invocable<Handler, std::error_code, Decision> || std::invocable<Handler, const Outcome&>;
@@ -96,7 +97,7 @@ template <AnswerHandler Handler>
   return {run, owned.release()};
 }
 
-/// A completion and the future that it fulfils; what fails it is `failure(error, decision)`.
+/// A completion and the future that it fulfils; `failure(error, decision)` makes the exception.
 struct Promised {
   Completion completion;
   std::future<Decision> future;
@@ -115,24 +116,24 @@ template <class Failure>
 
 }  // namespace detail
 
-/// Calls `handler(std::error_code, Decision)`, or `handler(const Outcome&)`, once: before this
-/// returns, or later on a thread of the store. The handler must not throw (std::terminate). One
-/// allocation.
+/// Executes a plan and calls `handler(std::error_code, Decision)` or `handler(const Outcome&)`
+/// once: before this returns, or later on a thread of the store. The handler must not throw
+/// (std::terminate). One allocation.
 template <AnswerHandler Handler>
 void decide_then(Store& store, const Plan& plan, Handler handler) {
   store.execute(plan, detail::completion_of(std::move(handler)));
 }
 
-/// The answer as a future; a failure is a std::system_error in it.
+/// Executes a plan and returns its decision as a future; a failure is a std::system_error in it.
 [[nodiscard]] std::future<Decision> future_decide(Store& store, const Plan& plan);
 
 namespace detail {
-/// future_decide() for a limiter's own call, which its failure names.
+/// future_decide() for a call of a limiter, whose name its exceptions carry.
 [[nodiscard]] std::future<Decision> future_decide_as(const CallName& call, Store& store,
                                                      const Plan& plan);
 }  // namespace detail
 
-/// The answer of an awaited call.
+/// The result of an awaited call.
 struct Answer {
   std::error_code error;
   Decision decision;
@@ -140,7 +141,7 @@ struct Answer {
 
 namespace detail {
 
-/// What the awaitables of a call have in common: the meeting of its answer and its coroutine.
+/// Base of the awaitables: resumes the coroutine when the answer has come.
 class Awaited {
  public:
   Awaited(const Awaited&) = delete;
@@ -153,7 +154,7 @@ class Awaited {
   Awaited() = default;
   ~Awaited() = default;
 
-  /// Starts the call by `start(Completion)`; what await_suspend() returns.
+  /// Starts the call with `start(Completion)`; returns the result of await_suspend().
   template <class Start>
   bool suspend(std::coroutine_handle<> waiter, Start start) {
     waiter_ = waiter;
@@ -172,15 +173,18 @@ class Awaited {
 
 }  // namespace detail
 
-/// `const auto [error, decision] = co_await awaitable_decide(store, plan);` in any coroutine that
-/// awaits plain awaitables. Resumes at once, or on the thread of the store that completes the call.
-/// The keys' bytes, and the steps of a plan, must live until the co_await is over: await it in the
-/// expression that makes it. If the coroutine is destroyed while it waits, the behaviour is
-/// undefined: cancel it and let it end.
+/// An awaitable call, for any coroutine that awaits plain awaitables:
+///
+///     const auto [error, decision] = co_await awaitable_decide(store, plan);
+///
+/// It resumes at once, or on the thread of the store that completes the call. The keys' bytes, and
+/// the steps of a plan, must live until the co_await has ended: await it in the expression that
+/// makes it. Destroying the coroutine while it waits is undefined behaviour: cancel the call and
+/// let the coroutine end.
 class [[nodiscard]] DecideAwaitable : public detail::Awaited {
  public:
   DecideAwaitable(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
-  /// Keeps the step, so that a function may make it and return the awaitable.
+  /// Copies the step, so that a function can return the awaitable.
   DecideAwaitable(Store& store, const Step& step) : store_(store), step_(step), plan_(*step_) {}
 
   bool await_suspend(std::coroutine_handle<> waiter) noexcept {
@@ -189,11 +193,11 @@ class [[nodiscard]] DecideAwaitable : public detail::Awaited {
 
  private:
   Store& store_;
-  std::optional<Step> step_;  // what plan_ looks at, if it was made of one step
+  std::optional<Step> step_;  // what plan_ views, if it was made of one step
   Plan plan_;
 };
 
-/// The call as an awaitable; see DecideAwaitable.
+/// Makes a DecideAwaitable.
 [[nodiscard]] inline DecideAwaitable awaitable_decide(Store& store, const Plan& plan) {
   return {store, plan};
 }

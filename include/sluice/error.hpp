@@ -1,4 +1,4 @@
-// Why a call failed. A refusal is not an error: it is a Decision.
+// Error codes. A refusal is not an error: it is a Decision.
 #pragma once
 
 #include <string>
@@ -8,33 +8,33 @@
 
 namespace sluice {
 
-/// What went wrong. The numbers are part of the protocol with the scripts and do not change. Every
-/// code belongs to exactly one of the two conditions of `Failure`.
+/// The reason why a call failed. The numbers are part of the protocol with the scripts and do not
+/// change. Every code belongs to exactly one of the two conditions of `Failure`.
 enum class Errc {
-  // The request itself. Nothing was sent.
+  // The request is invalid. Nothing was sent.
   cost_exceeds_capacity = 1,  ///< this cost can never be admitted by this quota
-  invalid_cost = 2,           ///< units below zero, or no whole number up to 2^52
+  invalid_cost = 2,           ///< negative, or above 2^52
   invalid_key = 3,            ///< an empty tag or name, or a part longer than 1 MiB
-  duplicate_key = 4,          ///< the same key twice in one plan
-  invalid_plan = 5,           ///< no step, or more than Plan::max_steps
-  unsupported_operation = 6,  ///< this store does not know the operation
+  duplicate_key = 4,          ///< a plan uses one key twice
+  invalid_plan = 5,           ///< a plan has no step, or more than Plan::max_steps
+  unsupported_operation = 6,  ///< the store does not support the operation
   would_deadlock = 7,         ///< a blocking call on the store's own I/O thread
 
   // The store could not take the request. Nothing was executed.
-  store_full = 8,      ///< no room for this key's state, nor for its overflow
+  store_full = 8,      ///< no memory for the state of this key, nor for its overflow
   queue_full = 9,      ///< too many calls in flight
   not_connected = 10,  ///< no connection to the server within the deadline
   timed_out = 11,      ///< the deadline passed before the request was sent
   cancelled = 12,      ///< cancelled before the request was sent
   shut_down = 13,      ///< the store was destroyed
-  forked = 14,         ///< the store was made in another process, before a fork
+  forked = 14,         ///< the store was made before a fork, in another process
 
-  // What was found under the key. Nothing was changed.
+  // The key holds something else. Nothing was changed.
   wrong_type = 15,     ///< the key holds something that this library did not write
   wrong_kind = 16,     ///< the key holds the state of another algorithm or version
-  corrupt_state = 17,  ///< the key holds a state whose values cannot be
+  corrupt_state = 17,  ///< the key holds a state with impossible values
 
-  // The server's own words. Nothing was executed.
+  // Error replies of the server. Nothing was executed.
   no_script = 18,
   loading = 19,
   read_only = 20,
@@ -55,35 +55,35 @@ enum class Errc {
 
   // More about the request itself. Nothing was changed.
   invalid_argument = 38,  ///< an argument of the request is out of its range
-  not_configured = 39,    ///< a limit that lives in the store has not been set, or has expired
-  config_changed = 40,    ///< it was changed since the caller last read it
-  outside_calendar = 41,  ///< the store's clock lies outside the calendar that the request knows
+  not_configured = 39,    ///< no configuration is stored under the key, or it has expired
+  config_changed = 40,    ///< the configuration has changed since the caller last read it
+  outside_calendar = 41,  ///< the store's clock is outside the windows in the request
 
-  // Waiting. Nothing was charged, or it was given back.
-  too_many_waiters = 42,  ///< turned away, or dropped, from a line that is full
+  // Waiting. Nothing was charged, or it was refunded.
+  too_many_waiters = 42,  ///< the wait queue is full: rejected, or dropped from it
 
   // More about the request itself. Nothing was changed.
-  id_reused = 43,  ///< its request id was admitted for another plan: other keys or operations
+  id_reused = 43,  ///< the request id was used for a plan of other keys or operations
 
-  lease_not_live = 47,  ///< no live lease has the id: given back, lapsed or another key's
+  lease_not_live = 47,  ///< no live lease of the key has the id: released or expired
 
-  // The store was not asked. Nothing was changed.
-  circuit_open = 44,  ///< it has failed too often lately, and the request has no answer without it
+  // The store was not called. Nothing was changed.
+  circuit_open = 44,  ///< the circuit breaker is open, and the policy cannot answer the request
 
-  // The server's own words about functions. Nothing was executed.
-  no_function = 45,  ///< it lacks the library that redis_functions() gives, and it was not loaded
-  unknown_command = 46,  ///< it does not know the command: functions need Redis 7.0
+  // Error replies of the server about functions. Nothing was executed.
+  no_function = 45,      ///< the library of redis_functions() is not loaded
+  unknown_command = 46,  ///< the server does not support functions: Redis 7.0 or later does
 
-  // Sent, and it is not known whether it was executed.
-  server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
-  unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending
-  protocol_error = 37,  ///< the answer made no sense; the connection was dropped
+  // The request was sent; whether it was executed is unknown.
+  server_error = 35,    ///< another error reply, as of a proxy or of an aborted script
+  unknown = 36,         ///< no reply: deadline, cancellation or lost connection after sending
+  protocol_error = 37,  ///< an invalid reply; the connection was closed
 };
 
 /// Whether a failed request may have been executed. Compare: `error == Failure::unknown`.
 enum class Failure {
-  not_executed = 1,  ///< certainly not: it is safe to ask again
-  unknown,           ///< perhaps: asking again may charge twice
+  not_executed = 1,  ///< it was not executed: a retry is safe
+  unknown,           ///< it may have been executed: a retry may charge twice
 };
 
 /// The category of Errc, named "sluice".

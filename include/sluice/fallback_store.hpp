@@ -1,4 +1,4 @@
-// A store in front of one that may fail: what is decided when it does, chosen by name.
+// FallbackStore: a store with a failure policy in front of a store that may fail.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,26 @@
 
 namespace sluice {
 
-/// What becomes of a request that a store cannot decide. There is no default.
+/// How a FallbackStore decides requests without its primary store. There is no default.
 class FailurePolicy {
  public:
-  /// Admits it: while the store is away nothing is limited. Decision::source is Source::policy.
+  /// Admits every request: nothing is limited during an outage. Decision::source is Source::policy.
   [[nodiscard]] static FailurePolicy open() noexcept { return {Kind::open, {}, 1}; }
-  /// Refuses it; `retry_after` is when the store is tried again at the earliest, not a promise.
-  /// Decision::source is Source::policy.
+  /// Refuses every request; `retry_after` is the earliest time at which the primary is called
+  /// again. Decision::source is Source::policy.
   [[nodiscard]] static FailurePolicy closed() noexcept { return {Kind::closed, {}, 1}; }
-  /// Decides it in `store`, each limit divided by `clients`, so that as many clients that do the
-  /// same keep it together. Decision::source is Source::fallback. REQUIRES: a store that is not
-  /// owned (StoreHandle) outlives the FallbackStore. Throws std::invalid_argument unless 1 <=
-  /// clients <= 2^20.
+  /// Decides requests in a local `store`, with each limit divided by `clients`, so that this many
+  /// clients together keep the limit. Decision::source is Source::fallback. REQUIRES: a store that
+  /// is not owned (StoreHandle) outlives the FallbackStore. Throws std::invalid_argument unless 1
+  /// <= clients <= 2^20.
   ///
-  /// Divided, rounded down: the capacity and the rate of token buckets; the limits of windows and
-  /// of leases; the rate of slots (each client's lie `clients` times as far apart). A request that
-  /// exceeds its share is refused as by closed(), and its step is named. Gates and shedders are as
-  /// they are, and know what this client has told them.
+  /// Divided, rounded down, are the capacity and the rate of token buckets, the limits of windows
+  /// and of leases, and the rate of slots (each client's slots are `clients` times as far apart). A
+  /// request that exceeds its share is refused as by closed(), with its step. Gates and shedders
+  /// are not divided, and use this client's closures and samples.
   ///
-  /// Nothing is granted for a time ahead: reserve() and borrow() answer what is there now, or a
-  /// refusal that says when it will be. Else what is promised here would come due when the primary
-  /// grants as well.
+  /// There are no reservations ahead of time: reserve() and borrow() grant what is available now,
+  /// or refuse with a hint. A reservation would come due when the primary grants as well.
   [[nodiscard]] static FailurePolicy local(const StoreHandle& store, Word clients);
 
   enum class Kind : std::uint8_t { open, closed, local };
@@ -49,75 +48,77 @@ class FailurePolicy {
   Word clients_;
 };
 
-/// What went through a FallbackStore. Counters only rise.
+/// Statistics of a FallbackStore. Counters never decrease.
 struct FallbackStats {
-  std::uint64_t primary = 0;            ///< plans that the primary was asked
-  std::uint64_t failures = 0;           ///< of them, those that it could not decide
-  std::uint64_t degraded_grants = 0;    ///< admitted without it
-  std::uint64_t degraded_refusals = 0;  ///< refused without it
-  std::uint64_t degraded_errors = 0;    ///< no honest answer without it: an error
-  std::uint64_t unreadable = 0;         ///< answered by it with wrong_type or corrupt_state
+  std::uint64_t primary = 0;            ///< plans sent to the primary
+  std::uint64_t failures = 0;           ///< of them, those that it failed to decide
+  std::uint64_t degraded_grants = 0;    ///< admitted without the primary
+  std::uint64_t degraded_refusals = 0;  ///< refused without the primary
+  std::uint64_t degraded_errors = 0;    ///< failed: the request has no answer without the primary
+  std::uint64_t unreadable = 0;         ///< of the primary's answers, wrong_type and corrupt_state
 };
 
-/// Asks `primary` while its breaker lets it, and decides by the policy when the primary cannot or
-/// is not to be asked:
+/// Calls `primary` while its circuit breaker allows that, and decides by the policy otherwise, or
+/// when the primary fails:
 ///
 ///     CircuitBreaker breaker(redis->clock());
 ///     FallbackStore store(*redis, breaker, FailurePolicy::local(*memory, 20));
 ///     TokenBucket bucket(store, "api", Quota::per_second(1000).burst(100));
 ///
-/// Once `failures` calls in a row have failed, calls cost nothing until a probe finds the primary
-/// again; at most one caller at a time waits for a dead server.
+/// After BreakerOptions::failures failed calls in a row, calls take no time until a probe succeeds;
+/// at most one caller at a time waits for an unavailable server.
 ///
-/// A decision says how it came about: Decision::source is that of the primary, or Source::policy,
-/// or Source::fallback. One without the primary has charged nothing there. If the primary's answer
-/// was lost (Failure::unknown), it may have charged as well.
+/// Decision::source is that of the primary, Source::policy or Source::fallback. A decision without
+/// the primary has charged nothing there. If the primary's answer was lost (Failure::unknown), it
+/// may have charged as well.
 ///
-/// What the policy answers are requests to be let through, and questions (`take`, `reserve`,
-/// `acquire`, `peek`...). What is only meaningful where the state lies ends in the primary's error,
-/// or in Errc::circuit_open if it was not asked: giving back, settling, resetting, configuring,
-/// closing and opening gates, and plans that hold such a step. Under local() these work as well:
-/// - returning and renewing leases, which are known by their ids: here if it was granted here;
+/// The policy answers requests for grants, and peeks. Operations on the state in the primary
+/// (refunds, settling, resets, configuration, closing and opening gates), and plans with such a
+/// step, fail with the primary's error, or with Errc::circuit_open if it was not called. Under
+/// local() these work as well:
+/// - releasing and renewing leases that the local store has granted, by their ids;
 /// - closing a gate and samples of utilization, which count for this client alone meanwhile.
-/// A shared sliding window that was not read before, and under local() a shared token bucket, end
-/// in the error.
 ///
-/// What was granted without the primary has nothing to give back there: refund(), cancel() and
-/// settle() know it and return nothing. A lease granted so has fence 0, which whoever checks fences
-/// refuses; under open() nobody holds it, so renewing it later says that it is lost.
+/// A shared sliding window whose configuration was not read before, and under local() a shared
+/// token bucket, fail with the primary's error.
 ///
-/// What lies under a key and is no state (wrong_type, corrupt_state) is answered by the policy as
-/// well, and counted apart: the primary is well, and the breaker stays as it is.
+/// Grants without the primary have nothing to refund there: refund(), cancel() and settle()
+/// recognise them and return nothing. A lease granted without the primary has fence 0, which a
+/// resource that checks fences rejects; under open() no store holds it, so that renewing it later
+/// reports it as lost.
 ///
-/// Not replaced, and not counted as failures: errors about the request (cost_exceeds_capacity,
-/// invalid_..., wrong_kind, not_configured...), cancelled and would_deadlock, store_full, which a
-/// flood of new keys would turn into an open door, and shut_down.
+/// If a key holds something else (wrong_type, corrupt_state), the policy answers as well, with a
+/// counter of its own; this does not affect the breaker.
 ///
-/// A bound: with M clients under local(), capacity C and rate r, an outage of the primary that
-/// keeps its state adds at most M * floor(C / M) <= C, and r * d over the d seconds for which
-/// clients decide alone. Other limiters: see docs/failures.md.
+/// Passed to the caller and not counted as failures are errors of the request
+/// (cost_exceeds_capacity, invalid_..., wrong_kind, not_configured...), cancelled and
+/// would_deadlock, store_full, because otherwise a flood of new keys could disable the limit, and
+/// shut_down.
 ///
-/// By default the primary is asked again within 350 ms of when it answers, if anybody asks:
-/// BreakerOptions::longest_pause, and `within` for a call that was out before.
+/// Bound: with M clients under local(), capacity C and rate r, an outage of a primary that keeps
+/// its state adds at most M * floor(C / M) <= C, and r * d over the d seconds for which clients
+/// decide alone. See docs/failures.md for other limiters.
+///
+/// By default, if there are calls, the primary is called again within 350 ms after it has
+/// recovered: BreakerOptions::longest_pause, and `within` for a call that was pending before.
 ///
 /// Threading: any member from any thread; answers come on the threads of the two stores, or before
-/// execute() returns. Waiting is measured on the primary's clock. A call costs three or more
-/// allocations and three short locks beside the primary's own cost. REQUIRES: the breaker, and
-/// stores that it does not own (StoreHandle), outlive it; it is not destroyed by what it answers.
+/// execute() returns. Waits are measured on the primary's clock. A call costs three or more
+/// allocations and three short locks in addition to the primary's own cost. REQUIRES: the breaker,
+/// and stores that it does not own (StoreHandle), outlive it; its completions do not destroy it.
 class FallbackStore final : public Store {
  public:
-  /// `within`: how long the primary may take for a call that does not say Plan::within(), and for
-  /// a probe that says more. A call that allows less and gets no answer is answered by the policy,
-  /// but tells the breaker nothing.
-  /// Throws std::invalid_argument if it is not at least 1 us.
+  /// `within`: the timeout of the primary for a call without Plan::within(), and the longest for a
+  /// probe. A call with a shorter timeout that gets no answer is answered by the policy, but does
+  /// not count for the breaker. Throws std::invalid_argument if it is not at least 1 us.
   FallbackStore(const StoreHandle& primary, CircuitBreaker& breaker, const FailurePolicy& policy,
                 Span within = std::chrono::milliseconds{100});
-  /// Calls under way end in Errc::unknown.
+  /// Pending calls fail with Errc::unknown.
   ~FallbackStore() override { end(); }
 
   void execute(const Plan& plan, Completion done) noexcept override;
-  /// While the breaker is closed the primary gets them as one batch, and each that fails is
-  /// answered by the policy; else one after the other.
+  /// While the breaker is closed, the primary gets the plans as one batch, and the policy answers
+  /// those that fail; else one after the other.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return primary_->clock(); }
   void bind(const Key& key, Binding& binding) noexcept override { primary_->bind(key, binding); }
@@ -132,14 +133,14 @@ class FallbackStore final : public Store {
   }
   [[nodiscard]] bool may_block() const noexcept override;
 
-  /// The figures are read one by one.
+  /// The values are read one by one, not at one instant.
   [[nodiscard]] FallbackStats stats() const noexcept;
 
  private:
   class PrimaryCall;
   class LocalCall;
 
-  /// The one probe that this store may have out: not lost to the breaker when the store ends.
+  /// The pending probe of this store, if any: it is reported to the breaker when the store ends.
   class Probe {
    public:
     explicit Probe(CircuitBreaker& breaker) noexcept : breaker_(breaker) {}
@@ -153,7 +154,7 @@ class FallbackStore final : public Store {
       if (leave.is_probe) era_ = leave.era;
     }
     void end(const CircuitBreaker::Leave& leave, CircuitBreaker::Result result) noexcept {
-      if (leave.is_probe) era_ = none;  // before the breaker may let the next one out
+      if (leave.is_probe) era_ = none;  // before the breaker can allow the next one
       breaker_.answer(leave, result);
     }
 
@@ -172,7 +173,7 @@ class FallbackStore final : public Store {
     std::atomic<std::uint64_t> unreadable{0};
   };
 
-  /// What the primary is asked.
+  /// A call to the primary.
   struct Passed {
     Plan plan;
     Completion done;
@@ -192,7 +193,7 @@ class FallbackStore final : public Store {
   void deliver(Completion& done, const Outcome& outcome) noexcept;
   void fail(Completion& done, std::error_code error, std::size_t step) noexcept;
 
-  /// It allows so little that no answer in time says nothing about the primary.
+  /// The timeout of the plan is so short that a missing answer proves nothing about the primary.
   [[nodiscard]] bool is_impatient(const Plan& plan) const noexcept {
     return plan.timeout() != Span{0} && plan.timeout() < within_;
   }
@@ -204,7 +205,7 @@ class FallbackStore final : public Store {
   Counts counts_;
   std::atomic<bool> has_leased_{false};  // the local store has granted leases
   Probe probe_;
-  detail::InFlight in_flight_;  // the last: it answers what is under way
+  detail::InFlight in_flight_;  // the last member: it fails pending calls
 };
 
 }  // namespace sluice

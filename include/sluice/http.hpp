@@ -1,5 +1,5 @@
-// Limits over HTTP, both ways, without an HTTP library: what a server's response headers say, and
-// the headers that a server of yours sends. See docs/http.md.
+// Rate limits over HTTP, without an HTTP library: the response headers of a server, parsed, and
+// those of your own server, written. See docs/http.md.
 #pragma once
 
 #include "sluice/http/apply.hpp"

@@ -1,4 +1,4 @@
-// What is limited: a user, an account, an address, everything.
+// The key of a limit: a user, an account, an address, or a constant for a global limit.
 #pragma once
 
 #include <array>
@@ -15,25 +15,26 @@
 
 namespace sluice {
 
-/// A key in two parts. All keys with the same tag live on the same node of a cluster, so that one
-/// plan may use them together; the name says what of the tag is limited. To these a limiter adds
-/// the unit of what it counts, such as its rate: another rate is another count.
+/// A key names what is limited. It has two parts, a tag and a name. All keys of one tag live on the
+/// same node of a cluster, so that one plan can use them together; the name distinguishes the
+/// limits of a tag. A limiter adds its own name where the key has none, and the unit of what it
+/// counts, such as its rate: another rate is another count.
 ///
 ///     bucket.try_acquire("alice")                    // Key{"alice", <the limiter's name>}
 ///     bucket.try_acquire(Key{"alice", "uploads"})
-///     bucket.try_acquire(42)                         // as "42"
+///     bucket.try_acquire(42)                         // the tag is "42"
 ///
-/// A view: the bytes must live until the call that takes the key has returned. The digits of a
-/// number lie in the key itself. Any bytes are allowed in either part, 1 byte to 1 MiB; ("a",
-/// "b:c") and ("a:b", "c") are different keys, and no byte of user input can choose the cluster's
-/// slot.
+/// A key is a view: its bytes must live until the call that takes it has returned. Only the digits
+/// of a number are stored in the key itself. Both parts allow any bytes, 1 byte to 1 MiB; ("a",
+/// "b:c") and ("a:b", "c") are different keys, and no byte of a tag can select another slot of the
+/// cluster than its own.
 class Key {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a string or a number is a key
-  /// The name may be left empty towards a limiter, which then puts its own.
+  /// With an empty name, a limiter uses its own name.
   constexpr Key(std::string_view tag, std::string_view name = {}) noexcept
       : text_(tag.data()), size_(tag.size()), name_(name) {}
-  /// A null pointer is an empty tag, which calls answer with Errc::invalid_key.
+  /// A null pointer is an empty tag, and the call fails with Errc::invalid_key.
   constexpr Key(const char* tag, std::string_view name = {}) noexcept
       : Key(tag != nullptr ? std::string_view(tag) : std::string_view(), name) {}
   Key(const std::string& tag) noexcept : Key(std::string_view(tag)) {}
@@ -50,13 +51,13 @@ class Key {
   }
   // NOLINTEND(google-explicit-constructor)
 
-  /// Views, of a number's digits as well: they live as long as the key.
+  /// Views, also of the digits of a number, which live as long as the key.
   [[nodiscard]] constexpr std::string_view tag() const noexcept {
     return {is_number_ ? digits_.data() : text_, size_};
   }
   [[nodiscard]] constexpr std::string_view name() const noexcept { return name_; }
-  /// What the state under the key is counted in: "10/s" of a token bucket, "1s+1min" of sliding
-  /// windows. Limiters set it; empty of those whose states any configuration reads alike.
+  /// The unit in which the state under the key is counted: "10/s" for a token bucket, "1s+1min" for
+  /// sliding windows. Limiters set it. It is empty where states do not depend on the configuration.
   [[nodiscard]] constexpr std::string_view unit() const noexcept { return {unit_, unit_size_}; }
   /// The same key, with this name if it has none of its own.
   [[nodiscard]] constexpr Key with_default_name(std::string_view name) const noexcept {
@@ -64,7 +65,7 @@ class Key {
     if (name_.empty()) key.name_ = name;
     return key;
   }
-  /// The same key, counted in this unit, of which at most max_unit_bytes are taken.
+  /// The same key with this unit, cut to max_unit_bytes.
   [[nodiscard]] constexpr Key with_unit(std::string_view unit) const noexcept {
     Key key = *this;
     key.unit_ = unit.data();
@@ -76,7 +77,7 @@ class Key {
   friend constexpr bool operator==(const Key& a, const Key& b) noexcept {
     return a.tag() == b.tag() && a.name() == b.name() && a.unit() == b.unit();
   }
-  /// Writes to_string(). A friend, since strings convert to keys and are to be written as they are.
+  /// Writes to_string(). A hidden friend, so that strings are not converted to keys.
   friend std::ostream& operator<<(std::ostream& out, const Key& key);
 
   static constexpr std::size_t max_part_bytes = std::size_t{1} << 20;
@@ -97,31 +98,30 @@ class Key {
   std::array<char, 20> digits_{};  // of 64 bits and a sign
 };
 
-/// The secret of a keyed hash: processes that share a store must use the same one.
+/// The secret of a keyed hash. Processes that share a store must use the same secret.
 using HashKey = std::array<std::uint64_t, 2>;
 
-/// True if both parts have 1 byte to 1 MiB.
+/// True if both parts are 1 byte to 1 MiB long.
 [[nodiscard]] constexpr bool is_valid(const Key& key) noexcept {
   return !key.tag().empty() && !key.name().empty() && key.tag().size() <= Key::max_part_bytes &&
          key.name().size() <= Key::max_part_bytes;
 }
 
 /// Appends `{tag}:name` to `out`, or `{tag}:name:unit` if the key has a unit. Letters, digits and
-/// `-._~@+=,/` stand for themselves, every other byte is written as %XX; a part longer than
-/// max_plain_bytes becomes `#` and the 32 hex digits of its SipHash-2-4-128 under `secret`.
-/// Different keys never render alike (for hashed parts: but for a collision of 128 bits). O(bytes).
+/// `-._~@+=,/` are written as they are, every other byte as %XX; a part longer than max_plain_bytes
+/// becomes `#` and the 32 hex digits of its SipHash-2-4-128 under `secret`. Different keys never
+/// render to the same text, except for a 128-bit collision of hashed parts. O(bytes).
 void append_rendered(std::string& out, const Key& key, const HashKey& secret = {});
 
 namespace detail {
-/// A limiter's name as it was given. Throws std::invalid_argument if it is empty or longer than
-/// 1 MiB.
+/// Returns the name of a limiter. Throws std::invalid_argument if it is empty or longer than 1 MiB.
 [[nodiscard]] std::string valid_name(std::string name);
 }  // namespace detail
 
-/// append_rendered() as a string of its own.
+/// append_rendered() to an empty string.
 [[nodiscard]] std::string render(const Key& key, const HashKey& secret = {});
 
-/// For a line of a log: render(key), such as "{alice}:uploads:10/s".
+/// render(key) for logs, such as "{alice}:uploads:10/s".
 [[nodiscard]] std::string to_string(const Key& key);
 
 }  // namespace sluice

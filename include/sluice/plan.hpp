@@ -1,4 +1,4 @@
-// What is asked of a store: one or more steps, decided together.
+// Plan: one or more steps that a store decides together.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@
 
 namespace sluice {
 
-/// One operation on one key. Views: the key's bytes and the binding must live until
-/// Store::execute() has returned.
+/// One operation on one key, as limiters make it. A view: the key's bytes and the binding must live
+/// until Store::execute() has returned.
 struct Step {
   const Operation* operation;
   Key key;
   Arguments args;
   Binding* binding;  ///< of the same key, or null
-  /// More words of the limiter's own, for operations that take them; lives as long as the limiter.
+  /// Further arguments, for operations that take them; they live as long as the limiter.
   std::span<const Word> table;
 
-  /// A constructor, since compilers clear a whole aggregate first that is zero in part.
+  /// A constructor, because compilers first zero the whole of a partly initialised aggregate.
   Step(const Operation* step_operation, const Key& step_key, const Arguments& step_args,
        Binding* step_binding = nullptr, std::span<const Word> step_table = {}) noexcept
       : operation(step_operation),
@@ -35,7 +35,7 @@ struct Step {
         table(step_table) {}
 };
 
-/// 128 bits that name one request, so that asking again after a lost answer charges once.
+/// The 128-bit id of one request: a retry under the same id after a lost answer charges only once.
 struct RequestId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -43,16 +43,16 @@ struct RequestId {
   friend bool operator==(const RequestId&, const RequestId&) = default;
 };
 
-/// How long a store remembers the ids of the plans that it admitted, by its own clock.
+/// How long a store keeps the ids of admitted plans, by its own clock.
 inline constexpr Span id_kept_for = std::chrono::minutes{10};
 
-/// Steps that are decided at one instant, all or nothing. A view, to be passed on at once:
+/// Steps that a store decides at one instant, all or nothing. A view, to be passed on immediately:
 ///
 ///     decide(store, {per_user.acquire_step("alice"), everyone.acquire_step("all")})
 ///     decide(store, Plan(steps).within(20ms))
 ///
-/// In a co_await, g++ 12 does not compile a list in braces: name the steps in a std::array first.
-/// REQUIRES: 1 to max_steps steps, no two with the same key; on a Redis cluster, one tag.
+/// In a co_await expression g++ 12 does not compile a braced list: put the steps into a std::array
+/// first. REQUIRES: 1 to max_steps steps, no two with the same key; on a Redis cluster, one tag.
 class Plan {
  public:
   static constexpr std::size_t max_steps = 16;
@@ -66,36 +66,36 @@ class Plan {
   const Steps& > Plan(const Steps& steps) noexcept : steps_(steps) {}
   // NOLINTEND(google-explicit-constructor)
 
-  /// How long the answer may take, counted from execute(); with nothing left, the call ends in
-  /// Errc::timed_out. Real time, also for a store whose clock is virtual; stores without I/O answer
-  /// at once.
+  /// The timeout of the call, from execute() on; after it, the call fails with Errc::timed_out. A
+  /// timeout of zero or less has passed already. It is real time, also for a store with a virtual
+  /// clock; stores without I/O ignore it.
   [[nodiscard]] Plan within(Span timeout) const {
     Plan plan = *this;
     plan.timeout_ = timeout > Span{0} ? timeout : none_left;
     return plan;
   }
 
-  /// A stop request completes the call with Errc::cancelled if nothing can have run, else with
-  /// Errc::unknown. Ignored by stores that answer at once.
+  /// A stop request fails the call with Errc::cancelled if nothing can have been executed, else
+  /// with Errc::unknown. Stores without I/O ignore it.
   [[nodiscard]] Plan cancelled_by(StopToken stop) const {
     Plan plan = *this;
     plan.stop_ = std::move(stop);
     return plan;
   }
 
-  /// Charges at most once, however often it is asked under this id: once a plan with it was
-  /// admitted, the store gives the same answer again, without a look at the steps, and changes
-  /// nothing, for id_kept_for. Refusals are not remembered. The id belongs to the tag of the first
-  /// step. It names one request: a plan of other keys or operations under the same id is
-  /// Errc::id_reused. Arguments may differ, a shorter wait above all; they are not looked at.
-  /// In Redis it is one more key, and a plan of one step costs about as much as one of two.
+  /// Charges at most once, however often the plan is executed under this id. Once a plan with the
+  /// id was admitted, the store repeats that answer for id_kept_for, without evaluating the steps
+  /// or changing anything. Refusals are not recorded. The id is local to the tag of the first step.
+  /// It identifies one request: a plan of other keys or operations under the same id fails with
+  /// Errc::id_reused. The arguments are not compared and may differ, such as a shorter wait. In
+  /// Redis the record is one more key, and a plan of one step costs about as much as one of two.
   [[nodiscard]] Plan idempotent(const RequestId& id) const {
     Plan plan = *this;
     plan.id_ = id;
     return plan;
   }
 
-  /// Other steps under the same conditions.
+  /// Other steps with the same timeout, stop token and id.
   [[nodiscard]] Plan with_steps(std::span<const Step> steps) const {
     Plan plan = *this;
     plan.steps_ = steps;
@@ -103,7 +103,7 @@ class Plan {
   }
 
   [[nodiscard]] std::span<const Step> steps() const noexcept { return steps_; }
-  /// Zero: the store's own default. Negative: none is left.
+  /// Zero: the store's default. Negative: it has passed.
   [[nodiscard]] Span timeout() const noexcept { return timeout_; }
   [[nodiscard]] const StopToken& stop() const noexcept { return stop_; }
   [[nodiscard]] const std::optional<RequestId>& id() const noexcept { return id_; }
@@ -117,18 +117,18 @@ class Plan {
   std::optional<RequestId> id_{};
 };
 
-/// The name, under the tag of a plan's first step, of the key that remembers an id.
+/// The name of the key that records an id; its tag is that of the plan's first step.
 [[nodiscard]] std::array<char, 37> record_name(const RequestId& id) noexcept;
 
-/// What is wrong with a plan before any state is looked at: its size, its keys, two steps on one
-/// key or one on that of the plan's id, a cost that can never be admitted. `step` is the step at
-/// fault.
+/// An error in a plan that can be found without state: its size, its keys, two steps on one key or
+/// a step on the key of the id, a cost that can never be admitted. `step` is the step at fault.
 struct PlanFault {
   std::error_code error;
   std::uint16_t step = 0;
 };
 
-/// No error if the plan may be executed. For those who write stores. O(steps^2), no allocation.
+/// The first fault of a plan, or no error. For implementations of stores. O(steps^2), no
+/// allocation.
 [[nodiscard]] PlanFault find_fault(const Plan& plan) noexcept;
 
 }  // namespace sluice

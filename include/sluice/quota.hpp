@@ -1,4 +1,4 @@
-// What is allowed: a rate as an exact fraction, and a burst. An immutable value.
+// A quota: a rate as an exact fraction, and a burst. An immutable value.
 #pragma once
 
 #include <concepts>
@@ -14,7 +14,7 @@
 namespace sluice {
 
 namespace detail {
-/// A number as the caller gave it, whatever its type: so that a message can show it.
+/// A number in the type that the caller passed, for exact messages about it.
 struct Given {
   template <CountType T>
   constexpr explicit Given(T value) noexcept
@@ -31,9 +31,9 @@ struct Given {
 };
 }  // namespace detail
 
-/// The weight of one request, of any CountType; floating point, bool and characters do not compile,
-/// since fractions, infinities and NaN have no meaning here. What is below 0 or beyond a Word is
-/// answered with Errc::invalid_cost, what exceeds the burst with Errc::cost_exceeds_capacity.
+/// The weight of one request. It converts from any CountType; floating point, bool and character
+/// types do not compile. A negative value or one beyond a Word fails the call with
+/// Errc::invalid_cost, a value above the burst with Errc::cost_exceeds_capacity.
 class Cost {
  public:
   template <CountType T>
@@ -48,24 +48,25 @@ class Cost {
   Word value_;
 };
 
-/// So many units of cost a period, and up to `burst` of them at once.
+/// A rate of `refill` units of cost per `period`, and a burst: the most units that can be spent at
+/// once.
 ///
 ///     Quota::per_second(100).burst(500)
 ///     Quota::per(25, 5s)                 // burst 25
 ///     Quota::parse("10000/min")
 ///
-/// The rate is kept as a reduced fraction refill()/period(), in units per microsecond. Bounds:
-/// count 1 to 2^52, period 1 us to 2^52 us, burst 1 to 2^51, and burst * period() + refill() at
-/// most 2^51, so that no rule ever leaves the integers that a double holds. Each violation throws
-/// std::invalid_argument with the value and the allowed range. Counts and bursts are of any
-/// CountType; what is none (floating point, bool, characters) does not compile.
+/// The rate is a reduced fraction refill()/period(), in units per microsecond. Ranges: count 1 to
+/// 2^52, period 1 us to 2^52 us, burst 1 to 2^51, and burst * period() + refill() at most 2^51, so
+/// that every intermediate result of a rule is an integer that a double represents exactly. A value
+/// out of range throws std::invalid_argument, which names the value and the allowed range. Counts
+/// and bursts are of any CountType; other types (floating point, bool, characters) do not compile.
 class Quota {
  public:
-  /// burst * period() + refill() is at most this.
+  /// The upper bound of burst * period() + refill().
   static constexpr Word bound = word_limit / 2;
 
-  /// `count` units every `period`; the burst is `count` until burst() says otherwise, or the
-  /// largest possible one if `count` is too large for a burst at this rate.
+  /// `count` units every `period`; the burst is `count` unless burst() sets it, or the largest
+  /// possible burst if `count` is too large for a burst at this rate.
   template <CountType T>
   static Quota per(T count, Span period) {
     return Quota("count", detail::Given(count), period);
@@ -97,18 +98,17 @@ class Quota {
   template <std::floating_point T>
   static Quota per_day(T) = delete;
 
-  /// Reads what to_string() writes, and what people write:
+  /// Parses what to_string() writes and the usual spellings of units:
   ///
   ///     QUOTA  = COUNT "/" PERIOD [":" BURST]      30/min, 25/5s, 10/s:3
   ///     PERIOD = [NUMBER] UNIT
-  ///     UNIT   = us | ms | s | sec | second[s] | m | min | minute[s] | h | hr | hour[s] | d |
-  ///     day[s]
-  ///            | week[s]
+  ///     UNIT   = us | ms | s | sec | second[s] | m | min | minute[s] |
+  ///              h | hr | hour[s] | d | day[s] | week[s]
   ///
   /// COUNT, NUMBER and BURST are whole numbers, units are in lower case, a day has 24 h. Without a
-  /// burst it is the one of per(). Nothing else may stand before, between or after. Throws
-  /// std::invalid_argument, which says what was expected at which byte and shows the first 64 bytes
-  /// of `text`, with everything but printable ASCII as `\\xNN`.
+  /// burst, it is that of per(). No other character, also no space, is allowed. Throws
+  /// std::invalid_argument, which names the expected token and its byte offset, and quotes the
+  /// first 64 bytes of `text` with everything but printable ASCII as `\\xNN`.
   static Quota parse(std::string_view text);
 
   /// The same rate with another burst.
@@ -121,7 +121,7 @@ class Quota {
 
   /// The most that can be spent at once, in units of cost.
   [[nodiscard]] constexpr Word capacity() const noexcept { return capacity_; }
-  /// Units of cost that come back every period(), with no common factor.
+  /// Units of cost that are refilled every period(); the two have no common factor.
   [[nodiscard]] constexpr Word refill() const noexcept { return refill_; }
   /// Microseconds.
   [[nodiscard]] constexpr Word period() const noexcept { return period_; }
@@ -141,9 +141,9 @@ class Quota {
   Word period_ = 0;
 };
 
-/// In the grammar of Quota::parse(), which reads it back: parse(to_string(q)) == q for every quota.
-/// "60/min" if the burst comes back in one unit of time, else "10/s:3" by the smallest unit in
-/// which a whole number comes back, else "3/7us:5".
+/// The quota in the grammar of Quota::parse(): parse(to_string(q)) == q for every quota. "60/min"
+/// if the burst is refilled in one unit of time, else "10/s:3" by the smallest unit in which a
+/// whole number of units is refilled, else "3/7us:5".
 [[nodiscard]] std::string to_string(const Quota& quota);
 std::ostream& operator<<(std::ostream& out, const Quota& quota);
 

@@ -1,4 +1,4 @@
-// What a limiter granted, in a form that can be given back. A plain value.
+// A grant of a token bucket that can be cancelled, refunded or settled. A plain value.
 #pragma once
 
 #include <algorithm>
@@ -9,24 +9,26 @@
 
 namespace sluice {
 
-/// A grant: now, or at a time ahead. Worked example, 10 a second with burst 5, all spent:
-/// reserve(key, 2, 1s) answers `wait() == 200 ms`; nobody who asks later has an earlier time.
-/// Give it back under the key that it was granted for: it does not know which, and another key's
-/// bucket that stands as this one did would take it for its own.
+/// Units that are granted now or at a later time. Worked example, 10 a second with burst 5, all
+/// spent: reserve(key, 2, 1s) answers `wait() == 200 ms`, and no later request gets an earlier
+/// time.
+///
+/// Cancel, refund or settle a reservation under the key that it was granted for. The reservation
+/// does not store the key, so that another key's bucket in the same state would accept it.
 struct [[nodiscard]] Reservation {
   Decision decision{};
-  /// Units that are charged; less after some were given back. Zero when refused.
+  /// Units that are charged; fewer after refund(), zero when refused.
   Word granted = 0;
-  /// Units that settle() charged beyond it.
+  /// Units that settle() charged in addition.
   Word settled = 0;
-  // How the bucket stood before it, for the limiter that gives it back.
+  // The state of the bucket before the grant, which a refund needs.
   Word level = 0;
   Word stamp = 0;
-  Word version = 0;  // of a quota that lives in the store
-  Word spent = 0;    // what was truly spent then, if there is a version
+  Word version = 0;  // of the quota of a SharedTokenBucket
+  Word spent = 0;    // the units spent before the grant, if there is a version
 
   Reservation() = default;
-  /// From the answer to a step that reserves: its decision and its own output words.
+  /// From the decision on a reserving step and the output words of that step.
   Reservation(const Decision& answer, std::span<const Word> output) noexcept : decision(answer) {
     if (!answer.allowed || output.size() < 3) return;
     granted = output[0];
@@ -38,35 +40,34 @@ struct [[nodiscard]] Reservation {
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return decision.allowed; }
-  /// How long to wait, from decision.at, until the grant's time.
+  /// The wait from decision.at until the reserved time.
   [[nodiscard]] Span wait() const noexcept { return decision.retry_after; }
-  /// The grant's time, by the store's clock.
+  /// The reserved time, by the store's clock.
   [[nodiscard]] Time at() const noexcept { return decision.at + decision.retry_after; }
 };
 
-/// What settle() is told where a decision does not know what it charged.
+/// The two costs that settle() needs where a Decision does not contain what it charged.
 struct SettledCost {
-  Cost estimated;  ///< what the decision charged, and settle() since
+  Cost estimated;  ///< what the decision, and settle() since, has charged
   Cost actual;
 };
 
 namespace detail {
-/// True if a decision charged nothing that could be settled, whatever the cost: it was refused, or
-/// granted without the store.
+/// True if a decision charged nothing in the primary store: it was refused or degraded.
 [[nodiscard]] inline bool charged_nothing(const Decision& taken) noexcept {
   return !taken.allowed || is_degraded(taken.source);
 }
-/// The same for settle(), which says what is wrong with a cost all the same.
+/// The same for settle(), which still reports an invalid cost.
 [[nodiscard]] inline bool nothing_to_settle(const Decision& taken,
                                             const SettledCost& cost) noexcept {
   return charged_nothing(taken) && cost.estimated.value() >= 0 && cost.actual.value() >= 0;
 }
 }  // namespace detail
 
-/// What settle() changed, in whole units.
+/// The result of settle(), in whole units.
 struct Settlement {
   Word given_back = 0;
-  Word charged = 0;  ///< asked for; a debt ends at the limiter's longest()
+  Word charged = 0;  ///< as requested; a token bucket's debt is at most longest()
 };
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// Injected randomness: nonces, jitter, hash keys and, in tests and simulation, everything drawn.
+// Sources of random numbers for nonces, jitter and hash keys, injectable for tests and simulation.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace sluice {
 
-/// A source of uniform 64-bit draws. Not thread-safe unless the implementation says so.
+/// A source of uniformly distributed 64-bit numbers. Not thread-safe unless the implementation says
+/// so.
 class Rng {
  public:
   Rng() = default;
@@ -24,7 +25,7 @@ class Rng {
   std::uint64_t below(std::uint64_t bound);
 };
 
-/// xoshiro256** (Blackman, Vigna 2018), seeded by SplitMix64: the same draws for the same seed on
+/// xoshiro256** (Blackman, Vigna 2018), seeded by SplitMix64. The same seed gives the same draws on
 /// every platform and compiler. Not for secrets.
 class SeededRng final : public Rng {
  public:
@@ -35,26 +36,28 @@ class SeededRng final : public Rng {
   std::array<std::uint64_t, 4> state_;
 };
 
-/// Draws from a SeededRng of the calling thread, which SystemRng seeds at its first draw: fast and
-/// thread-safe; a forked child is seeded anew. Throws what SystemRng throws when it is seeded. Not
-/// for secrets.
+/// A generator that draws from a SeededRng of the calling thread, which SystemRng seeds at its
+/// first draw. Fast and thread-safe; a forked child is seeded anew. The first draw throws what
+/// SystemRng throws. Not for secrets.
 [[nodiscard]] Rng& thread_rng() noexcept;
 
-/// What the library draws for, if it was given no generator. Each has a stream of its own in a
-/// simulated world (Clock::rng()), so that one draw more for one purpose changes none for another.
+/// The purposes for which the library draws where the caller passes no generator. In a simulated
+/// world each has a stream of its own (Clock::rng()), so that an additional draw for one purpose
+/// leaves the others unchanged.
 enum class DrawFor : std::uint8_t {
-  breaker,                ///< CircuitBreaker: its pauses
-  backoff,                ///< with_backoff(): its waits
+  breaker,                ///< pauses of a CircuitBreaker
+  backoff,                ///< waits of with_backoff()
   lease,                  ///< LeaseId
   line,                   ///< WaitQueueOptions::client
   shared_sliding_window,  ///< SharedSlidingWindowOptions::client
-  shedding,               ///< UtilizationShedder: which calls are shed
-  sampling,               ///< Sampler: its times
-  hash,                   ///< MemoryOptions::rng: the secret of a table's hash
+  shedding,               ///< UtilizationShedder::acquire_step()
+  sampling,               ///< sampling times of a Sampler
+  hash,                   ///< the hash secret of a memory store
 };
 inline constexpr std::size_t draw_purposes = 8;  ///< values of DrawFor
 
-/// The operating system's generator. Thread-safe. Throws std::system_error if it has none.
+/// The random number generator of the operating system. Thread-safe. next() throws
+/// std::system_error if there is none.
 class SystemRng final : public Rng {
  public:
   std::uint64_t next() override;

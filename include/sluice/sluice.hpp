@@ -1,4 +1,5 @@
-// Everything in the core of Sluice: limiters, and the stores that need only the standard library.
+// Includes the whole core of Sluice: the limiters, and the stores that need only the standard
+// library.
 #pragma once
 
 #include "sluice/calls/backoff.hpp"

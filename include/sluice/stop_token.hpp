@@ -1,5 +1,5 @@
-// How a caller ends a wait: the stop tokens of the standard library, or Sluice's own where it has
-// none (libc++ without -fexperimental-library). See docs/platforms.md.
+// Stop tokens, with which callers cancel waits: those of the standard library, or Sluice's own
+// where it has none (libc++ without -fexperimental-library). See docs/platforms.md.
 #pragma once
 
 #include <version>

@@ -1,4 +1,5 @@
-// A Store decides plans. It owns the state of every key and the clock that the rules see.
+// Store: the interface to the state of all keys and to the clock that rules see. Stores decide
+// plans.
 #pragma once
 
 #include <algorithm>
@@ -16,28 +17,29 @@
 namespace sluice {
 
 namespace detail {
-/// An address that tells threads apart.
+/// An address that differs from thread to thread.
 [[nodiscard]] inline const void* this_thread() noexcept {
   static thread_local char mark;
   return &mark;
 }
 }  // namespace detail
 
-/// How a call ended. If `error` is set nothing else counts but `decision.step`, the step at fault,
-/// and of Errc::wrong_kind `decision.part`.
+/// The result of one call. If `error` is set, only `decision.step`, the step at fault, is
+/// meaningful, and after Errc::wrong_kind also `decision.part`.
 struct Outcome {
   std::error_code error;
-  Decision decision;  ///< of the plan as a whole
-  /// Of each step, in the order of the plan; lives only while the completion runs. In a refused
-  /// plan a step that would have admitted reports what would have remained. Empty on error.
+  Decision decision;  ///< on the plan as a whole
+  /// The decision on each step, in the order of the plan; valid only while the completion runs. In
+  /// a refused plan, a step that would have been admitted reports what would have remained. Empty
+  /// on error.
   std::span<const Decision> steps;
-  /// What the steps' operations tell beyond a decision (Operation::output), one step after
-  /// the other; see output_of(). Lives as long as `steps`.
+  /// The output words of the operations (Operation::output), one step after the other; see
+  /// output_of(). Valid as long as `steps`.
   std::span<const Word> output;
 };
 
-/// Receives the outcome of one call, exactly once. Two words, no allocation. Destroyed unused, it
-/// delivers Errc::shut_down, so that a caller never waits for ever. Move-only.
+/// The callback of one call: it receives the outcome exactly once. Two words, no allocation,
+/// move-only. Destroyed before that, it delivers Errc::shut_down, so that no caller waits for ever.
 class Completion {
  public:
   using Function = void (*)(void* context, const Outcome& outcome) noexcept;
@@ -62,17 +64,16 @@ class Completion {
     std::exchange(function_, nullptr)(context_, outcome);
   }
 
-  /// Delivers an error about `step`. `part`: what Decision::part says of Errc::wrong_kind.
+  /// Delivers an error at `step`. `part` is Decision::part after Errc::wrong_kind.
   void fail(std::error_code error, std::uint16_t step = 0, std::uint16_t part = 0) noexcept;
 
-  /// What decide() waits for: the places of a decision, its error and, if they are wanted, its
-  /// output words.
+  /// A blocked decide(): where its decision, its error and, if wanted, its output words are stored.
   struct Blocked {
     Decision* decision;
     std::error_code* error;
     std::span<Word> output{};
     const void* thread = detail::this_thread();
-    bool answered = false;  ///< on the blocked thread itself
+    bool answered = false;  ///< by the blocked thread itself
 
     static void deliver(void* self, const Outcome& outcome) noexcept;
     void arrive() noexcept;
@@ -80,19 +81,19 @@ class Completion {
   explicit Completion(Blocked& blocked) noexcept
       : Completion(&Blocked::deliver, static_cast<void*>(&blocked)) {}
 
-  /// A short way for stores that answer before execute() returns: if the caller is blocked and
-  /// does not want the decision of each step, the decision's place, else null. The decision there
-  /// is not allowed yet; fill it in and call placed(). It saves copying an outcome.
+  /// A fast path for stores that answer before execute() returns: the decision of a blocked caller
+  /// that does not want a decision on each step, else null. Fill it in and call placed(), which
+  /// saves copying an outcome. Initially the decision is not allowed.
   [[nodiscard]] Decision* place() const noexcept {
     return function_ == &Blocked::deliver ? static_cast<Blocked*>(context_)->decision : nullptr;
   }
-  /// Delivers what was filled in, and what the operations tell. REQUIRES: place() is not null.
+  /// Delivers the decision that was filled in, and the output words. REQUIRES: place() is not null.
   void placed(const std::error_code& error, std::span<const Word> output) noexcept {
     std::span<Word>& wanted = static_cast<Blocked*>(context_)->output;
     if (!wanted.empty()) std::copy(output.begin(), output.end(), wanted.begin());
     placed(error);
   }
-  /// The same for an error, and for operations that tell nothing.
+  /// The same for an error, and for operations without output words.
   void placed(const std::error_code& error) noexcept {
     auto& blocked = *static_cast<Blocked*>(context_);
     function_ = nullptr;
@@ -100,7 +101,7 @@ class Completion {
     if (blocked.thread == detail::this_thread()) {
       blocked.answered = true;
     } else {
-      blocked.arrive();  // some store in front handed the completion to another thread
+      blocked.arrive();  // a store in front passed the completion to another thread
     }
   }
 
@@ -109,74 +110,74 @@ class Completion {
   void* context_;
 };
 
-/// What limiters are written against. Thread-safe: any member may be called from any thread.
+/// The interface between limiters and the state of their keys. Thread-safe: any member may be
+/// called from any thread.
 class Store {
  public:
   Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  /// Calls still under way complete with an error before the destructor returns.
+  /// Pending calls complete with an error before the destructor returns.
   virtual ~Store() = default;
 
-  /// Runs every step of the plan at one instant of the store's clock; if any step refuses, nothing
-  /// is written. `done` is called exactly once: before execute() returns, or later on a thread of
-  /// the store. The plan is read before execute() returns. Never throws: what goes wrong is the
-  /// outcome's error.
+  /// Decides every step of the plan at one instant of the store's clock; if any step refuses,
+  /// nothing is written. `done` is called exactly once: before execute() returns, or later on a
+  /// thread of the store. The plan is read before execute() returns. Never throws: failures are
+  /// errors of the outcome.
   virtual void execute(const Plan& plan, Completion done) noexcept = 0;
 
-  /// Runs plans that do not depend on each other; the i-th of `done` answers the i-th plan. A store
-  /// may share one reading of its clock among them. By default, execute() of each in turn.
-  /// REQUIRES: both spans of the same size.
+  /// Executes independent plans; done[i] receives the outcome of plans[i]. A store may read its
+  /// clock once for all of them. By default, it calls execute() for each in turn. REQUIRES: both
+  /// spans have the same size.
   virtual void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept;
 
-  /// The clock that decisions are made on, and waiting is to be measured on.
+  /// The clock of this store in this process, on which waits are measured.
   [[nodiscard]] virtual Clock& clock() noexcept = 0;
 
-  /// True if the answer of an operation that has Operation::decide carries in Decision::at a
-  /// reading of clock() from between the call and the answer, so that callers need none of their
-  /// own; for an id that was admitted before, from between that call and its answer. By default
-  /// false: it is a server's, or of a store behind this one.
+  /// True if Decision::at of an operation with Operation::decide is a reading of clock() between
+  /// the call and its answer, so that callers need not read the clock themselves. (For a repeated
+  /// request id: between the first call and its answer.) By default false: the time is that of a
+  /// server, or of another store behind this one.
   [[nodiscard]] virtual bool stamps_by_clock() const noexcept { return false; }
 
-  /// Prepares `binding` for a key that will be used often. By default it stays empty.
+  /// Prepares `binding` for a frequently used key. By default it stays empty.
   virtual void bind(const Key& key, Binding& binding) noexcept;
 
-  /// Tells the subscribers of the key, in whichever process. Best effort: it may be lost and tells
-  /// nothing back, so that progress must never depend on it. No round trip is waited for. By
-  /// default nobody is told.
+  /// Notifies the subscribers of the key in all processes. Best effort: a notification may be lost
+  /// without an error, so that progress must not depend on it. Does not wait for a round trip. By
+  /// default it does nothing.
   virtual void notify(const Key& key) noexcept;
 
-  /// Has `seen` called for each notify() of the key that arrives, until the subscription is
-  /// destroyed. It is called on any thread, also inside of notify() on the caller's own, with no
-  /// lock of the store held; it must not throw nor block, and may use the store. A call that has
-  /// begun, or is just about to, may still be made while the subscription is destroyed elsewhere,
-  /// so `seen` must own what it uses (std::weak_ptr). Null: this store tells nobody, or has no
-  /// memory.
+  /// Calls `seen` for each notify() of the key that arrives, until the subscription is destroyed.
+  /// `seen` runs on any thread, also inside notify() on the caller's own, while no lock of the
+  /// store is held; it must not throw or block, and may use the store. A call may still begin or
+  /// run while another thread destroys the subscription, so that `seen` must own what it uses
+  /// (std::weak_ptr). Null: this store has no notifications, or no memory.
   [[nodiscard]] virtual std::unique_ptr<Subscription> subscribe(
       const Key& key, std::function<void()> seen) noexcept;
 
-  /// Why a call has just ended with `error`, beyond what the error's own text says: where and in
-  /// whose words, never a secret. Exceptions quote it. It is asked before the completion of that
-  /// call returns, on any thread. Null, as by default: nothing more is known.
+  /// Details of why a call has just failed with `error`, such as the address and the server's own
+  /// message, never a secret. Exceptions quote them. Called before the completion of that call
+  /// returns, on any thread. Null, as by default: there are no details.
   [[nodiscard]] virtual std::shared_ptr<const std::string> reason_of(
       const std::error_code& error) const noexcept;
 
-  /// False on a thread that must not block until this store answers: its own I/O thread.
+  /// False on a thread that must not block until this store answers, such as its own I/O thread.
   [[nodiscard]] virtual bool may_block() const noexcept { return true; }
 
-  /// For those who may outlive it: whether it has ended.
+  /// A view, for objects that may outlive the store, of whether it has ended.
   [[nodiscard]] detail::Life::View life() const noexcept { return life_.view(); }
 
  protected:
-  /// For a store that answers calls as it is destroyed: called first, it keeps those who are
-  /// answered from asking again.
+  /// Marks the end of the store. A destructor that fails pending calls runs it first, so that the
+  /// callers do not call the store again.
   void end() noexcept { life_.end(); }
 
  private:
   detail::Life life_;
 };
 
-/// What conclude() must know of a step.
+/// The part of a step that conclude() needs.
 struct AskedStep {
   const Operation* operation = nullptr;
   Word limit = 0;
@@ -189,8 +190,8 @@ struct AskedStep {
         output(output_count(*step.operation, step.table.size())) {}
 };
 
-/// Of the output words of a whole plan, those that the step at `index` tells. REQUIRES: the output
-/// words of an outcome of these steps that is no error.
+/// The output words of the step at `index`, out of those of a whole plan. REQUIRES: `output` is
+/// that of an outcome of these steps without an error.
 [[nodiscard]] inline std::span<const Word> output_of(std::span<const Word> output,
                                                      std::span<const Step> steps,
                                                      std::size_t index) noexcept {
@@ -202,15 +203,15 @@ struct AskedStep {
   return output.subspan(first, count(steps[index]));
 }
 
-/// Delivers the outcome of a plan from the verdicts of its steps, all made at `at`: the first
-/// failed step, else the refused step that must be waited for longest, else the step with the
-/// least remaining, with the longest wait of all steps (which is zero but for reservations).
-/// `output` holds those of each step, one after the other. For those who write
-/// stores. REQUIRES: as many asked as verdicts, 1 to Plan::max_steps, and all their output words.
+/// Computes the outcome of a plan from the verdicts of its steps, all made at `at`, and delivers
+/// it: the first failed step, else the refused step with the longest wait, else the step with the
+/// least remaining, with the longest wait of all steps (zero except for reservations). `output`
+/// contains the output words of all steps, one step after the other. For implementations of stores.
+/// REQUIRES: asked and verdicts have the same size, 1 to Plan::max_steps, and `output` is complete.
 void conclude(std::span<const AskedStep> asked, std::span<const Verdict> verdicts,
               std::span<const Word> output, Time at, Source source, Completion& done) noexcept;
 
-/// The same for steps that are at hand.
+/// The same for steps.
 void conclude(std::span<const Step> steps, std::span<const Verdict> verdicts,
               std::span<const Word> output, Time at, Source source, Completion& done) noexcept;
 

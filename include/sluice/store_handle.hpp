@@ -1,4 +1,4 @@
-// The store of a limiter: borrowed, or owned together with others. Threading: as std::shared_ptr.
+// StoreHandle: how a limiter refers to its store, borrowed or owned. Threading: as std::shared_ptr.
 #pragma once
 
 #include <concepts>
@@ -11,21 +11,23 @@
 
 namespace sluice {
 
-/// What limiters take as their store:
+/// The store parameter of limiters: a reference borrows the store, a smart pointer shares its
+/// ownership.
 ///
 ///     TokenBucket(*store, "api", quota)                // REQUIRES: the store outlives the limiter
 ///     TokenBucket(make_memory_store(), "api", quota)   // the limiter and its copies own the store
-///     TokenBucket(shared_store, "api", quota)          // ... together with other owners
+///     TokenBucket(shared_store, "api", quota)          // the same, with other owners
 ///
-/// A temporary store does not compile. A copy owns what the original owns; a move copies, so that
-/// what was moved from still has its store. Waits and leases own nothing: some limiter, or another
-/// owner, must live until they have ended.
+/// A temporary store does not compile. Copies share the ownership of the original; a move copies,
+/// so that a moved-from limiter stays valid. Waits and leases do not own the store: a limiter or
+/// another owner must live until they have ended.
 class StoreHandle {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a store is a handle
   StoreHandle(Store& store) noexcept : store_(std::shared_ptr<Store>(), &store) {}
   StoreHandle(Store&&) = delete;
-  /// A std::shared_ptr or std::unique_ptr to a store. Throws std::invalid_argument if it is null.
+  /// From a std::shared_ptr or std::unique_ptr to a store. Throws std::invalid_argument if it is
+  /// null.
   template <std::convertible_to<std::shared_ptr<Store>> Owner>
   requires(!std::same_as<Owner, std::nullptr_t>) StoreHandle(Owner owner)
       : store_(std::move(owner)) {
@@ -41,7 +43,7 @@ class StoreHandle {
   [[nodiscard]] Store& operator*() const noexcept { return *store_; }
   [[nodiscard]] Store* operator->() const noexcept { return store_.get(); }
 
-  /// Owns the store no longer.
+  /// Gives up the ownership and keeps the reference.
   void borrow() noexcept { store_ = {std::shared_ptr<Store>(), store_.get()}; }
 
  private:

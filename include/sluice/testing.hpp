@@ -1,10 +1,9 @@
-// What a unit test of limited code needs, without a test framework: limiters and a clock that
-// stands still, a store that fails when told to, a record of what was asked, and matchers of it.
-// See docs/testing.md.
+// Support for unit tests of limited code, for any test framework: limiters on a virtual clock, a
+// store with injected faults, a recording of the calls, and matchers for it. See docs/testing.md.
 //
-// Beside it: sluice/testing/catch2.hpp and gtest.hpp, how the frameworks print values;
-// replaying_store.hpp and world.hpp, for tests of recordings and of coroutines; conformance.hpp,
-// for stores of your own.
+// Not included: sluice/testing/catch2.hpp and gtest.hpp, which print values in those frameworks;
+// replaying_store.hpp and world.hpp, for tests with recordings and coroutines; conformance.hpp, for
+// your own stores.
 #pragma once
 
 #include "sluice/sluice.hpp"

@@ -1,5 +1,5 @@
-// The values that time is made of: whole microseconds, so that a decision is the same integer on
-// every store. Plain values; no threading rule.
+// Types for time: whole microseconds, so that every store decides with the same integers. Plain
+// values; no threading rule.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,12 @@ namespace sluice {
 
 class Clock;
 
-/// The one number type of every rule. A word in a state, an argument or a verdict lies in
-/// [0, word_limit], so that it is exact as a Lua number (a double) as well.
+/// The integer type of all rules. A word in a state, an argument or a verdict is in [0,
+/// word_limit], so that Lua numbers (doubles) represent it exactly.
 using Word = std::int64_t;
 
-/// 2^52: sums of two words stay below 2^53, and quotients of words floor alike in C++ and Lua.
+/// 2^52: the sum of two words stays below 2^53, and the quotient of two words rounds down to the
+/// same integer in C++ and in Lua.
 inline constexpr Word word_limit = Word{1} << 52;
 
 /// A length of time in microseconds.
@@ -25,7 +26,7 @@ using Span = std::chrono::duration<std::int64_t, std::micro>;
 /// Range: [0, word_limit], which ends in the year 2112.
 using Time = std::chrono::time_point<Clock, Span>;
 
-/// Microseconds since the epoch, as rules see it.
+/// Microseconds since the epoch.
 [[nodiscard]] constexpr Word to_word(Time time) noexcept { return time.time_since_epoch().count(); }
 
 /// The instant `microseconds` after the epoch.

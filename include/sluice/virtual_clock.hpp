@@ -1,4 +1,4 @@
-// A clock that stands still until it is moved: for unit tests and simulation.
+// A clock that moves only when the program moves it: for unit tests and simulation.
 #pragma once
 
 #include <atomic>
@@ -12,15 +12,16 @@
 
 namespace sluice {
 
-/// Every member may be called from any thread; a move is seen by the next reading. Moving it on
-/// rings the timers that are due on the way, each at its own time:
+/// A clock for tests and simulation, which the program moves. Moving it forwards runs the timers
+/// that are due on the way, each at its own time:
 ///
 ///     VirtualClock clock;
-///     ...                        // something waits for 3 s and something for 5 s
-///     clock.advance(4s);         // the first goes on, and sees the time that it waited for
+///     ...                        // one wait of 3 s and one of 5 s begin
+///     clock.advance(4s);         // the first wait ends, and sees the time that it waited for
 ///
-/// A thread that blocks on it waits until another one moves it, or until it moves by itself: see
-/// AutoAdvance. Setting the clock back rings nothing; what waits, waits for the time it was set to.
+/// A thread that blocks on the clock waits until another thread moves it, or until it moves by
+/// itself (AutoAdvance). Setting the clock back runs no timer; waits keep their absolute times.
+/// Thread-safe: a move is visible to the next reading.
 class VirtualClock : public Clock {
  public:
   /// 2000-01-01 00:00:00 UTC.
@@ -33,25 +34,25 @@ class VirtualClock : public Clock {
     return to_time(now_.load(std::memory_order_acquire));
   }
 
-  /// Moves on by `span`, which may be negative to rehearse a clock that is set back. Returns the
-  /// new time. Throws std::out_of_range, and does not move, if that lies outside [0, word_limit].
-  /// Moves by several threads all count, one after the other.
+  /// Moves the clock by `span`, which may be negative to simulate a clock that is set back. Returns
+  /// the new time. Throws std::out_of_range, and does not move, if that is outside [0, word_limit].
+  /// Concurrent moves are applied one after the other.
   Time advance(Span span);
 
   /// Moves to `time`, forwards or backwards. Throws as advance() does.
   void set(Time time);
 
-  /// set(), for somebody who alone moves this clock, and forwards: while no timer is set it takes
-  /// no lock. REQUIRES: `time` lies between now() and word_limit.
+  /// set() without a lock while no timer is set. REQUIRES: no other thread moves the clock, and
+  /// `time` is between now() and word_limit.
   void move_alone(Time time) {
     if (any_timer_.load(std::memory_order_relaxed)) return set(time);
     now_.store(to_word(time), std::memory_order_release);
   }
 
-  /// Moves to the next timer and rings it, and what else is due then. False: none is set.
+  /// Moves to the time of the next timer and runs all that are due then. False: no timer is set.
   bool advance_to_next();
 
-  /// Timers that are set.
+  /// The number of timers that are set.
   [[nodiscard]] std::size_t timers() const;
 
   bool wait_until(Time when, ManualResetEvent& waker) override;
@@ -60,20 +61,20 @@ class VirtualClock : public Clock {
   void thread_begins() noexcept override;
   void thread_ends() noexcept override;
 
-  /// While it lives, time moves by itself: to the next timer whenever all known threads are blocked
-  /// in wait_until(). The thread that made it is known; others say so with KnownThread. So a test
-  /// that waits needs nobody to move the clock:
+  /// For the lifetime of this object the clock moves by itself: to the next timer whenever all
+  /// registered threads are blocked in wait_until(). The thread that made it is registered; others
+  /// use KnownThread. A test that waits then needs no thread that moves the clock:
   ///
   ///     const VirtualClock::AutoAdvance moving(clock);
   ///     bucket.acquire("alice", 1, clock.now() + 1h);     // returns at once, an hour later
   ///
-  /// What a known thread waits for otherwise (a mutex, a join) stops the time.
+  /// While a registered thread blocks on anything else (a mutex, a join), time stops.
   class AutoAdvance {
    public:
     explicit AutoAdvance(VirtualClock& clock) noexcept;
     AutoAdvance(const AutoAdvance&) = delete;
     AutoAdvance& operator=(const AutoAdvance&) = delete;
-    /// REQUIRES: on the thread that made it.
+    /// REQUIRES: runs on the thread that made it.
     ~AutoAdvance();
 
    private:
@@ -108,18 +109,18 @@ class VirtualClock : public Clock {
 
   std::atomic<Word> now_;
 
-  // Held during a move, also while timers ring: they may move the clock on the same thread.
+  // Held during a move, also while timers run: they may move the clock on the same thread.
   std::recursive_mutex moving_;
 
-  mutable std::mutex mutex_;  // guards what follows, never while anything rings
+  mutable std::mutex mutex_;  // guards what follows; never held while a timer runs
   std::condition_variable rung_;
   std::atomic<bool> any_timer_{false};  // `heap_` is not empty
   std::vector<Node> heap_;              // by time; TimerCallback::place is the index and one
   std::uint64_t order_ = 0;
   const Ringing* ringing_ = nullptr;
   std::thread::id ringer_;
-  std::size_t known_ = 0;            // threads
-  std::size_t waiting_ = 0;          // of them
+  std::size_t known_ = 0;            // registered threads
+  std::size_t waiting_ = 0;          // registered threads in wait_until()
   std::size_t moved_by_itself_ = 0;  // AutoAdvance objects
 };
 

@@ -8,11 +8,10 @@
 
 namespace sluice {
 
-/// A store that runs the kernels in the order of the calls, at the time that `clock` shows, and
-/// answers before execute() returns. Nothing in it depends on real time, addresses or threads, so
-/// the same calls give the same answers always. Thread-safe: calls are put in order by a mutex.
-/// Memory grows with the number of keys that are not idle.
-/// REQUIRES: the clock outlives the store.
+/// Makes a store that decides calls in their order, at the time that `clock` shows, and answers
+/// before execute() returns. It depends on no real time, address or thread, so that the same calls
+/// always give the same answers. Thread-safe: a mutex serialises the calls. Memory grows with the
+/// number of keys that are not idle. REQUIRES: the clock outlives the store.
 [[nodiscard]] std::unique_ptr<Store> make_virtual_store(VirtualClock& clock);
 
 }  // namespace sluice

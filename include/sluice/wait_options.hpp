@@ -1,4 +1,4 @@
-// Until when, in which order and how many may wait. Plain values.
+// Options of waiting calls: deadline, priority, and the bounds of the wait queues. Plain values.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,14 @@
 
 namespace sluice {
 
-/// When to give up waiting, by the store's clock: an instant, or a span that counts from the call.
+/// The time, by the store's clock, at which a wait ends without a grant: an instant, or a span from
+/// the call on.
 ///
 ///     bucket.acquire("alice", 1, 10s);
 ///     bucket.acquire("alice", 1, store->clock().now() + 10s);
 ///     bucket.acquire("alice", 1, Deadline::never());
 ///
-/// With one in the past, what needs no waiting is still granted.
+/// With a deadline in the past, a request is still granted if it need not wait.
 class Deadline {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a span or an instant is a deadline
@@ -30,7 +31,8 @@ class Deadline {
   // NOLINTEND(google-explicit-constructor)
   [[nodiscard]] static Deadline never() noexcept { return Time::max(); }
 
-  /// The instant, for a call that is made now. Time::max() if it is further than time goes.
+  /// The deadline as an instant, for a call at this moment. Time::max() if it is beyond the range
+  /// of Time.
   [[nodiscard]] Time on(const Clock& clock) const noexcept {
     if (!counts_) return at_;
     const Time now = clock.now();
@@ -43,49 +45,50 @@ class Deadline {
   bool counts_ = false;
 };
 
-/// Of one call that waits.
+/// Options of one waiting call.
 struct WaitOptions {
-  /// Waiters of a higher priority come first; see WaitQueueOptions::aging. From -1000 to 1000.
+  /// Waiters of a higher priority are served first; see WaitQueueOptions::aging. -1000 to 1000.
   int priority = 0;
-  /// A stop request ends the wait with Errc::cancelled; what was reserved is given back.
+  /// A stop request ends the wait with Errc::cancelled; what was reserved is refunded.
   StopToken stop{};
 
   [[nodiscard]] bool is_valid() const noexcept { return priority >= -1000 && priority <= 1000; }
 };
 
-/// What happens to a waiter too many.
+/// Which waiter fails when a wait queue is full.
 enum class Overflow : std::uint8_t {
-  refuse_newest,  ///< who comes is turned away with Errc::too_many_waiters
-  drop_oldest,    ///< who has waited longest is, for whom the answer is the least worth by now
+  refuse_newest,  ///< the new one, with Errc::too_many_waiters
+  drop_oldest,    ///< the one that has waited longest, whose answer is worth the least by now
 };
 
-/// How the callers of one limiter in this process wait for one key.
+/// The wait queues of one limiter in this process; each key has one queue.
 struct WaitQueueOptions {
-  /// First come, first served over all processes that wait for the key, where the limiter cannot
-  /// reserve: the store knows since when each process waits, and a request that is granted takes
-  /// its turn there in the same trip. Set it in all processes: those without it do not wait for
-  /// their turn. See docs/waiting.md for what it costs.
+  /// First come, first served across all processes that wait for the key, for limiters that cannot
+  /// reserve. The store records since when each process has waited, and a granted request is
+  /// checked against that order in the same round trip. Set it in all processes: those without it
+  /// do not wait for their turn. docs/waiting.md says what it costs.
   bool across_processes = false;
-  /// Then: for so long at most a process that has died keeps those behind it waiting, counted from
-  /// when they could have been granted. 10 ms to 60 s.
+  /// With across_processes: how long a process that has died can delay those behind it, from the
+  /// time when they could have been granted. 10 ms to 60 s.
   Span place_ttl = std::chrono::seconds{3};
-  /// Then: the number of this limiter in this process, which no other may have, 1 to 2^52. 0: drawn
-  /// at random. Of two that came in the same microsecond the smaller is first.
+  /// With across_processes: the number of this limiter in this process, unique among all processes,
+  /// 1 to 2^52; 0: drawn at random. It breaks ties of the same microsecond: the smaller is first.
   std::int64_t client = 0;
-  /// Waiters for one key, 1 or more.
+  /// The most waiters for one key, 1 or more.
   std::size_t most = 100'000;
   Overflow overflow = Overflow::refuse_newest;
-  /// A waiter stands where one of a priority lower by one would that came this much earlier: so
-  /// who waits rises, and nobody waits for ever. 1 us to a day.
+  /// A waiter ranks as one of the next lower priority that arrived this much earlier, so that every
+  /// waiter rises and none starves. 1 us to a day.
   Span aging = std::chrono::seconds{1};
-  /// How far ahead a waiter may reserve. What is reserved keeps its time whoever comes after, so
-  /// with priorities choose it short; zero lets only the first in line ask, at two store
-  /// operations a grant instead of one, and one more for each other process that waits. A grant
-  /// costs one while no more processes wait than three quarters of the grants in a horizon. 0 or
-  /// more; at most what the limiter can reserve.
+  /// How far ahead a waiter may reserve, 0 or more; at most what the limiter can reserve. A
+  /// reservation keeps its time whoever arrives later, so that priorities call for a short horizon.
+  /// With zero, only the head of the queue calls the store, which costs two store operations a
+  /// grant, and one more for each other process that waits. With a horizon, a grant costs one
+  /// operation while the number of other waiting processes is at most three quarters of the grants
+  /// in a horizon.
   Span horizon = Span::max();
-  /// The first in line asks again after this at the latest, for what others may have given back
-  /// without our hearing of it, in other processes above all. 1 ms to a day.
+  /// The head of the queue queries the store again after this at the latest, because other
+  /// processes may have refunded units without a notification. 1 ms to a day.
   Span recheck = std::chrono::seconds{1};
 };
 

@@ -43,7 +43,7 @@ RetryBudget::RetryBudget(int percent, int burst)
     throw std::invalid_argument("RetryBudget: burst must be 0 to 1000000, got " +
                                 std::to_string(burst));
   }
-  // A retry must be able to come together, and what one call adds must fit.
+  // One whole retry must be possible, and the share of one call must fit.
   most_ = std::max({most_, std::int64_t{100}, percent_});
 }
 

@@ -31,7 +31,7 @@ BackoffCall::Closure BackoffCall::closure(const RateLimited& refusal) {
   }
   Rng& rng =
       options_.rng != nullptr ? *options_.rng : rng_of(gates_.store().clock(), DrawFor::backoff);
-  // Drawn in any case: a refusal that tells nothing comes after one that does with a longer wait.
+  // Drawn in any case, so that waits also grow after refusals with a time.
   const Span drawn = backoff_.next(rng);
   return {scopes_[refusal.scope()], refusal.retry_after().value_or(drawn)};
 }

@@ -9,7 +9,7 @@ namespace {
 
 Word monotonic_us() noexcept {
 #ifdef CLOCK_MONOTONIC
-  // What steady_clock::now() reads, without the way through nanoseconds and back.
+  // The clock of steady_clock::now(), without the conversion from nanoseconds.
   timespec ts{};
   if (clock_gettime(CLOCK_MONOTONIC, &ts) == 0)
     return Word{ts.tv_sec} * 1'000'000 + ts.tv_nsec / 1'000;

@@ -11,8 +11,8 @@
 namespace sluice {
 namespace {
 
-/// The calls that one blocked thread waits for and that other threads complete. What completes on
-/// the waiting thread itself needs no atomic operation, and is not counted here.
+/// The calls of one blocked thread that other threads complete. A call that completes on the
+/// waiting thread itself needs no atomic operation, and is not counted here.
 class Group {
  public:
   Group() noexcept {}
@@ -20,13 +20,13 @@ class Group {
   Group& operator=(const Group&) = delete;
   ~Group() {}
 
-  /// Only the arrival that the waiter sleeps for touches the object behind its own count, and the
-  /// waiter goes on after that one alone.
+  /// Only the last arrival touches the object after its own count, and the waiter waits for that
+  /// one.
   void arrive() noexcept {
     if (missing_.fetch_add(1, std::memory_order_acq_rel) == -1) all_here_.post();
   }
 
-  /// Sleeps once, however many calls it waits for, and is woken once.
+  /// Sleeps and is woken at most once, however many calls it waits for.
   void wait_for(std::ptrdiff_t calls) noexcept {
     std::construct_at(&all_here_);
     if (missing_.fetch_sub(calls, std::memory_order_acq_rel) != calls) all_here_.wait();
@@ -34,19 +34,19 @@ class Group {
   }
 
  private:
-  std::atomic<std::ptrdiff_t> missing_{0};  // what arrived less what is waited for
+  std::atomic<std::ptrdiff_t> missing_{0};  // arrivals minus calls waited for
   union {
-    detail::Semaphore all_here_;  // exists while the owner waits
+    detail::Semaphore all_here_;  // constructed while the owner waits
   };
 };
 
 struct Call : Completion::Blocked {
   Group* group;
   std::span<Decision> each;
-  const Store* store = nullptr;  // if its reason is wanted
+  const Store* store = nullptr;  // null: no reason is wanted
   std::shared_ptr<const std::string> reason{};
 
-  /// The store may end as soon as the caller goes on.
+  /// The store may be destroyed as soon as the caller continues.
   void ask_why() noexcept {
     if (store != nullptr) reason = detail::reason_of(*store, *error);
   }
@@ -124,7 +124,7 @@ Decision detail::decide_as(const CallName& call, Store& store, const Plan& plan)
 
 namespace {
 
-/// Batches go through in runs of this many, so that nothing is allocated.
+/// Batches are executed in parts of this size, so that nothing is allocated.
 constexpr std::size_t run_length = 128;
 
 void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> results,
@@ -189,7 +189,7 @@ void Awaited::complete(void* self, const Outcome& outcome) noexcept {
 }
 
 bool Awaited::goes_to_sleep() noexcept {
-  // If the answer is here already, go on without suspending.
+  // If the answer has come already, continue without suspending.
   return !met_.exchange(true, std::memory_order_acq_rel);
 }
 

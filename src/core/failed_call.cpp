@@ -1,4 +1,4 @@
-// What an exception says of a call that failed: which value was wrong, and what is allowed.
+// The messages of exceptions of failed calls: which value was wrong, and what is allowed.
 // Threading: functions of their arguments alone.
 #include <algorithm>
 #include <optional>
@@ -24,8 +24,8 @@ struct Range {
   [[nodiscard]] std::string text() const { return text_of(least) + " to " + text_of(most); }
 };
 
-/// What is allowed beside the other arguments, if that is anything. The row's own check is asked,
-/// so that no range stands here.
+/// The range that is allowed with the other arguments, if there is one. It is found by the row's
+/// own check, so that no range is repeated here.
 std::optional<Range> allowed_range(const Operation& row, std::size_t index, Arguments args) {
   const auto fits = [&](Word word) {
     args[index] = word;
@@ -43,11 +43,11 @@ std::optional<Range> allowed_range(const Operation& row, std::size_t index, Argu
   if (!fits(inside)) {
     for (inside = 1; inside < word_limit && !fits(inside);) inside *= 2;
   }
-  if (!fits(inside)) return std::nullopt;  // then another argument is wrong
+  if (!fits(inside)) return std::nullopt;  // another argument is wrong
   return Range{edge(inside, -word_limit), edge(inside, word_limit)};
 }
 
-/// As the call that failed names it.
+/// The argument as in the failed call.
 Argument named_by(std::string_view verb, const Operation& row, Argument chosen,
                   const Arguments& args) {
   const auto blocks = [&](const Operation& set, std::size_t change, auto block) {
@@ -73,7 +73,7 @@ std::string wrong(const Argument& chosen, Word given, const Range& allowed) {
          unit;
 }
 
-/// The first of the arguments that is wrong by itself.
+/// The first argument that is wrong by itself.
 std::optional<std::string> wrong_argument(std::string_view verb, const Operation& row,
                                           const Arguments& args) {
   for (const Argument& chosen : row.arguments) {
@@ -84,8 +84,7 @@ std::optional<std::string> wrong_argument(std::string_view verb, const Operation
   return std::nullopt;
 }
 
-/// The same if several are wrong: the one that alone would have failed in the same way, and what is
-/// allowed for it then.
+/// The same if several are wrong: the one that alone fails in the same way, and its allowed range.
 std::optional<std::string> wrong_among_others(std::string_view verb, const Operation& row,
                                               const Arguments& args, Errc error) {
   for (const Word passing : {Word{0}, Word{1}}) {
@@ -95,7 +94,7 @@ std::optional<std::string> wrong_among_others(std::string_view verb, const Opera
       alone[chosen.index] = args[chosen.index];
       if (row.check(alone) != -static_cast<Word>(error)) continue;
       const auto range = allowed_range(row, chosen.index, alone);
-      // A single value is only what the others leave.
+      // A single value depends on the other arguments.
       if (!range || range->least == range->most) continue;
       return wrong(named_by(verb, row, chosen, args), args[chosen.index], *range);
     }
@@ -103,7 +102,7 @@ std::optional<std::string> wrong_among_others(std::string_view verb, const Opera
   return std::nullopt;
 }
 
-/// What was wrong, else what the caller chose that the error may be about.
+/// The wrong argument, else the arguments of the caller that the error may be about.
 std::string arguments_of(const Operation& row, const Arguments& args, std::string_view verb,
                          Errc error) {
   if (row.arguments.size() == 0) return {};
@@ -131,12 +130,12 @@ std::string key_of(const Key& key) {
   return "a tag of " + part(key.tag()) + ", a name of " + part(key.name());
 }
 
-/// What the last call of this thread that failed was told: between its end and the exception there
-/// are functions that pass an error on and nothing else.
+/// The details of this thread's last failed call: between its end and the exception there are only
+/// functions that pass the error on.
 struct NotedReason {
   std::error_code error;
   std::shared_ptr<const std::string> text;
-  StateKind found{};  // of Errc::wrong_kind
+  StateKind found{};  // after Errc::wrong_kind
 };
 thread_local NotedReason noted;
 
@@ -147,7 +146,8 @@ std::string text_of(StateKind kind) {
   return "a state of another version (kind " + std::to_string(static_cast<int>(kind)) + ")";
 }
 
-/// What lies under the key, if the store has told, and as what it was asked. Either may be unknown.
+/// The kind under the key, if the store has reported it, and the kind of the operation. Either may
+/// be unknown.
 std::string kinds_of(const Key* key, const Operation* asked, StateKind found) {
   const std::string as = asked == nullptr ? "" : "asked as " + text_of(asked->kind);
   if (found == StateKind{}) {
@@ -158,7 +158,7 @@ std::string kinds_of(const Key* key, const Operation* asked, StateKind found) {
   return which + " holds " + text_of(found) + (as.empty() ? "" : " and was " + as);
 }
 
-/// `key`: null if it is not known any more. `asked`: null if what was asked is not.
+/// `key`: null if it no longer exists. `asked`: null if the operation is unknown.
 std::string given_to(const std::error_code& error, std::string_view verb, const Key* key,
                      const Operation* asked, const Arguments& args) {
   if (error.category() != error_category()) return {};
@@ -188,7 +188,7 @@ std::shared_ptr<const std::string> take_reason(const std::error_code& error) noe
   return taken.error == error ? taken.text : nullptr;
 }
 
-/// True of failures that are about one step.
+/// True for failures of one step.
 bool is_of_step(const std::error_code& error) {
   return error == Errc::cost_exceeds_capacity || error == Errc::invalid_cost ||
          error == Errc::invalid_argument || error == Errc::duplicate_key ||
@@ -279,7 +279,7 @@ std::system_error detail::failed_settle(const CallName& call, const std::error_c
                          ? std::nullopt
                          : allowed_range(*row, row->arguments.begin()->index, step.args);
   if (!range) return failed_with(call, error, given + "actual " + text_of(actual));
-  // Of their difference, to the side to which it lies.
+  // The range of their difference, in its direction.
   const Word least =
       actual > estimated ? std::max(Word{0}, estimated - word_limit) : estimated - range->most;
   const Word most = actual > estimated ? estimated + range->most : estimated;

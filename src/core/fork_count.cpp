@@ -1,4 +1,4 @@
-// The counter is raised by a hook that the system runs in each forked child.
+// A hook that the system runs in each forked child increments the counter.
 #include "src/core/fork_count.hpp"
 
 #include <pthread.h>

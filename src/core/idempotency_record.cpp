@@ -1,4 +1,4 @@
-// Noting an answer in words, and reading it back.
+// Writing an answer as words, and reading it.
 #include "sluice/extend/idempotency_record.hpp"
 
 #include <algorithm>

@@ -37,7 +37,7 @@ void append_part(std::string& out, std::string_view part, const HashKey& secret)
   }
 }
 
-/// How many there are. What is behind them is zero, so that it can be copied.
+/// Returns their number. The bytes after them are zero, so that all can be copied.
 template <class Number>
 std::size_t put_digits(std::array<char, 20>& digits, Number number) noexcept {
   digits = {};

@@ -9,9 +9,9 @@ void ManualResetEvent::wake() noexcept { raise(&ManualResetEvent::awake_); }
 void ManualResetEvent::raise(bool ManualResetEvent::*flag) noexcept {
   const std::lock_guard lock(mutex_);
   this->*flag = true;
-  // Now and not when the thread runs: until then the clock must know that it will.
+  // Now, not when the thread runs: until then the clock must count it as running.
   if (Clock* const clock = std::exchange(counted_by_, nullptr)) leave_(*clock);
-  // With the lock held: the thread may destroy this object as soon as it is free.
+  // With the lock held: the thread may destroy this object as soon as the lock is released.
   changed_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-// Running a row of the table of operations, and making what it leaves.
+// Running a row of the table of operations, and applying its effects.
 #include "sluice/extend/operation.hpp"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ Verdict apply(const Operation& row, std::span<const Word> words, const RuleReque
   return verdict;
 }
 
-/// The verdict is one object from the kernel to the caller: a copy would read in pairs what was
-/// just written word by word, and wait until those stores have left the processor's store buffer.
+/// The verdict is one object from the kernel to the caller. A copy would load pairs of words that
+/// were just stored one by one, and stall until the stores have left the processor's store buffer.
 Verdict decide(const Operation& row, std::span<const Word> words, const RuleRequest& request,
                Word now, Effects& effects) noexcept {
   const StateView state(words);

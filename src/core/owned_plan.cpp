@@ -1,4 +1,4 @@
-// Copying a plan: one block holds the bytes of all its keys, one the tables of its steps.
+// Copying a plan: one block for the bytes of all its keys, one for the tables of its steps.
 #include "sluice/extend/owned_plan.hpp"
 
 #include <algorithm>

@@ -67,7 +67,7 @@ class Reader {
     if (!take(c)) expected(what);
   }
 
-  /// A whole number, also one out of range: of what does not fit the nearest that does.
+  /// A whole number; one out of range is clamped.
   Word number(const char* what) {
     Word number = 0;
     const char* const begin = text_.data() + at_;
@@ -88,7 +88,7 @@ class Reader {
     return *found;
   }
 
-  /// `what` must be in its range, which it is not.
+  /// Rejects a number out of range; `what` names it and the range.
   [[noreturn]] void out_of_range(const std::string& what) const {
     reject(what + ", got " + detail::quoted(text_));
   }
@@ -113,14 +113,14 @@ Word read_period(Reader& reader) {
   return count > word_limit / unit.us ? 0 : count * unit.us;
 }
 
-/// "30/min", "7/13s": so many in so many microseconds.
+/// "30/min", "7/13s": a count and a number of microseconds.
 std::string count_text(Word count, Word us) {
   const std::string span = detail::span_text(Span{us});
   const bool is_one = span[0] == '1' && (span[1] < '0' || span[1] > '9');
   return std::to_string(count) + '/' + (is_one ? span.substr(1) : span);
 }
 
-/// One of a unit, as in "60/min".
+/// One period of a unit, as in "60/min".
 bool is_unit(Word us) {
   return std::any_of(units.begin(), units.end(), [&](const Unit& known) { return known.us == us; });
 }
@@ -211,7 +211,7 @@ std::string detail::rate_text(const Quota& quota) {
 
 std::string to_string(const Quota& quota) {
   const Word capacity = quota.capacity();
-  // In this time the burst comes back.
+  // The time in which the burst is refilled.
   const Word back_in =
       capacity % quota.refill() == 0 ? capacity / quota.refill() * quota.period() : 0;
   if (is_unit(back_in)) return count_text(capacity, back_in);

@@ -1,4 +1,4 @@
-// What every store shares: checking a plan and concluding its outcome.
+// The code that all stores share: checking a plan and concluding its outcome.
 #include "sluice/store.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Decision to_decision(const AskedStep& asked, const Verdict& verdict, std::span<c
   return decision;
 }
 
-/// True if `a` says more about the plan than `b` does.
+/// True if `a` takes precedence over `b` in the decision on the plan.
 bool decides_over(const Decision& a, const Decision& b) noexcept {
   if (a.allowed != b.allowed) return !a.allowed;
   return a.allowed ? a.remaining < b.remaining : a.retry_after > b.retry_after;
@@ -97,7 +97,7 @@ PlanFault find_fault(const Plan& plan) noexcept {
 
 namespace {
 
-/// `Asked` is what an AskedStep can be made of.
+/// `Asked` is a type from which an AskedStep can be constructed.
 template <class Asked>
 void conclude_all(std::span<const Asked> asked, std::span<const Verdict> verdicts,
                   std::span<const Word> output, Time at, Source source, Completion& done) noexcept {

@@ -1,4 +1,4 @@
-// Who watches what within one process.
+// The subscriptions in one process.
 #include "sluice/extend/subscription.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-/// Kept by its watches as well, which may outlive the store.
+/// Shared with the subscriptions, which may outlive the store.
 struct Subscriptions::Table {
   using Seen = std::shared_ptr<const std::function<void()>>;
   std::mutex mutex;
@@ -22,7 +22,7 @@ class Subscriptions::Entry final : public Subscription {
   ~Entry() override {
     const std::lock_guard lock(table_->mutex);
     const auto found = table_->channels.find(channel_);
-    if (found == table_->channels.end()) return;  // there was no memory to note it
+    if (found == table_->channels.end()) return;  // it was not added, for lack of memory
     std::erase(found->second, seen_);
     if (found->second.empty()) table_->channels.erase(found);
   }

@@ -1,4 +1,4 @@
-// What people read in a log: the texts of spans, sources, decisions and keys.
+// Texts for logs: of spans, sources, decisions and keys.
 #include <array>
 #include <ostream>
 

@@ -1,4 +1,4 @@
-// Rates and spans as short texts: in keys, whose units they are, and in the texts of quotas.
+// Rates and spans as short texts: for the units of keys, and for quotas.
 #pragma once
 
 #include <string>
@@ -7,11 +7,12 @@
 
 namespace sluice::detail {
 
-/// "5s", "1min": by the longest unit of which the span, which is positive, is a multiple.
+/// "5s", "1min": in the longest unit of which the span is a multiple. REQUIRES: the span is
+/// positive.
 [[nodiscard]] std::string span_text(Span span);
 
-/// "10/s": what a quota admits in the shortest of a second, a minute, an hour and a day in which
-/// that is a whole number, or else in its period. Equal rates have equal texts, and no others have.
+/// "10/s": the units in the shortest of a second, a minute, an hour and a day in which they are a
+/// whole number, or else in its period. Two rates have the same text if and only if they are equal.
 [[nodiscard]] std::string rate_text(const Quota& quota);
 
 }  // namespace sluice::detail

@@ -59,7 +59,7 @@ std::size_t VirtualClock::timers() const {
   return heap_.size();
 }
 
-/// REQUIRES: `moving_` is held. What a timer has moved further stays so.
+/// REQUIRES: `moving_` is held. If a timer moves the clock further, it stays there.
 void VirtualClock::move_to(Word time) noexcept {
   std::unique_lock lock(mutex_);
   if (time < now_.load(std::memory_order_relaxed)) {
@@ -90,7 +90,7 @@ void VirtualClock::ring_next(std::unique_lock<std::mutex>& lock) noexcept {
 
 TimerState VirtualClock::set_timer(TimerCallback& timer, Time when) {
   const std::lock_guard lock(mutex_);
-  // A move stores the time under the lock, and rings first what is due then.
+  // A move runs the timers that are due before it stores its time under the lock.
   if (to_word(when) <= now_.load(std::memory_order_relaxed)) return TimerState::due;
   heap_.emplace_back();
   any_timer_.store(true, std::memory_order_relaxed);
@@ -158,7 +158,7 @@ void VirtualClock::thread_ends() noexcept {
     const std::lock_guard lock(mutex_);
     --known_;
   }
-  move_while_all_wait();  // this thread may have been the last that did not wait
+  move_while_all_wait();  // this thread may have been the last running one
 }
 
 bool VirtualClock::moves_by_itself() const noexcept {

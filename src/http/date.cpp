@@ -1,4 +1,4 @@
-// Reading dates: fixed forms, field after field, strict about what is punctuation and what is not.
+// Parses dates: fixed forms, field by field, with strict punctuation.
 #include "src/http/date.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Stamp {
   unsigned second = 0;
 };
 
-/// Exactly so many digits.
+/// Exactly this many digits.
 template <class T>
 bool take_digits(std::string_view& text, std::size_t count, T& value) noexcept {
   if (text.size() < count) return false;
@@ -101,7 +101,7 @@ Time bounded(std::int64_t microseconds) noexcept {
   return to_time(std::clamp(microseconds, Word{0}, word_limit));
 }
 
-/// The century in which a year of two digits lies: at most 50 years ahead.
+/// The century of a year of two digits: at most 50 years ahead.
 std::optional<std::int64_t> count_in_century(Stamp stamp, Time now) noexcept {
   const auto today =
       std::chrono::sys_days(std::chrono::floor<std::chrono::days>(now.time_since_epoch()));

@@ -1,4 +1,4 @@
-// Writing what clients are told, in the forms of the draft and of X-RateLimit.
+// Writes the headers for clients, in the forms of the draft and of X-RateLimit.
 #include "sluice/http/emit.hpp"
 
 #include <algorithm>
@@ -11,13 +11,13 @@ namespace {
 constexpr Word second = 1'000'000;
 constexpr Word most_seconds = 99'999'999;
 
-/// Rounded up, and never so long that it would be read as an instant.
+/// Seconds, rounded up, and at most the longest number that is not read as a date.
 Word whole_seconds(Span span) noexcept {
   const Word us = std::clamp(span.count(), Word{0}, word_limit);
   return std::min((us + second - 1) / second, most_seconds);
 }
 
-/// How long until a client may count on more.
+/// The time until more is available.
 Span told_wait(const Decision& decision) noexcept {
   return decision.allowed ? decision.reset_after : decision.retry_after;
 }
@@ -97,19 +97,19 @@ void write_list(LimitHeaders& out, std::string_view name, std::span<const Limite
   }
 }
 
-/// True if a client should mind `a` more than `b`.
+/// True if `a` is tighter than `b` for a client.
 bool is_tighter(const Limited& a, const Limited& b) noexcept {
   if (a.decision.allowed != b.decision.allowed) return b.decision.allowed;
   if (!a.decision.allowed) return a.decision.retry_after > b.decision.retry_after;
   return a.decision.remaining < b.decision.remaining;
 }
 
-/// What is counted: the draft counts requests where it is not said.
+/// The unit; by the draft, requests if it is not given.
 std::string_view unit_of(const Policy& policy) noexcept {
   return policy.unit().empty() ? "requests" : policy.unit();
 }
 
-/// The limit that X-RateLimit tells, or null. REQUIRES: not empty.
+/// The limit of the X-RateLimit headers, or null. REQUIRES: not empty.
 const Limited* primary_of(std::span<const Limited> limits, std::string_view name) noexcept {
   const Limited* chosen = nullptr;
   for (const Limited& limit : limits) {
@@ -195,7 +195,7 @@ LimitHeaders limit_headers(std::span<const Limited> limits, const EmitOptions& o
   const Decision& tightest = std::min_element(limits.begin(), limits.end(), is_tighter)->decision;
   if (!tightest.allowed) {
     out.begin("Retry-After");
-    // A refusal without a hint is asked again in a second, not at once.
+    // A refusal without a hint is retried after a second, not at once.
     out.write(std::max(whole_seconds(tightest.retry_after), Word{1}));
   }
   if (options.rate_limit) {

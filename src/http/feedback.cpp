@@ -1,4 +1,4 @@
-// The questions that a Feedback answers.
+// The members of Feedback.
 #include "sluice/http/feedback.hpp"
 
 namespace sluice::http {

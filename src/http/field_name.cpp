@@ -1,5 +1,5 @@
 // The grammar of vendors' header names: [vendor-]ratelimit[-word][-group], or the group before the
-// word. One grammar reads the spellings of many vendors, also of those that nobody listed.
+// word. One grammar accepts the spellings of many vendors, also of unknown ones.
 #include "src/http/field_name.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr std::array<Entry, 11> whole_names{{
     {"stripe-rate-limited-reason", Meaning::reason},
 }};
 
-/// Of several that fit, the first is meant.
+/// The first match counts.
 constexpr std::array<Entry, 26> words{{
     {"retry-after-ms", Meaning::retry_after_ms},
     {"retry-after", Meaning::retry_after},
@@ -60,13 +60,13 @@ constexpr std::array<Entry, 26> words{{
     {"max", Meaning::limit},
 }};
 
-/// What stands for the limit itself when there is no word: X-HubSpot-RateLimit-Daily.
+/// The number without a word, X-HubSpot-RateLimit-Daily, is the limit itself.
 constexpr std::array<std::string_view, 2> groups_alone{"daily", "secondly"};
 
 constexpr std::array<std::string_view, 4> stems{"ratelimit", "rate-limit", "x-app-limit",
                                                 "x-user-limit"};
 
-/// Where `stem` ends in `name` as a part of its own, or none.
+/// The end of `stem` in `name`, as a whole part of it, or none.
 std::optional<std::size_t> end_of(std::string_view stem, std::string_view name) noexcept {
   for (std::size_t at = name.find(stem); at != std::string_view::npos;
        at = name.find(stem, at + 1)) {
@@ -88,7 +88,8 @@ std::optional<std::string_view> group_beside(std::string_view word,
   return std::nullopt;
 }
 
-/// REQUIRES: `source` is the name up to the stem's end, and `rest` what stands behind its hyphen.
+/// REQUIRES: `source` is the name up to the end of the stem, and `rest` is the text after its
+/// hyphen.
 FieldName read_rest(std::string_view source, std::string_view rest) noexcept {
   if (rest.empty()) return {Meaning::limit, source, {}};
   for (const Entry& word : words) {

@@ -1,4 +1,4 @@
-// What the name of a header says: which number of which limit its value is.
+// The meaning of a header's name: which number of which limit its value is.
 #pragma once
 
 #include <string_view>
@@ -36,7 +36,7 @@ struct FieldName {
   std::string_view group{};
 };
 
-/// In lower case; empty if it is too long to be any name that is known.
+/// The name in lower case; empty if it is longer than any known name.
 [[nodiscard]] Text lower_name(std::string_view name) noexcept;
 
 /// REQUIRES: a name in lower case, which outlives the result. O(length).

@@ -1,4 +1,4 @@
-// Reading decimal numbers without overflow.
+// Parses decimal numbers without overflow.
 #include "src/http/number.hpp"
 
 #include <algorithm>

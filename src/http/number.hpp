@@ -11,7 +11,7 @@
 namespace sluice::http::detail {
 
 struct Decimal {
-  /// What no number of a header means any more; larger ones are read as this.
+  /// The largest number; larger ones are clamped to it.
   static constexpr std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
 
   std::uint64_t whole = 0;
@@ -23,8 +23,8 @@ struct Decimal {
   [[nodiscard]] Word times_rounded_up(Word unit) const noexcept;
 };
 
-/// Takes a number off the front of `text`: digits, and perhaps a point and digits, or a sign in
-/// front. None, and nothing is taken, if there is none. O(digits).
+/// Takes a number off the front of `text`: an optional sign, digits, and an optional fraction.
+/// None, and nothing is taken, if there is none. O(digits).
 [[nodiscard]] std::optional<Decimal> take_decimal(std::string_view& text) noexcept;
 
 }  // namespace sluice::http::detail

@@ -1,4 +1,4 @@
-// From a response's headers to a Feedback.
+// Parses the headers of a response to a Feedback.
 #include "sluice/http/parse.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 Word bounded(Word value) noexcept { return std::clamp(value, Word{0}, word_limit); }
 
-/// The server's clock as its `Date` shows it.
+/// The server's clock by its `Date`.
 std::optional<Time> server_date(const Sieve& headers, Time now) noexcept {
   for (const auto& [header, place] : headers.picked()) {
     if (!equal_ignoring_case(header.name, "date")) continue;
@@ -22,7 +22,7 @@ std::optional<Time> server_date(const Sieve& headers, Time now) noexcept {
   return std::nullopt;
 }
 
-/// True if the response lay in a cache.
+/// True if the response comes from a cache.
 bool is_cached(const Sieve& headers) noexcept {
   return std::any_of(headers.picked().begin(), headers.picked().end(),
                      [](const Sieve::Picked& picked) {
@@ -36,7 +36,7 @@ bool is_cached(const Sieve& headers) noexcept {
 Frame frame_of(const Sieve& headers, bool cached, Time now, const ParseOptions& options) noexcept {
   Frame frame{to_time(bounded(to_word(now))), {}, Span{bounded(options.longest.count())}};
   frame.server = frame.now;
-  // The Date of a cached response is old by its age, which is not exact.
+  // The Date of a cached response is older by its age, which is not exact.
   if (options.correct_by_date && !cached) {
     frame.server = server_date(headers, frame.now).value_or(frame.now);
   }

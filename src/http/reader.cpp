@@ -1,4 +1,4 @@
-// One header after the other: vendors' spellings, where a header is one number of one limit.
+// Reads headers one by one: vendors' spellings, where a header is one number of one limit.
 #include "src/http/reader.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace sluice::http::detail {
 namespace {
 
-/// What a count is followed by in the earliest drafts: `100, 100;w=60` and, alone, `76;w=21600`.
+/// The parameters of a count in the earliest drafts: `100, 100;w=60` and, alone, `76;w=21600`.
 struct Count {
   Fate fate = Fate::used;
   Word least = 0;
@@ -24,7 +24,7 @@ Count whole_count(const Decimal& number) noexcept {
   return {number.whole > limit ? Fate::clamped : Fate::used, value, value, {}};
 }
 
-/// A list of counts, as proxies make of several headers, with parameters.
+/// A list of counts, which proxies join from several headers, with parameters.
 Count count_of_list(std::string_view value) noexcept {
   if (!MemberReader::sound(value, MemberReader::Shape::list)) return {.fate = Fate::malformed};
   MemberReader list(value, MemberReader::Shape::list);
@@ -51,14 +51,14 @@ Count parse_count(std::string_view value) noexcept {
   return count_of_list(value);
 }
 
-/// The smaller count stands: of two that differ, the one that asks for more caution.
+/// Keeps the smaller of two counts: the more cautious one.
 Fate set_least(std::optional<Word>& known, Word value, Fate fate) noexcept {
   if (known && *known < value) return Fate::superseded;
   known = value;
   return fate;
 }
 
-/// Of what is spent the larger count stands.
+/// Keeps the larger of two counts of spent units.
 Fate set_most(std::optional<Word>& known, Word value, Fate fate) noexcept {
   if (known && *known > value) return Fate::superseded;
   known = value;
@@ -178,8 +178,8 @@ Fate FeedbackReader::read_count(const FieldName& name, std::string_view value) n
 Fate FeedbackReader::set_reset(std::size_t place, const Wait& wait) noexcept {
   Window& target = out_.windows()[place];
   bool& relative = drafts_[place].relative_reset;
-  // A length of time needs no clock, so it is better than an instant; of two alike the longer one
-  // is never early.
+  // A duration needs no clock, so that it is better than an instant; the longer of two is never
+  // early.
   const bool better = !target.reset || (wait.relative && !relative) ||
                       (wait.relative == relative && wait.span > *target.reset);
   if (!better) return wait.span == *target.reset ? wait.fate : Fate::superseded;

@@ -1,4 +1,4 @@
-// Puts what headers say together into a Feedback. One object reads one response; single-threaded.
+// Combines headers into a Feedback. One object reads one response; single-threaded.
 #pragma once
 
 #include "sluice/http/parse.hpp"
@@ -8,29 +8,29 @@
 
 namespace sluice::http::detail {
 
-/// Sources of windows that the draft's headers tell of. A policy without a name waits under a
-/// source of its own for the state that belongs to it.
+/// The sources of windows of the draft's headers. A policy without a name has a source of its own
+/// until its state is read.
 inline constexpr std::string_view state_source = "ratelimit";
 inline constexpr std::string_view policy_source = "ratelimit-policy";
 
 class FeedbackReader {
  public:
-  /// REQUIRES: a frame within the bounds of Frame. `cached`: counts are not taken.
+  /// REQUIRES: a frame within the bounds of Frame. `cached`: counts are ignored.
   FeedbackReader(const Frame& frame, bool cached) noexcept;
 
   /// Reads one header. REQUIRES: it outlives the call, as its name does.
   void read(const FieldName& name, std::string_view value, std::uint16_t place) noexcept;
-  /// Puts together what several headers said. The reader is then over.
+  /// Combines the headers. The last call of a reader.
   [[nodiscard]] Feedback finish() noexcept;
 
  private:
-  /// A wait that was asked for, and the note of the header that did.
+  /// A requested wait, and the note of its header.
   struct Asked {
     bool known = false;
     Span span{0};
     std::size_t note = 0;
   };
-  /// What is known of a window but is no part of the answer.
+  /// Data of a window that is not part of the result.
   struct Draft {
     bool relative_reset = false;
     std::optional<Word> used{};
@@ -47,7 +47,7 @@ class FeedbackReader {
   Fate read_state(const Member& member) noexcept;
   Fate read_policy(const Member& member) noexcept;
 
-  /// The place of the window of this name, which is made if there is none; or Feedback::max_windows
+  /// The index of the window of this name, which is added if there is none; Feedback::max_windows
   /// if there is no room.
   std::size_t window(std::string_view source, std::string_view name,
                      std::string_view partition = {}) noexcept;

@@ -1,5 +1,5 @@
-// The IETF draft's headers: RateLimit and RateLimit-Policy, in the form of structured lists, and
-// in the form of the drafts before it.
+// The IETF draft's headers RateLimit and RateLimit-Policy, as structured lists, and in the form of
+// earlier drafts.
 #include <algorithm>
 
 #include "src/http/reader.hpp"
@@ -33,7 +33,7 @@ Fate copy(const std::optional<BareItem>& item, Text& out) noexcept {
   return item->raw.size() > Text::capacity ? Fate::too_long : Fate::malformed;
 }
 
-/// Of all items of a list.
+/// The result for all items of a list.
 struct Tally {
   std::size_t good = 0;
   bool clamped = false;
@@ -52,7 +52,7 @@ struct Tally {
   }
 };
 
-/// Of two items of one name the stricter count stands.
+/// Keeps the stricter count of two items of one name.
 void set_least(std::optional<Word>& known, const std::optional<Word>& value) noexcept {
   if (value) known = std::min(known.value_or(word_limit), *value);
 }
@@ -96,7 +96,7 @@ Fate FeedbackReader::read_state(const Member& member) noexcept {
   return reset.value ? set_reset(place, seconds_to_wait(*reset.value, frame_)) : Fate::used;
 }
 
-/// `"default";q=100;w=60`, or `100;w=60` of the drafts before.
+/// `"default";q=100;w=60`, or `100;w=60` in earlier drafts.
 Fate FeedbackReader::read_policy(const Member& member) noexcept {
   Text name;
   Text partition;

@@ -1,4 +1,4 @@
-// What only all headers together say.
+// Results that depend on all headers.
 #include <algorithm>
 
 #include "src/http/reader.hpp"
@@ -7,7 +7,7 @@ namespace sluice::http::detail {
 
 void FeedbackReader::settle_retry_after() noexcept {
   if (!seconds_.known && !milliseconds_.known) return;
-  // Milliseconds refine seconds that were rounded up from them; else the longer wait stands.
+  // Milliseconds refine seconds that were rounded up from them; otherwise the longer wait counts.
   const bool both = seconds_.known && milliseconds_.known;
   const bool refined = both && seconds_.span >= milliseconds_.span &&
                        seconds_.span - milliseconds_.span < std::chrono::seconds{1};

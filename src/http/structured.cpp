@@ -1,4 +1,4 @@
-// The grammar of RFC 9651, section 4.2, as functions that take what they know off the front.
+// The grammar of RFC 9651, section 4.2, as functions that take a token off the front.
 #include "src/http/structured.hpp"
 
 #include "src/http/ascii.hpp"
@@ -12,7 +12,7 @@ void skip(std::string_view& text, bool (*is)(char)) noexcept {
   while (!text.empty() && is(text.front())) text.remove_prefix(1);
 }
 
-/// The bytes at the front for which `is` holds.
+/// Takes the bytes at the front for which `is` holds.
 std::string_view take_while(std::string_view& text, bool (*is)(char)) noexcept {
   const std::string_view all = text;
   skip(text, is);
@@ -38,7 +38,7 @@ bool take_key(std::string_view& text, std::string_view& key) noexcept {
   return true;
 }
 
-/// At most 15 digits; a decimal has at most 12 before its point and 1 to 3 behind.
+/// At most 15 digits; a decimal has at most 12 before its point and 1 to 3 after it.
 bool take_number(std::string_view& text, BareItem& item) noexcept {
   const std::string_view all = text;
   const bool negative = take(text, "-");
@@ -77,7 +77,7 @@ bool take_string(std::string_view& text, BareItem& item) noexcept {
 
 bool is_lower_hex(char c) noexcept { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
-/// Behind its first quote. What the bytes mean is not looked at: nobody needs it here.
+/// The text after its first quote. The bytes are not decoded, because they are not used here.
 bool take_display_string(std::string_view& text, BareItem& item) noexcept {
   const std::string_view all = text;
   item.type = Type::display_string;
@@ -137,7 +137,7 @@ bool take_parameter(std::string_view& text, std::string_view& key, BareItem& val
   return !take(text, "=") || take_bare_item(text, value);
 }
 
-/// False at a fault.
+/// False at a syntax error.
 bool take_parameters(std::string_view& text) noexcept {
   std::string_view key;
   BareItem value;
@@ -154,7 +154,7 @@ int sextet(char c) noexcept {
   return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/// Padding may be left out, and bits behind the last byte are not looked at, as RFC 9651 advises.
+/// Padding is optional, and bits after the last byte are ignored, as RFC 9651 advises.
 bool decode_base64(std::string_view raw, Text& out) noexcept {
   while (raw.ends_with('=')) raw.remove_suffix(1);
   if (raw.size() % 4 == 1) return false;
@@ -221,7 +221,7 @@ bool MemberReader::read(Member& member) noexcept {
   if (rest_.empty()) return true;
   if (!take(rest_, ",")) return false;
   skip(rest_, is_space);
-  return !rest_.empty();  // a comma at the end is a fault
+  return !rest_.empty();  // a comma at the end is a syntax error
 }
 
 bool MemberReader::next(Member& member) noexcept {

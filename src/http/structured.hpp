@@ -1,5 +1,5 @@
 // Structured fields (RFC 9651): lists and dictionaries of items with parameters. Views of the
-// value, no allocation. Inner lists are not taken: no header about limits has them.
+// value, no allocation. Inner lists are not supported: no header about limits has them.
 #pragma once
 
 #include <optional>
@@ -24,8 +24,8 @@ struct BareItem {
   Word number = 0;         ///< of an integer, a boolean, a date
   std::string_view raw{};  ///< as it stands there, without its quotes or colons
 
-  /// The text of a string or token, or the bytes of a byte sequence. False if it is of another type
-  /// or does not fit.
+  /// The text of a string or token, or the bytes of a byte sequence. False if it has another type
+  /// or is too long.
   [[nodiscard]] bool copy_to(Text& out) const noexcept;
 };
 
@@ -39,19 +39,19 @@ struct Member {
   [[nodiscard]] std::optional<BareItem> parameter(std::string_view name) const noexcept;
 };
 
-/// Reads one member after the other. What follows a fault is not read, and by RFC 9651 what stood
-/// before it does not count either: ask sound() first.
+/// Reads the members one by one. Members after a syntax error are not read, and by RFC 9651 those
+/// before it are invalid as well: call sound() first.
 class MemberReader {
  public:
   enum class Shape : std::uint8_t { list, dictionary };
 
   MemberReader(std::string_view value, Shape shape) noexcept;
 
-  /// False at the end, or at a fault.
+  /// False at the end, or at a syntax error.
   bool next(Member& member) noexcept;
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-  /// True if all of the value is of this shape. An empty list is.
+  /// True if the whole value is well-formed. An empty list is.
   [[nodiscard]] static bool sound(std::string_view value, Shape shape) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Telling lengths of time from instants, and bounding both.
+// Distinguishes durations from instants, and bounds both.
 #include "src/http/wait.hpp"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ Wait until(Time instant, const Frame& frame) noexcept {
 constexpr Word second = 1'000'000;
 constexpr Word millisecond = 1'000;
 
-/// Numbers below this are lengths of time (three years), above it instants (after 1973), and each
-/// thousand times more counts them in a unit a thousand times smaller.
+/// Numbers below this are durations (three years), above it instants (after 1973); each factor of a
+/// thousand counts them in a unit a thousand times smaller.
 constexpr std::uint64_t least_epoch = 100'000'000;
 constexpr std::uint64_t thousand = 1'000;
 
@@ -57,7 +57,7 @@ struct DurationUnit {
   std::string_view name;
   Word us;
 };
-/// Those that begin alike stand with the longer one first.
+/// Of units with a common prefix, the longer one is first.
 constexpr std::array<DurationUnit, 7> duration_units{{{"ms", 1'000},
                                                       {"us", 1},
                                                       {"ns", 0},
@@ -66,7 +66,7 @@ constexpr std::array<DurationUnit, 7> duration_units{{{"ms", 1'000},
                                                       {"m", 60'000'000},
                                                       {"s", 1'000'000}}};
 
-/// The rest of `1h2m3.5s` behind its first number.
+/// The rest of `1h2m3.5s` after its first number.
 Wait of_duration(Decimal number, std::string_view rest, const Frame& frame) noexcept {
   Word total = 0;
   bool negative = false;
@@ -76,7 +76,7 @@ Wait of_duration(Decimal number, std::string_view rest, const Frame& frame) noex
                      [&](const DurationUnit& u) { return take(rest, u.name); });
     if (unit == duration_units.end()) return {Fate::malformed};
     negative = negative || number.negative;
-    // A nanosecond is less than the smallest span: whatever number of them counts at least as one.
+    // A nanosecond is less than the smallest span: any number of them counts as at least one.
     const Word part = unit->us == 0 ? static_cast<Word>(std::min<std::uint64_t>(
                                           number.whole / thousand + 1, std::uint64_t{1} << 52U))
                                     : number.times_rounded_up(unit->us);

@@ -1,4 +1,4 @@
-// How long a header's value says to wait, whatever form it has: a number, a duration, a date.
+// The wait in a header's value in any form: a number, a duration, a date.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace sluice::http::detail {
 
-/// What instants are measured from, and how long a wait may be.
+/// The origin of instants, and the bound of waits.
 struct Frame {
   Time now;      ///< in [0, word_limit], as all times here
   Time server;   ///< what the server calls now: instants are measured from it
@@ -26,11 +26,11 @@ struct Wait {
   }
 };
 
-/// Reads a number (a length of time or an instant, by its size: see docs/http.md), a duration such
-/// as `6m0s`, an HTTP-date or an RFC 3339 date.
+/// Parses a number (a duration or an instant, by its size: see docs/http.md), a duration such as
+/// `6m0s`, an HTTP-date or an RFC 3339 date.
 [[nodiscard]] Wait parse_wait(std::string_view value, TimeUnit unit, const Frame& frame) noexcept;
 
-/// A length of time in whole seconds, of the draft's integers.
+/// A duration in whole seconds, as in the draft's integers.
 [[nodiscard]] Wait seconds_to_wait(Word seconds, const Frame& frame) noexcept;
 
 }  // namespace sluice::http::detail

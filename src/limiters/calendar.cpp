@@ -16,7 +16,7 @@ constexpr Word first_monday = 4;
 
 constexpr Word floor_div(Word a, Word b) noexcept { return a / b - (a % b < 0 ? 1 : 0); }
 
-/// The number of the month that holds this day since 1970.
+/// The number of the month that contains this day since 1970.
 Word month_of(Word day) noexcept {
   const std::chrono::year_month_day date{
       std::chrono::sys_days{std::chrono::days{static_cast<int>(day)}}};
@@ -78,7 +78,7 @@ Word Calendar::index_at(Time time) const noexcept {
   Word index = unit_ == Unit::month  ? month_of(day)
                : unit_ == Unit::week ? floor_div(day - first_monday, 7)
                                      : day;
-  // After a change the clock may show a date again that is over: later windows have begun.
+  // After a change of the offset, the local clock may repeat a date whose window has ended.
   while (begin_of(index + 1) <= time) ++index;
   while (begin_of(index) > time) --index;
   return index;

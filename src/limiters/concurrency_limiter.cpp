@@ -8,7 +8,7 @@ namespace sluice {
 
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, std::string name, Word limit,
                                        const LeaseOptions& options)
-    : desk_(store, std::move(name), options, lines()), limit_(limit) {
+    : leases_(store, std::move(name), options, lines()), limit_(limit) {
   if (limit < 1 || limit > word_limit) {
     throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
                                 std::to_string(limit));
@@ -25,7 +25,7 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, std::error_code& error) co
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight,
                                       std::error_code& error) const noexcept {
-  return desk_.grant(key, {limit_, 0}, weight, error);
+  return leases_.grant(key, {limit_, 0}, weight, error);
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id) const {
   return detail::or_throw(
@@ -34,33 +34,33 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id,
                                       std::error_code& error) const noexcept {
-  return desk_.grant(key, {limit_, 0}, weight, id, error);
+  return leases_.grant(key, {limit_, 0}, weight, id, error);
 }
 
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
   std::error_code error;
-  const bool given = release(key, id, error);
+  const bool released = release(key, id, error);
   if (error && error != Errc::lease_not_live) {
     throw detail::failed_call({type_name, "release"}, error, release_step(key, id));
   }
-  return given;
+  return released;
 }
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  const detail::Release given(release_step(key, id), lines());
-  std::array<Word, 1 + WaitLineRule::output> told{};
-  static_cast<void>(decide(store(), given.steps(), error, {}, {told.data(), given.output()}));
+  const detail::Release release(release_step(key, id), lines());
+  std::array<Word, 1 + WaitLineRule::output> words{};
+  static_cast<void>(decide(store(), release.steps(), error, {}, {words.data(), release.output()}));
   if (error) return false;
-  given.wake(store(), told);
-  if (told[0] != 1) error = Errc::lease_not_live;
+  release.wake(store(), words);
+  if (words[0] != 1) error = Errc::lease_not_live;
   return !error;
 }
 
 void ConcurrencyLimiter::reset(const Key& key) const {
-  decide_as("reset", desk_.reset_step(key, limit_));
+  decide_as("reset", leases_.reset_step(key, limit_));
 }
 void ConcurrencyLimiter::reset(const Key& key, std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), desk_.reset_step(key, limit_), error));
+  static_cast<void>(decide(store(), leases_.reset_step(key, limit_), error));
 }
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// The fixed window limiter: sends the windows around the store's time.
+// The fixed window limiter, which sends the windows around the store's time.
 #include "sluice/limiters/fixed_window.hpp"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ constexpr std::size_t window_words = 1 + FixedWindowRule::boundaries;
 
 /// Any thread may call any member.
 struct FixedWindow::Known {
-  /// How far the store's clock is ahead of Store::clock(), as far as it matters.
+  /// The store's clock minus Store::clock(), as far as it is known.
   std::atomic<Word> ahead{0};
 
-  /// Calendar::words() at `now`, if the window that is remembered holds it and `lag` more.
+  /// Calendar::words() at `now`, if the stored window contains `now` and the next `lag`.
   [[nodiscard]] bool around(Time now, Span lag,
                             std::span<Word, window_words> words) const noexcept {
     const unsigned turn = turn_;
@@ -108,8 +108,8 @@ Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost) const
 }
 
 void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
-  // A question that any clock answers, about windows of one width; and of a unit that no calendar
-  // has, so that it reads no state.
+  // A peek with windows of one width, which every clock is in, under a unit that no calendar has,
+  // so that it reads no state.
   const Step question{&fixed_window_peek,
                       named(key).with_unit("clock"),
                       {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
@@ -224,7 +224,7 @@ Step FixedWindow::settle_step(const Key& key, const Decision& taken,
   const Word actual = cost.actual.value();
   if (estimated < 0 || actual < 0) return refund_step(key, -1, taken.at);
   if (actual <= estimated) return refund_step(key, charged(estimated - actual, taken), taken.at);
-  // A calendar of that window alone: if it is over, it does not hold the present.
+  // A calendar of that window alone: once it has ended, it does not contain the present.
   const Calendar::Window window = calendar_.window(taken.at);
   const Word end = to_word(window.end);
   const Word more = charged(actual - estimated, taken).value();

@@ -53,7 +53,7 @@ struct Steps {
   [[nodiscard]] std::span<const Step> span() const noexcept { return {steps.data(), count}; }
 };
 
-/// More scopes than a plan may have leave none, which is an invalid plan as well.
+/// More scopes than a plan may have become no steps, which is an invalid plan as well.
 template <class Make>
 Steps steps_of(std::span<const Scope> scopes, Make make) noexcept {
   Steps all;

@@ -1,4 +1,4 @@
-// Leases in the hands of their holders.
+// Lease, HeldLease and LeaseManager.
 #include "sluice/limiters/lease.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void put_id(Word* words, const LeaseId& id) noexcept {
   words[2] = static_cast<Word>(id.low & 0xffffff);
 }
 
-constexpr std::size_t told_words = 4;
+constexpr std::size_t granted_words = 4;
 constexpr std::size_t renewed_words = 2;
 
 }  // namespace
@@ -37,14 +37,14 @@ namespace detail {
 HeldLease::HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms)
     : store_(store), tag_(key.tag()), name_(key.name()), id_(id), terms_(terms) {}
 
-void HeldLease::granted(const Decision& decision, std::span<const Word> told,
+void HeldLease::granted(const Decision& decision, std::span<const Word> output,
                         Time asked_at) noexcept {
-  slot_ = told[1];
-  fence_ = told[2];
-  expires_at_ = told[3];
-  // More than a TTL is left while the store sits out a clock that was set back, and is gone when
-  // that is set right again.
-  const Word left = std::clamp(told[3] - to_word(decision.at), Word{0}, terms_.ttl);
+  slot_ = output[1];
+  fence_ = output[2];
+  expires_at_ = output[3];
+  // At most a TTL: after a clock was set back, the store's expiry can be further ahead, until the
+  // clock is corrected.
+  const Word left = std::clamp(output[3] - to_word(decision.at), Word{0}, terms_.ttl);
   safe_until_ = to_word(asked_at) + left;
 }
 
@@ -60,15 +60,15 @@ Step HeldLease::release_step() const noexcept {
   return step;
 }
 
-bool HeldLease::renewed(const Decision& decision, std::span<const Word> told,
+bool HeldLease::renewed(const Decision& decision, std::span<const Word> output,
                         Time asked_at) noexcept {
   if (!decision.allowed) {
     lose();
     return false;
   }
-  expires_at_ = told[1];
+  expires_at_ = output[1];
   safe_until_ = std::max(safe_until_.load(), to_word(asked_at) + terms_.ttl);
-  return is_held() && !lost();  // the answer may have been a TTL on its way
+  return is_held() && !lost();  // the answer may have taken a TTL
 }
 
 bool HeldLease::release(Span within, std::error_code& error) noexcept {
@@ -81,35 +81,35 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
   do {
     if (was == State::returning || was == State::returned) return false;
   } while (!state_.compare_exchange_weak(was, State::returning));
-  const Release given(release_step(), terms_.lines);
-  std::array<Word, 1 + WaitLineRule::output> told{};
-  const Plan plan(given.steps());
+  const Release release(release_step(), terms_.lines);
+  std::array<Word, 1 + WaitLineRule::output> output{};
+  const Plan plan(release.steps());
   static_cast<void>(decide(store_.get(), within > Span{0} ? plan.within(within) : plan, error, {},
-                           {told.data(), given.output()}));
+                           {output.data(), release.output()}));
   State mine = State::returning;
   state_.compare_exchange_strong(mine, error ? was : State::returned);
   if (error) return false;
-  given.wake(store_.get(), told);
-  return told[0] == 1;
+  release.wake(store_.get(), output);
+  return output[0] == 1;
 }
 
 void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
   if (was == State::returning || was == State::returned || held->is_orphaned()) return;
   try {
-    const auto given = std::make_shared<const Release>(held->release_step(), held->terms_.lines);
-    decide_then(held->store(), Plan(given->steps()).within(held->terms_.release_within),
-                [held, given](const Outcome& outcome) noexcept {
-                  if (!outcome.error) given->wake(held->store(), outcome.output);
+    const auto release = std::make_shared<const Release>(held->release_step(), held->terms_.lines);
+    decide_then(held->store(), Plan(release->steps()).within(held->terms_.release_within),
+                [held, release](const Outcome& outcome) noexcept {
+                  if (!outcome.error) release->wake(held->store(), outcome.output);
                 });
   } catch (const std::bad_alloc&) {
-    return;  // the place comes back by the TTL
+    return;  // the lease expires by its TTL
   }
 }
 
 bool HeldLease::lost() const noexcept {
   const State state = state_.load();
-  // While it is given back, nobody knows whether the place is free already.
+  // While a release is pending, the lease may be free already.
   if (state != State::held && state != State::returning) return state == State::lost;
   return is_orphaned() || store().clock().now() >= safe_until();
 }
@@ -146,15 +146,15 @@ std::shared_ptr<HeldLease> LeaseManager::hold(const Key& key, Share share, Cost 
 
 Lease LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
                         std::error_code& error) const {
-  auto held = hold(key, share, weight, id);  // the memory first: afterwards nothing may fail
+  auto held = hold(key, share, weight, id);  // allocates first: after the grant nothing may fail
   const Step step = seek == known_id ? acquire_step(held->key(), share, weight, id)
                                      : acquire_new_step(held->key(), share, weight, id);
-  std::array<Word, told_words> told{};
+  std::array<Word, granted_words> output{};
   const bool stamped = store_->stamps_by_clock();
   const Time before = stamped ? Time{} : store_->clock().now();
-  const Decision decision = decide(*store_, step, error, {}, told);
+  const Decision decision = decide(*store_, step, error, {}, output);
   if (error || !decision.allowed) return {decision, nullptr};
-  held->granted(decision, told, stamped ? decision.at : before);
+  held->granted(decision, output, stamped ? decision.at : before);
   Lease lease(decision, std::move(held));
   if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
   return lease;
@@ -166,7 +166,7 @@ Lease LeaseManager::grant(const Key& key, Share share, Cost weight,
 } catch (const std::system_error& failure) {
   error = failure.code();
   return {};
-} catch (...) {  // no memory, or whatever the caller's generator throws
+} catch (...) {  // std::bad_alloc, or an exception of the caller's generator
   error = std::make_error_code(std::errc::not_enough_memory);
   return {};
 }
@@ -182,8 +182,8 @@ Lease LeaseManager::grant(const Key& key, Share share, Cost weight, const LeaseI
 Lease LeaseManager::adopt(const Key& key, Share share, Cost weight, const LeaseId& id,
                           const Decision& decision, std::span<const Word> output,
                           Time asked_at) const {
-  if (output.size() != told_words) {
-    throw std::invalid_argument("adopt: a granted lease has 4 output, got " +
+  if (output.size() != granted_words) {
+    throw std::invalid_argument("adopt: a granted lease has 4 output words, got " +
                                 std::to_string(output.size()));
   }
   if (!decision.allowed) return {decision, nullptr};
@@ -273,9 +273,9 @@ bool Lease::renew(std::error_code& error) noexcept {
     return false;
   }
   const Time asked_at = held_->store().clock().now();
-  std::array<Word, renewed_words> told{};
-  const Decision decision = decide(held_->store(), held_->renew_step(), error, {}, told);
-  return !error && held_->renewed(decision, told, asked_at);
+  std::array<Word, renewed_words> output{};
+  const Decision decision = decide(held_->store(), held_->renew_step(), error, {}, output);
+  return !error && held_->renewed(decision, output, asked_at);
 }
 
 bool Lease::release() {
@@ -293,7 +293,7 @@ void Lease::release_later() noexcept {
 }
 
 void Lease::keep_alive(LeaseRenewer& renewer, OnLost on_lost) {
-  // At the end of a world the renewer may have gone as well.
+  // At the end of a simulated world the renewer may have been destroyed as well.
   if (held_ && !held_->is_orphaned()) renewer.keep(held_, std::move(on_lost));
 }
 

@@ -1,5 +1,5 @@
-// Renewing leases: a queue of when each is due, what was asked and is not answered yet, and at most
-// one thread that serves both. Answers come on whichever thread a store has.
+// LeaseRenewer: a queue of leases by due time, the pending renewals, and at most one thread that
+// serves both. Answers come on any thread of a store.
 #include "sluice/limiters/lease_renewer.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-/// When the system is out of memory.
-constexpr Span breather = std::chrono::milliseconds{1};
+/// The pause after std::bad_alloc.
+constexpr Span pause_without_memory = std::chrono::milliseconds{1};
 
 Span part_of(const detail::HeldLease& held, Word parts) noexcept {
   return Span{std::max(Word{1}, held.terms().ttl / parts)};
@@ -21,18 +21,18 @@ Span part_of(const detail::HeldLease& held, Word parts) noexcept {
 
 }  // namespace
 
-/// What answers need, which may come when the renewer is gone.
+/// The state that answers need, which may come after the renewer was destroyed.
 struct LeaseRenewer::State {
-  ManualResetEvent waker;  // of the thread
+  ManualResetEvent waker;  // wakes the thread
   std::mutex mutex;
-  Queue queue;                // guarded by mutex, as what follows
-  Queue lost;                 // whose holders are to be told
-  std::list<Batch> asked;     // not all answered yet
-  Time next = Time::max();    // when the thread looks again
-  std::size_t sweep_at = 64;  // when what was given back is next looked for
+  Queue queue;                // guarded by mutex, as all that follows
+  Queue lost;                 // whose handlers must be called
+  std::list<Batch> asked;     // pending
+  Time next = Time::max();    // when the thread wakes next
+  std::size_t sweep_at = 64;  // the queue size of the next sweep for released leases
 };
 
-/// The renewals that one store is asked at once.
+/// The renewals for one store, sent together.
 struct LeaseRenewer::Batch {
   struct Renewal {
     Batch* batch;
@@ -45,22 +45,22 @@ struct LeaseRenewer::Batch {
   void prepare();
   void send() noexcept;
   static void answered(void* context, const Outcome& outcome) noexcept;
-  void tell_lost(Queue& lost);
+  void collect_lost(Queue& lost);
 
   std::shared_ptr<State> state;
   Time asked_at;
-  Time answered_by;             // by then every answer is here
-  Time runs_out = Time::max();  // before then none is lost for want of an answer
+  Time answered_by;             // every answer has come by then
+  Time runs_out = Time::max();  // the first time at which one is lost without an answer
   std::vector<Renewal> renewals;
-  std::vector<Step> steps;  // one for each, as what follows
+  std::vector<Step> steps;  // one for each renewal, as the following
   std::vector<Plan> plans;
   std::vector<Completion> done;
-  std::size_t left = 0;                      // to be answered
-  std::shared_ptr<ManualResetEvent> waiter;  // who waits for all of them, if anybody does
+  std::size_t left = 0;                      // renewals without an answer
+  std::shared_ptr<ManualResetEvent> waiter;  // set after the last answer; null: no thread waits
   std::list<Batch>::iterator self{};
 };
 
-/// Makes what send() needs.
+/// Makes the plans for send().
 void LeaseRenewer::Batch::prepare() {
   steps.reserve(renewals.size());
   plans.reserve(renewals.size());
@@ -68,7 +68,7 @@ void LeaseRenewer::Batch::prepare() {
   for (Renewal& renewal : renewals) {
     const detail::HeldLease& held = *renewal.node.mapped().held;
     steps.push_back(held.renew_step());
-    // Who has run out is told so, whatever the answer would be.
+    // At most until the lease is lost: then its handler runs, whatever the answer.
     const Span lasts = std::max(Span{1}, held.safe_until() - asked_at);
     const Span within = std::min(part_of(held, 3), lasts);
     plans.push_back(Plan(steps.back()).within(within));
@@ -80,7 +80,7 @@ void LeaseRenewer::Batch::prepare() {
 }
 
 void LeaseRenewer::Batch::send() noexcept {
-  const std::vector<Step> asked = std::move(steps);  // the last answer ends this object
+  const std::vector<Step> asked = std::move(steps);  // the last answer destroys this object
   const std::vector<Plan> each = std::move(plans);
   std::vector<Completion> answers = std::move(done);
   renewals.front().node.mapped().held->store().execute_batch(each, answers);
@@ -89,7 +89,7 @@ void LeaseRenewer::Batch::send() noexcept {
 void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexcept {
   auto& [batch, own] = *static_cast<Renewal*>(context);
   const std::shared_ptr<State> state = batch->state;
-  Queue::node_type node;  // dropped behind the lock, if nobody holds it any more
+  Queue::node_type node;  // destroyed after the lock, if the lease is not held
   std::list<Batch> over;
   auto& held = *own.mapped().held;
   if (!outcome.error) held.renewed(outcome.decision, outcome.output, batch->asked_at);
@@ -99,7 +99,7 @@ void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexce
     if (held.lost()) held.lose();
   }
   const std::lock_guard lock(state->mutex);
-  node = std::move(own);  // under the lock: size() looks at it
+  node = std::move(own);  // under the lock: size() reads it
   bool wakes = --batch->left == 0;
   if (wakes) {
     if (batch->waiter) batch->waiter->wake();
@@ -115,9 +115,9 @@ void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexce
   if (wakes) state->waker.wake();
 }
 
-/// What has run out without an answer is lost; the node stays for the answer, without a handler.
-/// REQUIRES: under the lock.
-void LeaseRenewer::Batch::tell_lost(Queue& lost) {
+/// Moves the handlers of leases that have expired without an answer to `lost`; the nodes stay for
+/// the answers. REQUIRES: the lock is held.
+void LeaseRenewer::Batch::collect_lost(Queue& lost) {
   runs_out = Time::max();
   for (Renewal& renewal : renewals) {
     if (renewal.node.empty()) continue;
@@ -139,7 +139,7 @@ void LeaseRenewer::keep(std::shared_ptr<detail::HeldLease> held, Lease::OnLost o
   const Span ttl{held->terms().ttl};
   const Time due = held->safe_until() - ttl + part_of(*held, 3);
   State& state = *state_;
-  Queue over;  // dropped behind the lock: what its handlers own may use the renewer as it ends
+  Queue over;  // destroyed after the lock: objects that its handlers own may use the renewer
   {
     const std::lock_guard lock(state.mutex);
     if (state.queue.size() >= state.sweep_at) {
@@ -168,7 +168,7 @@ std::size_t LeaseRenewer::size() const {
   return static_cast<std::size_t>(count);
 }
 
-/// What is to be renewed now. What was given back is forgotten, and what is lost is told next.
+/// Takes the leases that are due. Drops released ones, and moves lost ones to State::lost.
 std::vector<LeaseRenewer::Queue::node_type> LeaseRenewer::take_due(Time now) {
   std::vector<Queue::node_type> due;
   {
@@ -178,7 +178,7 @@ std::vector<LeaseRenewer::Queue::node_type> LeaseRenewer::take_due(Time now) {
     while (!queue.empty() && queue.begin()->first <= now) {
       auto node = queue.extract(queue.begin());
       detail::HeldLease& held = *node.mapped().held;
-      if (held.lost()) {  // as since a handler has destroyed its store
+      if (held.lost()) {  // such as after a handler has destroyed its store
         held.lose();
         state_->lost.insert(std::move(node));
       } else {
@@ -186,12 +186,12 @@ std::vector<LeaseRenewer::Queue::node_type> LeaseRenewer::take_due(Time now) {
       }
     }
   }
-  // Behind the lock: what their handlers own may use the renewer as it ends.
+  // After the lock: objects that their handlers own may use the renewer.
   std::erase_if(due, [](const auto& node) { return !node.mapped().held->is_open(); });
   return due;
 }
 
-/// What each store is to be asked; what stands in a batch is in `due` no more.
+/// Moves the leases in `due` to one batch for each store.
 void LeaseRenewer::divide(std::vector<Queue::node_type>& due, Time now, bool waits,
                           std::list<Batch>& batches) {
   const auto store_of = [](const auto& node) { return &node.mapped().held->store(); };
@@ -211,8 +211,8 @@ void LeaseRenewer::divide(std::vector<Queue::node_type>& due, Time now, bool wai
   }
 }
 
-/// Asks every store for its own, each at once. Returns what the last answer of each store wakes
-/// that this thread may wait for. Without memory nothing is asked, and all stays due.
+/// Sends one batch to every store. Returns the events that the last answers set, for the stores
+/// that this thread may wait for. Without memory nothing is sent, and all leases stay due.
 std::vector<std::shared_ptr<ManualResetEvent>> LeaseRenewer::ask(std::vector<Queue::node_type> due,
                                                                  Time now, bool waits) {
   std::list<Batch> batches;
@@ -243,8 +243,8 @@ std::vector<std::shared_ptr<ManualResetEvent>> LeaseRenewer::ask(std::vector<Que
   return waiters;
 }
 
-/// Tells the holders of what was lost, has run out, or whose store has gone. Returns when something
-/// is due.
+/// Calls the handlers of leases that are lost, have expired, or whose store was destroyed. Returns
+/// when the next lease is due.
 Time LeaseRenewer::conclude(Time now) {
   Queue lost;
   {
@@ -257,12 +257,12 @@ Time LeaseRenewer::conclude(Time now) {
       state_->lost.insert(queue.extract(item));
     }
     for (Batch& batch : state_->asked) {
-      if (batch.runs_out <= now) batch.tell_lost(state_->lost);
+      if (batch.runs_out <= now) batch.collect_lost(state_->lost);
     }
     lost.swap(state_->lost);
   }
   for (const auto& [due, kept] : lost) {
-    // An earlier handler may have ended it.
+    // An earlier handler may have released it.
     if (kept.on_lost && kept.held->is_open()) kept.on_lost(kept.held->id());
   }
   const std::lock_guard lock(state_->mutex);
@@ -279,7 +279,8 @@ Time LeaseRenewer::conclude(Time now) {
 
 Time LeaseRenewer::renew_due() {
   const Time now = clock_.now();
-  static_cast<void>(conclude(now));  // who has run out need not wait for the answers about others
+  static_cast<void>(
+      conclude(now));  // handlers of expired leases need not wait for the answers about others
   const auto waiters = ask(take_due(now), now, true);
   for (const auto& waiter : waiters) waiter->wait();
   return conclude(clock_.now());
@@ -288,7 +289,7 @@ Time LeaseRenewer::renew_due() {
 void LeaseRenewer::start() {
   if (thread_.joinable()) return;
   stopping_ = false;
-  std::latch known(1);  // to the clock: what waits on it from here on waits for the thread as well
+  std::latch known(1);  // registers the thread with the clock before this returns
   thread_ = std::thread([this, &known] { run(known); });
   known.wait();
 }
@@ -308,7 +309,7 @@ void LeaseRenewer::run(std::latch& known) {
     state_->waker.reset();
     if (stopping_) return;
     const Time now = clock_.now();
-    Time next = now + breather;
+    Time next = now + pause_without_memory;
     try {
       static_cast<void>(conclude(now));
       ask(take_due(now), now, false);

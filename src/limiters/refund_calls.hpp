@@ -1,5 +1,5 @@
-// The calls of limiters that answer a Reservation, which both kinds of bucket have in common.
-// Threading: functions of their arguments alone.
+// The refund calls that both kinds of token bucket share. Threading: functions of their arguments
+// alone.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace sluice::detail {
 
-/// What a settle() throws that changed by `step`, which has what is charged or given back as its
-/// first chosen argument.
+/// The exception of a failed settle() that executed `step`, whose first chosen argument is the
+/// units charged or refunded.
 [[nodiscard]] std::system_error failed_settle(const CallName& call, const std::error_code& error,
                                               const Step& step, const SettledCost& cost);
 
-/// What the store told about giving `amount` back: how much it was, if it was the newest, and the
-/// instant at which what is left of it is covered.
+/// Applies the result of a refund of `amount` to a reservation: the units refunded, whether it was
+/// the newest, and when the rest is covered.
 inline Word note_refund(Reservation& reservation, Cost amount, const Decision& decision,
                         const std::array<Word, 3>& output) noexcept {
   reservation.granted -= amount.value();
-  if (output[1] != 0) {  // nobody asked since: what is left of it comes earlier
+  if (output[1] != 0) {  // nothing was charged since: the rest is covered earlier
     const Time due = std::max(decision.at, to_time(output[2]));
     const Span wait = std::min(reservation.at(), due) - reservation.decision.at;
     reservation.decision.retry_after = std::max(wait, Span{0});

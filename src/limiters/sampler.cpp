@@ -1,4 +1,4 @@
-// When a sampler samples, and what becomes of it.
+// Sampler: sampling times, and the results of samples.
 #include "sluice/limiters/sampler.hpp"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ bool Sampler::poke() noexcept {
 
 bool Sampler::is_due(Word now) const noexcept {
   const Word due = due_.load();
-  // Further ahead than any wait: the clock was set back, which must not silence the sampler.
+  // Further ahead than any wait: the clock was set back, and sampling must continue.
   return now >= due || due - now > 2 * options_.period.count();
 }
 
@@ -94,7 +94,7 @@ std::error_code Sampler::last_error() const {
 void Sampler::start() {
   if (thread_.joinable()) return;
   stop_.reset();
-  std::latch known(1);  // to the clock: what waits on it from here on waits for the thread as well
+  std::latch known(1);  // registers the thread with the clock before this returns
   thread_ = std::thread([this, &known] { run(known); });
   known.wait();
 }
@@ -112,7 +112,7 @@ void Sampler::run(std::latch& known) {
   known.count_down();
   while (!stop_.is_awake()) {
     poke();
-    // Never longer than a period: the clock may be set back meanwhile, see is_due().
+    // At most a period, because the clock may be set back meanwhile; see is_due().
     const Time now = clock.now();
     const Time due = std::clamp(to_time(due_.load()), now + Span{1}, now + options_.period);
     clock.wait_until(due, stop_);

@@ -1,4 +1,4 @@
-// What the sensors measure, and how Linux' processor counters are read.
+// The measurements of the sensors, and parsing of Linux' processor counters.
 #include "sluice/limiters/sensors.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-/// Takes the next number of `text`, which spaces may stand before.
+/// Takes the next number off `text`, after any spaces.
 std::optional<std::uint64_t> take_number(std::string_view& text) noexcept {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::uint64_t number = 0;
@@ -66,14 +66,14 @@ std::optional<Utilization> BusyWorkers::read() {
   return Utilization::ratio(static_cast<double>(busy()), static_cast<double>(workers_));
 }
 
-QueueDelay::QueueDelay(const Clock& clock, Span unbearable,
+QueueDelay::QueueDelay(const Clock& clock, Span full_delay,
                        std::function<std::optional<Time>()> oldest)
-    : clock_(clock), unbearable_(unbearable), oldest_(std::move(oldest)) {
-  if (unbearable_ < Span{1}) {
-    throw std::invalid_argument("an unbearable delay must be 1 us or more, got " +
-                                std::to_string(unbearable_.count()) + " us");
+    : clock_(clock), full_delay_(full_delay), oldest_(std::move(oldest)) {
+  if (full_delay_ < Span{1}) {
+    throw std::invalid_argument("the full delay of a queue must be 1 us or more, got " +
+                                std::to_string(full_delay_.count()) + " us");
   }
-  if (!oldest_) throw std::invalid_argument("a queue's delay needs to know its head");
+  if (!oldest_) throw std::invalid_argument("a queue delay needs a function for the oldest item");
 }
 
 std::optional<Utilization> QueueDelay::read() {
@@ -81,7 +81,7 @@ std::optional<Utilization> QueueDelay::read() {
   if (!head) return Utilization(0.0);
   const Span waited = std::max(Span{0}, clock_.now() - *head);
   return Utilization::ratio(static_cast<double>(waited.count()),
-                            static_cast<double>(unbearable_.count()));
+                            static_cast<double>(full_delay_.count()));
 }
 
 std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept {
@@ -104,7 +104,7 @@ std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept {
 
 std::optional<CpuTimes> process_cpu(std::string_view self, std::string_view stat) noexcept {
   const std::optional<CpuTimes> host = host_cpu(stat);
-  // "pid (name) state ...": the name may hold anything, also spaces and parentheses.
+  // "pid (name) state ...": the name may contain anything, also spaces and parentheses.
   const std::size_t name_end = self.rfind(')');
   if (!host || name_end == std::string_view::npos) return std::nullopt;
   self.remove_prefix(name_end + 1);

@@ -1,4 +1,4 @@
-// The shared sliding window's setting: changing it, and what a client remembers of it.
+// The configuration of a shared sliding window: changing and caching it.
 #include "sluice/limiters/shared_sliding_window.hpp"
 
 #include <stdexcept>
@@ -120,7 +120,7 @@ std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::remember(
   const std::lock_guard lock(mutex_);
   known_ = result;
   return result;
-} catch (const std::invalid_argument&) {  // no windows that a rule can have left
+} catch (const std::invalid_argument&) {  // windows that no rule writes
   error = Errc::corrupt_state;
   return nullptr;
 } catch (const std::bad_alloc&) {

@@ -1,5 +1,5 @@
-// The shared sliding window's requests: by the setting that is remembered, and once more by the one
-// that is read if it has changed.
+// The requests of the shared sliding window: by the cached configuration, and again by the stored
+// one if that has changed.
 #include <algorithm>
 
 #include "src/limiters/shared_sliding_window_known.hpp"
@@ -7,16 +7,16 @@
 namespace sluice {
 namespace {
 
-/// How often a request reads the setting again before it gives up: each time somebody must have
+/// How often a request reads the configuration before it fails: each time another caller has
 /// changed it in between.
 constexpr int max_attempts = 16;
 
-/// The answer says that the setting is not the one that was remembered.
+/// True if the error says that the cached configuration is outdated.
 bool is_outdated(const std::error_code& error, bool remembered) noexcept {
   return error == Errc::config_changed || (error == Errc::not_configured && remembered);
 }
 
-/// What a caller is told, of the two decisions of the plan.
+/// The decision for the caller, of the two in the plan.
 Decision of_permits(std::span<const Decision> each) noexcept {
   Decision result = each[1];
   result.step = 0;
@@ -66,7 +66,7 @@ SharedSlidingWindow::Answered SharedSlidingWindow::ask(const Question& question,
     if (!remembered) setting = read(error);
     if (!setting) return {};
     if (remembered && question.needed() > setting->setting.rate) {
-      setting = nullptr;  // perhaps it is larger by now
+      setting = nullptr;  // the stored rate may be larger
       continue;
     }
     const auto steps = steps_of(*setting, question);
@@ -82,7 +82,7 @@ SharedSlidingWindow::Answered SharedSlidingWindow::ask(const Question& question,
   return {};
 }
 
-/// A request that waits for no one: ask(), turned inside out. Destroys itself with its answer.
+/// The asynchronous form of ask(). Destroys itself after its answer.
 class SharedSlidingWindow::Asking {
  public:
   Asking(const SharedSlidingWindow& limiter, Cost permits, Completion done, Span max_wait = Span{0},
@@ -95,7 +95,7 @@ class SharedSlidingWindow::Asking {
         life_(limiter.life_.view()),
         setting_(limiter.known()) {}
 
-  void go_on() {
+  void proceed() {
     remembered_ = setting_ != nullptr && permits_.value() <= setting_->setting.rate;
     if (remembered_) {
       ask();
@@ -126,7 +126,7 @@ class SharedSlidingWindow::Asking {
     if (outdated && asking.life_.is_over()) return asking.end(Errc::shut_down, {});
     if (outdated && ++asking.attempts_ < max_attempts) {
       asking.setting_ = nullptr;
-      return asking.go_on();
+      return asking.proceed();
     }
     if (outcome.error) return asking.end(outcome.error, {});
     if (asking.used_ != nullptr) *asking.used_ = asking.setting_;
@@ -141,22 +141,22 @@ class SharedSlidingWindow::Asking {
   const SharedSlidingWindow& limiter_;
   Cost permits_;
   Span max_wait_;
-  std::shared_ptr<const Known>* used_;  // null: nobody asks
+  std::shared_ptr<const Known>* used_;  // null: not wanted
   Completion done_;
-  detail::Life::View life_;  // of the limiter
+  detail::Life::View life_;  // the limiter's
   std::shared_ptr<const Known> setting_;
   bool remembered_ = false;
   int attempts_ = 0;
 };
 
 void SharedSlidingWindow::ask_then(Cost permits, Completion done) const {
-  std::make_unique<Asking>(*this, permits, std::move(done)).release()->go_on();
+  std::make_unique<Asking>(*this, permits, std::move(done)).release()->proceed();
 }
 
 void SharedSlidingWindow::reserve_then(Cost permits, Span max_wait,
                                        std::shared_ptr<const Known>& used,
                                        Completion done) const noexcept try {
-  std::make_unique<Asking>(*this, permits, std::move(done), max_wait, &used).release()->go_on();
+  std::make_unique<Asking>(*this, permits, std::move(done), max_wait, &used).release()->proceed();
 } catch (const std::bad_alloc&) {
   if (done) done.fail(std::make_error_code(std::errc::not_enough_memory));
 }
@@ -216,7 +216,7 @@ Step SharedSlidingWindow::asked_step(const Question& question) const {
 
 namespace {
 
-/// A question that ended where the setting was read, which is what may be of another kind there.
+/// A request that failed at the configuration, where a key of another kind may be.
 Step on_setting(Step asked, const std::error_code& error) noexcept {
   if (error == Errc::wrong_kind) asked.operation = &shared_sliding_window_config;
   return asked;

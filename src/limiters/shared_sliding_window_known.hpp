@@ -1,4 +1,4 @@
-// What a client of a shared sliding window remembers. Threading: immutable.
+// The cached configuration of a shared sliding window. Threading: immutable.
 #pragma once
 
 #include "sluice/limiters/shared_sliding_window.hpp"
@@ -6,10 +6,10 @@
 
 namespace sluice {
 
-/// A setting that was read, and the log that it stands for.
+/// A configuration that was read, and its log.
 struct SharedSlidingWindow::Known {
   RateSetting setting;
-  Time first_end;  // of the windows that are kept; zero: there are none
+  Time first_end;  // of the kept windows; zero: there are none
   std::string log_name;
   SlidingWindow log;
 };

@@ -1,4 +1,4 @@
-// The sliding windows limiter: checking its windows, and its calls.
+// The sliding window limiter: checking its windows, and its calls.
 #include "sluice/limiters/sliding_window.hpp"
 
 #include <algorithm>
@@ -55,8 +55,8 @@ std::string unit_of(std::vector<WindowLimit> windows) {
   return unit;
 }
 
-/// An upper bound of what the windows but the k-th admit in its span, by cutting that into windows
-/// of the j-th and a rest.
+/// An upper bound of the units that the other windows admit in the span of the k-th, which is
+/// divided into windows of the j-th and a rest.
 std::optional<Word> most_beside(std::span<const WindowLimit> windows, std::size_t k,
                                 std::size_t j) {
   const Word whole = windows[k].span / windows[j].span;
@@ -103,7 +103,7 @@ Step SlidingWindow::peek_step(const Key& key, Cost cost) const noexcept {
 }
 
 Step SlidingWindow::refund_step(const Key& key, const Decision& grant, Cost units) const noexcept {
-  // Of a decision that no store has made the rule says what is wrong.
+  // Clamped, so that the rule rejects a decision that no store has made.
   const auto bounded = [](Word word) { return std::clamp(word, Word{-1}, word_limit + 1); };
   const Word ahead = bounded(grant.retry_after.count());
   const Word time = bounded(to_word(grant.at)) + ahead;
@@ -120,11 +120,11 @@ WindowsDecision SlidingWindow::decide_all(const Plan& plan, std::error_code& err
   std::array<Word, max_output> output{};
   const auto words = std::span(output).first(1 + windows_.size());
   const Decision decision = decide(store(), plan, error, {}, words);
-  return error ? WindowsDecision{decision, {}, 0} : told(decision, words);
+  return error ? WindowsDecision{decision, {}, 0} : with_windows(decision, words);
 }
 
-WindowsDecision SlidingWindow::told(const Decision& decision,
-                                    std::span<const Word> output) const noexcept {
+WindowsDecision SlidingWindow::with_windows(const Decision& decision,
+                                            std::span<const Word> output) const noexcept {
   WindowsDecision result{decision, {}, output.empty() ? 0 : windows_.size()};
   if (!output.empty()) std::copy(output.begin() + 1, output.end(), result.left.begin());
   return result;
@@ -215,8 +215,8 @@ Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const Se
   std::array<Word, max_output> output{};
   const auto told = std::span(output).first(1 + windows_.size());
   const Decision settled = decide(store(), settle_step(key, taken, cost), error, {}, told);
-  // What charges more asks as a request does, and that a policy answers: not to this grant's
-  // charge.
+  // An additional charge is a request, which a policy may answer; but then the store has not
+  // charged it.
   if (!error && is_degraded(settled.source)) error = Errc::circuit_open;
   if (error || !settled.allowed) return {};
   const Word more = cost.actual.value() - cost.estimated.value();

@@ -12,7 +12,7 @@ std::invalid_argument out_of_range(const char* what, Span least, Span most, Span
                                std::to_string(given.count()) + " us");
 }
 
-/// When a call is made that begins now, if its answer will not tell.
+/// The time before a call, if its answer does not have it.
 Time before(Store& store) noexcept {
   return store.stamps_by_clock() ? Time{} : store.clock().now();
 }
@@ -60,7 +60,7 @@ Step SlotLock::reset_step(const Key& key) const noexcept {
 SlotPermit SlotLock::permit(const Decision& decision, Time asked) const noexcept {
   SlotPermit permit{decision, {}, {}};
   if (!decision.allowed) return permit;
-  // The slot was counted from some instant between these two.
+  // The store's `now` was between these two readings.
   const bool stamped = store_->stamps_by_clock();
   permit.not_before = (stamped ? decision.at : store_->clock().now()) + decision.retry_after;
   permit.not_after = (stamped ? decision.at : asked) + decision.retry_after + slack_;

@@ -1,4 +1,4 @@
-// Searching the changes of a place's offset from UTC.
+// Searching the offset changes of a time zone.
 #include "sluice/limiters/time_zone.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Construction of the token bucket limiter, and the calls that end in more than a decision.
+// Construction of the token bucket limiter, and its calls that return more than a decision.
 #include "sluice/limiters/token_bucket.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::string unit_of(const Quota& quota, const BucketOptions& options) {
   return detail::rate_text(quota) + (interval > Span{1} ? '@' + detail::span_text(interval) : "");
 }
 
-/// The longest that fits beside this quota: limit + (longest + interval) * refill within 2^52.
+/// The longest reservation that fits this quota: limit + (longest + interval) * refill within 2^52.
 Word room(const Quota& quota, Word interval) {
   return (word_limit - quota.capacity() * quota.period()) / quota.refill() - interval;
 }
@@ -45,7 +45,7 @@ Word valid_longest(const Quota& quota, const BucketOptions& options, Word interv
   return longest;
 }
 
-/// When a bucket is full that has its first tokens now.
+/// The time at which a bucket with the initial tokens now is full.
 Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& options) {
   if (!options.initial) return 0;
   if (*options.initial < 0 || *options.initial > quota.capacity()) {

@@ -71,7 +71,7 @@ UtilizationShedder::UtilizationShedder(const StoreHandle& store, std::string nam
                            std::to_string(options_.good) + " and " + std::to_string(options_.bad));
   const Rule::Pace paced = pace(options_);
   detail::pack(sample_, Rule::SampleArgs{paced, good, bad, 0});
-  detail::pack(take_, Rule::ShedArgs{paced, static_cast<Word>(options_.tiers.size()) - 1, 0, 0});
+  detail::pack(shed_, Rule::ShedArgs{paced, static_cast<Word>(options_.tiers.size()) - 1, 0, 0});
 }
 
 UtilizationShedder::Tier UtilizationShedder::find(std::string_view name) const noexcept {
@@ -102,14 +102,14 @@ UtilizationShedder::Tier UtilizationShedder::named_tier(const char* verb,
 }
 
 Step UtilizationShedder::acquire_step(const Key& key, Tier tier, Word draw) const noexcept {
-  Step step{&utilization_shed, named(key), take_};
+  Step step{&utilization_shed, named(key), shed_};
   step.args[6] = tier.index_;
   step.args[7] = draw;
   return step;
 }
 
 Step UtilizationShedder::peek_step(const Key& key, Tier tier) const noexcept {
-  Step step{&utilization_peek, named(key), take_};
+  Step step{&utilization_peek, named(key), shed_};
   step.args[6] = tier.index_;
   return step;
 }
@@ -128,21 +128,21 @@ UtilizationReport UtilizationShedder::report(const Key& key) const {
   std::error_code error;
   UtilizationReport result = report(key, error);
   if (error)
-    throw detail::failed_call({type_name, "report"}, error, peek_step(key, Tier(take_[5])));
+    throw detail::failed_call({type_name, "report"}, error, peek_step(key, Tier(shed_[5])));
   return result;
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key, std::error_code& error) const {
   std::array<Decision, 1> each;
   std::array<Word, 4> output{};
-  const Decision decision = decide(*store_, peek_step(key, Tier(take_[5])), error, each, output);
+  const Decision decision = decide(*store_, peek_step(key, Tier(shed_[5])), error, each, output);
   if (error) return {};
-  const auto pace = detail::unpack<Rule::Pace>(take_);
+  const auto pace = detail::unpack<Rule::Pace>(shed_);
   const auto whole = static_cast<double>(pace.full_after);
   UtilizationReport result;
   result.amount = static_cast<double>(output[2] - pace.grace) / whole;
-  for (Word tier = 0; tier <= take_[5]; ++tier) {
-    const Word span = Rule::shed_span(pace, take_[5], tier, output[2]);
+  for (Word tier = 0; tier <= shed_[5]; ++tier) {
+    const Word span = Rule::shed_span(pace, shed_[5], tier, output[2]);
     result.probabilities.push_back(static_cast<double>(span) / whole);
   }
   if (output[3] != 0) result.last_sample = to_time(output[3]);

@@ -13,8 +13,8 @@ using Rule = FixedWindowRule;
 using BlockArgs = Rule::BlockArgs;
 using RefundArgs = Rule::RefundArgs;
 
-/// Rule::Args, whose boundaries stay where they are: a copy would read in pairs what was just
-/// written word by word, and wait until those stores have left the processor's store buffer.
+/// A view of Rule::Args. A copy would load pairs of words that were just stored one by one, and
+/// stall until the stores have left the processor's store buffer.
 struct Args {
   explicit Args(const Arguments& words) noexcept
       : limit(words[0]), width(words[1]), boundary(words.data() + 2), cost(words[7]) {}
@@ -27,9 +27,9 @@ struct Args {
 static_assert(offsetof(Rule::Args, boundary) == 2 * sizeof(Word) &&
               offsetof(Rule::Args, cost) == 7 * sizeof(Word));
 
-/// The window that was last spent of; or a block, and what is used of the window that it ends in.
+/// The stored window; or a block, and the use of the window in which it ends.
 struct Stored {
-  Word begin;  // of the window, or the end of the block
+  Word begin;  // the begin of the window, or the end of the block
   Word used;
   bool is_block;
 };
@@ -87,7 +87,7 @@ Word check_reset(const Arguments& words) noexcept {
   return fine ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
-/// True if the caller's calendar has a window that holds `now`.
+/// True if the caller's calendar has a window that contains `now`.
 bool holds(const Args& args, Word now) noexcept {
   const Word* const b = args.boundary;
   return args.width > 0 || (b[0] <= now && now < b[Rule::boundaries - 1]);
@@ -98,8 +98,8 @@ struct Window {
   Word end;
 };
 
-/// The window that holds `at`. What lies before the calendar counts as one window; so does what
-/// lies beyond it, whose end is not known: as if it ended as soon as possible.
+/// The window that contains `at`. The time before the calendar counts as one window; so does the
+/// time after it, whose end is unknown: as if it ended as soon as possible.
 Window window_at(const Args& args, Word at) noexcept {
   const Word* const b = args.boundary;
   if (at < b[0]) return {0, b[0]};
@@ -113,16 +113,16 @@ Window window_at(const Args& args, Word at) noexcept {
   return {b[Rule::boundaries - 1], at + 1};
 }
 
-/// The window that a request is decided in.
+/// The window in which a request is decided.
 struct WindowView {
   Window window;
-  Word begin;   // what is stored with a grant: the window's, or a later one that is stored
-  Word used;    // of it
-  bool closed;  // until `begin`, by a block
+  Word begin;   // stored with a grant: that of the window, or a later stored one
+  Word used;    // units used of the window
+  bool closed;  // blocked until `begin`
 };
 
-/// The key's time is `now`, or the stored begin, if that is later: nothing that is stored in the
-/// window of that time is forgotten.
+/// The time of the key is the later of `now` and the stored begin: the use that is stored for the
+/// window of that time is never dropped.
 WindowView view_at(const Stored& stored, const Args& args, Word now) noexcept {
   const Window window = window_at(args, std::max(now, stored.begin));
   if (window.begin > now + Rule::max_ahead && !stored.is_block) {  // the clock was set back
@@ -137,13 +137,13 @@ Word remaining(const WindowView& m, Word limit) noexcept {
   return m.closed ? 0 : std::max(Word{0}, limit - m.used);
 }
 
-/// From `now` until the window is as good as new.
+/// From `now` until nothing of the window is used any more.
 Word clear_after(const WindowView& m, Word now) noexcept {
   if (m.used > 0) return m.window.end - now;
   return m.closed ? m.begin - now : 0;
 }
 
-/// The answer to what is admitted and spends nothing.
+/// The verdict on a request that is admitted and spends nothing.
 Verdict standing(const WindowView& m, Word limit, Word now) noexcept {
   return {Verdict::allowed, remaining(m, limit), 0, clear_after(m, now)};
 }
@@ -205,7 +205,7 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
 
   WindowView m = view_at(stored, args, now);
   Word used = std::clamp(m.used + amount, Word{0}, Rule::max_used);
-  // A window that is over before the block has no use for what is charged to it.
+  // Charges to a window that ends before the block are dropped.
   if (m.closed && now < m.window.begin) used = m.used;
   if (used != m.used) store(effects, {m.begin, used, m.closed});
   m.used = used;

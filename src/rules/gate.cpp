@@ -25,18 +25,19 @@ Word check_open(const Arguments& words) noexcept {
   return words[0] == 1 ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
-/// No rule leaves a closure longer than the longest cap, nor a next call beyond the longest ramp.
+/// False for states that no rule writes: a closure longer than the longest cap, or a next call
+/// beyond the longest ramp.
 bool is_possible(const State& state) noexcept {
   return state.until <= state.mark + Rule::max_cap &&
          state.mark <= state.until + 2 * Rule::max_ramp;
 }
 
-/// The gate as it is at one instant, before a request is looked at.
+/// The gate at one instant, before a request.
 struct GateView {
-  bool shut;     // in a state that says something: closed, or within the ramp
+  bool shut;     // closed, or within the ramp
   bool renewed;  // the clock was set back: the closure counts from now
   Word until;
-  Word due;  // when the next call may pass
+  Word due;  // the time at which the next call may pass
 };
 
 GateView moment(const State& state, const Args& args, Word now) noexcept {
@@ -124,7 +125,7 @@ Verdict open(const StateView& view, const RuleRequest& request, Word /*now*/,
   return {Verdict::allowed, 1, 0, 0};
 }
 
-/// Another limiter may have closed it, so the cap counts, not the span of this call.
+/// The cap, not the span of this call, because another limiter may have closed the gate.
 Word ttl(const Arguments& words) noexcept {
   const Args args = args_of(words);
   return args.cap + args.ramp + Rule::max_ahead;

@@ -1,6 +1,5 @@
-// The leases of one key at one instant, as the kernel in leases.cpp reads and changes them. A walk
-// visits each place at most once, so that no words can make it endless.
-// Threading: one object for each decision.
+// The leases of one key at one instant, for the kernel in leases.cpp. A walk visits each slot at
+// most once, so that corrupt words cannot make it endless. Threading: one object for each decision.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 
 namespace sluice {
 
-/// What has lapsed: taken together, and what is the first to live on.
+/// The expired leases, in sum, and the first live one.
 struct Lapse {
   Word weight = 0;
   Word count = 0;
@@ -18,7 +17,7 @@ struct Lapse {
   Word expiry = 0;  ///< of the first; 0: it was not read
 };
 
-/// Where a lease stands in the order of expiry: between these two, 0 for none.
+/// The position of a lease in the order of expiry: between these two, 0 for none.
 struct LeasePlace {
   Word after;
   Word before;
@@ -28,7 +27,7 @@ class LeaseTable {
  public:
   using Rule = LeasesRule;
 
-  /// The words of a place.
+  /// The words of a slot.
   struct Node {
     Word weight;
     Word next;
@@ -79,15 +78,14 @@ class LeaseTable {
   void put(Word slot, Word field, Word value) noexcept {
     effects_.put(static_cast<std::size_t>(Rule::slot_at(slot) + field), value);
   }
-  /// A link to another place, which must be there.
+  /// A link to another slot, which must exist.
   [[nodiscard]] Word link(Word other) const noexcept {
     if (other >= 1 && other <= head.slots) return other;
     state_.call_corrupt();
     return 1;
   }
 
-  /// The place of the live lease with this id, which should be `slot` if that is not 0. 0: there
-  /// is none.
+  /// The slot of the live lease with this id, 0 if there is none. `slot` is a hint if it is not 0.
   [[nodiscard]] Word find(Word slot, const Word (&id)[3]) const noexcept {
     if (slot != 0) return slot <= head.slots && is_live(record(slot), id) ? slot : 0;
     for (Word i = 1; i <= head.slots; ++i) {
@@ -103,8 +101,8 @@ class LeaseTable {
     return head.used - lapse.weight + weight <= limit && (has_room() || lapse.count > 0);
   }
 
-  /// What has lapsed by now; after the clock was set far back also what must, so that `weight`
-  /// fits, unless it is 0.
+  /// Counts the expired leases; after the clock was set far back, also those that must be dropped
+  /// so that `weight` fits, unless that is 0.
   [[nodiscard]] Lapse lapsed(Word limit, Word weight) const noexcept {
     Lapse lapse{0, 0, head.first, 0};
     const bool evicts = stepped && weight > 0;
@@ -118,7 +116,7 @@ class LeaseTable {
     return lapse;
   }
 
-  /// How long until the last of what lives lapses.
+  /// The time until the last live lease expires.
   [[nodiscard]] Word reset_after(const Lapse& lapse) const noexcept {
     if (lapse.first == 0) return 0;
     const Word last = get(head.tail, Rule::expiry);
@@ -146,10 +144,10 @@ class LeaseTable {
     return {Verdict::refused, left, std::max(Word{0}, until - base), reset};
   }
 
-  /// Nothing is held any more.
+  /// Removes all leases.
   void clear() noexcept { head = {.stamp = head.stamp, .ahead = head.ahead, .fence = head.fence}; }
 
-  /// Takes lapsed leases off the list, for use; then `lapse` is what is left of them.
+  /// Removes expired leases from the list for reuse; `lapse` is then the rest of them.
   void reclaim(Lapse& lapse) noexcept {
     if (lapse.first == 0) {
       lapse = {};
@@ -176,7 +174,7 @@ class LeaseTable {
     if (lapse.count > 0) head.earliest = 0;
   }
 
-  /// A place for use.
+  /// Takes a free slot.
   [[nodiscard]] Word pop() noexcept {
     if (head.free == 0) return ++head.slots;
     const Word slot = head.free;
@@ -192,8 +190,8 @@ class LeaseTable {
     head.free = slot;
   }
 
-  /// Where `expiry` belongs in the order, behind its equals; stops at `self`, if that comes first.
-  /// Afterwards head.latest is the expiry of the last.
+  /// The position of `expiry` in the order, after equal ones; stops at `self`, if that comes first.
+  /// Afterwards head.latest is the last expiry.
   [[nodiscard]] LeasePlace place(Word expiry, Word self) noexcept {
     LeasePlace place{head.tail, 0};
     if (head.first == 0 || expiry >= head.latest) {
@@ -259,7 +257,7 @@ class LeaseTable {
            r.node.expiry > at;
   }
 
-  /// Adds the first lease that lives, whose words these are, to what has lapsed.
+  /// Adds the first live lease, with these words, to the expired ones.
   void pass(Lapse& lapse, Node& first) const noexcept {
     const Word held = head.used - lapse.weight;
     const bool last = lapse.first == head.tail;

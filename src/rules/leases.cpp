@@ -1,6 +1,5 @@
 // The kernel of the leases. Its twin is backends/redis/lua/rules/leases.lua: same names, same
-// order, with the members of LeaseTable in their places. lua/fast/leases.lua decides the usual
-// requests.
+// order, with the members of LeaseTable inlined. lua/fast/leases.lua decides the common requests.
 #include "sluice/rules/leases.hpp"
 
 #include "src/rules/lease_table.hpp"
@@ -59,7 +58,7 @@ Word check_limit(const Arguments& args) noexcept {
   return valid_limit(args[0]) ? Verdict::allowed : invalid_argument;
 }
 
-/// Puts a lease into a place that is free.
+/// Writes a lease to a free slot.
 Word enter(LeaseTable& book, Word weight, Word expiry, const Word (&id)[3], Word fence) noexcept {
   const Word slot = book.pop();
   const LeasePlace place = book.place(expiry, 0);
@@ -72,7 +71,7 @@ Word enter(LeaseTable& book, Word weight, Word expiry, const Word (&id)[3], Word
   return slot;
 }
 
-/// Puts a lease's end off.
+/// Moves a lease to a later expiry.
 void prolong(LeaseTable& book, Word slot, const LeaseTable::Record& record, Word expiry) noexcept {
   const LeasePlace place = book.place(expiry, slot);
   if (place.after == slot) {
@@ -192,7 +191,7 @@ Verdict LeasesRule::block(const StateView& state, const RuleRequest& request, Wo
     prolong(book, slot, record, until);
   } else {
     const bool has_room = book.has_room() || lapse.count > 0;
-    const Word used = lapse.first == 0 ? 0 : book.head.used;  // what reclaim() may leave
+    const Word used = lapse.first == 0 ? 0 : book.head.used;  // reclaim() may leave expired leases
     if (!has_room || used > word_limit - block_weight) {
       return {Verdict::refused, book.remaining(lapse, a.limit), 0, book.reset_after(lapse)};
     }
@@ -210,7 +209,7 @@ Verdict LeasesRule::reset(const StateView& state, const RuleRequest& request, Wo
   LeaseTable book(state, now, effects);
   if (book.head.slots != 0) {
     book.clear();
-    book.at = state[1];  // nothing is left that time could pass for
+    book.at = state[1];  // without leases the state's time is the clock's
     book.head.ahead = state[2];
     book.write();
   }
@@ -223,7 +222,7 @@ namespace {
 Word ttl_acquired(const Arguments& args) noexcept { return args[2] + Rule::max_ahead; }
 Word ttl_renewed(const Arguments& args) noexcept { return args[1] + Rule::max_ahead; }
 Word ttl_blocked(const Arguments& args) noexcept { return args[1] + Rule::max_ahead; }
-/// Nothing is held longer for it.
+/// It extends no lease.
 Word no_ttl(const Arguments& /*args*/) noexcept { return 0; }
 
 }  // namespace
@@ -242,7 +241,7 @@ constinit const Operation leases_acquire{
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::limit,
-    .charge_details = {.first = 2, .count = 1},
+    .charge_output = {.first = 2, .count = 1},
     .arguments = {{.index = 1, .name = "weight", .role = Argument::Role::cost}},
 };
 constinit const Operation leases_release{

@@ -1,4 +1,4 @@
-// The kernel of the shared sliding window's setting. Its twin is
+// The kernel of the shared sliding window's configuration. Its twin is
 // backends/redis/lua/rules/shared_sliding_window.lua: same names, same order.
 #include "sluice/rules/shared_sliding_window.hpp"
 
@@ -15,7 +15,7 @@ using Windows = std::array<Kept, SharedSlidingWindowRule::max_kept>;
 
 Word error(Errc code) noexcept { return -static_cast<Word>(code); }
 
-/// The setting; version 0 if there is none, or if it was not used for as long as it is kept.
+/// The configuration; version 0 if there is none, or if it has expired.
 Setting setting(const StateView& state, Word now) noexcept {
   const Setting s{state[0], state[1], state[2], state[3], state[4], state[5], state[6]};
   if (s.version == 0 || now >= s.touched + s.keep_alive) return {};
@@ -43,8 +43,8 @@ Windows kept(const StateView& state, Word now) noexcept {
   return all;
 }
 
-/// What of a window stays beside a new rate, for a span and max_reserved at most; nothing if the
-/// rate admits no more.
+/// The part of a window that is kept with a new rate, for a span and max_reserved at most; none if
+/// the rate admits no more.
 Kept shaped(const Kept& old, Word rate, Word interval, Word now) noexcept {
   if (old.span <= interval || old.limit <= rate) return {};
   const Word times =
@@ -55,8 +55,8 @@ Kept shaped(const Kept& old, Word rate, Word interval, Word now) noexcept {
           std::min(old.until, now + span + SharedSlidingWindowRule::max_reserved)};
 }
 
-/// Puts a window among those that are kept, unless one of them says as much; those that it makes
-/// needless go. If there is no room, the first to end goes.
+/// Adds a kept window, unless another one is at least as strict; drops those that it makes
+/// redundant. If there is no room, drops the one that ends first.
 void add(Windows& all, const Kept& more) noexcept {
   const auto covers = [](const Kept& a, const Kept& b) {
     return a.limit != 0 && a.limit <= b.limit && a.span >= b.span && a.until >= b.until;
@@ -95,7 +95,7 @@ Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
   Word version = s.version;
   if (is_new) {
     version = std::max({Word{1}, now, s.version < word_limit ? s.version + 1 : 1});
-    // Behind the last version of all come smaller ones, and no log is newer than its setting.
+    // After the largest version, smaller ones follow, and no log is newer than its configuration.
     const bool same_log = s.version != 0 && mode == static_cast<Word>(Mode::update) &&
                           s.per_client == per_client && s.generation <= version;
     effects.put(0, version);
@@ -140,8 +140,8 @@ Verdict decide_expect(const StateView& state, const RuleRequest& request, Word n
   const bool has_ended = first_end != 0 && now >= first_end;
   if (s.version != version || has_ended) return {error(Errc::config_changed), 0, 0, 0};
   if (permits > s.rate) return {error(Errc::cost_exceeds_capacity), 0, 0, 0};
-  // Now and then, and always if the setting would otherwise be gone before this use has left the
-  // interval.
+  // Written rarely, and always if the configuration could otherwise expire before this use has left
+  // the interval.
   if (now < s.touched || now - s.touched >= s.keep_alive / 4 ||
       s.keep_alive - (now - s.touched) < s.interval) {
     effects.put(0, s.version);

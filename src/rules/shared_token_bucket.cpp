@@ -67,8 +67,8 @@ Word check_set(const Arguments& args) noexcept {
   return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
 }
 
-/// Tokens that are free under the new quota; fewer than none are a debt. Behind what is promised or
-/// closed ahead there are none: they would be spent before it.
+/// The free tokens under the new quota; a negative number is a debt. There are none while a
+/// reservation or a block is ahead, because they would be spent before it.
 Word inherited(const Bucket& b, const NewQuota& q, bool ahead) noexcept {
   const Word free = b.capacity - ceil_div(b.level, b.period);
   Word next = q.capacity;
@@ -95,7 +95,8 @@ Word units(Word tokens, Word period) noexcept {
   return tokens > floor_div(word_limit, period) ? word_limit : tokens * period;
 }
 
-/// The level of a new quota. No debt outlasts the quota: a hint would lead beyond what is kept.
+/// The level under a new quota. A debt never outlasts the quota, so that no hint is beyond its
+/// expiry.
 Word level_of(Word tokens, const NewQuota& q) noexcept {
   return static_cast<Word>(
       std::min(Wide{units(tokens, q.period)}, Wide{q.keep_alive - 1} * q.refill));

@@ -1,7 +1,7 @@
-// The kernels of the shared token bucket's other verbs. Their twin is
+// The kernels of the shared token bucket's reservations, refunds and adjustments. Their twin is
 // backends/redis/lua/rules/shared_token_bucket.lua: same names, same order. All words stay within
-// 2^52 and sums within 2^53; what lies ahead is compared as time, so that no product of a span and
-// an unknown rate is made.
+// 2^52 and sums within 2^53; times ahead are compared as times, so that a span is never multiplied
+// by an unknown rate.
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using Change = SharedTokenBucketReserve::Change;
 
 constexpr Word longest = SharedTokenBucketReserve::longest;
 
-/// The bucket with another level and instant, and what was truly spent then.
+/// The bucket with another level and time, and the units truly spent then.
 struct Next {
   Word level, stamp, spent;
 };
@@ -24,7 +24,7 @@ Word remaining(const Bucket& b, Word level) noexcept {
   return floor_div(std::max(Word{0}, b.capacity * b.period - level), b.period);
 }
 
-/// The answer about a bucket that was left so.
+/// The verdict for the bucket after a change.
 Verdict left_so(const Bucket& b, const Next& next, Word now, Word wait = 0) noexcept {
   return {Verdict::allowed, remaining(b, next.level), wait,
           next.stamp - now + ceil_div(next.level, b.refill)};
@@ -36,7 +36,7 @@ void write(Bucket b, const Next& next, Effects& effects) noexcept {
   write_bucket(b, next.stamp, effects);
 }
 
-/// What was truly spent, after `elapsed` more.
+/// The units truly spent, `elapsed` later.
 Word truly(const Bucket& b, Word elapsed) noexcept {
   return b.spent == word_limit ? word_limit : drained(b.spent, elapsed, b.refill);
 }
@@ -81,7 +81,7 @@ Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word 
   return left_so(b, next, now, wait);
 }
 
-/// Takes `units` off, as of `base`, and answers how many: none if they cannot be counted.
+/// Subtracts `units` as of `base`, and returns their number: 0 if they cannot be counted.
 Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept {
   const Word ahead = at - base;
   if (ahead > floor_div(word_limit - b.level, b.refill)) return 0;
@@ -102,7 +102,7 @@ Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept 
 
 struct Return {
   Word cost, keep_alive;
-  Word amount;                        // how much of the cost to give back
+  Word amount;                        // how much of the cost to refund
   Word level, stamp, version, spent;  // the bucket before the grant
 };
 
@@ -118,7 +118,7 @@ Word check_return(const Arguments& args) noexcept {
   return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
 }
 
-/// True if draining alone leads from the grant to this state, or back.
+/// True if draining alone connects the state after the grant and this one.
 bool same_position(const Position& grant, const StateView& state, Word refill) noexcept {
   const Word level = state[4];
   const Word stamp = state[6];
@@ -129,7 +129,7 @@ bool same_position(const Position& grant, const StateView& state, Word refill) n
   return elapsed <= floor_div(from, refill) && from - elapsed * refill == to;
 }
 
-/// The bucket as it was before the grant, but for what is left of it, as of `now` at least.
+/// The bucket as before the grant, plus the rest of the grant, as of `now` at least.
 Next returned(const Bucket& b, const Return& r, const Position& rest, Word units,
               Word now) noexcept {
   Bucket then = b;
@@ -144,7 +144,7 @@ Verdict decide_refund(const StateView& state, const RuleRequest& request, Word n
   if (const Word status = check_return(request.args); status < 0) return {status, 0, 0, 0};
   const Return r = return_of(request.args);
   const auto [found, at, given_up] = shared_moment(state, r.keep_alive, now);
-  const auto& b = found;  // which a lambda can name
+  const auto& b = found;  // a lambda cannot capture a structured binding
   if (b.version == 0) return Verdict::failed(Errc::not_configured);
   const bool is_known = r.version == b.version && !given_up && r.cost <= b.capacity;
   const Word cost = is_known ? r.cost * b.period : 0;
@@ -188,8 +188,8 @@ Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
   const Position before = place(b.level, limit, b.refill, b.period, 1, at);
   Position after = place(std::min(word_limit, b.level + units), limit, b.refill, b.period, 1, at);
   if (after.stamp > end) after = before.stamp >= end ? Position{b.level, at} : Position{limit, end};
-  // At the limit units come as they drain, so that what is truly spent stays until the stamp. Of
-  // what drained before they came, as much is spent anew as there is at once.
+  // At the limit, units are granted as they drain, so that the units truly spent stay constant
+  // until the stamp. Of those drained before, as many are spent again as are available at once.
   const Word elapsed = after.stamp - at;
   const Word over = floor_div(std::max(Word{0}, b.level - limit), b.refill);
   const Word fits = std::min(units, std::max(Word{0}, limit - b.level));
@@ -197,9 +197,9 @@ Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
   return {after.level, after.stamp, std::max(stays, std::min(limit, truly(b, elapsed) + units))};
 }
 
-/// Nothing whole is left until `now + span`, and then a token, or what one microsecond brings. What
-/// is promised for longer becomes a unit later: no longer on top, it cannot open the block when it
-/// is given back.
+/// No whole token is available until `now + span`, and then one, or what one microsecond refills. A
+/// later reservation is moved a unit later: no longer the last, it cannot end the block when it is
+/// refunded.
 Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
   const Word limit = b.capacity * b.period;
   const Word last = span > 0 ? std::min(word_limit, now + span - 1) : now;

@@ -1,5 +1,5 @@
-// What the kernels of the shared token bucket share: its state at one instant. Pure functions; the
-// twin has them in place.
+// The state of a shared token bucket at one instant, for its kernels. Pure functions; the twin has
+// them inlined.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline bool is_keep_alive(Word keep_alive) noexcept {
 struct SharedMoment {
   Bucket bucket;
   Word at;
-  bool given_up = false;  // the stamp lies too far ahead: the level is as it was written
+  bool given_up = false;  // the stamp is too far ahead: the level is as stored
 };
 
 inline SharedMoment shared_moment(const StateView& state, Word keep_alive, Word now) noexcept {
@@ -43,12 +43,12 @@ inline SharedMoment shared_moment(const StateView& state, Word keep_alive, Word 
   return {b, at};
 }
 
-/// True if nothing is granted before `at`: it lies ahead, and no whole token is left at it.
+/// True if nothing is granted before `at`: it is ahead, and no whole token is left at it.
 inline bool is_closed(const Bucket& b, Word at, Word now) noexcept {
   return at > now && b.level > b.capacity * b.period - b.period;
 }
 
-/// How long a request waits after which so much is spent.
+/// The wait of a request after which `spent` units are spent.
 inline Word shared_wait(const Bucket& b, Word want, Word at, Word now) noexcept {
   const Word limit = b.capacity * b.period;
   if (want <= limit && !is_closed(b, at, now)) return 0;
@@ -65,8 +65,8 @@ inline void write_bucket(const Bucket& b, Word at, Effects& effects) noexcept {
   effects.put(6, at);
 }
 
-/// Of the rows whose arguments begin with the limit to report, a cost or a kind of change, and
-/// keep_alive.
+/// check() of the rows whose arguments begin with the limit to report, a cost or a kind of change,
+/// and keep_alive.
 inline Word check_shared_cost(const Arguments& args) noexcept {
   if (args[1] < 0) return shared_error(Errc::invalid_cost);
   if (args[1] > word_limit) return shared_error(Errc::cost_exceeds_capacity);

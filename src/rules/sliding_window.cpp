@@ -1,6 +1,6 @@
-// The kernels of the sliding windows that ask, and that block. Their twin is
+// The kernels acquire, peek and block of the sliding windows. Their twin is
 // backends/redis/lua/rules/sliding_window.lua: same names, same order. lua/fast/sliding_window.lua
-// decides the usual calls. Times stay within 2^52 and sums of a time and a span within 2^53.
+// decides the common calls. Times stay within 2^52 and sums of a time and a span within 2^53.
 #include "sluice/rules/sliding_window.hpp"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace {
 using namespace sliding_window;
 using Args = Rule::Args;
 
-/// Makes room at `next`, where the ring is oldest, and lets the assumed units fill it.
+/// Grows the ring at `next`, where its oldest unit is, and fills the new words with the assumed
+/// units.
 void grow(Effects& effects, const Log& log) noexcept {
   const Rule::State& head = log.head();
   if (head.size > head.next) {
@@ -31,7 +32,7 @@ void grow(Effects& effects, const Log& log) noexcept {
   }
 }
 
-/// Where the k-th window's edge is after `cost` units more.
+/// The edge of the k-th window after `cost` more units.
 Place moved(const Log& log, const Place& place, Word cost, Word grant) noexcept {
   const Word count = place.count + cost;
   if (count <= log.capacity()) return {count, place.before, place.count > 0 ? place.first : grant};
@@ -39,11 +40,11 @@ Place moved(const Log& log, const Place& place, Word cost, Word grant) noexcept 
   return {log.capacity(), 0, kept > 0 ? log.unit(kept - 1) : grant};
 }
 
-/// What a request leaves.
+/// The state after a request.
 struct Mark {
-  Word cost;    // units that it logs, of the time found
-  Word newest;  // then
-  Word block;   // the end of the block that stands then, or 0
+  Word cost;    // units to log, with the time found
+  Word newest;  // the newest time afterwards
+  Word block;   // the end of the block afterwards, or 0
   Word at;
   bool given_up;
 };
@@ -84,7 +85,7 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Findi
 
 enum class Call { acquire, peek, block };
 
-/// `span`: how long the key is to be blocked.
+/// `span`: the length of the block.
 template <Call call>
 Verdict decide(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
                Word span = 0) noexcept {
@@ -113,7 +114,8 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   const Word part = subtract(found, windows, taken);
   effects.add_output(allowed || found.culprit < 0 ? part : found.culprit);
   tell_left(effects, windows, found);
-  const bool queue = std::max(newest, block) > at;  // nothing overtakes what is reserved
+  const bool queue =
+      std::max(newest, block) > at;  // a reservation is ahead: no request is scheduled before it
   const bool empty = log.total() == 0 && taken == 0;
   const Word retry = allowed ? wait : std::clamp(wait - args.max_wait, Word{1}, word_limit);
   return {allowed ? Verdict::allowed : Verdict::refused,
@@ -164,7 +166,7 @@ Word check_block(const Arguments& args) noexcept {
   return Rule::check(detail::unpack<Rule::BlockArgs>(args));
 }
 
-/// The newest unit may lie ahead of the stamp by the wait, and the stamp ahead of the clock.
+/// The newest unit may be ahead of the stamp by the wait, and the stamp ahead of the clock.
 Word ttl_take(const Arguments& args) noexcept {
   const auto a = args_of<Args>(args);
   return a.longest + a.max_wait + Rule::max_ahead;
@@ -175,7 +177,7 @@ Word ttl_block(const Arguments& args) noexcept {
   return std::max(a.longest, a.span) + Rule::max_ahead;
 }
 
-constexpr auto per_window = Operation::detail_per_window;
+constexpr auto per_window = Operation::output_per_window;
 
 }  // namespace
 

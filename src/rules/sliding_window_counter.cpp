@@ -14,19 +14,19 @@ using BlockArgs = Rule::BlockArgs;
 
 __extension__ typedef __int128 Wide;
 
-/// floor(a * b / c). The twin makes it of parts of ten bits. REQUIRES: a <= 2^42, b <= 2^42,
-/// 0 < c <= 2^42.
+/// floor(a * b / c). The twin computes it in parts of ten bits. REQUIRES: a <= 2^42, b <= 2^42, 0 <
+/// c <= 2^42.
 Word scale(Word a, Word b, Word c) noexcept { return static_cast<Word>(Wide{a} * b / c); }
 
-/// The counts at one instant. Changed in place: a copy of words that were just written costs as
+/// The counts at one instant. Changed in place: copying words that were just written would cost as
 /// much as the rest.
 struct CounterView {
-  State state;        // with the window that `at` lies in
-  Word at = 0;        // the instant that the rule sees
-  Word estimate = 0;  // what counts at it
+  State state;        // with the window that contains `at`
+  Word at = 0;        // the time of the decision
+  Word estimate = 0;  // the weighted count at that time
 };
 
-/// From the counts as they are stored to those at `now`.
+/// Advances the stored counts to `now`.
 void measure(CounterView& m, const Args& args, Word now) noexcept {
   State& s = m.state;
   if (s.start > now + Rule::max_ahead) {  // the clock was set back
@@ -41,26 +41,26 @@ void measure(CounterView& m, const Args& args, Word now) noexcept {
   s = {start, 0, start == s.start + args.span ? s.current : 0, s.closed};
 }
 
-/// All of the current window counts, and of the one before what is left of its weight.
+/// The count of the current window, plus the weighted one of the previous window.
 void count(CounterView& m, Word span) noexcept {
   const State& s = m.state;
   m.estimate = s.current + s.previous - scale(s.previous, m.at - s.start, span);
 }
 
-/// The first instant at which `room` or less counts. REQUIRES: more does now.
+/// The first time at which `room` or less counts. REQUIRES: more does now.
 Word fits_at(const State& s, Word span, Word room) noexcept {
   const Word end = s.start + span;
   if (room < s.current) return end + span - scale(room, span, s.current);
   return end - scale(room - s.current, span, s.previous);
 }
 
-/// From `now` until nothing counts any more, and no block does.
+/// The time from `now` until no unit counts and no block is in force.
 Word clear_after(const State& s, Word span, Word now) noexcept {
   const Word clear_at = s.current > 0 ? s.start + 2 * span : s.previous > 0 ? s.start + span : now;
   return std::max(clear_at, s.closed) - now;
 }
 
-/// The answer to what is admitted and spends nothing.
+/// The verdict on a request that is admitted and spends nothing.
 Verdict standing(const CounterView& m, const Args& args, Word now) noexcept {
   const Word left = now < m.state.closed ? 0 : std::max(Word{0}, args.limit - m.estimate);
   return {Verdict::allowed, left, 0, clear_after(m.state, args.span, now)};
@@ -85,7 +85,7 @@ Word check_block(const Arguments& words) noexcept {
   return fits ? Verdict::allowed : -static_cast<Word>(Errc::invalid_argument);
 }
 
-/// False if the words are not a counter's.
+/// False if the words cannot be a counter's.
 bool read(const StateView& view, State& state) noexcept {
   state = {view[0], view[1], view[2], view[3]};
   const bool fits = state.current <= Rule::max_limit && state.previous <= Rule::max_limit;
@@ -140,7 +140,7 @@ Verdict SlidingWindowCounterRule::peek(const StateView& state, const RuleRequest
 
 Verdict SlidingWindowCounterRule::reset(const StateView& state, const RuleRequest& request,
                                         Word /*now*/, Effects& effects) noexcept {
-  for (std::size_t i = 0; i < 4; ++i) (void)state[i];  // a corrupt state shows
+  for (std::size_t i = 0; i < 4; ++i) (void)state[i];  // detects corrupt words
   effects.fill(0, 4, 0);
   return {Verdict::allowed, request.args[0], 0, 0};
 }

@@ -1,5 +1,5 @@
-// What the kernels of the sliding windows have in common: the windows of a request, what it finds
-// in each, and the words before the log. Threading: plain values.
+// The parts that the kernels of the sliding windows share: the windows of a request, their
+// occupancy, and the words before the log. Threading: plain values.
 #pragma once
 
 #include <algorithm>
@@ -37,16 +37,16 @@ struct Windows {
   }
 };
 
-/// What a request finds, window by window.
+/// The state of each window before a request.
 struct Finding {
   detail::UninitializedArray<Place, Rule::max_windows> places;
-  std::array<Word, Rule::max_windows> left;  // what remains, before the request
+  std::array<Word, Rule::max_windows> left;  // units that remain before the request
   Word grant = 0;
-  Word culprit = -1;  // the one that makes it wait longest
+  Word culprit = -1;  // the window with the longest wait
 };
 
-/// `block`: until when the key is blocked, or 0. `at`: the instant that the rule sees. `given_up`:
-/// the log lies too far ahead of the clock.
+/// `block`: the end of a block, or 0. `at`: the time of the decision. `given_up`: the log is too
+/// far ahead of the clock.
 inline Finding find(const Log& log, const Windows& windows, Word block, Word cost, Word at,
                     bool given_up) noexcept {
   Finding found;
@@ -77,7 +77,7 @@ inline Finding find(const Log& log, const Windows& windows, Word block, Word cos
   return found;
 }
 
-/// `count` words of a ring become `value`, from `slot`, which may be below 0, towards newer units.
+/// Sets `count` words of a ring to `value`, from `slot`, which may be below 0, towards newer units.
 inline void write(Effects& effects, Word base, Word capacity, Word slot, Word count,
                   Word value) noexcept {
   if (slot < 0) slot += capacity;
@@ -100,20 +100,20 @@ inline void put_head(Effects& effects, const Rule::State& head) noexcept {
   effects.put(7, head.layout);
 }
 
-/// Nothing is known of the places from the k-th.
+/// Invalidates the places from the k-th on.
 inline void forget_places(Effects& effects, const Log& log, Word k) noexcept {
   if (k >= log.layout().places) return;
   effects.fill(static_cast<std::size_t>(head_words + place_words * k),
                static_cast<std::size_t>(place_words * (log.layout().places - k)), unknown);
 }
 
-/// Nothing is known of any place; a block that stands stays.
+/// Invalidates all places; a block stays.
 inline void forget_places(Effects& effects, const Log& log, Word k, Word block) noexcept {
   forget_places(effects, log, k);
   if (block > 0) effects.put(static_cast<std::size_t>(block_word), block);
 }
 
-/// What remains of each window, once `taken` is taken; which of them has the least.
+/// What remains of each window after `taken` units; returns the one with the least.
 inline Word subtract(Finding& found, const Windows& windows, Word taken) noexcept {
   Word part = 0;
   for (Word k = 0; k < windows.count; ++k) {
@@ -129,7 +129,8 @@ inline void tell_left(Effects& effects, const Windows& windows, const Finding& f
     effects.add_output(found.left[static_cast<std::size_t>(k)]);
 }
 
-/// Microseconds from `now` until units up to `newest` have left all windows, and `block` is over.
+/// The microseconds from `now` until units up to `newest` have left all windows, and `block` has
+/// ended.
 inline Word clear_after(const Windows& windows, Word newest, Word block, Word now) noexcept {
   return std::clamp(std::max(newest + windows.longest, block) - now, Word{0}, word_limit);
 }

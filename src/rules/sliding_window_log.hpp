@@ -1,6 +1,5 @@
-// The log of the sliding windows as the kernel reads it: units by age, and the search for a
-// window's edge. Its twin is in backends/redis/lua/rules/sliding_window.lua. Threading: plain
-// values.
+// The log of the sliding windows: units by age, and the search for the edge of a window. Its twin
+// is in backends/redis/lua/rules/sliding_window.lua. Threading: plain values.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +13,18 @@ using Place = Rule::Place;
 
 inline constexpr Word head_words = 8;
 inline constexpr Word place_words = 3;
-/// Of a place that nothing is known of.
+/// The count of an invalid place.
 inline constexpr Word unknown = word_limit;
-/// Where a block's end stands: in the first place, of which nothing is known then.
+/// The word with the end of a block: `before` of the first place, which is then invalid.
 inline constexpr Word block_word = head_words + 1;
 
-/// Reads all words that the twin has at hand when it starts, so that both find the same corrupt.
+/// Reads all words that the twin reads at its start, so that both detect the same corrupt states.
 inline void judge_head(const StateView& state) noexcept {
   for (std::size_t i = 0; i < head_words + place_words; ++i) (void)state[i];
 }
 
-/// A log under the capacity that the request needs: what it has dropped, and that capacity would
-/// have held, is there as assumed units (SlidingWindowRule::max_assumed).
+/// A log with the capacity that the request needs: dropped units that this capacity would have held
+/// are replaced by assumed units (SlidingWindowRule::max_assumed).
 class Log {
  public:
   Log(const StateView& state, Word wanted, Word windows) noexcept : state_(state) {
@@ -50,15 +49,15 @@ class Log {
   [[nodiscard]] const Rule::State& head() const noexcept { return head_; }
   [[nodiscard]] const Rule::Layout& layout() const noexcept { return layout_; }
   [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
-  /// Words of the ring from now on.
+  /// The words of the ring after the request.
   [[nodiscard]] Word capacity() const noexcept { return capacity_; }
   [[nodiscard]] bool grows() const noexcept { return capacity_ > head_.capacity; }
-  /// Units, with the assumed ones.
+  /// The number of units, including the assumed ones.
   [[nodiscard]] Word total() const noexcept { return total_; }
-  /// Where the ring starts.
+  /// The index of the ring in the state.
   [[nodiscard]] Word base() const noexcept { return head_words + place_words * layout_.places; }
 
-  /// Until when the key is blocked, which may be over; 0: it is not.
+  /// The end of a block, which may have passed; 0: none.
   [[nodiscard]] Word block_end() const noexcept {
     return layout_.blocks == 0 ? 0 : word(block_word);
   }
@@ -68,22 +67,22 @@ class Log {
     if (age < head_.size) return word(base() + slot(age));
     return assumed((age - head_.size) / head_.capacity);
   }
-  /// When the units before the log, so many full rings of them further, were admitted at the
-  /// latest: any unit is at least a span older than the one a full ring newer.
+  /// The latest possible time of the units before the log, `rounds` full rings older: any unit is
+  /// at least a span older than the one that is a full ring newer.
   [[nodiscard]] Word assumed(Word interval) const noexcept {
     const Word rings = std::min(interval, Rule::max_assumed - 1);
     return std::max(
         Word{0}, std::min(oldest_ - rings * head_.span, head_.newest - (rings + 1) * head_.span));
   }
 
-  /// What is remembered of the k-th window's edge. It was found without the assumed units.
+  /// The stored place of the k-th window. It was found without the assumed units.
   [[nodiscard]] Place remembered(Word k) const noexcept {
     if (k >= layout_.places || fresh_ || total_ > head_.size) return {unknown, 0, 0};
     const Word at = head_words + place_words * k;
     return {word(at), word(at + 1), word(at + 2)};
   }
 
-  /// The units later than `edge`. From a place that is right, without reading the log.
+  /// The number of units later than `edge`. From a valid place, without reading the log.
   [[nodiscard]] Place locate(const Place& from, Word edge) const noexcept {
     if (from.count > total_) return locate({0, total_ > 0 ? head_.newest : 0, 0}, edge);
     if (from.count > 0 && from.first <= edge) return fewer(from, edge);
@@ -112,8 +111,8 @@ class Log {
     return at < 0 ? at + head_.capacity : at;
   }
 
-  /// The oldest that `from` counts has left. As a rule all have, or all but the newest, or one to
-  /// four: those are looked at side by side.
+  /// The oldest unit counted by `from` has left. Usually all units have, or all but the newest, or
+  /// one to four: these cases are checked side by side.
   [[nodiscard]] Place fewer(const Place& from, Word edge) const noexcept {
     if (head_.newest <= edge) return {0, head_.newest, 0};
     const Word high = from.count - 1;  // this age has left
@@ -131,7 +130,7 @@ class Log {
     return fewer_by_run(from, edge);
   }
 
-  /// The same, with up to eight at once and then by halves.
+  /// The same for more units: up to eight at once, then by bisection.
   [[nodiscard]] Place fewer_by_run(const Place& from, Word edge) const noexcept {
     Word high = from.count - 1;  // this age has left
     Word before = from.first;
@@ -150,7 +149,7 @@ class Log {
     return between(0, high, edge);
   }
 
-  /// The newest that is not counted is within.
+  /// The newest unit that is not counted is within the window.
   [[nodiscard]] Place more(Word low, Word edge) const noexcept {
     Word step = 1;
     while (low + step <= total_ && unit(low + step - 1) > edge) {
@@ -160,7 +159,7 @@ class Log {
     return between(low, std::min(low + step - 1, total_), edge);
   }
 
-  /// Ages below `low` are within, `high` and above are not.
+  /// Ages below `low` are within the window, `high` and above are not.
   [[nodiscard]] Place between(Word low, Word high, Word edge) const noexcept {
     while (low < high) {
       const Word middle = (low + high) / 2;

@@ -1,4 +1,4 @@
-// The kernels of the sliding windows that give back. Their twin is
+// The kernels refund, reward and reset of the sliding windows. Their twin is
 // backends/redis/lua/rules/sliding_window.lua: same names, same order.
 #include <algorithm>
 
@@ -9,14 +9,14 @@ namespace {
 
 using namespace sliding_window;
 
-/// How old the units that gave way to the newest count when they come back. They were the oldest,
-/// and had left an interval as long as any for which the ring is large enough.
+/// The time of restored units that the newest had overwritten. They were the oldest, and had left
+/// every interval for which the ring is large enough.
 Word returned(const Log& log) noexcept {
   const Word oldest = log.unit(log.head().size - 1);
   return std::max(Word{0}, std::min(oldest, log.head().newest - log.head().span));
 }
 
-/// Takes the newest `units` units out of the log and out of what is left. REQUIRES: there are some.
+/// Removes the newest `units` units from the log and from what is left. REQUIRES: there are some.
 Word withdraw(Effects& effects, const Log& log, const Windows& windows, Finding& found, Word units,
               Word at) noexcept {
   const Rule::State& head = log.head();
@@ -45,7 +45,7 @@ Word withdraw(Effects& effects, const Log& log, const Windows& windows, Finding&
 
 constexpr Word any_time = -1;
 
-/// Gives back up to `units` of the newest units: all those granted for `time`, or any.
+/// Refunds up to `units` of the newest units: those granted for `time`, or any.
 Verdict give(const StateView& state, const RuleRequest& request, Word now, Effects& effects,
              Word units, Word time) noexcept {
   const Windows windows(request.table);
@@ -62,7 +62,7 @@ Verdict give(const StateView& state, const RuleRequest& request, Word now, Effec
     const Word there = log.locate({unknown, 0, 0}, time - 1).count;
     given = std::min({units, there, log.head().size});
   }
-  Word held = time == any_time ? 0 : given;  // by some window
+  Word held = time == any_time ? 0 : given;  // units that some window held
   for (Word k = 0; k < windows.count; ++k) {
     held = std::max(held, found.places[static_cast<std::size_t>(k)].count);
   }
@@ -134,7 +134,7 @@ Word keep_reward(const Arguments& args) noexcept {
 }
 Word keep_reset(const Arguments& /*args*/) noexcept { return 0; }
 
-constexpr auto per_window = Operation::detail_per_window;
+constexpr auto per_window = Operation::output_per_window;
 
 }  // namespace
 

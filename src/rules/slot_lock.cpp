@@ -47,7 +47,7 @@ bool was_set_back(const State& state, Word now) noexcept {
   return state.stamp > now + Rule::max_ahead;
 }
 
-/// When the slot begins that this request would get.
+/// The begin of the slot for this request.
 Word slot_for(const State& state, Word max_wait, Word now) noexcept {
   if (was_set_back(state, now)) return now + std::min(state.next - state.stamp, max_wait);
   return std::max(state.next, now);
@@ -118,7 +118,8 @@ Verdict reset(const StateView& view, const RuleRequest& request, Word /*now*/,
   return {Verdict::allowed, 1, 0, 0};
 }
 
-/// How far ahead a block finds or leaves the next slot, the clock having been corrected since.
+/// How far ahead the next slot may be before or after a block, if the clock has been corrected
+/// since.
 Word most_ahead(const BlockArgs& args) noexcept {
   return std::max(args.span, Rule::max_horizon + args.interval + Rule::max_ahead);
 }
@@ -136,7 +137,7 @@ Verdict block(const StateView& view, const RuleRequest& request, Word now,
   const Word most = most_ahead(args);
   const Word slot = slot_for(state, most, now);
   const Word wait = slot - now;
-  // What lies further off than that would be forgotten too early if it were written.
+  // A later time would be written with too short a TTL.
   if (args.span == 0 || wait > most) return {Verdict::allowed, wait == 0 ? 1 : 0, 0, wait};
 
   const Word until = now + args.span;
@@ -146,18 +147,18 @@ Verdict block(const StateView& view, const RuleRequest& request, Word now,
   return {Verdict::allowed, 0, 0, next - now};
 }
 
-/// A slot begins at most max_wait after it was granted, and the next one may begin an interval on.
+/// A slot begins at most max_wait after its grant, and the next one an interval later.
 Word ttl(const Arguments& words) noexcept {
   const Args args = args_of(words);
   return args.max_wait + args.interval + Operation::clock_slack;
 }
 
-/// What is reserved before the slot that is given back; the clock may have been corrected since.
+/// The slots before the cancelled one; the clock may have been corrected since.
 Word ttl_cancelled(const Arguments& /*words*/) noexcept {
   return Rule::max_horizon + Rule::max_ahead;
 }
 
-/// With the microsecond by which a later slot is put off.
+/// Including the microsecond by which a later slot is delayed.
 Word ttl_blocked(const Arguments& words) noexcept {
   return most_ahead(block_args_of(words)) + 1 + Operation::clock_slack;
 }

@@ -11,22 +11,22 @@ namespace {
 using State = TokenBucketRule::State;
 using Args = TokenBucketRule::Args;
 
-/// floor(a / b) for a >= 0, b > 0, without a division where the answer is plain; 0 if a < 0.
+/// floor(a / b) for a >= 0, b > 0, without a division in simple cases; 0 if a < 0.
 Word floor_div(Word a, Word b) noexcept { return a < b ? 0 : b == 1 ? a : a / b; }
 
 Word ceil_div(Word a, Word b) noexcept { return b == 1 ? a : (a + b - 1) / b; }
 
-/// What is left of a level of any size.
+/// The tokens left at a level, which may be above the limit.
 Word drained(Word level, Word elapsed, Word refill) noexcept {
   return elapsed > level / refill ? 0 : level - elapsed * refill;
 }
 
-/// The bucket as it is at one instant, before a request is looked at.
+/// The bucket at one instant, before a request.
 struct BucketView {
   Word limit;
   Word charge;
-  Word at;              // the instant that the rule sees: never before the stamp
-  Word level;           // spent at `at`: more than the limit if another limiter has a larger one
+  Word at;              // the time of the decision: never before the stamp
+  Word level;           // spent at `at`: above the limit if another limiter has a larger one
   bool closed = false;  // nothing is granted before `at`
 };
 
@@ -60,19 +60,19 @@ Verdict allowed(const BucketView& m, const Args& args, Word level, Word now) noe
           m.at - now + ceil_div(level, args.refill)};
 }
 
-/// True if the answer stays the same until `now + lag`; see TokenBucketRule::acquire_lagging().
+/// True if the verdict stays the same until `now + lag`; see TokenBucketRule::acquire_lagging().
 bool settles(const State& state, const BucketView& m, const Args& args, Word want, Word now,
              Word lag) noexcept {
   if (!fits(m, want)) {
     return m.at - now + ceil_div(std::max(Word{0}, want - m.limit), args.refill) > lag;
   }
   const Word drained = std::min(lag, args.full_after) * args.refill;
-  // A stamp that was given up cut the level down to what it is at `now`, not a moment later.
+  // After the clock was set far back, the level is clamped at `now`, not later.
   return m.level > drained && state.stamp - TokenBucketRule::max_ahead <= now;
 }
 
-/// acquire(), or acquire_lagging() if there is a lag. Inlined into both: a verdict that is handed
-/// on through memory would cost as much as the rule.
+/// acquire(), or acquire_lagging() with a lag. Inlined into both: passing a verdict through memory
+/// would cost as much as the rule.
 [[gnu::always_inline]] inline Verdict taken(State& state, const Args& args, Word now,
                                             Word lag) noexcept {
   if (const Word status = TokenBucketRule::check(args); status < 0) return {status, 0, 0, 0};
@@ -111,8 +111,8 @@ Word TokenBucketRule::check(const Args& args) noexcept {
 
 namespace {
 
-// Word by word, so that nothing is copied: the compiler would move two words at once and then wait
-// for the one of them that the caller has just written.
+// Word by word: a copy would move two words at once, and stall on the one that the caller has just
+// written.
 State state_of(const StateWords& words) noexcept { return {words[0], words[1]}; }
 Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4]}; }
 

@@ -1,5 +1,5 @@
-// The kernel of giving back what a token bucket granted. Its twin is in
-// backends/redis/lua/rules/token_bucket.lua: same names, same order.
+// The kernel refund of the token bucket. Its twin is in backends/redis/lua/rules/token_bucket.lua:
+// same names, same order.
 #include <algorithm>
 
 #include "sluice/rules/token_bucket_reserve.hpp"
@@ -10,8 +10,8 @@ namespace {
 
 struct Args {
   Word capacity, refill, period, interval;
-  Word cost;          // what was granted, in tokens
-  Word amount;        // how much of it to give back
+  Word cost;          // tokens granted
+  Word amount;        // tokens to refund
   Word spent, stamp;  // the bucket before the grant
 };
 
@@ -33,7 +33,7 @@ Word check(const Arguments& arguments) noexcept {
   return Verdict::allowed;
 }
 
-/// True if draining alone leads from the earlier of the two to the later.
+/// True if draining alone leads from the earlier of the two states to the later.
 bool same_position(Word level, Word stamp, Word other_level, Word other_stamp,
                    Word refill) noexcept {
   if (stamp < other_stamp) return same_position(other_level, other_stamp, level, stamp, refill);
@@ -41,7 +41,7 @@ bool same_position(Word level, Word stamp, Word other_level, Word other_stamp,
   return elapsed <= floor_div(other_level, refill) && other_level - elapsed * refill == level;
 }
 
-/// The answer about a bucket that is written so.
+/// The verdict for the bucket in this state.
 Verdict left_so(Word word, Word level, Word stamp, const Args& args, Word at, Word now) noexcept {
   const Word limit = args.capacity * args.period;
   const bool closed = stamp > at && token_bucket::is_closed(word);
@@ -69,11 +69,12 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   const Position grant = after(cost);
   const Position rest = after(cost - amount);
   const bool on_top = same_position(level, stamp, grant.level, grant.stamp, args.refill);
-  // A stamp ahead that is not closed is the clock's, which was set back: time stands still at it.
+  // A stamp that is ahead but not closed means that the clock was set back: time stands still at
+  // it.
   const bool waits = stamp > at && token_bucket::is_closed(words[0]);
   const Word seen = std::max(at, stamp);
   const Word left = drained(level, seen - stamp, args.refill);
-  const Word ahead = waits ? stamp - at : 0;  // for so long nothing drains at the stamp
+  const Word ahead = waits ? stamp - at : 0;  // nothing drains until the stamp
 
   Position next{level, stamp};
   bool closes = waits;
@@ -84,7 +85,7 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
     if (given > 0) next = rest;
     closes = token_bucket::is_closed(args.spent) || rest.stamp > args.stamp;
   } else if (!waits && level <= limit) {
-    // Part of a lump may have drained unseen: a whole one counts as drained.
+    // A part of an interval may have drained: a whole one counts as drained.
     const Word lump = args.interval > 1 ? args.interval : 0;
     const Word age = std::max(Word{0}, seen - grant.stamp) + lump;
     given = std::min({amount, drained(cost, age, args.refill), left});
@@ -96,12 +97,12 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
     effects.put(1, next.stamp);
   }
   effects.add_output(floor_div(given, args.period));
-  effects.add_output(on_top && (waits || left > 0) ? 1 : 0);  // else the state may be gone
+  effects.add_output(on_top && (waits || left > 0) ? 1 : 0);  // else the state may have expired
   effects.add_output(rest.stamp);
   return left_so(word, next.level, next.stamp, args, at, now);
 }
 
-/// The longest that any shape allows: the arguments do not say which it is.
+/// The longest TTL of any shape, because the arguments do not contain it.
 Word ttl(const Arguments& arguments) noexcept {
   const Args args = args_of(arguments);
   return std::min(word_limit, ceil_div(args.capacity * args.period, args.refill) +

@@ -17,19 +17,18 @@ using Change = TokenBucketReserve::Change;
 
 Shape shape_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4], a[5]}; }
 
-/// What is spent of a bucket of which nothing is known.
+/// The units spent of a bucket without state.
 Word first_level(const Shape& shape, Word limit, Word charge, Word at) noexcept {
   if (shape.full_at <= at) return 0;
   const Word missing = shape.full_at - at;
-  // Farther ahead than a bucket takes to fill: the clock was set back.
+  // Further ahead than a bucket takes to fill: the clock was set back.
   if (missing > ceil_div(limit, shape.refill) + shape.longest) return limit - charge;
   return missing * shape.refill;
 }
 
-/// The bucket before a request is looked at. What is asked for comes behind what was granted ahead,
-/// by whichever limiter that was.
+/// The bucket before a request. A request is scheduled after all reservations, of any limiter.
 struct BucketView {
-  Word at;              // the last instant at which tokens came, or the stamp, if that is later
+  Word at;              // the last refill, or the stamp, if that is later
   Word level;           // what is spent then
   bool closed = false;  // nothing is granted before `at`
 };
@@ -48,7 +47,7 @@ BucketView moment(const StateView& words, const Shape& shape, Word limit, Word c
   }
   const Word elapsed = at - stamp;
   const Word left = drained(level, elapsed, shape.refill);
-  // Long enough that the store may have dropped the state: the same as none.
+  // After its TTL, when the store may have dropped it, the state is equivalent to an absent one.
   if (left == 0 && elapsed >= ceil_div(limit, shape.refill) + shape.interval) {
     return {at, first_level(shape, limit, charge, at)};
   }
@@ -150,7 +149,7 @@ Word check_set(const Arguments& args) noexcept {
   return check_shape(shape);
 }
 
-/// The level at m.at after a change of so many tokens.
+/// The level at m.at after a change by a number of tokens.
 Word changed(const Shape& shape, Change change, Word amount, const BucketView& m, Word limit,
              Word now) noexcept {
   if (change == Change::reset) return 0;
@@ -161,7 +160,7 @@ Word changed(const Shape& shape, Change change, Word amount, const BucketView& m
                                   : std::max(m.level, std::min(top, m.level + units));
 }
 
-/// A state to be, and what it means.
+/// A new state, and its meaning.
 struct Next {
   Word spent;
   Word stamp;
@@ -177,7 +176,7 @@ Next placed(const Shape& shape, Word level, const BucketView& m, Word limit) noe
 
 Next blocked(const StateView& words, const Shape& shape, Word until, const BucketView& m,
              Word limit, Word now) noexcept {
-  const bool owed = m.level > limit && words[0] != 0;  // of a larger burst
+  const bool owed = m.level > limit && words[0] != 0;  // under a larger burst
   const Word closed_word = std::min(words[0] | 1, word_limit - 1);
   if (until <= m.at) {
     const bool ahead = m.at > now;
@@ -186,12 +185,12 @@ Next blocked(const StateView& words, const Shape& shape, Word until, const Bucke
     return placed(shape, level, {m.at, m.level, m.closed || ahead}, limit);
   }
   const Word rest = drained(m.level, until - m.at, shape.refill);
-  // More than this burst allows is left: it does not drain meanwhile.
+  // Even at the end of the block, more than this burst is spent.
   if (owed && rest > limit) return {closed_word, until, until, m.level};
   const Word level = std::max(m.level, limit - shape.period + (until - m.at) * shape.refill);
   const Next next = placed(shape, level, m, limit);
   if (next.stamp >= until) return next;
-  // On the same line, but closed for larger bursts as well.
+  // The same position, but closed for larger bursts as well.
   const Word left = drained(token_bucket::level_in(next.spent), until - next.stamp, shape.refill);
   return {token_bucket::word_of(left, true), until, m.at, level};
 }
@@ -206,7 +205,7 @@ Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
   BucketView m = moment(words, shape, limit, 0, now);
   const Word at = floor_to(now, shape.interval);
   if (m.at > at && (change == Change::reset || change == Change::reward)) {
-    // What is given may bring the grants ahead of it nearer.
+    // Added tokens may move the stamp of the reservations nearer.
     m = {at, m.level + (m.at - at) * shape.refill};
   }
   Next next{words[0], words[1], m.at, m.level};
@@ -215,11 +214,11 @@ Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
     next = blocked(words, shape, until, m, limit, now);
   } else {
     const Word level = changed(shape, change, amount, m, limit, now);
-    // More is owed to a larger burst than this limiter may charge: that stays.
+    // A debt under a larger burst above this limiter's longest debt stays.
     const bool stays = level == m.level && level > limit && words[0] != 0;
     if (!stays) next = placed(shape, level, m, limit);
   }
-  // What a larger burst is owed is not to expire with this one.
+  // A debt under a larger burst must not expire with this one.
   const bool owed = m.level > limit && words[0] != 0;
   if (!owed || next.spent != words[0] || next.stamp != words[1]) {
     effects.put(0, next.spent);
@@ -252,7 +251,7 @@ constinit const Operation token_bucket_reserve{
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::bucket,
-    .charge_details = {.first = 1, .count = 2},
+    .charge_output = {.first = 1, .count = 2},
     .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost},
                   {.index = 6, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
@@ -279,7 +278,7 @@ constinit const Operation token_bucket_peek_reserve{
     .output = 3,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::bucket,
-    .charge_details = {.first = 1, .count = 2},
+    .charge_output = {.first = 1, .count = 2},
     .arguments = {{.index = 7, .name = "cost", .role = Argument::Role::cost},
                   {.index = 6, .name = "wait", .unit = "us", .role = Argument::Role::wait}},
 };
@@ -296,7 +295,7 @@ constinit const Operation token_bucket_reserve_some{
     .grants = Operation::Grants::up_to_cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::bucket,
-    .charge_details = {.first = 1, .count = 2},
+    .charge_output = {.first = 1, .count = 2},
     .arguments = {{.index = 6, .name = "least"},
                   {.index = 7, .name = "most", .role = Argument::Role::cost}},
 };

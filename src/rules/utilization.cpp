@@ -17,7 +17,7 @@ Word ceil_div(Word a, Word b) noexcept { return (a + b - 1) / b; }
 
 Word full_level(const Pace& pace) noexcept { return (pace.grace + pace.full_after) * one; }
 
-/// The level at one instant, before a sample is looked at.
+/// The level at one instant, before a sample.
 struct LoadView {
   Word level = 0;
   Word elapsed = 0;  // since the last sample
@@ -38,13 +38,13 @@ LoadView moment(const StateView& state, const Pace& pace, Word now) noexcept {
   return {std::max(Word{0}, level - idle * pace.decay), elapsed, stamp};
 }
 
-/// Until the level rests, if no sample comes.
+/// The time until the level is at rest without further samples.
 Word rests_after(const Pace& pace, Word level, Word stamp, Word now) noexcept {
   if (level == 0) return 0;
   return std::max(Word{0}, stamp + pace.max_gap - now) + ceil_div(level, pace.decay);
 }
 
-/// Millionths of the fastest.
+/// The speed, in millionths of the fastest.
 Word speed(const Rule::SampleArgs& args) noexcept {
   const Word u = args.utilization;
   if (u > args.bad) return (u - args.bad) * one / (one - args.bad);

@@ -34,20 +34,20 @@ Word check(const Arguments& args) noexcept {
                                               : -static_cast<Word>(Errc::invalid_argument);
 }
 
-/// The places at one instant, as one client sees them.
+/// The places at one instant, for one client.
 struct Scan {
   Word places;
-  Word mine = -1;     // the client's place, whether it lives or not
+  Word mine = -1;     // the client's place, also if it has expired
   Word since = 0;     // its arrival
-  Word free = -1;     // a place that is nobody's any more
-  Word end = 0;       // behind the last place of another that lives
-  Word before = 0;    // others that stand before `arrival`
-  Word ahead = 0;     // others that stand before `next`
-  Word clear_at = 0;  // when all have died that stand before `arrival`
-  Word idle_at = 0;   // when all others have died
-  Word first = 0;     // the other that stands first
+  Word free = -1;     // an unused or expired place
+  Word end = 0;       // the index after the last live place of another client
+  Word before = 0;    // others ahead of `arrival`
+  Word ahead = 0;     // others ahead of `next`
+  Word clear_at = 0;  // when all others ahead of `arrival` have expired
+  Word idle_at = 0;   // when all others have expired
+  Word first = 0;     // the client of the first other place
   Word first_since = 0;
-  Word last = -1;  // the place of the other that stands last
+  Word last = -1;  // the place of the last other client
   Word last_client = 0;
   Word last_since = 0;
 
@@ -89,7 +89,7 @@ struct Scan {
     }
   }
 
-  /// Where the client's place is to be; -1: there is none for it.
+  /// The index for the client's place; -1: there is none.
   [[nodiscard]] Word place_for(Word client, Word arrival) const noexcept {
     if (mine >= 0) return mine;
     if (free >= 0) return free;
@@ -102,7 +102,7 @@ void put(Effects& effects, Word place, Rule::Field field, Word value) noexcept {
   effects.put(static_cast<std::size_t>(Rule::place_at(place) + field), value);
 }
 
-/// Leaves the client with a place that begins at `arrival`. Says until when anybody lives.
+/// Writes the client's place with `arrival`. Returns until when any place is live.
 Word hold(const Scan& scan, Word client, Word arrival, Word ttl, Word now,
           Effects& effects) noexcept {
   const Word place = scan.place_for(client, arrival);
@@ -115,7 +115,7 @@ Word hold(const Scan& scan, Word client, Word arrival, Word ttl, Word now,
   return std::max(scan.idle_at, until);
 }
 
-/// Leaves the client without a place.
+/// Removes the client's place.
 void drop(const Scan& scan, Effects& effects) noexcept {
   effects.put(0, scan.end);
   put(effects, scan.mine, Rule::client, 0);
@@ -179,7 +179,7 @@ Verdict WaitLineRule::peek(const StateView& state, const RuleRequest& request, W
 namespace {
 
 Word ttl(const Arguments& args) noexcept { return args[3] + Operation::clock_slack; }
-/// Nobody lives longer for it.
+/// It extends no place.
 Word no_ttl(const Arguments& /*args*/) noexcept { return 0; }
 
 }  // namespace

@@ -47,7 +47,7 @@ CircuitBreaker::Leave CircuitBreaker::ask() noexcept {
     ++stats_.probes;
   }
   leave.granted = leave.is_probe = true;
-  tell(State::open, State::half_open);
+  notify_change(State::open, State::half_open);
   return leave;
 }
 
@@ -75,7 +75,7 @@ void CircuitBreaker::answer(const Leave& leave, Result result) noexcept {
     }
     to = state_;
   }
-  if (from != to) tell(from, to);
+  if (from != to) notify_change(from, to);
 }
 
 CircuitBreaker::State CircuitBreaker::state() const noexcept {
@@ -94,7 +94,8 @@ Span CircuitBreaker::wait() const noexcept {
   return std::max(Span{1}, rest(clock_.now()));
 }
 
-/// How long nobody is let out. While a probe is out nobody knows: it is asked for soon again.
+/// How long no call is allowed. While a probe is pending this is unknown: callers should ask again
+/// soon.
 Span CircuitBreaker::rest(Time now) const noexcept {
   if (state_ == State::half_open) return options_.first_pause;
   return now < opened_ ? Span{0} : std::max(Span{0}, until_ - now);
@@ -112,11 +113,11 @@ Span CircuitBreaker::draw_pause() noexcept {
     return backoff_.next(options_.rng != nullptr ? *options_.rng
                                                  : rng_of(clock_, DrawFor::breaker));
   } catch (const std::system_error&) {
-    return options_.longest_pause;  // no randomness: better late than all at once
+    return options_.longest_pause;  // no random number: late rather than all at once
   }
 }
 
-void CircuitBreaker::tell(State from, State to) const noexcept {
+void CircuitBreaker::notify_change(State from, State to) const noexcept {
   if (on_change_) on_change_(from, to);
 }
 

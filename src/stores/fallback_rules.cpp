@@ -7,7 +7,7 @@ namespace {
 
 using Share = Operation::Share;
 
-/// Of a bucket's first three arguments. Tokens drain `clients` times as slowly, exactly.
+/// Divides the first three arguments of a bucket: tokens drain exactly `clients` times as slowly.
 void divide_bucket(Arguments& args, Word clients) noexcept {
   args[0] /= clients;
   args[2] *= clients;
@@ -16,7 +16,7 @@ void divide_bucket(Arguments& args, Word clients) noexcept {
 }  // namespace
 
 void forget_charge(const Operation& operation, std::span<Word> output) noexcept {
-  const auto [first, count] = operation.charge_details;
+  const auto [first, count] = operation.charge_output;
   for (Word& word : output.subspan(first, count)) word = 0;
 }
 
@@ -24,7 +24,7 @@ bool take_share(Step& step, Word clients, std::array<Word, max_table_words>& tab
   step.binding = nullptr;
   Arguments& args = step.args;
   const Operation& row = *step.operation;
-  // Less than one unit for each; and with it, no product below leaves its range.
+  // Less than one unit for each client. The check also bounds the products below.
   const bool divides_limit = row.share != Share::whole && row.share != Share::interval;
   if (divides_limit && args[0] < clients) return false;
   switch (row.share) {
@@ -55,7 +55,7 @@ bool take_share(Step& step, Word clients, std::array<Word, max_table_words>& tab
   if (cost != nullptr && row.grants == Operation::Grants::up_to_cost) {
     args[cost->index] = std::min(args[cost->index], args[0]);
   }
-  // A grant ahead would fall into the time when the primary grants as well.
+  // A reservation would come due while the primary grants as well.
   if (const auto* const wait = row.arguments.find(Argument::Role::wait)) args[wait->index] = 0;
   return row.check(args) >= 0;
 }

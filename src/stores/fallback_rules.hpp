@@ -1,6 +1,5 @@
-// What a step becomes for a store that has not its state, as its operation's row says. For
-// FallbackStore.
-// Threading: pure functions.
+// Adapts a step for a local store without its state, as its operation's row says. For
+// FallbackStore. Threading: pure functions.
 #pragma once
 
 #include <array>
@@ -9,11 +8,11 @@
 
 namespace sluice::detail {
 
-/// Zeros the output words in Operation::charge_details.
+/// Zeros the output words in Operation::charge_output.
 void forget_charge(const Operation& operation, std::span<Word> output) noexcept;
 
-/// Makes of a step one of `clients` equal parts of it, as Operation::share says; false if a part
-/// has less than one unit, or less than the request asks for. `table` is room for the step's own.
+/// Divides the limit of a step by `clients`, as Operation::share says; false if the share has less
+/// than one unit, or less than the request's cost. `table` is storage for the table of the step.
 [[nodiscard]] bool take_share(Step& step, Word clients,
                               std::array<Word, max_table_words>& table) noexcept;
 

@@ -19,13 +19,12 @@ using Result = CircuitBreaker::Result;
 
 constexpr std::size_t max_plan_output = Plan::max_steps * max_output;
 
-/// What lies under the key is no state, or one that cannot be: the store is well, and has no
-/// answer.
+/// The key holds something else, or a corrupt state: the store works, but has no answer.
 bool is_unreadable(const std::error_code& error) noexcept {
   return error == Errc::wrong_type || error == Errc::corrupt_state;
 }
 
-/// What the end of a call says about the store.
+/// The result of a call for the breaker.
 Result result_of(const std::error_code& error, const Plan& plan) noexcept {
   if (!error) return Result::success;
   if (error.category() != error_category()) return Result::failure;
@@ -37,7 +36,7 @@ Result result_of(const std::error_code& error, const Plan& plan) noexcept {
     case Errc::config_changed:
     case Errc::outside_calendar:
     case Errc::id_reused:
-      return Result::success;  // it has looked
+      return Result::success;  // the store has read the key
     case Errc::cost_exceeds_capacity:
     case Errc::invalid_cost:
     case Errc::invalid_key:
@@ -62,8 +61,8 @@ Result result_of(const std::error_code& error, const Plan& plan) noexcept {
   }
 }
 
-/// Returning or renewing one lease: the id tells whether it was granted here. What is
-/// skipped beside it, the question who waits for it, changes nothing.
+/// A release or renewal of one lease: its id determines which store granted it. A skipped step in
+/// the plan, such as one of a wait queue, does not matter.
 bool is_of_lease(const Plan& plan) noexcept {
   const auto steps = plan.steps();
   return steps[0].operation->without_store == WithoutStore::local_lease &&
@@ -72,7 +71,7 @@ bool is_of_lease(const Plan& plan) noexcept {
          });
 }
 
-/// The answer to it says that the lease is there.
+/// True if the answer says that the lease exists.
 bool knows_lease(const Operation& operation, const Outcome& outcome) noexcept {
   if (outcome.error || !outcome.decision.allowed) return false;
   return &operation != &leases_release || outcome.output[0] == 1;
@@ -107,7 +106,7 @@ FailurePolicy FailurePolicy::local(const StoreHandle& store, Word clients) {
   return {Kind::local, store, clients};
 }
 
-/// A plan that the primary is asked.
+/// A plan sent to the primary.
 class FallbackStore::PrimaryCall final : public detail::PassedCall {
  public:
   PrimaryCall(FallbackStore& store, const Plan& plan, const CircuitBreaker::Leave& leave)
@@ -137,7 +136,7 @@ class FallbackStore::PrimaryCall final : public detail::PassedCall {
   CircuitBreaker::Leave leave_;
 };
 
-/// A plan that the local store is asked, perhaps without some of its steps.
+/// A plan sent to the local store, possibly without some of its steps.
 class FallbackStore::LocalCall final : public detail::PassedCall {
  public:
   LocalCall(FallbackStore& store, std::span<const Step> steps) : store_(store) {
@@ -147,7 +146,7 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
     }
   }
 
-  /// What is answered if the local store does not know the lease.
+  /// The answer if the local store does not have the lease.
   void unless_held(const Outcome& first) {
     first_.emplace(First{first.error, first.decision, {}, {}, first.output.size()});
     std::copy(first.steps.begin(), first.steps.end(), first_->each.begin());
@@ -204,7 +203,7 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
           {first_->output.data(), first_->output_count}});
   }
 
-  /// The place in the whole plan of a step that the local store was asked.
+  /// The index in the whole plan of a step of the local plan.
   [[nodiscard]] std::size_t place_of(std::size_t step) const noexcept {
     std::size_t place = 0;
     for (std::size_t left = step;; ++place) {
@@ -229,14 +228,14 @@ FallbackStore::FallbackStore(const StoreHandle& primary, CircuitBreaker& breaker
   }
 }
 
-/// The plan as the primary is asked it. A probe that allows more than `within` would keep all
-/// others waiting for its end.
+/// The plan for the primary, with a timeout. A probe with a longer one than `within` would delay
+/// all other calls until its end.
 Plan FallbackStore::timed(const Plan& plan, bool is_probe) const noexcept {
   const bool too_long = is_probe && plan.timeout() > within_;
   return plan.timeout() == Span{0} || too_long ? plan.within(within_) : plan;
 }
 
-/// What the primary is to answer; or none, and the plan is answered.
+/// The plan and completion for the primary; none if the plan was answered here.
 std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
                                                             Completion& done) noexcept {
   const auto fail_with = [&](std::error_code error, std::uint16_t step = 0) {
@@ -248,7 +247,7 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
   }
   const CircuitBreaker::Leave leave = breaker_.ask();
   if (!leave) {
-    // What a primary would have said without looking.
+    // The primary's answer, which does not depend on state.
     if (plan.timeout() < Span{0}) return fail_with(Errc::timed_out);
     if (plan.stop().stop_requested()) return fail_with(Errc::cancelled);
     decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
@@ -277,7 +276,7 @@ void FallbackStore::execute_batch(std::span<const Plan> plans,
                                   std::span<Completion> done) noexcept {
   std::vector<Plan> asked;
   std::vector<Completion> passed;
-  // A probe goes alone: it decides what becomes of the others.
+  // A probe goes alone: its result decides about the others.
   bool together = breaker_.state() == CircuitBreaker::State::closed;
   try {
     if (together) asked.reserve(plans.size());
@@ -321,8 +320,7 @@ void FallbackStore::decide_without(const Plan& plan, std::error_code error, Span
   }
 }
 
-/// Each rule is run on a key of which nothing is known, for the words that it tells; the policy is
-/// the answer.
+/// Runs each rule on an absent state for its output words; the policy is the decision.
 void FallbackStore::answer_by_policy(const Plan& plan, StepSet refused, Span hint,
                                      Completion& done) noexcept {
   const auto steps = plan.steps();
@@ -340,7 +338,7 @@ void FallbackStore::answer_by_policy(const Plan& plan, StepSet refused, Span hin
     Verdict& verdict = verdicts[i];
     const bool admits = !refused[i];
     admitted = admitted && admits;
-    verdict.remaining = step.args[0];  // what is not known decides nothing
+    verdict.remaining = step.args[0];  // an unknown number must not determine the plan's decision
     if (step.operation->without_store == WithoutStore::fresh_state) {
       Effects effects;
       verdict = run(*step.operation, absent, {step.args, step.table}, to_word(now), effects);

@@ -1,4 +1,4 @@
-// The callbacks of a stop source, called once, and never after their end.
+// The callbacks of a stop source: each is called once, and never after its end.
 #include "sluice/detail/own_stop_token.hpp"
 
 #include "sluice/detail/uncancelled.hpp"
@@ -14,7 +14,7 @@ bool StopState::request() noexcept {
     unlink(node);
     running_ = &node;
     lock.unlock();
-    node.run(node);  // it may end in this
+    node.run(node);  // the node may be destroyed by this
     lock.lock();
     running_ = nullptr;
     ran_.notify_all();

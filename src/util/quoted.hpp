@@ -1,4 +1,4 @@
-// How a message shows what a user wrote. Threading: a pure function.
+// Quotes text of a user for messages. Threading: a pure function.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace sluice::detail {
 
-/// In quotes, 64 bytes of it at most, with everything but printable ASCII as `\xNN`.
+/// The first 64 bytes in quotes, with everything but printable ASCII as `\xNN`.
 inline std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 64;
   constexpr std::string_view digits = "0123456789abcdef";

@@ -1,4 +1,4 @@
-// What a blocked thread sleeps on. Threading: one thread waits, one posts.
+// Semaphore: blocks a thread until another posts. Threading: one thread waits, one posts.
 #pragma once
 
 #include <unistd.h>
@@ -18,9 +18,9 @@ namespace sluice::detail {
 
 #if defined(_POSIX_SEMAPHORES) && _POSIX_SEMAPHORES > 0
 
-/// Wakes once. It may be destroyed as soon as wait() has returned, also while post() is on its way
-/// out: sem_post() allows that. A lock that the one who wakes still holds, or a wait that yields
-/// before it sleeps, as std::binary_semaphore does, would cost system calls.
+/// Wakes once. It may be destroyed as soon as wait() has returned, even while post() has not
+/// returned: sem_post() allows that. A lock that the waking thread still holds, or a wait that
+/// yields before it sleeps, as in std::binary_semaphore, would cost system calls.
 class Semaphore {
  public:
   Semaphore() noexcept { ::sem_init(&posted_, 0, 0); }
@@ -40,13 +40,13 @@ class Semaphore {
 
 #else
 
-/// The same where semaphores must have a name.
+/// The same for systems without unnamed semaphores.
 class Semaphore {
  public:
   void post() noexcept {
     const std::lock_guard lock(mutex_);
     is_posted_ = true;
-    posted_.notify_one();  // with the lock held: who is woken may destroy this
+    posted_.notify_one();  // with the lock held: the woken thread may destroy this
   }
   void wait() noexcept {
     const Uncancelled uncancelled;

@@ -1,5 +1,5 @@
 // SipHash (Aumasson, Bernstein 2012) with 128-bit output: a keyed hash, so that whoever chooses
-// keys cannot choose collisions. SipHash-2-4 for what leaves the process, 1-3 for tables.
+// keys cannot choose collisions. SipHash-2-4 for hashes that leave the process, 1-3 for tables.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@ class SipHash {
       : v_{key[0] ^ 0x736f6d6570736575, key[1] ^ 0x646f72616e646f6d ^ 0xee,
            key[0] ^ 0x6c7967656e657261, key[1] ^ 0x7465646279746573} {}
 
-  /// Hashes one message; the object is used up.
+  /// Hashes one message; call it once.
   [[nodiscard]] std::array<std::uint64_t, 2> operator()(std::string_view message) noexcept {
     absorb(message);
     return finish();
   }
 
-  /// Hashes two or three parts as one message that no other parts make: the lengths of the first
-  /// two, below 2^32, go in front, and an empty third part is left out. The object is used up.
+  /// Hashes two or three parts as one message that is unique to them: the lengths of the first two,
+  /// below 2^32, are its prefix, and an empty third part is omitted. Call it once.
   [[nodiscard]] std::array<std::uint64_t, 2> operator()(std::string_view first,
                                                         std::string_view second,
                                                         std::string_view third = {}) noexcept {
@@ -43,7 +43,7 @@ class SipHash {
     return word;
   }
 
-  /// 0 to 7 bytes, without a loop: loads that overlap agree on the bytes that they share.
+  /// Loads 0 to 7 bytes without a loop: overlapping loads agree on their common bytes.
   static std::uint64_t load_tail(const char* bytes, std::size_t count) noexcept {
     const auto byte = [bytes](std::size_t i) {
       return std::uint64_t{static_cast<unsigned char>(bytes[i])} << (i * 8);

@@ -1,4 +1,4 @@
-// Keeping a thread from being cancelled.
+// Disables the cancellation of a thread.
 #include "sluice/detail/uncancelled.hpp"
 
 #include <pthread.h>

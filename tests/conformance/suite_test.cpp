@@ -12,17 +12,16 @@ using sluice::test::Shows;
 namespace {
 
 constexpr std::string_view history = "every decision of a long history is the kernel's";
-constexpr std::string_view plans =
-    "every plan of a long history is decided like its steps together";
+constexpr std::string_view plans = "every plan of a long history is decided as its steps together";
 constexpr std::string_view no_write = "a refused plan leaves every key as it was";
 constexpr std::string_view apart = "keys that look alike are different keys";
-constexpr std::string_view set_back = "a clock that is set back mints nothing and locks nobody out";
+constexpr std::string_view set_back = "a clock that is set back adds no units and locks no key";
 constexpr std::string_view time = "the instant of a decision is the store's time";
 
-constexpr std::string_view once = "an id charges once, however often it is asked";
-constexpr std::string_view once_for = "an id is remembered for its time";
+constexpr std::string_view once = "an id charges once, however often it is used";
+constexpr std::string_view once_for = "an id is kept for its time";
 constexpr std::string_view kinds = "a key of another kind of rule is an error";
-constexpr std::string_view output = "output are what the kernel tells";
+constexpr std::string_view output = "output words are those of the kernel";
 
 struct Planted {
   Defect defect;
@@ -31,7 +30,7 @@ struct Planted {
 
 constexpr Planted planted[] = {
     {Defect::charges_on_refusal, "a refusal changes nothing"},
-    {Defect::question_charges, "a question changes nothing"},
+    {Defect::question_charges, "a peek changes nothing"},
     {Defect::remaining_off_by_one, history},
     {Defect::hint_one_tick_short, "the hint is exact to the microsecond"},
     {Defect::hint_one_tick_long, "the hint is exact to the microsecond"},
@@ -41,9 +40,11 @@ constexpr Planted planted[] = {
     {Defect::ignores_second_step, plans},
     {Defect::names_last_step, "a plan names the step that decides it"},
     {Defect::accepts_duplicates, "the same key twice in one plan is an error"},
-    {Defect::hint_for_the_impossible, "what can never be admitted is an error, not a hint"},
-    {Defect::accepts_negative_cost, "what can never be admitted is an error, not a hint"},
-    {Defect::accepts_empty_keys, "a key that cannot be is an error"},
+    {Defect::hint_for_the_impossible,
+     "a request that can never be admitted is an error, not a refusal"},
+    {Defect::accepts_negative_cost,
+     "a request that can never be admitted is an error, not a refusal"},
+    {Defect::accepts_empty_keys, "an invalid key is an error"},
     {Defect::accepts_long_plans, "a plan without steps, or with too many, is an error"},
     {Defect::joins_keys_with_colon, apart},
     {Defect::ignores_units, apart},
@@ -53,12 +54,12 @@ constexpr Planted planted[] = {
     {Defect::locks_per_step, "concurrent plans are all or nothing"},
     {Defect::batch_reversed, "a batch answers each plan in its place"},
     {Defect::binding_is_another_key, "a key that was bound is the same key"},
-    {Defect::forgets_early, "a state counts until it means nothing"},
+    {Defect::forgets_early, "a state counts until it expires"},
     {Defect::stamp_moves_back, set_back},
     {Defect::locked_out_by_clock, set_back},
     {Defect::own_clock, time},
     {Defect::stuck_clock, time},
-    {Defect::shares_scratch, "concurrent callers' own keys are as if each were alone"},
+    {Defect::shares_scratch, "concurrent callers with keys of their own do not affect each other"},
     {Defect::charges_again, once},
     {Defect::charges_half_again, once},
     {Defect::remembers_refusals, once_for},

@@ -143,9 +143,9 @@ std::vector<std::string> faults_without_store(const Operation& row) {
   if (row.share == Share::whole && asks_local && row.arguments.find(Role::cost) != nullptr) {
     faults.push_back("takes a cost in a local store: say what is the .share of a client");
   }
-  if (row.output != Operation::detail_per_window &&
-      row.charge_details.first + row.charge_details.count > row.output) {
-    faults.push_back(".charge_details are not below .output");
+  if (row.output != Operation::output_per_window &&
+      row.charge_output.first + row.charge_output.count > row.output) {
+    faults.push_back(".charge_output are not below .output");
   }
   return faults;
 }

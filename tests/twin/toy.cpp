@@ -92,7 +92,7 @@ constinit const Operation queue_take{
     .check = check_queue,
     .ttl = keep_long,
     .decide = acquire,
-    .output = Operation::detail_per_window,
+    .output = Operation::output_per_window,
 };
 constinit const Operation queue_look{
     .name = "toy_queue.peek",
@@ -103,7 +103,7 @@ constinit const Operation queue_look{
     .check = check_queue,
     .ttl = keep_long,
     .decide = peek,
-    .output = Operation::detail_per_window,
+    .output = Operation::output_per_window,
 };
 constinit const Operation tally_add{
     .name = "toy_tally.add",

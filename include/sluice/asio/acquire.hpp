@@ -1,4 +1,4 @@
-// Waiting for a limiter under Boost.Asio's rules. Header only; needs Boost 1.81.
+// async_acquire(): waiting for a limiter as a Boost.Asio operation. Header only; needs Boost 1.81.
 #pragma once
 
 #include <array>
@@ -27,24 +27,25 @@
 
 namespace sluice::asio {
 
-/// void(boost::system::error_code, Grant), where Grant is what the limiter's acquire() answers.
+/// void(boost::system::error_code, Grant), where Grant is the result of the limiter's acquire().
 template <class L>
 using AcquireSignature = void(boost::system::error_code, typename L::Waiting::Grant);
 
-/// Of one asynchronous wait. What ends it is its cancellation slot, or Waitable::cancel_waits().
+/// Options of one asynchronous wait. Its cancellation slot, or Waitable::cancel_waits(), cancels
+/// it.
 ///
-/// A value without a destructor, as all options are that may stand inside a co_await: g++ 12 makes
-/// an aggregate there by copying its bytes, and destroys both.
+/// Trivially destructible, as all options that may be made inside a co_await: there g++ 12 makes an
+/// aggregate by copying its bytes, and destroys both.
 struct AsyncWaitOptions {
-  /// As WaitOptions::priority. From -1000 to 1000; else the wait ends in Errc::invalid_argument.
+  /// As WaitOptions::priority. -1000 to 1000; else the wait fails with Errc::invalid_argument.
   int priority = 0;
 };
 static_assert(std::is_trivially_destructible_v<AsyncWaitOptions>);
 
 namespace detail {
 
-/// A handler that waits for a grant. A wait on its timer is under way for as long as it lives, so
-/// that the end of its execution context ends it as well.
+/// A handler that waits for a grant. It always has a pending wait on its timer, so that the end of
+/// its execution context ends it as well.
 template <class Handler, class L>
 class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
  public:
@@ -81,7 +82,7 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   using Tracked = std::decay_t<decltype(boost::asio::prefer(
       std::declval<Executor>(), boost::asio::execution::outstanding_work.tracked))>;
 
-  /// What belongs to the handler's execution context, and must not outlive it.
+  /// The members that belong to the handler's execution context, and must not outlive it.
   struct Work {
     Work(Handler&& given, Clock& clock)
         : handler(std::move(given)),
@@ -95,7 +96,7 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
     Time expiry = Time::min();
   };
 
-  /// The timer's handler. Destroyed unused, it tells that the execution context is gone.
+  /// The timer's handler. If it is destroyed before it ran, the execution context has ended.
   class OnTime {
    public:
     using executor_type = Executor;
@@ -132,7 +133,8 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
     const std::lock_guard lock(mutex_);
     if (!work_ || work_->expiry == when) return;
     work_->expiry = when;
-    const std::uint64_t round = ++work_->round;  // first: what is cancelled next is over
+    const std::uint64_t round =
+        ++work_->round;  // first, so that the wait cancelled next is outdated
     work_->timer.expires_at(when);
     work_->timer.async_wait(
         OnTime(self(), round, boost::asio::get_associated_executor(work_->handler)));
@@ -169,7 +171,7 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
                           }));
   }
 
-  /// The execution context was destroyed: so is the handler, and nobody waits any more.
+  /// The execution context was destroyed, and with it the handler.
   void abandon(std::uint64_t round) noexcept {
     {
       const std::lock_guard lock(mutex_);
@@ -184,7 +186,7 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   std::optional<Work> work_;
 };
 
-/// What an operation that is yet to start keeps of its limiter, which must live until then.
+/// A reference to the limiter of a deferred operation; the limiter must live until it starts.
 template <class L>
 struct Waited {
   const L& limiter;
@@ -208,26 +210,27 @@ template <class L, class CompletionToken>
 
 }  // namespace detail
 
-/// Waits until `cost` of `key` is granted, or until the deadline: `limiter.acquire(key, cost,
-/// deadline)` without a thread. By the store's clock: on that of a sim::World in virtual time.
+/// Waits until `cost` of `key` is granted, or until the deadline, without blocking a thread: the
+/// asynchronous form of `limiter.acquire(key, cost, deadline)`. By the store's clock: in a
+/// sim::World, in virtual time.
 ///
 ///     const Reservation grant = co_await async_acquire(bucket, "alice", 1, 5s);
 ///     if (!grant) give_up(grant.decision.retry_after);
 ///
-/// Completion signature: `void(boost::system::error_code, Grant)`, where Grant is what acquire()
-/// answers: a Reservation, a WindowReservation, a Lease, a Decision. Without a token, the
+/// Completion signature: `void(boost::system::error_code, Grant)`, where Grant is the result of
+/// acquire(): a Reservation, a WindowReservation, a Lease, a Decision. Without a token, the
 /// operation is deferred: it starts when it is awaited, and a deadline that is a span counts from
-/// there.
+/// then.
 ///
-/// Per-operation cancellation: all types; completes with operation_aborted. What was reserved is
-/// given back first; a request that the store has already is waited for.
+/// Per-operation cancellation: all types; completes with operation_aborted. A reservation is
+/// refunded first; a request that was sent to the store is waited for.
 ///
 /// Lifetimes: the limiter must live until the operation has started, the store until the
-/// completion; with WaitQueueOptions::across_processes, a store in memory until the call that led
-/// to it has returned as well. A store that ends before its clock and before the wait, on the
-/// thread of the wait, ends it with Errc::shut_down. The handler is posted to its associated
-/// executor, with its allocator, and work is tracked there. If its execution context is destroyed
-/// first, the handler is destroyed and the place in line is free.
+/// completion; with WaitQueueOptions::across_processes, a store in memory also until the call that
+/// led to the completion has returned. If the store is destroyed before its clock and before the
+/// wait ends, on the thread of the wait, the wait fails with Errc::shut_down. The handler is posted
+/// to its associated executor, with its allocator, and work is tracked there. If its execution
+/// context is destroyed first, the handler is destroyed and leaves the queue.
 template <class L, class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& limiter, const Key& key, Cost cost,
                                  const Deadline& deadline, CompletionToken&& token = {}) {
@@ -242,7 +245,7 @@ template <class L, class CompletionToken = boost::asio::deferred_t>
                                 std::forward<CompletionToken>(token));
 }
 
-/// A slot that begins by the deadline, once it has begun; the grant is a SlotPermit.
+/// Waits for a slot that begins by the deadline, and until it begins; the grant is a SlotPermit.
 template <class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const SlotLock& lock, const Key& key, const Deadline& deadline,
                                  CompletionToken&& token = {}) {
@@ -250,9 +253,9 @@ template <class CompletionToken = boost::asio::deferred_t>
                                 AsyncWaitOptions{}, std::forward<CompletionToken>(token));
 }
 
-/// One call through the gates of all these scopes; the grant is a Decision. The scopes are copied
-/// before this returns; an array of them that is made inside the call is an error, as g++ 12 would
-/// destroy it twice in a co_await.
+/// Waits until one call may pass the gates of all these scopes; the grant is a Decision. The scopes
+/// are copied before this returns. An array of them that is made inside the call does not compile,
+/// because g++ 12 would destroy it twice in a co_await.
 template <class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const Gates& gates, std::span<const Scope> scopes,
                                  const Deadline& deadline, const AsyncWaitOptions& options,
@@ -271,8 +274,8 @@ auto async_acquire(const Gates&, std::array<Scope, n>&&, Rest&&...) = delete;
 template <std::size_t n, class... Rest>
 auto async_acquire(const Gates&, const std::array<Scope, n>&&, Rest&&...) = delete;
 
-/// Permits of a shared sliding window; the grant is a Decision. The limiter must live until the
-/// completion.
+/// Waits for permits of a shared sliding window; the grant is a Decision. The limiter must live
+/// until the completion.
 template <class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const SharedSlidingWindow& limiter, Cost permits,
                                  const Deadline& deadline, const AsyncWaitOptions& options,

@@ -18,9 +18,9 @@
 
 namespace sluice::asio {
 
-/// What guarded() and with_backoff() take. g++ 12 destroys a closure twice that is made inside a
-/// co_await and captures what has a destructor; there such a function is made first and passed by
-/// its name, or by std::ref() if it cannot be copied:
+/// The functions that guarded() and with_backoff() accept. g++ 12 destroys a closure twice if it is
+/// made inside a co_await and its captures have destructors. Make such a function before, and pass
+/// it by its name, or by std::ref() if it cannot be copied:
 ///
 ///     const auto fetch = [client] { return client->fetch(); };
 ///     co_await sluice::asio::guarded(bucket, "alice", 1, 5s, fetch);
@@ -51,7 +51,7 @@ struct ValueOf<Costed<T>> {
   using Type = T;
 };
 
-/// What a guarded function returns, called with the grant or without.
+/// The awaitable of a guarded function, called with the grant or without.
 template <class Grant, class Function>
 using CallOf = AwaitableOf<decltype(sluice::detail::call_with(std::declval<Function&>(),
                                                               std::declval<Grant&>()))>;
@@ -60,7 +60,7 @@ using GuardedOf =
     boost::asio::awaitable<typename ValueOf<typename CallOf<Grant, Function>::Value>::Type,
                            typename CallOf<Grant, Function>::Executor>;
 
-/// What charges the true cost instead of the estimate that was granted.
+/// The step that replaces the estimated cost of the grant with the true cost.
 template <class L, class Grant>
 Step settle_step(const L& limiter, const Key& key, const Grant& grant, const SettledCost& cost) {
   if constexpr (requires { limiter.settle_step(key, grant, cost); }) {
@@ -83,12 +83,12 @@ GuardedOf<typename L::Waiting::Grant, Function> guard(const L& limiter, std::str
   if constexpr (sluice::detail::is_costed<typename Call::Value>) {
     auto result = co_await sluice::detail::call_with(function, grant);
     if (sluice::detail::charged_nothing(sluice::detail::decision_of(grant))) {
-      co_return std::move(result.value);  // granted without the store
+      co_return std::move(result.value);  // decided without the store
     }
     const SettledCost true_cost{cost, result.cost};
     const auto [error, settled] = co_await async_decide(
         limiter.store(), settle_step(limiter, key, grant, true_cost), boost::asio::as_tuple(token));
-    if (error && error != make_error_code(Errc::outside_calendar)) {  // else its window is over
+    if (error && error != make_error_code(Errc::outside_calendar)) {  // then its window has ended
       throw boost::system::system_error(error);
     }
     co_return std::move(result.value);
@@ -119,7 +119,7 @@ std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> 
     try {
       co_return co_await std::invoke(function);
     } catch (const RateLimited& thrown) {
-      refusal = thrown;  // nothing can be awaited in here
+      refusal = thrown;  // a handler cannot contain co_await
     }
     const auto closure = call.closure(*refusal);
     co_await async_decide(gates.store(), gates.close_step(closure.scope, closure.span), token);
@@ -133,8 +133,8 @@ std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> 
 ///
 ///     co_await sluice::asio::guarded(bucket, "alice", 1, 5s, [&] { return client.fetch(url); });
 ///
-/// Cancellation: of the wait, as async_acquire(); of the call, as the function's awaitable.
-/// Lifetimes: the limiter must live until it ends; the key's bytes and the function are kept.
+/// Cancellation: during the wait as async_acquire(), during the call as the function's awaitable.
+/// Lifetimes: the limiter must live until the end; the key's bytes and the function are copied.
 template <class L, SafeInCoAwait Function>
 [[nodiscard]] auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
                            Function&& function) {
@@ -148,9 +148,9 @@ template <SafeInCoAwait Function>
                        std::decay_t<Function>(std::forward<Function>(function)));
 }
 
-/// sluice::with_backoff() for a function that returns an awaitable, with the same errors; of a
-/// refusal that is final, a copy as a RateLimited. Lifetimes: the gates, the budget and the
-/// generator must live until it ends; the scopes and the function are kept.
+/// sluice::with_backoff() for a function that returns an awaitable, with the same errors; a final
+/// refusal is thrown as a copy of type RateLimited. Lifetimes: the gates, the budget and the
+/// generator must live until the end; the scopes and the function are copied.
 template <SafeInCoAwait Function>
 [[nodiscard]] auto with_backoff(const Gates& gates, std::span<const Scope> scopes,
                                 Function&& function, const BackoffOptions& options = {}) {

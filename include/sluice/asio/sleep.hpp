@@ -1,5 +1,5 @@
-// Sleeping on a clock, in real time or in a simulated world, by the same code.
-// Threading: sleeps are independent of each other.
+// sleep_until() and sleep_for(): sleeping on a clock, in real time or in a simulated world, with
+// the same code. Threading: sleeps are independent of each other.
 #pragma once
 
 #include <boost/asio/associated_executor.hpp>
@@ -12,8 +12,8 @@
 
 namespace sluice::asio {
 
-/// Waits until `clock` shows `when` or later: in the virtual time of a sim::World on its clock(),
-/// until somebody moves it on another VirtualClock, in real time on a clock that moves by itself.
+/// Waits until `clock` shows `when` or later: on the clock of a sim::World in its virtual time, on
+/// another VirtualClock until the program moves it, on all others in real time.
 ///
 ///     co_await sluice::asio::sleep_until(clock, deadline);
 ///
@@ -23,9 +23,9 @@ namespace sluice::asio {
 /// Per-operation cancellation: all types; completes with operation_aborted.
 ///
 /// Lifetimes: the clock must live until the completion. The handler runs on its associated executor
-/// (of a callback that has none, the system executor: bind one), with its allocator; on an
-/// execution context that is destroyed first, it is destroyed. A time beyond word_limit never
-/// comes, one in the past has come already.
+/// (a callback without one on the system executor: bind one), with its allocator; if its execution
+/// context is destroyed first, the handler is destroyed. A time beyond word_limit never comes, one
+/// in the past has come already.
 template <class CompletionToken>
 [[nodiscard]] auto sleep_until(Clock& clock, Time when, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
@@ -36,7 +36,8 @@ template <class CompletionToken>
       token);
 }
 
-/// sleep_until(), counted from when the operation starts. Zero or less: what is queued runs first.
+/// sleep_until(), counted from the start of the operation. Zero or less: pending handlers run
+/// first.
 template <class CompletionToken>
 [[nodiscard]] auto sleep_for(Clock& clock, Span span, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(

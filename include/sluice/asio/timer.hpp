@@ -1,5 +1,5 @@
-// A timer on a clock: boost::asio::steady_timer's sibling, for real and for virtual time.
-// Threading: distinct timers are independent; one timer is used by one thread at a time.
+// Timer: boost::asio::steady_timer on a sluice::Clock, for real and for virtual time. Threading:
+// distinct timers are independent; one timer is used by one thread at a time.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -14,13 +14,13 @@
 
 namespace sluice::asio {
 
-/// Waits for one time, any number of times at once:
+/// A timer for any number of concurrent waits:
 ///
 ///     sluice::asio::Timer timer(executor, clock);
 ///     timer.expires_after(30s);
 ///     co_await timer.async_wait(use_awaitable);
 ///
-/// What waiting means on which clock, see sleep_until(). The destructor ends the waits, as cancel()
+/// sleep_until() documents how each clock waits. The destructor cancels the waits, as cancel()
 /// does. REQUIRES: the clock outlives the timer.
 template <class Executor = boost::asio::any_io_executor>
 class BasicTimer {
@@ -43,7 +43,7 @@ class BasicTimer {
   BasicTimer& operator=(const BasicTimer&) = delete;
   ~BasicTimer() {
     cancel();
-    // Waits that are completing already leave the list of a timer that is gone.
+    // Waits that are already completing must not refer to this list.
     const auto lock = guard();
     while (!waits_.alone()) waits_.next()->unlink();
   }
@@ -52,7 +52,7 @@ class BasicTimer {
   [[nodiscard]] Clock& clock() const noexcept { return clock_; }
   [[nodiscard]] Time expiry() const noexcept { return expiry_; }
 
-  /// Sets the time to wait for; cancels the waits for the old one and returns their number.
+  /// Sets the time; cancels the waits for the old one and returns their number.
   std::size_t expires_at(Time when) {
     expiry_ = when;
     return cancel();
@@ -60,8 +60,8 @@ class BasicTimer {
   /// expires_at(), counted from now; a span beyond the end of time never ends.
   std::size_t expires_after(Span span) { return expires_at(detail::after(clock_, span)); }
 
-  /// Completes the waits with operation_aborted and returns their number. Those whose time has come
-  /// complete without an error even so.
+  /// Completes the waits with operation_aborted and returns their number. Waits whose time has come
+  /// complete without an error nevertheless.
   std::size_t cancel() noexcept {
     const auto lock = guard();
     std::size_t count = 0;
@@ -79,9 +79,9 @@ class BasicTimer {
   ///
   /// Per-operation cancellation: all types; completes with operation_aborted.
   ///
-  /// Lifetimes: the timer may go, which ends the wait; the clock must live until the completion.
-  /// The handler runs on its associated executor, by default the timer's, with its allocator; on an
-  /// execution context that is destroyed first, it is destroyed.
+  /// Lifetimes: destroying the timer cancels the wait; the clock must live until the completion.
+  /// The handler runs on its associated executor, by default the timer's, with its allocator; if
+  /// its execution context is destroyed first, the handler is destroyed.
   template <class CompletionToken>
   auto async_wait(CompletionToken&& token) {
     return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(

@@ -1,4 +1,4 @@
-// Whose "no" it was: the limiter's, or the API's. Two types, so that a program can tell.
+// Exceptions for refusals: NotGranted by the limiter, RateLimited by the API.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace sluice {
 
-/// The limiter refused: nothing was called. decision().retry_after says when it would have granted.
+/// The limiter refused, and the function was not called. decision().retry_after is when it could
+/// have been granted.
 class NotGranted : public std::runtime_error {
  public:
   NotGranted(const std::string& what, const Decision& decision)
@@ -21,11 +22,12 @@ class NotGranted : public std::runtime_error {
   Decision decision_;
 };
 
-/// The API was called and answered "too many requests": a function that with_backoff() calls throws
-/// it, or something derived from it.
+/// The API answered "too many requests". Functions that with_backoff() calls throw it, or a class
+/// derived from it.
 class RateLimited : public std::runtime_error {
  public:
-  /// `retry_after`: what the API says, if it does. `scope`: which of the scopes it is about.
+  /// `retry_after`: the wait that the API asks for, if any. `scope`: the index of the scope that
+  /// the refusal is about.
   explicit RateLimited(std::optional<Span> retry_after = {}, std::size_t scope = 0,
                        const std::string& what = "the API's rate limit is exceeded")
       : std::runtime_error(what), retry_after_(retry_after), scope_(scope) {}

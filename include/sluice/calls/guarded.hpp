@@ -1,4 +1,4 @@
-// A call behind a limiter: wait for the grant, call, and give back or settle.
+// guarded(): a call behind a limiter, which waits for the grant, calls, and releases or settles.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-/// What a function that knows its true cost only afterwards returns to guarded().
+/// The result of a function that learns its cost during the call, for guarded().
 template <class T>
 struct Costed {
   T value;
@@ -41,7 +41,7 @@ void require_granted(const Grant& grant, const std::string& name) {
   if (!grant) raise_not_granted(name, decision_of(grant));
 }
 
-/// Calls with the grant if the function takes it.
+/// Calls the function, with the grant if it accepts that.
 template <class Function, class Grant>
 decltype(auto) call_with(Function&& function, Grant& grant) {
   if constexpr (std::is_invocable_v<Function, Grant&>) {
@@ -51,7 +51,7 @@ decltype(auto) call_with(Function&& function, Grant& grant) {
   }
 }
 
-/// Charges the true cost instead of the estimate that was granted.
+/// Replaces the estimated cost of the grant with the true cost.
 template <class L, class Grant>
 void settle_call(const L& limiter, const Key& key, Grant& grant, const SettledCost& cost) {
   if constexpr (requires { limiter.settle(key, grant, cost); }) {
@@ -68,9 +68,9 @@ inline constexpr bool is_costed<Costed<T>> = true;
 
 }  // namespace detail
 
-/// Waits for the grant, calls, and gives back: a Lease is released when the function ends,
-/// whichever way. A function that returns Costed<T> is charged its true cost (limiters with
-/// settle()), and guarded() returns the value; an estimate stays charged if it throws.
+/// Waits for a grant and calls the function. A Lease is released when the function ends, also by an
+/// exception. A function that returns Costed<T> is charged its true cost (limiters with settle()),
+/// and guarded() returns the value; if it throws, the estimate stays charged.
 ///
 ///     const Page page = guarded(bucket, "alice", 1, 5s, [&] { return api.fetch(url); });
 ///     const Text text = guarded(tokens, "alice", 1000, 5s, [&] {
@@ -79,8 +79,8 @@ inline constexpr bool is_costed<Costed<T>> = true;
 ///     });
 ///
 /// The function may take the grant: `[](Lease& lease) { ... }`. Throws NotGranted if the limiter
-/// did not grant by the deadline (nothing was called), std::system_error if its store failed, and
-/// what the function throws. With a deadline of 0s it does not wait.
+/// did not grant by the deadline (the function was not called), std::system_error if its store
+/// failed, and what the function throws. With a deadline of 0s it does not wait.
 template <class L, class Function>
 auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
              Function&& function) {

@@ -1,4 +1,4 @@
-// A call that keeps to the gates of an API, and closes them when the API says so.
+// with_backoff(): a call that respects the gates of an API, and closes them when the API refuses.
 #pragma once
 
 #include <functional>
@@ -13,27 +13,27 @@
 namespace sluice {
 
 struct BackoffOptions {
-  /// Until when to begin calls; by the store's clock.
+  /// The latest time to begin a call, by the store's clock.
   Deadline deadline = Deadline::never();
-  /// Calls at most, the first included. 1 or more.
+  /// The most calls, including the first. 1 or more.
   int attempts = 8;
-  /// For refusals that do not say how long: see Backoff.
+  /// The waits after refusals without a time; see Backoff.
   Span base = std::chrono::seconds{1};
   Span cap = std::chrono::minutes{1};
   Jitter jitter = Jitter::full;
-  /// Of all calls to the API; null: no bound but `attempts`.
+  /// The budget of all calls to the API; null: only `attempts` limits retries.
   RetryBudget* budget = nullptr;
-  /// What waits are drawn from; null: rng_of() the store's clock.
+  /// The generator of the waits; null: rng_of() the store's clock.
   Rng* rng = nullptr;
-  /// Of the waits for the gates: WaitOptions::priority.
+  /// WaitOptions::priority of the waits for the gates.
   int priority = 0;
 };
-// As sluice::asio::AsyncWaitOptions: it may be made inside a co_await.
+// So that it may be made inside a co_await, as sluice::asio::AsyncWaitOptions.
 static_assert(std::is_trivially_destructible_v<BackoffOptions>);
 
 namespace detail {
 
-/// The steps of with_backoff(), for its blocking form and its coroutine.
+/// The logic that the blocking and the coroutine form of with_backoff() share.
 class BackoffCall {
  public:
   /// Throws std::invalid_argument if an option is out of range, or there are no scopes.
@@ -44,15 +44,15 @@ class BackoffCall {
   [[nodiscard]] Time deadline() const noexcept { return deadline_; }
   [[nodiscard]] int priority() const noexcept { return options_.priority; }
 
-  /// What the gates answered. Throws NotGranted if it is a refusal.
+  /// Throws NotGranted if the gates refused.
   void passed(const Decision& decision) const;
-  /// How long to close which scope after this refusal.
+  /// The scope to close after a refusal, and for how long.
   struct Closure {
     const Scope& scope;
     Span span;
   };
   [[nodiscard]] Closure closure(const RateLimited& refusal);
-  /// False: the refusal is final, because of `attempts` or the budget.
+  /// False: no further attempt, because of `attempts` or the budget.
   [[nodiscard]] bool may_retry();
 
  private:
@@ -66,9 +66,9 @@ class BackoffCall {
 
 }  // namespace detail
 
-/// Waits until all scopes are open, calls, and if the function throws RateLimited, closes the scope
-/// that it is about, for everybody, for as long as the API says or else a growing, jittered time;
-/// then it begins again, until a call succeeds.
+/// Waits until all scopes are open and calls the function. If it throws RateLimited, closes the
+/// scope of the refusal for all clients, for the time that the API gives or else a growing,
+/// jittered one, and starts again, until a call succeeds.
 ///
 ///     const auto page = with_backoff(gates, scopes, [&] {
 ///       const auto answer = http.get(url);
@@ -76,11 +76,11 @@ class BackoffCall {
 ///       return answer.body;
 ///     });
 ///
-/// Throws NotGranted if the scopes do not open by the deadline, the last RateLimited if there have
-/// been enough attempts or the budget is used up (the scope is closed even so), std::system_error
-/// if the store failed, and at once whatever else the function throws. `stop` ends the waits for
-/// the gates, as WaitOptions::stop. Not there under -fno-exceptions: it learns of a refusal by an
-/// exception.
+/// Throws NotGranted if the scopes do not open by the deadline, the last RateLimited if the
+/// attempts or the budget are used up (the scope is closed nevertheless), std::system_error if the
+/// store failed, and at once whatever else the function throws. `stop` cancels the waits for the
+/// gates, as WaitOptions::stop. Not available under -fno-exceptions, because refusals are
+/// exceptions.
 #ifdef __cpp_exceptions
 template <class Function>
 auto with_backoff(const Gates& gates, std::span<const Scope> scopes, Function&& function,

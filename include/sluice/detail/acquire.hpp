@@ -19,7 +19,7 @@ class BlockedWaiter final : public WaiterFor<L> {
   using WaiterFor<L>::WaiterFor;
   using typename WaiterFor<L>::Grant;
 
-  /// Blocks until it is over. REQUIRES: made by std::make_shared.
+  /// Blocks until the wait has ended. REQUIRES: made by std::make_shared.
   Grant wait(const StopToken& stop, std::error_code& error) {
     const Uncancelled uncancelled;
     this->start();
@@ -27,7 +27,7 @@ class BlockedWaiter final : public WaiterFor<L> {
     const StopCallback<decltype(cancel)> cancels(stop, cancel);
     for (;;) {
       waker_.reset();
-      if (over_.load(std::memory_order_acquire)) break;  // what finished() left is seen
+      if (over_.load(std::memory_order_acquire)) break;  // pairs with finished()
       if (this->is_under_way()) {
         waker_.wait();
       } else if (!this->clock().wait_until(this->timer(), waker_)) {
@@ -54,14 +54,14 @@ class BlockedWaiter final : public WaiterFor<L> {
   std::atomic<bool> over_{false};
 };
 
-/// Why this call cannot wait, whatever it asks.
+/// The error of a call that must not wait, or none.
 template <class L>
 std::error_code whether_to_wait(const L& limiter, const WaitOptions& options) noexcept {
   if (!limiter.store().may_block()) return Errc::would_deadlock;
   return options.is_valid() ? std::error_code{} : Errc::invalid_argument;
 }
 
-/// As acquire() of every limiter.
+/// Implements acquire() of every limiter.
 template <class L>
 typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request request,
                                  const Deadline& deadline, const WaitOptions& options,

@@ -1,4 +1,4 @@
-// A token bucket of one key that is used often; made by TokenBucket::at().
+// BoundTokenBucket: a token bucket for one frequently used key; made by TokenBucket::at().
 #pragma once
 
 #include <memory>
@@ -11,11 +11,12 @@ namespace sluice {
 
 class TokenBucket;
 
-/// A TokenBucket for one key, with the same calls. Thread-safe; movable while no other thread uses
-/// it, and no step of it is in use. Borrows or owns its store: see StoreHandle.
+/// A TokenBucket for one key, with the same calls, which skips the look-up of the key. Thread-safe;
+/// movable while no other thread uses it, and no step of it is in use. Borrows or owns its store:
+/// see StoreHandle.
 class BoundTokenBucket {
  public:
-  static constexpr const char* type_name = "BoundTokenBucket";  ///< in texts of exceptions
+  static constexpr const char* type_name = "BoundTokenBucket";  ///< in messages of exceptions
 
   BoundTokenBucket(BoundTokenBucket&& other) noexcept;
   BoundTokenBucket& operator=(BoundTokenBucket&& other) noexcept;
@@ -30,7 +31,7 @@ class BoundTokenBucket {
   [[nodiscard]] Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, acquire_step(cost), error);
   }
-  /// Charges once under this id; see Plan::idempotent().
+  /// Charges at most once under this id; see Plan::idempotent().
   [[nodiscard]] Decision try_acquire(Cost cost, const RequestId& id) const {
     return decide_as("try_acquire", Plan(acquire_step(cost)).idempotent(id));
   }
@@ -75,10 +76,10 @@ class BoundTokenBucket {
     return result;
   }
 
-  // In one piece, so that a limiter that is cold costs as few misses as can be.
+  // Contiguous members, so that a cold limiter costs few cache misses.
   StoreHandle store_;
-  mutable Binding binding_;  // what the store remembers
-  bool plain_;               // the rule's plain form
+  mutable Binding binding_;  // filled by the store
+  bool plain_;               // uses the plain form of the rule
   Key key_;                  // its bytes are in bytes_
   Arguments args_;
   std::unique_ptr<char[]> bytes_;

@@ -1,4 +1,4 @@
-// What objects keep when they are moved from. Threading: as std::shared_ptr.
+// CopyOnMovePtr: for members that a moved-from object still needs. Threading: as std::shared_ptr.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace sluice::detail {
 
-/// A shared_ptr that is copied where others are moved, so that it is never null again.
+/// A shared_ptr whose move copies, so that a moved-from owner stays valid.
 template <class T>
 class CopyOnMovePtr : public std::shared_ptr<T> {
  public:

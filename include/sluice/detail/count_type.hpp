@@ -1,4 +1,4 @@
-// Which types are numbers: of costs, limits and keys.
+// CountType: the integer types of costs, limits and keys.
 #pragma once
 
 #include <concepts>
@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-/// A type that counts: any standard integer type of up to 64 bits, std::int8_t and std::uint8_t
-/// included, but neither bool nor a character type: those mean something else than an amount.
+/// Any standard integer type of up to 64 bits, including std::int8_t and std::uint8_t, but neither
+/// bool nor a character type.
 template <class T>
 concept CountType = std::integral<T> && sizeof(T) <= sizeof(std::int64_t) &&
                     !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&

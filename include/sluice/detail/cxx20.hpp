@@ -1,5 +1,5 @@
-// Names the fault when a unit is compiled as an older C++. Every public header includes it,
-// directly or through another, ahead of what an older C++ does not understand.
+// Reports a compilation as an older C++. Every public header includes it, directly or indirectly,
+// before anything that an older C++ cannot parse.
 #pragma once
 
 #if __cplusplus < 202002L

@@ -1,5 +1,5 @@
-// Throwing and catching for public headers, which have no `throw` and no `try` of their own: so
-// they also compile under -fno-exceptions, see docs/platforms.md.
+// Throwing and catching for public headers, which contain no `throw` and no `try`, so that they
+// also compile under -fno-exceptions; see docs/platforms.md.
 #pragma once
 
 #include <stdexcept>
@@ -9,11 +9,11 @@
 
 namespace sluice::detail {
 
-/// Throws it.
+/// Throw the exception.
 [[noreturn]] void raise(const std::system_error& error);
 [[noreturn]] void raise(const std::invalid_argument& error);
 
-/// Calls `function(context)`. If it runs out of memory, `error` says so.
+/// Calls `function(context)`; std::bad_alloc becomes an error.
 void call_within_memory(void (*function)(const void* context), const void* context,
                         std::error_code& error) noexcept;
 

@@ -1,4 +1,4 @@
-// What a lease is to the store: for limiters that grant leases, and for the renewer.
+// HeldLease: the state of a granted lease, for limiters that grant leases and for the renewer.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace sluice::detail {
 
 class WaitQueues;
 
-/// What a lease is to the store. Shared by the Lease and whoever renews it. Thread-safe.
+/// The state of a granted lease, shared by the Lease and its renewer. Thread-safe.
 class HeldLease {
  public:
   struct Terms {
@@ -22,43 +22,44 @@ class HeldLease {
     Word weight;
     Word ttl;
     Span release_within;
-    std::shared_ptr<WaitQueues> lines;  ///< of those who wait for the place
+    std::shared_ptr<WaitQueues> lines;  ///< notified when the lease is released
   };
   HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms);
 
-  /// What the grant told: the place, the fence and the expiry. `asked_at` by the store's clock.
-  void granted(const Decision& decision, std::span<const Word> told, Time asked_at) noexcept;
+  /// Records the output of the grant: the slot, the fence and the expiry. `asked_at` is by the
+  /// store's clock.
+  void granted(const Decision& decision, std::span<const Word> output, Time asked_at) noexcept;
 
   [[nodiscard]] Store& store() const noexcept { return store_.get(); }
-  /// The store has gone: nobody can be asked, and the lease counts as lost.
+  /// True if the store was destroyed: the lease counts as lost.
   [[nodiscard]] bool is_orphaned() const noexcept { return store_.is_over(); }
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
   [[nodiscard]] const LeaseId& id() const noexcept { return id_; }
   [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
   [[nodiscard]] Word fence() const noexcept { return fence_; }
   [[nodiscard]] Time expires_at() const noexcept { return to_time(expires_at_.load()); }
-  /// Until then the lease is held for sure: what was left of it, a TTL at most, counted from before
-  /// the store was asked, or from the grant where Store::stamps_by_clock().
+  /// The lease is certainly held until then: a TTL at most, counted from before the request to the
+  /// store, or from the grant where Store::stamps_by_clock().
   [[nodiscard]] Time safe_until() const noexcept { return to_time(safe_until_.load()); }
 
   [[nodiscard]] Step renew_step() const noexcept;
   [[nodiscard]] Step release_step() const noexcept;
-  /// Notes what the store said to renew_step(). False: the lease is lost, or was given back.
-  bool renewed(const Decision& decision, std::span<const Word> told, Time asked_at) noexcept;
-  /// True if this call gave back what was held. On an error nothing is settled, and it is renewed
-  /// as before.
+  /// Records the result of renew_step(). False: the lease is lost or released.
+  bool renewed(const Decision& decision, std::span<const Word> output, Time asked_at) noexcept;
+  /// True if this call released the held lease. On an error it stays held, and is renewed as
+  /// before.
   bool release(Span within, std::error_code& error) noexcept;
-  /// Gives it back without waiting: for threads that must not block.
+  /// Releases it without waiting: for threads that must not block.
   static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
-  /// Nobody holds it any more: it is not renewed, and the place comes back by the TTL.
+  /// Marks it as released without a request: it is no longer renewed, and expires by its TTL.
   void abandon() noexcept { state_ = State::returned; }
 
   [[nodiscard]] bool is_held() const noexcept { return state_.load() == State::held; }
-  /// Told so; lost() is also true of one that has run out and nobody has told yet.
+  /// True once it was marked as lost; lost() is also true for one that has expired since.
   [[nodiscard]] bool is_lost() const noexcept { return state_.load() == State::lost; }
   [[nodiscard]] bool is_open() const noexcept { return state_.load() != State::returned; }
   [[nodiscard]] bool lost() const noexcept;
-  /// True if it is this call that turns a held lease into a lost one.
+  /// True if this call turns a held lease into a lost one.
   bool lose() noexcept;
 
  private:

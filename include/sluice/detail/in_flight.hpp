@@ -1,6 +1,5 @@
-// The calls that a store in front of another has passed on and must hear the end of. Whichever of
-// the two stores goes first, each caller is answered once.
-// Threading: any member from any thread.
+// InFlight: the pending calls that a store has passed to another store. Each caller is answered
+// once, whichever of the two stores is destroyed first. Threading: any member from any thread.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +13,7 @@
 
 namespace sluice::detail {
 
-/// One such call. A store derives what it must remember of it.
+/// One pending call. A store derives its own data from it.
 class PassedCall {
  public:
   PassedCall() = default;
@@ -22,7 +21,7 @@ class PassedCall {
   PassedCall& operator=(const PassedCall&) = delete;
   virtual ~PassedCall() = default;
 
-  /// Called with the outcome, unless the store in front has gone; delivers to `done`.
+  /// Called with the outcome, unless the store in front was destroyed; delivers to `done`.
   virtual void answered(const Outcome& outcome) noexcept = 0;
 
   Completion done{nullptr, nullptr};
@@ -34,7 +33,8 @@ class InFlight {
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  /// What is under way ends in Errc::unknown; what is being answered has been when this returns.
+  /// Pending calls fail with Errc::unknown; calls that are being answered have been when this
+  /// returns.
   ~InFlight() {
     std::unique_lock lock(shared_->mutex);
     do {
@@ -48,10 +48,11 @@ class InFlight {
       }
       const Uncancelled uncancelled;
       shared_->answered.wait(lock, [this] { return shared_->answering == 0; });
-    } while (!shared_->calls.empty());  // what was being answered may have passed on another
+    } while (!shared_->calls.empty());  // a call that was being answered may have passed on another
   }
 
-  /// The completion to pass on, which takes the call. Throws std::bad_alloc, and takes nothing.
+  /// Takes the call and returns the completion to pass on. Throws std::bad_alloc, and then does not
+  /// take it.
   Completion pass(std::unique_ptr<PassedCall>& call) {
     auto ticket = std::make_unique<Ticket>(shared_, nullptr);
     const std::lock_guard lock(shared_->mutex);

@@ -1,4 +1,4 @@
-// What limiters over keys share: a store, a name, and every form of one call.
+// KeyedLimiter: the calls that the limiters over keys share.
 #pragma once
 
 #include <future>
@@ -11,19 +11,20 @@
 
 namespace sluice {
 
-/// Base of the limiters that answer "may `key` spend `cost`?". `Limiter` has two functions that
-/// build steps: `acquire_step(key, cost)`, which spends, and `peek_step(key, cost)`, which only
-/// asks; and `type_name`, by which exceptions call it. Immutable: one object serves any number of
-/// threads. Every call but acquire() is one store operation, by a rule that is O(1), or O(windows).
-/// Borrows or owns its store: see StoreHandle. One that was moved from has no name:
-/// Errc::invalid_key for keys that have none of their own. See docs/failures.md.
+/// Base of the limiters over keys: try_acquire(), peek() and acquire() in every form. `Limiter` has
+/// the steps `acquire_step(key, cost)`, which spends, and `peek_step(key, cost)`, which changes
+/// nothing; and `type_name` for exceptions. Immutable: one object serves any number of threads.
+/// Every call but acquire() is one store operation, by a rule that is O(1), or O(windows). Borrows
+/// or owns its store: see StoreHandle. A moved-from limiter has no name: keys without a name of
+/// their own then fail with Errc::invalid_key. See docs/failures.md.
 template <class Limiter>
 class KeyedLimiter : public Waitable {
  public:
-  /// Spends `cost` of `key` if it is there; never waits. A refusal is a decision that is not
+  /// Spends `cost` of `key` if it is available; never waits. A refusal is a decision that is not
   /// allowed, and spends nothing. Throws std::system_error if the store could not decide, or if the
   /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
-  /// A cost of 0 fits unless something is owed, blocked or promised; see docs/composing.md.
+  /// A cost of 0 is refused only while a debt, a block or a reservation is ahead; see
+  /// docs/composing.md.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const {
     return decide_as("try_acquire", self().acquire_step(key, cost));
   }
@@ -34,8 +35,8 @@ class KeyedLimiter : public Waitable {
                                      std::error_code& error) const noexcept {
     return decide(*store_, self().acquire_step(key, cost), error);
   }
-  /// Charges once, however often it is asked under this id; see Plan::idempotent(). Asked with it,
-  /// another limiter, or for another key of the tag, ends in Errc::id_reused.
+  /// Charges at most once under this id; see Plan::idempotent(). The same id with another limiter,
+  /// or for another key of the tag, fails with Errc::id_reused.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const {
     return decide_as("try_acquire", Plan(self().acquire_step(key, cost)).idempotent(id));
   }
@@ -44,8 +45,8 @@ class KeyedLimiter : public Waitable {
     return decide(*store_, Plan(self().acquire_step(key, cost)).idempotent(id), error);
   }
 
-  /// try_acquire() that calls `handler(std::error_code, Decision)` or `handler(const Outcome&)`
-  /// when it is decided; see decide_then().
+  /// try_acquire() with a callback, `handler(std::error_code, Decision)` or `handler(const
+  /// Outcome&)`; see decide_then().
   template <class Handler>
   void try_acquire_then(const Key& key, Cost cost, Handler handler) const {
     decide_then(*store_, self().acquire_step(key, cost), std::move(handler));
@@ -55,12 +56,12 @@ class KeyedLimiter : public Waitable {
     return detail::future_decide_as({Limiter::type_name, "future_try_acquire"}, *store_,
                                     self().acquire_step(key, cost));
   }
-  /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until then.
+  /// try_acquire() for co_await; see DecideAwaitable. The key's bytes must live until it has ended.
   [[nodiscard]] DecideAwaitable awaitable_try_acquire(const Key& key, Cost cost = 1) const {
     return {*store_, self().acquire_step(key, cost)};
   }
 
-  /// What try_acquire() would answer, with what remains now; changes nothing.
+  /// The decision that try_acquire() would make, with what remains now; changes nothing.
   [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const {
     return decide_as("peek", self().peek_step(key, cost));
   }
@@ -72,11 +73,11 @@ class KeyedLimiter : public Waitable {
   }
 
   /// Waits until `cost` of `key` is granted, or until the deadline; blocks this thread meanwhile. A
-  /// wait that cannot succeed by the deadline is refused at once; retry_after then tells when it
-  /// could have. First come, first served among the callers in this process, or in all processes
-  /// (WaitQueueOptions::across_processes). A grant costs one store operation where the limiter can
-  /// reserve, else about two; docs/waiting.md says when it is more.
-  /// Throws std::system_error: Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters,
+  /// wait that cannot succeed by the deadline is refused at once, and retry_after is then when it
+  /// could have succeeded. First come, first served among the callers in this process, or in all
+  /// processes (WaitQueueOptions::across_processes). A grant costs one store operation where the
+  /// limiter can reserve, else about two; docs/waiting.md says when it is more. Throws
+  /// std::system_error: Errc::cancelled by WaitOptions::stop, Errc::too_many_waiters,
   /// Errc::invalid_argument for a priority out of range, Errc::would_deadlock on a thread or store
   /// that must not block, and as try_acquire().
   template <class L = Limiter>
@@ -92,7 +93,7 @@ class KeyedLimiter : public Waitable {
                                                    std::error_code& error) const noexcept {
     return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options, error);
   }
-  /// Callers in this process that wait for the key.
+  /// The number of callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
     return lines()->waiting(detail::line_of(named(key)));
   }
@@ -100,8 +101,8 @@ class KeyedLimiter : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  /// For acquire(): see detail::WaiterFor. Each limiter derives one of its own, which says how it
-  /// gives back; those that can reserve also how they ask, and what they grant.
+  /// How acquire() waits; see detail::WaiterFor. Each limiter derives its own, which refunds a
+  /// grant; those that can reserve also replace ask() and grant().
   struct Waiting {
     using Grant = Decision;
     using Request = detail::KeyedRequest;
@@ -128,8 +129,8 @@ class KeyedLimiter : public Waitable {
   };
 
  protected:
-  /// `unit` is what the limiter's states are counted in; see Key::unit().
-  /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB.
+  /// `unit` is the unit of the limiter's keys; see Key::unit(). Throws std::invalid_argument if
+  /// `name` is empty or longer than 1 MiB.
   KeyedLimiter(const StoreHandle& store, std::string name, std::string unit)
       : store_(store), name_(detail::valid_name(std::move(name))), unit_(std::move(unit)) {}
   KeyedLimiter(const KeyedLimiter&) = default;
@@ -138,9 +139,9 @@ class KeyedLimiter : public Waitable {
   KeyedLimiter& operator=(KeyedLimiter&&) noexcept = default;
   ~KeyedLimiter() = default;
 
-  /// For what the limiter makes, and what owns the store with it.
+  /// For objects that the limiter makes and that share the ownership of the store.
   [[nodiscard]] const StoreHandle& store_handle() const noexcept { return store_; }
-  /// Decides a call that throws by its name, "Limiter::verb".
+  /// Executes a plan; exceptions name the call, "Limiter::verb".
   Decision decide_as(const char* verb, const Plan& plan) const {
     return detail::decide_as({Limiter::type_name, verb}, *store_, plan);
   }

@@ -1,5 +1,6 @@
-// Whether something that others refer to has ended. Threading: any member from any thread; an
-// answer says nothing of the next moment, so it serves those whose ends lie on one thread.
+// Life: lets objects find out whether an object that they refer to has ended. Threading: any member
+// from any thread. is_over() may be outdated at once, so that it is reliable only where both
+// objects end on one thread.
 #pragma once
 
 #include <atomic>
@@ -9,10 +10,10 @@
 
 namespace sluice::detail {
 
-/// A member of what others may outlive.
+/// A member of an object that others may outlive.
 class Life {
  public:
-  /// What they keep of it. A default one is never over.
+  /// What the others keep. A default-constructed view is never over.
   class View {
    public:
     View() = default;

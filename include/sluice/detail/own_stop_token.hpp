@@ -1,5 +1,5 @@
-// std::stop_source, std::stop_token and std::stop_callback for standard libraries without them:
-// what Sluice and its users need of them, with the same meaning. Thread-safe as those are.
+// The parts of std::stop_source, std::stop_token and std::stop_callback that Sluice and its users
+// need, for standard libraries without them. Thread-safe as those are.
 #pragma once
 
 #include <condition_variable>
@@ -12,22 +12,23 @@
 
 namespace sluice::detail {
 
-/// Whether a stop is requested, and what to call then.
+/// The shared state: whether a stop was requested, and the callbacks.
 class StopState {
  public:
-  /// A place in the list of callbacks.
+  /// An element of the list of callbacks.
   struct Node {
     void (*run)(Node& self) noexcept;
     Node* next = nullptr;
-    Node** link = nullptr;  // what points to it; null: it is in no list
+    Node** link = nullptr;  // the pointer to it; null: it is in no list
   };
 
   /// Runs the callbacks. False if a stop was requested before.
   bool request() noexcept;
   [[nodiscard]] bool is_requested() const noexcept;
-  /// False if a stop was requested before: then the caller runs it.
+  /// False if a stop was requested before: the caller then runs the callback.
   [[nodiscard]] bool add(Node& node) noexcept;
-  /// When it returns, the callback is not running, unless on this thread. REQUIRES: add() was true.
+  /// When this returns, the callback is not running, except on this thread. REQUIRES: add() was
+  /// true.
   void remove(Node& node) noexcept;
 
  private:
@@ -47,7 +48,7 @@ class OwnStopToken {
   explicit OwnStopToken(std::shared_ptr<StopState> state) noexcept : state_(std::move(state)) {}
 
   [[nodiscard]] bool stop_requested() const noexcept { return state_ && state_->is_requested(); }
-  /// True of every token that a source gave, also after the source has ended.
+  /// True for every token of a source, also after the source was destroyed.
   [[nodiscard]] bool stop_possible() const noexcept { return state_ != nullptr; }
 
  private:
@@ -64,7 +65,7 @@ class OwnStopSource {
   [[nodiscard]] OwnStopToken get_token() const noexcept { return OwnStopToken(state_); }
   [[nodiscard]] bool stop_requested() const noexcept { return state_->is_requested(); }
   bool request_stop() noexcept {
-    const auto state = state_;  // a callback may end this source
+    const auto state = state_;  // a callback may destroy this source
     return state->request();
   }
 
@@ -72,8 +73,8 @@ class OwnStopSource {
   std::shared_ptr<StopState> state_;
 };
 
-/// Calls the function once a stop is requested, on the thread that requests it; in the constructor
-/// if one was requested before.
+/// Calls the function when a stop is requested, on the requesting thread; in the constructor if one
+/// was requested before.
 template <class Function>
 class OwnStopCallback : private StopState::Node {
  public:

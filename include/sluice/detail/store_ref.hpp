@@ -1,4 +1,4 @@
-// A store as those refer to it who may outlive it. Threading: as detail::Life.
+// StoreRef: a reference to a store that may be destroyed earlier. Threading: as detail::Life.
 #pragma once
 
 #include <utility>
@@ -7,21 +7,21 @@
 
 namespace sluice::detail {
 
-/// Of who waits for a limiter, and of who holds a lease: what is to be given back when a coroutine
-/// ends is given back only while somebody can take it.
+/// The store of a wait or a lease. When a coroutine ends late, its grant is released only if the
+/// store still exists.
 class StoreRef {
  public:
   explicit StoreRef(Store& store) noexcept
       : store_(&store), store_life_(store.life()), clock_life_(store.clock().life()) {}
 
-  /// The store has ended, or the simulated world that its clock belongs to: it is not to be used.
+  /// True if the store, or the simulated world of its clock, has ended: it must not be used.
   [[nodiscard]] bool is_over() const noexcept {
     return store_life_.is_over() || clock_life_.is_over();
   }
-  /// REQUIRES: it is not over, unless only the address is of interest.
+  /// REQUIRES: is_over() is false, unless only the address is used.
   [[nodiscard]] Store& get() const noexcept { return *store_; }
 
-  /// Errc::shut_down if it is over.
+  /// Fails with Errc::shut_down if the store has ended.
   void execute(const Plan& plan, Completion done) const noexcept {
     if (is_over()) return done.fail(Errc::shut_down);
     store_->execute(plan, std::move(done));

@@ -1,4 +1,4 @@
-// How texts for people show numbers with a unit. Threading: pure functions.
+// Formats numbers with a unit for messages. Threading: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,13 @@
-// Waiting that pthread_cancel() does not break off.
+// Uncancelled: protects waits from pthread_cancel().
 #pragma once
 
 #include "sluice/detail/cxx20.hpp"
 
 namespace sluice::detail {
 
-/// While it lives, the thread that made it is not cancelled: waiting is a cancellation point, and
-/// what waits here must not throw, so that cancelling it would end the process. It is cancelled at
-/// its next such point behind this.
+/// Disables the cancellation of the current thread for the lifetime of this object: waits are
+/// cancellation points, and cancelling one in a noexcept function would end the process. The thread
+/// is cancelled at its next cancellation point after that.
 class Uncancelled {
  public:
   Uncancelled() noexcept;

@@ -1,5 +1,4 @@
-// What a store may remember for a key that is asked again and again. For those who write stores.
-// Threading: as each type says.
+// Binding: what a store caches for a frequently used key. For implementations of stores.
 #pragma once
 
 #include <array>
@@ -10,16 +9,16 @@ namespace sluice {
 
 class Store;
 
-/// What a store remembers for a key that is used again and again, so that it need not look the key
-/// up. Filled by Store::bind(); belongs to that store. May be used by many threads at once.
+/// Data by which a store finds the state of a key without a look-up. Filled by Store::bind();
+/// belongs to that store. Several threads may use it at once.
 struct Binding {
   const Store* owner = nullptr;
   std::array<std::uint64_t, 2> hash{};
   std::atomic<void*> slot{nullptr};
-  std::atomic<bool> fine{false};  ///< the cheap clock did not serve the last time
+  std::atomic<bool> fine{false};  ///< the coarse clock did not suffice last time
 
   Binding() = default;
-  /// REQUIRES, here and below: neither is in use meanwhile.
+  /// REQUIRES, here and below: no other thread uses either object.
   Binding(const Binding& other) noexcept { *this = other; }
   Binding& operator=(const Binding& other) noexcept {
     owner = other.owner;

@@ -1,4 +1,4 @@
-// What a store remembers of a plan that carries an id: the answer. For those who write stores.
+// IdempotencyRecord: the recorded answer to a plan with an id. For implementations of stores.
 // Threading: plain values.
 #pragma once
 
@@ -9,29 +9,30 @@
 
 namespace sluice {
 
-/// Which plan an id was first used for: a hash (SipHash-2-4, 52 bits) of its operations, keys and
-/// counts of output words, in their order. Arguments do not count: what is asked again may have
-/// less time to wait. The same in every process. O(bytes of the keys), no allocation.
+/// Identifies the plan for which an id was first used: a hash (SipHash-2-4, 52 bits) of its
+/// operations, keys and numbers of output words, in their order. Arguments are excluded, because a
+/// retry may have less time to wait. The same in every process. O(bytes of the keys), no
+/// allocation.
 [[nodiscard]] Word fingerprint(std::span<const Step> steps) noexcept;
 
-/// The answer to a whole plan in words: the instant, the plan's fingerprint, four words of verdict
-/// a step, then the output words of all steps.
+/// The answer to a whole plan in words: the time, the plan's fingerprint, four words of verdict a
+/// step, then the output words of all steps.
 class IdempotencyRecord {
  public:
   static constexpr std::size_t max_words = 2 + Plan::max_steps * 4 + Plan::max_steps * max_output;
 
-  /// The words of an answer to so many steps that tell so many output words.
+  /// The number of words of an answer to `steps` steps with `output` output words.
   [[nodiscard]] static constexpr std::size_t words_for(std::size_t steps,
                                                        std::size_t output) noexcept {
     return 2 + 4 * steps + output;
   }
 
   IdempotencyRecord() = default;
-  /// Notes an answer to these steps. REQUIRES: a verdict for each.
+  /// Makes the record of an answer to these steps. REQUIRES: one verdict for each step.
   IdempotencyRecord(Word at, std::span<const Step> steps, std::span<const Verdict> verdicts,
                     std::span<const Word> output) noexcept;
-  /// Reads one back. Empty if the words are no answer to a plan of these steps: the id was used for
-  /// another (Errc::id_reused).
+  /// Reads a record. Empty if the words are not an answer to a plan of these steps: the id was used
+  /// for another plan (Errc::id_reused).
   IdempotencyRecord(std::span<const Word> words, std::span<const Step> steps) noexcept;
 
   [[nodiscard]] explicit operator bool() const noexcept { return size_ != 0; }
@@ -42,7 +43,7 @@ class IdempotencyRecord {
     const Word* const first = &words_[2 + 4 * step];
     return {first[0], first[1], first[2], first[3]};
   }
-  /// Empty if it is.
+  /// Empty if the record is.
   [[nodiscard]] std::span<const Word> output() const noexcept {
     return size_ == 0 ? words() : words().subspan(2 + 4 * steps_);
   }

@@ -1,4 +1,4 @@
-// What wakes a thread that is blocked on a clock.
+// ManualResetEvent: wakes a thread that is blocked on a clock.
 #pragma once
 
 #include <condition_variable>
@@ -10,8 +10,9 @@ namespace sluice {
 
 class Clock;
 
-/// Wakes the thread that is, or will be, blocked in Clock::wait_until() with this object: once
-/// woken it stays awake until reset(). One thread waits on it at a time; any thread may wake it.
+/// An event that wakes the thread that is, or will be, blocked in Clock::wait_until() with this
+/// object. Once set by wake(), it stays set until reset(). One thread at a time waits on it; any
+/// thread may set it.
 class ManualResetEvent {
  public:
   ManualResetEvent() = default;
@@ -19,10 +20,11 @@ class ManualResetEvent {
   ManualResetEvent& operator=(const ManualResetEvent&) = delete;
 
   void wake() noexcept;
-  /// Blocks until it is woken, for what does not depend on time: to a clock, the thread runs.
+  /// Blocks until the event is set, for waits that do not depend on time: for a clock, the thread
+  /// counts as running.
   void wait() noexcept;
-  /// From now on wait_until() waits again. Called by the thread that waits, before it looks at what
-  /// it waits for: then no change is missed.
+  /// Clears the event. The waiting thread calls it before it checks its condition, so that no
+  /// change is missed.
   void reset() noexcept;
   [[nodiscard]] bool is_awake() const noexcept;
 
@@ -30,7 +32,7 @@ class ManualResetEvent {
   friend class Clock;
   friend class VirtualClock;
 
-  /// Told when a blocked thread is woken, before it runs.
+  /// Called when a blocked thread is woken, before it runs.
   using Leave = void (*)(Clock& clock) noexcept;
 
   void raise(bool ManualResetEvent::*flag) noexcept;
@@ -38,8 +40,8 @@ class ManualResetEvent {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool awake_ = false;
-  bool due_ = false;             // the time that is waited for has come
-  Clock* counted_by_ = nullptr;  // counts the thread as waiting, until `leave_` is called
+  bool due_ = false;             // the time of the wait has come
+  Clock* counted_by_ = nullptr;  // counts the thread as waiting until it calls `leave_`
   Leave leave_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // The table of operations. An operation is one row: a pure rule in C++ (its kernel), the name of
-// its Lua twin, and what a store must know to keep its state. Rows are constants.
+// its Lua twin, and what a store needs to keep its state. Rows are constants.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace sluice {
 
 enum class StateKind : std::uint8_t;
 
-/// What a rule answers, in integers. All zero but the status when the status is negative, and but
-/// what wrong_kind() says.
+/// The result of a rule, in integers. If the status is negative, the other words are zero, except
+/// as in wrong_kind().
 struct Verdict {
-  Word status = 0;       ///< allowed (1), refused (0), or -Errc: nothing could be decided
+  Word status = 0;       ///< allowed (1), refused (0), or -Errc: the rule could not decide
   Word remaining = 0;    ///< whole units of cost
   Word retry_after = 0;  ///< microseconds; 0 when allowed
   Word reset_after = 0;  ///< microseconds
@@ -32,8 +32,8 @@ struct Verdict {
   [[nodiscard]] static constexpr Verdict failed(Errc code) noexcept {
     return {-static_cast<Word>(code), 0, 0, 0};
   }
-  /// What a store answers where the key holds a state of another kind: Errc::wrong_kind, with that
-  /// kind in the place of `remaining`, or 0 if it does not know.
+  /// The verdict of a store whose key holds a state of another kind: Errc::wrong_kind, with that
+  /// kind in `remaining`, 0 if unknown.
   [[nodiscard]] static constexpr Verdict wrong_kind(StateKind found) noexcept {
     return {-static_cast<Word>(Errc::wrong_kind), static_cast<Word>(found), 0, 0};
   }
@@ -50,11 +50,11 @@ inline constexpr std::size_t max_state_words = std::size_t{1} << 18;
 
 /// The arguments of one operation, in the order of its Args struct; unused words are zero.
 using Arguments = std::array<Word, max_arguments>;
-/// A state of two words, in the order of its State struct. All zero means absent.
+/// A state of two words, in the order of its State struct. All zero: absent.
 using StateWords = std::array<Word, cell_words>;
 
-/// What kind of state a key holds. It is the first byte of the state in Redis; a change of layout
-/// is a new kind. A number is below 32, and has a line in state_descriptions.
+/// The kind of state under a key. It is the first byte of the state in Redis; a change of layout
+/// gets a new kind. Numbers are below 32, and each has a row in state_descriptions.
 enum class StateKind : std::uint8_t {
   shared_sliding_window = 5,
   shared_token_bucket = 6,
@@ -70,12 +70,12 @@ enum class StateKind : std::uint8_t {
   sliding_window_counter = 23,
 };
 
-/// What is true of all states of one kind.
+/// The properties of all states of one kind.
 struct StateDescription {
   StateKind kind;
   /// Two words, which a store may keep and swap as one cell; else any number of words.
   bool is_cell;
-  const char* name;  ///< as exceptions say it
+  const char* name;  ///< in messages of exceptions
 };
 
 inline constexpr StateDescription state_descriptions[] = {
@@ -103,18 +103,18 @@ inline constexpr std::uint32_t cell_kinds = [] {
 }();
 }  // namespace detail
 
-/// StateDescription::is_cell of this kind; false of a kind that has no description.
+/// StateDescription::is_cell of this kind; false if the kind has no description.
 [[nodiscard]] constexpr bool is_cell(StateKind kind) noexcept {
   const auto number = static_cast<unsigned>(kind);
   return number < 32 && (detail::cell_kinds >> number & 1) != 0;
 }
 
-/// A state as a kernel reads it. Words that were never written are zero.
+/// The state that a kernel reads. Words that were never written are zero.
 class StateView {
  public:
   explicit StateView(std::span<const Word> words) noexcept : words_(words) {}
 
-  /// A word that no rule can have written counts as zero, and the state as corrupt.
+  /// Reads a word. One out of the range of words reads as zero and marks the state as corrupt.
   [[nodiscard]] Word operator[](std::size_t index) const noexcept {
     const Word word = index < words_.size() ? words_[index] : 0;
     if (word >= 0 && word <= word_limit) [[likely]] {
@@ -123,7 +123,7 @@ class StateView {
     corrupt_ = true;
     return 0;
   }
-  /// What a kernel says of words that contradict each other.
+  /// Marks the state as corrupt, for a kernel that finds inconsistent words.
   void call_corrupt() const noexcept { corrupt_ = true; }
   [[nodiscard]] bool is_corrupt() const noexcept { return corrupt_; }
 
@@ -132,8 +132,8 @@ class StateView {
   mutable bool corrupt_ = false;
 };
 
-/// What a kernel leaves: changes, made only if every step of the plan allows, and output words.
-/// Bounded: a rule makes few changes, whatever the size of its state.
+/// The effects of a kernel: changes of the state, which are applied only if every step of the plan
+/// is allowed, and output words. Bounded: a rule makes few changes, whatever the size of its state.
 class Effects {
  public:
   /// `count` words from `index` become `value`.
@@ -142,7 +142,7 @@ class Effects {
     std::uint32_t count;
     Word value;
   };
-  /// As std::rotate; made before any fill.
+  /// As std::rotate; applied before the fills.
   struct Rotation {
     std::size_t first = 0;
     std::size_t middle = 0;
@@ -160,7 +160,7 @@ class Effects {
     rotation_ = {first, middle, last};
     end_ = std::max(end_, last);
   }
-  /// Adds a word to the answer; a row always tells as many as it has.
+  /// Appends an output word. An operation always has the same number of them.
   void add_output(Word word) noexcept { output_[output_count_++] = word; }
 
   [[nodiscard]] bool changes() const noexcept { return fill_count_ != 0; }
@@ -171,9 +171,9 @@ class Effects {
   [[nodiscard]] std::span<const Word> output() const noexcept {
     return {output_.data(), output_count_};
   }
-  /// How many words a state needs to take the changes.
+  /// The number of words that the state needs for the changes.
   [[nodiscard]] std::size_t extent() const noexcept { return end_; }
-  /// Makes the changes. REQUIRES: words.size() >= extent().
+  /// Applies the changes. REQUIRES: words.size() >= extent().
   void make(std::span<Word> words) const noexcept;
 
   void clear() noexcept {
@@ -194,24 +194,24 @@ class Effects {
   std::size_t output_count_ = 0;
 };
 
-/// What one step asks: its own arguments, and the words that its limiter keeps for all calls.
+/// The arguments of one step, and the table of its limiter.
 struct RuleRequest {
   const Arguments& args;
   std::span<const Word> table;
 };
 
-/// A word of a request that the caller of a limiter chooses. The limiter checks the other words
-/// when it is made.
+/// An argument that the caller of a limiter chooses. (The limiter checks all others in its
+/// constructor.)
 struct Argument {
   enum class Role : std::uint8_t {
     other,
-    cost,  ///< how many units are asked for
-    wait,  ///< how far ahead a grant may lie, in microseconds
+    cost,  ///< the number of units requested
+    wait,  ///< how far ahead a grant may be, in microseconds
   };
-  std::uint8_t index;           ///< of the word in Arguments
-  const char* name;             ///< as exceptions say it
-  const char* unit = "";        ///< "us", or "" of a number
-  const char* range = nullptr;  ///< what the caller may choose, if that is not the word itself
+  std::uint8_t index;           ///< into Arguments
+  const char* name;             ///< in messages of exceptions
+  const char* unit = "";        ///< "us", or "" for a number
+  const char* range = nullptr;  ///< the allowed range as text, if it is not that of the word
   Role role = Role::other;
 };
 
@@ -241,99 +241,100 @@ class ArgumentList {
   std::size_t count_ = 0;
 };
 
-/// One row of the table: all that is known of one operation. What a store reads at every decision
-/// comes first, what describes the operation to others comes last.
+/// One row of the table: the complete description of one operation. Stores read the first members
+/// at every decision; the last ones describe the operation to others.
 struct Operation {
-  /// How many units are granted when the answer is yes.
+  /// The number of units that an allowed step grants.
   enum class Grants : std::uint8_t {
-    nothing,     ///< it asks, gives back or sets
-    one,         ///< of an operation that is asked for no cost
-    cost,        ///< the argument of this role
-    up_to_cost,  ///< the first detail tells how many
+    nothing,     ///< a peek, a refund or a change
+    one,         ///< an operation without a cost
+    cost,        ///< the argument with the role `cost`
+    up_to_cost,  ///< the first output word
   };
-  /// What a FallbackStore may answer while the store that has the state is away.
+  /// How a FallbackStore may answer without its primary store.
   enum class WithoutStore : std::uint8_t {
-    error,        ///< nothing: the operation is about the state in that store
-    fresh_state,  ///< as for a key that nothing was asked of, or what the local store decides
-    no_state,     ///< the policy's answer without details; the local store has no such state
-    skipped,      ///< the same, and the local store decides the rest of a plan without this step
-    local_only,   ///< what the local store decides: the change is for those who ask there
-    local_lease,  ///< what the local store decides, if it granted the lease
+    error,        ///< not at all: the operation is about the state in the primary
+    fresh_state,  ///< as for a key without state, or as the local store decides
+    no_state,     ///< by policy, without output; the local store has no such state
+    skipped,      ///< the same; the local store decides the other steps of a plan
+    local_only,   ///< as the local store decides: the change applies there
+    local_lease,  ///< as the local store decides, if it granted the lease
   };
-  /// What a local store divides among its clients.
+  /// What a FallbackStore divides among the clients of local stores.
   enum class Share : std::uint8_t {
-    whole,         ///< nothing: each client is asked for the whole
+    whole,         ///< nothing: each client has the whole limit
     limit,         ///< argument 0
     windows,       ///< argument 0 and the limits in the table
-    interval,      ///< argument 1, which becomes longer
-    bucket,        ///< argument 0, and the refill: argument 2, the period, becomes longer
-    plain_bucket,  ///< as `bucket`, and argument 3 is the time that it takes to fill up
+    interval,      ///< argument 1 is multiplied
+    bucket,        ///< argument 0; and argument 2, the period, is multiplied
+    plain_bucket,  ///< as `bucket`; argument 3 is the time in which the bucket fills
   };
-  /// Words of an answer's detail.
-  struct Details {
+  /// A range of output words.
+  struct OutputRange {
     std::uint8_t first;
     std::uint8_t count;
   };
 
   std::string_view name;  ///< "token_bucket.acquire"; its section in Lua is token_bucket_acquire
-  std::uint8_t id;        ///< the row's number, the first byte of its message in a plan
+  std::uint8_t id;        ///< the number of the row, the first byte of its message in a plan
   StateKind kind;
   bool writes;  ///< false: never changes the state (a peek)
-  /// Words of `args` in use. Argument 0 is the limit that a Decision reports.
+  /// The number of `args` in use. Argument 0 becomes Decision::limit.
   std::uint8_t argument_count;
-  /// The kernel of a row whose state is a cell, in its fastest form; null in rows with decide().
-  /// Pure: it may run again, and sees nothing but its arguments. It changes the state only when it
-  /// allows. Stores that can share one state among keys do so for kinds that have such a row, by
-  /// the first `quota_words` arguments of each of their rows, which name the quota.
+  /// The kernel of an operation on a cell, in its fastest form; null in rows with decide(). Pure:
+  /// it may run again, and depends on nothing but its arguments. It changes the state only when it
+  /// allows. Stores that can share one state among keys do so for kinds with such a row, by the
+  /// first `quota_words` arguments of each of their rows, which identify the quota.
   Verdict (*apply)(StateWords& state, const Arguments& args, Word now) noexcept = nullptr;
-  /// Why these arguments can never be admitted, or allowed (1): what the kernel would answer
-  /// without looking at the state.
+  /// The error of arguments that can never be admitted, or allowed (1): the verdict of the kernel
+  /// as far as it does not depend on the state.
   Word (*check)(const Arguments& args) noexcept;
-  /// Microseconds after which a state written now means the same as an absent one, also if the
-  /// clock is set back by up to clock_slack then: what a store has dropped is not missed.
+  /// The microseconds after which a state written now is equivalent to an absent one, also if the
+  /// clock is set back by up to clock_slack by then, so that a store may drop it.
   Word (*ttl)(const Arguments& args) noexcept;
-  /// The kernel by a clock that is up to `lag` microseconds behind. Answers as apply() does if a
-  /// store that decided so cannot be told apart by what it admits: at every instant up to
-  /// `now + lag` the request ends alike, and if allowed, the state written at any of them means the
-  /// same from `now + lag` on. Else answers Verdict::unsettled and changes nothing. Null: always.
+  /// The kernel with a clock that is up to `lag` microseconds behind. It decides as apply() does if
+  /// the lag cannot be observed: at every instant up to `now + lag` the verdict is the same, and if
+  /// allowed, the state written at any of them is equivalent from `now + lag` on. Otherwise it
+  /// returns Verdict::unsettled and changes nothing. Null: always unsettled.
   Verdict (*apply_lagging)(StateWords& state, const Arguments& args, Word now,
                            Word lag) noexcept = nullptr;
-  /// The kernel of all other rows. As pure as apply(); it reads before it leaves effects, and
-  /// leaves changes only when it allows. Word 0 is among them.
+  /// The kernel of all other rows. As pure as apply(); it reads before it adds effects, and adds
+  /// changes only when it allows. The changes include word 0.
   Verdict (*decide)(const StateView& state, const RuleRequest& request, Word now,
                     Effects& effects) noexcept = nullptr;
-  /// Words of detail in each answer; detail_per_window: one, and one for each pair of the table.
+  /// The number of output words; output_per_window: one, and one for each pair of words in the
+  /// table.
   std::uint8_t output = 0;
-  /// The first detail is Decision::part.
+  /// The first output word is Decision::part.
   bool names_part = false;
 
   Grants grants = Grants::nothing;
   WithoutStore without_store = WithoutStore::error;
   Share share = Share::whole;
-  /// Details by which its store would find the charge of a grant again; another store's answer has
-  /// zeros there.
-  Details charge_details{0, 0};
+  /// The output words that identify the charge of a grant in its store; a grant by another store
+  /// has zeros there.
+  OutputRange charge_output{0, 0};
   ArgumentList arguments{};
 
-  static constexpr std::uint8_t detail_per_window = 255;
-  /// The corrections of a clock that rules sit out, in microseconds: a minute.
+  static constexpr std::uint8_t output_per_window = 255;
+  /// The corrections of a clock up to which rules keep their state, in microseconds: a minute.
   static constexpr Word clock_slack = 60'000'000;
 };
 
-/// Words of detail that this row tells under a table of so many words.
+/// The number of output words of this operation with a table of `table_words` words.
 [[nodiscard]] constexpr std::size_t output_count(const Operation& row,
                                                  std::size_t table_words) noexcept {
-  return row.output == Operation::detail_per_window ? 1 + table_words / 2 : row.output;
+  return row.output == Operation::output_per_window ? 1 + table_words / 2 : row.output;
 }
 
-/// Runs a row's kernel on a copy of its state, whichever form it has: what stores call where speed
-/// does not ask for a way of their own. After it, `effects` holds output_count() output words
-/// (zeros if the status is an error) and, if allowed, the changes. A corrupt state is an error.
-/// REQUIRES: `effects` is new; `words` has cell_words words if the kind is a cell.
+/// Runs the kernel of either form on a copy of the state, for stores without a faster way.
+/// Afterwards `effects` contains output_count() output words (zeros if the status is an error) and,
+/// if allowed, the changes. A corrupt state is an error. REQUIRES: `effects` is new; `words` has
+/// cell_words words if the kind is a cell.
 Verdict run(const Operation& row, std::span<const Word> words, const RuleRequest& request, Word now,
             Effects& effects) noexcept;
 
-/// Every row, in the order of their ids, which are unique but have gaps.
+/// All rows, in the order of their ids, which are unique but have gaps.
 [[nodiscard]] std::span<const Operation* const> operations() noexcept;
 
 namespace detail {

@@ -1,4 +1,4 @@
-// A plan that outlives the call that made it: for those who decide later than they are asked.
+// OwnedPlan: a plan that outlives the call that made it, for stores that execute it later.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace sluice {
 
-/// Copies a plan with the bytes of its keys and its steps' tables. Movable. Bindings are left
-/// behind: they may be gone by the time the plan is decided. Up to three allocations.
+/// A copy of a plan with the bytes of its keys and the tables of its steps. Movable. Bindings are
+/// dropped, because they may be destroyed before the plan is executed. Up to three allocations.
 class OwnedPlan {
  public:
   explicit OwnedPlan(const Plan& plan);
 
-  /// The plan; it lives no longer than this object.
+  /// The plan, valid as long as this object.
   [[nodiscard]] Plan view() const { return plan_; }
 
   /// As Plan::cancelled_by().

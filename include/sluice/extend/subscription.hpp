@@ -1,5 +1,5 @@
-// Wake-ups: the subscriber of a key is told when somebody thinks that it should look again. They
-// cost no round trip, and any of them may be lost.
+// Wake-ups: notifications to the subscribers of a key that a retry may succeed. They cost no round
+// trip, and any of them may be lost.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,8 @@
 
 namespace sluice {
 
-/// Ends what it stands for when it is destroyed; see Store::subscribe(). May outlive the store.
+/// A subscription, which ends when this object is destroyed; see Store::subscribe(). May outlive
+/// the store.
 class Subscription {
  public:
   Subscription() = default;
@@ -20,9 +21,9 @@ class Subscription {
   virtual ~Subscription() = default;
 };
 
-/// The subscriptions within one process. For those who write stores: a store that decides in this
-/// process needs nothing else for Store::notify() and Store::subscribe(); one that hears of
-/// wake-ups from outside hands them on here. Thread-safe.
+/// The subscriptions in one process, for implementations of stores. For a store that decides in
+/// this process they implement Store::notify() and Store::subscribe(); one that receives wake-ups
+/// from outside forwards them here. Thread-safe.
 class Subscriptions {
  public:
   Subscriptions();
@@ -30,14 +31,14 @@ class Subscriptions {
   Subscriptions(const Subscriptions&) = delete;
   Subscriptions& operator=(const Subscriptions&) = delete;
 
-  /// Has `seen` called for each notify() of the channel until the subscription is destroyed. May
-  /// throw what allocating throws.
+  /// Calls `seen` for each notify() of the channel until the subscription is destroyed. Throws
+  /// std::bad_alloc.
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(std::string channel,
                                                         std::function<void()> seen);
-  /// Calls the subscribers of the channel, on this thread and in the order in which they came. No
-  /// lock is held meanwhile. O(1) if there is none.
+  /// Calls the subscribers of the channel on this thread, in the order of their subscriptions,
+  /// without a lock. O(1) if there is none.
   void notify(std::string_view channel) noexcept;
-  /// The same for a key, as Store has them: null, if there is no memory.
+  /// The same for a key, as in Store; null: no memory.
   [[nodiscard]] std::unique_ptr<Subscription> subscribe_key(const Key& key,
                                                             std::function<void()> seen) noexcept;
   void notify_key(const Key& key) noexcept;

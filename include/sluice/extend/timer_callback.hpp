@@ -1,4 +1,4 @@
-// A call that a clock makes when a time has come. See Clock::set_timer().
+// TimerCallback: a callback that a clock runs when a time has come. See Clock::set_timer().
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,9 @@
 
 namespace sluice {
 
-/// What is called. It belongs to whoever waits, so that setting it needs no memory of its own: a
-/// part of an object on the stack or of an operation under way. Set on one clock at a time.
-/// `ended`: what is called instead if the clock of a simulated world ends first; null: nothing.
-/// REQUIRES: not set when it is destroyed.
+/// A callback and its place in a clock. It is a member of the waiting object, so that setting a
+/// timer needs no memory. Set on one clock at a time. `ended` is called instead if the clock of a
+/// simulated world ends first; null: nothing is called. REQUIRES: not set when it is destroyed.
 class TimerCallback {
  public:
   using Function = void (*)(void* context) noexcept;
@@ -20,15 +19,15 @@ class TimerCallback {
   TimerCallback(const TimerCallback&) = delete;
   TimerCallback& operator=(const TimerCallback&) = delete;
 
-  /// For those who write clocks. The timer may be gone when this returns.
+  /// For implementations of clocks. The object may be destroyed when this returns.
   void ring() noexcept { function_(context_); }
-  /// The same for a clock that ends with the timer set.
+  /// Called instead by a clock that ends while the timer is set.
   void end() noexcept {
     place = 0;
     if (ended_ != nullptr) ended_(context_);
   }
 
-  /// The clock's own: where it keeps the timer. Zero: not set.
+  /// Used by the clock: its index of the timer. Zero: not set.
   std::uint64_t place = 0;
 
  private:

@@ -1,7 +1,7 @@
-// What a response said, told to gates and limiters. Thread-safe as those are.
+// Applies the feedback of a response to gates and limiters. Thread-safe as those are.
 //
 // Every call has a form that throws std::system_error if the store could not decide, and one that
-// fills an error_code. Only spans travel to the store, so that its clock alone counts.
+// fills an error_code. Only spans are sent to the store, so that only its clock matters.
 #pragma once
 
 #include <system_error>
@@ -12,25 +12,24 @@
 
 namespace sluice::http {
 
-/// Closes the gate of `scope` for Feedback::wait(), at most the gates' cap, for everybody who
-/// shares it; nothing if there is nothing to wait for. What is closed for longer stays so. One
-/// store operation, or none; then the answer is allowed and has no time.
+/// Closes the gate of `scope` for Feedback::wait(), at most the gates' cap, for all clients; a
+/// closure that ends later stays. Without a wait it does nothing. One store operation, or none; the
+/// decision is then allowed and has no time.
 Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback);
 Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feedback,
                     std::error_code& error) noexcept;
 
-/// Blocks the bucket of `key` for Feedback::wait(), at most TokenBucket::longest(); nothing if
-/// there is nothing to wait for. What must be closed for longer is a matter for a gate. One store
-/// operation, or none, as above.
+/// Blocks the bucket of `key` for Feedback::wait(), at most TokenBucket::longest(); use a gate for
+/// longer closures. Without a wait it does nothing. One store operation, or none, as above.
 Decision block(const TokenBucket& bucket, const Key& key, const Feedback& feedback);
 Decision block(const TokenBucket& bucket, const Key& key, const Feedback& feedback,
                std::error_code& error) noexcept;
 
-/// Takes so much of `key` that no more than `remaining` is left: what the server says is left
-/// counts if it is less than the limiter thinks. Never gives anything, and never makes a debt:
-/// several processes may do it at once. If others took some meanwhile it is refused and takes
-/// nothing; the next response corrects it. For every limiter with peek() and try_acquire() of a key
-/// and a cost. One store operation, or two if there is something to take.
+/// Spends units of `key` until at most `remaining` are left: the server's number counts if it is
+/// less than the limiter's. It adds no units and makes no debt, so that several processes may call
+/// it at once. If others spent some meanwhile, it may be refused and spends nothing; the next
+/// response corrects that. For every limiter with peek() and try_acquire() of a key and a cost. One
+/// store operation, or two if there are units to spend.
 ///
 ///     if (const Window* w = feedback.find("requests"); w && w->remaining)
 ///       http::lower(bucket, account, *w->remaining);

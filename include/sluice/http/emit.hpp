@@ -1,4 +1,4 @@
-// Writes the response headers that tell clients about a limit. Values; no threading rule.
+// Writes response headers about limits for clients. Values; no threading rule.
 #pragma once
 
 #include <array>
@@ -15,27 +15,28 @@
 
 namespace sluice::http {
 
-/// A limit as clients are told of it: a name, how much in how long, and of what. Immutable.
+/// The description of a limit for clients: a name, a number of units, a window, and the unit.
+/// Immutable.
 ///
 ///     const Policy policy("burst", quota);
 ///     const Policy daily("daily", WindowLimit{10'000, 24h}, {.partition = account});
 class Policy {
  public:
   struct Options {
-    /// Whose share it is: any bytes, up to Text::capacity; empty tells none. Clients see it.
+    /// The partition key, which clients see: any bytes, up to Text::capacity; empty omits it.
     std::string_view partition{};
-    /// What is counted, printable ASCII; empty means requests. The draft has "content-bytes" and
-    /// "concurrent-requests" as well.
+    /// The unit, printable ASCII; empty means requests. The draft also defines "content-bytes" and
+    /// "concurrent-requests".
     std::string_view unit{};
   };
 
-  /// The burst in the time that it takes to come back. Throws std::invalid_argument if `name` is
-  /// empty, or if a text is longer than Text::capacity or, but for the partition, not printable
+  /// The burst, in the time in which it is refilled. Throws std::invalid_argument if `name` is
+  /// empty, or if a text is longer than Text::capacity or, except for the partition, not printable
   /// ASCII.
   Policy(std::string_view name, const Quota& quota) : Policy(name, quota, Options{}) {}
   Policy(std::string_view name, const Quota& quota, const Options& options);
-  /// The limit in its span. Throws as above, and if the limit is not in [0, word_limit] or the span
-  /// not in [1 us, word_limit].
+  /// The limit, in its span. Throws as above, and if the limit is not in [0, word_limit] or the
+  /// span not in [1 us, word_limit].
   Policy(std::string_view name, WindowLimit window) : Policy(name, window, Options{}) {}
   Policy(std::string_view name, WindowLimit window, const Options& options);
 
@@ -53,35 +54,36 @@ class Policy {
   Span length_;
 };
 
-/// A policy and what a limiter answered under it.
+/// A policy and a decision under it.
 struct Limited {
   const Policy& policy;
   Decision decision;
 };
 
-/// How X-RateLimit-Reset is written. Clients cannot be told which it is; most guess by its size.
+/// The form of X-RateLimit-Reset. The header does not say which one it is; most clients guess by
+/// its size.
 enum class ResetForm : std::uint8_t {
-  seconds,  ///< from now on: needs no clocks that agree
+  seconds,  ///< from now on: needs no synchronised clocks
   epoch,    ///< seconds since 1970 by the store's clock, as GitHub and X write it
 };
 
 struct EmitOptions {
   bool rate_limit = true;    ///< RateLimit and RateLimit-Policy, of the IETF draft
   bool x_rate_limit = true;  ///< X-RateLimit-Limit, -Remaining and -Reset, of one policy
-  /// The name of that policy, whichever refused; if none of the limits has it, the three are left
-  /// out. Empty: the tightest of those that count in the unit of the first limit.
+  /// The name of that policy, whichever refused; if no limit has it, the three headers are omitted.
+  /// Empty: the tightest of those with the unit of the first limit.
   std::string_view primary{};
   ResetForm reset = ResetForm::seconds;
 };
 
-/// Headers in a buffer of their own: they are written without an allocation, and copied whole.
+/// Headers in a fixed buffer: written without an allocation, copied as a whole.
 class LimitHeaders {
  public:
   static constexpr std::size_t max_headers = 6;
-  /// Policies that are told; more are left out.
+  /// The most policies; more are omitted.
   static constexpr std::size_t max_policies = 4;
-  /// An item of a list: three texts, of which escapes and base64 make up to twice as many bytes,
-  /// three numbers, and what is between.
+  /// One item of a list: three texts, which escapes and base64 at most double, three numbers, and
+  /// separators.
   static constexpr std::size_t max_item_bytes = 6 * Text::capacity + 84;
   static constexpr std::size_t max_bytes = 2 * max_policies * max_item_bytes + 96;
 
@@ -101,10 +103,10 @@ class LimitHeaders {
   void for_each(Set set) const {
     for (std::size_t i = 0; i < count_; ++i) set((*this)[i].name, (*this)[i].value);
   }
-  /// As strings of their own.
+  /// The headers as strings.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> strings() const;
 
-  /// For limit_headers(): begins a header, whose value is what is written after it.
+  /// For limit_headers(): begins a header; write() appends to its value.
   void begin(std::string_view name) noexcept;
   void write(std::string_view text) noexcept;
   void write(Word number) noexcept;
@@ -121,9 +123,9 @@ class LimitHeaders {
   std::size_t used_ = 0;
 };
 
-/// The headers of a response to a request about which `limits` were asked, refused or not. All
-/// times are rounded up to whole seconds, so that a client that waits as told is never early; none
-/// is told as longer than three years (99,999,999 s), beyond which clients take it for an instant.
+/// The response headers for a request that `limits` decided, admitted or refused. All times are
+/// rounded up to whole seconds, so that a client that waits for them is never early; the longest is
+/// three years (99,999,999 s), because clients take larger numbers for a date.
 ///
 /// Worked example: 10 a second with burst 5, refused with retry_after 100 ms, policy "burst":
 ///
@@ -134,13 +136,13 @@ class LimitHeaders {
 ///     X-RateLimit-Remaining: 0
 ///     X-RateLimit-Reset: 1
 ///
-/// Retry-After stands in refusals only, and is the longest wait of those that refused. In a refusal
-/// `t` and the reset are the wait, else the time until nothing is spent any more. Several limits:
-/// those of a plan, one item each. The X-RateLimit headers can tell of one only, and clients
-/// compare them from response to response: name it as EmitOptions::primary. Without a name they are
-/// about the one that refused for longest, else about the one with the least remaining, of equal
-/// ones the first, among those that count in the unit of the first limit: requests are never
-/// compared with bytes. Empty if there are no limits.
+/// Retry-After is in refusals only, and is the longest wait of the limits that refused. In a
+/// refusal `t` and the reset are the wait, else the time until nothing is spent any more. Several
+/// limits, such as those of a plan, are one item each. The X-RateLimit headers describe one limit
+/// only, and clients compare them between responses: name it as EmitOptions::primary. Without a
+/// name, it is the one with the longest wait among those that refused, else the one with the least
+/// remaining (the first of equal ones), among those with the unit of the first limit: requests are
+/// never compared with bytes. Empty if there are no limits.
 [[nodiscard]] LimitHeaders limit_headers(std::span<const Limited> limits,
                                          const EmitOptions& options = {}) noexcept;
 [[nodiscard]] LimitHeaders limit_headers(const Policy& policy, const Decision& decision,

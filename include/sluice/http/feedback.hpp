@@ -1,5 +1,5 @@
-// What a server's response headers say about its limits, as gates and limiters take it. Plain
-// values without an allocation; no threading rule.
+// Feedback: a server's response headers about its limits, parsed. Plain values without an
+// allocation; no threading rule.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace sluice::http {
 
-/// A header field: views of bytes that belong to the caller.
+/// A header field: views of the caller's bytes.
 struct Header {
   std::string_view name;
   std::string_view value;
 };
 
-/// Up to `capacity` bytes, kept by value.
+/// A string of up to `capacity` bytes without an allocation.
 class Text {
  public:
   static constexpr std::size_t capacity = 64;
@@ -54,71 +54,72 @@ class Text {
   std::uint8_t size_ = 0;
 };
 
-/// What was done with a header, and why.
+/// How a header was processed.
 enum class Fate : std::uint8_t {
   used,
-  partly,      ///< some items of its list were used, others were not sound
-  clamped,     ///< used, but for a number beyond the longest wait or the largest count
-  past,        ///< used: its instant lies in the past, so there is nothing to wait for
-  superseded,  ///< another header said the same more precisely, or asked for more caution
+  partly,      ///< some items of its list were used, others were malformed
+  clamped,     ///< used, but a number was above the longest wait or the largest count
+  past,        ///< used: its time has passed, so that the wait is zero
+  superseded,  ///< another header is more precise or more cautious
   empty,       ///< ignored, here and below
-  malformed,   ///< not of the header's form: letters, NaN, bytes beyond ASCII
+  malformed,   ///< a syntax error: letters, NaN, bytes beyond ASCII
   negative,
   too_long,  ///< the value has more than max_value_bytes, or a text in it more than Text::capacity
-  too_many,  ///< beyond the bounds of a Feedback
-  cached,    ///< counts in a response that comes from a cache (`Age` above zero)
-  unknown,   ///< of the name of a limit's header, but not known what it says
+  too_many,  ///< above the bounds of a Feedback
+  cached,    ///< counts in a response from a cache (`Age` above zero)
+  unknown,   ///< named like a header about a limit, but of unknown meaning
 };
 
-/// In plain words, for logs.
+/// A short text for logs.
 [[nodiscard]] std::string_view text(Fate fate) noexcept;
 
-/// A header that has to do with limits.
+/// The result for one header about limits.
 struct Note {
-  std::uint16_t header;  ///< its place among those that were given, counted from 0
+  std::uint16_t header;  ///< its index among all headers, from 0
   Fate fate;
   friend bool operator==(const Note&, const Note&) = default;
 };
 
-/// One limit of the server, as far as it told.
+/// One limit of the server. Members that the headers did not contain are empty.
 struct Window {
-  /// Which headers told, in lower case: "ratelimit", "x-ratelimit", "anthropic-ratelimit".
+  /// The family of headers, in lower case: "ratelimit", "x-ratelimit", "anthropic-ratelimit".
   Text source{};
-  /// The policy, or the group in the headers' names: "default", "requests", "daily". May be empty.
+  /// The policy, or the group in the names of the headers: "default", "requests", "daily". May be
+  /// empty.
   Text name{};
-  /// What it is about: GitHub's resource, Discord's bucket, GitLab's name. May be empty.
+  /// The resource: GitHub's resource, Discord's bucket, GitLab's name. May be empty.
   Text resource{};
   /// The bytes of the draft's partition key (`pk`).
   Text partition{};
   /// The draft's quota unit (`qu`); empty means requests.
   Text unit{};
   std::optional<Word> limit{};      ///< units in a window
-  std::optional<Word> remaining{};  ///< units that are left
-  std::optional<Span> reset{};      ///< from Feedback::at until there are more; 0 or longer
+  std::optional<Word> remaining{};  ///< units left
+  std::optional<Span> reset{};      ///< from Feedback::at until more are available; 0 or longer
   std::optional<Span> length{};     ///< of the window
 
   [[nodiscard]] bool exhausted() const noexcept { return remaining && *remaining == 0; }
 };
 
-/// All that a response said. Every span lies in [0, ParseOptions::longest], every count in
+/// The parsed headers of one response. Every span is in [0, ParseOptions::longest], every count in
 /// [0, word_limit].
 struct Feedback {
   static constexpr std::size_t max_windows = 16;
-  /// Headers that have to do with limits; more are not looked at.
+  /// The most headers about limits; more are ignored.
   static constexpr std::size_t max_notes = 64;
-  /// Headers of any kind; more are not looked at.
+  /// The most headers of any kind; more are ignored.
   static constexpr std::size_t max_headers = 1024;
   static constexpr std::size_t max_value_bytes = 4096;
 
-  /// When it was parsed: spans count from here.
+  /// The time of parsing, from which spans count.
   Time at{};
-  /// What the server asked to wait for in so many words.
+  /// The wait that the server explicitly asks for.
   std::optional<Span> retry_after{};
-  /// Whom the limit concerns, if told. Discord: "user", "global" or "shared".
+  /// Whom the limit concerns, if given. Discord: "user", "global" or "shared".
   Text scope{};
-  /// Which limit was hit, if told. Stripe: "endpoint-rate".
+  /// Which limit was hit, if given. Stripe: "endpoint-rate".
   Text reason{};
-  /// There were more headers than the bounds above.
+  /// True if there were more headers than the bounds above.
   bool truncated = false;
 
   [[nodiscard]] std::span<const Window> windows() const noexcept {
@@ -127,13 +128,13 @@ struct Feedback {
   [[nodiscard]] std::span<const Note> notes() const noexcept {
     return std::span(notes_).first(note_count_);
   }
-  /// The window of this name whose headers were told first, or null.
+  /// The first window of this name, or null.
   [[nodiscard]] const Window* find(std::string_view name) const noexcept;
 
-  /// How long no call should be made: `retry_after`; without it, the longest reset of the exhausted
-  /// windows; else zero. So a response of success may ask for a wait as well.
+  /// The time for which no call should be made: `retry_after`; without it, the longest reset of the
+  /// exhausted windows; else zero. A successful response can ask for a wait, too.
   [[nodiscard]] Span wait() const noexcept;
-  /// The same as an instant of the clock that `at` was read from.
+  /// The same as an instant of the clock of `at`.
   [[nodiscard]] Time retry_at() const noexcept { return at + wait(); }
 
   /// For the parser. False if there is no room.

@@ -1,7 +1,7 @@
-// Reads response headers about limits. Pure functions: any number of threads.
+// Parses response headers about limits. Pure functions: any number of threads.
 //
 // They never throw and never allocate, whatever the bytes; the work is bounded by the constants of
-// Feedback. docs/http.md has the table of headers and the rules for nonsense.
+// Feedback. docs/http.md has the table of headers and the rules for malformed ones.
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,17 @@
 namespace sluice::http {
 
 struct ParseOptions {
-  /// No wait and no reset is longer, whatever the server says. Range: 0 to word_limit; what lies
-  /// outside counts as the end of the range.
+  /// The upper bound of every wait and reset. Range: 0 to word_limit; values outside are clamped.
   Span longest = std::chrono::hours{24};
-  /// Instants (an HTTP-date, seconds of the epoch) are measured from the server's own `Date`
-  /// header, if it has a sound one and the response comes from no cache, so that a clock that is
-  /// wrong here does no harm. A `Date` is up to a second old: that only makes the wait longer.
+  /// Measures instants (an HTTP-date, seconds of the epoch) from the server's own `Date` header, if
+  /// that is well-formed and the response does not come from a cache, so that a wrong local clock
+  /// does no harm. A `Date` is up to a second old, which only makes the wait longer.
   bool correct_by_date = true;
 };
 
 namespace detail {
 
-/// The headers of a response that have to do with limits: views.
+/// The headers of a response that concern limits: views.
 class Sieve {
  public:
   struct Picked {
@@ -32,7 +31,7 @@ class Sieve {
     std::uint16_t place = 0;
   };
 
-  /// Keeps the header if it matters. O(1).
+  /// Keeps the header if it concerns limits. O(1).
   void add(std::string_view name, std::string_view value) noexcept;
 
   [[nodiscard]] std::span<const Picked> picked() const noexcept {
@@ -73,14 +72,14 @@ concept BeastField = requires(const T& field) {
 
 }  // namespace detail
 
-/// A header as some HTTP library gives it: with members `name` and `value`, `first` and `second`,
-/// or `name_string()` and `value()`, which convert to std::string_view.
+/// A header of an HTTP library: with members `name` and `value`, `first` and `second`, or
+/// `name_string()` and `value()`, which convert to std::string_view.
 template <class T>
 concept HeaderField = detail::Named<T> || detail::Pair<T> || detail::BeastField<T>;
 
-/// What the headers of a response say about the server's limits. Names are read without regard to
-/// case. `now` is when the response came, by the wall clock (Unix time): `store.clock().now()` of a
-/// store on a SystemClock. Worked example:
+/// Parses the headers of a response about the server's limits. Names are case-insensitive. `now` is
+/// when the response came, by the wall clock (Unix time): `store.clock().now()` of a store on a
+/// SystemClock. Worked example:
 ///
 ///     const std::array<Header, 2> headers{{{"Retry-After", "30"}, {"Content-Length", "0"}}};
 ///     parse_feedback(headers, now).retry_after    // 30 s

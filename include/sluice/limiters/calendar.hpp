@@ -1,4 +1,4 @@
-// How time is cut into windows: of one width, or as a calendar has them.
+// Calendar: how a FixedWindow divides time into windows, of one width or of days, weeks and months.
 #pragma once
 
 #include <array>
@@ -11,27 +11,28 @@
 
 namespace sluice {
 
-/// Windows that follow each other without a gap. An immutable value, cheap to copy.
+/// A sequence of windows without gaps. An immutable value, cheap to copy.
 ///
-///     Calendar::every(1min)                             // from full minute to full minute
+///     Calendar::every(1min)                             // aligned to full minutes
 ///     Calendar::daily()                                 // UTC
-///     Calendar::daily(load_time_zone("Europe/Berlin"))  // 23, 24 or 25 hours
+///     Calendar::daily(load_time_zone("Europe/Berlin"))  // windows of 23, 24 or 25 hours
 ///     Calendar::monthly(load_time_zone("America/New_York"))
 class Calendar {
  public:
   static constexpr Span max_width{FixedWindowRule::max_width};
 
-  /// Windows of one width, one of which begins at `origin`: by default aligned to UTC for whole
-  /// fractions of a day. Throws std::invalid_argument if `width` is not in [1 us, max_width], or
-  /// `origin` lies before 1970.
+  /// Windows of one width, one of which begins at `origin`; by default a width that divides a day
+  /// is aligned to UTC midnight. Throws std::invalid_argument if `width` is not in [1 us,
+  /// max_width], or `origin` is before 1970.
   static Calendar every(Span width, Time origin = Time{});
 
-  /// From midnight to midnight. A day begins when the local clock first shows its date: where
-  /// midnight is skipped, at the end of the gap. A date that is skipped altogether has no window.
+  /// From midnight to midnight. A day begins when the local clock first shows its date: where a
+  /// change of the clock skips midnight, at the end of the gap. A date that is skipped altogether
+  /// has no window.
   static Calendar daily(TimeZone zone = TimeZone::utc());
-  /// From Monday's midnight to Monday's midnight.
+  /// From midnight on Monday to midnight on the next Monday.
   static Calendar weekly(TimeZone zone = TimeZone::utc());
-  /// From the first midnight of a month to that of the next.
+  /// From midnight on the first of a month to that of the next month.
   static Calendar monthly(TimeZone zone = TimeZone::utc());
 
   struct Window {
@@ -40,18 +41,19 @@ class Calendar {
     friend bool operator==(const Window&, const Window&) = default;
   };
 
-  /// The window that holds `time`: begin <= time < end. Both are cut to the range of Time, and so
-  /// is `time`: what lies before it or beyond is its first instant or its last.
+  /// The window that contains `time`: begin <= time < end. `time` and both ends are clamped to the
+  /// range of Time.
   [[nodiscard]] Window window(Time time) const noexcept;
 
-  /// Words 1 to 6 of FixedWindowRule::Args: the width and origin, or the boundaries of the window
-  /// before that of `time`, its own, and the two after.
+  /// Words 1 to 6 of FixedWindowRule::Args: the width and origin; or 0 and the boundaries of four
+  /// windows, from the one before that of `time` to the second after it.
   [[nodiscard]] std::array<Word, 1 + FixedWindowRule::boundaries> words(Time time) const noexcept;
 
-  /// "1min", "1min+30s" with an origin, "daily@Europe/Berlin": another text, other windows.
+  /// "1min", "1min+30s" with an origin, "daily@Europe/Berlin". Different calendars have different
+  /// texts.
   [[nodiscard]] std::string to_string() const;
 
-  /// True if words() is the same at any time.
+  /// True if all windows have one width; words() is then the same at any time.
   [[nodiscard]] bool is_even() const noexcept { return width_ > Span{0}; }
 
  private:

@@ -1,4 +1,4 @@
-// At most so many at once, on any store. See sluice/rules/leases.hpp for the rule.
+// The concurrency limiter, on any store. See sluice/rules/leases.hpp for the rule.
 #pragma once
 
 #include "sluice/detail/acquire.hpp"
@@ -6,55 +6,55 @@
 
 namespace sluice {
 
-/// Limits what each key holds at once. What is granted is a Lease: it gives the place back when it
-/// ends, and if its holder dies, the place comes back within the TTL.
+/// Limits how many operations run at once for each key. A grant is a Lease, which holds a place
+/// until it is released or destroyed; if its holder dies, the place is freed within the TTL.
 ///
 ///     ConcurrencyLimiter jobs{*store, "jobs", 20, {.ttl = 30s}};
 ///     if (Lease lease = jobs.try_acquire("alice")) run();
 ///     else retry_later(lease.decision().retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name on the same store share
-/// their leases, also under different limits: each grants up to its own. Give them the same TTL;
-/// leases that expire out of turn cost a walk past those that expire later.
-/// Immutable: one object serves any number of threads. A grant and a return are one store operation
-/// each, O(1) amortised unless an id must be searched; a lease costs an allocation. Borrows or
-/// owns its store: see StoreHandle.
+/// A key without a name gets the limiter's name. Limiters of the same name on the same store share
+/// their leases, also with different limits: each grants up to its own limit. Give them the same
+/// TTL: a lease that does not expire in the order of grants costs a walk past those that expire
+/// later. Immutable: one object serves any number of threads. A grant and a release are one store
+/// operation each, O(1) amortised unless an id must be searched; a lease costs one allocation.
+/// Borrows or owns its store: see StoreHandle.
 class ConcurrencyLimiter : public Waitable {
  public:
-  static constexpr const char* type_name = "ConcurrencyLimiter";  ///< in texts of exceptions
+  static constexpr const char* type_name = "ConcurrencyLimiter";  ///< in messages of exceptions
 
-  /// `limit`: 1 to 2^52. Of one key no more than LeasesRule::max_holders leases are held at once,
-  /// whatever their weights. Throws std::invalid_argument if it, `name` (1 byte to 1 MiB) or an
-  /// option is out of range.
+  /// `limit`: 1 to 2^52. One key has at most LeasesRule::max_holders leases at once, whatever their
+  /// weights. Throws std::invalid_argument if it, `name` (1 byte to 1 MiB) or an option is out of
+  /// range.
   ConcurrencyLimiter(const StoreHandle& store, std::string name, Word limit,
                      const LeaseOptions& options = {});
 
-  /// A lease of `weight` places, 1 to limit(), if they are free; never waits. A refusal is a lease
-  /// that is false. Throws std::system_error if the store could not decide, or if the weight can
-  /// never be granted (Errc::invalid_cost, Errc::cost_exceeds_capacity).
+  /// Acquires a lease of `weight` places, 1 to limit(), if they are free; never waits. A refused
+  /// lease converts to false. Throws std::system_error if the store could not decide, or if the
+  /// weight can never be granted (Errc::invalid_cost, Errc::cost_exceeds_capacity).
   Lease try_acquire(const Key& key, Cost weight = 1) const;
   Lease try_acquire(const Key& key, std::error_code& error) const noexcept;
   Lease try_acquire(const Key& key, Cost weight, std::error_code& error) const noexcept;
-  /// Under an id of the caller's, so that asking again after a lost answer takes no second place:
-  /// if the id is live, this is that lease as it is, not renewed. O(leases of the key).
+  /// Under an id of the caller's: a retry after a lost answer takes no second place. If the id is
+  /// live, this returns its lease, not renewed. O(leases of the key).
   Lease try_acquire(const Key& key, Cost weight, const LeaseId& id) const;
   Lease try_acquire(const Key& key, Cost weight, const LeaseId& id,
                     std::error_code& error) const noexcept;
 
   /// Waits until `weight` places are free, or until the deadline; blocks this thread meanwhile. A
-  /// lease that is given back in this process goes to the first in line at once; of those that
-  /// others give back it hears within WaitQueueOptions::recheck, or at once where all processes
-  /// stand in one line (WaitQueueOptions::across_processes). See KeyedLimiter::acquire().
+  /// lease that is released in this process goes to the first waiter at once. Releases by other
+  /// processes are noticed within WaitQueueOptions::recheck, or at once with
+  /// WaitQueueOptions::across_processes. See KeyedLimiter::acquire().
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline,
                 const WaitOptions& options = {}) const;
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline, const WaitOptions& options,
                 std::error_code& error) const;
-  /// Callers in this process that wait for the key.
+  /// The number of callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
-    return lines()->waiting(detail::line_of(desk_.named(key)));
+    return lines()->waiting(detail::line_of(leases_.named(key)));
   }
 
-  /// What try_acquire() would answer, with what remains now; changes nothing.
+  /// The decision that try_acquire() would make, with what remains now; changes nothing.
   [[nodiscard]] Decision peek(const Key& key, Cost weight = 1) const {
     return decide_as("peek", peek_step(key, weight));
   }
@@ -65,23 +65,23 @@ class ConcurrencyLimiter : public Waitable {
     return decide(store(), peek_step(key, weight), error);
   }
 
-  /// Gives back a lease of which only the id is left. False, and nothing changes, if none with it
-  /// is live under this key: it was given back, has lapsed, or is another key's. The second form
-  /// then leaves Errc::lease_not_live; the first throws only if the store could not decide.
-  /// O(leases of the key).
+  /// Releases a lease by its id. False, and nothing changes, if no lease with the id is live under
+  /// this key: it was released, has expired, or belongs to another key. The second form then sets
+  /// Errc::lease_not_live; the first throws only if the store could not decide. O(leases of the
+  /// key).
   bool release(const Key& key, const LeaseId& id) const;
   bool release(const Key& key, const LeaseId& id, std::error_code& error) const noexcept;
 
   static constexpr Span max_block{LeasesRule::max_block};  ///< 365 days
 
-  /// No lease is granted until `span` from now, under whatever limit up to 2^50, and hints say so:
-  /// an upstream has asked to wait. A later time stands, and so do the leases that are held: they
-  /// are renewed and given back as ever. reset() opens the key. Not allowed, and nothing changes,
-  /// in the one case that LeasesRule::max_holders leases leave no place. `remaining` is 0, and
-  /// `reset_after` when the last lease and the block will have ended. Range: 0, which changes
-  /// nothing, to max_block, else Errc::invalid_argument, as for a limit above 2^50. A clock that is
-  /// set back by up to a minute lengthens a block by as much; after one that is set back further
-  /// the first request is granted, whatever is held or blocked. O(leases of the key).
+  /// Grants no lease until `span` from now, under any limit up to 2^50, and wait hints include the
+  /// block: for an upstream that asks for a pause. A later end of an earlier block stays in force;
+  /// held leases stay held and can be renewed and released. reset() ends the block. Refused, and
+  /// nothing changes, only if LeasesRule::max_holders leases leave no room for it. `remaining` is
+  /// 0, and `reset_after` is when the last lease and the block will have ended. Range: 0, which
+  /// changes nothing, to max_block, else Errc::invalid_argument, as for a limit above 2^50. If the
+  /// clock is set back by up to a minute, the block lasts longer by that; if it is set back
+  /// further, the first request is granted, whatever is held or blocked. O(leases of the key).
   ///
   ///     if (response.status == 503) jobs.block("alice", feedback.wait());
   Decision block(const Key& key, Span span) const {
@@ -91,7 +91,7 @@ class ConcurrencyLimiter : public Waitable {
     return decide(store(), block_step(key, span), error);
   }
 
-  /// Takes all leases of the key from their holders, and opens it if it is blocked.
+  /// Revokes all leases of the key, and ends a block.
   void reset(const Key& key) const;
   void reset(const Key& key, std::error_code& error) const noexcept;
 
@@ -99,48 +99,51 @@ class ConcurrencyLimiter : public Waitable {
   /// adopt() makes a Lease of its outcome:
   ///
   ///     const LeaseId id = LeaseId::draw(rng);
-  ///     const std::array steps{bucket.acquire_step("alice"), jobs.acquire_step(Key{"alice",
-  ///     "jobs"}, id)}; std::array<Decision, 2> each; std::array<Word, ConcurrencyLimiter::output>
-  ///     told; const Time asked_at = store.clock().now(); if (decide(store, steps, error, each,
-  ///     told))
-  ///       lease = jobs.adopt(key, id, 1, each[1], told, asked_at);
+  ///     const std::array steps{bucket.acquire_step("alice"),
+  ///                            jobs.acquire_step(Key{"alice", "jobs"}, id)};
+  ///     std::array<Decision, 2> each;
+  ///     std::array<Word, ConcurrencyLimiter::output> words;
+  ///     const Time asked_at = store.clock().now();
+  ///     if (decide(store, steps, error, each, words))
+  ///       lease = jobs.adopt(Key{"alice", "jobs"}, id, 1, each[1], words, asked_at);
   [[nodiscard]] Step acquire_step(const Key& key, const LeaseId& id,
                                   Cost weight = 1) const noexcept {
-    return desk_.acquire_step(key, {limit_, 0}, weight, id);
+    return leases_.acquire_step(key, {limit_, 0}, weight, id);
   }
-  /// The step that peek() asks: in a plan, a condition that takes nothing.
+  /// The step of peek(): in a plan, a condition that takes nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost weight = 1) const noexcept {
-    return desk_.peek_step(key, {limit_, 0}, weight);
+    return leases_.peek_step(key, {limit_, 0}, weight);
   }
-  /// The step that release() asks. It always allows; its one detail is 1 if the lease was live.
+  /// The step of release(). It is always allowed; its output word is 1 if the lease was live.
   [[nodiscard]] Step release_step(const Key& key, const LeaseId& id) const noexcept {
-    return desk_.release_step(key, limit_, id);
+    return leases_.release_step(key, limit_, id);
   }
-  /// The step that renews: it refuses, with nothing to wait for, if the lease is not live.
+  /// The step of Lease::renew(). It refuses, without a time to wait for, if the lease is not live.
   [[nodiscard]] Step renew_step(const Key& key, const LeaseId& id) const noexcept {
-    return desk_.renew_step(key, limit_, id);
+    return leases_.renew_step(key, limit_, id);
   }
 
-  /// The step that block() asks.
+  /// The step of block().
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
-    return desk_.block_step(key, limit_, span);
+    return leases_.block_step(key, limit_, span);
   }
 
-  /// How many output words the step of acquire_step() has.
+  /// The number of output words of acquire_step().
   static constexpr std::size_t output = 4;
-  /// The lease that a plan's acquire_step() was granted; false if the step was refused. `asked_at`
-  /// is what store().clock() showed before the plan was asked, under an id (Plan::once) for the
-  /// first time: from then on the holder counts the TTL. Throws std::invalid_argument if `told` is
-  /// not `output` words. REQUIRES: the plan as a whole was allowed.
+  /// The lease that a plan's acquire_step() granted; false if the step was refused. `words` are the
+  /// output words of that step. `asked_at` is the reading of store().clock() before the plan was
+  /// executed, for an idempotent plan for the first time: the holder counts the TTL from it. Throws
+  /// std::invalid_argument if there are not `output` words. REQUIRES: the plan as a whole was
+  /// allowed.
   Lease adopt(const Key& key, const LeaseId& id, Cost weight, const Decision& decision,
-              std::span<const Word> told, Time asked_at) const {
-    return desk_.adopt(key, {limit_, 0}, weight, id, decision, told, asked_at);
+              std::span<const Word> words, Time asked_at) const {
+    return leases_.adopt(key, {limit_, 0}, weight, id, decision, words, asked_at);
   }
 
   [[nodiscard]] Word limit() const noexcept { return limit_; }
-  [[nodiscard]] const LeaseOptions& options() const noexcept { return desk_.options(); }
-  [[nodiscard]] const std::string& name() const noexcept { return desk_.name(); }
-  [[nodiscard]] Store& store() const noexcept { return desk_.store(); }
+  [[nodiscard]] const LeaseOptions& options() const noexcept { return leases_.options(); }
+  [[nodiscard]] const std::string& name() const noexcept { return leases_.name(); }
+  [[nodiscard]] Store& store() const noexcept { return leases_.store(); }
 
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
@@ -149,7 +152,7 @@ class ConcurrencyLimiter : public Waitable {
     return detail::decide_as({type_name, verb}, store(), step);
   }
 
-  detail::LeaseManager desk_;
+  detail::LeaseManager leases_;
   Word limit_;
 };
 
@@ -163,18 +166,18 @@ struct ConcurrencyLimiter::Waiting {
   };
   static constexpr bool freed_early = true;
   static Request request(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
-    return {key, weight, jobs.desk_.draw_id()};
+    return {key, weight, jobs.leases_.draw_id()};
   }
   static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-    return jobs.desk_.named(request.key());
+    return jobs.leases_.named(request.key());
   }
   static const std::shared_ptr<detail::WaitQueues>& lines(const ConcurrencyLimiter& jobs) noexcept {
     return jobs.lines();
   }
-  static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.desk_.borrow_store(); }
+  static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.leases_.borrow_store(); }
   static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
   static Step acquire_step(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-    return jobs.desk_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
+    return jobs.leases_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
   }
   static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
                   Completion done) noexcept {

@@ -1,4 +1,4 @@
-// The fixed window limiter, on any store: so many units a minute, a day or a month. See
+// The fixed window limiter, on any store: a limit of units a minute, a day or a month. See
 // sluice/rules/fixed_window.hpp for the rule.
 #pragma once
 
@@ -12,23 +12,23 @@
 
 namespace sluice {
 
-/// Limits each key to so many units in each window of a calendar.
+/// Limits each key to `limit` units in each window of a calendar.
 ///
 ///     FixedWindow operations{*store, "operations", 10'000, Calendar::daily()};
 ///     if (const Decision d = operations.try_acquire(account); !d) resume_at(d.at + d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name and calendar on the same
-/// store share their windows, and their limits may differ; another calendar is another count. Every
-/// form of the call is in KeyedLimiter.
+/// A key without a name gets the limiter's name. Limiters of the same name and calendar on the same
+/// store share their windows, and their limits may differ; another calendar is another count.
+/// KeyedLimiter has the other forms of try_acquire() and peek().
 ///
-/// The windows of a calendar are counted by the store's clock, and the limiter sends those around
-/// its own clock's time. If the two are further apart than a window, the calls here find out how
-/// far and ask again; the callback, future and co_await forms end in Errc::outside_calendar until
-/// one of the calls here has, or synchronize() was called.
-/// Thread-safe. Borrows or owns its store: see StoreHandle.
+/// The store's clock decides which window is current; the limiter sends the windows around the time
+/// of its own clock. If the two clocks differ by more than a window, the blocking calls determine
+/// the difference and retry; the callback, future and co_await forms fail with
+/// Errc::outside_calendar until a blocking call, or synchronize(), has done so. Thread-safe.
+/// Borrows or owns its store: see StoreHandle.
 class FixedWindow : public KeyedLimiter<FixedWindow> {
  public:
-  static constexpr const char* type_name = "FixedWindow";  ///< in texts of exceptions
+  static constexpr const char* type_name = "FixedWindow";  ///< in messages of exceptions
 
   static constexpr Span max_block{FixedWindowRule::max_block};  ///< 365 days
 
@@ -40,7 +40,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   template <std::floating_point T>
   FixedWindow(const StoreHandle&, std::string, T, Calendar) = delete;
 
-  /// As in KeyedLimiter. `retry_after` is exactly the time until the next window.
+  /// As in KeyedLimiter. `retry_after` is the time until the next window.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
   [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
     return try_acquire(key, 1, error);
@@ -56,18 +56,18 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   }
   [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept;
 
-  /// Gives back units that `taken` was granted and that were not needed, if its window is still the
-  /// present one. Answers how many came back: none if the window is over or nothing of it is used.
-  /// Give back what was taken, once: the store does not know whose units they are. Of a refusal
-  /// nothing comes back. Errc::invalid_cost if the cost is negative or above 2^52.
+  /// Refunds units of `taken` that were not used, if its window is still the current one. Returns
+  /// the number of units refunded: 0 if the window has ended, if nothing of it is used, or if
+  /// `taken` was refused. Refund a grant once: the store does not record whose units it counts.
+  /// Errc::invalid_cost if the cost is negative or above 2^52.
   Word refund(const Key& key, const Decision& taken, Cost cost) const;
   Word refund(const Key& key, const Decision& taken, Cost cost,
               std::error_code& error) const noexcept;
 
-  /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
-  /// the window in which `taken` was granted. Nothing if that is over, or if it was refused.
-  /// `given_back` is what came back, never more than was used. Errc::invalid_cost if a cost is
-  /// negative. O(1), one store operation, as the calls below.
+  /// Corrects an estimated cost: refunds the difference, or charges it even beyond the limit, in
+  /// the window in which `taken` was granted. Nothing if that has ended, or if `taken` was refused.
+  /// Settlement::given_back is at most what was used. Errc::invalid_cost if a cost is negative.
+  /// O(1), one store operation, as the calls below.
   ///
   ///     const Decision taken = tokens.try_acquire("alice", 100);
   ///     tokens.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
@@ -75,27 +75,27 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
-  /// Gives `amount` units of the present window back, as many as are used.
+  /// Refunds up to `amount` units of the current window, at most what is used.
   Decision reward(const Key& key, Cost amount) const;
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
-  /// Charges `amount` units to the present window, whatever is there: more than the limit may be
-  /// used, up to 2^43, and nothing remains until the window ends. Errc::invalid_cost, here and
-  /// above, if `amount` is negative or above 2^52.
+  /// Charges `amount` units to the current window, even beyond the limit, up to 2^43 in all;
+  /// nothing remains then until the window ends. Errc::invalid_cost, here and above, if `amount` is
+  /// negative or above 2^52.
   Decision penalize(const Key& key, Cost amount) const;
   Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept;
 
-  /// Nothing is admitted until `span` from now, and hints say so: an upstream has asked to wait. A
-  /// later time stands. What was used stays used: the block is over in the window that its end lies
-  /// in, with what is left of that; meanwhile refund(), settle(), reward() and penalize() count in
-  /// it if it is the present one, and open nothing. reset() opens the key. Range: 0, which changes
-  /// nothing, to max_block, else Errc::invalid_argument. A clock that is set back lengthens a block
-  /// by as much.
+  /// Admits nothing until `span` from now, and wait hints include the block: for an upstream that
+  /// asks for a pause. A later end of an earlier block stays in force. What was used stays used:
+  /// the block ends within a window, with what is left of that one; meanwhile refund(), settle(),
+  /// reward() and penalize() count in that window if it is the current one, and do not end the
+  /// block. reset() does. Range: 0, which changes nothing, to max_block, else
+  /// Errc::invalid_argument. If the clock is set back, the block lasts longer by that.
   ///
   ///     if (response.status == 429) operations.block(account, feedback.wait());
   Decision block(const Key& key, Span span) const;
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept;
 
-  /// Forgets what was used, and a block.
+  /// Sets the use to zero, and ends a block.
   void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(store(), reset_step(key), error);
@@ -112,7 +112,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return {&fixed_window_reset, named(key), {limit_}};
   }
-  /// The step that settle() asks. Errc::outside_calendar: the window in which it was taken is over.
+  /// The step of settle(). It fails with Errc::outside_calendar if the window of `taken` has ended.
   [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
                                  const SettledCost& cost) const noexcept;
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
@@ -128,9 +128,9 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
     return step(fixed_window_block, key, span.count());
   }
 
-  /// Finds out how far the store's clock is from Store::clock(), by one question beside `key`,
-  /// which reads no state. For calendars only, and only if a form that does not do so by itself
-  /// ended in Errc::outside_calendar. Throws std::system_error if the store could not decide.
+  /// Determines the difference of the store's clock and Store::clock() by a request next to `key`
+  /// that reads no state. Needed only for calendars, after a callback, future or co_await form
+  /// failed with Errc::outside_calendar. Throws std::system_error if the store could not decide.
   void synchronize(const Key& key) const;
   void synchronize(const Key& key, std::error_code& error) const noexcept;
 
@@ -143,17 +143,18 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   FixedWindow(const StoreHandle& store, std::string name, detail::Given limit, Calendar calendar);
 
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
-  /// A refusal charged nothing, nor did what was granted without the store.
+  /// The cost, or 0 if `taken` charged nothing: it was refused or decided without the store.
   [[nodiscard]] static Cost charged(Cost cost, const Decision& taken) noexcept {
     return detail::charged_nothing(taken) && cost.value() > 0 ? Cost(0) : cost;
   }
-  /// Asks, and if the windows were not those around the store's clock, asks again.
+  /// Executes a plan; if its windows were not those around the store's clock, executes it again.
   template <class Ask>
   Decision ask(const Key& key, Ask plan, std::error_code& error) const noexcept;
 
   Word limit_;
   Calendar calendar_;
-  /// What the last calls found out: the clock's lead, the window around it. Shared by copies.
+  /// What earlier calls have learned: the difference of the clocks, the current window. Shared by
+  /// copies.
   struct Known;
   detail::CopyOnMovePtr<Known> known_;
 };

@@ -1,5 +1,5 @@
-// Gates, on any store: scopes that an upstream closes for a while, and that the fleet keeps to. See
-// sluice/rules/gate.hpp for the rule.
+// Gates, on any store: an upstream's "retry after" for an account or a token closes that scope for
+// the whole fleet. See sluice/rules/gate.hpp for the rule.
 #pragma once
 
 #include <chrono>
@@ -17,30 +17,30 @@
 namespace sluice {
 
 struct GateOptions {
-  /// The longest that a gate stays closed, whatever the upstream says. Range: 1 us to 365 days.
+  /// The longest time that a gate stays closed, whatever close() requests. Range: 1 us to 365 days.
   Span cap = std::chrono::hours{24};
-  /// After a gate has opened, calls pass one by one for this long; then it is free. Zero: free at
-  /// once. Range: up to 24 hours.
+  /// How long calls pass one at a time after a gate has opened; then it is free. Zero: it is free
+  /// at once. Range: up to 24 hours.
   Span ramp = std::chrono::seconds{10};
-  /// From one call of the ramp to the next. Range: 0 to `ramp`.
+  /// The time between two calls in the ramp. Range: 0 to `ramp`.
   Span spacing = std::chrono::milliseconds{100};
-  /// Scopes whose id must not be read by whoever can list the store's keys, such as an API token:
-  /// their ids are stored as 128-bit keyed hashes.
+  /// Kinds of scope whose ids are secret, such as API tokens: the keys contain 128-bit keyed hashes
+  /// of them, so that listing the store's keys does not reveal the ids.
   std::vector<std::string> hashed_kinds{};
-  /// Of those hashes; the same in every process that shares the store.
+  /// The secret of those hashes; the same in every process that shares the store.
   HashKey secret{};
 };
 
 class Gates;
 
-/// What is closed together: one account, one developer token. Made by Gates::scope(); a value that
-/// keeps its own bytes. ("account", "1") and ("developer", "1") are different scopes.
+/// What one gate closes: one account, one developer token. Made by Gates::scope(); a value that
+/// owns its bytes. ("account", "1") and ("developer", "1") are different scopes.
 class Scope {
  public:
   [[nodiscard]] std::string_view kind() const noexcept {
     return std::string_view(name_).substr(0, kind_bytes_);
   }
-  /// Where its state lies in the store.
+  /// The key of its state in the store.
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
 
  private:
@@ -53,7 +53,8 @@ class Scope {
   std::size_t kind_bytes_;
 };
 
-/// The gates of one upstream.
+/// The gates of one upstream. A closed gate refuses calls until it opens, in all processes that
+/// share the store.
 ///
 ///     const Gates gates{*store, "adwords", {"account", "developer"}};
 ///     const std::array scopes{gates.scope("account", id), gates.scope("developer", token)};
@@ -61,33 +62,32 @@ class Scope {
 ///       if (const Decision d = gates.pass(scopes); !d) { wait(d.retry_after); continue; }
 ///       const auto answer = call();
 ///       if (!answer.rate_exceeded) break;
-///       gates.close(scopes[answer.scope], answer.retry_after);   // and for everybody else
+///       gates.close(scopes[answer.scope], answer.retry_after);   // for all clients
 ///     }
 ///
-/// Ask again after every wait, as above: the gate may have been closed anew meanwhile. All scopes
-/// of one Gates live under one tag, its name, so that they are read together in one trip.
-/// Limiters of the same name on one store share their gates; give them the same options.
-/// Immutable: one object serves any number of threads. Each call is one store operation, O(scopes);
-/// an open gate has no state, and passing it writes nothing. Borrows or owns its store: see
-/// StoreHandle.
+/// Call pass() again after every wait, as above: the gate may have been closed again meanwhile. All
+/// scopes of one Gates are under one tag, its name, so that one round trip reads them together.
+/// Gates of the same name on one store share their state; give them the same options. Immutable:
+/// one object serves any number of threads. Each call is one store operation, O(scopes); an open
+/// gate has no state, and passing it writes nothing. Borrows or owns its store: see StoreHandle.
 class Gates : public Waitable {
  public:
-  static constexpr const char* type_name = "Gates";  ///< in texts of exceptions
+  static constexpr const char* type_name = "Gates";  ///< in messages of exceptions
 
-  /// `kinds` are the kinds of scope that this upstream knows. Throws std::invalid_argument if there
-  /// is none, if one is empty, occurs twice, is longer than 64 bytes or contains '=', if a hashed
-  /// kind is none of them, if an option is out of range, or if `name` is empty or longer than 1
-  /// MiB.
+  /// `kinds` are the kinds of scope of this upstream. Throws std::invalid_argument if there is
+  /// none, if one is empty, occurs twice, is longer than 64 bytes or contains '=', if a hashed kind
+  /// is not among them, if an option is out of range, or if `name` is empty or longer than 1 MiB.
   Gates(const StoreHandle& store, std::string name, std::vector<std::string> kinds,
         GateOptions options = {});
 
-  /// Throws std::invalid_argument if the kind is unknown, or the id empty or longer than 1 MiB less
-  /// the kind: an upstream's answer that names no scope closes nothing by accident.
+  /// Makes a scope. Throws std::invalid_argument if the kind is unknown, or if the id is empty or
+  /// longer than 1 MiB minus the kind: an answer of the upstream without an id does not close an
+  /// unrelated gate.
   [[nodiscard]] Scope scope(std::string_view kind, std::string_view id) const;
 
-  /// One call through the gates of all these scopes, at most Plan::max_steps, or through none. If
-  /// refused, `step` is the scope that must be waited for longest, counted from 0. Throws
-  /// std::system_error if the store could not decide.
+  /// Passes one call through the gates of all these scopes, at most Plan::max_steps, or through
+  /// none of them. If refused, Decision::step is the scope with the longest wait, counted from 0.
+  /// Throws std::system_error if the store could not decide.
   [[nodiscard]] Decision pass(std::span<const Scope> scopes) const;
   [[nodiscard]] Decision pass(std::span<const Scope> scopes, std::error_code& error) const noexcept;
   [[nodiscard]] Decision pass(const Scope& scope) const { return pass(std::span(&scope, 1)); }
@@ -96,14 +96,14 @@ class Gates : public Waitable {
   }
 
   /// Waits until one call may pass the gates of all these scopes, or until the deadline; blocks
-  /// this thread meanwhile. Callers with the same first scope wait in one line. See
+  /// this thread meanwhile. Callers with the same first scope share one wait queue. See
   /// KeyedLimiter::acquire().
   [[nodiscard]] Decision acquire(std::span<const Scope> scopes, const Deadline& deadline,
                                  const WaitOptions& options = {}) const;
   [[nodiscard]] Decision acquire(std::span<const Scope> scopes, const Deadline& deadline,
                                  const WaitOptions& options, std::error_code& error) const;
 
-  /// What pass() would answer; changes nothing.
+  /// The decision that pass() would make; changes nothing.
   [[nodiscard]] Decision peek(std::span<const Scope> scopes) const;
   [[nodiscard]] Decision peek(std::span<const Scope> scopes, std::error_code& error) const noexcept;
   [[nodiscard]] Decision peek(const Scope& scope) const { return peek(std::span(&scope, 1)); }
@@ -111,9 +111,9 @@ class Gates : public Waitable {
     return peek(std::span(&scope, 1), error);
   }
 
-  /// Closes a scope for `span` from now, at most the cap; what is closed for longer stays so. Zero
-  /// or less closes nothing. Never fails silently: it is an answer or an error. `reset_after` tells
-  /// when the gate will be free again.
+  /// Closes a scope for `span` from now, at most the cap; an earlier closure that ends later stays
+  /// in force. Zero or less closes nothing. Returns a decision or reports an error; `reset_after`
+  /// is when the gate will be free again.
   Decision close(const Scope& scope, Span span) const {
     return decide_as("close", close_step(scope, span));
   }
@@ -121,7 +121,7 @@ class Gates : public Waitable {
     return decide(*store_, close_step(scope, span), error);
   }
 
-  /// Opens a scope at once, and without a ramp.
+  /// Opens a scope at once, without a ramp.
   void open(const Scope& scope) const { (void)decide_as("open", open_step(scope)); }
   void open(const Scope& scope, std::error_code& error) const noexcept {
     (void)decide(*store_, open_step(scope), error);
@@ -142,7 +142,7 @@ class Gates : public Waitable {
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
-  /// What a call of several scopes throws, if it is not known which of them was at fault.
+  /// The exception of a call with several scopes where the scope at fault is unknown.
   [[nodiscard]] std::system_error failed(const char* verb, const std::error_code& error,
                                          std::span<const Scope> scopes) const;
   Decision decide_all(const char* verb, std::span<const Scope> scopes,
@@ -184,7 +184,7 @@ struct Gates::Waiting {
     return outcome.decision;
   }
   static void refund(const Gates&, const Request&, Grant&, Completion done) noexcept {
-    done(Outcome{});  // the next one of the ramp comes a little later
+    done(Outcome{});  // a passage cannot be undone; the next call of the ramp passes later
   }
 };
 

@@ -1,4 +1,4 @@
-// A held place: what ConcurrencyLimiter and FleetShedder grant. See docs/concurrency.md.
+// Lease: a grant of a ConcurrencyLimiter or a FleetShedder. See docs/concurrency.md.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ namespace sluice {
 
 class LeaseRenewer;
 
-/// 128 bits that name one lease. Two that were drawn alike are not to be expected: among 10^12
-/// live leases the odds are 1 in 10^15.
+/// The 128-bit id of a lease. Random ids do not collide in practice: among 10^12 live leases the
+/// probability is 1 in 10^15.
 struct LeaseId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -22,20 +22,20 @@ struct LeaseId {
   friend bool operator==(const LeaseId&, const LeaseId&) = default;
 };
 
-/// How leases are granted and kept.
+/// Options of limiters that grant leases.
 struct LeaseOptions {
-  /// How long a lease lasts that nobody renews: 1 ms to 2^40 us, which is 12.7 days. The place of a
-  /// holder that died comes back after that.
+  /// How long a lease lasts without renewal: 1 ms to 2^40 us (12.7 days). The place of a holder
+  /// that has died is freed after that.
   Span ttl = std::chrono::seconds{60};
-  /// What ids are drawn from; null: rng_of() the store's clock. REQUIRES: as thread-safe as its
+  /// The generator of ids; null: rng_of() the store's clock. REQUIRES: it is as thread-safe as its
   /// use.
   Rng* rng = nullptr;
-  /// Renews every lease that is granted; null: nobody does. REQUIRES: outlives the limiter.
+  /// Renews every lease that is granted; null: leases are not renewed automatically. REQUIRES: it
+  /// outlives the limiter.
   LeaseRenewer* renewer = nullptr;
-  /// What `renewer` calls, on its thread and at most once, when a lease turns out to be lost. Must
-  /// not throw.
+  /// Called by `renewer`, on its thread and at most once, when a lease is lost. Must not throw.
   std::function<void(const LeaseId&)> on_lost = {};
-  /// How long the destructor of a lease waits at most for a store that does not answer. Real time.
+  /// The longest time that the destructor of a lease waits for the store. Real time.
   Span release_within = std::chrono::seconds{1};
 };
 
@@ -44,59 +44,62 @@ class HeldLease;
 class LeaseManager;
 }  // namespace detail
 
-/// A place that is held, given back when this object ends, whichever way the scope is left. Or the
-/// refusal of one: then it is false, and decision() says why and when to come back.
+/// Holds places of a limiter, and releases them when it is destroyed. Or it is a refusal: then it
+/// converts to false, and decision() has the reason and the time of a retry.
 ///
-///     if (Lease lease = jobs.try_acquire("alice")) run();          // given back here
+///     if (Lease lease = jobs.try_acquire("alice")) run();          // released here
 ///
-/// Move-only. lost(), id(), fence() and expires_at() may be called from any thread; the rest by one
-/// thread at a time. REQUIRES: the store outlives it; one that ends behind it on the same thread
-/// gives nothing back, and is lost.
+/// Move-only. lost(), id(), fence() and expires_at() may be called from any thread; the other
+/// members by one thread at a time. REQUIRES: the store outlives it. (A lease whose store was
+/// destroyed earlier on the same thread releases nothing and counts as lost.)
 class [[nodiscard]] Lease {
  public:
-  /// Called at most once, when a lease that is kept alive turns out to be lost. Must not throw.
+  /// Called at most once, when a lease that is kept alive is lost. Must not throw.
   using OnLost = std::function<void(const LeaseId&)>;
 
   Lease() noexcept = default;
   Lease(Lease&& other) noexcept = default;
   Lease& operator=(Lease&& other) noexcept;
-  /// Gives the place back, if that was not done. Never throws and waits no longer than
-  /// LeaseOptions::release_within; if the store does not answer, the place comes back by the TTL.
+  /// Releases the lease, if it was not released. Never throws, and waits no longer than
+  /// LeaseOptions::release_within; if the store does not answer, the place is freed when the TTL
+  /// has passed.
   ~Lease();
 
-  /// It was granted, and not given back or moved from. A lease that was lost is still true.
+  /// True if it was granted, and not released or moved from. A lost lease is still true.
   [[nodiscard]] explicit operator bool() const noexcept;
-  /// The answer that granted or refused it.
+  /// The decision that granted or refused it.
   [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
 
-  /// REQUIRES, here and below: it was granted, and not moved from.
+  /// REQUIRES, here and below: the lease was granted, and not moved from.
   [[nodiscard]] const LeaseId& id() const noexcept;
-  /// A number that is higher than those of all leases granted on this key before. Pass it on with
-  /// every write to what the lease protects, and let that refuse a number below the highest seen.
+  /// The fencing token: a number higher than those of all leases granted on this key before. Send
+  /// it with every write to the protected resource, which must reject a number below the highest
+  /// that it has seen.
   [[nodiscard]] Word fence() const noexcept;
-  /// When it expires unless it is renewed, by the store's clock that decisions carry.
+  /// When the lease expires unless it is renewed, by the clock of the store's decisions.
   [[nodiscard]] Time expires_at() const noexcept;
 
-  /// True if the place may be somebody else's by now: the store said so, or the TTL has passed
-  /// since the lease was last asked for or renewed. Asks no store.
+  /// True if another holder may have the place by now: the store has reported it, or the TTL has
+  /// passed since the last grant or renewal was requested. Does not call the store.
   [[nodiscard]] bool lost() const noexcept;
 
-  /// Lets it expire a whole TTL from now. False: it is lost, or the answer took a TTL. Throws
-  /// std::system_error if the store could not say; the lease may still be held then, until lost().
+  /// Extends the lease to a whole TTL from now. False: it is lost, or the answer took longer than a
+  /// TTL. Throws std::system_error if the store could not decide; the lease may then still be held,
+  /// until lost().
   [[nodiscard]] bool renew();
   [[nodiscard]] bool renew(std::error_code& error) noexcept;
 
-  /// Gives the place back. True if it was held until now; false if it had expired or been given
-  /// back before, and nothing changed. Throws std::system_error if the store could not say; the
-  /// lease is then not given back, as far as is known, and the destructor tries again.
+  /// Releases the lease. True if it was held until now; false, and nothing changes, if it had
+  /// expired or been released before. Throws std::system_error if the store could not decide; the
+  /// lease then counts as held, and the destructor tries again.
   bool release();
   bool release(std::error_code& error) noexcept;
 
-  /// Gives the place back without waiting for the store's answer: for threads that must not block.
+  /// Releases the lease without waiting for the store's answer: for threads that must not block.
   void release_later() noexcept;
 
-  /// Has it renewed until it is given back or lost. `on_lost` runs on the renewer's thread. Not for
-  /// a lease that LeaseOptions::renewer renews already. Throws std::bad_alloc.
+  /// Lets `renewer` renew the lease until it is released or lost. `on_lost` runs on the renewer's
+  /// thread. Not for a lease that LeaseOptions::renewer already renews. Throws std::bad_alloc.
   void keep_alive(LeaseRenewer& renewer, OnLost on_lost = {});
 
  private:

@@ -1,4 +1,4 @@
-// Renews leases in the background, and tells their holders when one was lost.
+// LeaseRenewer: renews leases in the background, and notifies holders of lost leases.
 #pragma once
 
 #include <atomic>
@@ -13,46 +13,48 @@
 
 namespace sluice {
 
-/// Renews each lease that it is given when a third of its TTL has passed, all of a store that are
-/// due in one batch, until the lease is given back or lost. Lost means: the store no longer knows
-/// it, or no renewal succeeded for a whole TTL; then the holder is told by the end of that, also
-/// while an answer is still on its way. The program owns it, and one serves any number of limiters:
+/// Renews each registered lease when a third of its TTL has passed, in one batch for all leases of
+/// a store that are due, until the lease is released or lost. A lease is lost when the store no
+/// longer has it, or when no renewal has succeeded for a whole TTL; its handler then runs by the
+/// end of that TTL, also while an answer is pending. One renewer serves any number of limiters:
 ///
 ///     LeaseRenewer renewer(store->clock());
 ///     renewer.start();                                     // one thread
 ///     lease.keep_alive(renewer, [&](const LeaseId&) { stop_working(); });
 ///
-/// Without start() there is no thread, and somebody calls renew_due().
-/// A renewal that fails is tried again after a twelfth of the TTL. All stores are asked at once,
-/// each lease for a third of its TTL at most, and the thread waits for none of them: a store that
-/// hangs delays its own leases alone. It holds a few hundred bytes for each lease, and for no more
-/// given back than there are live. Thread-safe. Stores must live until they have answered, not so
-/// the renewer; what a handler owns may then end on a store's thread. Leases that are due at one
-/// instant are asked for at once, so a Redis store's max_in_flight must have room for them.
+/// Without start() there is no thread, and the program calls renew_due().
+///
+/// A renewal that fails is retried after a twelfth of the TTL. All stores are called at once, with
+/// a timeout of a third of the lease's TTL, and the thread waits for none of them: a store that
+/// hangs delays only its own leases. All leases that are due at one instant are renewed at once, so
+/// that a Redis store's max_in_flight must have room for them. The renewer needs a few hundred
+/// bytes a lease, and keeps at most as many released leases as live ones (or 64). Thread-safe.
+/// Stores must live until they have answered; the renewer need not. A handler and what it owns may
+/// be destroyed on a thread of a store.
 class LeaseRenewer {
  public:
-  /// What leases are timed by: the clock of their stores. REQUIRES: it outlives this object.
+  /// `clock` is that of the leases' stores. REQUIRES: it outlives this object.
   explicit LeaseRenewer(Clock& clock);
   LeaseRenewer(const LeaseRenewer&) = delete;
   LeaseRenewer& operator=(const LeaseRenewer&) = delete;
-  /// Stops the thread. REQUIRES: not on that thread.
+  /// Stops the thread. REQUIRES: does not run on that thread.
   ~LeaseRenewer() { stop(); }
 
-  /// Renews what is due, on this thread, waits for the answers, and calls the handlers of what
-  /// turns out to be lost. A store that this thread must not wait for (Store::may_block()) answers
-  /// later, and the next call tells what it said. Returns when it should be called next;
-  /// Time::max() if there is nothing to renew. O(log n) for each that is due. Throws
-  /// std::bad_alloc; all then stays due.
+  /// Renews the leases that are due, on this thread, waits for the answers, and calls the handlers
+  /// of lost leases. A store that this thread must not wait for (Store::may_block()) answers later,
+  /// and the next call handles its answers. Returns the time of the next call; Time::max() if there
+  /// is nothing to renew. O(log n) for each lease that is due. Throws std::bad_alloc; all leases
+  /// then stay due.
   Time renew_due();
 
-  /// Does so on a thread of its own whenever something is due by the clock, without waiting for the
-  /// answers; no effect if it does already. Throws std::system_error.
+  /// Starts a thread that renews leases when they are due by the clock, without waiting for the
+  /// answers; no effect if it runs already. Throws std::system_error.
   void start();
-  /// Ends that thread; leases are not renewed any more but by what is asked already. REQUIRES: not
-  /// on that thread, and not while another thread starts or stops it.
+  /// Ends the thread. Only pending renewals still complete. REQUIRES: not on that thread, and not
+  /// while another thread starts or stops it.
   void stop() noexcept;
 
-  /// Leases that are being renewed.
+  /// The number of leases that are being renewed.
   [[nodiscard]] std::size_t size() const;
 
  private:
@@ -62,7 +64,7 @@ class LeaseRenewer {
     std::shared_ptr<detail::HeldLease> held;
     Lease::OnLost on_lost;
   };
-  using Queue = std::multimap<Time, Kept>;  // by when it is due
+  using Queue = std::multimap<Time, Kept>;  // by the time when each is due
   struct State;
   struct Batch;
 

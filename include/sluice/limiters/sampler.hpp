@@ -1,5 +1,5 @@
-// Samples a sensor for a UtilizationShedder at regular times: when it is poked, or by a thread of
-// its own. Thread-safe.
+// Sampler: samples a sensor for a UtilizationShedder at regular times, when it is polled or on a
+// thread of its own. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -18,28 +18,28 @@
 namespace sluice {
 
 struct SamplerOptions {
-  /// From one sample to the next, on average, by the store's clock. 1 us or more; less than
+  /// The average time between two samples, by the store's clock. 1 us or more, and less than
   /// UtilizationOptions::max_gap, which should be 2.5 times as long.
   Span period = std::chrono::seconds{8};
-  /// Each time lies within half a period of where it would be, at random: samplers that share one
-  /// level must not be in step, or those who come after a gap would count for all others.
+  /// Shifts each sample at random by up to half a period. Samplers that share one level need it: if
+  /// they were in step, the first one after a gap would count for the whole time.
   bool jitter = true;
 };
 
-/// Feeds a shedder from a sensor. It takes no thread and no time of its own unless start() asks for
-/// them: some part of the program that runs often enough, such as each call, pokes it.
+/// Feeds a shedder from a sensor. It has no thread unless start() makes one: the program calls
+/// poke() often enough, such as in each call.
 ///
 ///     Sampler sampler{shedder, workers};
 ///     sampler.poke();                     // in each call; samples every 8 s or so
 ///
-/// It never waits for the store. A sample that fails is counted, not repeated: the next one is due
-/// a period later. REQUIRES: the shedder, its store and the sensor outlive the sampler; a sensor
-/// is read by one thread at a time.
+/// It never waits for the store. A failed sample is counted and not repeated: the next one is due a
+/// period later. REQUIRES: the shedder, its store and the sensor outlive the sampler; only one
+/// thread at a time reads the sensor.
 class Sampler {
  public:
   /// For the service as a whole, or for one key. Throws std::invalid_argument if the period is
-  /// below 1 us or not below the shedder's max_gap.
-  /// Without a generator, it draws from rng_of() the store's clock.
+  /// below 1 us or not below the shedder's max_gap. Without `rng`, it draws from rng_of() the
+  /// store's clock.
   Sampler(const UtilizationShedder& shedder, Sensor& sensor, SamplerOptions options = {});
   Sampler(const UtilizationShedder& shedder, Sensor& sensor, SamplerOptions options, Rng& rng);
   Sampler(const UtilizationShedder& shedder, const Key& key, Sensor& sensor,
@@ -48,28 +48,29 @@ class Sampler {
           Rng& rng);
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
-  /// Stops the thread, if there is one, and waits until it has ended.
+  /// Stops the thread, if there is one.
   ~Sampler();
 
-  /// Samples if it is time to; the first poke always does. True if it sampled. One reading of the
-  /// store's coarse clock if not. Never throws: a sensor that does counts as failed.
+  /// Takes a sample if one is due; the first call always does. True: a sample was taken. Otherwise
+  /// it costs one reading of the store's coarse clock. Never throws: a sensor that throws counts as
+  /// failed.
   bool poke() noexcept;
 
-  /// A thread of its own pokes it from now on, whenever it is due by the store's clock. Once is
-  /// enough. Throws std::system_error if there can be no thread.
+  /// Starts a thread that takes samples when they are due by the store's clock; no effect if it
+  /// runs already. Throws std::system_error if there can be no thread.
   void start();
-  /// Ends that thread, and waits until it has.
+  /// Ends the thread, and waits until it has ended.
   void stop() noexcept;
 
-  /// Samples that the store took.
+  /// The number of samples that the store accepted.
   [[nodiscard]] std::uint64_t taken() const noexcept { return counts_->taken.load(); }
-  /// Samples that the sensor could not give, or the store could not take.
+  /// The number of samples that the sensor or the store failed to process.
   [[nodiscard]] std::uint64_t failed() const noexcept { return counts_->failed.load(); }
-  /// Why the store could not take the last one that it did not.
+  /// The error of the last sample that the store failed to accept.
   [[nodiscard]] std::error_code last_error() const;
 
  private:
-  // Of its own life: an answer may come after the sampler is gone.
+  // Shared, because an answer may come after the sampler was destroyed.
   struct Counts {
     std::atomic<std::uint64_t> taken{0};
     std::atomic<std::uint64_t> failed{0};
@@ -87,13 +88,13 @@ class Sampler {
   const UtilizationShedder& shedder_;
   Sensor& sensor_;
   SamplerOptions options_;
-  Rng* rng_;  // null: by the clock
+  Rng* rng_;  // null: rng_of() the store's clock
   std::string tag_;
   std::string key_name_;
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   std::atomic<Word> due_{0};
   std::mutex sampling_;
-  ManualResetEvent stop_;  // the thread: awake from stop() on
+  ManualResetEvent stop_;  // for the thread; set by stop()
   std::thread thread_;
 };
 

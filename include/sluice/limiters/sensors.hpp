@@ -1,5 +1,5 @@
-// Ready measures of how busy something is, for a UtilizationShedder: busy workers, the delay of a
-// queue, the processor. Each says how it may be shared among threads.
+// Sensors for a UtilizationShedder: busy workers, the delay of a queue, the processor. Each
+// documents how threads may share it.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace sluice {
 
-/// A measure of utilization. Unless it says otherwise, one thread at a time reads it.
+/// A measure of utilization. Unless a sensor says otherwise, only one thread at a time reads it.
 class Sensor {
  public:
   Sensor() = default;
@@ -25,17 +25,18 @@ class Sensor {
   Sensor& operator=(const Sensor&) = delete;
   virtual ~Sensor() = default;
 
-  /// How busy it is. None: there is nothing to say yet, or the measure failed; ask again later.
+  /// The utilization now. None: there is no value yet, or the measurement failed; try again later.
   [[nodiscard]] virtual std::optional<Utilization> read() = 0;
 };
 
-/// Counts the workers that are busy. Thread-safe.
+/// The share of workers that are busy. Thread-safe.
 ///
 ///     BusyWorkers workers{32};
 ///     const auto busy = workers.begin();        // in each worker, while it serves a call
 class BusyWorkers final : public Sensor {
  public:
-  /// One worker that is busy for as long as this lives. REQUIRES: does not outlive its sensor.
+  /// Marks one worker as busy for the lifetime of this object. REQUIRES: does not outlive its
+  /// sensor.
   class [[nodiscard]] Busy {
    public:
     Busy(Busy&& other) noexcept : workers_(std::exchange(other.workers_, nullptr)) {}
@@ -44,7 +45,7 @@ class BusyWorkers final : public Sensor {
       return *this;
     }
     ~Busy() { end(); }
-    /// The worker is free from now on. Once is enough, and twice does no harm.
+    /// Marks the worker as free. Further calls have no effect.
     void end() noexcept {
       if (workers_ != nullptr) std::exchange(workers_, nullptr)->busy_.fetch_sub(1);
     }
@@ -57,12 +58,12 @@ class BusyWorkers final : public Sensor {
     BusyWorkers* workers_;
   };
 
-  /// Throws std::invalid_argument unless there are 1 to 2^52 workers.
+  /// Throws std::invalid_argument unless `workers` is 1 to 2^52.
   explicit BusyWorkers(Word workers);
 
   Busy begin() noexcept { return Busy(this); }
   [[nodiscard]] Word busy() const noexcept { return busy_.load(); }
-  /// Busy workers of all; 1.0 also if more are busy than there are.
+  /// Busy workers as a share of all; at most 1.0, also if more are busy than there are.
   [[nodiscard]] std::optional<Utilization> read() override;
 
  private:
@@ -70,31 +71,31 @@ class BusyWorkers final : public Sensor {
   std::atomic<Word> busy_{0};
 };
 
-/// How long the head of a queue has waited, against the longest wait that is bearable.
+/// The wait of the oldest item in a queue, relative to the longest acceptable wait.
 class QueueDelay final : public Sensor {
  public:
-  /// `oldest` says when the head of the queue came in, by `clock`; none: the queue is empty. It is
-  /// called by read(), and takes the queue's lock itself if it needs one. Throws
-  /// std::invalid_argument unless `unbearable` is 1 us or more, or if `oldest` is empty. REQUIRES:
-  /// the clock outlives the sensor.
-  QueueDelay(const Clock& clock, Span unbearable, std::function<std::optional<Time>()> oldest);
+  /// `oldest` returns when the oldest item of the queue arrived, by `clock`; none: the queue is
+  /// empty. read() calls it, and it takes the queue's lock itself if it needs one. `full_delay` is
+  /// the wait that counts as 1.0. Throws std::invalid_argument unless `full_delay` is 1 us or more,
+  /// or if `oldest` is empty. REQUIRES: the clock outlives the sensor.
+  QueueDelay(const Clock& clock, Span full_delay, std::function<std::optional<Time>()> oldest);
 
-  /// The head's wait as a part of `unbearable`, at most 1.0; 0.0 if the queue is empty.
+  /// The wait of the oldest item divided by `full_delay`, at most 1.0; 0.0 if the queue is empty.
   [[nodiscard]] std::optional<Utilization> read() override;
 
  private:
   const Clock& clock_;
-  Span unbearable_;
+  Span full_delay_;
   std::function<std::optional<Time>()> oldest_;
 };
 
-/// Processor time since the machine started, in any unit: what was used, and what there was.
+/// Processor time since the machine started, used and in total, in any unit.
 struct CpuTimes {
   std::uint64_t busy = 0;
   std::uint64_t total = 0;
 };
 
-/// Where a CpuSensor reads. None: it could not be read.
+/// The source of a CpuSensor. read() returns none on failure.
 class CpuSource {
  public:
   CpuSource() = default;
@@ -104,31 +105,32 @@ class CpuSource {
   [[nodiscard]] virtual std::optional<CpuTimes> read() = 0;
 };
 
-/// The host's processors: all that is neither idle nor waiting for I/O is busy, and time that the
-/// hypervisor gave to others counts as busy. `stat` is the text of Linux' /proc/stat. None if it is
-/// no such text.
+/// The times of the host's processors: everything but idle and waiting for I/O is busy, also time
+/// that the hypervisor gave to other guests. `stat` is the text of Linux' /proc/stat. None if it
+/// cannot be parsed.
 [[nodiscard]] std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept;
 
-/// One process against all of the host's processors. `self` is the text of Linux' /proc/self/stat,
-/// `stat` that of /proc/stat.
+/// The times of one process, relative to all of the host's processors. `self` is the text of Linux'
+/// /proc/self/stat, `stat` that of /proc/stat.
 [[nodiscard]] std::optional<CpuTimes> process_cpu(std::string_view self,
                                                   std::string_view stat) noexcept;
 
 enum class CpuOf : std::uint8_t { host, process };
 
-/// Reads Linux' files; on other systems it finds nothing to read. A container's quota of processor
-/// time is not known to these files: there, count busy workers instead. `folder` replaces /proc.
+/// A source that reads the files of Linux; on other systems its read() returns none. These files do
+/// not contain a container's quota of processor time: count busy workers there instead. `folder`
+/// replaces /proc.
 [[nodiscard]] std::unique_ptr<CpuSource> proc_cpu_source(CpuOf of, std::string folder = "/proc");
 
 /// The processor's utilization between two readings. Thread-safe.
 class CpuSensor final : public Sensor {
  public:
   explicit CpuSensor(CpuOf of = CpuOf::host) : CpuSensor(proc_cpu_source(of)) {}
-  /// Throws std::invalid_argument if there is no source.
+  /// Throws std::invalid_argument if `source` is null.
   explicit CpuSensor(std::unique_ptr<CpuSource> source);
 
-  /// Since the reading before this. None at the first, if no time has passed, if the counters ran
-  /// backwards, and if the source could not be read.
+  /// The utilization since the previous reading. None at the first one, if no time has passed, if
+  /// the counters ran backwards, or if the source could not be read.
   [[nodiscard]] std::optional<Utilization> read() override;
 
  private:

@@ -1,5 +1,5 @@
-// A rate limit that all clients read from the store. See sluice/rules/shared_sliding_window.hpp for
-// the rule.
+// A sliding window limiter whose rate is stored next to its log, so that all clients follow a
+// change. See sluice/rules/shared_sliding_window.hpp for the rule.
 #pragma once
 
 #include <array>
@@ -19,35 +19,35 @@
 
 namespace sluice {
 
-/// Whom a shared sliding window limits.
+/// The scope of a shared sliding window.
 enum class RateType : Word {
   overall = 0,     ///< all clients together
-  per_client = 1,  ///< each client for itself
+  per_client = 1,  ///< each client separately
 };
 
-/// A rate as it is in the store.
+/// The configuration in the store.
 struct RateSetting {
   RateType type;
-  Word rate;  ///< permits in any interval
+  Word rate;  ///< permits in any `interval`
   Span interval;
-  Word version;  ///< another after each change
+  Word version;  ///< differs after each change
 };
 
 struct SharedSlidingWindowOptions {
-  /// Who this client is, for RateType::per_client. Empty: a name drawn at random, in a simulated
-  /// world from its seed.
+  /// The name of this client, for RateType::per_client. Empty: a random name; in a simulated world
+  /// it is drawn from the seed.
   std::string client{};
-  /// How long the setting outlives its last use. Give all clients the same.
+  /// How long the configuration outlives its last use. Use one value for all clients.
   Span keep_alive = std::chrono::hours{24 * 30};
 };
 
 class SharedSlidingWindowAwaitable;
 
-/// What a request asks, for a plan: that the setting still stands, then for the permits. Keeps
-/// alive what its steps view. REQUIRES: it lives until the plan was handed to the store.
+/// The two steps of one request, for a plan: one that checks the configuration, and one for the
+/// permits. It owns what its steps view. REQUIRES: it lives until the plan was passed to the store.
 class SharedSlidingWindowSteps {
  public:
-  SharedSlidingWindowSteps() = default;  ///< no steps: there is no setting
+  SharedSlidingWindowSteps() = default;  ///< no steps: there is no configuration
 
   [[nodiscard]] const Step& operator[](std::size_t i) const noexcept { return data()[i]; }
   [[nodiscard]] const Step* data() const noexcept { return steps_ ? steps_->data() : nullptr; }
@@ -64,123 +64,123 @@ class SharedSlidingWindowSteps {
   std::optional<std::array<Step, 2>> steps_;
 };
 
-/// Permits that SharedSlidingWindow::reserve() granted, perhaps for a time that lies ahead, and the
-/// decision that it is.
+/// Permits that SharedSlidingWindow::reserve() granted, possibly for a later time, with the
+/// decision.
 class [[nodiscard]] RateReservation : public Decision {
  public:
   RateReservation() = default;
 
-  Word granted = 0;  ///< permits that are charged; less after some were given back
-  /// How long to wait, from Decision::at, until the grant's time.
+  Word granted = 0;  ///< permits that are charged; fewer after refund()
+  /// The wait from Decision::at until the reserved time.
   [[nodiscard]] Span wait() const noexcept { return retry_after; }
-  /// The grant's time, by the store's clock. (Decision::at is when it was decided.)
+  /// The reserved time, by the store's clock. (Decision::at is the time of the decision.)
   [[nodiscard]] Time at() const noexcept { return Decision::at + retry_after; }
 
  private:
   friend class SharedSlidingWindow;
-  Word settled_ = 0;                     // beyond them, by settle()
+  Word settled_ = 0;                     // permits that settle() charged in addition
   std::shared_ptr<const void> setting_;  // SharedSlidingWindow::Known, if permits were charged
 };
 
-/// What becomes of the permits that are spent when the rate changes.
+/// What happens to spent permits when the rate changes.
 enum class SpentPermits : std::uint8_t {
-  kept,       ///< they count under the new rate
+  kept,       ///< they also count under the new rate
   forgotten,  ///< nothing is spent
 };
 
-/// At most `rate` permits in any interval, exactly, by a rate that lives in the store: every client
-/// follows a change with its next request.
+/// Limits to exactly `rate` permits in any interval, with a rate that is stored in the store: every
+/// client follows a change with its next request.
 ///
 ///     SharedSlidingWindow limiter{*store, "partner-api", "rate"};
 ///     limiter.try_configure(RateType::overall, 100, 1s);   // the first one wins
 ///     if (const Decision d = limiter.try_acquire(3); !d) retry_later(d.retry_after);
 ///
-/// The setting is remembered here, and every request proves in the same trip that it still stands:
-/// one store operation, and two more when it has changed. Thread-safe. Calls throw
-/// std::system_error or fill an error_code; Errc::not_configured means that no rate was set, or
-/// that it was not used for keep_alive. Borrows or owns its store: see StoreHandle.
+/// The limiter caches the configuration, and each request verifies it in the same round trip: one
+/// store operation, and two more after a change. Thread-safe. Calls throw std::system_error or fill
+/// an error_code; Errc::not_configured means that no rate was configured, or that it was not used
+/// for keep_alive. Borrows or owns its store: see StoreHandle.
 class SharedSlidingWindow : public Waitable {
  public:
-  static constexpr const char* type_name = "SharedSlidingWindow";  ///< in texts of exceptions
+  static constexpr const char* type_name = "SharedSlidingWindow";  ///< in messages of exceptions
   class Waited;
 
-  /// What a change ended in.
+  /// The result of a change.
   struct Change {
-    bool changed;  ///< false: try_configure() found a rate and left it alone
-    Word version;  ///< the one in force now
+    bool changed;  ///< false: try_configure() found a rate and kept it
+    Word version;  ///< of the rate now in force
   };
 
-  /// Limits by the setting under Key{tag, name}. Throws std::invalid_argument if the tag or name is
-  /// empty, one of them or the client's name is too long, or keep_alive is below 1 us or above 71
-  /// years.
+  /// `tag` and `name` are the key of the configuration. Throws std::invalid_argument if one of them
+  /// is empty, one of them or the client's name is too long, or keep_alive is below 1 us or above
+  /// 71 years.
   SharedSlidingWindow(const StoreHandle& store, std::string tag, std::string name,
                       SharedSlidingWindowOptions options = {});
   ~SharedSlidingWindow();
   SharedSlidingWindow(const SharedSlidingWindow&) = delete;
   SharedSlidingWindow& operator=(const SharedSlidingWindow&) = delete;
 
-  /// Sets the rate if there is none. `rate` is 1 to 65,536 permits and `interval` 1 us to 366 days,
-  /// but at most keep_alive; else, here and below, Errc::invalid_argument.
+  /// Sets the rate if there is none. `rate` is 1 to 65,536 permits, `interval` 1 us to 366 days and
+  /// at most keep_alive; otherwise, here and below, Errc::invalid_argument.
   Change try_configure(RateType type, Word rate, Span interval) const;
   Change try_configure(RateType type, Word rate, Span interval, std::error_code& error) const;
-  /// Sets the rate. With what is spent kept, no interval over the change, as long as the old or the
-  /// new one, holds more than the larger of what the two rates allow in it
-  /// (docs/shared_sliding_window.md). With it forgotten, or with another type, an interval over the
-  /// change may hold as much as both rates allow.
+  /// Sets the rate. If spent permits are kept, any interval across the change, of the old or the
+  /// new length, holds at most the larger number of permits that the two rates allow in it
+  /// (docs/shared_sliding_window.md). If they are forgotten, or if the type changes, such an
+  /// interval may hold as many as both rates allow together.
   Change configure(RateType type, Word rate, Span interval,
                    SpentPermits spent = SpentPermits::kept) const;
   Change configure(RateType type, Word rate, Span interval, SpentPermits spent,
                    std::error_code& error) const;
-  /// The rate in force, or none.
+  /// The configuration in force, or none.
   [[nodiscard]] std::optional<RateSetting> config() const;
   [[nodiscard]] std::optional<RateSetting> config(std::error_code& error) const;
 
-  /// Spends `permits` if they are there; never waits. The hint is exact: until enough of them are.
-  /// Errc::cost_exceeds_capacity if the rate is smaller.
+  /// Spends `permits` if they are available; never waits. `retry_after` of a refusal is exact.
+  /// Errc::cost_exceeds_capacity if `permits` exceeds the rate.
   [[nodiscard]] Decision try_acquire(Cost permits = 1) const;
   [[nodiscard]] Decision try_acquire(Cost permits, std::error_code& error) const;
-  /// Charges once, however often it is asked under this id; see Plan::idempotent().
+  /// Charges at most once under this id; see Plan::idempotent().
   [[nodiscard]] Decision try_acquire(Cost permits, const RequestId& id) const;
   [[nodiscard]] Decision try_acquire(Cost permits, const RequestId& id,
                                      std::error_code& error) const;
 
-  /// Spends `permits` at the first instant at which enough of them are there, if that is at most
-  /// `max_wait` ahead. In the order of arrival at the store, whichever client asked; the caller
-  /// waits, and keeps the time that it was given under a rate that changes meanwhile.
+  /// Reserves `permits` at the first instant at which they are available, if that is at most
+  /// `max_wait` ahead; the caller then waits. Reservations are in the order of arrival at the
+  /// store, over all clients, and keep their time if the rate changes meanwhile.
   /// Errc::invalid_argument if max_wait is below zero or above 366 days.
   RateReservation reserve(Cost permits, Span max_wait) const;
   RateReservation reserve(Cost permits, Span max_wait, std::error_code& error) const;
-  /// Gives back all that is charged, as far as it is still the newest of the log; says how many
-  /// permits came back. Those that a change has forgotten leave a log that nobody asks.
+  /// Refunds all charged permits that are still the newest of the log; returns their number. After
+  /// a change that forgot them, a refund has no effect on other requests.
   Word cancel(RateReservation& reservation) const;
   Word cancel(RateReservation& reservation, std::error_code& error) const;
-  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if that is more than is
-  /// charged, Errc::invalid_cost if it is negative. Of several clients' permits of one microsecond
-  /// none can be told from another's: give each back once.
+  /// Refunds `amount` of the permits in the same way. Errc::invalid_argument if that is more than
+  /// is charged, Errc::invalid_cost if it is negative. Refund each permit once: permits of several
+  /// clients at the same microsecond cannot be distinguished.
   Word refund(RateReservation& reservation, Cost amount) const;
   Word refund(RateReservation& reservation, Cost amount, std::error_code& error) const;
-  /// After an estimate the true cost: refunds the difference, or charges it by the rate of now, at
-  /// the first instant at which it is there, as reserve() does: others wait behind it. Nothing of a
-  /// refusal. Errc::invalid_cost below zero; Errc::cost_exceeds_capacity, and nothing is charged,
-  /// if the difference is above the rate. One trip.
+  /// Corrects an estimated cost: refunds the difference, or charges it at the current rate, at the
+  /// first instant at which it is available, as reserve() does: later requests wait behind it.
+  /// Nothing for a refusal. Errc::invalid_cost below zero; Errc::cost_exceeds_capacity, and nothing
+  /// is charged, if the difference exceeds the rate. One round trip.
   Settlement settle(RateReservation& reservation, Cost true_cost) const;
   Settlement settle(RateReservation& reservation, Cost true_cost, std::error_code& error) const;
 
-  /// Grants nothing for a time before `span` from now, but what was promised before: to all
-  /// clients, or to this one, if the rate is one for each. A later end that stands already stays,
-  /// and configure() keeps it, unless it forgets what is spent or changes the type.
-  /// `span`: 0, which changes nothing, to max_block; else Errc::invalid_argument.
+  /// Schedules no new grant before `span` from now, for all clients or, with RateType::per_client,
+  /// for this one; existing reservations keep their time. A later end of an earlier block stays in
+  /// force, and configure() keeps a block unless it forgets spent permits or changes the type.
+  /// `span`: 0, which changes nothing, to max_block; otherwise Errc::invalid_argument.
   Decision block(Span span) const;
   Decision block(Span span, std::error_code& error) const;
-  /// Gives back the newest `permits` of the log, whoever took them, reserved ones first; of more
-  /// than there are all. Errc::invalid_cost if that is negative or above 2^52.
+  /// Refunds the newest `permits` of the log, whichever client spent them, reservations first; all,
+  /// if there are fewer. Errc::invalid_cost if `permits` is negative or above 2^52.
   Decision reward(Cost permits) const;
   Decision reward(Cost permits, std::error_code& error) const;
   static constexpr Span max_block{SharedSlidingWindowRule::max_interval};  ///< 366 days
 
-  /// try_acquire() that calls `handler(std::error_code, Decision)` once, before this returns or on
-  /// a thread of the store; see decide_then(). REQUIRES, here and below: the limiter outlives the
-  /// call. One more allocation.
+  /// try_acquire() with a callback: calls `handler(std::error_code, Decision)` once, before this
+  /// returns or on a thread of the store; see decide_then(). REQUIRES, here and below: the limiter
+  /// outlives the call. One more allocation.
   template <AnswerHandler Handler>
   void try_acquire_then(Cost permits, Handler handler) const {
     ask_then(permits, detail::completion_of(std::move(handler)));
@@ -190,41 +190,41 @@ class SharedSlidingWindow : public Waitable {
   /// `const auto [error, decision] = co_await limiter.awaitable_try_acquire(3);`
   [[nodiscard]] SharedSlidingWindowAwaitable awaitable_try_acquire(Cost permits = 1) const;
 
-  /// Waits until `permits` are granted, or until the deadline; blocks this thread meanwhile. In the
-  /// order in which the store was asked, whichever client asked; one store operation, if the
-  /// setting is known. The answer's retry_after is how long the grant lay ahead, and it has passed;
-  /// of a refusal, when it could have been granted. Who waits keeps the time that it was given
-  /// under the rate of then. REQUIRES: the limiter outlives the wait. See KeyedLimiter::acquire().
+  /// Waits until `permits` are granted, or until the deadline; blocks this thread meanwhile. Grants
+  /// are in the order of requests to the store, over all clients; one store operation if the
+  /// configuration is cached. In the decision of a grant, retry_after is how long the grant was
+  /// ahead, which has passed; in a refusal, it is when a grant would have been possible. A waiter
+  /// keeps its time if the rate changes. REQUIRES: the limiter outlives the wait. See
+  /// KeyedLimiter::acquire().
   [[nodiscard]] Decision acquire(Cost permits, const Deadline& deadline,
                                  const WaitOptions& options = {}) const;
   [[nodiscard]] Decision acquire(Cost permits, const Deadline& deadline, const WaitOptions& options,
                                  std::error_code& error) const noexcept;
-  /// Callers of this object that wait.
+  /// The number of callers of this object that wait.
   [[nodiscard]] std::size_t waiting() const;
 
-  /// What try_acquire() would answer; spends nothing.
+  /// The decision that try_acquire() would make; spends nothing.
   [[nodiscard]] Decision peek(Cost permits = 1) const;
   [[nodiscard]] Decision peek(Cost permits, std::error_code& error) const;
-  /// How many permits are there now.
+  /// The number of permits that are available now.
   [[nodiscard]] Word available_permits() const;
   [[nodiscard]] Word available_permits(std::error_code& error) const;
 
-  /// The two steps that try_acquire() asks, for a plan with others, by the setting that is
-  /// remembered; it is read first, which waits for the store, if there is none or if its rate is
-  /// below `permits`. Should the plan end in Errc::config_changed or Errc::not_configured, the
-  /// setting is not what it was and nothing was charged: refresh(), and make the steps anew. No
-  /// steps on an error.
+  /// The two steps of try_acquire(), for a plan with other steps, by the cached configuration. If
+  /// there is none, or if its rate is below `permits`, this call reads it first, which blocks. If
+  /// the plan fails with Errc::config_changed or Errc::not_configured, nothing was charged: call
+  /// refresh() and make the steps again. On an error there are no steps.
   [[nodiscard]] SharedSlidingWindowSteps acquire_steps(Cost permits = 1) const;
   [[nodiscard]] SharedSlidingWindowSteps acquire_steps(Cost permits, std::error_code& error) const;
-  /// The steps that peek() asks: in a plan, a condition that charges nothing.
+  /// The steps of peek(): in a plan, a condition that charges nothing.
   [[nodiscard]] SharedSlidingWindowSteps peek_steps(Cost permits = 1) const;
   [[nodiscard]] SharedSlidingWindowSteps peek_steps(Cost permits, std::error_code& error) const;
-  /// The steps that block() and reward() ask.
+  /// The steps of block() and reward().
   [[nodiscard]] SharedSlidingWindowSteps block_steps(Span span) const;
   [[nodiscard]] SharedSlidingWindowSteps block_steps(Span span, std::error_code& error) const;
   [[nodiscard]] SharedSlidingWindowSteps reward_steps(Cost permits) const;
   [[nodiscard]] SharedSlidingWindowSteps reward_steps(Cost permits, std::error_code& error) const;
-  /// Reads the setting that the next steps are made by. Errc::not_configured without a rate.
+  /// Reads the configuration for the next steps. Errc::not_configured if there is none.
   void refresh() const;
   void refresh(std::error_code& error) const;
 
@@ -247,41 +247,42 @@ class SharedSlidingWindow : public Waitable {
                                         std::error_code& error) const noexcept;
   std::shared_ptr<const Known> read(std::error_code& error) const;
   enum class Verb : std::uint8_t { acquire, peek, block, reward };
-  /// What is asked by the setting that is known, or by the one that is read if it has changed.
+  /// A request, which is decided by the cached configuration or, if that has changed, by the one in
+  /// the store.
   struct Question {
     Cost permits;
     Verb verb = Verb::acquire;
-    Span span{0};  // to wait at most, or to block
+    Span span{0};  // the longest wait, or the length of a block
     std::optional<RequestId> id{};
-    /// What the rate must not be below.
+    /// The least rate under which the request can succeed.
     [[nodiscard]] Word needed() const noexcept {
       return verb == Verb::reward ? 0 : permits.value();
     }
   };
   [[nodiscard]] std::array<Step, 2> steps_of(const Known& setting, const Question& question) const;
   SharedSlidingWindowSteps steps(const Question& question, std::error_code& error) const;
-  /// The answer, and the setting that it was made by; of an error, the setting whose log was at
-  /// fault, or none.
+  /// A decision and the configuration that it was made by; on an error, the configuration whose log
+  /// was at fault, or null.
   struct Answered {
     Decision decision;
     std::shared_ptr<const Known> used;
   };
   Answered ask(const Question& question, std::error_code& error) const;
   [[nodiscard]] static RateReservation reservation(Answered answered, Cost permits);
-  /// A step that tells an exception what was asked, by the rate that is known.
+  /// A step with the arguments of a request, for exceptions.
   [[nodiscard]] Step asked_step(const Question& question) const;
-  /// The same call; throws in the name of `verb`.
+  /// ask() that throws; `verb` is the name of the call.
   Answered ask_as(const char* verb, const Question& question) const;
   SharedSlidingWindowSteps steps_as(const char* verb, const Question& question) const;
-  /// What a call throws of which it is not known whether the setting or the log was at fault.
+  /// The exception of a call where either the configuration or the log may be at fault.
   [[nodiscard]] std::system_error failed(const char* verb, const std::error_code& error,
                                          const Question& question) const;
-  /// What a call that gives back throws.
+  /// The exception of a refund.
   [[nodiscard]] std::system_error failed_to_refund(const char* verb, const std::error_code& error,
                                                    const RateReservation& reservation,
                                                    Cost amount) const;
   void ask_then(Cost permits, Completion done) const;
-  /// `used` becomes the setting that the answer was made by.
+  /// Sets `used` to the configuration by which the request was decided.
   void reserve_then(Cost permits, Span max_wait, std::shared_ptr<const Known>& used,
                     Completion done) const noexcept;
   void refund_then(const Known& used, Cost permits, const Decision& grant,
@@ -296,7 +297,7 @@ class SharedSlidingWindow : public Waitable {
   detail::Life life_;
 };
 
-/// A limiter as waiters hold it: see detail::WaiterFor.
+/// The limiter as waiters refer to it; see detail::WaiterFor.
 class SharedSlidingWindow::Waited {
  public:
   static constexpr const char* type_name = SharedSlidingWindow::type_name;
@@ -306,14 +307,14 @@ class SharedSlidingWindow::Waited {
       explicit Request(Cost cost)
           : permits(cost), used(std::make_shared<std::shared_ptr<const Known>>()) {}
       Cost permits;
-      std::shared_ptr<std::shared_ptr<const Known>> used;  // what the answer was made by
+      std::shared_ptr<std::shared_ptr<const Known>> used;  // the configuration of the decision
     };
     static constexpr bool freed_early = false;
     static Key key(const Waited& waited, const Request&) noexcept { return waited.limiter_->key(); }
     static const std::shared_ptr<detail::WaitQueues>& lines(const Waited& waited) noexcept {
       return waited.limiter_->lines();
     }
-    static void borrow_store(Waited&) noexcept {}  // it has none of its own
+    static void borrow_store(Waited&) noexcept {}  // it refers to the limiter
     static Span reach(const Waited&) noexcept;
     static std::system_error failed(const detail::CallName& call, const std::error_code& error,
                                     const Waited& waited, const Request& request) {
@@ -340,10 +341,10 @@ class SharedSlidingWindow::Waited {
 
  private:
   const SharedSlidingWindow* limiter_;
-  detail::Life::View life_;  // waits end with Errc::shut_down when the limiter has gone
+  detail::Life::View life_;  // waits end with Errc::shut_down when the limiter is destroyed
 };
 
-/// A request for permits, to be awaited in the expression that makes it; see DecideAwaitable.
+/// An awaitable try_acquire(), to be awaited in the expression that makes it; see DecideAwaitable.
 class [[nodiscard]] SharedSlidingWindowAwaitable : public detail::Awaited {
  public:
   SharedSlidingWindowAwaitable(const SharedSlidingWindow& limiter, Cost permits)

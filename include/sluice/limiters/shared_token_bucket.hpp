@@ -1,5 +1,5 @@
-// A token bucket whose quota lives in the store. See sluice/rules/shared_token_bucket.hpp for the
-// rule, and sluice/rules/shared_token_bucket_reserve.hpp for its other verbs.
+// A token bucket whose quota is stored with its state. See sluice/rules/shared_token_bucket.hpp for
+// the rule, and sluice/rules/shared_token_bucket_reserve.hpp for reservations and refunds.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@
 
 namespace sluice {
 
-/// Limits each key to the quota that was set for it in the store: whoever sets another changes it
-/// for all processes at once, from the next request on.
+/// Limits each key to the quota that is stored under it: configure() changes it for all processes
+/// at once, from the next request on.
 ///
 ///     SharedTokenBucket bucket{*store, "plan"};
 ///     bucket.try_configure("alice", Quota::per_second(10));  // the first one wins
 ///     if (bucket.try_acquire("alice")) call();
 ///     bucket.configure("alice", Quota::per_second(20), Inheritance::additive);  // everywhere
 ///
-/// A key without a quota answers Errc::not_configured; a quota is forgotten after `keep_alive`
-/// without a grant. Give limiters of the same name the same keep_alive. Decision::limit is the
-/// quota's burst in the calls of this class; in plans and the other forms of a call it is 0,
-/// because only the store knows it (see the output words of shared_token_bucket_acquire).
-/// Immutable: one object serves any number of threads. Borrows or owns its store: see StoreHandle.
+/// A key without a quota fails with Errc::not_configured; a quota expires after `keep_alive`
+/// without a grant. Use one keep_alive for all limiters of a name. Decision::limit is the quota's
+/// burst in the calls of this class; in plans and the other forms of a call it is 0, because only
+/// the store has it (see the output words of shared_token_bucket_acquire). Immutable: one object
+/// serves any number of threads. Borrows or owns its store: see StoreHandle.
 ///
-/// What can be given back is a Reservation, as with a TokenBucket. What is promised, owed or closed
-/// ahead stays so when the quota changes: the new one begins behind it, and nothing that was
-/// granted under another quota is given back. Every call has a form that throws std::system_error
+/// Grants that can be refunded are Reservations, as with a TokenBucket. Reservations, debts and
+/// blocks keep their time when the quota changes: the new quota begins after them, and nothing that
+/// was granted under another quota is refunded. Every call has a form that throws std::system_error
 /// and one that fills an error_code; it is one store operation, O(1).
 class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
  public:
-  static constexpr const char* type_name = "SharedTokenBucket";  ///< in texts of exceptions
+  static constexpr const char* type_name = "SharedTokenBucket";  ///< in messages of exceptions
 
   static constexpr Span default_keep_alive = std::chrono::hours{24 * 30};
 
@@ -41,34 +41,34 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   SharedTokenBucket(const StoreHandle& store, std::string name,
                     Span keep_alive = default_keep_alive);
 
-  /// A quota as it is in the store.
+  /// The configuration of a key in the store.
   struct Setting {
     Quota quota;
-    Word version;       ///< one more with each change
-    Decision decision;  ///< what remains, and until when
+    Word version;       ///< increases by one with each change
+    Decision decision;  ///< what remains, and until when the bucket is not full
   };
-  /// What configure() and try_configure() ended in.
+  /// The result of configure() and try_configure().
   struct Change {
-    bool changed;  ///< false: there was a quota, and try_configure() left it alone
-    Word version;  ///< the one in force now
+    bool changed;  ///< false: try_configure() found a quota and kept it
+    Word version;  ///< of the quota now in force
   };
 
   /// Sets the quota if there is none. Errc::invalid_argument, here and in configure(), unless
   /// keep_alive is longer than such a bucket takes to fill.
   Change try_configure(const Key& key, const Quota& quota) const;
   Change try_configure(const Key& key, const Quota& quota, std::error_code& error) const noexcept;
-  /// Sets the quota; what the old one left is taken over as `inheritance` says. No interval ever
-  /// admits more than the largest burst and the largest rate in force in it allow.
+  /// Sets the quota. `inheritance` selects how many tokens of the old quota carry over. No interval
+  /// ever admits more than the largest burst and the largest rate in force in it allow.
   Change configure(const Key& key, const Quota& quota,
                    Inheritance inheritance = Inheritance::as_is) const;
   Change configure(const Key& key, const Quota& quota, Inheritance inheritance,
                    std::error_code& error) const noexcept;
-  /// The quota in force, or none.
+  /// The configuration in force, or none.
   [[nodiscard]] std::optional<Setting> config(const Key& key) const;
   [[nodiscard]] std::optional<Setting> config(const Key& key,
                                               std::error_code& error) const noexcept;
 
-  /// As those of KeyedLimiter, with the limit filled in.
+  /// As in KeyedLimiter, with Decision::limit filled in.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
   [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
     return ask(acquire_step(key), error);
@@ -90,52 +90,54 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
     return ask(peek_step(key, cost), error);
   }
 
-  /// A grant for which to wait `max_wait` at most, in order of arrival at the store. It never waits
-  /// itself. Errc::invalid_argument if `max_wait` is negative or more than longest().
+  /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
+  /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
+  /// `max_wait` is negative or more than longest().
   Reservation reserve(const Key& key, Cost cost, Span max_wait) const;
   Reservation reserve(const Key& key, Cost cost, Span max_wait,
                       std::error_code& error) const noexcept;
-  /// Spends now what will be there within `max_debt` and pays it off later; as TokenBucket::borrow.
+  /// Spends units now that will be available within `max_debt`; as TokenBucket::borrow().
   Reservation borrow(const Key& key, Cost cost, Span max_debt) const;
   Reservation borrow(const Key& key, Cost cost, Span max_debt,
                      std::error_code& error) const noexcept {
     return reserve(key, cost, max_debt, error);
   }
-  /// Gives back what a reservation charged, as far as that leaves the limit standing: all that has
-  /// not drained yet if nobody asked since; part of it or nothing if others did; nothing if the
-  /// quota was set since. Answers how many whole units came back; the reservation is then over.
+  /// Refunds a reservation as far as the bound of the limit permits: all that has not drained yet
+  /// if nothing was charged since; part of it or nothing otherwise; nothing if the quota was
+  /// configured since. Returns the number of whole units refunded; the reservation is then empty.
   Word cancel(const Key& key, Reservation& reservation) const;
   Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
-  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted,
+  /// Refunds `amount` units in the same way. Errc::invalid_argument if that is more than granted,
   /// Errc::invalid_cost, here and in settle(), if it is negative.
   Word refund(const Key& key, Reservation& reservation, Cost amount) const;
   Word refund(const Key& key, Reservation& reservation, Cost amount,
               std::error_code& error) const noexcept;
-  /// After an estimate the true cost: refunds the difference, or charges it by the quota of now,
-  /// whatever is there, up to a debt of longest(), beyond which nothing more is owed.
+  /// Corrects an estimated cost: refunds the difference, or charges it by the current quota,
+  /// whatever is available, up to a debt of longest(); units beyond that are not charged.
   Settlement settle(const Key& key, Reservation& reservation, Cost true_cost) const;
   Settlement settle(const Key& key, Reservation& reservation, Cost true_cost,
                     std::error_code& error) const noexcept;
 
-  /// Makes the bucket full, whatever was spent; the quota stays. Reservations from before it must
-  /// not be given back. (configure() with Inheritance::reset fills it as far as the bound permits.)
+  /// Fills the bucket, whatever was spent; the quota stays. REQUIRES: earlier reservations are not
+  /// refunded afterwards. (configure() with Inheritance::reset fills it only as far as the bound
+  /// permits.)
   void reset(const Key& key) const;
   void reset(const Key& key, std::error_code& error) const noexcept {
     static_cast<void>(adjust(reset_step(key), error));
   }
-  /// No token for `span` from now, whatever the quota is set to; then one, and more as the quota
-  /// says. Errc::invalid_argument if `span` is negative or more than longest().
+  /// Grants no token until `span` from now, whatever the quota becomes; then one is available, and
+  /// more as the quota says. Errc::invalid_argument if `span` is negative or more than longest().
   Decision block(const Key& key, Span span) const;
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return adjust(block_step(key, span), error);
   }
-  /// Gives `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
+  /// Adds `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const;
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return adjust(reward_step(key, amount), error);
   }
-  /// Takes `amount` units, whatever is there, up to a debt of longest().
+  /// Removes `amount` units, whatever is available, up to a debt of longest().
   Decision penalize(const Key& key, Cost amount) const;
   Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return adjust(penalize_step(key, amount), error);
@@ -155,7 +157,8 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
              static_cast<Word>(inheritance), if_absent ? 1 : 0}};
   }
 
-  /// The steps of the calls above. reservation() makes one of the answer to the first.
+  /// The steps of the calls above. reservation() makes a Reservation of the result of
+  /// reserve_step().
   [[nodiscard]] Step reserve_step(const Key& key, Cost cost, Span max_wait) const noexcept {
     return {&shared_token_bucket_reserve,
             named(key),
@@ -180,7 +183,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   [[nodiscard]] Step penalize_step(const Key& key, Cost amount) const noexcept {
     return adjust_step(key, SharedTokenBucketReserve::Change::charge, amount.value());
   }
-  /// From the answer to a reserve_step(): its decision and its own output words.
+  /// Makes a Reservation of the decision on a reserve_step() and the output words of that step.
   [[nodiscard]] static Reservation reservation(const Decision& decision,
                                                std::span<const Word> output) noexcept;
 

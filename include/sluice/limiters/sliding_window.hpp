@@ -1,5 +1,4 @@
-// The sliding windows limiter, on any store. See sluice/rules/sliding_window.hpp for the
-// rule.
+// The sliding window limiter, on any store. See sluice/rules/sliding_window.hpp for the rule.
 #pragma once
 
 #include <initializer_list>
@@ -13,56 +12,56 @@
 
 namespace sluice {
 
-/// A decision with what remains of each window after it. Decision::part is the window that makes a
-/// refused request wait longest, or of an admitted one that with the least remaining; `count` if
-/// that is a block.
+/// A decision with what remains in each window after it. Decision::part is the window with the
+/// longest wait if the request is refused, or with the least remaining if it is admitted; `count`
+/// if a block makes it wait longest.
 struct WindowsDecision : Decision {
   std::array<Word, SlidingWindowRule::max_windows> left{};
   std::size_t count = 0;
 
-  /// Units, in the order in which the windows were given.
+  /// The remaining units, in the order of the limiter's windows.
   [[nodiscard]] std::span<const Word> windows() const noexcept { return {left.data(), count}; }
 };
 
-/// A grant that may lie ahead, and the decision that it is.
+/// A grant, possibly for a later time, with the decision.
 struct [[nodiscard]] WindowReservation : WindowsDecision {
   WindowReservation() = default;
   WindowReservation(const WindowsDecision& decision, Word charged) noexcept
       : WindowsDecision(decision), granted(charged) {}
 
-  Word granted = 0;  ///< units that are charged; zero when refused
-  /// How long to wait, from Decision::at, until the grant's time.
+  Word granted = 0;  ///< units that were charged; zero when refused
+  /// The wait from Decision::at until the reserved time.
   [[nodiscard]] Span wait() const noexcept { return retry_after; }
-  /// The grant's time, by the store's clock. (Decision::at is when it was decided.)
+  /// The reserved time, by the store's clock. (Decision::at is the time of the decision.)
   [[nodiscard]] Time at() const noexcept { return Decision::at + retry_after; }
 };
 
-/// Limits each key by any number of windows at once, exactly. Immutable: one object serves any
-/// number of threads.
+/// Limits each key exactly by one to eight sliding windows at once. Immutable: one object serves
+/// any number of threads.
 ///
 ///     SlidingWindow limit{*store, "partner", {{25, 5s}, {400, 2min}}};
 ///     if (const auto d = limit.try_acquire("shop-7"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name and spans on the same store
-/// share their logs, in any order of the windows and under any limits: what was spent stays spent.
-/// Other spans are another count. Every form of the call is in KeyedLimiter; those here tell all
-/// windows. Borrows or owns its store: see StoreHandle. REQUIRES: the limiter outlives every step
-/// it has made.
+/// A key without a name gets the limiter's name. Limiters of the same name and spans on the same
+/// store share their logs, in any order of the windows and with any limits: what was spent stays
+/// spent. Other spans are another count. KeyedLimiter has the other forms of try_acquire() and
+/// peek(); those here report all windows. Borrows or owns its store: see StoreHandle. REQUIRES: the
+/// limiter outlives every step that it has made.
 class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  public:
-  static constexpr const char* type_name = "SlidingWindow";  ///< in texts of exceptions
+  static constexpr const char* type_name = "SlidingWindow";  ///< in messages of exceptions
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if there are no windows
   /// or more than SlidingWindowRule::max_windows, if two have the same span, or if one has a limit
-  /// or a span out of the rule's range; the message names the value and what is allowed. Windows
-  /// that can never bind beside the others are taken as they are: redundant_windows() tells them.
+  /// or a span out of the rule's range; the message names the value and the allowed range. Windows
+  /// that can never bind are accepted: redundant_windows() lists them.
   SlidingWindow(const StoreHandle& store, std::string name, std::vector<WindowLimit> windows);
-  /// The same, for windows in braces.
+  /// The same for a braced list of windows.
   SlidingWindow(const StoreHandle& store, std::string name,
                 std::initializer_list<WindowLimit> windows)
       : SlidingWindow(store, std::move(name), std::vector<WindowLimit>(windows)) {}
 
-  /// As in KeyedLimiter, with every window.
+  /// As in KeyedLimiter, with all windows.
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost = 1) const;
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, std::error_code& error) const noexcept {
     return try_acquire(key, 1, error);
@@ -85,35 +84,36 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     return decide_all(peek_step(key, cost), error);
   }
 
-  /// Spends `cost` at the first instant at which all windows admit it, if that is at most
-  /// `max_wait` ahead: then it is allowed, and retry_after says how long to wait. In order of
-  /// arrival: nothing overtakes a reservation, and what remains meanwhile is 0.
-  /// Throws std::system_error; Errc::invalid_argument if max_wait is below zero or above 366 days.
+  /// Reserves `cost` at the first instant at which all windows admit it, if that is at most
+  /// `max_wait` ahead: the decision is then allowed, and retry_after is the wait. Reservations are
+  /// in order of arrival; no later request is scheduled ahead of them, and until their time nothing
+  /// remains. Throws std::system_error; Errc::invalid_argument if max_wait is below zero or above
+  /// 366 days.
   WindowReservation reserve(const Key& key, Cost cost, Span max_wait) const;
   WindowReservation reserve(const Key& key, Cost cost, Span max_wait,
                             std::error_code& error) const noexcept;
 
-  /// Gives a reservation back, once, and says how many units came back: all of them as long as
-  /// they are the newest of the key's log, else none. Later ones were placed behind it, and only
-  /// the end of a log can be taken off without moving the rest. From the reservation's time on all
-  /// is as if it had never been asked for; until then nothing is admitted that would not have been,
-  /// but what had left a full log to make room may count for longer, up to that time.
+  /// Refunds a reservation, once. Returns the number of units refunded: all of them while they are
+  /// the newest of the key's log, else 0, because later ones were scheduled behind them and only
+  /// the end of a log can be removed without moving the rest. From the reservation's time on, the
+  /// log is as if it had never been requested. Until then nothing more is admitted than without it;
+  /// units that a full log had dropped for it may count for longer, up to that time.
   Word cancel(const Key& key, const WindowReservation& reservation) const;
   Word cancel(const Key& key, const WindowReservation& reservation,
               std::error_code& error) const noexcept;
 
-  /// Gives up to `unused` units of an allowed decision back, as far as they are still the newest
-  /// of the key's log; says how many came back. Errc::invalid_cost if it is negative
-  /// or above 2^52.
+  /// Refunds up to `unused` units of an allowed decision, as far as they are still the newest of
+  /// the key's log. Returns the number of units refunded. Errc::invalid_cost if `unused` is
+  /// negative or above 2^52.
   Word refund(const Key& key, const Decision& grant, Cost unused) const;
   Word refund(const Key& key, const Decision& grant, Cost unused,
               std::error_code& error) const noexcept;
 
-  /// After an estimate the true cost: gives the difference back as refund() does, or charges it at
-  /// the first instant at which all windows admit it, as reserve() does: no window ever holds more
-  /// than its limit, and others wait behind it. Nothing of a refusal. Errc::cost_exceeds_capacity,
-  /// and nothing is charged, if the difference is above the smallest limit; Errc::invalid_cost if a
-  /// cost is negative. One store operation.
+  /// Corrects an estimated cost: refunds the difference as refund() does, or charges it at the
+  /// first instant at which all windows admit it, as reserve() does: no window exceeds its limit,
+  /// and later requests wait behind it. Nothing for a refusal. Errc::cost_exceeds_capacity, and
+  /// nothing is charged, if the difference exceeds the smallest limit; Errc::invalid_cost if a cost
+  /// is negative. One store operation.
   ///
   ///     const auto taken = limit.try_acquire("shop-7", 100);
   ///     limit.settle("shop-7", taken, {.estimated = 100, .actual = tokens_used});
@@ -121,11 +121,10 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
-  /// Grants nothing for a time before `span` from now, whatever the windows are set to; what was
-  /// reserved before stays promised. Afterwards all goes on as the log says. A later end that
-  /// stands already stays. The answer's retry_after is 0; `reset_after` says when the key means
-  /// nothing any more. Brings these windows into force, as a grant does. `span`: 0, which changes
-  /// nothing, to max_block; else Errc::invalid_argument.
+  /// Schedules no new grant before `span` from now, whatever the windows; existing reservations
+  /// keep their time. Afterwards decisions follow the log. A later end of an earlier block stays in
+  /// force. The decision's retry_after is 0; `reset_after` is when the state of the key expires.
+  /// `span`: 0, which changes nothing, to max_block; else Errc::invalid_argument.
   ///
   ///     if (response.status == 429) limit.block("shop-7", feedback.wait());
   WindowsDecision block(const Key& key, Span span) const;
@@ -133,49 +132,49 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     return decide_all(block_step(key, span), error);
   }
   static constexpr Span max_block{SlidingWindowRule::max_block};  ///< 366 days
-  /// Forgets the newest `amount` units of the key, whoever took them, reserved ones first; of more
-  /// than there are all. Their grants must not be given back. Errc::invalid_cost if `amount`
-  /// is negative or above 2^52.
+  /// Removes the newest `amount` units from the log of the key, whoever spent them, reservations
+  /// first; all, if there are fewer. REQUIRES: their grants are not refunded afterwards.
+  /// Errc::invalid_cost if `amount` is negative or above 2^52.
   WindowsDecision reward(const Key& key, Cost amount) const;
   WindowsDecision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return decide_all(reward_step(key, amount), error);
   }
 
-  /// Forgets all that the key has spent, and a block.
+  /// Clears the log of the key, and ends a block.
   void reset(const Key& key) const;
   void reset(const Key& key, std::error_code& error) const noexcept;
 
-  /// The step that try_acquire() asks, for a plan of several steps; with max_wait, reserve().
+  /// The step of try_acquire(), for a plan of several steps; with max_wait, of reserve().
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1,
                                   Span max_wait = Span{0}) const noexcept;
-  /// The step that peek() asks: in a plan, a condition that charges nothing.
+  /// The step of peek(): in a plan, a condition that charges nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept;
-  /// The step that refund() asks. Its first detail is how many units come back.
+  /// The step of refund(). Its first output word is the number of units refunded.
   [[nodiscard]] Step refund_step(const Key& key, const Decision& grant, Cost units) const noexcept;
-  /// The step that settle() asks.
+  /// The step of settle().
   [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
                                  const SettledCost& cost) const noexcept;
-  /// The step that block() asks.
+  /// The step of block().
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
     return step(sliding_window_block, key, {least_, span.count(), longest_});
   }
-  /// The step that reward() asks. Its first detail is how many units come back that some window
+  /// The step of reward(). Its first output word is the number of removed units that some window
   /// still held.
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
     return step(sliding_window_reward, key, {least_, amount.value(), longest_});
   }
-  /// The step that reset() asks.
+  /// The step of reset().
   [[nodiscard]] Step reset_step(const Key& key) const noexcept;
 
   [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
 
-  /// The windows that can never bind, because others always refuse first: harmless where they are
-  /// copied from an upstream's page, else probably a limit or a span in the wrong place. A text
-  /// each, with both windows; empty if every window matters.
+  /// Describes the windows that can never bind, because others always refuse first. This is
+  /// harmless in windows that are copied from an upstream's documentation; otherwise a limit or a
+  /// span is probably misplaced. One text a window; empty if every window matters.
   ///
-  ///     // {{10, 5s}, {5, 60s}}: "window 0 (10 in 5 s) can never bind: window 1 (5 in 1 min),
-  ///     which
-  ///     // is wider, admits at most 5 in 5 s"
+  ///     // {{10, 5s}, {5, 60s}}:
+  ///     // "window 0 (10 in 5 s) can never bind: window 1 (5 in 1 min), which is wider,
+  ///     //  admits at most 5 in 5 s"
   [[nodiscard]] static std::vector<std::string> redundant_windows(
       std::span<const WindowLimit> windows);
   [[nodiscard]] std::vector<std::string> redundant_windows() const {
@@ -186,13 +185,13 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
 
  private:
   friend class SharedSlidingWindow;
-  /// Logs under keys of this unit, whatever the spans.
+  /// Uses keys of this unit, whatever the spans.
   SlidingWindow(const StoreHandle& store, std::string name, std::string unit,
                 std::vector<WindowLimit>&& windows);
 
   WindowsDecision decide_all(const Plan& plan, std::error_code& error) const noexcept;
-  [[nodiscard]] WindowsDecision told(const Decision& decision,
-                                     std::span<const Word> output) const noexcept;
+  [[nodiscard]] WindowsDecision with_windows(const Decision& decision,
+                                             std::span<const Word> output) const noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
                           const Arguments& args) const noexcept {
     return {&operation, named(key), args, nullptr, table_};
@@ -217,7 +216,7 @@ struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
   }
   static Grant grant(const SlidingWindow& windows, const Request& request, const Outcome& outcome,
                      Time) noexcept {
-    return {windows.told(outcome.decision, outcome.output),
+    return {windows.with_windows(outcome.decision, outcome.output),
             outcome.decision.allowed ? request.cost.value() : 0};
   }
   static void refund(const SlidingWindow& windows, const Request& request, Grant& grant,

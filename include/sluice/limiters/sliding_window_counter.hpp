@@ -11,20 +11,20 @@
 
 namespace sluice {
 
-/// Limits each key to about so many units in any window, at three words a key whatever the limit.
-/// Immutable: one object serves any number of threads.
+/// Limits each key to about `limit` units in any window of `span`, with three words of state a key
+/// whatever the limit. Immutable: one object serves any number of threads.
 ///
 ///     SlidingWindowCounter limit{*store, "daily", {10'000'000, 24h}};
 ///     if (const Decision d = limit.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of the same name and span on the same store
-/// share their counts, and their limits may differ; another span is another count. Every form of
-/// the call is in KeyedLimiter. What gives back names the decision that took: its instant says in
-/// which window its units are counted. No verb reserves: the counts hold no time ahead.
-/// Borrows or owns its store: see StoreHandle.
+/// A key without a name gets the limiter's name. Limiters of the same name and span on the same
+/// store share their counts, and their limits may differ; another span is another count.
+/// KeyedLimiter has the other forms of try_acquire() and peek(). refund() and settle() take the
+/// decision of the grant, whose time determines the window that its units are counted in. There are
+/// no reservations: the counts have no future windows. Borrows or owns its store: see StoreHandle.
 class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
  public:
-  static constexpr const char* type_name = "SlidingWindowCounter";  ///< in texts of exceptions
+  static constexpr const char* type_name = "SlidingWindowCounter";  ///< in messages of exceptions
 
   static constexpr Span max_block{SlidingWindowCounterRule::max_block};  ///< 365 days
 
@@ -32,18 +32,19 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// 2^40, or the span not 1 us to 2^42 us (50 days).
   SlidingWindowCounter(const StoreHandle& store, std::string name, WindowLimit window);
 
-  /// Gives back `amount` of what `taken` was granted, once: the store does not know whose units
-  /// they are. Answers how many came back: all of them while its window is the current one or the
-  /// one before, as far as that has them; none later, or of a refusal. No interval then holds more
-  /// than worst_case() units that were not given back. Errc::invalid_cost, here and below, if an
+  /// Refunds `amount` units of `taken`. Returns the number of units refunded: up to what is counted
+  /// in its window while that is the current one or the one before; 0 later, or for a refusal.
+  /// Refund a grant once: the store does not record whose units it counts. No interval then holds
+  /// more than worst_case() units that were not refunded. Errc::invalid_cost, here and below, if an
   /// amount or a cost is negative, or a reward or a penalty above 2^52. O(1), one store operation
   /// each.
   Word refund(const Key& key, const Decision& taken, Cost amount) const;
   Word refund(const Key& key, const Decision& taken, Cost amount,
               std::error_code& error) const noexcept;
 
-  /// After an estimate the true cost: refunds the difference, or charges it whatever is there, in
-  /// the window in which `taken` was granted. Nothing if that counts no more, or if it was refused.
+  /// Corrects an estimated cost: refunds the difference, or charges it even beyond the limit, in
+  /// the window in which `taken` was granted. Nothing if that window is no longer counted, or if
+  /// `taken` was refused.
   ///
   ///     const Decision taken = limit.try_acquire("alice", 100);
   ///     limit.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
@@ -51,7 +52,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
-  /// Takes `amount` units off what is counted: off the current window first, then off the one
+  /// Subtracts `amount` units from the count of the current window, and the rest from the one
   /// before.
   Decision reward(const Key& key, Cost amount) const {
     return decide_as("reward", reward_step(key, amount));
@@ -59,8 +60,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), reward_step(key, amount), error);
   }
-  /// Adds `amount` units to the current window, whatever is there. They weigh as others do, so that
-  /// more than the limit is refused for two spans at most.
+  /// Adds `amount` units to the current window, even beyond the limit. They are weighted like
+  /// others, so that a penalty above the limit refuses requests for at most two spans.
   Decision penalize(const Key& key, Cost amount) const {
     return decide_as("penalize", penalize_step(key, amount));
   }
@@ -68,10 +69,11 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
     return decide(store(), penalize_step(key, amount), error);
   }
 
-  /// Nothing is admitted until `span` from now, and hints say so: an upstream has asked to wait. A
-  /// later time stands. The counts stay, weigh less as time goes by, and may be changed meanwhile,
-  /// which opens nothing; reset() opens the key. Range: 0, which changes nothing, to max_block,
-  /// else Errc::invalid_argument. A clock that is set back lengthens a block by as much.
+  /// Admits nothing until `span` from now, and wait hints include the block: for an upstream that
+  /// asks for a pause. A later end of an earlier block stays in force. The counts stay and age as
+  /// usual; changing them does not end the block, reset() does. Range: 0, which changes nothing, to
+  /// max_block, else Errc::invalid_argument. If the clock is set back, the block lasts longer by
+  /// that.
   ///
   ///     if (response.status == 429) limit.block("alice", feedback.wait());
   Decision block(const Key& key, Span span) const {
@@ -81,22 +83,22 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
     return decide(store(), block_step(key, span), error);
   }
 
-  /// Forgets all that the key has spent, and a block. What was taken before it must not be given
-  /// back.
+  /// Sets the counts of the key to zero, and ends a block. REQUIRES: earlier grants are not
+  /// refunded afterwards.
   void reset(const Key& key) const { decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     static_cast<void>(decide(store(), reset_step(key), error));
   }
 
-  /// The step that try_acquire() asks, for a plan of several steps.
+  /// The step of try_acquire(), for a plan of several steps.
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return step(sliding_window_counter_acquire, key, cost);
   }
-  /// The step that peek() asks: in a plan, a condition that charges nothing.
+  /// The step of peek(): in a plan, a condition that charges nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return step(sliding_window_counter_peek, key, cost);
   }
-  /// The step that reset() asks.
+  /// The step of reset().
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return {&sliding_window_counter_reset, named(key), {window_.limit}};
   }
@@ -106,7 +108,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
                                  Cost amount) const noexcept {
     return adjust(key, SlidingWindowCounterRule::Change::refund, charged(taken, amount), taken.at);
   }
-  /// The step that settle() asks. Its detail is how many units came back or were charged.
+  /// The step of settle(). Its output word is the number of units refunded or charged.
   [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
                                  const SettledCost& cost) const noexcept;
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
@@ -123,7 +125,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   }
 
   [[nodiscard]] const WindowLimit& window() const noexcept { return window_; }
-  /// The most units that any interval of the window's span can hold; see SlidingWindowCounterRule.
+  /// The most units that any interval of the window's span can hold; see
+  /// SlidingWindowCounterRule::worst_case().
   [[nodiscard]] Word worst_case() const noexcept {
     return SlidingWindowCounterRule::worst_case(window_.limit, window_.span.count());
   }
@@ -131,7 +134,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
-  /// A refusal charged nothing, nor did what was granted without the store.
+  /// The amount, or 0 if `taken` charged nothing: it was refused or decided without the store.
   [[nodiscard]] static Cost charged(const Decision& taken, Cost amount) noexcept {
     return detail::charged_nothing(taken) && amount.value() > 0 ? Cost(0) : amount;
   }

@@ -1,4 +1,4 @@
-// The slot lock, on any store: a minimum interval between calls over the whole fleet. See
+// The slot lock, on any store: a minimum interval between calls across the whole fleet. See
 // sluice/rules/slot_lock.hpp for the rule.
 #pragma once
 
@@ -12,26 +12,27 @@
 
 namespace sluice {
 
-/// A slot that was granted, or a refusal. Times are those of Store::clock() in this process, so
-/// they compare with its readings even if the server's clock says something else.
+/// A reserved slot, or a refusal. Times are those of Store::clock() in this process, so that they
+/// can be compared with its readings even if the server's clock differs.
 struct [[nodiscard]] SlotPermit {
-  /// If granted, `retry_after` is how long to wait for the slot. If refused, it is exact: asked
-  /// again alone then, the slot is granted.
+  /// If granted, `retry_after` is the wait for the slot. If refused, `retry_after` is exact:
+  /// without other requests, the slot is granted then.
   Decision decision;
-  /// The call may begin from here; never before the slot does, however long the answer took.
+  /// The earliest time to begin the call; never before the slot begins, however long the answer
+  /// took.
   Time not_before{};
-  /// The call must have begun here, or the interval to the next call is no longer kept.
+  /// The latest time to begin the call; later, the interval to the next call is not guaranteed.
   Time not_after{};
 
   [[nodiscard]] explicit operator bool() const noexcept { return decision.allowed; }
-  /// How long to wait before the call. Zero if refused.
+  /// The wait before the call. Zero if refused.
   [[nodiscard]] Span wait() const noexcept {
     return decision.allowed ? decision.retry_after : Span{0};
   }
-  /// When the slot begins, by the clock of the store's own side.
+  /// When the slot begins, by the clock of the store (the server's).
   [[nodiscard]] Time at() const noexcept { return decision.at + wait(); }
-  /// True if the call may begin at this reading of Store::clock(). Ask after waking up: a stall
-  /// between the grant and the call costs the slot, not the interval.
+  /// True if the call may begin at this reading of Store::clock(). Check it after waking up: a
+  /// stall between the grant and the call then costs the slot, not the interval.
   [[nodiscard]] bool valid_at(Time now) const noexcept {
     return decision.allowed && not_before <= now && now <= not_after;
   }
@@ -44,7 +45,8 @@ struct SlotLockOptions {
   std::optional<Span> slack{};
 };
 
-/// Grants slots that lie at least `interval` apart, in the order of arrival at the store.
+/// Grants slots at least `interval` apart, in the order of arrival at the store: the caller
+/// reserves a slot, and waits for it.
 ///
 ///     SlotLock lock{*store, "toggl", 1s};
 ///     if (const SlotPermit permit = lock.reserve(token, 15s)) {
@@ -52,49 +54,51 @@ struct SlotLockOptions {
 ///       if (permit.valid_at(store->clock().now())) call();
 ///     }
 ///
-/// A key without a name takes the limiter's; let a key be what the upstream counts by. It spaces
-/// the beginnings of calls and does not count how many are under way. One round trip a call.
-/// Immutable: one object serves any number of threads. Borrows or owns its store: see StoreHandle.
+/// A key without a name gets the limiter's name; use a key for what the upstream counts by. The
+/// lock spaces the beginnings of calls and does not limit how many run at once. One round trip a
+/// call. Immutable: one object serves any number of threads. Borrows or owns its store: see
+/// StoreHandle.
 class SlotLock : public Waitable {
  public:
-  static constexpr const char* type_name = "SlotLock";  ///< in texts of exceptions
+  static constexpr const char* type_name = "SlotLock";  ///< in messages of exceptions
 
   static constexpr Span max_interval{SlotLockRule::max_interval};  ///< 365 days
   static constexpr Span max_horizon{SlotLockRule::max_horizon};    ///< 24 hours
   static constexpr Span max_block{SlotLockRule::max_block};        ///< 365 days
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if `interval` is not in
-  /// [1 us, max_interval], or if the slack is not in [0, interval]. What is finer than a
-  /// microsecond does not compile.
+  /// [1 us, max_interval], or if the slack is not in [0, interval]. Units finer than a microsecond
+  /// do not compile.
   SlotLock(const StoreHandle& store, std::string name, Span interval, SlotLockOptions options = {});
 
-  /// Takes the present slot if it is free; never waits. Throws std::system_error if the store could
-  /// not decide.
+  /// Reserves the slot that begins now, if it is free; never waits. Throws std::system_error if the
+  /// store could not decide.
   SlotPermit try_acquire(const Key& key) const { return granted("try_acquire", key, Span{0}); }
   SlotPermit try_acquire(const Key& key, std::error_code& error) const noexcept {
     return reserve(key, Span{0}, error);
   }
 
-  /// Reserves the next free slot if it begins within `max_wait`; the caller waits, nobody polls.
-  /// Pass what is left until the deadline: a refusal comes at once. Range: 0 to max_horizon, else
-  /// Errc::invalid_argument.
+  /// Reserves the next free slot if it begins within `max_wait`; the caller waits for it without
+  /// polling. Pass the time left until the deadline: a refusal comes at once. Range: 0 to
+  /// max_horizon, else Errc::invalid_argument.
   SlotPermit reserve(const Key& key, Span max_wait) const {
     return granted("reserve", key, max_wait);
   }
   SlotPermit reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept;
 
   /// Waits for a slot that begins by the deadline, and until it begins; blocks this thread
-  /// meanwhile. If there is none, it is refused at once. See KeyedLimiter::acquire().
+  /// meanwhile. If there is none, the call is refused at once. See KeyedLimiter::acquire().
   SlotPermit acquire(const Key& key, const Deadline& deadline,
                      const WaitOptions& options = {}) const;
   SlotPermit acquire(const Key& key, const Deadline& deadline, const WaitOptions& options,
                      std::error_code& error) const noexcept;
-  /// Callers in this process that wait for the key.
+  /// The number of callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
     return lines()->waiting(detail::line_of(named(key)));
   }
 
-  /// What reserve() would answer; changes nothing. `remaining` is 1 if a slot is free now.
+  /// The decision that reserve() would make; changes nothing. `remaining` is 1 if a slot is free
+  /// now.
   [[nodiscard]] Decision peek(const Key& key, Span max_wait = Span{0}) const {
     return decide_as("peek", peek_step(key, max_wait));
   }
@@ -106,25 +110,25 @@ class SlotLock : public Waitable {
     return decide(*store_, peek_step(key, max_wait), error);
   }
 
-  /// Gives an unused slot back, as if it had never been reserved. Answers how many slots came back:
-  /// 1; or 0, and nothing changes, if a later one has been reserved since, the key was blocked
-  /// since, it was given back already, or it has passed. Give a slot back once: under the same key
-  /// it is known by its time alone, and may be another's by now.
+  /// Cancels an unused slot, as if it had never been reserved. Returns the number of slots
+  /// cancelled: 1; or 0, and nothing changes, if a later slot was reserved since, the key was
+  /// blocked since, the slot was cancelled already, or it has passed. Cancel a slot once: it is
+  /// identified by its time alone, and another caller may have it by now.
   Word cancel(const Key& key, const SlotPermit& permit) const;
   Word cancel(const Key& key, const SlotPermit& permit, std::error_code& error) const noexcept;
 
-  /// No slot that is not granted yet begins within `span` from now: an upstream has asked to wait.
-  /// A later time stands, and so do the slots that were granted; reset() opens the key again.
-  /// `reset_after` says when the next slot may begin. Once blocked, slots from before come back no
-  /// more: cancel() of one answers 0, even if it lies beyond the block, behind which the next slot
-  /// is then free a microsecond later. Range: 0, which changes nothing, to max_block, else
-  /// Errc::invalid_argument. O(1), one store operation.
+  /// Reserves no slot that begins within `span` from now: for an upstream that asks for a pause. A
+  /// later end of an earlier block stays in force, and reserved slots keep their time; reset() ends
+  /// the block. `reset_after` is when the next slot may begin. Slots that were reserved before a
+  /// block can no longer be cancelled: cancel() returns 0, also for a slot after the block, behind
+  /// which the next slot is then free a microsecond later. Range: 0, which changes nothing, to
+  /// max_block, else Errc::invalid_argument. O(1), one store operation.
   ///
   ///     if (response.status == 429) lock.block(token, feedback.wait());
   ///
-  /// REQUIRES: limiters of this name have one interval. One with a longer interval may have taken
-  /// the key for more than max_horizon beyond ours: its slot then stays the last, and can be given
-  /// back.
+  /// REQUIRES: all limiters of this name have the same interval. With a longer one, another limiter
+  /// may have reserved a slot more than max_horizon later than ours can: that slot then stays the
+  /// last, and can be cancelled.
   Decision block(const Key& key, Span span) const {
     return decide_as("block", block_step(key, span));
   }
@@ -132,14 +136,14 @@ class SlotLock : public Waitable {
     return decide(*store_, block_step(key, span), error);
   }
 
-  /// Forgets every slot reserved so far, and a block; their holders do not learn of it.
+  /// Forgets all reserved slots, and ends a block; the holders of the slots are not notified.
   void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(*store_, reset_step(key), error);
   }
 
-  /// The steps of these calls, for plans and for the forms of decide.hpp. In a plan that grants, an
-  /// answer of `acquire_step` is a reservation: look at Outcome::steps for its wait.
+  /// The steps of these calls, for plans and for the forms of decide.hpp. In a plan that is
+  /// allowed, acquire_step() is a reservation: its wait is in Outcome::steps.
   [[nodiscard]] Step acquire_step(const Key& key, Span max_wait = Span{0}) const noexcept {
     return step(slot_lock_acquire, key, max_wait.count());
   }
@@ -147,7 +151,7 @@ class SlotLock : public Waitable {
     return step(slot_lock_peek, key, max_wait.count());
   }
   [[nodiscard]] Step cancel_step(const Key& key, const SlotPermit& permit) const noexcept {
-    // Refused, or granted without the store, it took no slot: an instant at which none can begin.
+    // A permit that was refused or granted without the store has no slot: no slot begins at 0.
     const bool none = !permit || is_degraded(permit.decision.source);
     return step(slot_lock_cancel, key, none ? 0 : to_word(permit.at()));
   }
@@ -156,8 +160,8 @@ class SlotLock : public Waitable {
   }
   [[nodiscard]] Step reset_step(const Key& key) const noexcept;
 
-  /// The permit of a step's answer. `asked` is the reading of Store::clock() before the (first)
-  /// call; not needed if the store stamps its answers by that clock.
+  /// Makes a permit of the decision on an acquire_step(). `asked` is the reading of Store::clock()
+  /// before the (first) call; ignored if Store::stamps_by_clock().
   [[nodiscard]] SlotPermit permit(const Decision& decision, Time asked) const noexcept;
 
   [[nodiscard]] Span interval() const noexcept { return interval_; }

@@ -1,4 +1,4 @@
-// Local time as rules need it: which offset from UTC a place had and will have, and when.
+// TimeZone: the offsets from UTC of a place, for calendars in local time.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ struct OffsetChange {
   Span offset;
 };
 
-/// A place's local time. Immutable; copies share nothing. The core knows UTC; a zone of the tz
-/// database comes from load_time_zone() (sluice/timezone/time_zone.hpp, target sluice::timezone),
-/// or from the changes that the user has.
+/// The local time of a place. Immutable; copies share nothing. The core contains UTC only;
+/// load_time_zone() (sluice/timezone/time_zone.hpp, target sluice::timezone) reads a zone of the tz
+/// database, or the program passes its own offset changes.
 class TimeZone {
  public:
   static constexpr Span max_offset = std::chrono::hours{26};
 
   static TimeZone utc() { return TimeZone("UTC", {{Time{}, Span{0}}}); }
 
-  /// The first change counts from the beginning of time; `changes` rise. Throws
-  /// std::invalid_argument, naming the zone, if there is none, they do not rise, or an offset
-  /// exceeds max_offset in either direction.
+  /// The first change also applies to all time before it; `changes` are in ascending order. Throws
+  /// std::invalid_argument, naming the zone, if there is no change, they do not ascend, or an
+  /// offset exceeds max_offset in either direction.
   TimeZone(std::string name, std::vector<OffsetChange> changes);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -33,9 +33,9 @@ class TimeZone {
 
   /// O(log changes).
   [[nodiscard]] Span offset_at(Time time) const noexcept;
-  /// The first instant at which the local clock, microseconds since 1970-01-01 00:00 local time,
-  /// shows `local` or later: where that time is skipped, the end of the gap; where it occurs twice,
-  /// the first. O(log changes).
+  /// The first instant at which the local clock, in microseconds since 1970-01-01 00:00 local time,
+  /// shows `local` or later. If that local time is skipped, it is the end of the gap; if it occurs
+  /// twice, the first occurrence. O(log changes).
   [[nodiscard]] Time first_instant(Word local) const noexcept;
 
  private:

@@ -1,5 +1,5 @@
 // The token bucket limiter, on any store. See sluice/rules/token_bucket.hpp for the rule, and
-// sluice/rules/token_bucket_reserve.hpp for its full form.
+// sluice/rules/token_bucket_reserve.hpp for reservations and refunds.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@
 
 namespace sluice {
 
-/// How tokens come back.
+/// How a bucket is refilled.
 class Refill {
  public:
-  /// One by one, as time passes.
+  /// Token by token, as time passes.
   static Refill greedy() noexcept { return Refill{Span{1}}; }
-  /// All that an interval brings at once, at the multiples of `interval` since 1970. 1 us to 407
+  /// The tokens of an interval at once, at the multiples of `interval` since 1970. 1 us to 407
   /// days.
   static Refill per_interval(Span interval) noexcept { return Refill{interval}; }
 
@@ -29,29 +29,28 @@ class Refill {
   Span interval_;
 };
 
-/// What a token bucket may be beyond its quota. Limiters that share buckets have the same options.
+/// Options of a token bucket. Limiters that share buckets must have the same options.
 struct BucketOptions {
   Refill refill = Refill::greedy();
-  /// Tokens that a bucket has when the limiter is made, if the store knows nothing of it; it fills
-  /// from then on. 0 to the burst; unset: full. So a restart need not begin with a burst on every
-  /// key. It is counted from store.clock().
+  /// The tokens in a bucket that the store does not know yet, when the limiter is made, by
+  /// store.clock(); it fills from then on. 0 to the burst; unset: full. A lower value avoids a
+  /// burst on every key after a restart.
   std::optional<Word> initial{};
-  /// How far ahead of its clock a bucket may be taken: the longest reservation, debt or block. A
-  /// minute to an hour; unset: a minute, or what the quota leaves room for. If the clock is set
-  /// back by more, a bucket starts anew, with one request at once; if by less, it waits until the
-  /// clock has caught up.
+  /// The longest reservation, debt or block: a minute to an hour; unset: a minute, or less if the
+  /// quota leaves less room. If the clock is set back by more than this, a bucket restarts and
+  /// admits one request at once; if by less, it waits until the clock has caught up.
   std::optional<Span> longest{};
 };
 
-/// Limits each key to a quota. Immutable: one object serves any number of threads.
+/// Limits each key to a rate with a burst. Immutable: one object serves any number of threads.
 ///
 ///     TokenBucket bucket{*store, "api", Quota::per_second(100).burst(500)};
 ///     if (const Decision d = bucket.try_acquire("alice"); !d) retry_later(d.retry_after);
 ///
-/// A key without a name takes the limiter's. Limiters of one name and rate on one store share their
-/// buckets, and the largest of their bursts is the bound; another rate is another bucket.
-/// try_acquire() and peek(), in every form, are those of KeyedLimiter. What can be given back is a
-/// Reservation:
+/// A key without a name gets the limiter's name. Limiters of one name and rate on one store share
+/// their buckets, and the largest of their bursts is the bound; another rate is another bucket.
+/// KeyedLimiter has try_acquire() and peek() in every form. Grants that can be refunded are
+/// Reservations:
 ///
 ///     if (Reservation r = bucket.reserve("alice", 10, 2s)) {
 ///       sleep_until(r.at());                      // or bucket.cancel("alice", r)
@@ -59,11 +58,11 @@ struct BucketOptions {
 ///     }
 ///
 /// Every call has a form that throws std::system_error and one that fills an error_code; the steps
-/// at the end serve plans and the asynchronous forms. Every call is one store operation, O(1).
+/// at the end are for plans and the asynchronous forms. Every call is one store operation, O(1).
 /// Borrows or owns its store: see StoreHandle.
 class TokenBucket : public KeyedLimiter<TokenBucket> {
  public:
-  static constexpr const char* type_name = "TokenBucket";  ///< in texts of exceptions
+  static constexpr const char* type_name = "TokenBucket";  ///< in messages of exceptions
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
   /// of its range.
@@ -71,61 +70,63 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   TokenBucket(const StoreHandle& store, std::string name, Quota quota,
               const BucketOptions& options);
 
-  /// A grant for which to wait `max_wait` at most, in order of arrival at the store. It never waits
-  /// itself. Errc::invalid_argument if `max_wait` is negative or more than longest().
+  /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
+  /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
+  /// `max_wait` is negative or more than longest().
   Reservation reserve(const Key& key, Cost cost, Span max_wait) const;
   Reservation reserve(const Key& key, Cost cost, Span max_wait,
                       std::error_code& error) const noexcept;
 
-  /// Spends now what will be there within `max_debt` and pays it off later: others wait for it. The
-  /// same as reserve() of a caller who does not wait, so that up to max_debt * rate units more than
-  /// the burst may go out at once.
+  /// Spends units now that will be available within `max_debt`; later requests wait for the debt to
+  /// be paid. Equal to reserve() for a caller that does not wait, so that up to max_debt * rate
+  /// units more than the burst may be spent at once.
   Reservation borrow(const Key& key, Cost cost, Span max_debt) const;
   Reservation borrow(const Key& key, Cost cost, Span max_debt,
                      std::error_code& error) const noexcept {
     return reserve(key, cost, max_debt, error);
   }
 
-  /// Spends as much as is there, from `least` to `most`; Reservation::granted says how much.
-  /// Errc::cost_exceeds_capacity if `most` is above the burst, Errc::invalid_argument if `least` is
-  /// above `most`, Errc::invalid_cost if one is negative.
+  /// Spends as many units as are available, from `least` to `most`; Reservation::granted is their
+  /// number. Errc::cost_exceeds_capacity if `most` is above the burst, Errc::invalid_argument if
+  /// `least` is above `most`, Errc::invalid_cost if one is negative.
   Reservation try_acquire_up_to(const Key& key, Cost most, Cost least = 1) const;
   Reservation try_acquire_up_to(const Key& key, Cost most, Cost least,
                                 std::error_code& error) const noexcept;
 
-  /// Gives back what a reservation charged, as far as that leaves the limit standing: all that has
-  /// not drained yet if nobody was charged since, as if it had never been asked for; part of it or
-  /// nothing if others were. Answers how many whole units came back; the reservation is then over.
-  /// A block goes with what was reserved beyond it. See docs/token_bucket.md.
+  /// Refunds a reservation as far as the bound of the limit permits: all that has not drained yet
+  /// if nothing was charged since, as if it had never been requested; part of it or nothing
+  /// otherwise. Returns the number of whole units refunded; the reservation is then empty. A block
+  /// ends together with a reservation that was made beyond it. See docs/token_bucket.md.
   Word cancel(const Key& key, Reservation& reservation) const;
   Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
 
-  /// Gives back `amount` of it, in the same way. Errc::invalid_argument if it is more than granted,
+  /// Refunds `amount` units in the same way. Errc::invalid_argument if that is more than granted,
   /// Errc::invalid_cost, here and in settle(), if it is negative.
   Word refund(const Key& key, Reservation& reservation, Cost amount) const;
   Word refund(const Key& key, Reservation& reservation, Cost amount,
               std::error_code& error) const noexcept;
 
-  /// After an estimate the true cost: refunds the difference, or charges it whatever is there, up
-  /// to a debt of longest(), beyond which nothing more is owed.
+  /// Corrects an estimated cost: refunds the difference, or charges it, whatever is available, up
+  /// to a debt of longest(); units beyond that are not charged.
   Settlement settle(const Key& key, Reservation& reservation, Cost true_cost) const;
   Settlement settle(const Key& key, Reservation& reservation, Cost true_cost,
                     std::error_code& error) const noexcept;
 
-  /// Makes the bucket full, whatever was spent. Reservations from before it must not be given back.
+  /// Fills the bucket, whatever was spent. REQUIRES: earlier reservations are not refunded
+  /// afterwards.
   void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(const Key& key, std::error_code& error) const noexcept {
     (void)decide(store(), reset_step(key), error);
   }
-  /// No token for `span` from now; then one, and more as the quota says. Errc::invalid_argument if
-  /// `span` is negative or more than longest().
+  /// Grants no token until `span` from now; then one is available, and more as the quota says.
+  /// Errc::invalid_argument if `span` is negative or more than longest().
   Decision block(const Key& key, Span span) const {
     return decide_as("block", block_step(key, span));
   }
   Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
-  /// Gives `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
+  /// Adds `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const {
     return decide_as("reward", reward_step(key, amount));
@@ -133,7 +134,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), reward_step(key, amount), error);
   }
-  /// Takes `amount` units, whatever is there, up to a debt of longest().
+  /// Removes `amount` units, whatever is available, up to a debt of longest().
   Decision penalize(const Key& key, Cost amount) const {
     return decide_as("penalize", penalize_step(key, amount));
   }
@@ -141,17 +142,17 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
     return decide(store(), penalize_step(key, amount), error);
   }
 
-  /// The step that try_acquire() asks, for a plan of several steps.
+  /// The step of try_acquire(), for a plan of several steps.
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return plain_ ? simple(token_bucket_acquire, key, cost)
                   : shaped(token_bucket_reserve, key, 0, cost.value());
   }
-  /// The step that peek() asks: in a plan, a condition that charges nothing.
+  /// The step of peek(): in a plan, a condition that charges nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept {
     return plain_ ? simple(token_bucket_peek, key, cost)
                   : shaped(token_bucket_peek_reserve, key, 0, cost.value());
   }
-  /// The steps of the calls above. A Reservation is made of the answer to the first two.
+  /// The steps of the calls above. The results of the first two make a Reservation.
   [[nodiscard]] Step reserve_step(const Key& key, Cost cost, Span max_wait) const noexcept {
     return shaped(token_bucket_reserve, key, max_wait.count(), cost.value());
   }
@@ -173,7 +174,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
     return set(key, TokenBucketReserve::Change::charge, amount.value());
   }
 
-  /// This limiter for one key that is used often: skips the look-up where the store can.
+  /// This limiter for one frequently used key: it skips the look-up where the store supports that.
   /// Throws std::system_error (Errc::invalid_key).
   [[nodiscard]] BoundTokenBucket at(const Key& key) const;
 
@@ -203,9 +204,9 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   Quota quota_;
   Span longest_{};
-  bool plain_ = true;  // acquire_step() and peek_step() are those of the plain form
-  Arguments args_{};   // of the plain form; cost, the last, is filled in by each call
-  Arguments shape_{};  // of the full form; the last two are filled in by each call
+  bool plain_ = true;  // acquire_step() and peek_step() use the plain form of the rule
+  Arguments args_{};   // of the plain form; each call sets the last one, the cost
+  Arguments shape_{};  // of the full form; each call sets the last two
 };
 
 /// How acquire() waits; see detail::WaiterFor.

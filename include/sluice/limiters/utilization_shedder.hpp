@@ -18,9 +18,9 @@
 
 namespace sluice {
 
-/// How busy something is, from 0.0 (idle) to 1.0 (wholly busy), in millionths. What is not in that
-/// range (percent, NaN) is answered with Errc::invalid_argument. Whole numbers do not compile: it
-/// would not be clear whether 1 is all or one percent.
+/// A utilization from 0.0 (idle) to 1.0 (fully busy), in millionths. A value out of range (percent,
+/// NaN) fails the call with Errc::invalid_argument. Integers do not compile, because 1 could mean
+/// all or one percent.
 class Utilization {
  public:
   template <std::floating_point T>
@@ -31,8 +31,8 @@ class Utilization {
   template <std::integral T>
   Utilization(T) = delete;
 
-  /// `part` of `whole`, of any measure: 7 of 10 workers, 80 ms of 100 ms. Beyond the whole counts
-  /// as 1.0. Nothing of nothing is 0.0; a negative number or whole is invalid.
+  /// `part` of `whole` in any unit: 7 of 10 workers, 80 ms of 100 ms. More than the whole is 1.0,
+  /// zero of zero is 0.0; negative values are invalid.
   [[nodiscard]] static constexpr Utilization ratio(double part, double whole) noexcept {
     if (part == 0 && whole == 0) return 0.0;
     if (!(part >= 0 && whole >= 0)) return -1.0;
@@ -46,65 +46,66 @@ class Utilization {
   Word ppm_;
 };
 
-/// How a UtilizationShedder behaves. The defaults are those of the design it follows.
+/// Options of a UtilizationShedder. The defaults are those of the design in
+/// sluice/rules/utilization.hpp.
 struct UtilizationOptions {
-  /// Below `good` the shedding recedes, above `bad` it grows, each in proportion. In the dead zone
+  /// Shedding decreases below `good` and increases above `bad`, in proportion to the distance;
   /// between them it decays slowly. 0 < good <= bad < 1.
   double good = 0.7;
   double bad = 0.8;
-  /// How long utilization 1.0 is borne before the first call is shed. Zero or more.
+  /// How long a utilization of 1.0 lasts before the first call is shed. Zero or more.
   Span grace = std::chrono::seconds{28};
-  /// How much longer utilization 1.0 takes until all tiers but the last are shed wholly. 1 us or
-  /// more; grace + full_after at most an hour.
+  /// How much longer a utilization of 1.0 lasts until all tiers but the last are shed completely. 1
+  /// us or more; grace + full_after at most an hour.
   Span full_after = std::chrono::seconds{120};
-  /// How long full shedding takes to come to rest in the dead zone, or when samples stop: at least
-  /// grace + full_after, at most 30 days.
+  /// How long full shedding takes to decay to none, between the thresholds or without samples: at
+  /// least grace + full_after, at most 30 days.
   Span rest_after = std::chrono::minutes{10};
-  /// Samples further apart than this count as this far apart; after so long without a sample the
-  /// shedding decays. 2.5 times the sampling period is a good choice, 1 us to an hour.
+  /// A longer gap between two samples counts as this long; after this time without a sample,
+  /// shedding decays. 2.5 times the sampling period is a good choice. 1 us to an hour.
   Span max_gap = std::chrono::seconds{20};
-  /// What kinds of call there are, least important first; the last is never shed. 2 to 65,536
-  /// names, all different, none empty.
+  /// The classes of calls, least important first; the last is never shed. 2 to 65,536 names, all
+  /// different, none empty.
   std::vector<std::string> tiers{"sheddable", "critical"};
 };
 
-/// What a shedder does at one moment.
+/// The state of a shedder at one time.
 struct UtilizationReport {
   /// -grace / full_after at rest, 0 when the grace is used up, 1 when everything but the last tier
   /// is shed.
   double amount = 0;
-  /// With which probability a call of each tier is shed, in the order of the tiers.
+  /// The probability with which a call of each tier is shed, in the order of the tiers.
   std::vector<double> probabilities;
-  /// None: never sampled, or so long ago that it means nothing any more.
+  /// None: there was no sample, or the level has decayed to rest since.
   std::optional<Time> last_sample;
-  /// Until it rests, if no sample comes.
+  /// The time until rest without further samples.
   Span rests_after{0};
 };
 
-/// Refuses the least important calls of what has been overloaded for long, with a probability that
-/// grows slowly, and takes them back slowly.
+/// Sheds the least important calls of an overloaded service: the probability grows slowly while the
+/// overload lasts, and falls slowly afterwards.
 ///
 ///     UtilizationShedder shedder{*store, "api", {.tiers = {"test", "analytics", "payments"}}};
 ///     shedder.sample(Utilization::ratio(busy, workers));               // every 8 s
 ///     if (!shedder.try_acquire("analytics")) return unavailable();     // each call
 ///
-/// Something must sample it regularly: see sluice/limiters/sensors.hpp and
-/// sluice/limiters/sampler.hpp. On a store that processes share, their samples move one level
-/// together: each counts for the time since the one before it, whoever took that. On a memory store
-/// of its own, a process sheds for itself. Without a key, a call is about the service as a whole:
-/// Key{NAME, "utilization"}; with one, such as a host, each key has a level of its own.
+/// It needs regular samples: see sluice/limiters/sensors.hpp and sluice/limiters/sampler.hpp. On a
+/// store that processes share, their samples move one common level: each accounts for the time
+/// since the previous sample of any process. On a memory store of its own, each process sheds by
+/// itself. Calls without a key are about the service as a whole, Key{NAME, "utilization"}; with a
+/// key, such as a host, each key has its own level.
 ///
-/// A refusal has no time to wait for: retry_after is 0. Decision::part is the tier, `limit` is
-/// 1,000,000 and `remaining` the part of it that is not shed of this tier.
+/// A refusal has no wait: retry_after is 0. Decision::part is the tier, `limit` is 1,000,000 and
+/// `remaining` is the part of it that is not shed in this tier.
 ///
 /// Immutable: one object serves any number of threads, if the generator does. Each call is one
 /// store operation, O(1); only sample() and reset() write. Borrows or owns its store: see
 /// StoreHandle. REQUIRES: the generator outlives the shedder.
 class UtilizationShedder {
  public:
-  static constexpr const char* type_name = "UtilizationShedder";  ///< in texts of exceptions
+  static constexpr const char* type_name = "UtilizationShedder";  ///< in messages of exceptions
 
-  /// A tier of one shedder: look it up once for calls that are made often.
+  /// A tier of one shedder, looked up once for frequent calls.
   class Tier {
    public:
     [[nodiscard]] constexpr Word index() const noexcept { return index_; }
@@ -116,7 +117,8 @@ class UtilizationShedder {
   };
 
   /// Throws std::invalid_argument if an option is out of its range, or the name empty or longer
-  /// than 1 MiB. `rng` draws which calls are shed; without it, rng_of() the store's clock.
+  /// than 1 MiB. `rng` selects the calls that are shed; without it, rng_of() the store's clock
+  /// does.
   UtilizationShedder(const StoreHandle& store, std::string name, UtilizationOptions options = {});
   UtilizationShedder(const StoreHandle& store, std::string name, UtilizationOptions options,
                      Rng& rng)
@@ -127,8 +129,8 @@ class UtilizationShedder {
   /// Throws std::invalid_argument if there is no such tier. O(tiers).
   [[nodiscard]] Tier tier(std::string_view name) const;
 
-  /// Notes how busy it is now. Always allowed. Throws std::system_error if the store could not take
-  /// it, or if the utilization is none (Errc::invalid_argument).
+  /// Records the utilization now. Always allowed. Throws std::system_error if the store failed, or
+  /// if the utilization is out of range (Errc::invalid_argument).
   Decision sample(Utilization utilization) const { return sample(whole(), utilization); }
   Decision sample(const Key& key, Utilization utilization) const {
     return decide_as("sample", sample_step(key, utilization));
@@ -140,9 +142,9 @@ class UtilizationShedder {
     return decide(*store_, sample_step(key, utilization), error);
   }
 
-  /// May a call of this tier go ahead? One draw decides; it changes nothing. Throws
-  /// std::system_error if the store could not decide, or if there is no such tier
-  /// (Errc::invalid_argument), and whatever the generator throws.
+  /// Decides whether a call of this tier may proceed, by one random draw; changes nothing. Throws
+  /// std::system_error if the store failed, or if there is no such tier (Errc::invalid_argument),
+  /// and whatever the generator throws.
   [[nodiscard]] Decision try_acquire(std::string_view tier) const {
     return try_acquire(whole(), tier);
   }
@@ -167,7 +169,7 @@ class UtilizationShedder {
     return decide(*store_, acquire_step(key, tier), error);
   }
 
-  /// Draws nothing: refused only if this tier is wholly shed.
+  /// A decision without a draw: refused only if this tier is shed completely.
   [[nodiscard]] Decision peek(std::string_view tier) const { return peek(whole(), tier); }
   [[nodiscard]] Decision peek(Tier tier) const { return peek(whole(), tier); }
   [[nodiscard]] Decision peek(const Key& key, std::string_view tier) const {
@@ -190,7 +192,7 @@ class UtilizationShedder {
     return decide(*store_, peek_step(key, tier), error);
   }
 
-  /// How much is shed now, for displays and alarms.
+  /// The current state, for dashboards and alerts.
   [[nodiscard]] UtilizationReport report() const { return report(whole()); }
   [[nodiscard]] UtilizationReport report(const Key& key) const;
   [[nodiscard]] UtilizationReport report(std::error_code& error) const {
@@ -198,7 +200,7 @@ class UtilizationShedder {
   }
   [[nodiscard]] UtilizationReport report(const Key& key, std::error_code& error) const;
 
-  /// Brings it to rest at once, as if it had never been sampled.
+  /// Sets the level to rest at once, as if there had been no sample.
   void reset() const { reset(whole()); }
   void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(std::error_code& error) const noexcept { reset(whole(), error); }
@@ -210,9 +212,9 @@ class UtilizationShedder {
   [[nodiscard]] Step acquire_step(const Key& key, Tier tier) const {
     Rng& rng = rng_ != nullptr ? *rng_ : rng_of(store_->clock(), DrawFor::shedding);
     return acquire_step(key, tier,
-                        static_cast<Word>(rng.below(static_cast<std::uint64_t>(take_[2]))));
+                        static_cast<Word>(rng.below(static_cast<std::uint64_t>(shed_[2]))));
   }
-  /// With a draw of your own: uniform from [0, full_after) in microseconds, shed if it is low.
+  /// With your own draw, uniform from [0, full_after) in microseconds: low draws are shed.
   [[nodiscard]] Step acquire_step(const Key& key, Tier tier, Word draw) const noexcept;
   [[nodiscard]] Step peek_step(const Key& key, Tier tier) const noexcept;
   [[nodiscard]] Step sample_step(const Key& key, Utilization utilization) const noexcept;
@@ -234,11 +236,11 @@ class UtilizationShedder {
   [[nodiscard]] Key named(const Key& key) const noexcept { return key.with_default_name(name_); }
 
   StoreHandle store_;
-  Rng* rng_ = nullptr;  // null: by the clock
+  Rng* rng_ = nullptr;  // null: rng_of() the store's clock
   std::string name_;
   UtilizationOptions options_;
-  Arguments sample_{};  // utilization, the last, is filled in by each call
-  Arguments take_{};    // tier and draw are
+  Arguments sample_{};  // each call sets the last one, the utilization
+  Arguments shed_{};    // each call sets the last two, tier and draw
 };
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// How much in how long: what the limiters over windows are built of. A plain value.
+// WindowLimit: the limit of the limiters over windows. A plain value.
 #pragma once
 
 #include "sluice/time.hpp"

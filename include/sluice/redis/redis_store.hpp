@@ -1,4 +1,4 @@
-// The Redis store: limits shared by every process that uses the same server (Redis 7, Valkey 8).
+// The Redis store: limits that all processes on one server share (Redis 7, Valkey 8).
 #pragma once
 
 #include <cstdint>
@@ -15,44 +15,44 @@
 
 namespace sluice {
 
-/// How the store runs its scripts. Both decide alike, under the same keys: stores of either kind
-/// share limits.
+/// How the store runs its scripts. Both forms decide alike with the same keys, so that stores of
+/// both forms share limits.
 enum class RedisScripts {
-  eval,       ///< EVALSHA, and whatever the server lacks is sent to it
-  functions,  ///< FCALL of a library (Redis 7.0), for users without EVAL: docs/failures.md, Rights
+  eval,       ///< EVALSHA; a script that the server lacks is sent to it
+  functions,  ///< FCALL of a library (Redis 7.0), for users without EVAL: see docs/failures.md
 };
 
-/// The steps on the way to a connection, and what comes behind them.
+/// The stages of a connection.
 enum class RedisStep : std::uint8_t {
-  look_up,  ///< of the addresses of RedisOptions::host
-  connect,  ///< to one of them
+  look_up,  ///< look-up of the addresses of RedisOptions::host
+  connect,  ///< connection to one of them
   login,    ///< AUTH, the server's version, the client's name, PING
-  select,   ///< of RedisOptions::database
-  serve,    ///< the connection is there
+  select,   ///< SELECT of RedisOptions::database
+  serve,    ///< the connection is established
 };
 
-/// A connection was made, was not made, or was lost.
+/// An event about connections: one was made, failed, or was lost.
 struct RedisEvent {
   enum class Kind : std::uint8_t {
     connected,
-    failed,  ///< an attempt at one address, or a look-up; the next one follows by itself
-    lost,    ///< a connection that was there
+    failed,  ///< an attempt at one address, or a look-up; the next one is automatic
+    lost,    ///< an established connection
   };
   Kind kind = Kind::failed;
-  RedisStep step = RedisStep::look_up;  ///< that failed
-  /// "127.0.0.1:6379", "[::1]:6379", the path of a unix socket; of a look-up "name:6379".
+  RedisStep step = RedisStep::look_up;  ///< the stage that failed
+  /// "127.0.0.1:6379", "[::1]:6379", the path of a unix socket; for a look-up "name:6379".
   std::string address{};
-  /// Why, in the words of the system or the server: printable ASCII, at most 203 bytes. What it has
-  /// in common with the user or the password, from 4 bytes on, is struck out. Empty if connected.
+  /// The message of the system or the server: printable ASCII, at most 203 bytes. Substrings of 4
+  /// bytes or more of the user name or the password are removed. Empty if connected.
   std::string cause{};
-  /// What calls end with that wait until their deadline; none if connected.
+  /// The error of calls that wait for a connection until their deadline; none if connected.
   std::error_code error{};
 
   /// "login at 127.0.0.1:6379: WRONGPASS invalid username-password pair or user is disabled."
   [[nodiscard]] std::string text() const;
 };
 
-/// Where the server is and what the store may spend on it.
+/// The address of the server, the login, and the timeouts and bounds of the store.
 struct RedisOptions {
   /// Name or address of the server; not used if `unix_socket` is set.
   std::string host = "127.0.0.1";
@@ -63,143 +63,146 @@ struct RedisOptions {
   std::string username{};  ///< needs a password as well; empty means the default user
   Secret password{};       ///< empty means no AUTH
   unsigned database = 0;
-  std::string client_name = "sluice";  ///< what CLIENT LIST shows; empty leaves it unset
+  std::string client_name = "sluice";  ///< for CLIENT LIST; empty leaves it unset
 
-  /// How long a call may take that does not say Plan::within(), counted from the call.
-  /// 1 us to 24 h, as every length of time here.
+  /// The timeout of calls without Plan::within(), from the call on. 1 us to 24 h, as every length
+  /// of time here.
   Span call_timeout = std::chrono::milliseconds{500};
-  /// How long a look-up of the host may take, and then one attempt to connect to one address, to
-  /// log in and to be answered a PING; then the next address of the name is tried.
+  /// The timeout of a look-up of the host, and of one attempt to connect to one address, log in and
+  /// receive the reply to a PING; then the next address of the name is tried.
   Span connect_timeout = std::chrono::milliseconds{500};
-  /// A connection whose oldest request has waited this long for its reply is given up.
+  /// A connection whose oldest request has waited this long for its reply is closed.
   Span stall_timeout = std::chrono::seconds{2};
-  /// The pause before the n-th attempt to reconnect is drawn from [0, reconnect_min * 2^n), capped
-  /// at reconnect_max; n starts anew behind a connection that decided a call or held for 100 ms. It
-  /// counts from the end of a connection, and from the beginning of an attempt that failed. So a
-  /// server that is away gets 8 attempts a second from each store, on average, and is found 250 ms
-  /// after it is back at the latest, or connect_timeout for each address at which an attempt hangs
-  /// just then. min <= max.
+  /// The pause before the n-th attempt to reconnect is drawn from [0, reconnect_min * 2^n), at most
+  /// reconnect_max; n restarts after a connection that decided a call or lasted 100 ms. It counts
+  /// from the end of a connection, and from the start of a failed attempt. So an unavailable server
+  /// gets 8 attempts a second from each store, on average, and is found at most 250 ms after it is
+  /// back, plus connect_timeout for each address at which an attempt hangs at that moment. min <=
+  /// max.
   Span reconnect_min = std::chrono::milliseconds{10};
   Span reconnect_max = std::chrono::milliseconds{250};
 
-  /// Calls waiting or in flight at once; one more ends in Errc::queue_full. A call that was sent
-  /// and has timed out counts until its reply comes or the connection is given up. A call takes at
-  /// most 16 KiB. 1 to 2^20.
+  /// The most calls waiting or in flight at once; more fail with Errc::queue_full. A call that was
+  /// sent and has timed out counts until its reply comes or the connection is closed. A call takes
+  /// at most 16 KiB. 1 to 2^20.
   std::size_t max_in_flight = 10'000;
 
-  /// Put in front of every key, outside of its hash tag: "app1:". No `{`, `}`; at most 64 bytes.
+  /// A prefix of every key, outside its hash tag: "app1:". No `{`, `}`; at most 64 bytes.
   std::string key_prefix{};
-  /// Hashes key parts longer than 128 bytes. Processes that share keys must use the same secret.
+  /// The secret of the hashes of key parts longer than 128 bytes. Processes that share keys must
+  /// use the same one.
   HashKey key_secret{};
 
-  /// How scripts are run.
+  /// How the store runs its scripts.
   RedisScripts scripts = RedisScripts::eval;
 
-  /// Told of each connection, of each attempt that failed (with a server that is gone, eight a
-  /// second by default), and of each loss, by the I/O thread. Must not throw,
-  /// nor block on the store, but may destroy it; it is not called after that. The second
-  /// connection, which listens for wake-ups, is not told of.
+  /// Called by the I/O thread for each connection, each failed attempt (for an unavailable server,
+  /// eight a second by default), and each loss. It must not throw, nor block on the store, but may
+  /// destroy it, after which it is not called again. The second connection, for wake-ups, causes no
+  /// events.
   std::function<void(const RedisEvent&)> on_event{};
 
-  /// Seeds the nonces and the jitter; null means SystemRng. Used during construction only.
+  /// The generator that seeds the nonces and the jitter; null: SystemRng. Used during construction
+  /// only.
   Rng* rng = nullptr;
 };
 
-/// What a Redis store has seen. Counters only rise. In a forked child the last two stay empty.
+/// Statistics of a Redis store. Counters never decrease. In a forked child the last two stay empty.
 struct RedisStats {
-  std::uint64_t calls = 0;            ///< plans handed to the store
-  std::uint64_t connections = 0;      ///< successful connects, the first one included
-  std::uint64_t unknown = 0;          ///< calls that ended with Failure::unknown
+  std::uint64_t calls = 0;            ///< plans passed to the store
+  std::uint64_t connections = 0;      ///< successful connections, including the first
+  std::uint64_t unknown = 0;          ///< calls that failed with Failure::unknown
   std::uint64_t late_replies = 0;     ///< replies to calls that had already timed out
-  std::uint64_t scripts_loaded = 0;   ///< or the library, as often as this store has loaded it
-  std::uint64_t protocol_errors = 0;  ///< connections dropped because an answer made no sense
-  /// Watched keys that the server has agreed to tell of; again with each new connection.
+  std::uint64_t scripts_loaded = 0;   ///< scripts, or the library, that this store has loaded
+  std::uint64_t protocol_errors = 0;  ///< connections closed because of an invalid reply
+  /// Subscriptions that the server has confirmed; again with each new connection.
   std::uint64_t subscriptions = 0;
-  std::uint64_t failed_attempts = 0;         ///< look-ups, and attempts at one address, that failed
-  std::optional<RedisEvent> last_failure{};  ///< the latest that failed or was lost
+  std::uint64_t failed_attempts = 0;         ///< failed look-ups and attempts at one address
+  std::optional<RedisEvent> last_failure{};  ///< the latest failure or loss
 };
 
-/// A store on one Redis server, through one connection that all callers share; calls of many
-/// threads are pipelined by themselves. Every plan is one EVALSHA, or one FCALL, under the server's
+/// A store on one Redis server. All callers share one connection, on which calls of many threads
+/// are pipelined automatically. Every plan is one EVALSHA, or one FCALL, decided by the server's
 /// clock.
 ///
-/// How a call ends:
+/// A call ends in one of these ways:
 /// - decided: the reply came, with the nonce of its request;
 /// - an error that equals Failure::not_executed: it was never sent, or the server did not run it;
 /// - an error that equals Failure::unknown: it was sent, and the deadline passed or the connection
-///   broke before its reply, or the server answered with an error word that is not known. It is not
-///   asked again, since it may have been charged.
-/// Sent is a call of which the system took a byte. One of which it took none when the connection
-/// ended goes out on the next one.
+///   broke before its reply, or the server replied with an unknown error. It is not retried,
+///   because it may have been charged.
 ///
-/// What the server refuses for now (Errc::loading, read_only, master_down, try_again, cluster_down)
-/// is asked again until the call's deadline, and then ends with that error, or as unknown if it was
-/// on its way just then. The n-th pause is drawn from 5 ms to 5 ms * 2^n, at most 100 ms; a call
-/// counts as in flight meanwhile, can be cancelled, and is not executed.
+/// A call counts as sent when the system has accepted a byte of it. A call of which it accepted
+/// none when the connection ended is sent on the next connection.
 ///
-/// A script that the server has lost is loaded and the call repeated, which is safe: it did not
-/// run. So is the library of functions, if the user may; if not, the call ends with
-/// Errc::no_function, and behind a proxy that hides an older server with Errc::unknown_command.
+/// Temporary errors of the server (Errc::loading, read_only, master_down, try_again, cluster_down)
+/// are retried until the call's deadline; then the call fails with that error, or as unknown if a
+/// retry had just been sent. The n-th pause is drawn from 5 ms to 5 ms * 2^n, at most 100 ms; in a
+/// pause a call counts as in flight, can be cancelled, and is not executed.
 ///
-/// Errors from outside the plan (Errc::moved, busy, out_of_memory...) are the server's own words,
-/// see Errc; those that do not pass end a call at once. After READONLY or MASTERDOWN the store
-/// reconnects and looks the name up anew. Redis cluster, Sentinel and TLS are not supported yet.
+/// A script that the server has lost is loaded and the call repeated, which is safe because it was
+/// not executed. The library of functions is loaded in the same way, if the user may load it; if
+/// not, the call fails with Errc::no_function, and behind a proxy that hides an older server with
+/// Errc::unknown_command.
 ///
-/// A name with several addresses: they are tried in the order of the look-up. One that is not
-/// reached, that refuses the login, or whose server answers READONLY, MASTERDOWN, LOADING, nonsense
-/// or nothing goes to the end, and the store goes on to the next. So it finds the master beside its
-/// replicas. A look-up that fails, or takes longer than 50 ms, leaves the addresses found before.
+/// Other errors of the server (Errc::moved, busy, out_of_memory...) fail a call at once; see Errc.
+/// After READONLY or MASTERDOWN the store reconnects and looks the name up again. Redis Cluster,
+/// Sentinel and TLS are not supported yet.
 ///
-/// A server older than 7.0 is refused at login, as HELLO or else INFO tells its version. One that
-/// tells none, as behind some proxies, is believed.
+/// The addresses of a name are tried in the order of the look-up. One that cannot be reached,
+/// refuses the login, or whose server replies READONLY, MASTERDOWN, LOADING, invalid data or
+/// nothing, moves to the end, and the store tries the next one. So it finds the master among its
+/// replicas. A look-up that fails, or takes longer than 50 ms, keeps the previous addresses.
 ///
-/// Why there is no connection: RedisStats::last_failure, RedisOptions::on_event, and the text of
-/// the exception of a call that ended for it.
+/// A server older than 7.0 is rejected at login, by the version in the reply to HELLO or else INFO.
+/// A server that does not report its version, as behind some proxies, is accepted.
 ///
-/// Rights that the user needs on the server, and no others:
-/// `~<key_prefix>* +evalsha +eval +time +get +mget +psetex +setrange +getrange +pexpire` (PEXPIRE
-/// with GT: Redis 7 or Valkey); with functions `+fcall` in the place of `+evalsha +eval`, and
-/// `+function|load` for who may load them. With `+script|load` a lost script is loaded once instead
-/// of sent again with each call that misses it; `+ping` and `+client|setname` are asked at login
-/// and done without; `+select` if `database` is not 0; `+publish +subscribe +unsubscribe
-/// &<key_prefix>*` for wake-ups. A command or key that the user may not use ends the call with
-/// Errc::no_permission.
+/// Connection failures are in RedisStats::last_failure, RedisOptions::on_event, and the exception
+/// of a call that failed because of them.
 ///
-/// A plan with an id (Plan::idempotent) that ended in Failure::unknown may be asked again under it,
-/// here or on another store of the same server: it is charged once. The store itself asks nothing
-/// twice that may have run.
+/// Permissions that the user needs on the server, and no others: `~<key_prefix>* +evalsha +eval
+/// +time +get +mget +psetex +setrange +getrange +pexpire` (PEXPIRE with GT: Redis 7 or Valkey);
+/// with functions `+fcall` in the place of `+evalsha +eval`, and `+function|load` for loading them.
+/// With `+script|load` a lost script is loaded once instead of sent again with each call that
+/// misses it; `+ping` and `+client|setname` are used at login and are optional; `+select` if
+/// `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for wake-ups. A call with
+/// a command or key that the user may not use fails with Errc::no_permission.
 ///
-/// Wake-ups: notify() is a PUBLISH to the channel that has the key's name, behind the calls, on the
-/// same connection; nobody waits for its reply. While somebody watches, and a second longer, a
-/// second connection listens; several watches of a key share a subscription, `seen` is called on
-/// the I/O thread and may destroy the store. Lost without a word: without a connection, without the
-/// rights (asked again after 30 s), beyond 1024 at once.
+/// A plan with an id (Plan::idempotent) that failed with Failure::unknown may be retried under its
+/// id, here or on another store of the same server: it is charged once. The store itself never
+/// retries a call that may have been executed.
 ///
-/// Bounds on what is admitted (capacity C, rate r): C + r * t in t seconds while the server lives;
-/// C and what was granted ahead more for each crash that loses its data, and for each failover to a
-/// replica; docs/failures.md has them all.
+/// Wake-ups: notify() is a PUBLISH to the channel that has the key's name, after the calls on the
+/// same connection, without waiting for its reply. While there are subscriptions, and a second
+/// longer, a second connection listens; subscriptions to one key share a SUBSCRIBE, and `seen` is
+/// called on the I/O thread and may destroy the store. Wake-ups are lost silently without a
+/// connection, without the permissions (tried again after 30 s), and beyond 1024 at once.
 ///
-/// Threads: one I/O thread of its own, which completes calls: a completion must not block on this
-/// store (Errc::would_deadlock), but may make calls and may destroy the store. Signals of the
-/// program are never handled there. A caller may write its request to an idle connection itself,
-/// for which the I/O thread then waits. Usable from any thread; not across fork(): in the child
-/// every call ends in Errc::forked. The clock() is the local one: the server's clock decides, and
+/// Bounds on admitted units (capacity C, rate r): C + r * t in t seconds while the server runs;
+/// plus C and all reservations for each crash that loses its data, and for each failover to a
+/// replica; docs/failures.md has all bounds.
+///
+/// Threads: the store has one I/O thread, which completes calls. A completion must not block on
+/// this store (Errc::would_deadlock), but may make calls and may destroy the store. The thread
+/// handles no signals of the program. A caller may write its request to an idle connection itself;
+/// the I/O thread then waits for it. Usable from any thread; not across fork(): in the child every
+/// call fails with Errc::forked. clock() is the local clock: the server's clock decides, and
 /// Decision::at is its time.
 class RedisStore : public Store {
  public:
-  /// Thread-safe; the figures are read one by one.
+  /// Thread-safe. The values are read one by one, not at one instant.
   [[nodiscard]] virtual RedisStats stats() const noexcept = 0;
 };
 
-/// Starts the store; does not wait for a connection. Throws std::invalid_argument if an option is
-/// out of range, std::system_error if no thread can be started. Destroying the store ends every
-/// call at once; a look-up that is under way ends by itself, on a thread that is left to it.
+/// Makes a store; does not wait for a connection. Throws std::invalid_argument if an option is out
+/// of range, std::system_error if no thread can be started. Destroying the store fails every
+/// pending call at once; a pending look-up ends by itself, on a detached thread.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
 
-/// The library that stores with RedisScripts::functions call, as FUNCTION LOAD takes it; installed
-/// as share/sluice/redis_functions.lua too. Its name and those of its functions hold a digest of
-/// the text, so that libraries of several versions of Sluice live side by side. The first
-/// call joins it, and may throw std::bad_alloc; the text stays as long as the program runs.
+/// The text of the library for RedisScripts::functions, as FUNCTION LOAD takes it; also installed
+/// as share/sluice/redis_functions.lua. Its name and those of its functions contain a digest of the
+/// text, so that libraries of several versions of Sluice coexist. The first call makes the text,
+/// and may throw std::bad_alloc; the text stays valid for the life of the program.
 [[nodiscard]] std::string_view redis_functions();
 
 }  // namespace sluice

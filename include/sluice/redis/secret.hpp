@@ -1,4 +1,4 @@
-// A string that does not end up in logs.
+// Secret: a password that cannot be logged by accident.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-/// Holds a password. Not printable, not comparable; its memory is wiped when it is destroyed.
+/// A password. Not printable, not comparable; its memory is wiped when it is destroyed.
 class Secret {
  public:
   Secret() = default;
@@ -24,7 +24,7 @@ class Secret {
   ~Secret() { wipe(); }
 
   [[nodiscard]] bool empty() const noexcept { return value_.empty(); }
-  /// The secret itself, for the one place that must send it.
+  /// The secret itself, for the login.
   [[nodiscard]] std::string_view reveal() const noexcept { return value_; }
 
  private:

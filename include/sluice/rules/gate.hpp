@@ -1,8 +1,8 @@
-// Gate: a scope that is closed until a time, and reopens one call after the other.
+// Gate: a scope that is closed until a time, and then reopens one call at a time.
 //
-// An upstream that says "retry after 30 s" closes the gate of its scope for everybody. The later
-// time wins, and none lies further ahead than the cap. Reopening is paced: for `ramp` after the
-// gate opened, calls pass `spacing` apart; then it is free, and passing writes nothing.
+// An upstream's "retry after 30 s" closes the gate of its scope for all clients. The latest end
+// counts, and none is further ahead than the cap. Reopening is paced: for `ramp` after the gate has
+// opened, calls pass `spacing` apart; then it is free, and passing writes nothing.
 //
 //     close:   until = max(until, now + min(span, cap))
 //     pass:    due = min(max(until, next), until + ramp)
@@ -13,34 +13,34 @@
 
 namespace sluice {
 
-/// The rule's shapes and bounds. Use the class Gates (sluice/limiters/gates.hpp) to limit.
+/// The shapes and bounds of the rule. Users call the class Gates (sluice/limiters/gates.hpp).
 struct GateRule {
-  /// Absent means open.
+  /// Absent: open.
   struct State {
     Word until = 0;  ///< microseconds since the epoch: closed before it
-    /// Up to `until`: when the gate was closed. Beyond it: when the next call may pass, which is
-    /// known once the first has passed.
+    /// At most `until`: when the gate was closed. Later: when the next call may pass, once the
+    /// first call has passed.
     Word mark = 0;
   };
 
-  /// Of gate.pass, which lets one call through, and gate.peek, which answers the same and changes
-  /// nothing. Worked example, ramp 1 s, spacing 100 ms, closed at 0 for 30 s: refused at 0 with
-  /// retry_after 30 s, allowed at 30 s, then refused with retry_after 100 ms; free from 31 s.
+  /// Arguments of gate.pass, which passes one call, and of gate.peek, which decides the same and
+  /// changes nothing. Worked example, ramp 1 s, spacing 100 ms, closed at 0 for 30 s: refused at 0
+  /// with retry_after 30 s, allowed at 30 s, then refused with retry_after 100 ms; free from 31 s.
   struct Args {
     Word limit;    ///< always 1
-    Word cap;      ///< microseconds, 1 to max_cap: the longest that a gate stays closed
+    Word cap;      ///< microseconds, 1 to max_cap: the longest time that a gate stays closed
     Word ramp;     ///< microseconds, 0 to max_ramp: how long reopening takes
-    Word spacing;  ///< microseconds, 0 to ramp: between two calls of the ramp
+    Word spacing;  ///< microseconds, 0 to ramp: between two calls in the ramp
     Word span;     ///< of gate.close: microseconds, 0 or more; 0 closes nothing
   };
 
   static constexpr Word max_cap = 365 * Word{86'400'000'000};
   static constexpr Word max_ramp = 86'400'000'000;
 
-  /// How far the time of the last write may lie ahead of the clock. Up to this far the clock was
-  /// corrected, and the gate opens that much later. Beyond it the clock was set back: one call
-  /// passes, and what was left of the closure when it was written, capped, counts from now. A rule
-  /// that only refused could not note the new time, and would stay closed for the whole step.
+  /// How far the time of the last write may be ahead of the clock. Up to this, the clock was
+  /// corrected, and the gate opens that much later. Beyond it, the clock was set back: one call
+  /// passes, and the rest of the closure at the last write, capped, counts from now. A refusal
+  /// could not record the new time, and the gate would stay closed for the whole step.
   static constexpr Word max_ahead = 60'000'000;
 };
 

@@ -1,7 +1,7 @@
-// Shared token bucket: a token bucket whose quota lives in the store, beside its level.
+// Shared token bucket: a token bucket whose quota is part of its state.
 //
-// It decides as the token bucket does, by the quota that it finds. A new quota takes over what the
-// old one leaves, in whole tokens, rounded against the caller:
+// It decides as the token bucket does, by the stored quota. A new quota takes over the free tokens
+// of the old one, in whole tokens, rounded down:
 //
 //     spent   = ceil(level' / period)      free = capacity - spent
 //
@@ -11,50 +11,51 @@
 //     reset          free' = capacity'
 //     in any case    free'' = min(free', capacity', max(capacity, capacity') - truly spent)
 //
-// "Truly spent" is what was granted and has not drained, whatever the level was made to say since.
-// So no interval of t microseconds admits more than C + t * r, with C the largest capacity and r
-// the largest rate that were in force in it.
+// "Truly spent" are the units that were granted and have not drained, also after adjustments of the
+// level. So no interval of t microseconds admits more than C + t * r, with C the largest capacity
+// and r the largest rate in force in it.
 #pragma once
 
 #include "sluice/extend/operation.hpp"
 
 namespace sluice {
 
-/// What a new quota takes over from the old one. See the formulas above.
+/// How many free tokens a new quota takes over from the old one. See the formulas above.
 enum class Inheritance : Word {
-  as_is = 0,         ///< as many tokens are free as before, up to the new capacity
+  as_is = 0,         ///< the same number of tokens is free, up to the new capacity
   proportional = 1,  ///< the same share of the capacity is free
-  additive = 2,      ///< as many tokens are spent as before: a larger capacity is there at once
-  reset = 3,         ///< as full as the bound permits
+  additive = 2,      ///< the same number of tokens is spent: additional capacity is free at once
+  reset = 3,         ///< the bucket is as full as the bound permits
 };
 
 struct SharedTokenBucketRule {
-  /// Absent means that no quota was set.
+  /// Absent: no quota was configured.
   struct State {
-    Word version;   ///< 1 for the first quota, and one more for each
+    Word version;   ///< 1 for the first quota, and one more for each further one
     Word capacity;  ///< tokens
     Word refill;    ///< units that drain a microsecond
     Word period;    ///< units a token
     Word level;     ///< units spent, at `stamp`
-    Word spent;     ///< units truly spent, at `stamp`; word_limit: more than can be counted
+    Word spent;     ///< units truly spent, at `stamp`; saturates at word_limit
     Word stamp;     ///< of the last grant or quota, microseconds since the epoch
   };
   static constexpr std::size_t state_words = 7;
 
-  /// How far a stamp may lie ahead after the clock was set back; as TokenBucketRule::max_ahead.
+  /// How far a stamp may be ahead after the clock was set back; as TokenBucketRule::max_ahead.
   static constexpr Word max_ahead = 60'000'000;
-  /// The longest that a quota may be kept without a grant.
+  /// The longest time that a quota may be kept without a grant.
   static constexpr Word max_keep_alive = word_limit / 2;
 };
 
 /// Arguments: the new quota's capacity, refill and period; for how many microseconds after the last
-/// grant it is kept, at least as long as the bucket takes to fill; the Inheritance; 1 to leave a
-/// quota that is there alone. Output: the version in force, and 1 if it is new.
+/// grant it is kept, longer than the bucket takes to fill; the Inheritance; 1 to keep an existing
+/// quota. Output: the version in force, and 1 if it is new.
 extern const Operation shared_token_bucket_configure;
 /// Arguments: the limit to report, the cost, keep_alive as above. Output: version, capacity,
 /// refill, period. Errc::not_configured without a quota.
 extern const Operation shared_token_bucket_acquire;
-/// What acquire would answer, with what remains now; arguments and output words as there.
+/// The verdict of acquire, with what remains now; changes nothing. Arguments and output words as
+/// above.
 extern const Operation shared_token_bucket_peek;
 
 }  // namespace sluice

@@ -1,18 +1,18 @@
-// Shared token bucket, the other verbs: grants ahead of time, giving back, and changes by hand. The
-// same state as the other rows.
+// Shared token bucket: reservations, refunds and adjustments, on the state of
+// sluice/rules/shared_token_bucket.hpp.
 //
-// What is promised or closed lies in a stamp ahead of the clock: the time of the last grant, or the
-// last instant of a block. No whole token is left at it, and a new quota begins there:
+// A reservation or a block is a stamp ahead of the clock: the time of the last grant, or the end of
+// the block. No whole token is left at it, and a new quota begins there:
 //
-//     at      = max(now, stamp)                             level' as of it
+//     at      = max(now, stamp)                             level' at that time
 //     over    = level' + cost * period - capacity * period
 //     wait    = 0 if over <= 0, else at - now + ceil(over / refill)
 //               a cost of 0 waits for `at`, if no whole token is left at it
 //     allowed  iff  wait <= max_wait
 //
-// Counted by their times, grants keep the bound of SharedTokenBucketRule by the quotas in force
-// from when the first of them was decided, but for what is given back. (Times are whole: a grant
-// ahead may be up to 1 us late.)
+// Counted by their times, grants keep the bound of SharedTokenBucketRule with the quotas in force
+// from the decision on the first of them, except for refunded units. (Times are whole: a
+// reservation may be up to 1 us late.)
 #pragma once
 
 #include "sluice/rules/shared_token_bucket.hpp"
@@ -21,36 +21,33 @@
 namespace sluice {
 
 struct SharedTokenBucketReserve {
-  /// How far ahead of the clock a bucket may be taken, in microseconds: the longest reservation,
-  /// debt or block.
+  /// The longest reservation, debt or block, in microseconds.
   static constexpr Word longest = SharedTokenBucketRule::max_ahead;
 
-  /// What adjust does.
+  /// The changes of shared_token_bucket.adjust.
   using Change = TokenBucketReserve::Change;
 };
 
-/// Rows of the table of operations. Arguments: the limit to report, then those named, with
-/// keep_alive as in shared_token_bucket_configure. Errc::not_configured without a quota.
-/// cost, keep_alive, max_wait: 0 to longest. Output: what was granted; the bucket before it: its
-/// level, the instant of that, the version of the quota, and what was truly spent; then the
-/// capacity, also of a refusal.
+/// Rows of the table of operations. The first argument is the limit to report, keep_alive is that
+/// of shared_token_bucket_configure, and all fail with Errc::not_configured without a quota.
+///
+/// Further arguments: cost, keep_alive, max_wait (0 to longest). Output: the units granted; the
+/// bucket before the grant: its level, the time of that, the version of the quota, and the units
+/// truly spent; then the capacity, also for a refusal.
 extern const Operation shared_token_bucket_reserve;
-/// The cost of a grant, keep_alive, how much of it to give back, and what its output words told:
-/// level, instant, version, truly spent. Output: tokens given back (rounded down); 1 if nothing was
-/// charged since; the instant at which what is left of the grant is covered. How much is given
-/// back:
-/// - if the quota was changed since: nothing, because nobody knows how much of it has drained;
-/// - else if nothing was charged since, or all that was has been given back, the last first:
-///   `amount`, as far as it has not drained; what the grant found is put back, and things are as if
-///   no more than what is left of it had ever been asked for. If the clock was set back since, time
-///   stands still at the instant of the grant;
-/// - else, if nothing is promised ahead: `amount`, as far as `cost` would not have drained if it
-/// had begun
+/// Further arguments: the units granted, keep_alive, the units to refund, and from the grant's
+/// output: level, time, version, truly spent. Output: tokens refunded (rounded down); 1 if nothing
+/// was charged since; the time at which the rest of the grant is covered. The refund is
+/// - nothing if the quota was changed since, because how much has drained is unknown;
+/// - else, if nothing was charged since, or all later charges were refunded, the last first:
+///   `amount`, as far as it has not drained; the state before the grant is restored, as if only the
+///   rest had ever been requested. If the clock was set back since, time stays at the grant;
+/// - else, if no grant is ahead: `amount`, as far as `cost` would not have drained if it had begun
 ///   to at its own time;
-/// - else nothing: those who wait behind it keep their times.
+/// - else nothing: later reservations keep their times.
 extern const Operation shared_token_bucket_refund;
-/// change, keep_alive, amount: as in token_bucket_adjust; a block is at most `longest`. Output: the
-/// version and the capacity.
+/// Further arguments: change, keep_alive, amount, as in token_bucket_adjust; a block is at most
+/// `longest`. Output: the version and the capacity.
 extern const Operation shared_token_bucket_adjust;
 
 }  // namespace sluice

@@ -1,76 +1,78 @@
-// Wait line: which process's caller is next, where callers in several processes wait for one limit.
+// Wait line: the queue of the processes whose callers wait for one limit.
 //
-// One place for each process that waits, however many of its callers do: since when the first of
-// them waits, and until when the process is taken to live. Who came first stands first; a place
-// whose life is over counts no more, so that a process that died is passed over after its TTL.
+// Each waiting process has one place in the queue, however many of its callers wait: the arrival of
+// its first waiting caller, and until when the process counts as alive. The earliest arrival is
+// first; a place that has expired is skipped, so that a dead process delays the others by its TTL
+// at most.
 //
-//     turn  allowed  iff  no other process that lives has an earlier (arrival, client)
+//     turn  allowed  iff  no other live process has an earlier (arrival, client)
 //
-// `turn` is asked in one plan with what is waited for, so that nothing is taken out of turn, and no
-// turn is lost on a refusal. When it is allowed, the place goes to the process's next caller, or is
-// given up; if there is neither a place nor a next caller, nothing is written. So callers that do
-// not have to wait leave no trace.
+// `turn` is a step in one plan with the request that is waited for, so that no unit is taken out of
+// turn, and a refusal costs no turn. When it is allowed, the place passes to the next caller of the
+// process, or is removed; without a place and a next caller, nothing is written. Callers that need
+// not wait leave no state.
 #pragma once
 
 #include "sluice/extend/operation.hpp"
 
 namespace sluice {
 
-/// The rules. Pure functions; limiters use them, see WaitQueueOptions::across_processes.
+/// The rules, as pure functions. Limiters use them with WaitQueueOptions::across_processes.
 struct WaitLineRule {
-  /// Word 0 of the state is how many places are in use, and behind it each has these words. The
-  /// places stand in no order. Absent means that nobody waits.
+  /// Word 0 of the state is the number of places; each place has these words, in no particular
+  /// order. Absent: the queue is empty.
   enum Field : Word {
-    client,   ///< whose it is, 1 or more; 0: nobody's
-    arrival,  ///< since when it waits, microseconds since the epoch
-    until,    ///< how long it is taken to live, microseconds since the epoch
+    client,   ///< the process, 1 or more; 0: unused
+    arrival,  ///< when its wait began, microseconds since the epoch
+    until,    ///< until when it counts as alive, microseconds since the epoch
     place_words
   };
   [[nodiscard]] static constexpr Word place_at(Word place) noexcept {
     return 1 + place * place_words;
   }
 
-  /// Argument 0 of each operation is what its decision reports as limit, and as what remains when
-  /// it allows: 2^52 keeps it from deciding over a plan's other steps.
+  /// Argument 0 of each operation becomes the limit of its decision, and its remaining when it
+  /// allows: with 2^52, the other steps of the plan determine the plan's decision.
   struct EnterArgs {
     Word limit;
     Word client;   ///< 1 to 2^52
-    Word arrival;  ///< of the caller that stands first, 1 to 2^52
+    Word arrival;  ///< of the first waiting caller, 1 to 2^52
     Word ttl;      ///< us, min_ttl to max_ttl
   };
   struct TurnArgs {
     Word limit;
     Word client;
-    Word arrival;  ///< of the caller whose turn it may be
+    Word arrival;  ///< of the caller that requests its turn
     Word ttl;
-    Word next;  ///< arrival of the process's next caller; 0: there is none
+    Word next;  ///< arrival of the process's next waiting caller; 0: none
   };
   struct LeaveArgs {
     Word limit;
     Word client;
-    Word arrival;  ///< only if the place has this one; 0: whichever
+    Word arrival;  ///< the place is removed only if it has this arrival; 0: any
   };
 
-  /// The most processes that have a place. One more takes the place of the youngest, if it is older
-  /// than that; else it has none, and its callers come behind those that have.
+  /// The most processes with a place. A further process replaces the one with the latest arrival if
+  /// its own is earlier; otherwise it gets no place, and its callers are behind all others.
   static constexpr Word max_places = 256;
   static constexpr Word min_ttl = 1'000;
-  /// A place that claims to live longer is left over from before the clock was set back, and counts
-  /// as dead.
+  /// A place that expires later than this was written before the clock was set back, and counts as
+  /// dead.
   static constexpr Word max_ttl = 600'000'000;
 
-  /// Takes a place, or changes when it began and how long it lives. Always allows. Tells, as all
-  /// do: how many other processes stand before this one, as it is afterwards; and which of the
-  /// others stands first, 0 if there is none.
+  /// Adds a place, or changes its arrival and expiry. Always allowed. Output, as of all operations:
+  /// the number of other processes ahead of this one, afterwards; and the first of the others, 0 if
+  /// there is none.
   static Verdict enter(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
-  /// Allows if nobody stands before the caller. `retry_after` is when all that do would have died.
+  /// Allowed if no process is ahead of the caller. `retry_after` is when all those ahead would have
+  /// expired.
   static Verdict turn(const StateView& state, const RuleRequest& request, Word now,
                       Effects& effects) noexcept;
-  /// Gives the place up. Always allows.
+  /// Removes the place. Always allowed.
   static Verdict leave(const StateView& state, const RuleRequest& request, Word now,
                        Effects& effects) noexcept;
-  /// Who is in line. Always allows.
+  /// Reads the queue; changes nothing. Always allowed.
   static Verdict peek(const StateView& state, const RuleRequest& request, Word now,
                       Effects& effects) noexcept;
 

@@ -1,4 +1,4 @@
-// The order of events: times and names of events, the earliest first, equal times as they came.
+// EventQueue: a priority queue of events by time; events of one time stay in order of insertion.
 // Threading: one thread.
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace sluice::sim {
 
-/// A radix queue. A time is seven digits of eight bits; an event lies on the level of the first
-/// digit in which it differs from `base_`, a time that no event precedes, in the bucket of that
-/// digit. The first event is thus in the first bucket of the lowest level. A bucket of more than a
-/// few events is spread over lower levels when its turn comes, so that an event moves at most six
-/// times, in practice once or twice. What came first stays first among equal times: they share
-/// their bucket always, and keep their order when it is spread.
+/// A radix queue. A time is seven digits of eight bits; an event is on the level of the first digit
+/// in which it differs from `base_`, a time before all events, in the bucket of that digit. The
+/// first event is thus in the first bucket of the lowest level. When a bucket of more than a few
+/// events is next, it is spread over lower levels, so that an event moves at most six times, in
+/// practice once or twice. Events of one time keep their order: they always share a bucket, and
+/// spreading preserves it.
 class EventQueue {
  public:
   struct Node {
@@ -27,20 +27,20 @@ class EventQueue {
     std::uint64_t id;
   };
 
-  /// REQUIRES: `now` <= time <= word_limit, and no event that was taken lies behind `now`. O(1).
-  /// Allocates only while there are more events than ever.
+  /// REQUIRES: now <= time <= word_limit, and no popped event is later than `now`. O(1). Allocates
+  /// only when the number of events reaches a new maximum.
   void push(const Node& node, Word now);
 
-  /// Takes the first event that is not behind `end`; false if there is none. O(1), amortised.
+  /// Pops the first event if it is not later than `end`; false if there is none. O(1), amortised.
   bool pop(Word end, Node& node);
 
-  /// Has pop() choose among events of one time by draws from `seed`.
+  /// Makes pop() choose among events of one time at random, by draws from `seed`.
   void shuffle_ties(std::uint64_t seed) noexcept {
     shuffled_ = true;
     rng_ = SeededRng(seed);
   }
 
-  /// Takes away the events of which `gone(node)` is true. O(events). Never allocates.
+  /// Removes the events for which `gone(node)` is true. O(events). Never allocates.
   template <class Gone>
   void erase_if(Gone gone) {
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
@@ -50,7 +50,7 @@ class EventQueue {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Events that will be taken soon, each told once: so that what they touch can be fetched.
+  /// The events that will be popped soon, each listed once, for prefetching.
   [[nodiscard]] std::span<const std::uint64_t> take_coming() noexcept {
     return {coming_.data(), std::exchange(coming_count_, 0)};
   }
@@ -70,8 +70,8 @@ class EventQueue {
   struct Bucket {
     std::uint32_t head = none;
     std::uint32_t tail = none;
-    std::uint32_t first = 0;  // in the head: those before were taken
-    std::uint32_t end = 0;    // in the tail
+    std::uint32_t first = 0;  // index in the head; earlier ones were popped
+    std::uint32_t end = 0;    // index in the tail
   };
 
   [[nodiscard]] std::size_t bucket_of(Word time) const noexcept;
@@ -86,8 +86,8 @@ class EventQueue {
   void spread(std::size_t bucket);
   void rebase(Word now);
 
-  /// Has `each(node)` called for every event of the bucket, which is empty before the first call.
-  /// A chunk is free before its events are visited, so that appending them needs no memory.
+  /// Empties the bucket and then calls `each(node)` for every event of it. A chunk is freed before
+  /// its events are visited, so that appending them needs no memory.
   template <class Each>
   void empty(std::size_t bucket, Each each) {
     Bucket from = buckets_[bucket];

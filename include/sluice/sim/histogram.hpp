@@ -1,4 +1,4 @@
-// Counts of times, for quantiles. Not thread-safe.
+// Histogram: counts of times, for quantiles. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace sluice::sim {
 
-/// A histogram whose bins grow with the value: a quantile is exact below 128 us and at most 1/64
-/// too high above. 25 KiB, whatever is counted.
+/// A histogram with bins that grow with the value: quantiles are exact below 128 us and at most
+/// 1/64 too high above. 25 KiB, whatever is counted.
 class Histogram {
  public:
   Histogram();
@@ -17,8 +17,8 @@ class Histogram {
   /// Counts one value; below zero counts as zero. O(1).
   void add(Span value) noexcept;
 
-  /// The smallest bin's upper end that at least `parts`/`of` of the values do not exceed: 99, 100
-  /// for p99. Zero if nothing was counted. O(bins).
+  /// The upper end of the smallest bin that at least `parts`/`of` of the values do not exceed: 99,
+  /// 100 for p99. Zero if nothing was counted. O(bins).
   [[nodiscard]] Span quantile(std::uint64_t parts, std::uint64_t of) const noexcept;
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }

@@ -1,7 +1,8 @@
-// What a simulation draws: one stream of draws per entity and purpose, and delays.
+// Random numbers of a simulation: one stream for each entity and purpose, and distributions of
+// delays.
 //
-// All in whole numbers: the distributions of <random> and the functions of <cmath> differ between
-// standard libraries, and a simulation must not. Plain values; no threading rule.
+// All arithmetic is in integers: the distributions of <random> and the functions of <cmath> differ
+// between standard libraries, and a simulation must not. Plain values; no threading rule.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +12,24 @@
 
 namespace sluice::sim {
 
-/// The generator that belongs to one purpose of one entity. A part of the model that draws more or
-/// less therefore leaves the draws of all others as they were, and two limiters can be compared
-/// under the same arrivals and the same latencies.
+/// The generator for one purpose of one entity. A part of the model that draws more or less
+/// therefore leaves the draws of all others unchanged, and two limiters can be compared under the
+/// same arrivals and latencies.
 [[nodiscard]] SeededRng stream(std::uint64_t seed, std::uint64_t entity, std::uint64_t purpose);
 
-/// How long something takes: a distribution of times in microseconds.
+/// A distribution of delays in microseconds.
 class Delay {
  public:
-  /// Always `span`. Throws std::invalid_argument unless it is 0 to 30 days. The others
-  /// throw likewise.
+  /// Always `span`. This and the following functions throw std::invalid_argument unless their spans
+  /// are 0 to 30 days.
   static Delay constant(Span span);
-  /// Every microsecond from `low` to `high` alike. REQUIRES: low <= high.
+  /// Uniform from `low` to `high`. REQUIRES: low <= high.
   static Delay uniform(Span low, Span high);
   /// Exponential with this mean; at most 44.4 times the mean, which is 1 us to 30 days.
   static Delay exponential(Span mean);
-  /// Log-normal in shape: half of the draws are below `p50`, 99 of 100 below `p99`. Its logarithm
-  /// is a sum of twelve uniform draws, which is normal but for tails that end at 6 sigma: there is
-  /// a longest delay, max(). REQUIRES: 1 us <= p50 <= p99 <= 64 * p50.
+  /// Approximately log-normal: half of the draws are below `p50`, 99 of 100 below `p99`. The
+  /// logarithm is a sum of twelve uniform draws, which is normal except that its tails end at 6
+  /// sigma: the longest delay is max(). REQUIRES: 1 us <= p50 <= p99 <= 64 * p50.
   static Delay log_normal(Span p50, Span p99);
 
   /// One draw, in [min(), max()]. Uses the generator between 0 and 3 times.

@@ -1,5 +1,5 @@
-// A store at the other end of a simulated network.
-// Threading: everything belongs to the thread that runs the timeline.
+// RemoteStore: a store behind a simulated network. Threading: everything belongs to the thread that
+// runs the timeline.
 #pragma once
 
 #include <deque>
@@ -16,21 +16,22 @@
 
 namespace sluice::sim {
 
-/// How long a message takes each way between one client and the store.
+/// The delays of messages between one client and the store.
 struct Link {
   Delay to_store;
   Delay from_store;
 };
 
-/// A Store around a Store: a plan travels to the inner store, is decided there at the time of its
-/// arrival, and the answer travels back. Messages of one RemoteStore do not overtake each other.
-/// One object is one client's connection; many share the inner store.
+/// One client's connection to a store: a plan reaches the inner store after a delay, is decided
+/// there at the time of its arrival, and the answer returns after another delay. Messages of one
+/// RemoteStore do not overtake each other. Many can share the inner store. Timeouts and stop tokens
+/// of plans are ignored.
 ///
-/// A plan that can never be executed (see find_fault()) is answered at once and sends nothing.
-/// may_block() is false: virtual time stands still while a thread blocks. The destructor answers
-/// what is under way, see hang_up().
-/// REQUIRES: the timeline and the inner store outlive it, unless it is closed; the inner store
-/// answers before its execute() returns, as the virtual store does.
+/// A plan that can never be executed (see find_fault()) fails at once and sends nothing.
+/// may_block() is false, because virtual time stands still while a thread blocks. The destructor
+/// answers pending calls, see hang_up(). REQUIRES: the timeline and the inner store outlive it,
+/// unless it is closed; the inner store answers before its execute() returns, as the virtual store
+/// does.
 class RemoteStore : public Store {
  public:
   RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng);
@@ -38,27 +39,27 @@ class RemoteStore : public Store {
 
   void execute(const Plan& plan, Completion done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
-  /// Wake-ups travel as well, for as long as a plan and its answer do, and may be overtaken by
-  /// them.
+  /// Wake-ups have the same delays as plans and answers, which may overtake them.
   void notify(const Key& key) noexcept override;
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(
       const Key& key, std::function<void()> seen) noexcept override;
   [[nodiscard]] bool may_block() const noexcept override { return false; }
 
-  /// Answers what is under way: Errc::shut_down if it has not arrived, else Errc::unknown.
+  /// Fails pending calls: Errc::shut_down if they have not arrived at the store, else
+  /// Errc::unknown.
   void hang_up() noexcept;
 
-  /// Hangs up for good: whatever is asked from now on ends in Errc::shut_down, and neither the
-  /// timeline nor the inner store is used but by clock().
+  /// Hangs up permanently: later calls fail with Errc::shut_down, and only clock() still uses the
+  /// inner store; nothing uses the timeline.
   void close() noexcept;
 
-  /// Plans sent.
+  /// The number of plans sent.
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
-  /// Plans sent and not yet answered.
+  /// The number of plans sent and not yet answered.
   [[nodiscard]] std::size_t in_flight() const noexcept { return messages_.size() - free_.size(); }
 
  private:
-  // A plan is a view, so the message keeps the steps and the bytes of their keys.
+  // Owns the steps and the bytes of their keys, because a plan is a view.
   struct Message {
     Message(RemoteStore& store, std::size_t place) : owner(store), index(place) {}
     RemoteStore& owner;
@@ -77,12 +78,12 @@ class RemoteStore : public Store {
     bool under_way = false;
   };
 
-  /// A wake-up on its way to the store, or from there.
+  /// A wake-up in transit to or from the store.
   struct Call {
     std::string tag;
     std::string name;
     std::string unit;
-    std::weak_ptr<const std::function<void()>> seen;  // from there
+    std::weak_ptr<const std::function<void()>> seen;  // from the store
     Timeline::Timer timer{};
   };
   class Watching;

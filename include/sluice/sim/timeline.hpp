@@ -1,5 +1,5 @@
-// A timeline runs events in the order of their virtual times and moves the clock that the rules
-// see. Threading: everything belongs to the thread that runs the timeline.
+// Timeline: runs events in the order of their virtual times, and moves the clock of the rules.
+// Threading: everything belongs to the thread that runs the timeline.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace sluice::sim {
 
-/// Events in virtual time, in whole microseconds. Events run in the order (time, order of being
-/// scheduled), so that a run is the same always. Before an event runs, the clock shows its time:
-/// a limiter on a virtual store with the same clock works as it does in production.
+/// Events in virtual time, in whole microseconds. Events run in the order (time, order of
+/// scheduling), so that every run is the same. Before an event runs, the clock shows its time: a
+/// limiter on a virtual store with the same clock works as in production.
 ///
 ///     VirtualClock clock;
 ///     Timeline timeline{clock};
@@ -20,17 +20,17 @@ namespace sluice::sim {
 ///     timeline.run_until(clock.now() + 1h);
 ///
 /// Scheduling is O(1), amortised, and allocates only while the number of pending events is at a new
-/// maximum. REQUIRES: the clock outlives the timeline, and nobody else moves it meanwhile.
+/// maximum. REQUIRES: the clock outlives the timeline, and nothing else moves it.
 class Timeline {
  public:
-  /// Receives the context and the value that the event was scheduled with.
+  /// Called with the context and the value of the event.
   using Action = void (*)(void* context, std::uint64_t value);
 
-  /// Names a scheduled event; a default one names none.
+  /// The id of a scheduled event; a default-constructed one has none.
   class Timer {
    public:
     Timer() = default;
-    /// Names the event that a Timer with this id() names. 0: none.
+    /// The Timer of the event with this id(); 0: none.
     explicit Timer(std::uint64_t id) noexcept : id_(id) {}
     [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
     friend bool operator==(const Timer&, const Timer&) = default;
@@ -41,7 +41,7 @@ class Timeline {
 
   static constexpr std::size_t max_pending = std::size_t{1} << 24;
 
-  /// Starts at what the clock shows.
+  /// Starts at the time of the clock.
   explicit Timeline(VirtualClock& clock) : clock_(clock), now_(to_word(clock.now())) {}
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
@@ -49,7 +49,7 @@ class Timeline {
   [[nodiscard]] Time now() const noexcept { return to_time(now_); }
   [[nodiscard]] VirtualClock& clock() const noexcept { return clock_; }
 
-  /// Schedules an event. Throws std::out_of_range if `when` lies before now() or beyond word_limit,
+  /// Schedules an event. Throws std::out_of_range if `when` is before now() or beyond word_limit,
   /// std::length_error if max_pending events are pending.
   Timer at(Time when, Action action, void* context, std::uint64_t value = 0);
 
@@ -58,7 +58,7 @@ class Timeline {
     return at(now() + delay, action, context, value);
   }
 
-  /// The same with a member function: `at<&T::member>(when, object, value)`.
+  /// The same for a member function: `at<&T::member>(when, object, value)`.
   template <auto Member, class T>
   Timer at(Time when, T& object, std::uint64_t value = 0) {
     return at(when, &call<Member, T>, &object, value);
@@ -68,26 +68,26 @@ class Timeline {
     return at(now() + delay, &call<Member, T>, &object, value);
   }
 
-  /// Schedules an event for now(), behind all that are scheduled for now() already: at(now(), ...)
+  /// Schedules an event for now(), after all that are scheduled for now() already: at(now(), ...)
   /// in O(1), without a Timer. Throws std::length_error as at() does.
   void post(Action action, void* context, std::uint64_t value = 0);
 
-  /// An event that never runs: it waits to be cancelled or drained. Throws as at() does.
+  /// Registers an event that never runs, until it is cancelled or drained. Throws as at() does.
   Timer park(Action action, void* context, std::uint64_t value = 0);
 
-  /// True if the event was pending and now never runs. O(1), amortised.
+  /// Cancels an event. True if it was pending. O(1), amortised.
   bool cancel(Timer timer) noexcept;
 
   /// Runs the next event; false if there is none up to and including `end`.
   bool step(Time end = to_time(word_limit));
 
-  /// Runs every event up to and including `end`, then stands at `end`. Throws what an event
-  /// throws, and std::out_of_range if `end` lies before now().
+  /// Runs every event up to and including `end`, then sets the clock to `end`. Throws what an event
+  /// throws, and std::out_of_range if `end` is before now().
   void run_until(Time end);
 
-  /// Takes every event away and has `visit(action, context, value)` called instead of running it,
-  /// in the order in which they would have run, those that never run last. What is scheduled
-  /// meanwhile is taken away as well. Time stands still.
+  /// Removes every event and calls `visit(action, context, value)` instead of running it, in the
+  /// order in which they would have run, parked ones last. Events scheduled meanwhile are removed,
+  /// too. Time stands still.
   template <class Visit>
   void drain(Visit visit) {
     Word time = 0;
@@ -96,18 +96,19 @@ class Timeline {
     }
   }
 
-  /// From now on events of one instant run in an order drawn from `seed`, the same for the same
-  /// seed: to find out what depends on an order that nothing promises. post() then costs what at()
-  /// costs. REQUIRES: no event is pending.
+  /// From now on, events of one instant run in an order drawn from `seed`, the same for the same
+  /// seed, which reveals dependences on an unspecified order. post() then costs as much as at().
+  /// REQUIRES: no event is pending.
   void shuffle_ties(std::uint64_t seed) noexcept;
 
-  /// Has `fetch(action, context)` called for events that run soon and are likely to be far from the
-  /// processor: it may only prefetch what they touch. The context itself is fetched already.
+  /// Sets a function `fetch(action, context)` that is called for events that run soon and are
+  /// probably not in the cache: it may only prefetch what they access. The context itself is
+  /// already prefetched.
   void fetch_ahead(void (*fetch)(Action action, void* context)) noexcept { fetch_ = fetch; }
 
-  /// Events that have run.
+  /// The number of events that have run.
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
-  /// Events that are yet to run.
+  /// The number of events that have not run.
   [[nodiscard]] std::size_t pending() const noexcept {
     return slots_.size() - free_.size() + bare_;
   }
@@ -117,7 +118,7 @@ class Timeline {
     Action action;
     void* context;
     std::uint64_t value;
-    std::uint64_t id;  // of the slot; 0: none, or free
+    std::uint64_t id;  // of the slot; 0: no slot, or free
   };
 
   // An id is a mark, an order and the index of a slot.
@@ -170,7 +171,7 @@ class Timeline {
   VirtualClock& clock_;
   Word now_;
   bool shuffled_ = false;
-  bool instant_done_ = false;  // the queue holds nothing for now
+  bool instant_done_ = false;  // the queue has no event for now
   std::uint64_t sequence_ = 0;
   std::uint64_t events_ = 0;
   std::size_t stale_ = 0;  // cancelled events that are still in the queue or the ring
@@ -178,7 +179,7 @@ class Timeline {
   std::size_t parked_ = 0;
   std::size_t bare_ = 0;  // posted events without a slot
   EventQueue queue_;
-  Posted posted_;  // what was scheduled for an instant during it: behind all of the queue
+  Posted posted_;  // events scheduled for an instant while it runs: after all of the queue
   std::vector<Event> slots_;
   std::vector<std::uint32_t> free_;
 };

@@ -1,5 +1,5 @@
-// A running hash over the events of a simulation: two runs are the same if their hashes are.
-// A plain value.
+// TraceHash: a running hash over the events of a simulation; equal runs have equal hashes. A plain
+// value.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace sluice::sim {
 
-/// Folds (time, entity, kind, value) of every event, in order, into 64 bits. The same on every
-/// platform. Finds differences, not forgeries.
+/// Hashes (time, entity, kind, value) of every event, in order, into 64 bits. The same on every
+/// platform. Detects differences, not forgeries.
 class TraceHash {
  public:
   void fold(Time time, std::uint32_t entity, std::uint32_t kind, std::uint64_t value) noexcept {

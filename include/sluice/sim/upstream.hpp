@@ -1,5 +1,5 @@
-// The third-party API whose limit is to be respected: the judge of a simulation.
-// It keeps its own count and shares no code with the limiters. Not thread-safe.
+// Upstream: the third-party API of a simulation, which enforces its limit. It keeps its own count
+// and shares no code with the limiters. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sluice::sim {
 
-/// Stamps in the order of time, of which the oldest are forgotten. A ring that grows.
+/// A queue of times in ascending order. A ring that grows.
 class StampQueue {
  public:
   void push(Word stamp);
@@ -24,15 +24,16 @@ class StampQueue {
   std::size_t end_ = 0;
 };
 
-/// An API that answers at most `limit` calls in any `window`, exactly: a call at `t` is answered
-/// 200 if fewer than `limit` calls were answered 200 in (t - window, t], else 429. Calls answered
-/// 429 do not count against the limit.
+/// An API that accepts exactly `limit` calls in any `window`: a call at `t` is answered 200 if
+/// fewer than `limit` calls were answered 200 in (t - window, t], else 429. Calls answered 429 do
+/// not count.
 class Upstream {
  public:
   /// Throws std::invalid_argument unless the limit is 1 to 10^8 and the window 1 us or longer.
   Upstream(Word limit, Span window);
 
-  /// True for 200, false for 429. REQUIRES: `now` is not before the last call's. O(1) amortised.
+  /// True for 200, false for 429. REQUIRES: `now` is not before that of the previous call. O(1)
+  /// amortised.
   bool call(Time now);
 
   [[nodiscard]] std::uint64_t calls() const noexcept { return admitted_ + rejected_; }
@@ -54,14 +55,14 @@ class Upstream {
   std::uint64_t busiest_admitted_ = 0;
 };
 
-/// The best that any limiter could do against an Upstream: it knows every job the moment it comes,
-/// needs no network, and sends each in order at the first instant at which it is answered 200.
+/// The optimal limiter for an Upstream: it knows every job at its arrival, needs no network, and
+/// sends each in order at the first instant at which it is answered 200.
 class Ideal {
  public:
-  /// As Upstream's.
+  /// As Upstream.
   Ideal(Word limit, Span window);
 
-  /// A job that comes at `now`; returns when it is sent. REQUIRES: in the order of time. O(1).
+  /// Adds a job that arrives at `now`; returns when it is sent. REQUIRES: ascending times. O(1).
   Time send(Time now);
 
  private:

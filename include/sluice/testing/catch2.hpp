@@ -1,9 +1,9 @@
-// Catch2, version 2 or 3: how it prints the values of this library. The matchers need nothing more:
+// Prints the values of this library in Catch2, version 2 or 3. The matchers need nothing else:
 //
 //     REQUIRE_THAT(store.trace(), sluice::testing::never_exceeds(25, 5s));
 //
-// Include it where assertions are about decisions or traces, in every file of the test program or
-// in none that prints the same type.
+// Include it in every file of the test program with assertions about decisions or traces, or in no
+// file that prints the same type.
 #pragma once
 
 #if __has_include(<catch2/catch_tostring.hpp>)

@@ -1,13 +1,12 @@
-// The conformance suite: what every Store promises, checked on any Store, yours too, in one line.
-// It needs no test framework:
+// The conformance suite: checks the contract of Store on any store, including your own. It needs no
+// test framework:
 //
 //     const auto report = sluice::testing::check_conformance(store);
 //     if (!report) std::cerr << report.text();
 //
-// The store may live on any clock. A Decision carries the instant it was made at, so the suite
-// replays each history through the kernels at those instants and requires the same integers.
-// Threading: one thread calls check_conformance(); some claims start threads of their own, all
-// of which have ended when it returns.
+// The store may have any clock: the suite replays each history through the kernels at the times in
+// the decisions, and requires the same integers. Threading: one thread calls check_conformance();
+// some claims start threads, which have ended when it returns.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +27,14 @@
 
 namespace sluice::testing {
 
-/// One promise, and whether the store kept it.
+/// One claim about the store, and whether it holds.
 struct Claim {
   std::string_view name;  ///< a sentence: "a refused plan leaves every key as it was"
   bool ok = false;
-  std::string failure;  ///< what was expected and what came, and the seed that repeats it
+  std::string failure;  ///< the expected and the actual result, and the seed that repeats it
 };
 
-/// What a run of the suite found. Converts to true if every claim holds.
+/// The result of a run. Converts to true if every claim holds.
 struct Report {
   std::uint64_t seed = 0;
   std::vector<Claim> claims;
@@ -47,7 +46,7 @@ struct Report {
     return !claims.empty();
   }
 
-  /// True if the claim of this name was checked and failed.
+  /// True if the claim of this name was checked and does not hold.
   [[nodiscard]] bool rejects(std::string_view name) const noexcept {
     for (const Claim& claim : claims) {
       if (claim.name == name) return !claim.ok;
@@ -55,7 +54,7 @@ struct Report {
     return false;
   }
 
-  /// One line a claim, failures with their reasons.
+  /// One line a claim, with the reasons of failures.
   [[nodiscard]] std::string text() const {
     std::string out;
     for (const Claim& claim : claims) {
@@ -80,31 +79,33 @@ inline constexpr Check checks[] = {
     {"every operation of the table can be checked", every_row_has_a_generator},
     {"the instant of a decision is the store's time", instants_are_the_clocks},
     {"every decision of a long history is the kernel's", history_of_single_steps},
-    {"every plan of a long history is decided like its steps together", history_of_plans},
+    {"every plan of a long history is decided as its steps together", history_of_plans},
     {"a key that was bound is the same key", history_of_bound_keys},
-    {"output are what the kernel tells", output_is_told},
+    {"output words are those of the kernel", output_words_are_the_kernels},
     {"a state of any size survives", states_grow},
     {"keys that look alike are different keys", similar_keys_are_apart},
-    {"a question changes nothing", questions_change_nothing},
+    {"a peek changes nothing", peeks_change_nothing},
     {"a refusal changes nothing", refusals_change_nothing},
     {"a refused plan leaves every key as it was", refused_plans_write_nothing},
     {"a plan names the step that decides it", plans_name_their_step},
     {"the same key twice in one plan is an error", duplicate_keys_are_errors},
-    {"a key that cannot be is an error", invalid_keys_are_errors},
+    {"an invalid key is an error", invalid_keys_are_errors},
     {"a plan without steps, or with too many, is an error", invalid_sizes_are_errors},
-    {"what can never be admitted is an error, not a hint", impossible_requests_are_errors},
+    {"a request that can never be admitted is an error, not a refusal",
+     impossible_requests_are_errors},
     {"a key of another kind of rule is an error", other_kinds_are_errors},
-    {"an id charges once, however often it is asked", ids_charge_once},
+    {"an id charges once, however often it is used", ids_charge_once},
     {"every form of a call gives its answer once", every_form_answers_once},
     {"a batch answers each plan in its place", batches_answer_in_place},
     {"concurrent callers get no more than the quota, and no less", concurrent_callers_share},
     {"concurrent plans are all or nothing", concurrent_plans_are_atomic},
-    {"concurrent callers' own keys are as if each were alone", concurrent_callers_are_apart},
+    {"concurrent callers with keys of their own do not affect each other",
+     concurrent_callers_are_apart},
     {"the hint is exact to the microsecond", hints_are_exact, true},
     {"decisions follow the clock when it moves", history_of_moves, true},
-    {"a clock that is set back mints nothing and locks nobody out", clock_set_back, true},
-    {"a state counts until it means nothing", states_are_kept, true},
-    {"an id is remembered for its time", ids_are_forgotten, true},
+    {"a clock that is set back adds no units and locks no key", clock_set_back, true},
+    {"a state counts until it expires", states_are_kept, true},
+    {"an id is kept for its time", ids_are_forgotten, true},
 };
 
 inline std::string run_check(const Check& check, Store& store, const ConformanceOptions& options,
@@ -122,10 +123,9 @@ inline std::string run_check(const Check& check, Store& store, const Conformance
 
 }  // namespace detail
 
-/// Checks every claim on `store`, whose keys with the run's own prefix it uses up; other keys are
-/// not touched. Reports all claims; the failures are also given to `on_failure`, one by one.
-/// Takes about a second on a store in memory. Throws only what std::thread throws when no thread
-/// can be made, and std::bad_alloc.
+/// Checks every claim on `store`. It uses only keys with the prefix of the run. The report contains
+/// all claims; `on_failure` is called for each failure. Takes about a second on a store in memory.
+/// Throws only std::bad_alloc, and what std::thread throws if no thread can be made.
 inline Report check_conformance(Store& store, ConformanceOptions options = {},
                                 const std::function<void(const Claim&)>& on_failure = {}) {
   if (options.seed == 0) options.seed = detail::choose_seed();

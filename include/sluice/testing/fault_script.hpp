@@ -1,4 +1,4 @@
-// What goes wrong with the calls to a FaultyStore, one after the other, as values or as a text.
+// FaultScript: the faults of successive calls to a FaultyStore, as values or as text.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace sluice::testing {
 
-/// What becomes of one call.
+/// The fault of one call.
 struct Fault {
-  std::error_code error{};  ///< what the caller is told; none: the true answer
-  bool executed = true;     ///< whether the store behind is asked at all
-  Span delay{0};            ///< how late the answer comes, by the store's clock
+  std::error_code error{};  ///< the caller's error; none: the true answer
+  bool executed = true;     ///< whether the inner store executes the call
+  Span delay{0};            ///< the delay of the answer, by the store's clock
 
-  /// Nothing goes wrong.
+  /// No fault.
   [[nodiscard]] static Fault none() noexcept { return {}; }
-  /// The call ends in `error`, and nothing was executed.
+  /// The call fails with `error`, and is not executed.
   [[nodiscard]] static Fault not_executed(std::error_code error = Errc::timed_out) noexcept {
     return {error, false, Span{0}};
   }
@@ -32,9 +32,9 @@ struct Fault {
   [[nodiscard]] static Fault answer_lost(std::error_code error = Errc::unknown) noexcept {
     return {error, true, Span{0}};
   }
-  /// The call never arrives, and the caller cannot know.
+  /// The request is lost: the call is not executed, and the caller cannot know.
   [[nodiscard]] static Fault request_lost() noexcept { return {Errc::unknown, false, Span{0}}; }
-  /// The same, answered `span` later.
+  /// The same fault with the answer `span` later.
   [[nodiscard]] Fault late(Span span) const noexcept {
     Fault fault = *this;
     fault.delay = span;
@@ -45,20 +45,21 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
-/// A list of what happens to one call after the other:
+/// A list of faults for successive calls:
 ///
 ///     FaultScript script("ok ok timeout unknown ok*3 delay(50ms)");
 ///
-/// `ok`; the name of an Errc, such as `not_connected`: it was not executed, but after `unknown`,
-/// `server_error` and `protocol_error` it was, and the answer is lost; `timeout` is `timed_out`;
-/// `dropped` is Errc::unknown of a request that never arrived; `delay(50ms)` the true answer 50 ms
-/// late, `delay(50ms,unknown)` another one. `*3` repeats the word three times, `*` for ever. After
-/// the last word everything is ok. A plain value.
+/// The words are `ok`; the name of an Errc, such as `not_connected`: the call is not executed,
+/// except after `unknown`, `server_error` and `protocol_error`, where it is executed and the answer
+/// is lost; `timeout` for `timed_out`; `dropped`: Errc::unknown, and the request never arrived;
+/// `delay(50ms)`: the true answer 50 ms late; `delay(50ms,unknown)`: another answer that late. `*3`
+/// repeats a word three times, `*` for ever. After the last word there are no faults. A plain
+/// value.
 class FaultScript {
  public:
-  /// Empty: all is ok.
+  /// An empty script: no faults.
   FaultScript() = default;
-  /// Throws std::invalid_argument with the column and the reason.
+  /// Parses a script. Throws std::invalid_argument with the column and the reason.
   explicit FaultScript(std::string_view text) {
     std::size_t at = 0;
     while ((at = text.find_first_not_of(" \t\n", at)) != std::string_view::npos) {
@@ -73,7 +74,7 @@ class FaultScript {
     }
   }
 
-  /// What happens to the next call.
+  /// The fault of the next call.
   Fault next() noexcept {
     if (place_ == parts_.size()) return {};
     const Part& part = parts_[place_];
@@ -84,7 +85,7 @@ class FaultScript {
     return part.fault;
   }
 
-  /// True if nothing but ok is left.
+  /// True if no faults are left.
   [[nodiscard]] bool is_over() const noexcept { return place_ == parts_.size(); }
 
  private:

@@ -1,4 +1,4 @@
-// A store in front of another that fails when it is told to.
+// FaultyStore: injects faults into the calls to another store.
 #pragma once
 
 #include <cstdint>
@@ -17,58 +17,58 @@
 
 namespace sluice::testing {
 
-/// What went through a FaultyStore since it was made or reset().
+/// The calls through a FaultyStore since it was made or reset().
 struct FaultCounts {
   std::uint64_t calls = 0;     ///< all
-  std::uint64_t executed = 0;  ///< passed on, whatever the caller was told
+  std::uint64_t executed = 0;  ///< passed on, whatever the caller's answer
   std::uint64_t failed = 0;    ///< not passed on
-  std::uint64_t lost = 0;      ///< passed on, and another answer given
+  std::uint64_t lost = 0;      ///< passed on, and the answer replaced
   std::uint64_t delayed = 0;   ///< answered late
 
   friend bool operator==(const FaultCounts&, const FaultCounts&) = default;
 };
 
-/// Passes calls on unless something is to go wrong. Works before any store, for blocking and
-/// asynchronous calls; a plan that can never be executed is the inner store's to refuse.
+/// Passes calls to another store, except those with an injected fault. Works in front of any store,
+/// for blocking and asynchronous calls; the inner store rejects plans that can never be executed.
 ///
 ///     FaultyStore store(*inner);
-///     store.play(FaultScript("ok timeout unknown"));   // what happens to the next three calls
+///     store.play(FaultScript("ok timeout unknown"));   // the next three calls
 ///     store.fail_every(10, Fault::answer_lost());
 ///     store.fail_all(Fault::not_executed(Errc::not_connected));   // an outage, until heal()
 ///
-/// Several may be told at once; the first in this order that makes a fault of a call counts:
-/// fail_all, play, fail_call, fail_every, fail_some. Each counts calls from when it was told.
-/// A late answer is delivered by a timer of the clock: of a VirtualClock, by whoever moves it. If
-/// the clock moves by itself because this thread waits (VirtualClock::AutoAdvance), or rings nobody
-/// as the machine's, the calling thread waits. The destructor answers what is under way with
-/// Errc::unknown. Thread-safe. REQUIRES: the inner store and its clock outlive it.
+/// Several kinds of faults may be set at once; the first in this order that affects a call is used:
+/// fail_all, play, fail_call, fail_every, fail_some. Each counts calls from when it was set. A
+/// timer of the clock delivers a late answer, on the thread that moves the clock. If the clock
+/// moves by itself because this thread waits (VirtualClock::AutoAdvance), or has no timers, as the
+/// system clock, the calling thread waits. The destructor fails pending calls with Errc::unknown.
+/// Thread-safe. REQUIRES: the inner store and its clock outlive it.
 class FaultyStore final : public Store {
  public:
   explicit FaultyStore(Store& inner) : inner_(inner), late_(inner.clock()) {}
   ~FaultyStore() override { end(); }
 
-  /// Every call, until heal().
+  /// Affects every call, until heal().
   void fail_all(const Fault& fault) {
     const std::lock_guard lock(mutex_);
     outage_ = fault;
   }
-  /// The next calls, one after the other. Replaces the script before.
+  /// Affects the next calls, one after the other. Replaces an earlier script.
   void play(FaultScript script) {
     const std::lock_guard lock(mutex_);
     script_ = std::move(script);
   }
-  /// The `n`-th call from now, once: 1 is the next. Throws std::invalid_argument if n is 0.
+  /// Affects the `n`-th call from now, once: 1 is the next. Throws std::invalid_argument if n is 0.
   void fail_call(std::uint64_t n, const Fault& fault) {
     const std::lock_guard lock(mutex_);
     once_ = counted("fail_call", n, fault);
   }
-  /// Every `n`-th call from now. Throws std::invalid_argument if n is 0.
+  /// Affects every `n`-th call from now. Throws std::invalid_argument if n is 0.
   void fail_every(std::uint64_t n, const Fault& fault) {
     const std::lock_guard lock(mutex_);
     every_ = counted("fail_every", n, fault);
   }
-  /// Each call with this probability, by draws from `rng`. Throws std::invalid_argument if it does
-  /// not lie in [0, 1]. REQUIRES: the generator lives until heal() and is used by nobody else.
+  /// Affects each call with this probability, by draws from `rng`. Throws std::invalid_argument if
+  /// it is not in [0, 1]. REQUIRES: the generator lives until heal() and has no other user.
   void fail_some(double probability, const Fault& fault, Rng& rng) {
     if (!(probability >= 0 && probability <= 1)) {
       throw std::invalid_argument("fail_some: a probability lies in [0, 1], got " +
@@ -78,18 +78,18 @@ class FaultyStore final : public Store {
     some_ = {probability, fault, &rng};
   }
 
-  /// No wake-up of Store::notify() arrives any more, until heal().
+  /// Drops all wake-ups of Store::notify(), until heal().
   void lose_wake_ups() {
     const std::lock_guard lock(mutex_);
     no_wake_ups_ = true;
   }
 
-  /// Nothing goes wrong any more; the counts stay. Late answers stay late.
+  /// Ends all faults; the counts stay. Late answers stay late.
   void heal() {
     const std::lock_guard lock(mutex_);
     forget();
   }
-  /// heal(), and counts from zero.
+  /// heal(), and resets the counts.
   void reset() {
     const std::lock_guard lock(mutex_);
     forget();
@@ -100,7 +100,7 @@ class FaultyStore final : public Store {
     const std::lock_guard lock(mutex_);
     return counts_;
   }
-  /// Answers that are held back at present.
+  /// The number of answers that are delayed now.
   [[nodiscard]] std::size_t held_back() const { return late_.size(); }
 
   void execute(const Plan& plan, Completion done) noexcept override {
@@ -157,11 +157,11 @@ class FaultyStore final : public Store {
    public:
     Call(FaultyStore& store, const Fault& fault) : store_(store), fault_(fault) {}
     void answered(const Outcome& outcome) noexcept override {
-      Outcome told;
-      told.error = fault_.error;
-      // What was not executed for a reason of its own is told as it is.
+      Outcome replaced;
+      replaced.error = fault_.error;
+      // A call that the inner store did not execute keeps its own error.
       const bool lost = fault_.error && !(outcome.error == Failure::not_executed);
-      store_.answer(fault_, std::move(done), lost ? told : outcome);
+      store_.answer(fault_, std::move(done), lost ? replaced : outcome);
     }
 
    private:
@@ -186,7 +186,7 @@ class FaultyStore final : public Store {
     return no_wake_ups_;
   }
 
-  /// Every source counts and draws for every call, so that one does not shift another.
+  /// Every kind counts and draws for every call, so that one does not shift another.
   Fault next() noexcept {
     const std::lock_guard lock(mutex_);
     const Fault scripted = script_.next();
@@ -222,7 +222,7 @@ class FaultyStore final : public Store {
   bool no_wake_ups_ = false;
   FaultCounts counts_;
   detail::LateAnswers late_;
-  sluice::detail::InFlight in_flight_;  // the last, so that nothing is held back once it is gone
+  sluice::detail::InFlight in_flight_;  // the last member: no call is delayed after its destruction
 };
 
 }  // namespace sluice::testing

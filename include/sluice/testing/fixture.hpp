@@ -1,5 +1,5 @@
-// What a unit test of limited code needs, ready made: a clock that stands still, a store on it that
-// fails when told to, and a record of all that was asked.
+// VirtualFixture: a virtual clock, a store on it with injected faults, and a recording of all
+// calls.
 #pragma once
 
 #include <initializer_list>
@@ -14,7 +14,7 @@
 
 namespace sluice::testing {
 
-/// Hand `store` to the code under test. A base or a member of a test case, whatever the framework:
+/// Pass `store` to the code under test. A base or a member of a test case in any framework:
 ///
 ///     TEST_CASE_METHOD(sluice::testing::VirtualFixture, "...")              // Catch2
 ///     class Reminders : public ::testing::Test, protected VirtualFixture {};  // GoogleTest
@@ -26,19 +26,20 @@ class VirtualFixture {
   const std::unique_ptr<Store> behind_ = make_virtual_store(clock);
 
  public:
-  FaultyStore faults{*behind_};  ///< what goes wrong with the calls
-  RecordingStore store{faults};  ///< records what the code asked, and what it was told
+  FaultyStore faults{*behind_};  ///< injects faults
+  RecordingStore store{faults};  ///< records the calls of the code and their answers
 
-  /// Moves the clock: `move(at(1s))` to 1 s after the start of the test, `move(after(5ms))` on.
+  /// Moves the clock: `move(at(1s))` to 1 s after the start of the test, `move(after(5ms))` by 5
+  /// ms.
   void move(Moment moment) {
     clock.set((moment.since_last ? clock.now() : VirtualClock::default_start) + moment.span);
   }
-  /// Plays a table of moments, which count from the present time.
+  /// Plays a table of moments, which count from now.
   Played play(std::initializer_list<Row> rows) { return testing::play(clock, rows); }
-  /// Lets everything that waits on the clock go on.
+  /// Moves the clock until nothing waits on it.
   Span advance_until_idle() { return testing::advance_until_idle(clock); }
 
-  /// Notes a fault, or its end, for recovers_within().
+  /// Records a fault, or its end, for recovers_within().
   void mark(std::string text) { store.mark(std::move(text)); }
   [[nodiscard]] Trace trace() const { return store.trace(); }
 };

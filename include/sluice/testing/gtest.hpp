@@ -1,11 +1,11 @@
-// GoogleTest: how it prints the values of this library, and assertions without GoogleMock. With
-// GoogleMock the matchers need nothing more:
+// Prints the values of this library in GoogleTest, and has assertions without GoogleMock. With
+// GoogleMock the matchers need nothing else:
 //
 //     EXPECT_TRUE(meets(store.trace(), never_exceeds(25, 5s)));   // GoogleTest alone
 //     EXPECT_THAT(store.trace(), never_exceeds(25, 5s));          // with <gmock/gmock.h>
 //
-// A Span alone is printed as bytes: it is a type of the standard library, which GoogleTest does not
-// let anybody print.
+// A Span alone is printed as bytes, because GoogleTest does not allow printers for types of the
+// standard library.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline void PrintTo(const Played& played, std::ostream* out) {
   *out << (played ? "as expected\n" : played.failures);
 }
 
-/// Success, or what is claimed and how it is broken.
+/// Success, or the claim and how it is violated.
 template <class T>
 [[nodiscard]] ::testing::AssertionResult meets(const T& value, const Matcher<T>& matcher) {
   const Checked broken = matcher.check(value);
@@ -40,13 +40,13 @@ template <class T>
          << ::testing::PrintToString(value);
 }
 
-/// Success, or the rows of a table that were answered otherwise.
+/// Success, or the rows of a table with unexpected answers.
 [[nodiscard]] inline ::testing::AssertionResult passes(const Played& played) {
   if (played) return ::testing::AssertionSuccess() << "every row was answered as expected";
   return ::testing::AssertionFailure() << played.failures;
 }
 
-/// Success, or how an invariant was broken.
+/// Success, or how an invariant is violated.
 [[nodiscard]] inline ::testing::AssertionResult holds(const Checked& checked) {
   if (!checked) return ::testing::AssertionSuccess() << "the invariant holds";
   return ::testing::AssertionFailure() << checked->what;

@@ -1,4 +1,4 @@
-// Moving a virtual clock from timer to timer until nothing waits any more.
+// advance_until_idle(): moves a virtual clock from timer to timer until no timer is set.
 #pragma once
 
 #include <stdexcept>
@@ -9,10 +9,10 @@
 
 namespace sluice::testing {
 
-/// Moves the clock to the next timer, rings it, and goes on until none is set: everything that
-/// waited has gone on, at its own time, and so has what it waited for then. Returns how far the
-/// clock has moved. Throws std::runtime_error after `most` moves: something sets a timer again and
-/// again (a renewer, a sampler, a loop) and has to be stopped first.
+/// Moves the clock to the next timer, runs it, and repeats until none is set: all waits have then
+/// ended, each at its own time, and so have the waits that followed. Returns how far the clock has
+/// moved. Throws std::runtime_error after `most` moves: a timer is set again and again (a renewer,
+/// a sampler, a loop), and its owner must be stopped first.
 inline Span advance_until_idle(VirtualClock& clock, std::size_t most = 100'000) {
   const Time start = clock.now();
   std::size_t moves = 0;

@@ -1,16 +1,15 @@
-// Invariants: what no history of a limiter may break, whatever the callers do. Pure functions over
-// what callers saw, which share no code with the rules: they judge by sums and instants alone.
+// Invariants that every history of a limiter satisfies. Pure functions over the callers' requests
+// and answers, which share no code with the rules: they check sums and times only.
 //
 //     History history;                              // note(bucket.try_acquire("a", 2), 2)...
 //     const Checked checked = check_rate(history, {.burst = 5, .units = 10, .period = 1s});
 //     if (checked) std::cerr << checked->what;      // names the interval and the excess
 //
 // Safety: check_rate (any interval), check_window and check_aligned (any window), check_leases,
-// check_gaps, check_refusals, check_answers, check_remaining; under quotas that change:
-// check_changing_rate, check_changing_window. Liveness: check_hints, check_work_conserving; of
-// calls that wait: check_waits_end, check_places, check_order, check_waits_served, check_recovery.
-// Comparing two histories: check_same_grants.
-// Threading: pure; any thread.
+// check_gaps, check_refusals, check_answers, check_remaining; with changing quotas:
+// check_changing_rate, check_changing_window. Liveness: check_hints, check_work_conserving; for
+// waiting calls: check_waits_end, check_places, check_order, check_waits_served, check_recovery.
+// Comparing two histories: check_same_grants. Threading: pure; any thread.
 #pragma once
 
 #include <span>
@@ -31,12 +30,12 @@ struct RateBound {
   Span period{1};
 };
 
-/// A quota and when it came into force: until the next one, at whose instant both count.
+/// A quota and the time from which it is in force, until the next one, at whose time both count.
 struct RateFrom {
   Time from{};
   RateBound bound;
 };
-/// The same of a limit on any window of `length`.
+/// The same for a limit on any window of `length`.
 struct WindowFrom {
   Time from{};
   Span length{1};
@@ -55,16 +54,15 @@ struct WindowFrom {
   return detail::find_window_breach(history, length, limit);
 }
 
-/// In every interval at most what the largest burst and the largest rate in force in it admit.
-/// REQUIRES, here and below: instants that rise, the first before all grants. O(n c^2) with c
-/// quotas.
+/// In every interval, at most what the largest burst and the largest rate in force in it admit.
+/// REQUIRES, here and below: ascending times, the first before all grants. O(n c^2) with c quotas.
 [[nodiscard]] inline Checked check_changing_rate(std::span<const Event> history,
                                                  std::span<const RateFrom> quotas) {
   return detail::find_changing_rate_breach(history, quotas);
 }
 
-/// In every interval as long as the window of one of the quotas in force in it, at most the largest
-/// of what these admit in that time: the limit, once for each of the quota's own windows begun, and
+/// In every interval as long as the window of a quota in force in it, at most the largest of what
+/// these quotas admit in that time: the limit, once for each of the quota's own windows begun, and
 /// once more if it changed more than once.
 [[nodiscard]] inline Checked check_changing_window(std::span<const Event> history,
                                                    std::span<const WindowFrom> quotas) {
@@ -72,15 +70,15 @@ struct WindowFrom {
 }
 
 /// From each edge, included, until the next, excluded, at most `limit` units take effect. Grants
-/// outside of all edges break it. REQUIRES: rising edges.
+/// outside all edges violate it. REQUIRES: ascending edges.
 [[nodiscard]] inline Checked check_aligned(std::span<const Event> history,
                                            std::span<const Time> edges, Word limit) {
   return detail::find_aligned_breach(history, edges, limit);
 }
 
-/// At every instant the leases that were acquired and neither released nor past their time weigh
-/// at most `limit`, and at most the share of each when it is acquired; fences are unique and rise
-/// in the order of the grants; nothing is renewed after its end. O(n log n).
+/// At every instant, the leases that were acquired and neither released nor expired weigh at most
+/// `limit`, and at most the share of each when it is acquired; fences are unique and rise in the
+/// order of the grants; no lease is renewed after its end. O(n log n).
 [[nodiscard]] inline Checked check_leases(std::span<const LeaseEvent> history, Word limit) {
   return detail::find_lease_breach(history, limit);
 }
@@ -90,7 +88,7 @@ struct WindowFrom {
   return detail::find_gap_breach(history, gap);
 }
 
-/// What is asked beside a refusal is answered alike before and after it.
+/// Peeks before and after a refusal are answered alike.
 [[nodiscard]] inline Checked check_refusals(std::span<const Looked> history) {
   return detail::find_refusal_breach(history);
 }
@@ -105,61 +103,60 @@ struct WindowFrom {
   return detail::find_remaining_breach(history, limit);
 }
 
-/// Until something is allowed, who was refused is refused again before `at + retry_after`, with
+/// Until something is allowed, a refused request is refused again before `at + retry_after`, with
 /// the rest of the same wait, and allowed from then on. `proven`, if given, counts the requests
-/// that came 1 us before their hint or at it: a test should see some.
-/// REQUIRES: one key, instants that never go back.
+/// that came 1 us before their hint or at it: a test should see some. REQUIRES: one key, times that
+/// never decrease.
 [[nodiscard]] inline Checked check_hints(std::span<const Event> history,
                                          std::size_t* proven = nullptr) {
   return detail::find_hint_breach(history, proven);
 }
 
-/// While some caller is waiting, from its refusal until it is allowed, units are granted at the
-/// rate: in no stretch of t microseconds fewer than units * t / period - burst.
-/// `burst` is how many units may gather meanwhile, at least the largest cost; for windows, their
-/// limit. REQUIRES: one key; who waits asks again at its hint; instants that never go back.
+/// While a caller waits, from its refusal until it is allowed, units are granted at the rate: in no
+/// interval of t microseconds fewer than units * t / period - burst. `burst` is the number of units
+/// that may accumulate meanwhile, at least the largest cost; for windows, their limit. REQUIRES:
+/// one key; waiting callers retry at their hint; times that never decrease.
 [[nodiscard]] inline Checked check_work_conserving(std::span<const Event> history,
                                                    const RateBound& bound) {
   return detail::find_idle_breach(history, bound.burst, bound.units, bound.period.count());
 }
 
-/// Every wait is told its end exactly once, at most `slack` after its deadline. O(n).
+/// Every wait completes exactly once, at most `slack` after its deadline. O(n).
 [[nodiscard]] inline Checked check_waits_end(std::span<const Wait> waits, Span slack = Span{0}) {
   return detail::find_endless_wait(waits, slack);
 }
 
 /// First come, first served: while a wait lasts, at most `most` that arrived after it, with the
-/// same priority, are granted. REQUIRES: waits of one line, in the order of their arrival; none
+/// same priority, are granted. REQUIRES: waits of one queue, in the order of their arrival; none
 /// pending. O(n log n).
 [[nodiscard]] inline Checked check_order(std::span<const Wait> waits, std::size_t most = 0) {
   return detail::find_bypass(waits, most);
 }
 
-/// While somebody waits, units are granted at the rate, whoever gives up meanwhile: as
-/// check_work_conserving(). REQUIRES, here and below: waits of one line, none pending. O(n log n).
+/// While a call waits, units are granted at the rate, whichever waits are cancelled: as
+/// check_work_conserving(). REQUIRES, here and below: waits of one queue, none pending. O(n log n).
 [[nodiscard]] inline Checked check_waits_served(std::span<const Wait> waits,
                                                 const RateBound& bound) {
   return detail::find_idle_line(waits, bound.burst, bound.units, bound.period.count(), Time{});
 }
 
-/// The same from `within` after `healed` on: once faults stop, a line moves again.
+/// The same from `within` after `healed` on: after the end of faults, a queue moves again.
 [[nodiscard]] inline Checked check_recovery(std::span<const Wait> waits, Time healed, Span within,
                                             const RateBound& bound) {
   return detail::find_idle_line(waits, bound.burst, bound.units, bound.period.count(),
                                 healed + within);
 }
 
-/// A place that was given back, or whose holder has vanished and whose time is over, is taken
-/// within `slack` if the first in line fits. REQUIRES: all leases of these waits and no others; no
-/// priorities. O(n log n).
+/// A released or expired place is granted within `slack` if the first waiter fits. REQUIRES: all
+/// leases of these waits and no others; no priorities. O(n log n).
 [[nodiscard]] inline Checked check_places(std::span<const Wait> waits,
                                           std::span<const LeaseEvent> leases, Word limit,
                                           Span slack = Span{0}) {
   return detail::find_vacancy(waits, leases, limit, slack);
 }
 
-/// The same grants at the same instants in both, whatever was refused or asked in between: polling
-/// more often must change nothing.
+/// Both histories have the same grants at the same times, whatever refusals and peeks are in
+/// between: polling more often must change nothing.
 [[nodiscard]] inline Checked check_same_grants(std::span<const Event> a, std::span<const Event> b) {
   return detail::find_difference(a, b);
 }

@@ -1,5 +1,5 @@
-// A matcher: a claim about a value that explains in a sentence how it is broken. It needs no test
-// framework, and REQUIRE_THAT of Catch2 and EXPECT_THAT of GoogleTest take it as it is.
+// Matcher: a claim about a value that describes its violation in a sentence. It needs no test
+// framework; REQUIRE_THAT of Catch2 and EXPECT_THAT of GoogleTest accept it.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,8 @@
 
 namespace sluice::testing {
 
-/// A claim about a T. Joined by `&&`, `||` and `!`; the sentence is that of the part that failed.
+/// A claim about a T. Combine claims by `&&`, `||` and `!`; the sentence is that of the part that
+/// does not hold.
 ///
 ///     const auto polite = never_exceeds(25, 5s) && spacing_at_least(100ms);
 ///     if (const Checked broken = polite.check(trace)) std::cerr << broken->what << '\n';
@@ -20,19 +21,19 @@ namespace sluice::testing {
 template <class T>
 class Matcher {
  public:
-  /// Nothing, if the value is as claimed.
+  /// Empty if the claim holds.
   using Check = std::function<Checked(const T&)>;
 
-  /// `description`: what is claimed, as in "never exceeds 25 in 5 s".
+  /// `description`: the claim, as in "never exceeds 25 in 5 s".
   Matcher(std::string description, Check check)
       : description_(std::move(description)), check_(std::move(check)) {}
 
-  /// Nothing, if `value` is as claimed, else a sentence with what offends.
+  /// Empty if the claim holds for `value`, else a sentence with the violation.
   [[nodiscard]] Checked check(const T& value) const { return check_(value); }
   [[nodiscard]] const std::string& description() const noexcept { return description_; }
 
-  // What the frameworks look for, by the names that they give it. Catch2 asks for the text after
-  // the match, without the value: so the sentence is kept.
+  // The interfaces of the frameworks. Catch2 calls toString() after match(), without the value, so
+  // that match() stores the sentence.
 
   [[nodiscard]] bool match(const T& value) const {
     const Checked broken = check_(value);

@@ -1,12 +1,12 @@
-// Matchers of traces and decisions: what a limiter's users care about, as one readable line each.
+// Matchers of traces and decisions: properties of a limiter, as one readable line each.
 //
 //     CHECK_THAT(store.trace(), never_exceeds(25, 5s) && share_within(0.1));
 //     CHECK_THAT(store.trace(), each_key(spacing_at_least(1s)));
 //     CHECK_THAT(bucket.try_acquire("alice"), refused(100ms));
 //
-// A grant is a call that a limiter allowed, with its cost; questions (peek), returns (cancel,
-// release) and settings are none. It counts when it takes effect, which for a reservation is later.
-// Times in the sentences count from the start of the trace. The checkers are those of
+// A grant is an allowed call with its cost, at the time when it takes effect, which for a
+// reservation is later; peeks, refunds, releases and configurations are not grants. Times in the
+// sentences count from the start of the trace. The checkers are those of
 // sluice/testing/invariants.hpp. Threading: pure functions.
 #pragma once
 
@@ -23,8 +23,8 @@ namespace sluice::testing {
 using TraceMatcher = Matcher<Trace>;
 using DecisionMatcher = Matcher<Decision>;
 
-/// In no half-open window of `span`, (t - span, t], more than `units` are granted, all keys taken
-/// together. Throws std::invalid_argument if `span` is not positive.
+/// In no half-open window of `span`, (t - span, t], more than `units` are granted, over all keys.
+/// Throws std::invalid_argument if `span` is not positive.
 [[nodiscard]] inline TraceMatcher never_exceeds(Word units, Span span) {
   detail::require_positive("never_exceeds: the window", span);
   return {
@@ -41,24 +41,24 @@ using DecisionMatcher = Matcher<Decision>;
           [=](const Trace& trace) { return check_rate(detail::requests_of(trace), bound); }};
 }
 
-/// Grants lie at least `gap` apart.
+/// Grants are at least `gap` apart.
 [[nodiscard]] inline TraceMatcher spacing_at_least(Span gap) {
   return {"spaces its grants by " + to_text(gap) + " or more",
           [=](const Trace& trace) { return check_gaps(detail::requests_of(trace), gap); }};
 }
 
 /// Each caller, or each key if no caller has a name, is granted an equal share of all units, up to
-/// `tolerance` of that share: 0.1 is 10 % more or less. Who asked and got nothing counts.
-/// Throws std::invalid_argument if the tolerance is negative.
+/// `tolerance` of that share: 0.1 is 10 % more or less. Callers without a grant count. Throws
+/// std::invalid_argument if the tolerance is negative.
 [[nodiscard]] inline TraceMatcher share_within(double tolerance) {
   detail::require_share("share_within: the tolerance", tolerance);
   return {"shares its grants equally within " + detail::percent(tolerance),
           [=](const Trace& trace) { return detail::find_unequal_share(trace, tolerance); }};
 }
 
-/// After each mark whose text holds `about` a call is granted within `span`; only calls that were
-/// asked after the mark count. Set the mark where the fault ends, or where it begins if its own
-/// length is to count. A trace without such a mark breaks it.
+/// After each mark whose text contains `about`, a call is granted within `span`; only calls made
+/// after the mark count. Set the mark at the end of the fault, or at its beginning to include its
+/// length. A trace without such a mark violates the claim.
 [[nodiscard]] inline TraceMatcher recovers_within(Span span, std::string about = {}) {
   std::string what = "recovers within " + to_text(span);
   if (!about.empty()) what += " of \"" + about + '"';
@@ -67,14 +67,14 @@ using DecisionMatcher = Matcher<Decision>;
           }};
 }
 
-/// Every refused request that was asked again was refused until its hint and allowed from then on,
-/// as long as nothing else was granted of the key. Plans of several steps are not judged.
+/// Every refused request that was repeated was refused until its hint and allowed from then on, as
+/// long as nothing else was granted on the key. Plans of several steps are not checked.
 [[nodiscard]] inline TraceMatcher refused_with_exact_hint() {
   return {"refuses with exact hints",
           [](const Trace& trace) { return detail::find_inexact_hint(trace); }};
 }
 
-/// All calls of the trace, failed ones included, are at most so many for each grant. Throws
+/// The calls of the trace, including failed ones, are at most `most` for each grant. Throws
 /// std::invalid_argument if `most` is negative.
 [[nodiscard]] inline TraceMatcher at_most_operations_per_grant(double most) {
   detail::require_share("at_most_operations_per_grant: the number", most);
@@ -87,14 +87,14 @@ using DecisionMatcher = Matcher<Decision>;
   return {"never fails", [](const Trace& trace) { return detail::find_failure(trace); }};
 }
 
-/// Call for call what `recorded` is; see find_difference().
+/// The trace equals `recorded`, call for call; see find_difference().
 [[nodiscard]] inline TraceMatcher same_as(Trace recorded) {
   return {"is as recorded", [recorded = std::move(recorded)](const Trace& trace) {
             return find_difference(recorded, trace);
           }};
 }
 
-/// What `matcher` claims holds of the calls on each key, taken alone.
+/// `matcher` holds for the calls on each key alone.
 [[nodiscard]] inline TraceMatcher each_key(TraceMatcher matcher) {
   std::string what = "each key " + matcher.description();
   return {std::move(what), [matcher = std::move(matcher)](const Trace& trace) -> Checked {
@@ -107,8 +107,8 @@ using DecisionMatcher = Matcher<Decision>;
           }};
 }
 
-/// What `matcher` claims holds of the calls on this key: "alice" for the tag's keys,
-/// Key{"alice", "api"}, or what traces print, "{alice}:api". A trace without such a call breaks it.
+/// `matcher` holds for the calls on this key: "alice" for the keys of a tag, Key{"alice", "api"},
+/// or the text in traces, "{alice}:api". A trace without such a call violates the claim.
 [[nodiscard]] inline TraceMatcher for_key(const Key& key, TraceMatcher matcher) {
   const std::string tag(key.tag());
   const std::string name(key.name());
@@ -131,12 +131,12 @@ inline DecisionMatcher decision_is(std::string what, std::function<bool(const De
 
 }  // namespace detail
 
-/// The decision is an admission.
+/// The decision is allowed.
 [[nodiscard]] inline DecisionMatcher allowed() {
   return detail::decision_is("is allowed", [](const Decision& d) { return d.allowed; });
 }
 
-/// An admission after which `remaining` units are left.
+/// The decision is allowed, and `remaining` units are left.
 [[nodiscard]] inline DecisionMatcher allowed(Word remaining) {
   return detail::decision_is(
       "is allowed with " + std::to_string(remaining) + " left",
@@ -148,7 +148,7 @@ inline DecisionMatcher decision_is(std::string what, std::function<bool(const De
   return detail::decision_is("is refused", [](const Decision& d) { return !d.allowed; });
 }
 
-/// A refusal with this hint, to the microsecond.
+/// The decision is a refusal with exactly this hint.
 [[nodiscard]] inline DecisionMatcher refused(Span retry_after) {
   return detail::decision_is(
       "is refused, retry after " + to_text(retry_after),

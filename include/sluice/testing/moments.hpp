@@ -1,4 +1,4 @@
-// Unit tests as tables of moments: when something is asked, and what is to be answered.
+// Unit tests as tables of moments: the time of a call, the call, and the expected answer.
 #pragma once
 
 #include <functional>
@@ -13,41 +13,41 @@
 
 namespace sluice::testing {
 
-/// When a row of a table happens.
+/// The time of a row of a table.
 struct Moment {
   Span span;
   bool since_last;
 };
 
-/// So long after the start of the table.
+/// This long after the start of the table.
 [[nodiscard]] constexpr Moment at(Span since_start) noexcept { return {since_start, false}; }
-/// So long after the row before, or after the start.
+/// This long after the previous row, or after the start.
 [[nodiscard]] constexpr Moment after(Span since_last) noexcept { return {since_last, true}; }
 
-/// The call is to fail with this error.
+/// Expects that the call fails with this error.
 struct Fails {
   std::error_code error;
 };
 [[nodiscard]] inline Fails fails(std::error_code error) noexcept { return {error}; }
 
-/// One row: at this moment, this call, is to be answered so. The call throws std::system_error to
-/// fail, as the throwing forms of the limiters do.
+/// One row: a time, a call, and the expected answer. The call throws std::system_error to fail, as
+/// the throwing forms of the limiters do.
 struct Row {
   Moment when;
   std::function<Decision()> ask;
   std::variant<DecisionMatcher, Fails> expected;
 };
 
-/// What became of a table: true if every row was answered as expected.
+/// The result of a table: true if every row had the expected answer.
 struct Played {
-  std::string failures;  ///< a line for each row that was not
+  std::string failures;  ///< a line for each row that had not
 
   [[nodiscard]] explicit operator bool() const noexcept { return failures.empty(); }
 };
 
 namespace detail {
 
-/// How the answer to a row was wrong, or nothing.
+/// How the answer to a row was wrong, or an empty text.
 inline std::string play_row(const Row& row) {
   const auto* const error = std::get_if<Fails>(&row.expected);
   try {
@@ -70,7 +70,7 @@ inline std::string play_row(const Row& row) {
 
 }  // namespace detail
 
-/// Plays every row, moving the clock to its moment:
+/// Plays every row, with the clock moved to its time:
 ///
 ///     const auto take = [&] { return bucket.try_acquire("alice"); };
 ///     CHECK(play(clock, {
@@ -79,7 +79,7 @@ inline std::string play_row(const Row& row) {
 ///         {after(1ms), take, allowed(0)},
 ///     }));
 ///
-/// Rows may set the clock back. Throws what a call throws that is no std::system_error, and
+/// Rows may set the clock back. Throws exceptions of a call other than std::system_error, and
 /// std::out_of_range as VirtualClock::advance() does.
 inline Played play(VirtualClock& clock, std::initializer_list<Row> rows) {
   Played played;

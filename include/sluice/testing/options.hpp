@@ -8,20 +8,20 @@
 
 namespace sluice::testing {
 
-/// How a run of the suite is made.
+/// The options of one run of the suite.
 struct ConformanceOptions {
-  /// What the run draws from. 0: SLUICE_SEED from the environment, else a random one. The report
-  /// names it, and the same seed asks the same questions.
+  /// The seed of the run. 0: SLUICE_SEED from the environment, else a random one. The report
+  /// contains it, and the same seed makes the same calls.
   std::uint64_t seed = 0;
   /// Multiplies the lengths of the random histories. Above 0.
   double scale = 1;
-  /// Every tag begins with it, so that a shared server is not disturbed. Empty: a random one,
-  /// which does not come from the seed, so that a repeated run meets fresh keys again.
+  /// The prefix of every tag, so that other keys of a shared server are not touched. Empty: a
+  /// random one, which is not drawn from the seed, so that a repeated run has fresh keys.
   std::string key_prefix = {};
-  /// The clock that the store runs on, if it is one that can be moved: enables the claims that
-  /// move time. Null leaves them out. REQUIRES: nothing else moves it meanwhile.
+  /// The clock of the store, if it is a VirtualClock: enables the claims that move time. Null omits
+  /// them. REQUIRES: nothing else moves it.
   VirtualClock* clock = nullptr;
-  /// Callers at once in the claims about concurrency. 2 or more.
+  /// The number of threads in the claims about concurrency, 2 or more.
   unsigned threads = 4;
 };
 

@@ -1,4 +1,4 @@
-// A store in front of another that writes down every plan, its outcome and the times of both.
+// RecordingStore: records every plan, its outcome and the times of both, in front of another store.
 #pragma once
 
 #include <deque>
@@ -14,13 +14,13 @@
 
 namespace sluice::testing {
 
-/// Where one or several RecordingStores write. Thread-safe.
+/// The recording of one or several RecordingStores. Thread-safe.
 class Recording {
  public:
-  /// Calls beyond `max_calls` are passed on and counted, but not written down.
+  /// Calls beyond `max_calls` are passed on and counted, but not recorded.
   explicit Recording(std::size_t max_calls = 1'000'000) : max_calls_(max_calls) {}
 
-  /// What was answered so far, in the order of asking.
+  /// The answered calls so far, in the order in which they were made.
   [[nodiscard]] Trace trace() const {
     const std::lock_guard lock(mutex_);
     Trace trace{{}, marks_, {}};
@@ -35,14 +35,14 @@ class Recording {
     return trace;
   }
 
-  /// Notes something between two calls. Line breaks in `text` become spaces.
+  /// Adds a mark between two calls. Line breaks in `text` become spaces.
   void mark(Time at, std::string text) {
     for (char& c : text) c = c == '\n' || c == '\r' ? ' ' : c;
     const std::lock_guard lock(mutex_);
     marks_.push_back({at, calls_.size(), std::move(text)});
   }
 
-  /// Forgets everything. Calls under way are not written down.
+  /// Clears the recording. Pending calls are not recorded.
   void clear() {
     const std::lock_guard lock(mutex_);
     first_ += calls_.size();
@@ -51,7 +51,7 @@ class Recording {
     left_out_ = 0;
   }
 
-  /// Calls beyond max_calls.
+  /// The number of calls beyond max_calls.
   [[nodiscard]] std::size_t left_out() const {
     const std::lock_guard lock(mutex_);
     return left_out_;
@@ -60,7 +60,7 @@ class Recording {
  private:
   friend class RecordingStore;
 
-  /// A place for the next call, or nothing if there is no room. Throws std::bad_alloc.
+  /// The index of the next call, or none if there is no room. Throws std::bad_alloc.
   std::optional<std::size_t> begin() {
     const std::lock_guard lock(mutex_);
     if (calls_.size() >= max_calls_) {
@@ -79,26 +79,26 @@ class Recording {
   mutable std::mutex mutex_;
   std::deque<std::optional<TracedCall>> calls_;  // empty until it is answered
   std::vector<Mark> marks_;
-  std::size_t first_ = 0;  // the place of calls_[0]
+  std::size_t first_ = 0;  // the index of calls_[0]
   std::size_t left_out_ = 0;
 };
 
-/// Records what goes through it, and changes no answer.
+/// Records the calls to another store, and changes no answer.
 ///
 ///     RecordingStore store(*inner);
 ///     const TokenBucket bucket(store, "api", Quota::per_second(10));
 ///     ...
 ///     CHECK_THAT(store.trace(), never_exceeds(10, 1s));
 ///
-/// Give each worker a store of its own in front of one Recording to know who asked what. The
-/// destructor answers what is under way with Errc::unknown. Costs a few allocations a call.
-/// REQUIRES: the inner store and the recording outlive it.
+/// To record the callers, give each worker its own RecordingStore on one Recording. The destructor
+/// fails pending calls with Errc::unknown. Costs a few allocations a call. REQUIRES: the inner
+/// store and the recording outlive it.
 class RecordingStore final : public Store {
  public:
-  /// Has a recording of its own.
+  /// Makes its own recording.
   explicit RecordingStore(Store& inner)
       : inner_(inner), own_(std::make_unique<Recording>()), recording_(*own_) {}
-  /// Shares one, in which its calls are `caller`'s.
+  /// Uses a shared recording, in which its calls have this caller.
   RecordingStore(Store& inner, Recording& recording, std::string caller)
       : inner_(inner), recording_(recording), caller_(std::move(caller)) {}
   ~RecordingStore() override { end(); }
@@ -155,7 +155,7 @@ class RecordingStore final : public Store {
         traced_.each.assign(outcome.steps.begin(), outcome.steps.end());
         traced_.output.assign(outcome.output.begin(), outcome.output.end());
       }
-      // Before the caller goes on, so that it finds its own call in the trace.
+      // Before the caller continues, so that it finds its own call in the trace.
       store_.recording_.end(place_, std::move(traced_));
       done(outcome);
     }

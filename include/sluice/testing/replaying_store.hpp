@@ -1,4 +1,4 @@
-// A store that answers from a recording, and says what is asked otherwise.
+// ReplayingStore: answers from a recording, and reports calls that differ from it.
 #pragma once
 
 #include <deque>
@@ -15,9 +15,9 @@
 
 namespace sluice::testing {
 
-/// Why a ReplayingStore did not answer. Nothing was executed.
+/// The errors of a ReplayingStore. Nothing was executed.
 enum class ReplayErrc {
-  asked_differently = 1,  ///< the recording has another question here; see differences()
+  asked_differently = 1,  ///< the recording has another call here; see differences()
   over = 2,               ///< the recording has no more calls
 };
 
@@ -43,35 +43,35 @@ enum class ReplayErrc {
   return {static_cast<int>(code), replay_category()};
 }
 
-/// How a recording is followed.
+/// How calls must match the recording.
 struct ReplayOptions {
   /// The order of the calls.
   enum class Order : std::uint8_t {
     as_recorded,  ///< one after the other
-    any,          ///< a question is answered by the first recorded one that is the same: threads
+    any,          ///< the first equal recorded call answers: for threads
   };
   Order order = Order::as_recorded;
   /// The time of the calls.
   enum class Times : std::uint8_t {
-    any,     ///< the clock is left alone, and a call may come at any time
-    follow,  ///< before a call is answered the clock moves to where the recorded one was asked
-    same,    ///< a call at another time than the recorded one is a difference
+    any,     ///< the clock is not moved, and a call may come at any time
+    follow,  ///< the clock is moved to the time of the recorded call
+    same,    ///< a call at another time is a difference
   };
   Times times = Times::any;
-  /// Whether request ids must be the recorded ones; else only whether there is one counts.
+  /// Whether request ids must equal the recorded ones; otherwise only their presence is compared.
   bool same_ids = false;
 };
 
-/// Answers each call as the recorded one was answered: decisions, output words and errors alike, at
-/// once. A call that asks something else ends in ReplayErrc::asked_differently and is written down;
-/// the recording then goes on behind it. Thread-safe.
+/// Answers each call as in the recording: decisions, output words and errors, at once. A different
+/// call fails with ReplayErrc::asked_differently and is reported; the recording then continues
+/// after it. Thread-safe.
 ///
 ///     VirtualClock clock;
 ///     ReplayingStore store(load_trace("orders.trace"), clock);
 ///     run_the_code(store);
 ///     CHECK(store.report() == "");
 ///
-/// REQUIRES: the clock outlives it, and with Times::follow nobody else moves it.
+/// REQUIRES: the clock outlives it, and with Times::follow nothing else moves it.
 class ReplayingStore final : public Store {
  public:
   ReplayingStore(Trace trace, VirtualClock& clock, ReplayOptions options = {})
@@ -83,7 +83,7 @@ class ReplayingStore final : public Store {
     TracedCall answer;
     try {
       answer = find(plan);
-      // Not under the lock: what rings may ask.
+      // Not under the lock: timers of the clock may call this store.
       if (options_.times == ReplayOptions::Times::follow && answer.asked != Time{}) {
         clock_.set(answer.asked);
       }
@@ -98,20 +98,20 @@ class ReplayingStore final : public Store {
 
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
 
-  /// Each as "call 3: expected ... at +1.5 s, got ... at +2 s". Calls count from 1, times from the
-  /// first recorded call.
+  /// The differences, each as "call 3: expected ... at +1.5 s, got ... at +2 s". Calls count from
+  /// 1, times from the first recorded call.
   [[nodiscard]] std::vector<std::string> differences() const {
     const std::lock_guard lock(mutex_);
     return differences_;
   }
 
-  /// Recorded calls that were not asked.
+  /// The number of recorded calls that were not made.
   [[nodiscard]] std::size_t unasked() const {
     const std::lock_guard lock(mutex_);
     return left_.size();
   }
 
-  /// Empty if all that was recorded was asked, and nothing else; else a line for each difference.
+  /// Empty if exactly the recorded calls were made; else a line for each difference.
   [[nodiscard]] std::string report() const {
     const std::lock_guard lock(mutex_);
     std::string out;
@@ -134,7 +134,7 @@ class ReplayingStore final : public Store {
     return options_.times != ReplayOptions::Times::same || a.asked == b.asked;
   }
 
-  /// The recorded call, or one that has nothing but an error.
+  /// The recorded call, or one with only an error.
   TracedCall find(const Plan& plan) {
     const std::lock_guard lock(mutex_);
     TracedCall asked;

@@ -1,5 +1,4 @@
-// How the test kit writes values for people: short, in units, and exact.
-// Threading: pure functions.
+// Formats values for messages: short, with units, and exact. Threading: pure functions.
 #pragma once
 
 #include <chrono>
@@ -24,8 +23,8 @@ inline std::string two_digits(std::int64_t number) {
 /// "0 s", "250 us", "99.999 ms", "1.5 s", "2 min", "24 h": nothing is rounded.
 [[nodiscard]] inline std::string to_text(Span span) { return sluice::detail::text_of(span); }
 
-/// "2000-01-01 00:00:02.5 UTC". An instant of 1970 is the time since a test began, "+2.5 s": no
-/// store's clock stands there, and histories are shifted there to be read.
+/// "2000-01-01 00:00:02.5 UTC". A time in 1970 is a time since the start of a test, "+2.5 s":
+/// histories are shifted there to be readable, and no store's clock shows it.
 [[nodiscard]] inline std::string to_text(Time time) {
   using namespace std::chrono;
   if (time < Time{hours{24 * 365}}) {

@@ -1,5 +1,5 @@
-// A trace: what a store was asked, when, and what it answered, call by call. Plain values.
-// RecordingStore makes them, trace_text.hpp writes and reads them, matchers.hpp judges them.
+// Trace: the calls to a store with their times and answers. Plain values. RecordingStore makes
+// traces, trace_text.hpp writes and reads them, matchers.hpp checks them.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ struct TracedStep {
   [[nodiscard]] Step step() const { return {operation, key(), args, nullptr, table}; }
   [[nodiscard]] Key key() const { return Key{tag, name}.with_unit(unit); }
 
-  /// The same question; a copy of an operation is the same operation.
+  /// Equal steps; copies of an operation are equal.
   friend bool operator==(const TracedStep& a, const TracedStep& b) {
     return a.operation->name == b.operation->name && a.tag == b.tag && a.name == b.name &&
            a.unit == b.unit && a.args == b.args && a.table == b.table;
@@ -45,38 +45,38 @@ struct TracedStep {
 
 /// One call and its outcome. An error has neither decisions nor output words.
 struct TracedCall {
-  Time asked{};        ///< by the store's clock as it was seen in this process
+  Time asked{};        ///< by Store::clock() in this process
   Time answered{};     ///< the same
-  std::string caller;  ///< who asked, if several share a recording
+  std::string caller;  ///< the caller in a shared recording
   std::vector<TracedStep> steps;
   std::optional<RequestId> id;
   std::error_code error;
   Decision decision;
-  std::vector<Decision> each;  ///< of each step
-  std::vector<Word> output;    ///< of each step, one after the other
-  /// False: steps on other keys were left out, as calls_on() does.
+  std::vector<Decision> each;  ///< one for each step
+  std::vector<Word> output;    ///< of all steps, one after the other
+  /// False: steps on other keys were omitted, as calls_on() does.
   bool whole = true;
 
   friend bool operator==(const TracedCall&, const TracedCall&) = default;
 };
 
-/// Something that a test noted between two calls: a fault, its end.
+/// A note of a test between two calls: a fault, its end.
 struct Mark {
   Time at{};
-  std::size_t before = 0;  ///< the index of the call that came next
+  std::size_t before = 0;  ///< the index of the next call
   std::string text;
 
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 
-/// Calls in the order in which they were asked, and marks in the order in which they were set.
+/// Calls in the order in which they were made, and marks in the order in which they were set.
 struct Trace {
   std::vector<TracedCall> calls;
   std::vector<Mark> marks;
-  /// Where times are told from, if not from the first thing that happened: of a part of a trace.
+  /// The origin of times in texts, if it is not start(): for parts of a trace.
   std::optional<Time> origin{};
 
-  /// When it began; the epoch if it is empty. Times are told from here.
+  /// The first time in the trace, the epoch if it is empty. Times in texts count from it.
   [[nodiscard]] Time start() const noexcept {
     if (origin) return *origin;
     if (calls.empty() && marks.empty()) return {};
@@ -90,7 +90,8 @@ struct Trace {
 
 namespace detail {
 
-/// Letters, digits and `-._~@+=/` stand for themselves, every other byte is %XX: no blank is left.
+/// Letters, digits and `-._~@+=/` are written as they are, every other byte as %XX, so that no
+/// blank is left.
 inline std::string escaped(std::string_view bytes) {
   constexpr std::string_view plain = "-._~@+=/";
   constexpr std::string_view hex = "0123456789ABCDEF";
@@ -108,7 +109,7 @@ inline std::string escaped(std::string_view bytes) {
   return out;
 }
 
-/// "{alice}:api:10/s", or "{alice}:api" of a key without a unit.
+/// "{alice}:api:10/s", or "{alice}:api" for a key without a unit.
 inline std::string key_text(const TracedStep& step) {
   const std::string unit = step.unit.empty() ? "" : ':' + escaped(step.unit);
   return '{' + escaped(step.tag) + "}:" + escaped(step.name) + unit;
@@ -138,7 +139,7 @@ inline TracedCall part_of(const TracedCall& call, std::size_t index) {
   return part;
 }
 
-/// True if `text`, "{alice}:api:10/s", is `spelt` or goes on with a unit behind it.
+/// True if `text`, "{alice}:api:10/s", equals `spelt` or continues it with a unit.
 inline bool is_spelt(std::string_view text, std::string_view spelt) {
   return text.starts_with(spelt) && (text.size() == spelt.size() || text[spelt.size()] == ':') &&
          spelt.find("}:") != std::string_view::npos;
@@ -156,10 +157,9 @@ inline bool is_about(const TracedStep& step, const Key& key) {
 
 }  // namespace detail
 
-/// The calls that asked anything of `key`, with nothing but that step. Without a name, `key` is the
-/// tag's first key in each call, or one as a text of the trace or of an exception shows it:
-/// "{alice}:api:10/s", or "{alice}:api" for whatever unit. The decisions stay those of the whole
-/// plans; all marks stay.
+/// The calls with a step on `key`, reduced to that step. Without a name, `key` is the first key of
+/// its tag in each call, or a text as in traces and exceptions: "{alice}:api:10/s", or
+/// "{alice}:api" for any unit. The decisions stay those of the whole plans; all marks stay.
 [[nodiscard]] inline Trace calls_on(const Trace& trace, const Key& key) {
   Trace result{{}, trace.marks, trace.start()};
   std::size_t marked = 0;

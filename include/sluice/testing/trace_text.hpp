@@ -1,6 +1,5 @@
-// The text of a trace: one line a call, the same bytes for the same trace, so that it is kept next
-// to a test and its changes are read in a review.
-//
+// The text of a trace: one line a call, deterministic, so that it can be stored next to a test and
+// reviewed.
 // clang-format off
 //     sluice-trace 1 from 946684800000000
 //     +0.000000 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> allowed 0/1 reset 100ms from virtual
@@ -8,11 +7,10 @@
 //     +0.100000 # the server restarts
 //     +0.100000 token_bucket.acquire {alice}:api 1,1,100000,100000,1021,1 -> error timed_out
 // clang-format on
-//
-// The first line has the version and the microsecond that times count from. A call: when it was
-// asked, how long it took and by whom (if that says anything), its steps with `&` between them,
-// `->`, and the plan's decision, followed by those of the steps if there are several. Behind `#`
-// stands a mark. Lines that begin with `#`, and empty ones, are skipped.
+// The first line has the version and the microsecond from which times count. A line of a call has
+// its time, how long it took and its caller (if they are not the default), its steps with `&`
+// between them, `->`, and the plan's decision, followed by those of the steps if there are several.
+// A `#` after the time begins a mark. Lines that begin with `#`, and empty ones, are skipped.
 // Threading: pure functions.
 #pragma once
 
@@ -30,7 +28,7 @@
 
 namespace sluice::testing {
 
-/// The trace as text. Arguments that an operation does not use are left out.
+/// The trace as text. Arguments that an operation does not use are omitted.
 [[nodiscard]] inline std::string to_text(const Trace& trace) {
   const Time start = trace.start();
   std::string out(detail::trace_title);
@@ -46,7 +44,7 @@ namespace sluice::testing {
   return out;
 }
 
-/// The first lines of to_text(), and how many are left out.
+/// The first lines of to_text(), and the number of omitted ones.
 [[nodiscard]] inline std::string excerpt(const Trace& trace, std::size_t lines = 20) {
   std::string text = to_text(trace);
   std::size_t end = 0;
@@ -56,7 +54,7 @@ namespace sluice::testing {
   return left == 0 ? text : text + "... and " + std::to_string(left) + " lines more\n";
 }
 
-/// Reads what to_text() wrote. Throws std::invalid_argument with the number of the line and the
+/// Parses the output of to_text(). Throws std::invalid_argument with the number of the line and the
 /// reason: `line 3: expected a key such as {tag}:name, got "alice"`. Errors of other categories
 /// than "sluice", "generic" and "system" can be written, but not read.
 [[nodiscard]] inline Trace parse_trace(std::string_view text) {
@@ -105,7 +103,7 @@ inline void save_trace(const Trace& trace, const std::string& path) {
 }
 
 /// Reads a file. Throws std::runtime_error with the path if it cannot be read, else as
-/// parse_trace(), behind the path.
+/// parse_trace(), with the path in front.
 [[nodiscard]] inline Trace load_trace(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -117,7 +115,7 @@ inline void save_trace(const Trace& trace, const std::string& path) {
   }
 }
 
-/// The first line in which two traces differ, or nothing: "line 3: expected ..., got ...".
+/// The first difference of two traces, "line 3: expected ..., got ...", or empty.
 [[nodiscard]] inline Checked find_difference(const Trace& expected, const Trace& got) {
   const std::string left = to_text(expected);
   const std::string right = to_text(got);

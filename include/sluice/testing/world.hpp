@@ -1,5 +1,5 @@
-// What a test of coroutines needs, ready made: a world in virtual time, and for each worker a
-// connection to its store that fails when told to and records under the worker's name.
+// WorldFixture: a world in virtual time, and for each worker a connection to its store with
+// injected faults and a recording under the worker's name.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,8 @@
 
 namespace sluice::testing {
 
-/// Runs event after event until none is left: everything that waited has gone on. Returns how far
-/// time has moved. Throws std::runtime_error after `most` events: something goes on for ever; run
-/// such a world for a while, with run_for().
+/// Runs events until none is left. Returns how far time has moved. Throws std::runtime_error after
+/// `most` events: something runs for ever; use run_for() for such a world.
 inline Span advance_until_idle(sim::World& world, std::size_t most = 10'000'000) {
   const Time start = world.now();
   for (std::size_t events = 0; world.run_one() != 0;) {
@@ -31,7 +30,7 @@ inline Span advance_until_idle(sim::World& world, std::size_t most = 10'000'000)
   return world.now() - start;
 }
 
-/// One worker's way to the store of a WorldFixture.
+/// One worker's connection to the store of a WorldFixture.
 class WorldClient {
  public:
   WorldClient(std::unique_ptr<Store> link, Store& inner, Recording& recording, std::string name)
@@ -43,18 +42,18 @@ class WorldClient {
   std::unique_ptr<Store> link_;
 
  public:
-  FaultyStore faults;    ///< what goes wrong with this worker's calls
-  RecordingStore store;  ///< hand it to the worker
+  FaultyStore faults;    ///< injects faults into this worker's calls
+  RecordingStore store;  ///< pass it to the worker
 };
 
-/// Base or member of a test case, as VirtualFixture is.
+/// A base or a member of a test case, as VirtualFixture.
 class WorldFixture {
  public:
   explicit WorldFixture(const sim::WorldOptions& options = {}) : world(options) {}
 
   sim::World world;
 
-  /// A connection that answers at once, or over a network. It lives as long as the fixture.
+  /// Makes a connection that answers at once, or over a network. It lives as long as the fixture.
   WorldClient& client(std::string name) {
     return clients_.emplace_back(nullptr, world.store(), recording_, std::move(name));
   }
@@ -62,7 +61,7 @@ class WorldFixture {
     return clients_.emplace_back(world.connect(link), world.store(), recording_, std::move(name));
   }
 
-  /// Notes a fault, or its end, for recovers_within().
+  /// Records a fault, or its end, for recovers_within().
   void mark(std::string text) { recording_.mark(world.now(), std::move(text)); }
   [[nodiscard]] Trace trace() const { return recording_.trace(); }
 

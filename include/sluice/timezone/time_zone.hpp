@@ -8,11 +8,11 @@
 
 namespace sluice {
 
-/// A zone by its name in the system's tz database, with every change of its offset from 1970 on
-/// that the database lists: "Europe/Berlin", "UTC". Most systems list changes up to 2037; from
-/// there on the last offset is in force. Takes about a millisecond and reads files: load a zone
-/// once, when the limiter is made. A long-lived process learns of new rules when it loads again.
-/// Thread-safe.
+/// Loads a zone of the system's tz database by its name, "Europe/Berlin" or "UTC", with every
+/// change of its offset from 1970 on that the database lists. Most systems list changes up to 2037;
+/// the last offset stays in force after that. Takes about a millisecond and reads files: load a
+/// zone once, when the limiter is made. A long-running process sees new rules when it loads the
+/// zone again. Thread-safe.
 ///
 /// Throws std::invalid_argument, naming the zone, if there is none of that name, and
 /// std::runtime_error if the system has no database.

@@ -1,4 +1,4 @@
-// A wait that is an event of a run loop, and completes straight from it. Threading: the loop's.
+// A wait that is an event of a run loop, and completes directly from it. Threading: the loop's.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class LoopWait final : public TimedLoop::Wait, public TimerWait {
   }
   ~LoopWait() = default;
 
-  /// Frees the operation: the handler may start the next one in its memory.
+  /// Frees the operation, so that the handler may start the next one in its memory.
   Handler take() {
     auto memory = Memory::allocator(handler_);
     Handler handler = std::move(handler_);
@@ -96,7 +96,7 @@ class LoopWait final : public TimedLoop::Wait, public TimerWait {
       if (executor.runs_at_once()) return take()(error);
     }
     if constexpr (std::is_same_v<Executor, boost::asio::system_executor>) {
-      take()(error);  // nothing was asked for
+      take()(error);  // no executor was requested
     } else {
       run_on(executor, [handler = take(), error]() mutable { std::move(handler)(error); });
     }

@@ -40,7 +40,7 @@ class RealWait final : public TimerWait {
     void operator()(RealWait* self) const noexcept { (void)self->take(); }
   };
 
-  // Stands in for the handler at the timer.
+  // The handler of the timer, with the properties of the wait's handler.
   struct Expired {
     using executor_type = boost::asio::associated_executor_t<Handler, IoExecutor>;
     using allocator_type = typename Memory::Base;

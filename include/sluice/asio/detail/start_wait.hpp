@@ -1,4 +1,4 @@
-// Which way a wait goes: by the clock it is on. Threading: thread-safe.
+// Selects the kind of wait by its clock. Threading: thread-safe.
 #pragma once
 
 #include "sluice/asio/detail/loop_wait.hpp"
@@ -7,7 +7,7 @@
 
 namespace sluice::asio::detail {
 
-/// The loop that rings `clock`, if the executor belongs to it or to no context in particular.
+/// The run loop of `clock`, if the executor belongs to it or to no particular context.
 template <class Executor>
 [[nodiscard]] TimedLoop* loop_of(Clock& clock, const Executor& executor) {
   TimedLoop* const loop = clock.loop();

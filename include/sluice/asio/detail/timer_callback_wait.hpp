@@ -1,5 +1,5 @@
-// A wait on a clock that somebody moves: it completes by a post from the thread that moves it.
-// Threading: started and ended on the executor, rung on any thread.
+// A wait on a clock that the program moves: the thread that moves it posts the completion.
+// Threading: started and ended on the executor; the timer runs on any thread.
 #pragma once
 
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -26,7 +26,7 @@ class TimerCallbackWait final : public OwnedWait {
   friend Memory;
 
  public:
-  /// On a clock that rings nobody, `otherwise(handler)` is called.
+  /// On a clock without timers, `otherwise(handler)` is called.
   template <class Otherwise>
   static void start(Clock& clock, Time when, Handler& handler, const IoExecutor& executor,
                     Link* timer, Otherwise otherwise) {
@@ -42,7 +42,7 @@ class TimerCallbackWait final : public OwnedWait {
       self.take();
       throw;
     }
-    // If it was set it may be gone by now.
+    // If it was set, it may have been destroyed by now.
     if (state == TimerState::due) self.post({});
     if (state != TimerState::never) return;
     // An io_context stops when it has no work for a moment.
@@ -71,7 +71,7 @@ class TimerCallbackWait final : public OwnedWait {
     TimerCallbackWait& self;
   };
 
-  // What is posted: it completes the wait, or destroys it with the queue.
+  // The posted function: it completes the wait, or destroys it with the queue.
   class Delivery {
    public:
     Delivery(TimerCallbackWait& wait, boost::system::error_code error) noexcept
@@ -99,16 +99,16 @@ class TimerCallbackWait final : public OwnedWait {
   ~TimerCallbackWait() = default;
 
   static void ring(void* self) noexcept { static_cast<TimerCallbackWait*>(self)->post({}); }
-  /// The clock has ended, on the thread of its world: nobody waits any more.
+  /// The clock was destroyed, on the thread of its world.
   static void lose(void* self) noexcept { static_cast<TimerCallbackWait*>(self)->destroy(); }
 
   void post(boost::system::error_code error) noexcept {
-    const Work work = work_;  // the wait may be gone before post() returns
+    const Work work = work_;  // the wait may be destroyed before post() returns
     boost::asio::post(
         work, boost::asio::bind_allocator(Memory::allocator(handler_), Delivery(*this, error)));
   }
 
-  /// Frees the operation: the handler may start the next one in its memory.
+  /// Frees the operation, so that the handler may start the next one in its memory.
   Handler take() {
     service_.remove(*this);
     auto memory = Memory::allocator(handler_);

@@ -1,4 +1,4 @@
-// Waits under way, and the lists that they are in. Threading: each class says.
+// Pending waits, and their lists. Threading: each class says.
 #pragma once
 
 #include <boost/asio/associated_allocator.hpp>
@@ -15,7 +15,7 @@
 
 namespace sluice::asio::detail {
 
-/// A place in a ring of links; alone in its ring, it is in no list.
+/// An element of a ring; alone in its ring, it is in no list.
 class Link {
  public:
   Link() = default;
@@ -41,10 +41,10 @@ class Link {
   Link* previous_ = this;
 };
 
-/// A wait of a timer, which may end it.
+/// A wait of a timer, which may abort it.
 class TimerWait : public Link {
  public:
-  /// True: it will complete with operation_aborted. False: it is about to complete anyway.
+  /// True: it will complete with operation_aborted. False: it is already completing.
   virtual bool abort() noexcept = 0;
 
  protected:
@@ -71,7 +71,7 @@ void run_on(const Executor& executor, Function&& function) {
   }
 }
 
-/// Where an operation lies: memory from the handler's allocator, else Asio's recycled blocks.
+/// The memory of an operation: from the handler's allocator, else Asio's recycled blocks.
 template <class Operation, class Handler>
 struct OperationMemory {
   using Base = boost::asio::associated_allocator_t<Handler, boost::asio::recycling_allocator<void>>;

@@ -1,5 +1,5 @@
-// The waits of an execution context on clocks that others move, so that they end with it.
-// Threading: thread-safe.
+// The pending waits of an execution context on clocks that the program moves, so that they end with
+// the context. Threading: thread-safe.
 #pragma once
 
 #include <boost/asio/execution_context.hpp>
@@ -14,7 +14,7 @@ struct ContextLink : Link {};
 /// A wait that an execution context owns.
 class OwnedWait : public ContextLink, public TimerWait {
  public:
-  /// Keeps it from completing. False: that has begun. Called under the service's mutex.
+  /// Prevents its completion. False: that has begun. Called under the service's mutex.
   virtual bool withdraw() noexcept = 0;
   /// Frees it, with its handler. REQUIRES: withdrawn.
   virtual void destroy() noexcept = 0;
@@ -50,7 +50,7 @@ class WaitService final : public boost::asio::execution_context::service {
   void shutdown() override {
     while (OwnedWait* const wait = withdraw()) wait->destroy();
   }
-  /// A wait that the context is to destroy. Those that are completing are in its queue.
+  /// A wait that the context must destroy. Waits that are completing are in its queue.
   OwnedWait* withdraw() noexcept {
     const std::lock_guard lock(mutex);
     for (Link* link = waits_.next(); link != &waits_; link = link->next()) {

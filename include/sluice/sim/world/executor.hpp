@@ -16,10 +16,10 @@
 namespace sluice::sim {
 
 /// Runs functions in a World, as boost::asio::io_context's executor does in an io_context: with the
-/// properties blocking (possibly, never), relationship, outstanding_work, allocator and context. A
-/// function that may block runs at once inside the World's run loop, all others are queued behind
-/// what is to happen now. Throws std::logic_error if the World is running on another thread.
-/// REQUIRES: the World lives.
+/// properties blocking (possibly, never), relationship, outstanding_work, allocator and context.
+/// Inside the World's run loop, a function with blocking.possibly runs at once; all others are
+/// queued for the current instant. Throws std::logic_error if the World is running on another
+/// thread. REQUIRES: the World exists.
 template <class Allocator, bool tracked>
 class WorldExecutor {
   using Blocking = boost::asio::execution::blocking_t;
@@ -102,7 +102,7 @@ class WorldExecutor {
   /// True if execute() would run a function at once.
   [[nodiscard]] bool runs_at_once() const noexcept { return !never_ && loop_->running_here(); }
 
-  /// What the function throws leaves World::run(), also if it runs at once.
+  /// Exceptions of the function leave World::run(), also if it runs at once.
   template <class Function>
   void execute(Function&& function) const {
     if (!runs_at_once()) {

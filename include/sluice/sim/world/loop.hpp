@@ -1,4 +1,4 @@
-// What the executors of a World see of it: its run queue. Threading: the thread of the World.
+// Loop: the run queue of a World, for its executors. Threading: the thread of the World.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@
 
 namespace sluice::sim::detail {
 
-/// A function that waits to be run; it owns its memory.
+/// A posted function; it owns its memory.
 class Posted {
  public:
-  /// Runs it, or only destroys it; gone when this returns.
+  /// Runs the function, or only destroys it; the object is destroyed when this returns.
   void finish(bool run) { function_(*this, run); }
 
  protected:
@@ -57,7 +57,8 @@ class Loop {
   void work_finished() noexcept { --work_; }
   [[nodiscard]] std::size_t work() const noexcept { return work_; }
 
-  /// Keeps the exception that is being handled, the first of an event, until the event has ended.
+  /// Stores the exception that is being handled, the first one of an event, until the event has
+  /// ended.
   void capture_exception() noexcept {
     if (!failure_) failure_ = std::current_exception();
   }
@@ -65,7 +66,7 @@ class Loop {
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
 
-  /// The action of the events that posted functions are.
+  /// The action of the events of posted functions.
   static void run_posted(void* posted, std::uint64_t) {
     static_cast<Posted*>(posted)->finish(true);
   }
@@ -114,7 +115,7 @@ class Loop::PostedFunction final : public Posted {
         stored_(std::forward<F>(function)),
         allocator_(allocator) {}
 
-  // The memory is free before the function runs, so that what it posts finds it.
+  // The memory is freed before the function runs, so that its own posts reuse it.
   static void finish_posted(Posted& posted, bool run) {
     auto& self = static_cast<PostedFunction&>(posted);
     Stored stored = take(self);

@@ -1,4 +1,5 @@
-// The clock of a World: who waits on it becomes an event. Threading: the thread of the World.
+// LoopClock: the clock of a World; its waits are events of the World. Threading: the thread of the
+// World.
 #pragma once
 
 #include <array>
@@ -18,13 +19,13 @@ class LoopClock final : public VirtualClock, private TimedLoop {
  public:
   LoopClock(World& world, boost::asio::execution_context& context, Time start, std::uint64_t seed);
 
-  /// Runs the World until `when` or until woken. Throws std::logic_error inside the World's own
-  /// run loop, or on another thread while it runs: the time would never come.
+  /// Runs the World until `when` or until the event is set. Throws std::logic_error inside the
+  /// World's own run loop, or on another thread while it runs, because the time would never come.
   bool wait_until(Time when, ManualResetEvent& waker) override;
   TimerState set_timer(TimerCallback& timer, Time when) override;
   bool cancel_timer(TimerCallback& timer) noexcept override;
   [[nodiscard]] TimedLoop* loop() noexcept override { return this; }
-  /// From the seed of the World, a stream for each purpose. On the thread of the World.
+  /// A stream of the World's seed for each purpose. For the thread of the World.
   [[nodiscard]] Rng* rng(DrawFor purpose) noexcept override {
     return &draws_[static_cast<std::size_t>(purpose)];
   }

@@ -1,4 +1,4 @@
-// Memory for the functions that wait in a World, kept for the next ones. Threading: one thread.
+// Pool: recycled memory for the posted functions of a World. Threading: one thread.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace sluice::sim::detail {
 
-/// Blocks in steps of 64 bytes up to 1 KiB, larger ones from the heap. What was freed is kept, so
-/// that a run in a steady state allocates nothing.
+/// Blocks in steps of 64 bytes up to 1 KiB; larger ones come from the heap. Freed blocks are kept,
+/// so that a run in a steady state does not allocate.
 class Pool {
  public:
   Pool() = default;

@@ -1,6 +1,6 @@
-// Claims about many callers at once. Time passes meanwhile on a real store, so the bounds count
-// what may have come back between the first and the last decision.
-// Threading: starts ConformanceOptions::threads callers, and joins them.
+// Claims about concurrent callers. On a real store time passes meanwhile, so that the bounds
+// include what is refilled between the first and the last decision. Threading: starts
+// ConformanceOptions::threads callers, and joins them.
 #pragma once
 
 #include <mutex>
@@ -10,7 +10,7 @@
 
 namespace sluice::testing::detail {
 
-/// What several callers were answered.
+/// The sum of the answers of several callers.
 struct Tally {
   Wide admitted = 0;
   Time first = Time::max();
@@ -30,12 +30,13 @@ struct Tally {
   }
 };
 
-/// Runs `caller(its draws, its tally)` on every thread and adds up.
+/// Runs `caller(its rng, its tally)` on every thread and adds up the tallies.
 template <class Caller>
 Tally run_callers(Context& context, Caller caller) {
   Tally total;
   std::mutex mutex;
-  std::atomic<bool> started{false};  // all begin together, or the first may be done before the last
+  std::atomic<bool> started{
+      false};  // all start together; otherwise the first may finish before the last starts
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < context.threads(); ++i) {
     threads.emplace_back([&, seed = context.rng().next()] {
@@ -58,8 +59,8 @@ Tally run_callers(Context& context, Caller caller) {
   return total;
 }
 
-/// All callers use one key, half of the calls through its binding, if it has one. `least`: how
-/// many of the calls must be admitted at any rate.
+/// All callers use one key, half of the calls through its binding, if it has one. `least`: the
+/// least number of calls that must be admitted.
 inline void share_one_key(Context& context, Subject& subject, std::size_t calls, Wide least) {
   const Tally tally = run_callers(context, [&](Rng& rng, Tally& own) {
     for (std::size_t i = 0; i < calls; ++i) {
@@ -99,9 +100,9 @@ inline void concurrent_callers_share(Context& context) {
 
 inline std::string units(Wide count) { return std::to_string(static_cast<Word>(count)); }
 
-/// Plans over a shared key with plenty and a scarce one of another kind, in both orders. What is
-/// gone from the plentiful key at the end must be what the admitted plans asked for: a refused plan
-/// that took something, or an admitted one that did not, shows.
+/// Plans over a plentiful key and a scarce one of another kind, in both orders. The units missing
+/// from the plentiful key at the end must be those of the admitted plans: this detects a refused
+/// plan that took something, or an admitted one that did not.
 inline void share_plans(Context& context, const Generator& of_plenty, const Generator& of_scarce) {
   const std::string tag = context.fresh_tag();
   const std::size_t calls = context.scaled(200);
@@ -132,7 +133,7 @@ inline void share_plans(Context& context, const Generator& of_plenty, const Gene
                                              units(2000 - left) + " units left the shared key");
 }
 
-/// Each kind beside itself and beside the next.
+/// Each kind with itself and with the next kind.
 inline void concurrent_plans_are_atomic(Context& context) {
   std::vector<const Generator*> spenders;
   for_each_spender([&](const Generator& g, const Spender& /*s*/) { spenders.push_back(&g); });
@@ -144,7 +145,7 @@ inline void concurrent_plans_are_atomic(Context& context) {
   }
 }
 
-/// Every caller has keys of its own, of every kind, and is answered as if it were alone.
+/// Every caller has its own keys, of every kind, and is answered as if it were alone.
 inline void concurrent_callers_are_apart(Context& context) {
   const std::size_t calls = context.scaled(400);
   std::atomic<unsigned> serial{0};

@@ -1,5 +1,5 @@
-// Claims about requests that cannot be: each is its own error, names its step, changes nothing.
-// Threading: one thread.
+// Claims about invalid requests: each fails with its own error, names its step, and changes
+// nothing. Threading: one thread.
 #pragma once
 
 #include "sluice/testing/detail/claims_plan.hpp"
@@ -81,8 +81,8 @@ inline void impossible_requests_are_errors(Context& context) {
   }
 }
 
-/// A key belongs to the kind of rule that wrote it; every other kind is an error there, alone and
-/// in a plan, and changes nothing.
+/// A key belongs to the kind of rule that wrote it; operations of other kinds fail on it, alone and
+/// in a plan, and change nothing.
 inline void other_kinds_are_errors(Context& context) {
   for_each_spender([&](const Generator& owner, const Spender& spender) {
     for (const Generator& other : generators()) {
@@ -99,7 +99,7 @@ inline void other_kinds_are_errors(Context& context) {
       }
       exhaust(context, owned, 1);
       exhaust(context, good, 1);
-      // What was asked or refused on a fresh key does not make it anybody's.
+      // Peeks and refusals on a fresh key do not assign it to a kind.
       Subject fresh(tag, "fresh", other, other.any(context.rng()));
       const std::array<Step, 2> refused{good.acquire(1), plain_step(context, fresh)};
       require(!ask(context.store(), refused).decision.allowed, "spent, and not refused");

@@ -1,5 +1,5 @@
-// Claims about long random histories: every decision must be the kernel's, to the integer.
-// Threading: one thread.
+// Claims about long random histories: every decision must equal the kernel's. Threading: one
+// thread.
 #pragma once
 
 #include <deque>
@@ -8,7 +8,7 @@
 
 namespace sluice::testing::detail {
 
-/// Rows that no claim would cover, and generators that do not ask what they should.
+/// Finds rows that no claim covers, and generators that make no valid calls.
 inline void every_row_has_a_generator(Context& context) {
   std::string missing;
   for (const Operation* row : operations()) {
@@ -31,7 +31,7 @@ inline void every_row_has_a_generator(Context& context) {
   require(missing.empty(), "no generator of requests for " + missing);
 }
 
-/// Bytes that parsers, formatters and terminals stumble over.
+/// Bytes that are special to parsers, formatters and terminals.
 inline std::string hostile_bytes(Context& context) {
   static constexpr std::array<std::string_view, 12> pieces{
       "{", "}", "}:", "\r\n", "*1\r\n$4\r\nPING\r\n", "%00", "%", "#", "'\"", "\xff\xfe", ":", "a"};
@@ -68,13 +68,14 @@ inline void bind(Store& store, Subject& subject) {
   store.bind(subject.key(), subject.binding);
 }
 
-/// A key for claims by example: with a spender it has exactly `limit` units; others are random.
+/// A key for claims by example: with a spender it has exactly `limit` units; other kinds are
+/// random.
 inline Configuration plain_configuration(Context& context, const Generator& generator, Word limit) {
   return generator.spender != nullptr ? generator.spender->frozen(limit)
                                       : generator.any(context.rng());
 }
 
-/// A call that changes the state of a fresh key, or at least may.
+/// A call that changes the state of a fresh key, or may change it.
 inline Step plain_step(Context& context, Subject& subject) {
   if (subject.generator->spender != nullptr) return subject.acquire(1);
   for (;;) {
@@ -94,7 +95,7 @@ inline void history_of_single_steps(Context& context) {
   }
 }
 
-/// Draws a plan over different subjects and verifies the answer.
+/// Executes a random plan over different subjects and verifies the answer.
 inline void plan_once(Context& context, Subjects& subjects, std::size_t most_steps) {
   std::vector<Subject*> chosen;
   for (Subject& subject : subjects) chosen.push_back(&subject);
@@ -116,7 +117,7 @@ inline void history_of_plans(Context& context) {
   }
 }
 
-/// Bindings, plain keys and plans of both are mixed; the key is one and the same.
+/// Mixes bindings, plain keys and plans of both for one key.
 inline void history_of_bound_keys(Context& context) {
   const std::size_t rounds = context.scaled(10);
   for (std::size_t round = 0; round < rounds; ++round) {
@@ -134,14 +135,14 @@ inline void history_of_bound_keys(Context& context) {
   }
 }
 
-/// The instants must move on with the store's clock, or stand with a virtual one.
+/// The times of decisions must advance with the store's clock, or stand still with a virtual one.
 inline void instants_are_the_clocks(Context& context) {
   const Generator& generator = *find_generator(StateKind::token_bucket);
   Subject subject(context.fresh_tag(), "k", generator, generator.spender->frozen(1));
   const Time first = step_once(context.store(), subject, subject.acquire(1)).at;
   if (context.has_clock()) {
     require(first == context.clock().now(), "decided at another time than the clock shows");
-    for (int i = 0; i < 32; ++i) {  // often: a store may be wrong now and then only
+    for (int i = 0; i < 32; ++i) {  // often, because a store may be wrong only sometimes
       context.clock().advance(std::chrono::seconds{1});
       const Time next = step_once(context.store(), subject, subject.acquire(1)).at;
       require(next == first + std::chrono::seconds{i + 1},

@@ -1,12 +1,12 @@
-// Claims about request ids: what was charged under one is answered again, not charged again.
-// Threading: one thread.
+// Claims about request ids: a charge under an id is answered again, not charged again. Threading:
+// one thread.
 #pragma once
 
 #include "sluice/testing/detail/claims_plan.hpp"
 
 namespace sluice::testing::detail {
 
-/// Requires that `again` is the answer that was given before.
+/// Requires that `again` equals the earlier answer.
 inline void require_same_answer(std::span<const Step> steps, const Answered& before,
                                 const Answered& again) {
   const auto about = [&](const std::string& what) {
@@ -27,8 +27,8 @@ inline void require_same_answer(std::span<const Step> steps, const Answered& bef
       about("other output than before"));
 }
 
-/// An admitted plan is answered three times over, a refused one is decided anew each time; the
-/// states move on once.
+/// An admitted plan is answered three times alike, a refused one is decided anew each time; the
+/// states change once.
 inline void ask_repeatedly(Context& context, Subjects& subjects, const RequestId& id) {
   std::vector<Step> steps;
   std::vector<Subject*> chosen;
@@ -70,7 +70,7 @@ inline void ids_charge_once(Context& context) {
     const Answered first = ask(context.store(), Plan(one).idempotent(id));
     Subject* const chosen[] = {&subject};
     verify({&one, 1}, chosen, first);
-    const Step more = subject.acquire(2);  // whatever the arguments say
+    const Step more = subject.acquire(2);  // with any arguments
     require_same_answer({&one, 1}, first, ask(context.store(), Plan(more).idempotent(id)));
     const Step another = other.acquire(1);
     const Step plans[][2] = {{another, one}, {one, another}};
@@ -82,13 +82,13 @@ inline void ids_charge_once(Context& context) {
                 "an id that was used for another plan is not Errc::id_reused");
       }
     }
-    // Near ids, and the same id under another tag, are other ids.
+    // Similar ids, and the same id under another tag, are other ids.
     const Step two = subject.acquire(1);
     const Answered second = ask(context.store(), Plan(two).idempotent({id.high, id.low ^ 1}));
     verify({&two, 1}, chosen, second);
     require(second.decision.remaining == 1, "an id that is not the same was taken for it");
     require_untouched(context, other, 3);
-    // Of a plan every step is charged once.
+    // Every step of a plan is charged once.
     Subject left(tag, "left", generator, spender.frozen(2));
     Subject right(tag, "right", generator, spender.frozen(2));
     Subject* const both[] = {&left, &right};
@@ -106,7 +106,7 @@ inline void ids_charge_once(Context& context) {
   });
 }
 
-/// A refusal under an id is decided anew at its hint.
+/// A refusal under an id is decided again at its hint.
 inline void refusals_are_forgotten(Context& context, const Generator& generator) {
   const Time start = context.clock().now();
   for (int i = 0; i < 50; ++i) {
@@ -144,7 +144,7 @@ inline void charges_are_forgotten(Context& context, const Generator& generator) 
   context.clock().set(start);
 }
 
-/// Refusals are not remembered at all.
+/// Refusals are not recorded.
 inline void ids_are_forgotten(Context& context) {
   for_each_kind([&](const Generator& generator) { refusals_are_forgotten(context, generator); });
   for_each_spender([&](const Generator& generator, const Spender& /*spender*/) {

@@ -1,5 +1,5 @@
-// Claims about what a plan, a question and a refusal may change, stated by small examples so that
-// a failure says which promise broke. Threading: one thread.
+// Claims about what plans, peeks and refusals may change, as small examples, so that a failure
+// names the violated rule. Threading: one thread.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ inline void for_each_kind(const std::function<void(const Generator&)>& claim) {
   for (const Generator& generator : generators()) claim(generator);
 }
 
-/// Runs `claim` for every kind that spends units which come back with time.
+/// Runs `claim` for every kind whose units are refilled with time.
 inline void for_each_spender(const std::function<void(const Generator&, const Spender&)>& claim) {
   for (const Generator& generator : generators()) {
     if (generator.spender != nullptr) claim(generator, *generator.spender);
@@ -34,14 +34,15 @@ inline void exhaust(Context& context, Subject& subject, Word limit) {
   require(!d.allowed && d.retry_after > Span{0}, of + "beyond the limit: " + describe(d));
 }
 
-/// Requires that nobody used the key: all of its `limit` units are there, or else random calls are
-/// answered as on a fresh key.
+/// Requires that the key is unused: all of its `limit` units are available, or else random calls
+/// are answered as on a fresh key.
 inline void require_untouched(Context& context, Subject& subject, Word limit) {
   if (subject.generator->spender != nullptr) return exhaust(context, subject, limit);
   for (int i = 0; i < 8; ++i) step_once(context.store(), subject, subject.draw(context.rng()));
 }
 
-/// Draws until a request is refused with a hint; returns its decision, or one that is allowed.
+/// Makes random requests until one is refused with a hint; returns its decision, or one that is
+/// allowed.
 inline Decision draw_refusal(Context& context, Subject& subject, Step& step) {
   for (int i = 0; i < 64; ++i) {
     step = subject.draw(context.rng());
@@ -55,8 +56,8 @@ inline Decision draw_refusal(Context& context, Subject& subject, Step& step) {
 /// A key's parts, perhaps without a unit.
 using KeyParts = std::array<std::string, 3>;
 
-/// Parts under the tag `t` that a careless joining, escaping or cutting makes equal. The long ones
-/// have `bytes` bytes.
+/// Parts under the tag `t` that incorrect joining, escaping or truncation makes equal. The long
+/// ones have `bytes` bytes.
 inline std::vector<KeyParts> similar_keys(const std::string& t, std::size_t bytes) {
   const std::string large(bytes, 'x');
   const std::string hashed(400, 'h');
@@ -97,7 +98,7 @@ inline void similar_keys_are_apart(Context& context) {
   });
 }
 
-inline void questions_change_nothing(Context& context) {
+inline void peeks_change_nothing(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     Subject subject(context.fresh_tag(), "k", generator, spender.frozen(5));
     for (Word left = 5; left > 0; --left) {
@@ -134,7 +135,7 @@ inline void refusals_change_nothing(Context& context) {
   });
 }
 
-/// One step of the plan is refused, each in its turn; the others are of every kind.
+/// One step of the plan is refused, each in turn; the others are of every kind.
 inline void refused_plans_write_nothing(Context& context) {
   for_each_spender([&](const Generator& generator, const Spender& spender) {
     const std::string tag = context.fresh_tag();
@@ -144,7 +145,7 @@ inline void refused_plans_write_nothing(Context& context) {
       subjects.emplace_back(tag, std::to_string(i), other, plain_configuration(context, other, 3));
     }
     for (std::size_t refuser = 0; refuser < subjects.size(); ++refuser) {
-      // One key has nothing left, the others have all they had.
+      // One key has nothing left, the others are unchanged.
       Subject spent(tag, "spent" + std::to_string(refuser), generator, spender.frozen(1));
       exhaust(context, spent, 1);
       std::vector<Step> steps;
@@ -178,12 +179,12 @@ inline void plans_name_their_step(Context& context) {
     require(run(98, 1).step == 1, "admitted: the step with the least left is to be named");
     require(run(0, 1).step == 1, "refused: the step that refuses is to be named");
     require(run(2, 0).step == 0, "refused: the step that refuses is to be named");
-    // Who waits longer is the rule's business, and verified above.
+    // Which wait is longer depends on the rule, and is verified above.
     for (const auto& [a, b] : {std::pair<Word, Word>{2, 1}, {2, 2}, {4, 1}}) run(a, b);
   });
 }
 
-/// Makes one draw in `n` a request that can never be admitted; true if it did.
+/// Replaces one request in `n` by one that can never be admitted; true if it did.
 inline bool spoil(Context& context, Subject& subject, Step& step, std::uint64_t n) {
   Arguments args = subject.config.args;
   if (!context.one_in(n) || !subject.generator->impossible(*step.operation, args, 0)) return false;

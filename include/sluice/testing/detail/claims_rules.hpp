@@ -1,12 +1,12 @@
-// Claims about rules that tell and keep more than two words: output words, and states of any size.
-// Threading: one thread.
+// Claims about rules with output words, and with states of more than two words. Threading: one
+// thread.
 #pragma once
 
 #include "sluice/testing/detail/claims_plan.hpp"
 
 namespace sluice::testing::detail {
 
-/// Asks by the callback that sees the whole outcome.
+/// Executes a plan with the callback that receives the whole outcome.
 inline Answered ask_by_outcome(Store& store, const Plan& plan) {
   std::promise<Answered> promise;
   const Time asked_at = store.clock().now();
@@ -29,8 +29,9 @@ inline Answered ask_by_outcome(Store& store, const Plan& plan) {
   return promise.get_future().get();
 }
 
-/// In refusals too, by both forms that tell them, alone and in plans, for each row that has any.
-inline void output_is_told(Context& context) {
+/// Also for refusals, by both forms that return output words, alone and in plans, for each row that
+/// has any.
+inline void output_words_are_the_kernels(Context& context) {
   const std::size_t rounds = context.scaled(10);
   const auto tell = [&](const Generator& generator, const Operation& row) {
     const std::string tag = context.fresh_tag();
@@ -58,7 +59,7 @@ inline void output_is_told(Context& context) {
   }
 }
 
-/// Rules that keep a word or more for each request that they admitted, and many of them.
+/// Rules with a word or more for each admitted request, and many requests.
 inline void states_grow(Context& context) {
   const std::size_t calls = context.scaled(1500);
   for (const Generator& generator : generators()) {
@@ -70,7 +71,7 @@ inline void states_grow(Context& context) {
       step_once(context.store(), subject, plain_step(context, subject));
       if (context.has_clock()) context.clock().advance(Span{1});
     }
-    // While all of it counts, and when most of it has passed: few requests read what is old.
+    // While all of it counts, and when most of it has expired: few requests read old words.
     for (int i = 0; i < 120; ++i) {
       if (i == 60 && context.has_clock()) context.clock().set(start + std::chrono::seconds{1});
       step_once(context.store(), subject, subject.draw(context.rng()));

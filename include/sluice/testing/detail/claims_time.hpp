@@ -8,7 +8,8 @@ namespace sluice::testing::detail {
 
 inline void go(Context& context, Time time) { context.clock().set(time); }
 
-/// Alone, a refused request is refused 1 us before `at + retry_after` and admitted at it.
+/// Without other requests, a refused request is refused 1 us before `at + retry_after` and admitted
+/// at it.
 inline void hints_are_exact(Context& context) {
   const std::size_t rounds = context.scaled(std::max<std::size_t>(100, 500 / generators().size()));
   const Time start = context.clock().now();
@@ -32,8 +33,8 @@ inline void hints_are_exact(Context& context) {
   go(context, start);
 }
 
-/// Forwards and backwards, within a quarter of what the state takes to be forgotten, so that no
-/// store may have collected it.
+/// Moves forwards and backwards, within a quarter of the state's TTL, so that no store may have
+/// dropped it.
 inline void clock_set_back(Context& context) {
   const std::size_t rounds = context.scaled(60);
   const Time start = context.clock().now() + std::chrono::hours{1};
@@ -65,7 +66,7 @@ inline Word put_in_use(Context& context, Subject& subject) {
   return step.operation->ttl(step.args);
 }
 
-/// To either side of the instant from which a state means the same as an absent one.
+/// On either side of the time from which a state is equivalent to an absent one.
 inline void states_are_kept(Context& context) {
   const std::size_t rounds = context.scaled(std::max<std::size_t>(20, 100 / generators().size()));
   const Time start = context.clock().now();
@@ -73,7 +74,7 @@ inline void states_are_kept(Context& context) {
     go(context, start);
     Subjects subjects;
     std::vector<Word> keeps;
-    for (int i = 0; i < 20; ++i) {  // enough for a store to collect what it may
+    for (int i = 0; i < 20; ++i) {  // enough for a store to drop expired states
       subjects.emplace_back(context.fresh_tag(), "k", generator, generator.any(context.rng()));
       keeps.push_back(put_in_use(context, subjects.back()));
     }

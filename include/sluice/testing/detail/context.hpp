@@ -1,5 +1,5 @@
-// What a claim works with: the store, its own draws, fresh keys, and a way to say what failed.
-// Threading: one thread.
+// The context of a claim: the store, its random numbers, fresh keys, and failures. Threading: one
+// thread.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Reads the words of one line, for texts that people write. Threading: one thread.
+// Reads the words of one line of text. Threading: one thread.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace sluice::testing::detail {
 
-/// Says what was expected and what is there.
+/// Throws std::invalid_argument with the expected and the actual text.
 [[noreturn]] inline void expected(std::string_view what, std::string_view got) {
   constexpr std::size_t shown = 60;
   std::string text("expected ");
@@ -44,7 +44,7 @@ inline std::optional<Span> parse_span(std::string_view text) {
     std::string_view name;
     std::int64_t us;
   };
-  // Longer names first where one ends with another.
+  // Longer names first, because one may end with another.
   constexpr Unit units[] = {
       {"us", 1}, {"ms", 1'000}, {"min", 60'000'000}, {"s", 1'000'000}, {"h", 3'600'000'000}};
   for (const Unit& unit : units) {

@@ -1,5 +1,4 @@
-// The names of the error codes, as scripts of faults and recordings write them.
-// Threading: pure functions.
+// The names of the error codes in fault scripts and recordings. Threading: pure functions.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The forms of one call, so that a claim can go through all of them: each returns the answer, and
-// reports an answer that came twice or not at all. Threading: the caller's thread waits.
+// All forms of one call, for claims: each returns the answer, and reports a missing or repeated
+// one. Threading: the caller's thread waits.
 #pragma once
 
 #include <array>

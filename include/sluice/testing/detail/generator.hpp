@@ -1,5 +1,5 @@
-// What the test kit must know of an algorithm to ask its rows anything: how a configuration is
-// drawn, how a call under it, and what can never be admitted. Threading: pure functions.
+// The random requests for one algorithm: configurations, calls, and calls that can never be
+// admitted. Threading: pure functions.
 #pragma once
 
 #include <vector>
@@ -23,18 +23,18 @@ inline Word uniform(Rng& rng, Word low, Word high) {
   return low + static_cast<Word>(rng.below(static_cast<std::uint64_t>(high - low) + 1));
 }
 
-/// What a limiter keeps for all its calls: all arguments but those of one call, and its table.
+/// The configuration of a limiter: all arguments but those of one call, and its table.
 struct Configuration {
   Arguments args{};
   std::vector<Word> table{};
 };
 
-/// For rules that spend units which come back with time.
+/// For rules whose units are refilled with time.
 struct Spender {
-  const Operation* acquire;  ///< spends; asked for nothing, it admits
-  const Operation* peek;     ///< answers the same and changes nothing
-  /// `limit` units, all there for a fresh key; less than one comes back in a day.
-  /// REQUIRES: limit in [1, 2000].
+  const Operation* acquire;  ///< spends; admits a cost of 0
+  const Operation* peek;     ///< decides the same and changes nothing
+  /// `limit` units, all available on a fresh key; less than one is refilled in a day. REQUIRES:
+  /// limit in [1, 2000].
   Configuration (*frozen)(Word limit);
   /// Takes an hour or more to recover, and refuses soon.
   Configuration (*slow)(Rng&);
@@ -44,7 +44,7 @@ struct Spender {
   Wide (*most)(const Configuration&, Word us);
 };
 
-/// How the requests of one kind of rule are drawn.
+/// The generator of random requests for one kind of rule.
 struct Generator {
   StateKind kind;
   /// Any configuration that the rule accepts, extreme ones as likely as everyday ones.
@@ -53,7 +53,7 @@ struct Generator {
   void (*draw)(Rng&, const Operation& row, Arguments&);
   /// Makes them what `row` can never admit, for trial 0, 1, 2...; false past the end.
   bool (*impossible)(const Operation& row, Arguments&, std::size_t trial);
-  const Spender* spender;  ///< null if the rule spends nothing that comes back with time
+  const Spender* spender;  ///< null if the rule has no units that are refilled with time
 };
 
 }  // namespace sluice::testing::detail

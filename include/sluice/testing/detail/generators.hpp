@@ -1,6 +1,6 @@
-// Random requests for the rows of the table of operations: one generator for each kind of state.
-// A new algorithm adds its file and its line here, and every claim then covers its rows.
-// Threading: pure functions.
+// Random requests for the rows of the table of operations: one generator for each kind of state. A
+// new algorithm adds its file and a line here, and every claim then covers its rows. Threading:
+// pure functions.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Checkers of what is granted while the quota changes: each stretch of time is judged by the quotas
-// that are in force in it. Threading: pure.
+// Checkers of grants while the quota changes: each interval is checked by the quotas that are in
+// force in it. Threading: pure.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace sluice::testing::detail {
 
-/// The grants between two instants. What is granted at one of them may be either quota's, so that
-/// it counts only where both do.
+/// The grants between two times. A grant at one of them may be under either quota, so that it
+/// counts only where both do.
 inline History grants_between(const History& grants, Time from, Time until) {
   History part;
   std::ranges::copy_if(grants, std::back_inserter(part), [&](const Event& grant) {
@@ -19,7 +19,7 @@ inline History grants_between(const History& grants, Time from, Time until) {
   return part;
 }
 
-/// When the i-th quota ends.
+/// The end of the i-th quota.
 template <class Quota>
 Time end_of(std::span<const Quota> quotas, std::size_t i) {
   return i + 1 < quotas.size() ? quotas[i + 1].from : to_time(word_limit);
@@ -46,7 +46,7 @@ Checked find_changing_rate_breach(std::span<const Event> history, std::span<cons
   return {};
 }
 
-/// What the quotas in force from `first` to `last` admit in `length`.
+/// The units that the quotas in force from `first` to `last` admit in `length`.
 template <class Quota>
 Word most_within(std::span<const Quota> quotas, Time first, Time last, Span length) {
   const auto is_in_force = [&](std::size_t i) {

@@ -1,5 +1,4 @@
-// Checkers of what is granted: by intervals, windows, gaps, and what answers say of it.
-// Threading: pure.
+// Checkers of grants: intervals, windows, gaps, and the numbers in answers. Threading: pure.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The checker of leases: it keeps its own list of who holds what. Threading: pure.
+// The checker of leases, with its own list of holders. Threading: pure.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace sluice::testing::detail {
 
-/// Who holds how much at the present instant of the history.
+/// The holders at the current time of the history.
 class Holders {
  public:
   struct Held {

@@ -1,5 +1,4 @@
-// Checkers of what must come about: hints that hold, and no idling while somebody waits.
-// Threading: pure.
+// Checkers of liveness: exact hints, and no idling while a caller waits. Threading: pure.
 #pragma once
 
 #include <map>
@@ -9,7 +8,7 @@
 
 namespace sluice::testing::detail {
 
-/// When a request of this cost was promised to pass, as long as nothing is allowed before.
+/// The hint for a request of this cost, valid until something is allowed.
 using Promises = std::map<Word, Time>;
 
 inline Checked find_broken_promise(const Event& event, Time due) {
@@ -56,9 +55,9 @@ inline Checked find_hint_breach(std::span<const Event> history, std::size_t* pro
 /// for s <= t it must hold that G(t) - G(s) >= rate * (t - s) - burst; all times the period.
 inline Checked find_idle_breach(std::span<const Event> history, Word burst, Word units,
                                 Word period) {
-  std::map<std::size_t, Time> waiting;  // the callers, and since when
+  std::map<std::size_t, Time> waiting;  // the callers, and when each began to wait
   Exact granted = 0;
-  Exact most = 0;  // of granted * period - units * s, for s since somebody waits
+  Exact most = 0;  // of granted * period - units * s, for s since a caller waits
   Time from{};
   for (const Event& event : history) {
     const auto balance = [&] {

@@ -1,5 +1,4 @@
-// Checkers of calls that wait in a line: each ends, in its turn, as soon as it can.
-// Threading: pure.
+// Checkers of waiting calls: each ends, in its turn, as soon as it can. Threading: pure.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +30,7 @@ inline Checked find_endless_wait(std::span<const Wait> waits, Span slack) {
   return {};
 }
 
-/// Counts numbers above others; O(log n) each.
+/// Counts the numbers above a number; O(log n) each.
 class Ranks {
  public:
   explicit Ranks(std::size_t count) : sums_(count + 1) {}
@@ -50,7 +49,7 @@ class Ranks {
   std::size_t all_ = 0;
 };
 
-/// The grants before a wait's end, at an earlier instant, of those behind it.
+/// The later arrivals that were granted before the end of a wait, at an earlier time.
 inline Checked find_bypass(std::span<const Wait> waits, std::size_t most) {
   std::vector<std::size_t> order(waits.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -77,7 +76,7 @@ inline Checked find_bypass(std::span<const Wait> waits, std::size_t most) {
   return {};
 }
 
-/// As find_idle_breach(), for stretches in which somebody waits. Waits count from `from` on.
+/// As find_idle_breach(), for intervals in which a call waits. Waits count from `from` on.
 inline Checked find_idle_line(std::span<const Wait> waits, Word burst, Word units, Word period,
                               Time from) {
   struct Moment {
@@ -94,7 +93,7 @@ inline Checked find_idle_line(std::span<const Wait> waits, Word burst, Word unit
   }
   std::ranges::stable_sort(moments, {}, &Moment::at);
   Exact granted = 0;
-  Exact most = 0;  // of granted * period - units * s, for s since somebody waits
+  Exact most = 0;  // of granted * period - units * s, for s since a call waits
   Time since{};
   int waiting = 0;
   for (const Moment& moment : moments) {
@@ -119,7 +118,7 @@ inline Checked find_idle_line(std::span<const Wait> waits, Word burst, Word unit
   return {};
 }
 
-/// Who waits and what is held, from instant to instant.
+/// The waits and the held leases, event by event.
 class Places {
  public:
   Places(std::span<const Wait> waits, std::span<const LeaseEvent> leases, Word limit)
@@ -137,7 +136,7 @@ class Places {
 
   [[nodiscard]] Checked check(Span slack) {
     Time fits_since{};
-    std::size_t fitting = waits_.size();  // the first in line, if it fits
+    std::size_t fitting = waits_.size();  // the first waiter, if it fits
     for (const Time now : moments_) {
       if (fitting < waits_.size() && now - fits_since > slack) {
         return Breach{text_of(waits_[fitting]) + " was the first and fitted from " +
@@ -200,7 +199,7 @@ class Places {
   Word held_ = 0;
 };
 
-/// A place that is free for longer than `slack` while the first in line would fit.
+/// A place that is free for longer than `slack` while the first waiter fits.
 inline Checked find_vacancy(std::span<const Wait> waits, std::span<const LeaseEvent> leases,
                             Word limit, Span slack) {
   return Places(waits, leases, limit).check(slack);

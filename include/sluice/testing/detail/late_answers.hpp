@@ -1,5 +1,4 @@
-// Answers that are held back for a while, by the clock that the answer is late by.
-// Threading: any member from any thread.
+// LateAnswers: delays answers by a clock. Threading: any member from any thread.
 #pragma once
 
 #include <memory>
@@ -12,7 +11,7 @@
 
 namespace sluice::testing::detail {
 
-/// An outcome that outlives the completion it was told to.
+/// An outcome that outlives the completion of the inner call.
 struct KeptOutcome {
   std::error_code error;
   Decision decision;
@@ -33,7 +32,7 @@ class LateAnswers {
   LateAnswers(const LateAnswers&) = delete;
   LateAnswers& operator=(const LateAnswers&) = delete;
 
-  /// What is held back ends in Errc::unknown.
+  /// Delayed answers become Errc::unknown.
   ~LateAnswers() {
     std::unordered_map<Late*, std::shared_ptr<Late>> left;
     {
@@ -54,7 +53,7 @@ class LateAnswers {
       if (!KnownThread::is_here(clock_) && rings(done, outcome, when)) return;
       ManualResetEvent nobody;
       clock_.wait_until(when, nobody);
-    } catch (const std::exception&) {  // no memory to keep the answer
+    } catch (const std::exception&) {  // no memory for the answer
       return done.fail(Errc::unknown);
     }
     done(outcome);
@@ -96,7 +95,7 @@ class LateAnswers {
   static void ring(void* context) noexcept {
     if (const auto late = take(*static_cast<Late*>(context))) late->done(late->outcome.view());
   }
-  /// The clock has ended: the answer never comes.
+  /// The clock was destroyed: the answer never comes.
   static void lose(void* context) noexcept {
     if (const auto late = take(*static_cast<Late*>(context))) late->done.fail(Errc::unknown);
   }

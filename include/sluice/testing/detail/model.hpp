@@ -1,5 +1,5 @@
-// The model: what each key's state must be, replayed through the kernels at the instants that the
-// store's decisions carry. Threading: one thread a subject.
+// The model: the state of each key, replayed through the kernels at the times of the store's
+// decisions. Threading: one thread a subject.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ inline std::vector<const Operation*> rows_of(StateKind kind) {
   return rows;
 }
 
-/// One key of a history: its configuration, and the state that the kernel would have left. Stays
-/// where it is while a step of it is in use.
+/// One key of a history: its configuration, and the state after the kernels. Must not move while a
+/// step of it is in use.
 struct Subject {
   Subject(std::string key_tag, std::string key_name, const Generator& how, Configuration what)
       : tag(std::move(key_tag)),
@@ -34,7 +34,7 @@ struct Subject {
         state(cell_words) {}
 
   [[nodiscard]] Key key() const { return Key{tag, name}.with_unit(unit); }
-  /// This row, asked by these arguments.
+  /// This row with these arguments.
   [[nodiscard]] Step step(const Operation& row, const Arguments& args) {
     return {&row, key(), args, bound ? &binding : nullptr, config.table};
   }
@@ -47,13 +47,13 @@ struct Subject {
   /// A random row of the subject's kind with random arguments.
   [[nodiscard]] Step draw(Rng& rng) {
     const auto rows = rows_of(generator->kind);
-    // Rows that write make a history; of the calls that only ask, half are drawn again.
+    // Rows that write make a history; half of the rows that do not are drawn again.
     const Operation* row = rows[rng.below(rows.size())];
     if (!row->writes && rng.below(2) == 0) row = rows[rng.below(rows.size())];
     return draw(rng, *row);
   }
 
-  /// So many units. REQUIRES: the kind has a spender.
+  /// A request for `units` units. REQUIRES: the kind has a spender.
   [[nodiscard]] Step acquire(Word units) { return spend(*generator->spender->acquire, units); }
   [[nodiscard]] Step peek(Word units) { return spend(*generator->spender->peek, units); }
 
@@ -123,19 +123,19 @@ inline std::size_t count_output(std::span<const Step> steps) {
   return count;
 }
 
-/// What a store answered to one plan.
+/// The answer of a store to one plan.
 struct Answered {
-  static constexpr Word untold = -1;  // no rule tells it
+  static constexpr Word untold = -1;  // no rule has this output word
 
   std::error_code error;
   Decision decision;
   std::array<Decision, Plan::max_steps> each{};
   std::array<Word, Plan::max_steps * max_output> output{};
   bool has_each = false;  // and output words
-  Time asked_at{};        // an error carries no instant
+  Time asked_at{};        // an error has no time
 };
 
-/// An answer that came by another form of the call.
+/// An answer by another form of the call.
 inline Answered answered_plainly(Store& store, const std::error_code& error,
                                  const Decision& decision) {
   Answered answered;
@@ -145,8 +145,8 @@ inline Answered answered_plainly(Store& store, const std::error_code& error,
   return answered;
 }
 
-/// Asks by the blocking form. With the answer of each step or without: a store may take another
-/// way for the plain question.
+/// Executes a plan with the blocking form, with the answer of each step or without: a store may
+/// process the plain form differently.
 inline Answered ask(Store& store, const Plan& plan, bool with_each = true) {
   Answered answered;
   answered.asked_at = store.clock().now();
@@ -159,7 +159,7 @@ inline Answered ask(Store& store, const Plan& plan, bool with_each = true) {
   return answered;
 }
 
-/// What the kernels answer to the plan at `at`, and what they leave.
+/// The answer of the kernels to the plan at `at`, and their effects.
 class Expected {
  public:
   Expected(std::span<const Step> steps, std::span<Subject* const> subjects, Time at)
@@ -200,7 +200,7 @@ class Expected {
   [[nodiscard]] const Decision& of(std::size_t step) const { return each_[step]; }
   [[nodiscard]] std::span<const Word> output() const { return output_; }
 
-  /// Moves the subjects on, if every step allows.
+  /// Applies the effects, if every step allows.
   void make(std::span<Subject* const> subjects) const {
     for (std::size_t i = 0; i < subjects.size() && all_ && !error_; ++i) {
       auto& state = subjects[i]->state;
@@ -226,7 +226,7 @@ class Expected {
   bool all_ = true;
 };
 
-/// Requires that `answered` is what the kernels say.
+/// Requires that `answered` is the kernels' answer.
 inline void compare(std::span<const Step> steps, const Expected& expected,
                     const Answered& answered) {
   const auto about = [&](const std::string& what) { return describe(steps) + ": " + what; };
@@ -251,7 +251,7 @@ inline void compare(std::span<const Step> steps, const Expected& expected,
           about("expected the output " + describe(expected.output()) + ", got " + describe(told)));
 }
 
-/// Requires that `answered` is what the kernels say, and moves the subjects on.
+/// Requires that `answered` is the kernels' answer, and applies the effects.
 inline void verify(std::span<const Step> steps, std::span<Subject* const> subjects,
                    const Answered& answered) {
   const Time at = answered.error ? answered.asked_at : answered.decision.at;
@@ -260,7 +260,7 @@ inline void verify(std::span<const Step> steps, std::span<Subject* const> subjec
   expected.make(subjects);
 }
 
-/// Asks the store for one step and verifies the answer, which may be an error.
+/// Executes one step and verifies the answer, which may be an error.
 inline Answered answer_once(Store& store, Subject& subject, const Step& step) {
   subject.asked_plainly = !subject.asked_plainly;
   const Answered answered = ask(store, step, !subject.asked_plainly);

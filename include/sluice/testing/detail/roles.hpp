@@ -1,5 +1,4 @@
-// Which step of a trace grants something, and how much: what matchers count.
-// Threading: pure functions.
+// Which step of a trace grants units, and how many: what matchers count. Threading: pure functions.
 #pragma once
 
 #include <optional>
@@ -8,13 +7,13 @@
 
 namespace sluice::testing::detail {
 
-/// What a call asks to be granted.
+/// The request of a call for a grant.
 struct Asked {
-  const TracedStep* step;  ///< the first that grants
+  const TracedStep* step;  ///< the first granting step
   Word cost;
 };
 
-/// Nothing for questions, returns, settings: calls that grant nothing whatever their answer.
+/// None for peeks, refunds and configuration: calls that never grant.
 inline std::optional<Asked> find_asked(const TracedCall& call) {
   std::size_t told = 0;
   for (const TracedStep& step : call.steps) {

@@ -1,4 +1,4 @@
-// What the matchers look for that is no invariant of a history: shares, recovery, operations.
+// The checks of matchers that are not invariants of a history: shares, recovery, operations.
 // Threading: pure functions.
 #pragma once
 
@@ -19,7 +19,7 @@ inline std::string rounded(double number) {
 }
 inline std::string percent(double share) { return rounded(share * 100) + " %"; }
 
-/// Throws std::invalid_argument. What is compared with windows and shares must make sense.
+/// Throws std::invalid_argument for a value that cannot be compared with windows or shares.
 inline void require_positive(const char* what, Span span) {
   if (span <= Span{0}) {
     throw std::invalid_argument(std::string(what) + " must be 1 us or longer, got " +
@@ -62,7 +62,7 @@ inline Checked find_unequal_share(const Trace& trace, double tolerance) {
       worst = &who;
     }
   }
-  // A share that is off by the tolerance itself is fine, however its division was rounded.
+  // A share that differs by exactly the tolerance is accepted, however its division was rounded.
   if (most <= tolerance + 1e-12) return {};
   const Exact units = granted[*worst];
   return Breach{(by_caller ? "caller \"" + *worst + '"' : "key " + *worst) + " was granted " +

@@ -1,4 +1,4 @@
-// Traces as the histories that the checkers of invariants judge. Threading: pure functions.
+// Converts traces to histories for the checkers of invariants. Threading: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace sluice::testing::detail {
 
-/// The time since the trace began, which texts write as "+2.5 s".
+/// The time since the start of the trace, "+2.5 s" in texts.
 inline Time since_start(Time at, const Trace& trace) { return Time{at - trace.start()}; }
 
 inline bool is_granted(const TracedCall& call) {
@@ -49,7 +49,7 @@ struct KeyTrace {
 inline std::vector<KeyTrace> split_by_key(const Trace& trace) {
   std::vector<KeyTrace> keys;
   std::map<std::string, std::size_t> known;
-  std::vector<std::vector<std::size_t>> calls;  // of each key, their places in the whole
+  std::vector<std::vector<std::size_t>> calls;  // of each key: their indices in the trace
   for (std::size_t i = 0; i < trace.calls.size(); ++i) {
     for (std::size_t j = 0; j < trace.calls[i].steps.size(); ++j) {
       const std::string text = key_text(trace.calls[i].steps[j]);
@@ -71,9 +71,9 @@ inline std::vector<KeyTrace> split_by_key(const Trace& trace) {
   return keys;
 }
 
-/// The histories by which hints are judged: one for each question on the key that was refused and
-/// asked again, in which whatever else may have changed the key counts as allowed, for nothing.
-/// Plans of several steps are not judged: other keys decide with them.
+/// The histories for checking hints: one for each repeated refused request on the key, in which
+/// every other possible change of the key counts as allowed with no cost. Plans of several steps
+/// are not checked, because other keys decide with them.
 inline std::map<std::string, History> hint_histories(const Trace& on_key, const Trace& whole) {
   const auto is_judged = [](const TracedCall& call) {
     return call.whole && !call.error && find_asked(call).has_value();

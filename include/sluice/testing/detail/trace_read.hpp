@@ -1,5 +1,5 @@
-// Reads the lines of a trace's text. Every function throws std::invalid_argument, which says what
-// was expected and what is there. Threading: pure functions.
+// Parses the lines of a trace's text. Every function throws std::invalid_argument with the expected
+// and the actual text. Threading: pure functions.
 #pragma once
 
 #include <algorithm>

@@ -14,7 +14,7 @@ namespace sluice::testing::detail {
 
 inline constexpr std::string_view trace_title = "sluice-trace 1 from ";
 
-/// "+1.500000": seconds since the trace began, a column of one width.
+/// "+1.500000": seconds since the start of the trace, in fixed width.
 inline std::string offset_text(Span since) {
   const std::int64_t us = since.count();
   const auto magnitude = us < 0 ? -static_cast<std::uint64_t>(us) : static_cast<std::uint64_t>(us);
@@ -49,7 +49,7 @@ inline std::string step_text(const TracedStep& step) {
   return out;
 }
 
-/// What was asked, of a call of a trace or of one that is compared with it.
+/// The call as text, for a call of a trace or for one that is compared with it.
 inline std::string question_text(std::span<const TracedStep> steps,
                                  const std::optional<RequestId>& id) {
   std::string out = id ? "once " + id_text(*id) + ' ' : "";
@@ -57,7 +57,7 @@ inline std::string question_text(std::span<const TracedStep> steps,
   return steps.empty() ? out + "nothing" : out;
 }
 
-/// `usual` is what need not be said: the step, and when it was decided.
+/// A decision as text. `usual` has the step and the time that are omitted.
 inline std::string decision_text(const Decision& d, std::size_t usual_step, Time usual_at) {
   std::string out = std::string(d.allowed ? "allowed " : "refused ") + std::to_string(d.remaining) +
                     '/' + std::to_string(d.limit);
@@ -77,7 +77,7 @@ inline std::string answer_text(const TracedCall& call) {
            (part == 0 ? "" : " part " + std::to_string(part));
   }
   std::string out = decision_text(call.decision, 0, call.asked);
-  // The only step of a plan says what the plan says.
+  // The decision on the only step of a plan is that of the plan.
   if (call.each.size() != 1 || call.each.front() != call.decision) {
     for (std::size_t i = 0; i < call.each.size(); ++i) {
       out += " & " + decision_text(call.each[i], i, call.asked);

@@ -20,7 +20,7 @@ inline Configuration between(Word limit, std::array<Word, FixedWindowRule::bound
   return {{limit, 0, b[0], b[1], b[2], b[3], b[4]}, {}};
 }
 
-/// The calendars begin before the present and go on beyond it, but may have a boundary at hand.
+/// The calendars begin before the present and extend beyond it, possibly with a boundary nearby.
 inline Configuration any(Rng& rng) {
   const Word limit = rng.below(8) == 0 ? FixedWindowRule::max_limit
                                        : log_uniform(rng, 1 + unsigned(rng.below(42)));
@@ -55,7 +55,7 @@ inline Word draw_cost(Rng& rng, Word limit) {
       return uniform(rng, 1, std::min<Word>(limit, 3));
   }
 }
-/// A window of the configuration's, often the one that clocks of tests start in.
+/// A window of the configuration, often the one that contains the start of test clocks.
 inline void draw_window(Rng& rng, const Arguments& config, Arguments& args) {
   const Word start = to_word(VirtualClock::default_start);
   if (config[1] == 0) {
@@ -67,7 +67,7 @@ inline void draw_window(Rng& rng, const Arguments& config, Arguments& args) {
     args[2] = std::min(word_limit, args[1] + config[1]);
   }
 }
-/// About a window long, or any.
+/// About the length of a window, or any length.
 inline Word draw_block(Rng& rng, const Arguments& config) {
   constexpr Word most = FixedWindowRule::max_block;
   const Word width = config[1] == 0 ? log_uniform(rng, 45) : config[1];
@@ -85,7 +85,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args[3] = rng.below(8) == 0 ? log_uniform(rng, 52) : draw_cost(rng, limit);
   } else {
     if (rng.below(16) == 0) args = {limit};  // a calendar that ended in 1970
-    if (&row == &fixed_window_block) {       // which may end beyond what is known of the calendar
+    if (&row == &fixed_window_block) {       // a block may end beyond the last boundary
       if (args[1] == 0 && rng.below(2) == 0) args[5] = args[6] = args[4];
       return ask(args, draw_block(rng, config));
     }
@@ -135,7 +135,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   }
   return true;
 }
-/// An interval touches one window more than fit into it, and not more than there are.
+/// An interval overlaps one window more than fit into it, at most all.
 inline Wide most(const Configuration& config, Word us) {
   const Arguments& a = config.args;
   if (a[1] > 0) return Wide{a[0]} * (us / a[1] + 2);

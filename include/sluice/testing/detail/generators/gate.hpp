@@ -33,7 +33,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     args = {trial < 4 ? wrong[trial] : Word(trial)};
     return true;
   }
-  // The limit, the cap, the ramp: of the rest, what makes an argument wrong depends on them.
+  // The limit, the cap, the ramp: the ranges of the other arguments depend on them.
   args[trial / 4] = wrong[trial % 4];
   if (&row == &gate_close && trial == 11) args[4] = -1;
   return true;

@@ -1,5 +1,5 @@
-// Random requests for the leases: few ids, so that they meet again. Rows are told apart by their
-// ids, since a copy of a kernel has rows of its own. Threading: pure functions.
+// Random requests for leases: few ids, so that they repeat. Rows are compared by their ids, because
+// a copy of a kernel has its own rows. Threading: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   }
 }
 
-/// A word of the arguments, and what it may not be.
+/// An index of an argument, and an invalid value.
 struct Fault {
   std::size_t index;
   Word value;

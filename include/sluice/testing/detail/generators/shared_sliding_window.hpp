@@ -14,8 +14,8 @@ inline Configuration any(Rng& rng) {
   return config;
 }
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
-  // Twelve days or more: a store in real time gives no instant with an error, so that no setting
-  // may end while the suite runs.
+  // Twelve days or more: an error has no time, so that no configuration may expire while the suite
+  // runs on a store in real time.
   const Word keep_alive = rng.below(8) == 0 ? log_uniform(rng, 51) | Word{1} << 40
                                             : SharedSlidingWindowRule::max_keep_alive;
   if (row.id == shared_sliding_window_configure.id) {
@@ -23,7 +23,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     const Word interval = rng.below(2) == 0 ? longest : uniform(rng, 1, longest);
     args = {log_uniform(rng, 16), interval, uniform(rng, 0, 1), uniform(rng, 0, 2), keep_alive};
   } else if (row.id == shared_sliding_window_expect.id) {
-    // Versions of settings made in the first microseconds are small numbers.
+    // Versions of configurations made in the first microseconds are small numbers.
     const Word version = rng.below(2) == 0 ? uniform(rng, 0, 4) : log_uniform(rng, 52);
     args = {log_uniform(rng, 16), version, rng.below(3) == 0 ? 0 : log_uniform(rng, 16), keep_alive,
             rng.below(3) == 0 ? log_uniform(rng, 52) : 0};

@@ -6,14 +6,15 @@
 
 namespace sluice::testing::detail::shared_token_bucket {
 
-/// Nothing is common to all calls but how long a quota is kept: mostly as long as any quota needs.
+/// The only common argument of all calls is keep_alive: mostly long enough for every quota.
 inline Configuration any(Rng& rng) {
   Configuration config;
   config.args[0] = log_uniform(rng, 52);
   config.args[3] = SharedTokenBucketRule::max_keep_alive;
   return config;
 }
-/// What a grant may have told: often of the first quotas, and of a bucket that was never charged.
+/// The output of a possible grant: often of the first quotas, and of a bucket that was never
+/// charged.
 inline void draw_return(Rng& rng, Arguments& args) {
   const Word start = to_word(VirtualClock::default_start);
   args[3] = uniform(rng, 0, args[1]);

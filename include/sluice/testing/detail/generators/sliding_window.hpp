@@ -18,7 +18,7 @@ inline void add(Configuration& config, Word limit, Word span) {
   config.table.push_back(limit);
   config.table.push_back(span);
 }
-/// Everyday windows, tiny ones that are crossed all the time, and the largest there are.
+/// Common windows, tiny ones that end all the time, and the largest ones.
 inline Configuration any(Rng& rng) {
   Configuration config;
   const auto windows = uniform(rng, 1, rng.below(3) == 0 ? Word{Rule::max_windows} : 3);
@@ -84,7 +84,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     args[trial < 4 ? 1 : 2] = wrong[trial];
     return true;
   }
-  const bool cut = row.id == sliding_window_refund.id;  // to what is there
+  const bool cut = row.id == sliding_window_refund.id;  // to the existing units
   const std::array<Word, 6> units{-1,
                                   INT64_MIN,
                                   cut ? word_limit * 2 : args[0] + 1,
@@ -101,7 +101,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   args[2] = times[trial - units.size()];
   return true;
 }
-/// Intervals of a window's span hold at most its limit, whatever else there is.
+/// Intervals of a window's span hold at most its limit, whatever the other windows.
 inline Wide most(const Configuration& config, Word us) {
   Wide result = -1;
   for (std::size_t i = 0; i < config.table.size(); i += 2) {

@@ -18,7 +18,7 @@ inline Configuration with(Word limit, Word span) {
   config.args[1] = span;
   return config;
 }
-/// Half of them so large that no product of theirs is a whole double.
+/// Half of them are so large that their products exceed the integers of a double.
 inline Configuration any(Rng& rng) {
   if (rng.below(2) == 0) return with(uniform(rng, 1, 40), uniform(rng, 1, 100));
   return with(std::min(Rule::max_limit, log_uniform(rng, 41)),
@@ -63,7 +63,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   ask(args, units[trial]);
   return true;
 }
-/// Each aligned window admits at most the limit, and an interval of n spans touches n + 1 of them.
+/// Each aligned window admits at most the limit, and an interval of n spans overlaps n + 1 of them.
 inline Wide most(const Configuration& config, Word us) {
   return static_cast<Wide>(us / config.args[1] + 2) * config.args[0];
 }

@@ -19,7 +19,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   if (&row == &slot_lock_reset) {
     args = {1};
   } else if (&row == &slot_lock_cancel) {
-    // Often one of the first slots on a clock that starts as tests' clocks do.
+    // Often one of the first slots after the start of test clocks.
     const Word start = to_word(VirtualClock::default_start);
     args[2] = rng.below(4) == 0 ? log_uniform(rng, 52)
                                 : std::min(word_limit, start + interval * Word(rng.below(4)));

@@ -36,8 +36,8 @@ inline Configuration pack(const Quota& quota) {
   sluice::detail::pack(config.args, TokenBucketRule::args(quota, 1));
   return config;
 }
-/// How tokens come back and since when belongs to a configuration: a key's limiters agree on it.
-/// Words 6 and 7 hold it, in place of which a call has its own; 0 and 0: the plain form.
+/// The kind of refill and its start belong to a configuration: all limiters of a key share them.
+/// Words 6 and 7 hold them, which in a call hold its own arguments; 0 and 0: the plain form.
 inline Configuration any(Rng& rng) {
   Configuration config = pack(random_quota(rng));
   Arguments& args = config.args;
@@ -71,7 +71,7 @@ inline Word draw_cost(Rng& rng, Word capacity) {
       return uniform(rng, 1, std::min<Word>(capacity, 3));
   }
 }
-/// The arguments that the rows of the full form share, in place of the plain form's.
+/// The common arguments of the rows of the full form, which replace those of the plain form.
 inline void draw_shape(Rng& rng, Arguments& args) {
   const Word room = (word_limit - args[0] * args[2]) / args[1];
   const Word interval = std::max<Word>(args[6], 1);
@@ -96,7 +96,7 @@ inline void draw_return(Rng& rng, Arguments& args) {
 inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   const Word cost = draw_cost(rng, args[0]);
   if (row.id <= token_bucket_peek.id) {
-    // Where tokens come otherwise than the plain form knows, it only asks.
+    // With another refill than that of the plain form, only the peek of the plain form is called.
     const bool plain = args[6] <= 1 && args[7] == 0;
     return ask(args, plain ? cost : 0);
   }

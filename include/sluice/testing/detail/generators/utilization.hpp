@@ -12,13 +12,14 @@ namespace sluice::testing::detail::utilization {
 
 using Rule = UtilizationRule;
 
-// A configuration has what the rows put in different places: good, bad and the number of tiers.
+// A configuration contains arguments that the rows have at different indices: good, bad and the
+// number of tiers.
 inline Configuration any(Rng& rng) {
   Configuration config;
   const auto [good, bad] =
       std::minmax({uniform(rng, 1, Rule::one - 1), uniform(rng, 1, Rule::one - 1)});
   const Word tiers = rng.below(8) != 0 ? uniform(rng, 1, 15) : uniform(rng, 1, Rule::max_tiers);
-  if (rng.below(4) != 0) {  // so quick that a few calls in a row meet every branch
+  if (rng.below(4) != 0) {  // short spans, so that a few calls in a row reach every branch
     const Word grace = rng.below(4) != 0 ? 0 : log_uniform(rng, 22);
     config.args = {Rule::one,
                    grace,
@@ -79,7 +80,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
     std::size_t place;
     Word value;
   };
-  // What only some rows have, then what all have.
+  // The arguments of some rows, then those of all.
   static constexpr std::array<Wrong, 6> sample{
       {{7, Rule::one + 1}, {7, -1}, {5, 0}, {5, Rule::one}, {6, 0}, {6, Rule::one}}};
   static constexpr std::array<Wrong, 6> shed{
@@ -102,7 +103,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
                  : Arguments{args[0], args[1], args[2], args[3], args[4], 1, 0, 0};
   Wrong wrong = trial >= own ? pace[trial - own] : samples ? sample[trial] : shed[trial];
   if (row.id == utilization_shed.id && trial == 5)
-    wrong.value = args[2];  // the least draw that is too high
+    wrong.value = args[2];  // the smallest draw that is too high
   args[wrong.place] = wrong.value;
   return true;
 }

@@ -1,5 +1,5 @@
-// Random requests for the wait line: few clients, so that they meet again, and arrivals that are
-// close together. Threading: pure functions.
+// Random requests for the wait line: few clients, so that they repeat, and arrivals that are close
+// together. Threading: pure functions.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
   std::fill(args.begin() + row.argument_count, args.end(), 0);
 }
 
-/// A word of the arguments, and what it may not be.
+/// An index of an argument, and an invalid value.
 struct Fault {
   std::size_t index;
   Word value;
@@ -67,7 +67,7 @@ inline bool impossible(const Operation& row, Arguments& args, std::size_t trial)
   const Fault fault = faults[trial];
   const bool meant = fault.index < row.argument_count &&
                      !(row.id == wait_line_leave.id && fault.index == 2 && fault.value == 0);
-  // A row with fewer arguments is asked what it cannot answer either.
+  // A row with fewer arguments gets an invalid one, too.
   const Fault spoils = meant ? fault : faults[trial % 3];
   const Word limit = args[0];
   args = {limit, 1, 1, Rule::min_ttl, 1};
