@@ -6,9 +6,9 @@
 
 namespace sluice {
 
-ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, std::string name, Word limit,
+ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                                        const LeaseOptions& options)
-    : desk_(store, std::move(name), options, lines()), limit_(limit) {
+    : desk_(store, name, options, lines()), limit_(limit) {
   if (limit < 1 || limit > word_limit) {
     throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
                                 std::to_string(limit));

@@ -43,9 +43,9 @@ struct FixedWindow::Known {
   std::array<std::atomic<Word>, window_words> words_{};
 };
 
-FixedWindow::FixedWindow(const StoreHandle& store, std::string name, detail::Given limit,
+FixedWindow::FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,
                          Calendar calendar)
-    : KeyedLimiter(store, std::move(name), calendar.to_string()),
+    : KeyedLimiter(store, name, calendar.to_string()),
       limit_(0),
       calendar_(std::move(calendar)),
       known_(std::make_shared<Known>()) {

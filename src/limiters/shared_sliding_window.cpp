@@ -22,11 +22,11 @@ SharedSlidingWindowRule::Mode mode_of(SpentPermits spent) noexcept {
 
 }  // namespace
 
-SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, std::string tag,
-                                         std::string name, SharedSlidingWindowOptions options)
+SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, detail::TextArg tag,
+                                         detail::TextArg name, SharedSlidingWindowOptions options)
     : store_(store),
-      tag_(std::move(tag)),
-      name_(detail::valid_name(std::move(name))),
+      tag_(tag.view()),
+      name_(detail::valid_name(name)),
       options_(std::move(options)) {
   if (!is_valid(key())) throw std::invalid_argument("the tag must have 1 byte to 1 MiB");
   const Word keep_alive = options_.keep_alive.count();

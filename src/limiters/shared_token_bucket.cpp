@@ -7,8 +7,9 @@
 #include "src/limiters/refund_calls.hpp"
 
 namespace sluice {
-SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, std::string name, Span keep_alive)
-    : KeyedLimiter(store, std::move(name), {}), keep_alive_(keep_alive) {
+SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, detail::TextArg name,
+                                     Span keep_alive)
+    : KeyedLimiter(store, name, {}), keep_alive_(keep_alive) {
   if (keep_alive.count() < 1 || keep_alive.count() > SharedTokenBucketRule::max_keep_alive) {
     throw std::invalid_argument("keep_alive must be 1 us to " +
                                 std::to_string(SharedTokenBucketRule::max_keep_alive) +

@@ -77,13 +77,13 @@ std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
 
 }  // namespace
 
-SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name,
+SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
                              std::vector<WindowLimit> windows)
-    : SlidingWindow(store, std::move(name), unit_of(windows), std::move(windows)) {}
+    : SlidingWindow(store, name, unit_of(windows), std::move(windows)) {}
 
-SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name, std::string unit,
+SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name, std::string unit,
                              std::vector<WindowLimit>&& windows)
-    : KeyedLimiter(store, std::move(name), std::move(unit)), windows_(std::move(windows)) {
+    : KeyedLimiter(store, name, std::move(unit)), windows_(std::move(windows)) {
   require(windows_);
   least_ = windows_.front().limit;
   for (const auto& [limit, span] : windows_) {

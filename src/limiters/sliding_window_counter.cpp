@@ -9,9 +9,9 @@
 
 namespace sluice {
 
-SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, std::string name,
+SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, detail::TextArg name,
                                            WindowLimit window)
-    : KeyedLimiter(store, std::move(name), detail::span_text(window.span)), window_(window) {
+    : KeyedLimiter(store, name, detail::span_text(window.span)), window_(window) {
   using Rule = SlidingWindowCounterRule;
   if (window.limit < 1 || window.limit > Rule::max_limit) {
     throw std::invalid_argument("sliding window counter: the limit must be 1 to " +

@@ -60,12 +60,12 @@ Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& option
 
 }  // namespace
 
-TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota)
-    : TokenBucket(store, std::move(name), quota, BucketOptions{}) {}
+TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota)
+    : TokenBucket(store, name, quota, BucketOptions{}) {}
 
-TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota,
+TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota,
                          const BucketOptions& options)
-    : KeyedLimiter(store, std::move(name), unit_of(quota, options)),
+    : KeyedLimiter(store, name, unit_of(quota, options)),
       quota_(quota),
       plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
   detail::pack(args_, TokenBucketRule::args(quota_, 1));

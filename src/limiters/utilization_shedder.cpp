@@ -61,9 +61,9 @@ void check_tiers(const std::vector<std::string>& tiers) {
 
 }  // namespace
 
-UtilizationShedder::UtilizationShedder(const StoreHandle& store, std::string name,
+UtilizationShedder::UtilizationShedder(const StoreHandle& store, detail::TextArg name,
                                        UtilizationOptions options)
-    : store_(store), name_(detail::valid_name(std::move(name))), options_(std::move(options)) {
+    : store_(store), name_(detail::valid_name(name)), options_(std::move(options)) {
   check_tiers(options_.tiers);
   const Word good = threshold("good", options_.good);
   const Word bad = threshold("bad", options_.bad);
@@ -85,7 +85,7 @@ std::string UtilizationShedder::no_tier(std::string_view name) const {
   return text;
 }
 
-UtilizationShedder::Tier UtilizationShedder::tier(std::string_view name) const {
+UtilizationShedder::Tier UtilizationShedder::tier(detail::TextArg name) const {
   const Tier found = find(name);
   require(found.index_ >= 0, no_tier(name));
   return found;

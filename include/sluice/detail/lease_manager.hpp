@@ -22,7 +22,7 @@ class LeaseManager {
   };
 
   /// Throws std::invalid_argument if the name or an option is out of range.
-  LeaseManager(const StoreHandle& store, std::string name, const LeaseOptions& options,
+  LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
                std::shared_ptr<WaitQueues> lines = nullptr);
 
   /// Under an id of its own, drawn for it.

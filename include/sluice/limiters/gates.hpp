@@ -78,12 +78,21 @@ class Gates : public Waitable {
   /// is none, if one is empty, occurs twice, is longer than 64 bytes or contains '=', if a hashed
   /// kind is none of them, if an option is out of range, or if `name` is empty or longer than 1
   /// MiB.
-  Gates(const StoreHandle& store, std::string name, std::vector<std::string> kinds,
+  Gates(const StoreHandle& store, detail::TextArg name, std::vector<std::string> kinds,
         GateOptions options = {});
+  Gates(const StoreHandle& store, detail::TextArg name,
+        std::initializer_list<detail::TextArg> kinds, GateOptions options = {})
+      : Gates(store, name, std::vector<std::string>(kinds.begin(), kinds.end()),
+              std::move(options)) {}
 
   /// Throws std::invalid_argument if the kind is unknown, or the id empty or longer than 1 MiB less
   /// the kind: an upstream's answer that names no scope closes nothing by accident.
-  [[nodiscard]] Scope scope(std::string_view kind, std::string_view id) const;
+  [[nodiscard]] Scope scope(detail::TextArg kind, detail::TextArg id) const;
+  /// Of the number in decimal digits, as a Key has it.
+  template <CountType T>
+  [[nodiscard]] Scope scope(detail::TextArg kind, T id) const {
+    return scope(kind, Key(id).tag());
+  }
 
   /// One call through the gates of all these scopes, at most Plan::max_steps, or through none. If
   /// refused, `step` is the scope that must be waited for longest, counted from 0. Throws

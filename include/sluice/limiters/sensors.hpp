@@ -107,18 +107,19 @@ class CpuSource {
 /// The host's processors: all that is neither idle nor waiting for I/O is busy, and time that the
 /// hypervisor gave to others counts as busy. `stat` is the text of Linux' /proc/stat. None if it is
 /// no such text.
-[[nodiscard]] std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept;
+[[nodiscard]] std::optional<CpuTimes> host_cpu(detail::TextArg stat) noexcept;
 
 /// One process against all of the host's processors. `self` is the text of Linux' /proc/self/stat,
 /// `stat` that of /proc/stat.
-[[nodiscard]] std::optional<CpuTimes> process_cpu(std::string_view self,
-                                                  std::string_view stat) noexcept;
+[[nodiscard]] std::optional<CpuTimes> process_cpu(detail::TextArg self,
+                                                  detail::TextArg stat) noexcept;
 
 enum class CpuOf : std::uint8_t { host, process };
 
 /// Reads Linux' files; on other systems it finds nothing to read. A container's quota of processor
 /// time is not known to these files: there, count busy workers instead. `folder` replaces /proc.
-[[nodiscard]] std::unique_ptr<CpuSource> proc_cpu_source(CpuOf of, std::string folder = "/proc");
+[[nodiscard]] std::unique_ptr<CpuSource> proc_cpu_source(CpuOf of,
+                                                         detail::TextArg folder = "/proc");
 
 /// The processor's utilization between two readings. Thread-safe.
 class CpuSensor final : public Sensor {

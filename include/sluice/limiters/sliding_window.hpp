@@ -56,9 +56,9 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// or more than SlidingWindowRule::max_windows, if two have the same span, or if one has a limit
   /// or a span out of the rule's range; the message names the value and what is allowed. Windows
   /// that can never bind beside the others are taken as they are: redundant_windows() tells them.
-  SlidingWindow(const StoreHandle& store, std::string name, std::vector<WindowLimit> windows);
+  SlidingWindow(const StoreHandle& store, detail::TextArg name, std::vector<WindowLimit> windows);
   /// The same, for windows in braces.
-  SlidingWindow(const StoreHandle& store, std::string name,
+  SlidingWindow(const StoreHandle& store, detail::TextArg name,
                 std::initializer_list<WindowLimit> windows)
       : SlidingWindow(store, std::move(name), std::vector<WindowLimit>(windows)) {}
 
@@ -187,7 +187,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  private:
   friend class SharedSlidingWindow;
   /// Logs under keys of this unit, whatever the spans.
-  SlidingWindow(const StoreHandle& store, std::string name, std::string unit,
+  SlidingWindow(const StoreHandle& store, detail::TextArg name, std::string unit,
                 std::vector<WindowLimit>&& windows);
 
   WindowsDecision decide_all(const Plan& plan, std::error_code& error) const noexcept;

@@ -30,7 +30,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 1 to
   /// 2^40, or the span not 1 us to 2^42 us (50 days).
-  SlidingWindowCounter(const StoreHandle& store, std::string name, WindowLimit window);
+  SlidingWindowCounter(const StoreHandle& store, detail::TextArg name, WindowLimit window);
 
   /// Gives back `amount` of what `taken` was granted, once: the store does not know whose units
   /// they are. Answers how many came back: all of them while its window is the current one or the

@@ -67,8 +67,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
   /// of its range.
-  TokenBucket(const StoreHandle& store, std::string name, Quota quota);
-  TokenBucket(const StoreHandle& store, std::string name, Quota quota,
+  TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota);
+  TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota,
               const BucketOptions& options);
 
   /// A grant for which to wait `max_wait` at most, in order of arrival at the store. It never waits

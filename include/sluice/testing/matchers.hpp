@@ -59,7 +59,8 @@ using DecisionMatcher = Matcher<Decision>;
 /// After each mark whose text holds `about` a call is granted within `span`; only calls that were
 /// asked after the mark count. Set the mark where the fault ends, or where it begins if its own
 /// length is to count. A trace without such a mark breaks it.
-[[nodiscard]] inline TraceMatcher recovers_within(Span span, std::string about = {}) {
+[[nodiscard]] inline TraceMatcher recovers_within(Span span, sluice::detail::TextArg named = {}) {
+  std::string about(named.view());
   std::string what = "recovers within " + to_text(span);
   if (!about.empty()) what += " of \"" + about + '"';
   return {std::move(what), [span, about = std::move(about)](const Trace& trace) {
