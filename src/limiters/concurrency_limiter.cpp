@@ -4,6 +4,8 @@
 #include <array>
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
+
 namespace sluice {
 
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
 #include "src/util/quoted.hpp"
 
 namespace sluice {

@@ -11,6 +11,7 @@
 #include "sluice/detail/waiter_for.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
+#include "src/limiters/or_throw.hpp"
 
 namespace sluice {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
 #include "src/limiters/shared_sliding_window_known.hpp"
 
 namespace sluice {
@@ -142,10 +143,9 @@ std::optional<RateSetting> SharedSlidingWindow::config(std::error_code& error) c
   return found->setting;
 }
 std::optional<RateSetting> SharedSlidingWindow::config() const {
-  std::error_code error;
-  const auto result = config(error);
-  if (error) throw detail::failed_call({type_name, "config"}, error, read_step());
-  return result;
+  return detail::or_throw(
+      {type_name, "config"}, [&] { return read_step(); },
+      [&](auto& error) { return config(error); });
 }
 
 void SharedSlidingWindow::refresh(std::error_code& error) const { (void)read(error); }

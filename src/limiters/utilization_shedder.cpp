@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
 #include "src/util/quoted.hpp"
 
 namespace sluice {
@@ -125,11 +126,9 @@ Step UtilizationShedder::reset_step(const Key& key) const noexcept {
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key) const {
-  std::error_code error;
-  UtilizationReport result = report(key, error);
-  if (error)
-    throw detail::failed_call({type_name, "report"}, error, peek_step(key, Tier(take_[5])));
-  return result;
+  return detail::or_throw(
+      {type_name, "report"}, [&] { return peek_step(key, Tier(take_[5])); },
+      [&](auto& error) { return report(key, error); });
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key, std::error_code& error) const {

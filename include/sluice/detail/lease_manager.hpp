@@ -69,13 +69,4 @@ class LeaseManager {
   CopyOnMovePtr<WaitQueues> lines_;  // null: nobody waits
 };
 
-/// Does `call(error)`, and throws what it leaves in `error` about `asked()`, a step.
-template <class Asked, class Call>
-auto or_throw(const CallName& name, Asked asked, Call call) {
-  std::error_code error;
-  auto result = call(error);
-  if (error) raise(failed_call(name, error, asked()));
-  return result;
-}
-
 }  // namespace sluice::detail

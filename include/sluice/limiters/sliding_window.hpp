@@ -60,7 +60,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// The same, for windows in braces.
   SlidingWindow(const StoreHandle& store, detail::TextArg name,
                 std::initializer_list<WindowLimit> windows)
-      : SlidingWindow(store, std::move(name), std::vector<WindowLimit>(windows)) {}
+      : SlidingWindow(store, name, std::vector<WindowLimit>(windows)) {}
 
   /// As in KeyedLimiter, with every window.
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost = 1) const;
