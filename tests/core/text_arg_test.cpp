@@ -55,6 +55,7 @@ TEST_CASE("A text argument takes every string type, and a null pointer as an emp
   CHECK(taken(std::string("a\0b", 3)).size() == 3);
   CHECK(taken(std::string_view("view")) == "view");
   CHECK(taken(OwnString{}) == "own");
+  CHECK(taken({buffer, 3}) == "buf");
   CHECK(taken(nothing).empty());
   CHECK(taken({}).empty());
   static_assert(detail::TextArg("constant").view() == "constant");

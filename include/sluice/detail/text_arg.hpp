@@ -21,6 +21,7 @@ class TextArg {
   template <std::convertible_to<std::string_view> T>
     requires(!std::convertible_to<T, const char*>)
   constexpr TextArg(const T& text) noexcept(noexcept(std::string_view(text))) : text_(text) {}
+  constexpr TextArg(const char* bytes, std::size_t size) noexcept : text_(bytes, size) {}
   TextArg(std::nullptr_t) = delete;
 
   constexpr operator std::string_view() const noexcept { return text_; }
