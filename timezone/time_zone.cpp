@@ -5,6 +5,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #ifdef SLUICE_STD_TZDB
 namespace tzdb = std::chrono;
@@ -41,7 +42,8 @@ const tzdb::time_zone* find(std::string_view name) {
 
 }  // namespace
 
-TimeZone load_time_zone(std::string_view name) {
+TimeZone load_time_zone(detail::TextArg text) {
+  const std::string_view name = text;
   const tzdb::time_zone* const zone = find(name);
   if (zone == nullptr) {
     throw std::invalid_argument("unknown time zone " + in_quotes(name) +
@@ -59,7 +61,7 @@ TimeZone load_time_zone(std::string_view name) {
     if (info.end <= at) break;
     at = info.end;
   }
-  return TimeZone(std::string(name), std::move(changes));
+  return TimeZone(name, std::move(changes));
 }
 
 }  // namespace sluice

@@ -191,7 +191,9 @@ class FallbackStore final : public Store {
   void ask_local(const Plan& plan, std::unique_ptr<detail::PassedCall> call,
                  Completion& done) noexcept;
   void deliver(Completion& done, const Outcome& outcome) noexcept;
-  void fail(Completion& done, std::error_code error, std::size_t step) noexcept;
+  /// `part`: of Errc::wrong_kind, what lies under the key; see Completion::fail().
+  void fail(Completion& done, std::error_code error, std::size_t step,
+            std::uint16_t part = 0) noexcept;
 
   /// The timeout of the plan is so short that a missing answer proves nothing about the primary.
   [[nodiscard]] bool is_impatient(const Plan& plan) const noexcept {

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "sluice/detail/count_type.hpp"
+#include "sluice/detail/text_arg.hpp"
 
 #include "sluice/detail/cxx20.hpp"
 
@@ -32,16 +33,16 @@ class Key {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a string or a number is a key
   /// With an empty name, a limiter uses its own name.
-  constexpr Key(std::string_view tag, std::string_view name = {}) noexcept
+  constexpr Key(std::string_view tag, detail::TextArg name = {}) noexcept
       : text_(tag.data()), size_(tag.size()), name_(name) {}
   /// A null pointer is an empty tag, and the call fails with Errc::invalid_key.
-  constexpr Key(const char* tag, std::string_view name = {}) noexcept
-      : Key(tag != nullptr ? std::string_view(tag) : std::string_view(), name) {}
+  constexpr Key(const char* tag, detail::TextArg name = {}) noexcept
+      : Key(detail::TextArg(tag).view(), name) {}
   Key(const std::string& tag) noexcept : Key(std::string_view(tag)) {}
-  Key(std::nullptr_t, std::string_view = {}) = delete;
+  Key(std::nullptr_t, detail::TextArg = {}) = delete;
   /// The tag is the number in decimal digits, after a `-` if it is negative.
   template <CountType T>
-  Key(T number, std::string_view name = {}) noexcept
+  Key(T number, detail::TextArg name = {}) noexcept
       : text_(nullptr), name_(name), is_number_(true) {
     if constexpr (std::is_signed_v<T>) {
       write(std::int64_t{number});
@@ -60,17 +61,17 @@ class Key {
   /// sliding windows. Limiters set it. It is empty where states do not depend on the configuration.
   [[nodiscard]] constexpr std::string_view unit() const noexcept { return {unit_, unit_size_}; }
   /// The same key, with this name if it has none of its own.
-  [[nodiscard]] constexpr Key with_default_name(std::string_view name) const noexcept {
+  [[nodiscard]] constexpr Key with_default_name(detail::TextArg name) const noexcept {
     Key key = *this;
     if (name_.empty()) key.name_ = name;
     return key;
   }
   /// The same key with this unit, cut to max_unit_bytes.
-  [[nodiscard]] constexpr Key with_unit(std::string_view unit) const noexcept {
+  [[nodiscard]] constexpr Key with_unit(detail::TextArg unit) const noexcept {
     Key key = *this;
-    key.unit_ = unit.data();
-    key.unit_size_ =
-        static_cast<std::uint8_t>(unit.size() < max_unit_bytes ? unit.size() : max_unit_bytes);
+    key.unit_ = unit.view().data();
+    const std::size_t size = unit.view().size();
+    key.unit_size_ = static_cast<std::uint8_t>(size < max_unit_bytes ? size : max_unit_bytes);
     return key;
   }
 
@@ -115,7 +116,7 @@ void append_rendered(std::string& out, const Key& key, const HashKey& secret = {
 
 namespace detail {
 /// Returns the name of a limiter. Throws std::invalid_argument if it is empty or longer than 1 MiB.
-[[nodiscard]] std::string valid_name(std::string name);
+[[nodiscard]] std::string valid_name(TextArg name);
 }  // namespace detail
 
 /// append_rendered() to an empty string.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sluice/detail/count_type.hpp"
+#include "sluice/detail/text_arg.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice {
@@ -109,7 +110,7 @@ class Quota {
   /// burst, it is that of per(). No other character, also no space, is allowed. Throws
   /// std::invalid_argument, which names the expected token and its byte offset, and quotes the
   /// first 64 bytes of `text` with everything but printable ASCII as `\\xNN`.
-  static Quota parse(std::string_view text);
+  static Quota parse(detail::TextArg text);
 
   /// The same rate with another burst.
   template <CountType T>

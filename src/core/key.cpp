@@ -66,12 +66,13 @@ std::string render(const Key& key, const HashKey& secret) {
   return out;
 }
 
-std::string detail::valid_name(std::string name) {
+std::string detail::valid_name(TextArg text) {
+  const std::string_view name = text;
   if (name.empty() || name.size() > Key::max_part_bytes) {
     throw std::invalid_argument("a limiter's name must have 1 byte to 1 MiB, got " +
                                 std::to_string(name.size()) + " bytes");
   }
-  return name;
+  return std::string(name);
 }
 
 }  // namespace sluice

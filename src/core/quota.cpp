@@ -163,7 +163,7 @@ Quota Quota::with_burst(detail::Given burst) const {
   return result;
 }
 
-Quota Quota::parse(std::string_view text) {
+Quota Quota::parse(detail::TextArg text) {
   Reader reader(text);
   const Word count = reader.number("a whole number");
   reader.require('/', "a slash");

@@ -138,16 +138,16 @@ void write_triple(LimitHeaders& out, const Limited& limited, ResetForm form) noe
 
 }  // namespace
 
-Policy::Policy(std::string_view name, const Quota& quota, const Options& options)
+Policy::Policy(sluice::detail::TextArg name, const Quota& quota, const Options& options)
     : Policy(name, WindowLimit{quota.capacity(), quota.full_after()}, options) {}
 
-Policy::Policy(std::string_view name, WindowLimit window, const Options& options)
+Policy::Policy(sluice::detail::TextArg name, WindowLimit window, const Options& options)
     : name_(checked("name", name, false)),
       partition_(checked("partition", options.partition, true)),
       unit_(checked("unit", options.unit, false)),
       limit_(window.limit),
       length_(window.span) {
-  if (name.empty()) throw std::invalid_argument("a policy needs a name");
+  if (name_.empty()) throw std::invalid_argument("a policy needs a name");
   if (limit_ < 0 || limit_ > word_limit) {
     throw std::invalid_argument("the limit of a policy must be 0 to " + std::to_string(word_limit) +
                                 ", got " + std::to_string(limit_));
@@ -159,9 +159,9 @@ Policy::Policy(std::string_view name, WindowLimit window, const Options& options
   }
 }
 
-std::string_view LimitHeaders::operator[](std::string_view name) const noexcept {
+std::string_view LimitHeaders::operator[](sluice::detail::TextArg name) const noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
-    if (places_[i].name == name) return (*this)[i].value;
+    if (places_[i].name == name.view()) return (*this)[i].value;
   }
   return {};
 }

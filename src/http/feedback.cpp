@@ -33,7 +33,7 @@ std::string_view text(Fate fate) noexcept {
   return "?";
 }
 
-const Window* Feedback::find(std::string_view name) const noexcept {
+const Window* Feedback::find(sluice::detail::TextArg name) const noexcept {
   const auto found = std::find_if(windows().begin(), windows().end(),
                                   [&](const Window& w) { return w.name == name; });
   return found == windows().end() ? nullptr : &*found;

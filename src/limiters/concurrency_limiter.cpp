@@ -4,11 +4,13 @@
 #include <array>
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
+
 namespace sluice {
 
-ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, std::string name, Word limit,
+ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                                        const LeaseOptions& options)
-    : leases_(store, std::move(name), options, lines()), limit_(limit) {
+    : leases_(store, name, options, lines()), limit_(limit) {
   if (limit < 1 || limit > word_limit) {
     throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
                                 std::to_string(limit));

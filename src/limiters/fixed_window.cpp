@@ -43,9 +43,9 @@ struct FixedWindow::Known {
   std::array<std::atomic<Word>, window_words> words_{};
 };
 
-FixedWindow::FixedWindow(const StoreHandle& store, std::string name, detail::Given limit,
+FixedWindow::FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,
                          Calendar calendar)
-    : KeyedLimiter(store, std::move(name), calendar.to_string()),
+    : KeyedLimiter(store, name, calendar.to_string()),
       limit_(0),
       calendar_(std::move(calendar)),
       known_(std::make_shared<Known>()) {
@@ -98,13 +98,9 @@ Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost,
 }
 
 Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost) const {
-  std::error_code error;
-  const Word given = refund(key, taken, cost, error);
-  if (error) {
-    throw detail::failed_call({type_name, "refund"}, error,
-                              refund_step(key, charged(cost, taken), taken.at));
-  }
-  return given;
+  return detail::or_throw(
+      {type_name, "refund"}, [&] { return refund_step(key, charged(cost, taken), taken.at); },
+      [&](auto& error) { return refund(key, taken, cost, error); });
 }
 
 void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
@@ -144,10 +140,9 @@ Decision FixedWindow::try_acquire(const Key& key, Cost cost,
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
-  std::error_code error;
-  const Decision decision = try_acquire(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
-  return decision;
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return try_acquire(key, cost, error); });
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
@@ -161,10 +156,9 @@ Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
-  std::error_code error;
-  const Decision decision = try_acquire(key, cost, id, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
-  return decision;
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return try_acquire(key, cost, id, error); });
 }
 
 Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
@@ -173,10 +167,9 @@ Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) co
 }
 
 Decision FixedWindow::peek(const Key& key, Cost cost) const {
-  std::error_code error;
-  const Decision decision = peek(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "peek"}, error, peek_step(key, cost));
-  return decision;
+  return detail::or_throw(
+      {type_name, "peek"}, [&] { return peek_step(key, cost); },
+      [&](auto& error) { return peek(key, cost, error); });
 }
 
 Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
@@ -185,11 +178,9 @@ Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error
 }
 
 Decision FixedWindow::reward(const Key& key, Cost amount) const {
-  std::error_code error;
-  const Decision decision = reward(key, amount, error);
-  if (error)
-    throw detail::failed_call({type_name, "reward"}, error, refund_step(key, amount, Time{}));
-  return decision;
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return refund_step(key, amount, Time{}); },
+      [&](auto& error) { return reward(key, amount, error); });
 }
 
 Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
@@ -199,11 +190,9 @@ Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& err
 }
 
 Decision FixedWindow::penalize(const Key& key, Cost amount) const {
-  std::error_code error;
-  const Decision decision = penalize(key, amount, error);
-  if (error)
-    throw detail::failed_call({type_name, "penalize"}, error, refund_step(key, amount, Time{}));
-  return decision;
+  return detail::or_throw(
+      {type_name, "penalize"}, [&] { return refund_step(key, amount, Time{}); },
+      [&](auto& error) { return penalize(key, amount, error); });
 }
 
 Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) const noexcept {
@@ -212,25 +201,24 @@ Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) c
 }
 
 Decision FixedWindow::block(const Key& key, Span span) const {
-  std::error_code error;
-  const Decision decision = block(key, span, error);
-  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
-  return decision;
+  return detail::or_throw(
+      {type_name, "block"}, [&] { return block_step(key, span); },
+      [&](auto& error) { return block(key, span, error); });
 }
 
 Step FixedWindow::settle_step(const Key& key, const Decision& taken,
                               const SettledCost& cost) const noexcept {
-  const Word estimated = cost.estimated.value();
-  const Word actual = cost.actual.value();
-  if (estimated < 0 || actual < 0) return refund_step(key, -1, taken.at);
-  if (actual <= estimated) return refund_step(key, charged(estimated - actual, taken), taken.at);
-  // A calendar of that window alone: once it has ended, it does not contain the present.
-  const Calendar::Window window = calendar_.window(taken.at);
-  const Word end = to_word(window.end);
-  const Word more = charged(actual - estimated, taken).value();
-  return {&fixed_window_adjust,
-          named(key),
-          {limit_, 0, to_word(window.begin), end, end, end, end, more}};
+  const auto charge = [&](Word units) -> Step {
+    // A calendar of that window alone: once it has ended, it does not contain the present.
+    const Calendar::Window window = calendar_.window(taken.at);
+    const Word end = to_word(window.end);
+    const Word more = charged(units, taken).value();
+    return {&fixed_window_adjust,
+            named(key),
+            {limit_, 0, to_word(window.begin), end, end, end, end, more}};
+  };
+  return detail::settle_step(
+      cost, [&](Word units) { return refund_step(key, charged(units, taken), taken.at); }, charge);
 }
 
 Settlement FixedWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
@@ -250,11 +238,7 @@ Settlement FixedWindow::settle(const Key& key, const Decision& taken, const Sett
 
 Settlement FixedWindow::settle(const Key& key, const Decision& taken,
                                const SettledCost& cost) const {
-  std::error_code error;
-  const Settlement result = settle(key, taken, cost, error);
-  if (error)
-    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
-  return result;
+  return detail::settle(*this, key, taken, cost);
 }
 
 }  // namespace sluice

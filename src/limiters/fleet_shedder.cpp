@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
 #include "src/util/quoted.hpp"
 
 namespace sluice {
@@ -60,51 +61,51 @@ FleetShare FleetShare::places(Word places) {
   return {in_range(places, word_limit, "places"), false};
 }
 
-FleetShedder::FleetShedder(const StoreHandle& store, std::string name, Word capacity,
+FleetShedder::FleetShedder(const StoreHandle& store, detail::TextArg name, Word capacity,
                            std::vector<Tier> tiers, const LeaseOptions& options)
-    : leases_(store, std::move(name), options), capacity_(capacity), tiers_(std::move(tiers)) {
+    : leases_(store, name, options), capacity_(capacity), tiers_(std::move(tiers)) {
   if (capacity < 1 || capacity > word_limit) {
     reject("capacity must be 1 to 2^52, got " + std::to_string(capacity));
   }
   check_tiers(tiers_, capacity);
 }
 
-FleetShedder::Share FleetShedder::find(std::string_view tier) const noexcept {
+FleetShedder::Share FleetShedder::find(detail::TextArg tier) const noexcept {
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
-    if (tiers_[i].name == tier) return {tiers_[i].share.of(capacity_), static_cast<Word>(i)};
+    if (tiers_[i].name == tier.view()) return {tiers_[i].share.of(capacity_), static_cast<Word>(i)};
   }
   return {0, 0};
 }
-FleetShedder::Share FleetShedder::known(std::string_view tier) const {
+FleetShedder::Share FleetShedder::known(detail::TextArg tier) const {
   const Share share = find(tier);
   if (share.limit == 0) reject(unknown(tier, tiers_));
   return share;
 }
 
-Lease FleetShedder::try_acquire(std::string_view tier, Cost weight) const {
+Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight) const {
   const Share share = known(tier);
   return detail::or_throw(
       {type_name, "try_acquire"},
       [&] { return leases_.acquire_step(key(), share, weight, LeaseId{}); },
       [&](auto& error) { return leases_.grant(key(), share, weight, error); });
 }
-Lease FleetShedder::try_acquire(std::string_view tier, std::error_code& error) const noexcept {
+Lease FleetShedder::try_acquire(detail::TextArg tier, std::error_code& error) const noexcept {
   return try_acquire(tier, 1, error);
 }
-Lease FleetShedder::try_acquire(std::string_view tier, Cost weight,
+Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight,
                                 std::error_code& error) const noexcept {
   const Share share = find(tier);
   if (share.limit != 0) return leases_.grant(key(), share, weight, error);
   error = Errc::invalid_argument;
   return {};
 }
-Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id) const {
+Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight, const LeaseId& id) const {
   const Share share = known(tier);
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return leases_.acquire_step(key(), share, weight, id); },
       [&](auto& error) { return leases_.grant(key(), share, weight, id, error); });
 }
-Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id,
+Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight, const LeaseId& id,
                                 std::error_code& error) const noexcept {
   const Share share = find(tier);
   if (share.limit != 0) return leases_.grant(key(), share, weight, id, error);
@@ -112,13 +113,13 @@ Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseI
   return {};
 }
 
-Decision FleetShedder::peek(std::string_view tier, Cost weight) const {
+Decision FleetShedder::peek(detail::TextArg tier, Cost weight) const {
   return decide_as("peek", leases_.peek_step(key(), known(tier), weight));
 }
-Decision FleetShedder::peek(std::string_view tier, std::error_code& error) const noexcept {
+Decision FleetShedder::peek(detail::TextArg tier, std::error_code& error) const noexcept {
   return peek(tier, 1, error);
 }
-Decision FleetShedder::peek(std::string_view tier, Cost weight,
+Decision FleetShedder::peek(detail::TextArg tier, Cost weight,
                             std::error_code& error) const noexcept {
   const Share share = find(tier);
   if (share.limit != 0) return decide(store(), leases_.peek_step(key(), share, weight), error);
@@ -138,14 +139,14 @@ void FleetShedder::reset(std::error_code& error) const noexcept {
   static_cast<void>(decide(store(), leases_.reset_step(key(), capacity_), error));
 }
 
-Step FleetShedder::acquire_step(std::string_view tier, const Key& key, const LeaseId& id,
+Step FleetShedder::acquire_step(detail::TextArg tier, const Key& key, const LeaseId& id,
                                 Cost weight) const {
   return leases_.acquire_step(key, known(tier), weight, id);
 }
-Step FleetShedder::peek_step(std::string_view tier, const Key& key, Cost weight) const {
+Step FleetShedder::peek_step(detail::TextArg tier, const Key& key, Cost weight) const {
   return leases_.peek_step(key, known(tier), weight);
 }
-Lease FleetShedder::adopt(std::string_view tier, const Key& key, const LeaseId& id, Cost weight,
+Lease FleetShedder::adopt(detail::TextArg tier, const Key& key, const LeaseId& id, Cost weight,
                           const Decision& decision, std::span<const Word> words,
                           Time asked_at) const {
   return leases_.adopt(key, known(tier), weight, id, decision, words, asked_at);
@@ -155,6 +156,6 @@ std::string_view FleetShedder::tier_of(const Decision& decision) const noexcept 
   return decision.part < tiers_.size() ? std::string_view(tiers_[decision.part].name)
                                        : std::string_view();
 }
-Word FleetShedder::share_of(std::string_view tier) const { return known(tier).limit; }
+Word FleetShedder::share_of(detail::TextArg tier) const { return known(tier).limit; }
 
 }  // namespace sluice

@@ -64,10 +64,10 @@ Steps steps_of(std::span<const Scope> scopes, Make make) noexcept {
 
 }  // namespace
 
-Gates::Gates(const StoreHandle& store, std::string name, std::vector<std::string> kinds,
+Gates::Gates(const StoreHandle& store, detail::TextArg name, std::vector<std::string> kinds,
              GateOptions options)
     : store_(store),
-      name_(detail::valid_name(std::move(name))),
+      name_(detail::valid_name(name)),
       kinds_(std::move(kinds)),
       options_(std::move(options)) {
   if (kinds_.empty()) throw std::invalid_argument("gates need at least one kind of scope");
@@ -91,7 +91,9 @@ Gates::Gates(const StoreHandle& store, std::string name, std::vector<std::string
   check_range("spacing", Span{0}, options_.ramp, options_.spacing);
 }
 
-Scope Gates::scope(std::string_view kind, std::string_view id) const {
+Scope Gates::scope(detail::TextArg kind_text, detail::TextArg id_text) const {
+  const std::string_view kind = kind_text;
+  const std::string_view id = id_text;
   if (!contains(kinds_, kind)) {
     throw std::invalid_argument("unknown kind of scope " + quoted(kind) + "; there are " +
                                 list(kinds_));

@@ -11,6 +11,7 @@
 #include "sluice/detail/waiter_for.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
+#include "src/limiters/or_throw.hpp"
 
 namespace sluice {
 namespace {
@@ -119,12 +120,9 @@ bool HeldLease::lose() noexcept {
   return state_.compare_exchange_strong(held, State::lost);
 }
 
-LeaseManager::LeaseManager(const StoreHandle& store, std::string name, const LeaseOptions& options,
+LeaseManager::LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
                            std::shared_ptr<WaitQueues> lines)
-    : store_(store),
-      name_(valid_name(std::move(name))),
-      options_(options),
-      lines_(std::move(lines)) {
+    : store_(store), name_(valid_name(name)), options_(options), lines_(std::move(lines)) {
   const Word ttl = options_.ttl.count();
   if (ttl < LeasesRule::min_ttl || ttl > LeasesRule::max_ttl) {
     throw std::invalid_argument("LeaseOptions::ttl must be 1000 us to 1099511627776 us, got " +

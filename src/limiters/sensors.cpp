@@ -84,7 +84,8 @@ std::optional<Utilization> QueueDelay::read() {
                             static_cast<double>(full_delay_.count()));
 }
 
-std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept {
+std::optional<CpuTimes> host_cpu(detail::TextArg text) noexcept {
+  std::string_view stat = text;
   // "cpu  user nice system idle iowait irq softirq steal guest guest_nice": the guests' time is
   // part of user and nice already. Kernels before 2.6.11 have fewer columns.
   if (!stat.starts_with("cpu ")) return std::nullopt;
@@ -102,7 +103,8 @@ std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept {
   return times;
 }
 
-std::optional<CpuTimes> process_cpu(std::string_view self, std::string_view stat) noexcept {
+std::optional<CpuTimes> process_cpu(detail::TextArg self_text, detail::TextArg stat) noexcept {
+  std::string_view self = self_text;
   const std::optional<CpuTimes> host = host_cpu(stat);
   // "pid (name) state ...": the name may contain anything, also spaces and parentheses.
   const std::size_t name_end = self.rfind(')');
@@ -115,8 +117,8 @@ std::optional<CpuTimes> process_cpu(std::string_view self, std::string_view stat
   return CpuTimes{*user + *system, host->total};
 }
 
-std::unique_ptr<CpuSource> proc_cpu_source(CpuOf of, std::string folder) {
-  return std::make_unique<ProcSource>(of, std::move(folder));
+std::unique_ptr<CpuSource> proc_cpu_source(CpuOf of, detail::TextArg folder) {
+  return std::make_unique<ProcSource>(of, std::string(folder.view()));
 }
 
 CpuSensor::CpuSensor(std::unique_ptr<CpuSource> source) : source_(std::move(source)) {

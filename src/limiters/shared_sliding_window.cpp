@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
 #include "src/limiters/shared_sliding_window_known.hpp"
 
 namespace sluice {
@@ -22,11 +23,11 @@ SharedSlidingWindowRule::Mode mode_of(SpentPermits spent) noexcept {
 
 }  // namespace
 
-SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, std::string tag,
-                                         std::string name, SharedSlidingWindowOptions options)
+SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, detail::TextArg tag,
+                                         detail::TextArg name, SharedSlidingWindowOptions options)
     : store_(store),
-      tag_(std::move(tag)),
-      name_(detail::valid_name(std::move(name))),
+      tag_(tag.view()),
+      name_(detail::valid_name(name)),
       options_(std::move(options)) {
   if (!is_valid(key())) throw std::invalid_argument("the tag must have 1 byte to 1 MiB");
   const Word keep_alive = options_.keep_alive.count();
@@ -142,10 +143,9 @@ std::optional<RateSetting> SharedSlidingWindow::config(std::error_code& error) c
   return found->setting;
 }
 std::optional<RateSetting> SharedSlidingWindow::config() const {
-  std::error_code error;
-  const auto result = config(error);
-  if (error) throw detail::failed_call({type_name, "config"}, error, read_step());
-  return result;
+  return detail::or_throw(
+      {type_name, "config"}, [&] { return read_step(); },
+      [&](auto& error) { return config(error); });
 }
 
 void SharedSlidingWindow::refresh(std::error_code& error) const { (void)read(error); }

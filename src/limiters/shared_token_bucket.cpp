@@ -7,8 +7,9 @@
 #include "src/limiters/refund_calls.hpp"
 
 namespace sluice {
-SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, std::string name, Span keep_alive)
-    : KeyedLimiter(store, std::move(name), {}), keep_alive_(keep_alive) {
+SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, detail::TextArg name,
+                                     Span keep_alive)
+    : KeyedLimiter(store, name, {}), keep_alive_(keep_alive) {
   if (keep_alive.count() < 1 || keep_alive.count() > SharedTokenBucketRule::max_keep_alive) {
     throw std::invalid_argument("keep_alive must be 1 us to " +
                                 std::to_string(SharedTokenBucketRule::max_keep_alive) +
@@ -31,24 +32,21 @@ SharedTokenBucket::Change SharedTokenBucket::change(const Step& step,
 }
 
 Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost) const {
-  std::error_code error;
-  const Decision decision = try_acquire(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
-  return decision;
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return try_acquire(key, cost, error); });
 }
 
 Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
-  std::error_code error;
-  const Decision decision = try_acquire(key, cost, id, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
-  return decision;
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return try_acquire(key, cost, id, error); });
 }
 
 Decision SharedTokenBucket::peek(const Key& key, Cost cost) const {
-  std::error_code error;
-  const Decision decision = peek(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "peek"}, error, peek_step(key, cost));
-  return decision;
+  return detail::or_throw(
+      {type_name, "peek"}, [&] { return peek_step(key, cost); },
+      [&](auto& error) { return peek(key, cost, error); });
 }
 
 Reservation SharedTokenBucket::reservation(const Decision& decision,
@@ -66,50 +64,33 @@ Reservation SharedTokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
 }
 
 Reservation SharedTokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
-  std::error_code error;
-  const Reservation result = reserve(key, cost, max_wait, error);
-  if (error)
-    throw detail::failed_call({type_name, "reserve"}, error, reserve_step(key, cost, max_wait));
-  return result;
+  return detail::or_throw(
+      {type_name, "reserve"}, [&] { return reserve_step(key, cost, max_wait); },
+      [&](auto& error) { return reserve(key, cost, max_wait, error); });
 }
 
 Reservation SharedTokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
-  std::error_code error;
-  const Reservation result = borrow(key, cost, max_debt, error);
-  if (error)
-    throw detail::failed_call({type_name, "borrow"}, error, reserve_step(key, cost, max_debt));
-  return result;
+  return detail::or_throw(
+      {type_name, "borrow"}, [&] { return reserve_step(key, cost, max_debt); },
+      [&](auto& error) { return borrow(key, cost, max_debt, error); });
 }
 
 Word SharedTokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
                                std::error_code& error) const noexcept {
-  std::array<Word, 3> output{};
-  const Decision decision =
-      decide(store(), refund_step(key, reservation, amount), error, {}, output);
-  if (error) return 0;
-  return detail::note_refund(reservation, amount, decision, output);
+  return detail::refund(*this, key, reservation, amount, error);
 }
 
 Word SharedTokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
-  std::error_code error;
-  const Word given = refund(key, reservation, amount, error);
-  if (error)
-    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, reservation, amount));
-  return given;
+  return detail::refund_as("refund", *this, key, reservation, amount);
 }
 
 Word SharedTokenBucket::cancel(const Key& key, Reservation& reservation,
                                std::error_code& error) const noexcept {
-  return refund(key, reservation, reservation.granted, error);
+  return detail::refund(*this, key, reservation, reservation.granted, error);
 }
 
 Word SharedTokenBucket::cancel(const Key& key, Reservation& reservation) const {
-  std::error_code error;
-  const Word given = cancel(key, reservation, error);
-  if (error)
-    throw detail::failed_call({type_name, "cancel"}, error,
-                              refund_step(key, reservation, reservation.granted));
-  return given;
+  return detail::refund_as("cancel", *this, key, reservation, reservation.granted);
 }
 
 Settlement SharedTokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
@@ -119,10 +100,7 @@ Settlement SharedTokenBucket::settle(const Key& key, Reservation& reservation, C
 
 Settlement SharedTokenBucket::settle(const Key& key, Reservation& reservation,
                                      Cost true_cost) const {
-  std::error_code error;
-  const Settlement result = settle(key, reservation, true_cost, error);
-  if (error) throw detail::failed_call({type_name, "settle"}, error, penalize_step(key, true_cost));
-  return result;
+  return detail::settle(*this, key, reservation, true_cost);
 }
 
 Decision SharedTokenBucket::adjust(const Step& step, std::error_code& error) const noexcept {
@@ -139,24 +117,21 @@ void SharedTokenBucket::reset(const Key& key) const {
 }
 
 Decision SharedTokenBucket::block(const Key& key, Span span) const {
-  std::error_code error;
-  const Decision decision = block(key, span, error);
-  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
-  return decision;
+  return detail::or_throw(
+      {type_name, "block"}, [&] { return block_step(key, span); },
+      [&](auto& error) { return block(key, span, error); });
 }
 
 Decision SharedTokenBucket::reward(const Key& key, Cost amount) const {
-  std::error_code error;
-  const Decision decision = reward(key, amount, error);
-  if (error) throw detail::failed_call({type_name, "reward"}, error, reward_step(key, amount));
-  return decision;
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return reward_step(key, amount); },
+      [&](auto& error) { return reward(key, amount, error); });
 }
 
 Decision SharedTokenBucket::penalize(const Key& key, Cost amount) const {
-  std::error_code error;
-  const Decision decision = penalize(key, amount, error);
-  if (error) throw detail::failed_call({type_name, "penalize"}, error, penalize_step(key, amount));
-  return decision;
+  return detail::or_throw(
+      {type_name, "penalize"}, [&] { return penalize_step(key, amount); },
+      [&](auto& error) { return penalize(key, amount, error); });
 }
 
 SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key, const Quota& quota,
@@ -166,12 +141,10 @@ SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key, const
 
 SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key,
                                                            const Quota& quota) const {
-  std::error_code error;
-  const Change result = try_configure(key, quota, error);
-  if (error)
-    throw detail::failed_call({type_name, "try_configure"}, error,
-                              configure_step(key, quota, Inheritance::as_is, true));
-  return result;
+  return detail::or_throw(
+      {type_name, "try_configure"},
+      [&] { return configure_step(key, quota, Inheritance::as_is, true); },
+      [&](auto& error) { return try_configure(key, quota, error); });
 }
 
 SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
@@ -182,12 +155,9 @@ SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quo
 
 SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
                                                        Inheritance inheritance) const {
-  std::error_code error;
-  const Change result = configure(key, quota, inheritance, error);
-  if (error)
-    throw detail::failed_call({type_name, "configure"}, error,
-                              configure_step(key, quota, inheritance));
-  return result;
+  return detail::or_throw(
+      {type_name, "configure"}, [&] { return configure_step(key, quota, inheritance); },
+      [&](auto& error) { return configure(key, quota, inheritance, error); });
 }
 
 std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(
@@ -201,10 +171,9 @@ std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(
 }
 
 std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(const Key& key) const {
-  std::error_code error;
-  auto result = config(key, error);
-  if (error) throw detail::failed_call({type_name, "config"}, error, peek_step(key, 0));
-  return result;
+  return detail::or_throw(
+      {type_name, "config"}, [&] { return peek_step(key, 0); },
+      [&](auto& error) { return config(key, error); });
 }
 
 }  // namespace sluice

@@ -77,13 +77,13 @@ std::string text_of(std::span<const WindowLimit> windows, std::size_t k) {
 
 }  // namespace
 
-SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name,
+SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name,
                              std::vector<WindowLimit> windows)
-    : SlidingWindow(store, std::move(name), unit_of(windows), std::move(windows)) {}
+    : SlidingWindow(store, name, unit_of(windows), std::move(windows)) {}
 
-SlidingWindow::SlidingWindow(const StoreHandle& store, std::string name, std::string unit,
+SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name, std::string unit,
                              std::vector<WindowLimit>&& windows)
-    : KeyedLimiter(store, std::move(name), std::move(unit)), windows_(std::move(windows)) {
+    : KeyedLimiter(store, name, std::move(unit)), windows_(std::move(windows)) {
   require(windows_);
   least_ = windows_.front().limit;
   for (const auto& [limit, span] : windows_) {
@@ -131,24 +131,21 @@ WindowsDecision SlidingWindow::with_windows(const Decision& decision,
 }
 
 WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost) const {
-  std::error_code error;
-  const WindowsDecision result = try_acquire(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
-  return result;
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return try_acquire(key, cost, error); });
 }
 
 WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
-  std::error_code error;
-  const WindowsDecision result = try_acquire(key, cost, id, error);
-  if (error) throw detail::failed_call({type_name, "try_acquire"}, error, acquire_step(key, cost));
-  return result;
+  return detail::or_throw(
+      {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
+      [&](auto& error) { return try_acquire(key, cost, id, error); });
 }
 
 WindowsDecision SlidingWindow::peek(const Key& key, Cost cost) const {
-  std::error_code error;
-  const WindowsDecision result = peek(key, cost, error);
-  if (error) throw detail::failed_call({type_name, "peek"}, error, peek_step(key, cost));
-  return result;
+  return detail::or_throw(
+      {type_name, "peek"}, [&] { return peek_step(key, cost); },
+      [&](auto& error) { return peek(key, cost, error); });
 }
 
 WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait,
@@ -158,11 +155,9 @@ WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wai
 }
 
 WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait) const {
-  std::error_code error;
-  const WindowReservation result = reserve(key, cost, max_wait, error);
-  if (error)
-    throw detail::failed_call({type_name, "reserve"}, error, acquire_step(key, cost, max_wait));
-  return result;
+  return detail::or_throw(
+      {type_name, "reserve"}, [&] { return acquire_step(key, cost, max_wait); },
+      [&](auto& error) { return reserve(key, cost, max_wait, error); });
 }
 
 Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused,
@@ -177,11 +172,9 @@ Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused,
 }
 
 Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused) const {
-  std::error_code error;
-  const Word units = refund(key, grant, unused, error);
-  if (error)
-    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, grant, unused));
-  return units;
+  return detail::or_throw(
+      {type_name, "refund"}, [&] { return refund_step(key, grant, unused); },
+      [&](auto& error) { return refund(key, grant, unused, error); });
 }
 
 Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation,
@@ -190,22 +183,19 @@ Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation,
 }
 
 Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation) const {
-  std::error_code error;
-  const Word units = cancel(key, reservation, error);
-  if (error)
-    throw detail::failed_call({type_name, "cancel"}, error,
-                              refund_step(key, reservation, reservation.granted));
-  return units;
+  return detail::or_throw(
+      {type_name, "cancel"}, [&] { return refund_step(key, reservation, reservation.granted); },
+      [&](auto& error) { return cancel(key, reservation, error); });
 }
 
 Step SlidingWindow::settle_step(const Key& key, const Decision& taken,
                                 const SettledCost& cost) const noexcept {
-  const Word estimated = cost.estimated.value();
-  const Word actual = cost.actual.value();
-  if (estimated < 0 || actual < 0) return refund_step(key, taken, -1);
-  if (actual <= estimated) return refund_step(key, taken, estimated - actual);
-  return acquire_step(key, detail::charged_nothing(taken) ? 0 : actual - estimated,
-                      Span{Rule::max_ahead_of_time});
+  const auto charge = [&](Word units) {
+    return acquire_step(key, detail::charged_nothing(taken) ? 0 : units,
+                        Span{Rule::max_ahead_of_time});
+  };
+  return detail::settle_step(
+      cost, [&](Word units) { return refund_step(key, taken, units); }, charge);
 }
 
 Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
@@ -225,25 +215,19 @@ Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const Se
 
 Settlement SlidingWindow::settle(const Key& key, const Decision& taken,
                                  const SettledCost& cost) const {
-  std::error_code error;
-  const Settlement result = settle(key, taken, cost, error);
-  if (error)
-    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
-  return result;
+  return detail::settle(*this, key, taken, cost);
 }
 
 WindowsDecision SlidingWindow::block(const Key& key, Span span) const {
-  std::error_code error;
-  const WindowsDecision result = block(key, span, error);
-  if (error) throw detail::failed_call({type_name, "block"}, error, block_step(key, span));
-  return result;
+  return detail::or_throw(
+      {type_name, "block"}, [&] { return block_step(key, span); },
+      [&](auto& error) { return block(key, span, error); });
 }
 
 WindowsDecision SlidingWindow::reward(const Key& key, Cost amount) const {
-  std::error_code error;
-  const WindowsDecision result = reward(key, amount, error);
-  if (error) throw detail::failed_call({type_name, "reward"}, error, reward_step(key, amount));
-  return result;
+  return detail::or_throw(
+      {type_name, "reward"}, [&] { return reward_step(key, amount); },
+      [&](auto& error) { return reward(key, amount, error); });
 }
 
 void SlidingWindow::reset(const Key& key, std::error_code& error) const noexcept {

@@ -9,9 +9,9 @@
 
 namespace sluice {
 
-SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, std::string name,
+SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, detail::TextArg name,
                                            WindowLimit window)
-    : KeyedLimiter(store, std::move(name), detail::span_text(window.span)), window_(window) {
+    : KeyedLimiter(store, name, detail::span_text(window.span)), window_(window) {
   using Rule = SlidingWindowCounterRule;
   if (window.limit < 1 || window.limit > Rule::max_limit) {
     throw std::invalid_argument("sliding window counter: the limit must be 1 to " +
@@ -33,21 +33,17 @@ Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost am
 }
 
 Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost amount) const {
-  std::error_code error;
-  const Word given = refund(key, taken, amount, error);
-  if (error)
-    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, taken, amount));
-  return given;
+  return detail::or_throw(
+      {type_name, "refund"}, [&] { return refund_step(key, taken, amount); },
+      [&](auto& error) { return refund(key, taken, amount, error); });
 }
 
 Step SlidingWindowCounter::settle_step(const Key& key, const Decision& taken,
                                        const SettledCost& cost) const noexcept {
   using Change = SlidingWindowCounterRule::Change;
-  const Word estimated = cost.estimated.value();
-  const Word actual = cost.actual.value();
-  if (estimated < 0 || actual < 0) return refund_step(key, taken, -1);
-  if (actual <= estimated) return refund_step(key, taken, estimated - actual);
-  return adjust(key, Change::charge, charged(taken, actual - estimated), taken.at);
+  return detail::settle_step(
+      cost, [&](Word units) { return refund_step(key, taken, units); },
+      [&](Word units) { return adjust(key, Change::charge, charged(taken, units), taken.at); });
 }
 
 Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
@@ -63,11 +59,7 @@ Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
 
 Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
                                         const SettledCost& cost) const {
-  std::error_code error;
-  const Settlement result = settle(key, taken, cost, error);
-  if (error)
-    throw detail::failed_settle({type_name, "settle"}, error, settle_step(key, taken, cost), cost);
-  return result;
+  return detail::settle(*this, key, taken, cost);
 }
 
 }  // namespace sluice

@@ -19,10 +19,10 @@ Time before(Store& store) noexcept {
 
 }  // namespace
 
-SlotLock::SlotLock(const StoreHandle& store, std::string name, Span interval,
+SlotLock::SlotLock(const StoreHandle& store, detail::TextArg name, Span interval,
                    SlotLockOptions options)
     : store_(store),
-      name_(detail::valid_name(std::move(name))),
+      name_(detail::valid_name(name)),
       interval_(interval),
       slack_(options.slack.value_or(interval)) {
   if (interval < Span{1} || interval > max_interval) {

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-TimeZone::TimeZone(std::string name, std::vector<OffsetChange> changes)
-    : name_(std::move(name)), changes_(std::move(changes)) {
+TimeZone::TimeZone(detail::TextArg name, std::vector<OffsetChange> changes)
+    : name_(name.view()), changes_(std::move(changes)) {
   const auto fail = [this](const std::string& what) {
     throw std::invalid_argument("time zone \"" + name_ + "\": " + what);
   };

@@ -60,12 +60,12 @@ Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& option
 
 }  // namespace
 
-TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota)
-    : TokenBucket(store, std::move(name), quota, BucketOptions{}) {}
+TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota)
+    : TokenBucket(store, name, quota, BucketOptions{}) {}
 
-TokenBucket::TokenBucket(const StoreHandle& store, std::string name, Quota quota,
+TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota,
                          const BucketOptions& options)
-    : KeyedLimiter(store, std::move(name), unit_of(quota, options)),
+    : KeyedLimiter(store, name, unit_of(quota, options)),
       quota_(quota),
       plain_(options.refill.interval() == Span{1} && !options.initial && !options.longest) {
   detail::pack(args_, TokenBucketRule::args(quota_, 1));
@@ -87,19 +87,15 @@ Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
 }
 
 Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
-  std::error_code error;
-  Reservation result = reserve(key, cost, max_wait, error);
-  if (error)
-    throw detail::failed_call({type_name, "reserve"}, error, reserve_step(key, cost, max_wait));
-  return result;
+  return detail::or_throw(
+      {type_name, "reserve"}, [&] { return reserve_step(key, cost, max_wait); },
+      [&](auto& error) { return reserve(key, cost, max_wait, error); });
 }
 
 Reservation TokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
-  std::error_code error;
-  Reservation result = borrow(key, cost, max_debt, error);
-  if (error)
-    throw detail::failed_call({type_name, "borrow"}, error, reserve_step(key, cost, max_debt));
-  return result;
+  return detail::or_throw(
+      {type_name, "borrow"}, [&] { return reserve_step(key, cost, max_debt); },
+      [&](auto& error) { return borrow(key, cost, max_debt, error); });
 }
 
 Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least,
@@ -110,12 +106,9 @@ Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least
 }
 
 Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least) const {
-  std::error_code error;
-  Reservation result = try_acquire_up_to(key, most, least, error);
-  if (error)
-    throw detail::failed_call({type_name, "try_acquire_up_to"}, error,
-                              up_to_step(key, most, least));
-  return result;
+  return detail::or_throw(
+      {type_name, "try_acquire_up_to"}, [&] { return up_to_step(key, most, least); },
+      [&](auto& error) { return try_acquire_up_to(key, most, least, error); });
 }
 
 Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
@@ -128,33 +121,20 @@ Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
 
 Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
                          std::error_code& error) const noexcept {
-  std::array<Word, 3> output{};
-  const Decision decision =
-      decide(store(), refund_step(key, reservation, amount), error, {}, output);
-  if (error) return 0;
-  return detail::note_refund(reservation, amount, decision, output);
+  return detail::refund(*this, key, reservation, amount, error);
 }
 
 Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
-  std::error_code error;
-  const Word given = refund(key, reservation, amount, error);
-  if (error)
-    throw detail::failed_call({type_name, "refund"}, error, refund_step(key, reservation, amount));
-  return given;
+  return detail::refund_as("refund", *this, key, reservation, amount);
 }
 
 Word TokenBucket::cancel(const Key& key, Reservation& reservation,
                          std::error_code& error) const noexcept {
-  return refund(key, reservation, reservation.granted, error);
+  return detail::refund(*this, key, reservation, reservation.granted, error);
 }
 
 Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
-  std::error_code error;
-  const Word given = cancel(key, reservation, error);
-  if (error)
-    throw detail::failed_call({type_name, "cancel"}, error,
-                              refund_step(key, reservation, reservation.granted));
-  return given;
+  return detail::refund_as("cancel", *this, key, reservation, reservation.granted);
 }
 
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
@@ -163,10 +143,7 @@ Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost tr
 }
 
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {
-  std::error_code error;
-  const Settlement result = settle(key, reservation, true_cost, error);
-  if (error) throw detail::failed_call({type_name, "settle"}, error, penalize_step(key, true_cost));
-  return result;
+  return detail::settle(*this, key, reservation, true_cost);
 }
 
 BoundTokenBucket TokenBucket::at(const Key& key) const {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "src/limiters/or_throw.hpp"
 #include "src/util/quoted.hpp"
 
 namespace sluice {
@@ -61,9 +62,9 @@ void check_tiers(const std::vector<std::string>& tiers) {
 
 }  // namespace
 
-UtilizationShedder::UtilizationShedder(const StoreHandle& store, std::string name,
+UtilizationShedder::UtilizationShedder(const StoreHandle& store, detail::TextArg name,
                                        UtilizationOptions options)
-    : store_(store), name_(detail::valid_name(std::move(name))), options_(std::move(options)) {
+    : store_(store), name_(detail::valid_name(name)), options_(std::move(options)) {
   check_tiers(options_.tiers);
   const Word good = threshold("good", options_.good);
   const Word bad = threshold("bad", options_.bad);
@@ -85,7 +86,7 @@ std::string UtilizationShedder::no_tier(std::string_view name) const {
   return text;
 }
 
-UtilizationShedder::Tier UtilizationShedder::tier(std::string_view name) const {
+UtilizationShedder::Tier UtilizationShedder::tier(detail::TextArg name) const {
   const Tier found = find(name);
   require(found.index_ >= 0, no_tier(name));
   return found;
@@ -125,11 +126,9 @@ Step UtilizationShedder::reset_step(const Key& key) const noexcept {
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key) const {
-  std::error_code error;
-  UtilizationReport result = report(key, error);
-  if (error)
-    throw detail::failed_call({type_name, "report"}, error, peek_step(key, Tier(shed_[5])));
-  return result;
+  return detail::or_throw(
+      {type_name, "report"}, [&] { return peek_step(key, Tier(shed_[5])); },
+      [&](auto& error) { return report(key, error); });
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key, std::error_code& error) const {

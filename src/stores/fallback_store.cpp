@@ -156,7 +156,8 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
   void answered(const Outcome& outcome) noexcept override {
     if (first_ && !knows_lease(*asked_[0].operation, outcome)) return answer_first();
     if (outcome.error) {
-      return store_.fail(done, outcome.error, place_of(outcome.decision.step));
+      const Decision& of = outcome.decision;
+      return store_.fail(done, outcome.error, place_of(of.step), of.part);
     }
     std::array<Decision, Plan::max_steps> each;
     std::array<Word, max_plan_output> output{};
@@ -418,9 +419,10 @@ void FallbackStore::deliver(Completion& done, const Outcome& outcome) noexcept {
   done(outcome);
 }
 
-void FallbackStore::fail(Completion& done, std::error_code error, std::size_t step) noexcept {
+void FallbackStore::fail(Completion& done, std::error_code error, std::size_t step,
+                         std::uint16_t part) noexcept {
   ++counts_.errors;
-  done.fail(error, static_cast<std::uint16_t>(step));
+  done.fail(error, static_cast<std::uint16_t>(step), part);
 }
 
 }  // namespace sluice

@@ -159,6 +159,32 @@ void keys_are_text_or_numbers(const TokenBucket& bucket, const SlotLock& lock) {
   static_cast<void>(bucket.try_acquire({42, "uploads"}));
 }
 
+void texts_are_no_null_pointer_literals(Store& store, const Gates& gates, const FleetShedder& fleet) {
+  static_cast<void>(Key("tag", nullptr));                 // error: delete
+  static_cast<void>(Key("tag", 0));                       // error: no match|ambiguous
+  static_cast<void>(Key(42, nullptr));                    // error: delete
+  static_cast<void>(gates.scope("kind", nullptr));        // error: delete
+  static_cast<void>(gates.scope(nullptr, "id"));          // error: delete
+  static_cast<void>(gates.scope(0, "id"));                // error: ambiguous
+  static_cast<void>(gates.scope("kind", true));           // error: convert|conversion|no match
+  static_cast<void>(gates.scope("kind", 'a'));            // error: convert|conversion|no match
+  static_cast<void>(gates.scope("kind", 1.0));            // error: convert|conversion|no match
+  static_cast<void>(fleet.try_acquire(nullptr));          // error: delete
+  static_cast<void>(fleet.try_acquire(0));                // error: ambiguous
+  Quota::parse(nullptr);                                  // error: delete
+  Quota::parse(0);                                        // error: ambiguous
+  SlotLock(store, nullptr, 1s);                           // error: delete
+  SlotLock(store, 0, 1s);                                 // error: ambiguous
+  static_cast<void>(gates.scope("kind", 0));
+  static_cast<void>(gates.scope("kind", LLONG_MIN));
+  static_cast<void>(gates.scope(std::string("kind"), std::string_view("id")));
+  static_cast<void>(fleet.try_acquire(std::string("all")));
+  Quota::parse(std::string("30/min"));
+  const char* const name = "name";
+  static_cast<void>(Key(std::string("tag"), name));
+  SlotLock(store, name, 1s);
+}
+
 void stores_outlive_their_limiters(VirtualClock& clock, Store& store, CircuitBreaker& breaker) {
   const auto quota = Quota::per_second(10);
   const auto closed = FailurePolicy::closed();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sluice/limiters/token_bucket.hpp"
 #include "sluice/rules/leases.hpp"
 #include "sluice/rules/sliding_window.hpp"
 #include "sluice/rules/wait_line.hpp"
@@ -183,7 +184,46 @@ TEST_CASE("an error of the local store names the caller's step", "[fallback][ste
       const Told told = ask(rig.store, plan.steps());
       CHECK(told.error == Errc::wrong_kind);
       CHECK(told.decision.step == at);
+      CHECK(told.decision.part == static_cast<std::uint16_t>(StateKind::leases));
     }
+  }
+}
+
+TEST_CASE("a key of another kind is told with both kinds, by the primary and without it",
+          "[fallback][steps][errors]") {
+  for (const bool with_primary : {true, false}) {
+    CAPTURE(with_primary);
+    Rig rig(clients);
+    if (!with_primary) rig.trip();
+    const TokenBucket bucket(rig.store, "rpm", Quota::per_minute(10));
+    // Another limiter has the key there.
+    const Key key = bucket.acquire_step("acme").key;
+    const Step other{&leases_acquire, key, {1, 1, 60'000'000, 0, 0, 1, 2, 3}};
+    REQUIRE(decide(with_primary ? *rig.whole : *rig.local, other).allowed);
+
+    const std::string kinds = "\"{acme}:rpm:10/min\" holds leases and was asked as a token bucket";
+    const auto told_by = [](auto call) -> std::string {
+      try {
+        static_cast<void>(call());
+      } catch (const std::system_error& error) {
+        CHECK(error.code() == Errc::wrong_kind);
+        return error.what();
+      }
+      return "no error";
+    };
+    CHECK_THAT(told_by([&] { return bucket.try_acquire("acme"); }),
+               contains_text("TokenBucket::try_acquire: " + kinds));
+    CHECK_THAT(told_by([&] { return bucket.peek("acme"); }),
+               contains_text("TokenBucket::peek: " + kinds));
+    CHECK_THAT(told_by([&] { return bucket.reserve("acme", 1, 1s); }),
+               contains_text("TokenBucket::reserve: " + kinds));
+    CHECK_THAT(told_by([&] { return bucket.acquire("acme", 1, 1s); }),
+               contains_text("TokenBucket::acquire: " + kinds));
+    CHECK_THAT(
+        told_by([&] {
+          return decide(rig.store, {bucket.acquire_step("fresh"), bucket.acquire_step("acme")});
+        }),
+        contains_text("step 1: " + kinds));
   }
 }
 

@@ -70,6 +70,8 @@ TEST_CASE("the options at their bounds are accepted", "[options]") {
 TEST_CASE("a secret cannot be printed or compared, and is wiped when it moves", "[options]") {
   CHECK_FALSE(Printable<Secret>);
   CHECK_FALSE(std::equality_comparable<Secret>);
+  const char* const nothing = nullptr;
+  CHECK(Secret(nothing).empty());
   Secret secret("canary");
   Secret moved(std::move(secret));
   CHECK(secret.empty());  // NOLINT(bugprone-use-after-move): what is left is the claim

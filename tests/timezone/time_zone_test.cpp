@@ -152,6 +152,11 @@ TEST_CASE("a zone without changes has one offset", "[timezone]") {
   CHECK(load_time_zone("Europe/Berlin").changes().size() > 50);
 }
 
+TEST_CASE("a null pointer is a time zone without a name, which is unknown", "[timezone]") {
+  const char* const nothing = nullptr;
+  CHECK_THROWS_AS(load_time_zone(nothing), std::invalid_argument);
+}
+
 TEST_CASE("an unknown time zone is refused by name", "[timezone]") {
   for (const std::string name :
        {"Europe/Atlantis", "", "../../etc/passwd", "/etc/passwd", "x\ny"}) {

@@ -131,8 +131,8 @@ class KeyedLimiter : public Waitable {
  protected:
   /// `unit` is the unit of the limiter's keys; see Key::unit(). Throws std::invalid_argument if
   /// `name` is empty or longer than 1 MiB.
-  KeyedLimiter(const StoreHandle& store, std::string name, std::string unit)
-      : store_(store), name_(detail::valid_name(std::move(name))), unit_(std::move(unit)) {}
+  KeyedLimiter(const StoreHandle& store, detail::TextArg name, std::string unit)
+      : store_(store), name_(detail::valid_name(name)), unit_(std::move(unit)) {}
   KeyedLimiter(const KeyedLimiter&) = default;
   KeyedLimiter(KeyedLimiter&&) noexcept = default;
   KeyedLimiter& operator=(const KeyedLimiter&) = default;

@@ -22,7 +22,7 @@ class LeaseManager {
   };
 
   /// Throws std::invalid_argument if the name or an option is out of range.
-  LeaseManager(const StoreHandle& store, std::string name, const LeaseOptions& options,
+  LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
                std::shared_ptr<WaitQueues> lines = nullptr);
 
   /// Under an id of its own, drawn for it.
@@ -68,14 +68,5 @@ class LeaseManager {
   LeaseOptions options_;
   CopyOnMovePtr<WaitQueues> lines_;  // null: nobody waits
 };
-
-/// Does `call(error)`, and throws what it leaves in `error` about `asked()`, a step.
-template <class Asked, class Call>
-auto or_throw(const CallName& name, Asked asked, Call call) {
-  std::error_code error;
-  auto result = call(error);
-  if (error) raise(failed_call(name, error, asked()));
-  return result;
-}
 
 }  // namespace sluice::detail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/decision.hpp"
+#include "sluice/detail/text_arg.hpp"
 #include "sluice/http/feedback.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/quota.hpp"
@@ -24,21 +25,21 @@ class Policy {
  public:
   struct Options {
     /// The partition key, which clients see: any bytes, up to Text::capacity; empty omits it.
-    std::string_view partition{};
+    sluice::detail::TextArg partition{};
     /// The unit, printable ASCII; empty means requests. The draft also defines "content-bytes" and
     /// "concurrent-requests".
-    std::string_view unit{};
+    sluice::detail::TextArg unit{};
   };
 
   /// The burst, in the time in which it is refilled. Throws std::invalid_argument if `name` is
   /// empty, or if a text is longer than Text::capacity or, except for the partition, not printable
   /// ASCII.
-  Policy(std::string_view name, const Quota& quota) : Policy(name, quota, Options{}) {}
-  Policy(std::string_view name, const Quota& quota, const Options& options);
+  Policy(sluice::detail::TextArg name, const Quota& quota) : Policy(name, quota, Options{}) {}
+  Policy(sluice::detail::TextArg name, const Quota& quota, const Options& options);
   /// The limit, in its span. Throws as above, and if the limit is not in [0, word_limit] or the
   /// span not in [1 us, word_limit].
-  Policy(std::string_view name, WindowLimit window) : Policy(name, window, Options{}) {}
-  Policy(std::string_view name, WindowLimit window, const Options& options);
+  Policy(sluice::detail::TextArg name, WindowLimit window) : Policy(name, window, Options{}) {}
+  Policy(sluice::detail::TextArg name, WindowLimit window, const Options& options);
 
   [[nodiscard]] std::string_view name() const noexcept { return name_.view(); }
   [[nodiscard]] std::string_view partition() const noexcept { return partition_.view(); }
@@ -72,7 +73,7 @@ struct EmitOptions {
   bool x_rate_limit = true;  ///< X-RateLimit-Limit, -Remaining and -Reset, of one policy
   /// The name of that policy, whichever refused; if no limit has it, the three headers are omitted.
   /// Empty: the tightest of those with the unit of the first limit.
-  std::string_view primary{};
+  sluice::detail::TextArg primary{};
   ResetForm reset = ResetForm::seconds;
 };
 
@@ -94,7 +95,7 @@ class LimitHeaders {
     return {place.name, {bytes_.data() + place.begin, place.size}};
   }
   /// The value of a header by its exact name, or an empty view.
-  [[nodiscard]] std::string_view operator[](std::string_view name) const noexcept;
+  [[nodiscard]] std::string_view operator[](sluice::detail::TextArg name) const noexcept;
 
   /// Calls `set(name, value)` for each header, both std::string_view.
   ///

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "sluice/detail/text_arg.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice::http {
@@ -27,7 +28,8 @@ class Text {
   constexpr Text() noexcept = default;
 
   /// False, and nothing changes, if `text` is longer than `capacity`.
-  constexpr bool assign(std::string_view text) noexcept {
+  constexpr bool assign(sluice::detail::TextArg given) noexcept {
+    const std::string_view text = given;
     if (text.size() > capacity) return false;
     std::copy(text.begin(), text.end(), bytes_.begin());
     size_ = static_cast<std::uint8_t>(text.size());
@@ -45,8 +47,8 @@ class Text {
   friend constexpr bool operator==(const Text& a, const Text& b) noexcept {
     return a.view() == b.view();
   }
-  friend constexpr bool operator==(const Text& a, std::string_view b) noexcept {
-    return a.view() == b;
+  friend constexpr bool operator==(const Text& a, sluice::detail::TextArg b) noexcept {
+    return a.view() == b.view();
   }
 
  private:
@@ -129,7 +131,7 @@ struct Feedback {
     return std::span(notes_).first(note_count_);
   }
   /// The first window of this name, or null.
-  [[nodiscard]] const Window* find(std::string_view name) const noexcept;
+  [[nodiscard]] const Window* find(sluice::detail::TextArg name) const noexcept;
 
   /// The time for which no call should be made: `retry_after`; without it, the longest reset of the
   /// exhausted windows; else zero. A successful response can ask for a wait, too.

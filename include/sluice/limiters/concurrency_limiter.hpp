@@ -26,7 +26,7 @@ class ConcurrencyLimiter : public Waitable {
   /// `limit`: 1 to 2^52. One key has at most LeasesRule::max_holders leases at once, whatever their
   /// weights. Throws std::invalid_argument if it, `name` (1 byte to 1 MiB) or an option is out of
   /// range.
-  ConcurrencyLimiter(const StoreHandle& store, std::string name, Word limit,
+  ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                      const LeaseOptions& options = {});
 
   /// Acquires a lease of `weight` places, 1 to limit(), if they are free; never waits. A refused

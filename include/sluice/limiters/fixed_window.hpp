@@ -35,8 +35,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// Throws std::invalid_argument if `limit` is not in [1, 2^42], or `name` is empty or longer than
   /// 1 MiB.
   template <CountType T>
-  FixedWindow(const StoreHandle& store, std::string name, T limit, Calendar calendar)
-      : FixedWindow(store, std::move(name), detail::Given(limit), std::move(calendar)) {}
+  FixedWindow(const StoreHandle& store, detail::TextArg name, T limit, Calendar calendar)
+      : FixedWindow(store, name, detail::Given(limit), std::move(calendar)) {}
   template <std::floating_point T>
   FixedWindow(const StoreHandle&, std::string, T, Calendar) = delete;
 
@@ -140,7 +140,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
-  FixedWindow(const StoreHandle& store, std::string name, detail::Given limit, Calendar calendar);
+  FixedWindow(const StoreHandle& store, detail::TextArg name, detail::Given limit,
+              Calendar calendar);
 
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Cost cost) const noexcept;
   /// The cost, or 0 if `taken` charged nothing: it was refused or decided without the store.

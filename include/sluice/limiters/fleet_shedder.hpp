@@ -33,6 +33,8 @@ class FleetShare {
 
 /// A class of work and the share of the fleet up to which it is admitted.
 struct Tier {
+  Tier(detail::TextArg named, FleetShare of_places) : name(named.view()), share(of_places) {}
+
   std::string name;
   FleetShare share;
 };
@@ -60,25 +62,25 @@ class FleetShedder {
   /// `tiers`: 1 to max_tiers, the most critical first, each with a name of its own and a share of
   /// at least one place, at most that of the tier before it. `capacity`: 1 to 2^52. Throws
   /// std::invalid_argument if that does not hold, or if `name` or an option is out of range.
-  FleetShedder(const StoreHandle& store, std::string name, Word capacity, std::vector<Tier> tiers,
-               const LeaseOptions& options = {});
+  FleetShedder(const StoreHandle& store, detail::TextArg name, Word capacity,
+               std::vector<Tier> tiers, const LeaseOptions& options = {});
 
   /// Acquires a lease of `weight` places for work of this tier, if its share has room. Throws
   /// std::invalid_argument if there is no such tier, std::system_error if the store could not
   /// decide or if the weight exceeds the share.
-  Lease try_acquire(std::string_view tier, Cost weight = 1) const;
+  Lease try_acquire(detail::TextArg tier, Cost weight = 1) const;
   /// The same; an unknown tier fails with Errc::invalid_argument.
-  Lease try_acquire(std::string_view tier, std::error_code& error) const noexcept;
-  Lease try_acquire(std::string_view tier, Cost weight, std::error_code& error) const noexcept;
+  Lease try_acquire(detail::TextArg tier, std::error_code& error) const noexcept;
+  Lease try_acquire(detail::TextArg tier, Cost weight, std::error_code& error) const noexcept;
   /// Under an id of the caller's; see ConcurrencyLimiter.
-  Lease try_acquire(std::string_view tier, Cost weight, const LeaseId& id) const;
-  Lease try_acquire(std::string_view tier, Cost weight, const LeaseId& id,
+  Lease try_acquire(detail::TextArg tier, Cost weight, const LeaseId& id) const;
+  Lease try_acquire(detail::TextArg tier, Cost weight, const LeaseId& id,
                     std::error_code& error) const noexcept;
 
   /// The decision that try_acquire() would make; changes nothing.
-  [[nodiscard]] Decision peek(std::string_view tier, Cost weight = 1) const;
-  [[nodiscard]] Decision peek(std::string_view tier, std::error_code& error) const noexcept;
-  [[nodiscard]] Decision peek(std::string_view tier, Cost weight,
+  [[nodiscard]] Decision peek(detail::TextArg tier, Cost weight = 1) const;
+  [[nodiscard]] Decision peek(detail::TextArg tier, std::error_code& error) const noexcept;
+  [[nodiscard]] Decision peek(detail::TextArg tier, Cost weight,
                               std::error_code& error) const noexcept;
 
   /// Admits no work of any tier until `span` from now; see ConcurrencyLimiter::block().
@@ -91,18 +93,18 @@ class FleetShedder {
 
   /// Steps for plans, and a lease from the outcome of a plan; see ConcurrencyLimiter. `key` is one
   /// with the tag of the plan. Throw std::invalid_argument if there is no such tier.
-  [[nodiscard]] Step acquire_step(std::string_view tier, const Key& key, const LeaseId& id,
+  [[nodiscard]] Step acquire_step(detail::TextArg tier, const Key& key, const LeaseId& id,
                                   Cost weight = 1) const;
-  [[nodiscard]] Step peek_step(std::string_view tier, const Key& key, Cost weight = 1) const;
+  [[nodiscard]] Step peek_step(detail::TextArg tier, const Key& key, Cost weight = 1) const;
   static constexpr std::size_t output = 4;
-  Lease adopt(std::string_view tier, const Key& key, const LeaseId& id, Cost weight,
+  Lease adopt(detail::TextArg tier, const Key& key, const LeaseId& id, Cost weight,
               const Decision& decision, std::span<const Word> words, Time asked_at) const;
 
   /// The tier that a decision is about: in a refusal, the one whose share was full. Empty if this
   /// shedder has no such tier.
   [[nodiscard]] std::string_view tier_of(const Decision& decision) const noexcept;
   /// The share of a tier in places. Throws std::invalid_argument if there is no such tier.
-  [[nodiscard]] Word share_of(std::string_view tier) const;
+  [[nodiscard]] Word share_of(detail::TextArg tier) const;
 
   /// The key under which the fleet is counted: the shedder's name as tag and as name.
   [[nodiscard]] Key key() const noexcept { return {leases_.name(), leases_.name()}; }
@@ -119,8 +121,8 @@ class FleetShedder {
   }
 
   /// The share of a tier; its limit is 0 if there is no such tier.
-  [[nodiscard]] Share find(std::string_view tier) const noexcept;
-  [[nodiscard]] Share known(std::string_view tier) const;
+  [[nodiscard]] Share find(detail::TextArg tier) const noexcept;
+  [[nodiscard]] Share known(detail::TextArg tier) const;
 
   detail::LeaseManager leases_;
   Word capacity_;

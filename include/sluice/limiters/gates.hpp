@@ -77,13 +77,22 @@ class Gates : public Waitable {
   /// `kinds` are the kinds of scope of this upstream. Throws std::invalid_argument if there is
   /// none, if one is empty, occurs twice, is longer than 64 bytes or contains '=', if a hashed kind
   /// is not among them, if an option is out of range, or if `name` is empty or longer than 1 MiB.
-  Gates(const StoreHandle& store, std::string name, std::vector<std::string> kinds,
+  Gates(const StoreHandle& store, detail::TextArg name, std::vector<std::string> kinds,
         GateOptions options = {});
+  Gates(const StoreHandle& store, detail::TextArg name,
+        std::initializer_list<detail::TextArg> kinds, GateOptions options = {})
+      : Gates(store, name, std::vector<std::string>(kinds.begin(), kinds.end()),
+              std::move(options)) {}
 
   /// Makes a scope. Throws std::invalid_argument if the kind is unknown, or if the id is empty or
   /// longer than 1 MiB minus the kind: an answer of the upstream without an id does not close an
   /// unrelated gate.
-  [[nodiscard]] Scope scope(std::string_view kind, std::string_view id) const;
+  [[nodiscard]] Scope scope(detail::TextArg kind, detail::TextArg id) const;
+  /// The id is the number in decimal digits, as in a Key.
+  template <CountType T>
+  [[nodiscard]] Scope scope(detail::TextArg kind, T id) const {
+    return scope(kind, Key(id).tag());
+  }
 
   /// Passes one call through the gates of all these scopes, at most Plan::max_steps, or through
   /// none of them. If refused, Decision::step is the scope with the longest wait, counted from 0.

@@ -108,19 +108,20 @@ class CpuSource {
 /// The times of the host's processors: everything but idle and waiting for I/O is busy, also time
 /// that the hypervisor gave to other guests. `stat` is the text of Linux' /proc/stat. None if it
 /// cannot be parsed.
-[[nodiscard]] std::optional<CpuTimes> host_cpu(std::string_view stat) noexcept;
+[[nodiscard]] std::optional<CpuTimes> host_cpu(detail::TextArg stat) noexcept;
 
 /// The times of one process, relative to all of the host's processors. `self` is the text of Linux'
 /// /proc/self/stat, `stat` that of /proc/stat.
-[[nodiscard]] std::optional<CpuTimes> process_cpu(std::string_view self,
-                                                  std::string_view stat) noexcept;
+[[nodiscard]] std::optional<CpuTimes> process_cpu(detail::TextArg self,
+                                                  detail::TextArg stat) noexcept;
 
 enum class CpuOf : std::uint8_t { host, process };
 
 /// A source that reads the files of Linux; on other systems its read() returns none. These files do
 /// not contain a container's quota of processor time: count busy workers there instead. `folder`
 /// replaces /proc.
-[[nodiscard]] std::unique_ptr<CpuSource> proc_cpu_source(CpuOf of, std::string folder = "/proc");
+[[nodiscard]] std::unique_ptr<CpuSource> proc_cpu_source(CpuOf of,
+                                                         detail::TextArg folder = "/proc");
 
 /// The processor's utilization between two readings. Thread-safe.
 class CpuSensor final : public Sensor {

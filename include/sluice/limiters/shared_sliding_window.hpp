@@ -113,7 +113,7 @@ class SharedSlidingWindow : public Waitable {
   /// `tag` and `name` are the key of the configuration. Throws std::invalid_argument if one of them
   /// is empty, one of them or the client's name is too long, or keep_alive is below 1 us or above
   /// 71 years.
-  SharedSlidingWindow(const StoreHandle& store, std::string tag, std::string name,
+  SharedSlidingWindow(const StoreHandle& store, detail::TextArg tag, detail::TextArg name,
                       SharedSlidingWindowOptions options = {});
   ~SharedSlidingWindow();
   SharedSlidingWindow(const SharedSlidingWindow&) = delete;

@@ -38,7 +38,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or `keep_alive` is below
   /// 1 us or above 71 years.
-  SharedTokenBucket(const StoreHandle& store, std::string name,
+  SharedTokenBucket(const StoreHandle& store, detail::TextArg name,
                     Span keep_alive = default_keep_alive);
 
   /// The configuration of a key in the store.

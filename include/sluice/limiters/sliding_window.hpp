@@ -55,11 +55,11 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// or more than SlidingWindowRule::max_windows, if two have the same span, or if one has a limit
   /// or a span out of the rule's range; the message names the value and the allowed range. Windows
   /// that can never bind are accepted: redundant_windows() lists them.
-  SlidingWindow(const StoreHandle& store, std::string name, std::vector<WindowLimit> windows);
+  SlidingWindow(const StoreHandle& store, detail::TextArg name, std::vector<WindowLimit> windows);
   /// The same for a braced list of windows.
-  SlidingWindow(const StoreHandle& store, std::string name,
+  SlidingWindow(const StoreHandle& store, detail::TextArg name,
                 std::initializer_list<WindowLimit> windows)
-      : SlidingWindow(store, std::move(name), std::vector<WindowLimit>(windows)) {}
+      : SlidingWindow(store, name, std::vector<WindowLimit>(windows)) {}
 
   /// As in KeyedLimiter, with all windows.
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost = 1) const;
@@ -186,7 +186,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
  private:
   friend class SharedSlidingWindow;
   /// Uses keys of this unit, whatever the spans.
-  SlidingWindow(const StoreHandle& store, std::string name, std::string unit,
+  SlidingWindow(const StoreHandle& store, detail::TextArg name, std::string unit,
                 std::vector<WindowLimit>&& windows);
 
   WindowsDecision decide_all(const Plan& plan, std::error_code& error) const noexcept;

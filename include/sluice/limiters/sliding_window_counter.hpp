@@ -30,7 +30,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, the limit is not 1 to
   /// 2^40, or the span not 1 us to 2^42 us (50 days).
-  SlidingWindowCounter(const StoreHandle& store, std::string name, WindowLimit window);
+  SlidingWindowCounter(const StoreHandle& store, detail::TextArg name, WindowLimit window);
 
   /// Refunds `amount` units of `taken`. Returns the number of units refunded: up to what is counted
   /// in its window while that is the current one or the one before; 0 later, or for a refusal.

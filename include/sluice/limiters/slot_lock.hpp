@@ -69,7 +69,8 @@ class SlotLock : public Waitable {
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, if `interval` is not in
   /// [1 us, max_interval], or if the slack is not in [0, interval]. Units finer than a microsecond
   /// do not compile.
-  SlotLock(const StoreHandle& store, std::string name, Span interval, SlotLockOptions options = {});
+  SlotLock(const StoreHandle& store, detail::TextArg name, Span interval,
+           SlotLockOptions options = {});
 
   /// Reserves the slot that begins now, if it is free; never waits. Throws std::system_error if the
   /// store could not decide.

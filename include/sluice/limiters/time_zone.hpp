@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/detail/text_arg.hpp"
 #include "sluice/time.hpp"
 
 namespace sluice {
@@ -26,7 +27,7 @@ class TimeZone {
   /// The first change also applies to all time before it; `changes` are in ascending order. Throws
   /// std::invalid_argument, naming the zone, if there is no change, they do not ascend, or an
   /// offset exceeds max_offset in either direction.
-  TimeZone(std::string name, std::vector<OffsetChange> changes);
+  TimeZone(detail::TextArg name, std::vector<OffsetChange> changes);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::vector<OffsetChange>& changes() const noexcept { return changes_; }

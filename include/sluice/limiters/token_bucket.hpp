@@ -66,8 +66,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   /// Throws std::invalid_argument if `name` is empty or longer than 1 MiB, or if an option is out
   /// of its range.
-  TokenBucket(const StoreHandle& store, std::string name, Quota quota);
-  TokenBucket(const StoreHandle& store, std::string name, Quota quota,
+  TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota);
+  TokenBucket(const StoreHandle& store, detail::TextArg name, Quota quota,
               const BucketOptions& options);
 
   /// Reserves units at the first instant at which they are available, if that is at most `max_wait`

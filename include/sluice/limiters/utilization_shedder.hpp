@@ -119,15 +119,16 @@ class UtilizationShedder {
   /// Throws std::invalid_argument if an option is out of its range, or the name empty or longer
   /// than 1 MiB. `rng` selects the calls that are shed; without it, rng_of() the store's clock
   /// does.
-  UtilizationShedder(const StoreHandle& store, std::string name, UtilizationOptions options = {});
-  UtilizationShedder(const StoreHandle& store, std::string name, UtilizationOptions options,
+  UtilizationShedder(const StoreHandle& store, detail::TextArg name,
+                     UtilizationOptions options = {});
+  UtilizationShedder(const StoreHandle& store, detail::TextArg name, UtilizationOptions options,
                      Rng& rng)
-      : UtilizationShedder(store, std::move(name), std::move(options)) {
+      : UtilizationShedder(store, name, std::move(options)) {
     rng_ = &rng;
   }
 
   /// Throws std::invalid_argument if there is no such tier. O(tiers).
-  [[nodiscard]] Tier tier(std::string_view name) const;
+  [[nodiscard]] Tier tier(detail::TextArg name) const;
 
   /// Records the utilization now. Always allowed. Throws std::system_error if the store failed, or
   /// if the utilization is out of range (Errc::invalid_argument).
@@ -145,23 +146,23 @@ class UtilizationShedder {
   /// Decides whether a call of this tier may proceed, by one random draw; changes nothing. Throws
   /// std::system_error if the store failed, or if there is no such tier (Errc::invalid_argument),
   /// and whatever the generator throws.
-  [[nodiscard]] Decision try_acquire(std::string_view tier) const {
+  [[nodiscard]] Decision try_acquire(detail::TextArg tier) const {
     return try_acquire(whole(), tier);
   }
   [[nodiscard]] Decision try_acquire(Tier tier) const { return try_acquire(whole(), tier); }
-  [[nodiscard]] Decision try_acquire(const Key& key, std::string_view tier) const {
+  [[nodiscard]] Decision try_acquire(const Key& key, detail::TextArg tier) const {
     return try_acquire(key, named_tier("try_acquire", tier));
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Tier tier) const {
     return decide_as("try_acquire", acquire_step(key, tier));
   }
-  [[nodiscard]] Decision try_acquire(std::string_view tier, std::error_code& error) const {
+  [[nodiscard]] Decision try_acquire(detail::TextArg tier, std::error_code& error) const {
     return try_acquire(whole(), tier, error);
   }
   [[nodiscard]] Decision try_acquire(Tier tier, std::error_code& error) const {
     return try_acquire(whole(), tier, error);
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, std::string_view tier,
+  [[nodiscard]] Decision try_acquire(const Key& key, detail::TextArg tier,
                                      std::error_code& error) const {
     return try_acquire(key, find(tier), error);
   }
@@ -170,21 +171,21 @@ class UtilizationShedder {
   }
 
   /// A decision without a draw: refused only if this tier is shed completely.
-  [[nodiscard]] Decision peek(std::string_view tier) const { return peek(whole(), tier); }
+  [[nodiscard]] Decision peek(detail::TextArg tier) const { return peek(whole(), tier); }
   [[nodiscard]] Decision peek(Tier tier) const { return peek(whole(), tier); }
-  [[nodiscard]] Decision peek(const Key& key, std::string_view tier) const {
+  [[nodiscard]] Decision peek(const Key& key, detail::TextArg tier) const {
     return peek(key, named_tier("peek", tier));
   }
   [[nodiscard]] Decision peek(const Key& key, Tier tier) const {
     return decide_as("peek", peek_step(key, tier));
   }
-  [[nodiscard]] Decision peek(std::string_view tier, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(detail::TextArg tier, std::error_code& error) const noexcept {
     return peek(whole(), tier, error);
   }
   [[nodiscard]] Decision peek(Tier tier, std::error_code& error) const noexcept {
     return peek(whole(), tier, error);
   }
-  [[nodiscard]] Decision peek(const Key& key, std::string_view tier,
+  [[nodiscard]] Decision peek(const Key& key, detail::TextArg tier,
                               std::error_code& error) const noexcept {
     return peek(key, find(tier), error);
   }

@@ -14,7 +14,8 @@ class Secret {
  public:
   Secret() = default;
   Secret(std::string value) noexcept : value_(std::move(value)) {}  // NOLINT: converts
-  Secret(const char* value) : value_(value) {}                      // NOLINT: converts
+  /// A null pointer is an empty secret.
+  Secret(const char* value) : value_(value != nullptr ? value : "") {}  // NOLINT: converts
   Secret(const Secret&) = default;
   Secret(Secret&& other) noexcept : value_(std::move(other.value_)) { other.wipe(); }
   Secret& operator=(Secret other) noexcept {

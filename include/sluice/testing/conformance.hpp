@@ -47,9 +47,9 @@ struct Report {
   }
 
   /// True if the claim of this name was checked and does not hold.
-  [[nodiscard]] bool rejects(std::string_view name) const noexcept {
+  [[nodiscard]] bool rejects(sluice::detail::TextArg name) const noexcept {
     for (const Claim& claim : claims) {
-      if (claim.name == name) return !claim.ok;
+      if (claim.name == name.view()) return !claim.ok;
     }
     return false;
   }

@@ -60,7 +60,8 @@ class FaultScript {
   /// An empty script: no faults.
   FaultScript() = default;
   /// Parses a script. Throws std::invalid_argument with the column and the reason.
-  explicit FaultScript(std::string_view text) {
+  explicit FaultScript(sluice::detail::TextArg given) {
+    const std::string_view text = given;
     std::size_t at = 0;
     while ((at = text.find_first_not_of(" \t\n", at)) != std::string_view::npos) {
       const std::size_t end = std::min(text.find_first_of(" \t\n", at), text.size());

@@ -40,7 +40,7 @@ class VirtualFixture {
   Span advance_until_idle() { return testing::advance_until_idle(clock); }
 
   /// Records a fault, or its end, for recovers_within().
-  void mark(std::string text) { store.mark(std::move(text)); }
+  void mark(sluice::detail::TextArg text) { store.mark(text); }
   [[nodiscard]] Trace trace() const { return store.trace(); }
 };
 

@@ -59,7 +59,8 @@ using DecisionMatcher = Matcher<Decision>;
 /// After each mark whose text contains `about`, a call is granted within `span`; only calls made
 /// after the mark count. Set the mark at the end of the fault, or at its beginning to include its
 /// length. A trace without such a mark violates the claim.
-[[nodiscard]] inline TraceMatcher recovers_within(Span span, std::string about = {}) {
+[[nodiscard]] inline TraceMatcher recovers_within(Span span, sluice::detail::TextArg named = {}) {
+  std::string about(named.view());
   std::string what = "recovers within " + to_text(span);
   if (!about.empty()) what += " of \"" + about + '"';
   return {std::move(what), [span, about = std::move(about)](const Trace& trace) {

@@ -36,7 +36,8 @@ class Recording {
   }
 
   /// Adds a mark between two calls. Line breaks in `text` become spaces.
-  void mark(Time at, std::string text) {
+  void mark(Time at, sluice::detail::TextArg given) {
+    std::string text(given.view());
     for (char& c : text) c = c == '\n' || c == '\r' ? ' ' : c;
     const std::lock_guard lock(mutex_);
     marks_.push_back({at, calls_.size(), std::move(text)});
@@ -99,8 +100,8 @@ class RecordingStore final : public Store {
   explicit RecordingStore(Store& inner)
       : inner_(inner), own_(std::make_unique<Recording>()), recording_(*own_) {}
   /// Uses a shared recording, in which its calls have this caller.
-  RecordingStore(Store& inner, Recording& recording, std::string caller)
-      : inner_(inner), recording_(recording), caller_(std::move(caller)) {}
+  RecordingStore(Store& inner, Recording& recording, sluice::detail::TextArg caller)
+      : inner_(inner), recording_(recording), caller_(caller.view()) {}
   ~RecordingStore() override { end(); }
 
   void execute(const Plan& plan, Completion done) noexcept override {
@@ -133,7 +134,7 @@ class RecordingStore final : public Store {
   [[nodiscard]] Recording& recording() noexcept { return recording_; }
   /// As Recording::trace(), mark() (now) and clear().
   [[nodiscard]] Trace trace() const { return recording_.trace(); }
-  void mark(std::string text) { recording_.mark(clock().now(), std::move(text)); }
+  void mark(sluice::detail::TextArg text) { recording_.mark(clock().now(), text); }
   void clear() { recording_.clear(); }
 
  private:

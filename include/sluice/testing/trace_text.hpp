@@ -57,7 +57,8 @@ namespace sluice::testing {
 /// Parses the output of to_text(). Throws std::invalid_argument with the number of the line and the
 /// reason: `line 3: expected a key such as {tag}:name, got "alice"`. Errors of other categories
 /// than "sluice", "generic" and "system" can be written, but not read.
-[[nodiscard]] inline Trace parse_trace(std::string_view text) {
+[[nodiscard]] inline Trace parse_trace(sluice::detail::TextArg given) {
+  std::string_view text = given;
   Trace trace;
   bool titled = false;
   Time start{};
@@ -95,7 +96,8 @@ namespace sluice::testing {
 }
 
 /// Writes to_text() to a file. Throws std::runtime_error with the path.
-inline void save_trace(const Trace& trace, const std::string& path) {
+inline void save_trace(const Trace& trace, sluice::detail::TextArg to) {
+  const std::string path(to.view());
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << to_text(trace);
   file.close();
@@ -104,7 +106,8 @@ inline void save_trace(const Trace& trace, const std::string& path) {
 
 /// Reads a file. Throws std::runtime_error with the path if it cannot be read, else as
 /// parse_trace(), with the path in front.
-[[nodiscard]] inline Trace load_trace(const std::string& path) {
+[[nodiscard]] inline Trace load_trace(sluice::detail::TextArg from) {
+  const std::string path(from.view());
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file) throw std::runtime_error("cannot read the trace from " + path);

@@ -33,10 +33,9 @@ inline Span advance_until_idle(sim::World& world, std::size_t most = 10'000'000)
 /// One worker's connection to the store of a WorldFixture.
 class WorldClient {
  public:
-  WorldClient(std::unique_ptr<Store> link, Store& inner, Recording& recording, std::string name)
-      : link_(std::move(link)),
-        faults(link_ ? *link_ : inner),
-        store(faults, recording, std::move(name)) {}
+  WorldClient(std::unique_ptr<Store> link, Store& inner, Recording& recording,
+              sluice::detail::TextArg name)
+      : link_(std::move(link)), faults(link_ ? *link_ : inner), store(faults, recording, name) {}
 
  private:
   std::unique_ptr<Store> link_;
@@ -54,15 +53,15 @@ class WorldFixture {
   sim::World world;
 
   /// Makes a connection that answers at once, or over a network. It lives as long as the fixture.
-  WorldClient& client(std::string name) {
-    return clients_.emplace_back(nullptr, world.store(), recording_, std::move(name));
+  WorldClient& client(sluice::detail::TextArg name) {
+    return clients_.emplace_back(nullptr, world.store(), recording_, name);
   }
-  WorldClient& client(std::string name, const sim::Link& link) {
-    return clients_.emplace_back(world.connect(link), world.store(), recording_, std::move(name));
+  WorldClient& client(sluice::detail::TextArg name, const sim::Link& link) {
+    return clients_.emplace_back(world.connect(link), world.store(), recording_, name);
   }
 
   /// Records a fault, or its end, for recovers_within().
-  void mark(std::string text) { recording_.mark(world.now(), std::move(text)); }
+  void mark(sluice::detail::TextArg text) { recording_.mark(world.now(), text); }
   [[nodiscard]] Trace trace() const { return recording_.trace(); }
 
  private:

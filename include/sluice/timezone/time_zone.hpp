@@ -2,8 +2,6 @@
 // Hinnant's date library, or else a standard library that has the database.
 #pragma once
 
-#include <string_view>
-
 #include "sluice/limiters/time_zone.hpp"
 
 namespace sluice {
@@ -16,6 +14,6 @@ namespace sluice {
 ///
 /// Throws std::invalid_argument, naming the zone, if there is none of that name, and
 /// std::runtime_error if the system has no database.
-[[nodiscard]] TimeZone load_time_zone(std::string_view name);
+[[nodiscard]] TimeZone load_time_zone(detail::TextArg name);
 
 }  // namespace sluice

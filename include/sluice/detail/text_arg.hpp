@@ -1,0 +1,36 @@
+// Text as a user's call gives it: a null pointer is an empty text.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+#include "sluice/detail/cxx20.hpp"
+
+namespace sluice::detail {
+
+/// A parameter that takes every string type, and a `const char*` that may be null, which
+/// std::string_view and std::string may not be made of. A view: the bytes must live until the call
+/// that takes it has returned. The literals `nullptr` and 0 do not convert.
+class TextArg {
+ public:
+  constexpr TextArg() noexcept = default;
+  // NOLINTBEGIN(google-explicit-constructor): stands for the text
+  constexpr TextArg(const char* text) noexcept
+      : text_(text != nullptr ? std::string_view(text) : std::string_view()) {}
+  template <std::convertible_to<std::string_view> T>
+  requires(!std::convertible_to<T, const char*>) constexpr TextArg(const T& text) noexcept(
+      noexcept(std::string_view(text)))
+      : text_(text) {}
+  constexpr TextArg(const char* bytes, std::size_t size) noexcept : text_(bytes, size) {}
+  TextArg(std::nullptr_t) = delete;
+
+  constexpr operator std::string_view() const noexcept { return text_; }
+  // NOLINTEND(google-explicit-constructor)
+  [[nodiscard]] constexpr std::string_view view() const noexcept { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+}  // namespace sluice::detail
