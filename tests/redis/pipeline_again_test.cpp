@@ -190,7 +190,7 @@ TEST_CASE("a call in its pause keeps its place, and its memory is that of a new 
   Asked asked;
   World world;
   CallPtr call = make_call(asked, 1);
-  call->place = redis_detail::Place(taken);
+  call->in_flight = redis_detail::InFlight(taken);
   world.pipeline.submit(std::move(call));
   world.flush();
   world.hear_error(loading);

@@ -302,7 +302,7 @@ TEST_CASE("a call that timed out keeps its place until its reply comes or the co
   const auto submit = [&](Asked& asked, std::uint64_t nonce, Time deadline) {
     CallPtr call = make_call(asked, nonce, deadline);
     ++taken;
-    call->place = redis_detail::Place(taken);
+    call->in_flight = redis_detail::InFlight(taken);
     world.pipeline.submit(std::move(call));
   };
   Asked late[3];

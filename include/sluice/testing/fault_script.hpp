@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "sluice/detail/text_arg.hpp"
 #include "sluice/error.hpp"
 #include "sluice/testing/detail/cursor.hpp"
 #include "sluice/testing/detail/error_names.hpp"
