@@ -33,13 +33,13 @@ struct Given {
 }  // namespace detail
 
 /// The weight of one request, of any CountType; floating point, bool and characters do not compile,
-/// since fractions, infinities and NaN have no meaning here. What is below 0 or beyond a Word is
-/// answered with Errc::invalid_cost, what exceeds the burst with Errc::cost_exceeds_capacity.
+/// since fractions, infinities and NaN have no meaning here. What is below 0 is answered with
+/// Errc::invalid_cost, what exceeds the burst with Errc::cost_exceeds_capacity. An unsigned number
+/// beyond a Word is a difference that fell below 0, and is taken as that.
 class Cost {
  public:
   template <CountType T>
-  constexpr Cost(T value) noexcept  // NOLINT: converts
-      : value_(std::in_range<Word>(value) ? static_cast<Word>(value) : Word{-1}) {}
+  constexpr Cost(T value) noexcept : value_(static_cast<Word>(value)) {}  // NOLINT: converts
   template <std::floating_point T>
   Cost(T) = delete;
 

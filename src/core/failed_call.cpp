@@ -127,8 +127,12 @@ std::string arguments_of(const Operation& row, const Arguments& args, std::strin
 
 std::string key_of(const Key& key) {
   if (is_valid(key)) return "key " + render(key);
-  const auto part = [](std::string_view bytes) { return std::to_string(bytes.size()) + " bytes"; };
-  return "a tag of " + part(key.tag()) + ", a name of " + part(key.name());
+  const auto part = [](std::string_view bytes) {
+    return std::to_string(bytes.size()) + (bytes.size() == 1 ? " byte" : " bytes");
+  };
+  const bool nameless = key.name().empty() && !key.tag().empty();
+  return "a tag of " + part(key.tag()) + ", a name of " + part(key.name()) +
+         (nameless ? " (a limiter that was moved from has none)" : "");
 }
 
 /// What the last call of this thread that failed was told: between its end and the exception there
