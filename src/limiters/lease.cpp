@@ -45,8 +45,11 @@ void HeldLease::granted(const Decision& decision, std::span<const Word> told,
   expires_at_ = told[3];
   // More than a TTL is left while the store sits out a clock that was set back, and is gone when
   // that is set right again.
-  const Word left = std::clamp(told[3] - to_word(decision.at), Word{0}, terms_.ttl);
-  safe_until_ = to_word(asked_at) + left;
+  // A plan's outcome comes by the caller's hand: see adopt().
+  const auto bounded = [](Word word) { return std::clamp(word, -word_limit, word_limit); };
+  const Word left =
+      std::clamp(bounded(told[3]) - bounded(to_word(decision.at)), Word{0}, terms_.ttl);
+  safe_until_ = bounded(to_word(asked_at)) + left;
 }
 
 Step HeldLease::renew_step() const noexcept {
