@@ -33,13 +33,13 @@ struct Given {
 }  // namespace detail
 
 /// The weight of one request. It converts from any CountType; floating point, bool and character
-/// types do not compile. A negative value or one beyond a Word fails the call with
-/// Errc::invalid_cost, a value above the burst with Errc::cost_exceeds_capacity.
+/// types do not compile. A negative value fails the call with Errc::invalid_cost, a value above the
+/// burst with Errc::cost_exceeds_capacity. An unsigned value beyond a Word counts as negative: it is
+/// a difference that fell below 0.
 class Cost {
  public:
   template <CountType T>
-  constexpr Cost(T value) noexcept  // NOLINT: converts
-      : value_(std::in_range<Word>(value) ? static_cast<Word>(value) : Word{-1}) {}
+  constexpr Cost(T value) noexcept : value_(static_cast<Word>(value)) {}  // NOLINT: converts
   template <std::floating_point T>
   Cost(T) = delete;
 

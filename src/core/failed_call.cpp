@@ -126,8 +126,12 @@ std::string arguments_of(const Operation& row, const Arguments& args, std::strin
 
 std::string key_of(const Key& key) {
   if (is_valid(key)) return "key " + render(key);
-  const auto part = [](std::string_view bytes) { return std::to_string(bytes.size()) + " bytes"; };
-  return "a tag of " + part(key.tag()) + ", a name of " + part(key.name());
+  const auto part = [](std::string_view bytes) {
+    return std::to_string(bytes.size()) + (bytes.size() == 1 ? " byte" : " bytes");
+  };
+  const bool nameless = key.name().empty() && !key.tag().empty();
+  return "a tag of " + part(key.tag()) + ", a name of " + part(key.name()) +
+         (nameless ? " (a limiter that was moved from has none)" : "");
 }
 
 /// The details of this thread's last failed call: between its end and the exception there are only

@@ -44,9 +44,11 @@ void HeldLease::granted(const Decision& decision, std::span<const Word> output,
   fence_ = output[2];
   expires_at_ = output[3];
   // At most a TTL: after a clock was set back, the store's expiry can be further ahead, until the
-  // clock is corrected.
-  const Word left = std::clamp(output[3] - to_word(decision.at), Word{0}, terms_.ttl);
-  safe_until_ = to_word(asked_at) + left;
+  // clock is corrected. A plan's outcome may hold any words: see adopt().
+  const auto bounded = [](Word word) { return std::clamp(word, -word_limit, word_limit); };
+  const Word left =
+      std::clamp(bounded(output[3]) - bounded(to_word(decision.at)), Word{0}, terms_.ttl);
+  safe_until_ = bounded(to_word(asked_at)) + left;
 }
 
 Step HeldLease::renew_step() const noexcept {

@@ -79,7 +79,8 @@ QueueDelay::QueueDelay(const Clock& clock, Span full_delay,
 std::optional<Utilization> QueueDelay::read() {
   const std::optional<Time> head = oldest_();
   if (!head) return Utilization(0.0);
-  const Span waited = std::max(Span{0}, clock_.now() - *head);
+  const Time since = std::clamp(*head, Time{}, to_time(word_limit));
+  const Span waited = std::max(Span{0}, clock_.now() - since);
   return Utilization::ratio(static_cast<double>(waited.count()),
                             static_cast<double>(full_delay_.count()));
 }

@@ -29,7 +29,10 @@ SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, detail::TextA
       tag_(tag.view()),
       name_(detail::valid_name(name)),
       options_(std::move(options)) {
-  if (!is_valid(key())) throw std::invalid_argument("the tag must have 1 byte to 1 MiB");
+  if (!is_valid(key())) {
+    throw std::invalid_argument("the tag must have 1 byte to 1 MiB, got " +
+                                std::to_string(tag_.size()) + " bytes");
+  }
   const Word keep_alive = options_.keep_alive.count();
   if (keep_alive < 1 || keep_alive > SharedSlidingWindowRule::max_keep_alive) {
     throw std::invalid_argument("keep_alive must be 1 us to " +

@@ -260,8 +260,8 @@ std::system_error SharedSlidingWindow::failed_to_refund(const char* verb,
                                                         Cost amount) const {
   const detail::CallName call{type_name, verb};
   if (error == Errc::invalid_cost || error == Errc::invalid_argument) {
-    return detail::failed_with(
-        call, error, detail::not_allowed("amount", amount.value(), 0, reservation.granted));
+    const Word most = reservation.setting_ != nullptr ? std::max(Word{0}, reservation.granted) : 0;
+    return detail::failed_with(call, error, detail::not_allowed("amount", amount.value(), 0, most));
   }
   if (reservation.setting_ == nullptr) return detail::failed_with(call, error, "");
   const auto& used = *static_cast<const Known*>(reservation.setting_.get());
@@ -302,11 +302,13 @@ RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait) const 
 Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount,
                                  std::error_code& error) const {
   error.clear();
-  if (amount.value() < 0 || amount.value() > reservation.granted) {
+  // Of a reservation that no limiter has made nothing can be given back.
+  const Word charged = reservation.setting_ != nullptr ? reservation.granted : 0;
+  if (amount.value() < 0 || amount.value() > charged) {
     error = amount.value() < 0 ? Errc::invalid_cost : Errc::invalid_argument;
     return 0;
   }
-  if (reservation.granted == 0) return 0;
+  if (charged == 0) return 0;
   const auto& used = *static_cast<const Known*>(reservation.setting_.get());
   const Word units = used.log.refund({tag_, used.log_name}, reservation, amount, error);
   reservation.granted -= units;
@@ -330,7 +332,7 @@ Word SharedSlidingWindow::cancel(RateReservation& reservation) const {
 Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_cost,
                                        std::error_code& error) const {
   error.clear();
-  if (true_cost.value() < 0) {
+  if (true_cost.value() < 0 || reservation.granted < 0) {
     error = Errc::invalid_cost;
     return {};
   }

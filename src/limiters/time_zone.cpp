@@ -4,22 +4,30 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "src/util/quoted.hpp"
+
 namespace sluice {
+namespace {
+
+std::string us(Span span) { return std::to_string(span.count()) + " us"; }
+std::string us(Time time) { return us(time.time_since_epoch()); }
+
+}  // namespace
 
 TimeZone::TimeZone(detail::TextArg name, std::vector<OffsetChange> changes)
     : name_(name.view()), changes_(std::move(changes)) {
   const auto fail = [this](const std::string& what) {
-    throw std::invalid_argument("time zone \"" + name_ + "\": " + what);
+    throw std::invalid_argument("time zone " + detail::quoted(name_) + ": " + what);
   };
-  if (changes_.empty()) fail("there is no offset");
+  if (changes_.empty()) fail("there must be 1 change or more, got 0");
   for (std::size_t i = 0; i < changes_.size(); ++i) {
     const OffsetChange& change = changes_[i];
     if (change.offset > max_offset || change.offset < -max_offset) {
-      fail("an offset must be within 26 hours, got " + std::to_string(change.offset.count()) +
-           " us");
+      fail("an offset must be within 26 hours, got " + us(change.offset));
     }
     if (i > 0 && change.from <= changes_[i - 1].from) {
-      fail("changes must rise, number " + std::to_string(i) + " does not");
+      fail("changes must rise: number " + std::to_string(i) + " is at " + us(change.from) +
+           ", the one before it at " + us(changes_[i - 1].from));
     }
   }
 }

@@ -1,6 +1,7 @@
 // What an exception says: the call that was made, and why it failed. Threading: single-threaded.
 #include <array>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -352,6 +353,19 @@ TEST_CASE("an exception of a shared sliding window tells what the call was about
               "SharedSlidingWindow::refund: amount 4, allowed 0 to 3");
         CHECK(told_by([&] { rate.refund(taken, -1); }) ==
               "SharedSlidingWindow::refund: amount -1, allowed 0 to 3");
+        RateReservation forged;  // that no limiter has made
+        forged.granted = 5;
+        CHECK(told_by([&] { rate.refund(forged, 2); }) ==
+              "SharedSlidingWindow::refund: amount 2, allowed 0 to 0");
+        CHECK(told_by([&] { rate.cancel(forged); }) ==
+              "SharedSlidingWindow::cancel: amount 5, allowed 0 to 0");
+        forged.granted = std::numeric_limits<Word>::min();
+        CHECK(told_by([&] { rate.cancel(forged); }) ==
+              "SharedSlidingWindow::cancel: amount -9223372036854775808, allowed 0 to 0");
+        std::error_code error;
+        rate.settle(forged, std::numeric_limits<Word>::max(), error);
+        CHECK(error == Errc::invalid_cost);
+        CHECK(rate.peek(0).remaining == 7);
         CHECK(told_by([&] { rate.settle(taken, -1); }) ==
               "SharedSlidingWindow::settle: amount -1, allowed 0 to 13");
         CHECK(told_by([&] { rate.settle(taken, 14); }) ==
@@ -454,6 +468,13 @@ TEST_CASE("a future's exception tells what it can without the keys", "[errors]")
         const BoundTokenBucket moved = std::move(bound);
         CHECK(told_by([&] { return bound.try_acquire(1); }) ==  // NOLINT(bugprone-use-after-move)
               "BoundTokenBucket::try_acquire: a tag of 0 bytes, a name of 0 bytes");
+
+        TokenBucket source(store, "source", Quota::per_second(10));
+        const TokenBucket target = std::move(source);
+        CHECK(
+            told_by([&] { return source.peek("a"); }) ==  // NOLINT(bugprone-use-after-move)
+            "TokenBucket::peek: a tag of 1 byte, a name of 0 bytes (a limiter that was moved from "
+            "has none)");
       },
       Stores::virtual_time);
 }

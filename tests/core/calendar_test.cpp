@@ -200,7 +200,11 @@ TEST_CASE("a calendar or time zone that cannot be is refused with the value", "[
   CHECK(names(refusal([] { Calendar::every(1s, Time{-1us}); }), "1970"));
   CHECK(names(refusal([] { TimeZone("Nowhere", {}); }), "\"Nowhere\""));
   CHECK(names(refusal([] { TimeZone("Far", {{Time{}, 27h}}); }), "26 hours"));
-  CHECK(names(refusal([] { TimeZone("Twice", {{Time{}, 1h}, {Time{}, 2h}}); }), "rise"));
+  CHECK(names(refusal([] {
+                TimeZone("Twice", {{Time{1us}, 1h}, {Time{1us}, 2h}});
+              }),
+              "changes must rise: number 1 is at 1 us, the one before it at 1 us"));
+  CHECK(names(refusal([] { TimeZone("a\nb", {}); }), "time zone \"a\\x0ab\": "));
 }
 
 TEST_CASE("an offset is in force from its change on", "[core][calendar]") {

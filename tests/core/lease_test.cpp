@@ -4,7 +4,9 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <functional>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -462,4 +464,25 @@ TEST_CASE("an empty lease does nothing", "[core][leases]") {
   CHECK_FALSE(lease.lost());
   CHECK_FALSE(lease.release());
   CHECK_FALSE(lease.renew());
+}
+
+TEST_CASE("a lease that is adopted from nonsense is lost or held, and can be given back",
+          "[core][lease]") {
+  FickleStore store;
+  const ConcurrencyLimiter jobs(store, "jobs", 1);
+  constexpr Word least = std::numeric_limits<Word>::min();
+  constexpr Word most = std::numeric_limits<Word>::max();
+  for (const Word word : {least, Word{-1}, Word{0}, most}) {
+    for (const Time time : {Time::min(), Time{}, Time::max()}) {
+      CAPTURE(word, to_word(time));
+      Decision granted;
+      granted.allowed = true;
+      granted.at = time;
+      const std::array<Word, ConcurrencyLimiter::output> told{word, 0, 1, word};
+      Lease lease = jobs.adopt("a", LeaseId{1, 2}, 1, granted, told, time);
+      CHECK(lease);
+      CHECK(lease.lost() == (time != Time::max()));
+      CHECK_FALSE(lease.release());
+    }
+  }
 }

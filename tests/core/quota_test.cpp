@@ -361,5 +361,6 @@ TEST_CASE("a cost beyond the integers of a rule is not a cost", "[core][quota][C
   CHECK(Cost(5).value() == 5);
   CHECK(Cost(std::numeric_limits<std::uint64_t>::max()).value() < 0);
   CHECK(Cost(std::uint64_t{1} << 63).value() < 0);
+  CHECK(Cost(std::uint64_t{2} - std::uint64_t{5}).value() == -3);  // as a message shows it
   CHECK(Cost(-1).value() == -1);
 }

@@ -107,6 +107,10 @@ TEST_CASE("a queue is as busy as its head has waited", "[core][sensors]") {
   CHECK(ppm(delay.read()) == 1'000'000);
   clock.advance(-10s);
   CHECK(ppm(delay.read()) == 0);
+  head = Time::min();
+  CHECK(ppm(delay.read()) == 1'000'000);
+  head = Time::max();
+  CHECK(ppm(delay.read()) == 0);
   CHECK_THROWS_AS(QueueDelay(clock, 0us, [&] { return head; }), std::invalid_argument);
   CHECK_THROWS_AS(QueueDelay(clock, 1s, nullptr), std::invalid_argument);
 }

@@ -38,7 +38,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   FixedWindow(const StoreHandle& store, detail::TextArg name, T limit, Calendar calendar)
       : FixedWindow(store, name, detail::Given(limit), std::move(calendar)) {}
   template <std::floating_point T>
-  FixedWindow(const StoreHandle&, std::string, T, Calendar) = delete;
+  FixedWindow(const StoreHandle&, detail::TextArg, T, Calendar) = delete;
 
   /// As in KeyedLimiter. `retry_after` is the time until the next window.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
