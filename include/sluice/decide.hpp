@@ -36,7 +36,7 @@ namespace detail {
 struct CallName {
   const char* limiter;
   const char* verb;
-  [[nodiscard]] std::string text() const { return std::string(limiter) + "::" + verb; }
+  [[nodiscard]] std::string text() const;
 };
 /// What a call that failed throws: its name, the reason, and where its arguments are at fault, the
 /// value at fault and what is allowed beside the others. `step` is the step at fault.
@@ -179,13 +179,11 @@ class Awaited {
 /// undefined: cancel it and let it end.
 class [[nodiscard]] DecideAwaitable : public detail::Awaited {
  public:
-  DecideAwaitable(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
+  DecideAwaitable(Store& store, const Plan& plan);
   /// Keeps the step, so that a function may make it and return the awaitable.
-  DecideAwaitable(Store& store, const Step& step) : store_(store), step_(step), plan_(*step_) {}
+  DecideAwaitable(Store& store, const Step& step);
 
-  bool await_suspend(std::coroutine_handle<> waiter) noexcept {
-    return suspend(waiter, [this](Completion done) { store_.execute(plan_, std::move(done)); });
-  }
+  bool await_suspend(std::coroutine_handle<> waiter) noexcept;
 
  private:
   Store& store_;

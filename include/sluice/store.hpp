@@ -1,7 +1,6 @@
 // A Store decides plans. It owns the state of every key and the clock that the rules see.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,12 +15,8 @@
 namespace sluice {
 
 namespace detail {
-/// An address that tells threads apart.
-[[nodiscard]] inline const void* this_thread() noexcept {
-  static thread_local char mark;
-  return &mark;
+struct BlockedCall;
 }
-}  // namespace detail
 
 /// How a call ended. If `error` is set nothing else counts but `decision.step`, the step at fault,
 /// and of Errc::wrong_kind `decision.part`.
@@ -65,46 +60,9 @@ class Completion {
   /// Delivers an error about `step`. `part`: what Decision::part says of Errc::wrong_kind.
   void fail(std::error_code error, std::uint16_t step = 0, std::uint16_t part = 0) noexcept;
 
-  /// What decide() waits for: the places of a decision, its error and, if they are wanted, its
-  /// output words.
-  struct Blocked {
-    Decision* decision;
-    std::error_code* error;
-    std::span<Word> output{};
-    const void* thread = detail::this_thread();
-    bool answered = false;  ///< on the blocked thread itself
-
-    static void deliver(void* self, const Outcome& outcome) noexcept;
-    void arrive() noexcept;
-  };
-  explicit Completion(Blocked& blocked) noexcept
-      : Completion(&Blocked::deliver, static_cast<void*>(&blocked)) {}
-
-  /// A short way for stores that answer before execute() returns: if the caller is blocked and
-  /// does not want the decision of each step, the decision's place, else null. The decision there
-  /// is not allowed yet; fill it in and call placed(). It saves copying an outcome.
-  [[nodiscard]] Decision* place() const noexcept {
-    return function_ == &Blocked::deliver ? static_cast<Blocked*>(context_)->decision : nullptr;
-  }
-  /// Delivers what was filled in, and what the operations tell. REQUIRES: place() is not null.
-  void placed(const std::error_code& error, std::span<const Word> output) noexcept {
-    std::span<Word>& wanted = static_cast<Blocked*>(context_)->output;
-    if (!wanted.empty()) std::copy(output.begin(), output.end(), wanted.begin());
-    placed(error);
-  }
-  /// The same for an error, and for operations that tell nothing.
-  void placed(const std::error_code& error) noexcept {
-    auto& blocked = *static_cast<Blocked*>(context_);
-    function_ = nullptr;
-    *blocked.error = error;
-    if (blocked.thread == detail::this_thread()) {
-      blocked.answered = true;
-    } else {
-      blocked.arrive();  // some store in front handed the completion to another thread
-    }
-  }
-
  private:
+  friend struct detail::BlockedCall;
+
   Function function_;
   void* context_;
 };
@@ -191,16 +149,9 @@ struct AskedStep {
 
 /// Of the output words of a whole plan, those that the step at `index` tells. REQUIRES: the output
 /// words of an outcome of these steps that is no error.
-[[nodiscard]] inline std::span<const Word> output_of(std::span<const Word> output,
-                                                     std::span<const Step> steps,
-                                                     std::size_t index) noexcept {
-  const auto count = [](const Step& step) {
-    return output_count(*step.operation, step.table.size());
-  };
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < index; ++i) first += count(steps[i]);
-  return output.subspan(first, count(steps[index]));
-}
+[[nodiscard]] std::span<const Word> output_of(std::span<const Word> output,
+                                              std::span<const Step> steps,
+                                              std::size_t index) noexcept;
 
 /// Delivers the outcome of a plan from the verdicts of its steps, all made at `at`: the first
 /// failed step, else the refused step that must be waited for longest, else the step with the

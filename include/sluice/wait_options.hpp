@@ -1,4 +1,4 @@
-// Until when, in which order and how many may wait. Plain values.
+// Deadlines, and the options of calls that wait. Plain values.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace sluice {
 
-/// When to give up waiting, by the store's clock: an instant, or a span that counts from the call.
+/// When a wait ends, by the store's clock: an instant, or a span that counts from the call.
 ///
 ///     bucket.acquire("alice", 1, 10s);
 ///     bucket.acquire("alice", 1, store->clock().now() + 10s);
 ///     bucket.acquire("alice", 1, Deadline::never());
 ///
-/// With one in the past, what needs no waiting is still granted.
+/// With a deadline in the past, a request that needs no waiting is still granted.
 class Deadline {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a span or an instant is a deadline
@@ -30,12 +30,8 @@ class Deadline {
   // NOLINTEND(google-explicit-constructor)
   [[nodiscard]] static Deadline never() noexcept { return Time::max(); }
 
-  /// The instant, for a call that is made now. Time::max() if it is further than time goes.
-  [[nodiscard]] Time on(const Clock& clock) const noexcept {
-    if (!counts_) return at_;
-    const Time now = clock.now();
-    return in_ > Time::max() - now ? Time::max() : now + std::max(in_, -now.time_since_epoch());
-  }
+  /// The instant, for a call that is made now; Time::max() if a Time cannot hold it.
+  [[nodiscard]] Time on(const Clock& clock) const noexcept;
 
  private:
   Time at_{};
@@ -43,49 +39,49 @@ class Deadline {
   bool counts_ = false;
 };
 
-/// Of one call that waits.
+/// The options of one call that waits.
 struct WaitOptions {
-  /// Waiters of a higher priority come first; see WaitQueueOptions::aging. From -1000 to 1000.
+  /// Higher priorities are served first; see WaitQueueOptions::aging. From -1000 to 1000.
   int priority = 0;
-  /// A stop request ends the wait with Errc::cancelled; what was reserved is given back.
+  /// A stop request ends the wait with Errc::cancelled; a reservation is refunded.
   StopToken stop{};
 
   [[nodiscard]] bool is_valid() const noexcept { return priority >= -1000 && priority <= 1000; }
 };
 
-/// What happens to a waiter too many.
+/// What happens when a full queue gets one more waiter.
 enum class Overflow : std::uint8_t {
-  refuse_newest,  ///< who comes is turned away with Errc::too_many_waiters
-  drop_oldest,    ///< who has waited longest is, for whom the answer is the least worth by now
+  refuse_newest,  ///< the new waiter ends with Errc::too_many_waiters
+  drop_oldest,    ///< the waiter that has waited longest does
 };
 
-/// How the callers of one limiter in this process wait for one key.
+/// How the callers of one limiter in this process wait, for each key.
 struct WaitQueueOptions {
-  /// First come, first served over all processes that wait for the key, where the limiter cannot
-  /// reserve: the store knows since when each process waits, and a request that is granted takes
-  /// its turn there in the same trip. Set it in all processes: those without it do not wait for
-  /// their turn. See docs/waiting.md for what it costs.
+  /// One queue over all processes that wait for the key, in order of arrival, where the limiter
+  /// cannot reserve: the store knows since when each process waits, and a request takes its turn in
+  /// the same round trip. Set it in all processes: one without it does not wait for its turn. See
+  /// docs/waiting.md for the cost.
   bool across_processes = false;
-  /// Then: for so long at most a process that has died keeps those behind it waiting, counted from
-  /// when they could have been granted. 10 ms to 60 s.
+  /// With across_processes: how long a process that has died keeps the processes behind it waiting,
+  /// counted from when it could have been granted. 10 ms to 60 s.
   Span place_ttl = std::chrono::seconds{3};
-  /// Then: the number of this limiter in this process, which no other may have, 1 to 2^52. 0: drawn
-  /// at random. Of two that came in the same microsecond the smaller is first.
+  /// With across_processes: the number of this limiter in this process, unique among all, 1 to
+  /// 2^52; 0: drawn at random. Of two arrivals in one microsecond the smaller number is first.
   std::int64_t client = 0;
-  /// Waiters for one key, 1 or more.
-  std::size_t most = 100'000;
+  /// How many callers may wait for one key, 1 or more.
+  std::size_t max_waiters = 100'000;
   Overflow overflow = Overflow::refuse_newest;
-  /// A waiter stands where one of a priority lower by one would that came this much earlier: so
-  /// who waits rises, and nobody waits for ever. 1 us to a day.
+  /// A waiter is placed as one of a priority lower by 1 that came this much earlier. So a waiter
+  /// rises with time, and none waits for ever. 1 us to a day.
   Span aging = std::chrono::seconds{1};
-  /// How far ahead a waiter may reserve. What is reserved keeps its time whoever comes after, so
-  /// with priorities choose it short; zero lets only the first in line ask, at two store
-  /// operations a grant instead of one, and one more for each other process that waits. A grant
-  /// costs one while no more processes wait than three quarters of the grants in a horizon. 0 or
-  /// more; at most what the limiter can reserve.
+  /// How far ahead a waiter may reserve; at most what the limiter can. A reservation keeps its time
+  /// whoever comes later, so with priorities choose a short horizon. With zero only the first of
+  /// the queue asks: a grant costs two store operations instead of one, and one more for each other
+  /// process that waits. A grant costs one operation while at most three quarters as many processes
+  /// wait as a horizon has grants. 0 or more.
   Span horizon = Span::max();
-  /// The first in line asks again after this at the latest, for what others may have given back
-  /// without our hearing of it, in other processes above all. 1 ms to a day.
+  /// The first waiter asks again after this at the latest, and so finds what other processes have
+  /// released without waking it. 1 ms to a day.
   Span recheck = std::chrono::seconds{1};
 };
 

@@ -4,11 +4,13 @@
 #include <array>
 #include <stdexcept>
 
+#include "src/waiting/release.hpp"
+
 namespace sluice {
 
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, std::string name, Word limit,
                                        const LeaseOptions& options)
-    : desk_(store, std::move(name), options, lines()), limit_(limit) {
+    : desk_(store, std::move(name), options, queues()), limit_(limit) {
   if (limit < 1 || limit > word_limit) {
     throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
                                 std::to_string(limit));
@@ -47,7 +49,7 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
 }
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  const detail::Release given(release_step(key, id), lines());
+  const detail::Release given(release_step(key, id), queues());
   std::array<Word, 1 + WaitLineRule::output> told{};
   static_cast<void>(decide(store(), given.steps(), error, {}, {told.data(), given.output()}));
   if (error) return false;

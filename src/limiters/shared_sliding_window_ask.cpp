@@ -184,7 +184,7 @@ Decision SharedSlidingWindow::acquire(Cost permits, const Deadline& deadline,
 }
 
 std::size_t SharedSlidingWindow::waiting() const {
-  return lines()->waiting(detail::line_of(key()));
+  return waiters_of(key());
 }
 
 std::future<Decision> SharedSlidingWindow::future_try_acquire(Cost permits) const {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "sluice/detail/queue_ticket.hpp"
+#include "src/waiting/queue_ticket.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 #include "src/util/siphash.hpp"

@@ -22,7 +22,7 @@ class HeldLease {
     Word weight;
     Word ttl;
     Span release_within;
-    std::shared_ptr<WaitQueues> lines;  ///< of those who wait for the place
+    std::shared_ptr<WaitQueues> queues;  ///< of the callers that wait for the place; may be null
   };
   HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms);
 

@@ -94,7 +94,7 @@ class KeyedLimiter : public Waitable {
   }
   /// Callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
-    return lines()->waiting(detail::line_of(named(key)));
+    return waiters_of(named(key));
   }
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
@@ -110,8 +110,8 @@ class KeyedLimiter : public Waitable {
     static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
       return limiter.named(request.key());
     }
-    static const std::shared_ptr<detail::WaitQueues>& lines(const KeyedLimiter& limiter) noexcept {
-      return limiter.lines();
+    static const std::shared_ptr<detail::WaitQueues>& queues(const KeyedLimiter& limiter) noexcept {
+      return limiter.queues();
     }
     static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
     static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }

@@ -51,7 +51,7 @@ class ConcurrencyLimiter : public Waitable {
                 std::error_code& error) const;
   /// Callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
-    return lines()->waiting(detail::line_of(desk_.named(key)));
+    return waiters_of(desk_.named(key));
   }
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
@@ -168,8 +168,8 @@ struct ConcurrencyLimiter::Waiting {
   static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
     return jobs.desk_.named(request.key());
   }
-  static const std::shared_ptr<detail::WaitQueues>& lines(const ConcurrencyLimiter& jobs) noexcept {
-    return jobs.lines();
+  static const std::shared_ptr<detail::WaitQueues>& queues(const ConcurrencyLimiter& jobs) noexcept {
+    return jobs.queues();
   }
   static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.desk_.borrow_store(); }
   static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
