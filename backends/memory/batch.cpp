@@ -54,8 +54,8 @@ void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done
       continue;
     }
     const Step& step = plans[i].steps().front();
-    if (Decision* const place = done[i].place(); place != nullptr) {
-      done[i].placed(error_of(decide_at(step, ids[i], reading, *place)));
+    if (auto* const call = detail::BlockedCall::of(done[i]); call != nullptr) {
+      call->finish(done[i], error_of(decide_at(step, ids[i], reading, *call->decision)));
       continue;
     }
     Outcome outcome{no_error_, {}, {}, {}};

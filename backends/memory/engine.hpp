@@ -13,6 +13,7 @@
 #include "backends/memory/reading.hpp"
 #include "backends/memory/spin.hpp"
 #include "backends/memory/table.hpp"
+#include "sluice/detail/blocked_call.hpp"
 #include "sluice/memory_store.hpp"
 
 namespace sluice::memory {

@@ -112,11 +112,11 @@ void Engine::execute(const Plan& plan, Completion done) noexcept {
   if (!is_fast(plan)) [[unlikely]] {
     return execute_other(plan, done);
   }
-  Decision* const place = done.place();
-  if (place == nullptr) [[unlikely]] {
+  detail::BlockedCall* const call = detail::BlockedCall::of(done);
+  if (call == nullptr) [[unlikely]] {
     return execute_elsewhere(plan, done);
   }
-  done.placed(error_of(decide_one(plan.steps().front(), *place)));
+  call->finish(done, error_of(decide_one(plan.steps().front(), *call->decision)));
 }
 
 /// Decides a plan other than one step by a rule with apply().
@@ -129,8 +129,8 @@ void Engine::execute_other(const Plan& plan, Completion& done) noexcept {
 void Engine::execute_elsewhere(const Plan& plan, Completion& done) noexcept {
   Decision decision;
   std::error_code error;
-  Completion::Blocked blocked{&decision, &error};
-  execute(plan, Completion(blocked));
+  detail::BlockedCall call{&decision, &error};
+  execute(plan, call.completion());
   done({error, decision, {&decision, error ? 0U : 1U}, {}});
 }
 

@@ -14,14 +14,6 @@ namespace {
 /// The number of buckets that keys of one quota share when the table is full.
 constexpr std::uint64_t shared_token_buckets = 64;
 
-/// True if keys may share states of this row's kind.
-bool is_shared(const Operation& operation) noexcept {
-  return operation.apply != nullptr ||
-         std::any_of(operations().begin(), operations().end(), [&](const Operation* row) {
-           return row->kind == operation.kind && row->apply != nullptr;
-         });
-}
-
 }  // namespace
 
 void Engine::decide_overflow(const Step& step, const SlotId& id, Reading& reading,
@@ -85,7 +77,7 @@ Slot* Engine::find_shared(const SlotId& shared, Word now) noexcept {
 
 /// The initial state of a key without a slot when no slot is empty. REQUIRES: its stripe is locked.
 Engine::Seed Engine::first_state(const Step& step, const SlotId& id, Word now) const noexcept {
-  if (overflow_.used() == 0 || !is_shared(*step.operation)) return {};
+  if (overflow_.used() == 0 || !is_shareable(step.operation->kind)) return {};
   return seed(shared_id(step, id), now);
 }
 

@@ -12,17 +12,19 @@ void Engine::execute_rule(const Plan& plan, Completion& done) noexcept {
   const Step& step = plan.steps().front();
   RuleResult result;
   decide_rule(step, id_of(step), result);
-  Decision* const place = done.place();
-  if (place == nullptr) {
+  detail::BlockedCall* const call = detail::BlockedCall::of(done);
+  if (call == nullptr) {
     return conclude(plan.steps(), {&result.verdict, 1}, result.effects.output(), to_time(result.at),
                     Source::memory, done);
   }
-  Answer answer{*place};
+  Answer answer{*call->decision};
   answer.put(step, result.verdict, result.at);
-  if (answer.status < 0) return done.placed(error_of(answer.status));
+  if (answer.status < 0) return call->finish(done, error_of(answer.status));
   const std::span<const Word> output = result.effects.output();
-  if (step.operation->names_part) place->part = static_cast<std::uint16_t>(output.front());
-  done.placed(no_error_, output);
+  if (step.operation->names_part) {
+    call->decision->part = static_cast<std::uint16_t>(output.front());
+  }
+  call->finish(done, no_error_, output);
 }
 
 void Engine::RuleResult::decide(const Step& step, std::span<const Word> words) noexcept {

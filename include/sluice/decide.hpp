@@ -36,7 +36,7 @@ namespace detail {
 struct CallName {
   const char* limiter;
   const char* verb;
-  [[nodiscard]] std::string text() const { return std::string(limiter) + "::" + verb; }
+  [[nodiscard]] std::string text() const;
 };
 /// The exception of a failed call: its name, the reason and, where an argument is at fault, its
 /// value and the allowed range next to the other arguments. `step` is the step at fault.
@@ -183,13 +183,11 @@ class Awaited {
 /// let the coroutine end.
 class [[nodiscard]] DecideAwaitable : public detail::Awaited {
  public:
-  DecideAwaitable(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
+  DecideAwaitable(Store& store, const Plan& plan);
   /// Copies the step, so that a function can return the awaitable.
-  DecideAwaitable(Store& store, const Step& step) : store_(store), step_(step), plan_(*step_) {}
+  DecideAwaitable(Store& store, const Step& step);
 
-  bool await_suspend(std::coroutine_handle<> waiter) noexcept {
-    return suspend(waiter, [this](Completion done) { store_.execute(plan_, std::move(done)); });
-  }
+  bool await_suspend(std::coroutine_handle<> waiter) noexcept;
 
  private:
   Store& store_;

@@ -46,6 +46,12 @@ struct RequestId {
 /// How long a store keeps the ids of admitted plans, by its own clock.
 inline constexpr Span id_kept_for = std::chrono::minutes{10};
 
+/// A container of steps. Naming the two types that are no such container is quicker to compile than
+/// having their ranges looked for.
+template <class T>
+concept StepRange = !std::same_as<T, Step> && !std::same_as<T, class Plan> &&
+                    std::constructible_from<std::span<const Step>, const T&>;
+
 /// Steps that a store decides at one instant, all or nothing. A view, to be passed on immediately:
 ///
 ///     decide(store, {per_user.acquire_step("alice"), everyone.acquire_step("all")})
@@ -61,9 +67,8 @@ class Plan {
   Plan(const Step& step) noexcept : steps_(&step, 1) {}
   Plan(std::initializer_list<Step> steps) noexcept : steps_(steps.begin(), steps.size()) {}
   Plan(std::span<const Step> steps) noexcept : steps_(steps) {}
-  template <class Steps>
-  requires std::constructible_from < std::span<const Step>,
-  const Steps& > Plan(const Steps& steps) noexcept : steps_(steps) {}
+  template <StepRange Steps>
+  Plan(const Steps& steps) noexcept : steps_(steps) {}
   // NOLINTEND(google-explicit-constructor)
 
   /// The timeout of the call, from execute() on; after it, the call fails with Errc::timed_out. A

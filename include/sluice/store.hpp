@@ -2,7 +2,6 @@
 // plans.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,10 +17,7 @@ namespace sluice {
 
 namespace detail {
 /// An address that differs from thread to thread.
-[[nodiscard]] inline const void* this_thread() noexcept {
-  static thread_local char mark;
-  return &mark;
-}
+struct BlockedCall;
 }  // namespace detail
 
 /// The result of one call. If `error` is set, only `decision.step`, the step at fault, is
@@ -67,45 +63,9 @@ class Completion {
   /// Delivers an error at `step`. `part` is Decision::part after Errc::wrong_kind.
   void fail(std::error_code error, std::uint16_t step = 0, std::uint16_t part = 0) noexcept;
 
-  /// A blocked decide(): where its decision, its error and, if wanted, its output words are stored.
-  struct Blocked {
-    Decision* decision;
-    std::error_code* error;
-    std::span<Word> output{};
-    const void* thread = detail::this_thread();
-    bool answered = false;  ///< by the blocked thread itself
-
-    static void deliver(void* self, const Outcome& outcome) noexcept;
-    void arrive() noexcept;
-  };
-  explicit Completion(Blocked& blocked) noexcept
-      : Completion(&Blocked::deliver, static_cast<void*>(&blocked)) {}
-
-  /// A fast path for stores that answer before execute() returns: the decision of a blocked caller
-  /// that does not want a decision on each step, else null. Fill it in and call placed(), which
-  /// saves copying an outcome. Initially the decision is not allowed.
-  [[nodiscard]] Decision* place() const noexcept {
-    return function_ == &Blocked::deliver ? static_cast<Blocked*>(context_)->decision : nullptr;
-  }
-  /// Delivers the decision that was filled in, and the output words. REQUIRES: place() is not null.
-  void placed(const std::error_code& error, std::span<const Word> output) noexcept {
-    std::span<Word>& wanted = static_cast<Blocked*>(context_)->output;
-    if (!wanted.empty()) std::copy(output.begin(), output.end(), wanted.begin());
-    placed(error);
-  }
-  /// The same for an error, and for operations without output words.
-  void placed(const std::error_code& error) noexcept {
-    auto& blocked = *static_cast<Blocked*>(context_);
-    function_ = nullptr;
-    *blocked.error = error;
-    if (blocked.thread == detail::this_thread()) {
-      blocked.answered = true;
-    } else {
-      blocked.arrive();  // a store in front passed the completion to another thread
-    }
-  }
-
  private:
+  friend struct detail::BlockedCall;
+
   Function function_;
   void* context_;
 };
@@ -192,16 +152,9 @@ struct AskedStep {
 
 /// The output words of the step at `index`, out of those of a whole plan. REQUIRES: `output` is
 /// that of an outcome of these steps without an error.
-[[nodiscard]] inline std::span<const Word> output_of(std::span<const Word> output,
-                                                     std::span<const Step> steps,
-                                                     std::size_t index) noexcept {
-  const auto count = [](const Step& step) {
-    return output_count(*step.operation, step.table.size());
-  };
-  std::size_t first = 0;
-  for (std::size_t i = 0; i < index; ++i) first += count(steps[i]);
-  return output.subspan(first, count(steps[index]));
-}
+[[nodiscard]] std::span<const Word> output_of(std::span<const Word> output,
+                                              std::span<const Step> steps,
+                                              std::size_t index) noexcept;
 
 /// Computes the outcome of a plan from the verdicts of its steps, all made at `at`, and delivers
 /// it: the first failed step, else the refused step with the longest wait, else the step with the

@@ -28,8 +28,9 @@ class StoreHandle {
   StoreHandle(Store&&) = delete;
   /// From a std::shared_ptr or std::unique_ptr to a store. Throws std::invalid_argument if it is
   /// null.
-  template <std::convertible_to<std::shared_ptr<Store>> Owner>
-  requires(!std::same_as<Owner, std::nullptr_t>) StoreHandle(Owner owner)
+  template <class Owner>
+  requires(!std::same_as<Owner, StoreHandle> && !std::same_as<Owner, std::nullptr_t> &&
+           std::convertible_to<Owner, std::shared_ptr<Store>>) StoreHandle(Owner owner)
       : store_(std::move(owner)) {
     if (store_ == nullptr) {
       detail::raise(std::invalid_argument("the pointer to a limiter's store is null"));

@@ -33,11 +33,7 @@ class Deadline {
 
   /// The deadline as an instant, for a call at this moment. Time::max() if it is beyond the range
   /// of Time.
-  [[nodiscard]] Time on(const Clock& clock) const noexcept {
-    if (!counts_) return at_;
-    const Time now = clock.now();
-    return in_ > Time::max() - now ? Time::max() : now + std::max(in_, -now.time_since_epoch());
-  }
+  [[nodiscard]] Time on(const Clock& clock) const noexcept;
 
  private:
   Time at_{};
@@ -57,8 +53,8 @@ struct WaitOptions {
 
 /// Which waiter fails when a wait queue is full.
 enum class Overflow : std::uint8_t {
-  refuse_newest,  ///< the new one, with Errc::too_many_waiters
-  drop_oldest,    ///< the one that has waited longest, whose answer is worth the least by now
+  refuse_newest,  ///< the new waiter ends with Errc::too_many_waiters
+  drop_oldest,    ///< the waiter that has waited longest does
 };
 
 /// The wait queues of one limiter in this process; each key has one queue.
@@ -75,7 +71,7 @@ struct WaitQueueOptions {
   /// 1 to 2^52; 0: drawn at random. It breaks ties of the same microsecond: the smaller is first.
   std::int64_t client = 0;
   /// The most waiters for one key, 1 or more.
-  std::size_t most = 100'000;
+  std::size_t max_waiters = 100'000;
   Overflow overflow = Overflow::refuse_newest;
   /// A waiter ranks as one of the next lower priority that arrived this much earlier, so that every
   /// waiter rises and none starves. 1 us to a day.

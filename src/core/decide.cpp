@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "sluice/detail/blocked_call.hpp"
 #include "src/util/semaphore.hpp"
 
 namespace sluice {
@@ -40,7 +41,7 @@ class Group {
   };
 };
 
-struct Call : Completion::Blocked {
+struct Call : detail::BlockedCall {
   Group* group;
   std::span<Decision> each;
   const Store* store = nullptr;  // null: no reason is wanted
@@ -52,13 +53,13 @@ struct Call : Completion::Blocked {
   }
 
   [[nodiscard]] Completion completion() noexcept {
-    return each.empty() ? Completion(*this)
-                        : Completion(&Call::deliver_each, static_cast<Blocked*>(this));
+    return each.empty() ? BlockedCall::completion()
+                        : Completion(&Call::deliver_each, static_cast<BlockedCall*>(this));
   }
 
  private:
   static void deliver_each(void* self, const Outcome& outcome) noexcept {
-    const Call& call = *static_cast<Call*>(static_cast<Blocked*>(self));
+    const Call& call = *static_cast<Call*>(static_cast<BlockedCall*>(self));
     std::copy(outcome.steps.begin(), outcome.steps.end(), call.each.begin());
     deliver(self, outcome);
   }
@@ -85,17 +86,17 @@ Decision ask(Store& store, const Plan& plan, std::error_code& error, std::span<D
 
 }  // namespace
 
-void Completion::Blocked::arrive() noexcept { static_cast<Call*>(this)->group->arrive(); }
+void detail::BlockedCall::arrive() noexcept { static_cast<Call*>(this)->group->arrive(); }
 
-void Completion::Blocked::deliver(void* self, const Outcome& outcome) noexcept {
-  auto& blocked = *static_cast<Blocked*>(self);
+void detail::BlockedCall::deliver(void* self, const Outcome& outcome) noexcept {
+  auto& blocked = *static_cast<BlockedCall*>(self);
   *blocked.error = outcome.error;
   *blocked.decision = outcome.decision;
   if (!blocked.output.empty()) {
     std::copy(outcome.output.begin(), outcome.output.end(), blocked.output.begin());
   }
   if (outcome.error) static_cast<Call&>(blocked).ask_why();
-  if (blocked.thread == detail::this_thread()) {
+  if (blocked.thread == this_thread()) {
     blocked.answered = true;
   } else {
     blocked.arrive();
@@ -137,7 +138,7 @@ void decide_run(Store& store, std::span<const Plan> plans, std::span<Decision> r
   for (std::size_t i = 0; i < plans.size(); ++i) {
     results[i] = Decision{};
     std::construct_at(calls + i, Call{{&results[i], &errors[i]}, &group, {}});
-    std::construct_at(done + i, calls[i]);
+    std::construct_at(done + i, calls[i].completion());
   }
   store.execute_batch(plans, {done, plans.size()});
   std::destroy_n(done, plans.size());
@@ -194,4 +195,13 @@ bool Awaited::goes_to_sleep() noexcept {
 }
 
 }  // namespace detail
+DecideAwaitable::DecideAwaitable(Store& store, const Plan& plan) : store_(store), plan_(plan) {}
+
+DecideAwaitable::DecideAwaitable(Store& store, const Step& step)
+    : store_(store), step_(step), plan_(*step_) {}
+
+bool DecideAwaitable::await_suspend(std::coroutine_handle<> waiter) noexcept {
+  return suspend(waiter, [this](Completion done) { store_.execute(plan_, std::move(done)); });
+}
+
 }  // namespace sluice

@@ -290,4 +290,6 @@ std::system_error detail::failed_settle(const CallName& call, const std::error_c
   return failed_with(call, error, given + not_allowed("actual", actual, least, most));
 }
 
+std::string detail::CallName::text() const { return std::string(limiter) + "::" + verb; }
+
 }  // namespace sluice

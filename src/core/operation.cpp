@@ -5,6 +5,10 @@
 
 namespace sluice {
 
+std::span<const Effects::Fill> Effects::fills() const noexcept {
+  return {fills_.data(), fill_count_};
+}
+
 void Effects::make(std::span<Word> words) const noexcept {
   const auto at = [&](std::size_t i) { return words.begin() + static_cast<std::ptrdiff_t>(i); };
   if (rotation_.last != 0)

@@ -57,6 +57,16 @@ std::shared_ptr<const std::string> Store::reason_of(
   return nullptr;
 }
 
+std::span<const Word> output_of(std::span<const Word> output, std::span<const Step> steps,
+                                std::size_t index) noexcept {
+  const auto count = [](const Step& step) {
+    return output_count(*step.operation, step.table.size());
+  };
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < index; ++i) first += count(steps[i]);
+  return output.subspan(first, count(steps[index]));
+}
+
 RequestId RequestId::draw(Rng& rng) {
   const std::uint64_t high = rng.next();
   return {high, rng.next()};

@@ -5,12 +5,13 @@
 #include <stdexcept>
 
 #include "src/limiters/or_throw.hpp"
+#include "src/waiting/release.hpp"
 
 namespace sluice {
 
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg name, Word limit,
                                        const LeaseOptions& options)
-    : leases_(store, name, options, lines()), limit_(limit) {
+    : leases_(store, name, options, queues()), limit_(limit) {
   if (limit < 1 || limit > word_limit) {
     throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
                                 std::to_string(limit));
@@ -49,7 +50,7 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
 }
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
-  const detail::Release release(release_step(key, id), lines());
+  const detail::Release release(release_step(key, id), queues());
   std::array<Word, 1 + WaitLineRule::output> words{};
   static_cast<void>(decide(store(), release.steps(), error, {}, {words.data(), release.output()}));
   if (error) return false;

@@ -8,10 +8,10 @@
 
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/lease_manager.hpp"
-#include "sluice/detail/waiter_for.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
 #include "src/limiters/or_throw.hpp"
+#include "src/waiting/release.hpp"
 
 namespace sluice {
 namespace {
@@ -84,7 +84,7 @@ bool HeldLease::release(Span within, std::error_code& error) noexcept {
   do {
     if (was == State::returning || was == State::returned) return false;
   } while (!state_.compare_exchange_weak(was, State::returning));
-  const Release release(release_step(), terms_.lines);
+  const Release release(release_step(), terms_.queues);
   std::array<Word, 1 + WaitLineRule::output> output{};
   const Plan plan(release.steps());
   static_cast<void>(decide(store_.get(), within > Span{0} ? plan.within(within) : plan, error, {},
@@ -100,7 +100,7 @@ void HeldLease::release_later(const std::shared_ptr<HeldLease>& held) noexcept {
   const State was = held->state_.exchange(State::returned);
   if (was == State::returning || was == State::returned || held->is_orphaned()) return;
   try {
-    const auto release = std::make_shared<const Release>(held->release_step(), held->terms_.lines);
+    const auto release = std::make_shared<const Release>(held->release_step(), held->terms_.queues);
     decide_then(held->store(), Plan(release->steps()).within(held->terms_.release_within),
                 [held, release](const Outcome& outcome) noexcept {
                   if (!outcome.error) release->wake(held->store(), outcome.output);
@@ -123,8 +123,8 @@ bool HeldLease::lose() noexcept {
 }
 
 LeaseManager::LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
-                           std::shared_ptr<WaitQueues> lines)
-    : store_(store), name_(valid_name(name)), options_(options), lines_(std::move(lines)) {
+                           std::shared_ptr<WaitQueues> queues)
+    : store_(store), name_(valid_name(name)), options_(options), queues_(std::move(queues)) {
   const Word ttl = options_.ttl.count();
   if (ttl < LeasesRule::min_ttl || ttl > LeasesRule::max_ttl) {
     throw std::invalid_argument("LeaseOptions::ttl must be 1000 us to 1099511627776 us, got " +
@@ -141,7 +141,7 @@ std::shared_ptr<HeldLease> LeaseManager::hold(const Key& key, Share share, Cost 
   return std::make_shared<HeldLease>(
       *store_, named(key), id,
       HeldLease::Terms{share.limit, weight.value(), options_.ttl.count(), options_.release_within,
-                       lines_});
+                       queues_});
 }
 
 Lease LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,

@@ -183,9 +183,7 @@ Decision SharedSlidingWindow::acquire(Cost permits, const Deadline& deadline,
   return {};
 }
 
-std::size_t SharedSlidingWindow::waiting() const {
-  return lines()->waiting(detail::line_of(key()));
-}
+std::size_t SharedSlidingWindow::waiting() const { return waiters_of(key()); }
 
 std::future<Decision> SharedSlidingWindow::future_try_acquire(Cost permits) const {
   auto [done, future] =

@@ -1,7 +1,10 @@
-// Who may ask, and in which order.
-#include "sluice/detail/wait_queues.hpp"
+// Which waiter asks the store next.
+#include "src/waiting/wait_queues.hpp"
 
 #include <stdexcept>
+#include <vector>
+
+#include "sluice/detail/waitable.hpp"
 
 namespace sluice::detail {
 namespace {
@@ -10,26 +13,32 @@ void require(bool good, const char* what, const std::string& got) {
   if (!good) throw std::invalid_argument(std::string(what) + ", got " + got);
 }
 
-}  // namespace
-
-void WaitQueues::set(const WaitQueueOptions& options) {
-  require(options.most >= 1, "WaitQueueOptions::most must be 1 or more",
-          std::to_string(options.most));
-  require(options.aging >= Span{1} && options.aging <= std::chrono::hours{24},
-          "WaitQueueOptions::aging must be 1 us to 86400000000 us",
-          std::to_string(options.aging.count()) + " us");
-  require(options.horizon >= Span{0}, "WaitQueueOptions::horizon must be 0 us or more",
-          std::to_string(options.horizon.count()) + " us");
-  require(
-      options.recheck >= std::chrono::milliseconds{1} && options.recheck <= std::chrono::hours{24},
-      "WaitQueueOptions::recheck must be 1000 us to 86400000000 us",
-      std::to_string(options.recheck.count()) + " us");
-  require(options.place_ttl >= std::chrono::milliseconds{10} &&
-              options.place_ttl <= std::chrono::minutes{1},
-          "WaitQueueOptions::place_ttl must be 10000 us to 60000000 us",
-          std::to_string(options.place_ttl.count()) + " us");
+void require_valid(const WaitQueueOptions& options) {
+  using namespace std::chrono_literals;
+  const auto text = [](Span span) { return std::to_string(span.count()) + " us"; };
+  require(options.max_waiters >= 1, "WaitQueueOptions::max_waiters must be 1 or more",
+          std::to_string(options.max_waiters));
+  require(options.aging >= 1us && options.aging <= 24h,
+          "WaitQueueOptions::aging must be 1 us to 86400000000 us", text(options.aging));
+  require(options.horizon >= 0us, "WaitQueueOptions::horizon must be 0 us or more",
+          text(options.horizon));
+  require(options.recheck >= 1ms && options.recheck <= 24h,
+          "WaitQueueOptions::recheck must be 1000 us to 86400000000 us", text(options.recheck));
+  require(options.place_ttl >= 10ms && options.place_ttl <= 1min,
+          "WaitQueueOptions::place_ttl must be 10000 us to 60000000 us", text(options.place_ttl));
   require(options.client >= 0 && options.client <= word_limit,
           "WaitQueueOptions::client must be 0 to 2^52", std::to_string(options.client));
+}
+
+}  // namespace
+
+bool WaiterOrder::operator()(const std::shared_ptr<Waiter>& a,
+                             const std::shared_ptr<Waiter>& b) const noexcept {
+  return a->rank_ != b->rank_ ? a->rank_ < b->rank_ : a->sequence_ < b->sequence_;
+}
+
+void WaitQueues::set(const WaitQueueOptions& options) {
+  require_valid(options);
   const std::lock_guard lock(mutex_);
   options_ = options;
   if (options.client != 0) client_ = options.client;
@@ -42,8 +51,8 @@ WaitQueueOptions WaitQueues::options() const {
 
 std::size_t WaitQueues::waiting(std::string_view key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = lines_.find(std::string(key));
-  return found == lines_.end() ? 0 : found->second.queue.size() + found->second.reserved.size();
+  const auto found = queues_.find(std::string(key));
+  return found == queues_.end() ? 0 : found->second.size();
 }
 
 Word WaitQueues::client() const noexcept {
@@ -51,102 +60,119 @@ Word WaitQueues::client() const noexcept {
   return client_;
 }
 
-std::shared_ptr<QueueTicket> WaitQueues::place(Store& store, const Key& key,
-                                               const std::string& line) {
+std::shared_ptr<QueueTicket> WaitQueues::ticket(Store& store, const Key& key) {
   const std::lock_guard lock(mutex_);
   if (!options_.across_processes) return nullptr;
-  if (client_ == 0)
+  if (client_ == 0) {
     client_ = 1 + static_cast<Word>(rng_of(store.clock(), DrawFor::line).below(word_limit));
-  const auto found = lines_.find(line);
-  auto place = found == lines_.end() ? nullptr : found->second.place.lock();
-  return place ? place : std::make_shared<QueueTicket>(store, key, client_, options_.place_ttl);
+  }
+  const auto found = queues_.find(queue_key(key));
+  auto ticket = found == queues_.end() ? nullptr : found->second.ticket.lock();
+  return ticket ? ticket : std::make_shared<QueueTicket>(store, key, client_, options_.place_ttl);
 }
 
-void WaitQueues::freed(std::string_view key) noexcept try {
+void WaitQueues::wake_first(std::string_view key) noexcept try {
   const std::string name(key);
   {
     const std::lock_guard lock(mutex_);
-    const auto found = lines_.find(name);
-    if (found == lines_.end() || found->second.queue.empty()) return;
-    Waiter& first = **found->second.queue.begin();
-    ++found->second.freed;
-    if (first.terms_.place) first.terms_.place->woken = true;
-    if (first.stage_ == Waiter::Stage::resting) {
+    const auto found = queues_.find(name);
+    if (found == queues_.end() || found->second.waiters.empty()) return;
+    Waiter& first = **found->second.waiters.begin();
+    ++found->second.releases;
+    if (first.terms_.ticket) first.terms_.ticket->is_woken = true;
+    if (first.stage_ == Waiter::Stage::sleeping) {
       first.stage_ = Waiter::Stage::queued;
-      first.goes_on_ = true;
+      first.resumes_ = true;
     }
   }
   pump(name);
 } catch (const std::bad_alloc&) {
-  return;  // the first in line asks again by its own timer
+  return;  // the first waiter asks again by its own timer
 }
 
-void WaitQueues::shorten(const std::string& key) noexcept {
+void WaitQueues::refunded(const std::string& key) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = lines_.find(key);
-  if (found == lines_.end() || found->second.queue.empty()) return;
-  found->second.last = Time{};  // an answer that was under way may have set it anew
-  Waiter& first = **found->second.queue.begin();
-  if (first.stage_ != Waiter::Stage::resting || first.horizon() == Span{0}) return;
+  const auto found = queues_.find(key);
+  if (found == queues_.end() || found->second.waiters.empty()) return;
+  found->second.last_grant = Time{};  // an answer that was under way may have set it anew
+  Waiter& first = **found->second.waiters.begin();
+  if (first.stage_ != Waiter::Stage::sleeping || first.horizon() == Span{0}) return;
   first.stage_ = Waiter::Stage::queued;
-  first.goes_on_ = true;
+  first.resumes_ = true;
 }
 
 void WaitQueues::cancel_all() noexcept {
   std::vector<std::shared_ptr<Waiter>> all;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [key, line] : lines_) {
-      all.insert(all.end(), line.queue.begin(), line.queue.end());
-      all.insert(all.end(), line.reserved.begin(), line.reserved.end());
+    for (const auto& [key, queue] : queues_) {
+      all.insert(all.end(), queue.waiters.begin(), queue.waiters.end());
+      all.insert(all.end(), queue.reserved.begin(), queue.reserved.end());
     }
   }
-  // From the back: nobody moves up only to be cancelled next.
+  // The last one first: no waiter moves up only to be cancelled next.
   for (auto waiter = all.rbegin(); waiter != all.rend(); ++waiter) (*waiter)->cancel();
 }
 
-bool WaitQueues::Before::operator()(const std::shared_ptr<Waiter>& a,
-                                    const std::shared_ptr<Waiter>& b) const noexcept {
-  return a->rank_ != b->rank_ ? a->rank_ < b->rank_ : a->arrival_ < b->arrival_;
-}
-
-std::shared_ptr<Waiter> WaitQueues::next_to_ask(Line& line) noexcept {
-  for (const std::shared_ptr<Waiter>& waiter : line.queue) {
+std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
+  for (const std::shared_ptr<Waiter>& waiter : queue.waiters) {
     switch (waiter->stage_) {
       case Waiter::Stage::queued:
-        if (line.asking == 0) return waiter;
-        return line.asking < line.at_once && waiter->may_join() ? waiter : nullptr;
+        if (queue.in_flight == 0) return waiter;
+        return queue.in_flight < queue.in_flight_limit && waiter->may_ask_too() ? waiter : nullptr;
       case Waiter::Stage::asking:
         break;
       default:
-        return nullptr;  // refused: nobody asks before it does
+        return nullptr;  // it was refused: no later waiter asks before it
     }
   }
   return nullptr;
 }
 
-/// One caller at a time asks for a line: a store that answers at once would else call itself for
-/// each in the line.
+/// Sends the requests that may be sent. One thread does so for a queue at a time, in a loop: with a
+/// store that answers before execute() returns, this would otherwise recurse once for each waiter.
 void WaitQueues::pump(const std::string& key) noexcept {
   std::unique_lock lock(mutex_);
-  const auto found = lines_.find(key);
-  if (found == lines_.end()) return;
-  Line& line = found->second;
-  line.again = true;
-  if (line.pumping) return;
-  line.pumping = true;
-  while (line.again) {
-    line.again = false;
-    while (const std::shared_ptr<Waiter> next = next_to_ask(line)) {
+  const auto found = queues_.find(key);
+  if (found == queues_.end()) return;
+  WaitQueue& queue = found->second;
+  queue.pump_again = true;
+  if (queue.is_pumping) return;
+  queue.is_pumping = true;
+  while (queue.pump_again) {
+    queue.pump_again = false;
+    while (const std::shared_ptr<Waiter> next = next_to_ask(queue)) {
       next->stage_ = Waiter::Stage::asking;
-      ++line.asking;
+      ++queue.in_flight;
       lock.unlock();
       next->send();
       lock.lock();
     }
   }
-  line.pumping = false;
-  if (line.queue.empty() && line.reserved.empty()) lines_.erase(key);  // `found` may be stale
+  queue.is_pumping = false;
+  if (queue.size() == 0) queues_.erase(key);  // `found` may be stale
+}
+
+std::string queue_key(const Key& key) {
+  std::string text = std::to_string(key.tag().size());
+  text += ':';
+  text += key.tag();
+  text += key.name();
+  return text;
 }
 
 }  // namespace sluice::detail
+
+namespace sluice {
+
+void Waitable::set_wait_queue(const WaitQueueOptions& options) const { queues_->set(options); }
+
+WaitQueueOptions Waitable::wait_queue() const { return queues_->options(); }
+
+void Waitable::cancel_waits() const noexcept { queues_->cancel_all(); }
+
+std::size_t Waitable::waiters_of(const Key& key) const {
+  return queues_->waiting(detail::queue_key(key));
+}
+
+}  // namespace sluice

@@ -1,140 +1,160 @@
-// The steps of one call that waits.
+// The steps of one call that waits. waiter_across_processes.cpp has those that need a ticket.
+#include "sluice/detail/waiter.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "sluice/detail/wait_queues.hpp"
+#include "src/waiting/wait_queues.hpp"
 
 namespace sluice::detail {
 namespace {
 
-// A store that is away may be back long before the time that was told without it, and is only asked
-// when somebody asks.
-constexpr Span longest_rest_alone = std::chrono::milliseconds{50};
+// A hint that was given without the store may be far too long: the store may be back at any time,
+// and is only tried when somebody asks.
+constexpr Span longest_degraded_sleep = std::chrono::milliseconds{50};
 
 }  // namespace
 
-void Waiter::start() noexcept {
-  std::shared_ptr<Waiter> dropped;
-  std::shared_ptr<Waiter> passed;  // it may have been the first
-  PendingActions turn;
-  PendingActions dropped_turn;
-  try {
-    const std::lock_guard lock(terms_.lines->mutex_);
-    const WaitQueueOptions& options = terms_.lines->options_;
-    arrival_ = terms_.lines->arrivals_++;
-    const Time now = terms_.clock.now();
-    rank_ = to_word(now) - terms_.priority * options.aging.count();
-    line_ = &terms_.lines->lines_[terms_.key];
-    if (const auto place = line_->place.lock(); place && terms_.place) terms_.place = place;
-    line_->place = terms_.place;
-    if (line_->queue.size() + line_->reserved.size() >= options.most) dropped = victim();
-    if (dropped.get() == this) {
-      turn = end(Errc::too_many_waiters);
-    } else {
-      const auto place = line_->queue.insert(shared_from_this()).first;
-      if (std::next(place) != line_->queue.end()) passed = *std::next(place);
-      stage_ = Stage::queued;
-      turn.timer = true;
-      if (dropped) {
-        dropped_turn = dropped->stage_ == Stage::reserved ? dropped->take_back()
-                                                          : dropped->end(Errc::too_many_waiters);
-      }
-      const Span rest = rest_before();
-      const bool too_late = rest > Span{0} && rest > terms_.deadline - now;
-      if (!terms_.freed_early && too_late) turn = end_refused(rest);
-    }
-  } catch (const std::bad_alloc&) {
-    const std::lock_guard lock(terms_.lines->mutex_);
-    turn = end(std::make_error_code(std::errc::not_enough_memory));
-  }
-  if (dropped && dropped.get() != this) dropped->run(dropped_turn);
-  if (passed) passed->timer_changed();
-  run(turn);
+std::shared_ptr<QueueTicket> Waiter::ticket_for(WaitQueues& queues, Store& store, const Key& key) {
+  return queues.ticket(store, key);
 }
 
-/// Who goes when there are too many. Who asks at this moment stays: the answer may be a grant.
-std::shared_ptr<Waiter> Waiter::victim() noexcept {
-  if (terms_.lines->options_.overflow == Overflow::refuse_newest) return shared_from_this();
+void Waiter::start() noexcept {
+  std::shared_ptr<Waiter> victim;
+  std::shared_ptr<Waiter> overtaken;  // it may have been the first
+  PendingActions actions;
+  PendingActions victim_actions;
+  try {
+    const std::lock_guard lock(terms_.queues->mutex_);
+    const WaitQueueOptions& options = terms_.queues->options_;
+    sequence_ = terms_.queues->arrivals_++;
+    rank_ = to_word(terms_.clock.now()) - terms_.priority * options.aging.count();
+    queue_ = &terms_.queues->queues_[terms_.key];
+    if (const auto ticket = queue_->ticket.lock(); ticket && terms_.ticket) terms_.ticket = ticket;
+    queue_->ticket = terms_.ticket;
+    if (queue_->size() >= options.max_waiters) victim = overflow_victim();
+    if (victim.get() == this) {
+      actions = end(Errc::too_many_waiters);
+    } else {
+      overtaken = insert();
+      if (victim) victim_actions = victim->drop();
+      actions = after_insert();
+    }
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(terms_.queues->mutex_);
+    actions = end(std::make_error_code(std::errc::not_enough_memory));
+  }
+  if (victim && victim.get() != this) victim->run(victim_actions);
+  if (overtaken) overtaken->timer_changed();
+  run(actions);
+}
+
+/// Returns the waiter behind this one, or null.
+std::shared_ptr<Waiter> Waiter::insert() {
+  const auto position = queue_->waiters.insert(shared_from_this()).first;
+  stage_ = Stage::queued;
+  const auto next = std::next(position);
+  return next == queue_->waiters.end() ? nullptr : *next;
+}
+
+/// Refused at once if the first waiter sleeps until after this one's deadline.
+Waiter::PendingActions Waiter::after_insert() noexcept {
+  const Span sleep = sleep_of_first();
+  const bool too_late = sleep > Span{0} && sleep > terms_.deadline - terms_.clock.now();
+  if (!terms_.freed_early && too_late) return end_refused(sleep);
+  return {.timer = true};
+}
+
+/// The waiter that a full queue gives up. One whose request is at the store stays, since the answer
+/// may be a grant.
+std::shared_ptr<Waiter> Waiter::overflow_victim() noexcept {
+  if (terms_.queues->options_.overflow == Overflow::refuse_newest) return shared_from_this();
   std::shared_ptr<Waiter> oldest;
-  for (const WaitQueues::Set* const set : {&line_->queue, &line_->reserved}) {
+  for (const WaiterSet* const set : {&queue_->waiters, &queue_->reserved}) {
     for (const std::shared_ptr<Waiter>& waiter : *set) {
       if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
-      if (!oldest || waiter->arrival_ < oldest->arrival_) oldest = waiter;
+      if (!oldest || waiter->sequence_ < oldest->sequence_) oldest = waiter;
     }
   }
   return oldest ? oldest : shared_from_this();
 }
 
-/// How long the first in line rests yet, if it stands before this one.
-Span Waiter::rest_before() const noexcept {
-  const Waiter& first = **line_->queue.begin();
-  if (&first == this || first.stage_ != Stage::resting) return Span{0};
+Waiter::PendingActions Waiter::drop() noexcept {
+  return stage_ == Stage::reserved ? begin_refund() : end(Errc::too_many_waiters);
+}
+
+bool Waiter::is_first() const noexcept { return queue_->waiters.begin()->get() == this; }
+
+/// How long the first waiter still sleeps; zero if it does not, or is this one.
+Span Waiter::sleep_of_first() const noexcept {
+  const Waiter& first = **queue_->waiters.begin();
+  if (&first == this || first.stage_ != Stage::sleeping) return Span{0};
   const Time now = terms_.clock.now();
-  const Time until = first.terms_.place ? first.ask_at_ : first.earliest_;
+  const Time until = first.terms_.ticket ? first.ask_at_ : first.earliest_;
   return std::max(now, until) - now;
 }
 
-/// How far ahead a grant may lie.
+/// How far ahead a grant may be reserved.
 Span Waiter::horizon() const noexcept {
-  return std::min(terms_.reach, terms_.lines->options_.horizon);
+  return std::min(terms_.reach, terms_.queues->options_.horizon);
 }
 
-/// What is reserved for a time so close calls for more, or it would be over before the answer.
-Span Waiter::near() const noexcept { return horizon() / 4; }
+/// A queue asks for more when its last grant is this close, so that the answer comes in time.
+Span Waiter::refill_margin() const noexcept { return horizon() / 4; }
 
-/// Before, it need not ask: enough is reserved. Who may have to wait for no longer than can be
-/// reserved is answered at once, for good.
+/// The queue has reserved enough until this instant, and need not ask before it. A waiter whose
+/// deadline lies within the horizon asks at once, and the answer is final.
 Time Waiter::pause_end(Time now) const noexcept {
   if (horizon() == Span{0} || terms_.deadline - now <= horizon()) return now;
-  return std::max(now, line_->last - near());
+  return std::max(now, queue_->last_grant - refill_margin());
 }
 
 void Waiter::pause(Time now) noexcept {
-  --line_->asking;
-  line_->at_once = 1;
-  stage_ = Stage::resting;
-  earliest_ = line_->last;
+  --queue_->in_flight;
+  queue_->in_flight_limit = 1;
+  stage_ = Stage::sleeping;
+  earliest_ = queue_->last_grant;
   until_ = std::min(pause_end(now), terms_.deadline);
 }
 
 void Waiter::on_time() noexcept {
-  PendingActions turn;
+  PendingActions actions;
   {
-    const std::lock_guard lock(terms_.lines->mutex_);
+    const std::lock_guard lock(terms_.queues->mutex_);
     const Time now = terms_.clock.now();
     if (stage_ == Stage::reserved && now >= until_) {
-      turn = end({});
-    } else if (stage_ == Stage::resting && now >= until_) {
+      actions = end({});
+    } else if (stage_ == Stage::sleeping && now >= until_) {
       stage_ = Stage::queued;
-      goes_on_ = true;
+      resumes_ = true;
       until_ = Time::max();
     } else if (stage_ == Stage::queued && now >= terms_.deadline) {
-      turn = end_refused(rest_before());
+      actions = end_refused(sleep_of_first());
     }
   }
-  run(turn);
+  run(actions);
 }
 
 void Waiter::cancel() noexcept {
-  PendingActions turn;
+  PendingActions actions;
   {
-    const std::lock_guard lock(terms_.lines->mutex_);
+    const std::lock_guard lock(terms_.queues->mutex_);
     cancelled_ = true;
-    if (stage_ == Stage::queued || stage_ == Stage::resting) {
-      turn = end(Errc::cancelled);
+    if (stage_ == Stage::queued || stage_ == Stage::sleeping) {
+      actions = end(Errc::cancelled);
     } else if (stage_ == Stage::reserved) {
-      turn = take_back();
+      actions = begin_refund();
     }
   }
-  run(turn);
+  run(actions);
 }
 
 Time Waiter::timer() const {
-  const std::lock_guard lock(terms_.lines->mutex_);
+  const std::lock_guard lock(terms_.queues->mutex_);
   switch (stage_) {
     case Stage::queued:
       return is_about_to_ask() ? Time::max() : terms_.deadline;
-    case Stage::resting:
+    case Stage::sleeping:
     case Stage::reserved:
       return until_;
     default:
@@ -143,49 +163,58 @@ Time Waiter::timer() const {
 }
 
 bool Waiter::is_under_way() const {
-  const std::lock_guard lock(terms_.lines->mutex_);
+  const std::lock_guard lock(terms_.queues->mutex_);
   if (stage_ == Stage::queued) return is_about_to_ask();
-  return stage_ == Stage::asking || stage_ == Stage::entering || stage_ == Stage::returning;
+  return stage_ == Stage::asking || stage_ == Stage::entering || stage_ == Stage::refunding;
 }
 
+/// Its next request follows at once. It must not count as waiting for an instant: a clock that
+/// advances whenever all threads wait would advance.
+bool Waiter::is_about_to_ask() const noexcept { return resumes_ && is_first(); }
+
+/// Sends the next request, or lets the waiter sleep.
 void Waiter::send() noexcept {
-  Next next = Next::ask;
-  Span max_wait{0};
+  Next next;
   std::optional<Step> step;
   bool listen = false;
+  Span max_wait;
   {
-    const std::lock_guard lock(terms_.lines->mutex_);
-    const Time now = terms_.clock.now();
-    if (terms_.place) next = choose(now, step, listen);
-    const bool pauses = !terms_.place && now < pause_end(now);
-    goes_on_ = false;
-    if (pauses) {
-      next = Next::nothing;
-      pause(now);
-    } else if (next == Next::nothing) {
-      rest(now);
-    } else {
-      const Span left = std::max(Span{0}, terms_.deadline - now);
-      max_wait = std::min(left, horizon());
-      asked_for_ = max_wait;
-      sent_ = now;
-      freed_ = line_->freed;
-      self_ = shared_from_this();
-    }
+    const std::lock_guard lock(terms_.queues->mutex_);
+    next = next_request(step, listen);
+    max_wait = asked_wait_;
   }
   timer_changed();
-  if (listen) terms_.place->listen(terms_.lines, terms_.key);
+  if (listen) terms_.ticket->listen(terms_.queues, terms_.key);
   if (next == Next::ask) {
     ask(max_wait, step ? &*step : nullptr, Completion(&Waiter::answered, this));
   } else if (next == Next::enter) {
-    terms_.place->store().execute(*step, Completion(&Waiter::entered, this));
+    terms_.ticket->store().execute(*step, Completion(&Waiter::entered, this));
   }
+}
+
+Waiter::Next Waiter::next_request(std::optional<Step>& step, bool& listen) noexcept {
+  const Time now = terms_.clock.now();
+  const Next next = terms_.ticket ? next_with_ticket(now, step, listen) : Next::ask;
+  resumes_ = false;
+  if (next == Next::nothing) {
+    sleep_with_ticket(now);
+    return next;
+  }
+  if (!terms_.ticket && now < pause_end(now)) {
+    pause(now);
+    return Next::nothing;
+  }
+  asked_wait_ = std::clamp(terms_.deadline - now, Span{0}, horizon());
+  sent_ = now;
+  releases_ = queue_->releases;
+  self_ = shared_from_this();
+  return next;
 }
 
 void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   Waiter& waiter = *static_cast<Waiter*>(self);
   Outcome own = outcome;
-  if (waiter.terms_.place && !outcome.error) own = without_turn(outcome);
+  if (waiter.terms_.ticket && !outcome.error) own = without_turn(outcome);
   Decision decision;
   std::error_code error = outcome.error;
   try {
@@ -193,89 +222,88 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   } catch (const std::bad_alloc&) {
     error = std::make_error_code(std::errc::not_enough_memory);
   }
-  PendingActions turn;
+  PendingActions actions;
   std::shared_ptr<Waiter> alive;
   {
-    const std::lock_guard lock(waiter.terms_.lines->mutex_);
+    const std::lock_guard lock(waiter.terms_.queues->mutex_);
     alive = std::move(waiter.self_);
-    --waiter.line_->asking;
-    if (waiter.terms_.place && !error) waiter.learn(outcome);
+    --waiter.queue_->in_flight;
+    if (waiter.terms_.ticket && !error) waiter.note_turn(outcome);
     if (error && outcome.decision.step == 0) waiter.refusal_ = outcome.decision;
-    turn = waiter.settle(error, decision);
+    actions = waiter.take_answer(error, decision);
   }
-  waiter.run(turn);
+  waiter.run(actions);
 }
 
-/// More may ask at once from now on; where nothing can be reserved, no more than there is left.
-void Waiter::learn_room(const Decision& decision) noexcept {
-  std::size_t room = WaitQueues::most_asking;
+/// After a grant more requests may be in flight; where nothing can be reserved, no more than what
+/// remains.
+void Waiter::note_grant(const Decision& decision) noexcept {
+  std::size_t remaining = WaitQueue::max_in_flight;
   if (horizon() == Span{0}) {
-    room = static_cast<std::size_t>(std::clamp<Word>(decision.remaining, 1, word_limit));
+    remaining = static_cast<std::size_t>(std::clamp<Word>(decision.remaining, 1, word_limit));
   }
-  line_->at_once = std::min({2 * line_->at_once, WaitQueues::most_asking, room});
-  line_->last = terms_.clock.now() + decision.retry_after;
+  queue_->in_flight_limit =
+      std::min({2 * queue_->in_flight_limit, WaitQueue::max_in_flight, remaining});
+  queue_->last_grant = terms_.clock.now() + decision.retry_after;
 }
 
-Waiter::PendingActions Waiter::settle(std::error_code error, const Decision& decision) noexcept {
+Waiter::PendingActions Waiter::take_answer(std::error_code error,
+                                           const Decision& decision) noexcept {
   if (error) {
     const bool harmless = cancelled_ && error == Failure::not_executed;
     return end(harmless ? make_error_code(Errc::cancelled) : error);
   }
   if (!decision.allowed) return cancelled_ ? end(Errc::cancelled) : refuse(decision);
-  learn_room(decision);
-  const Word wake = terms_.place ? pass_on(decision) : 0;
-  if (cancelled_) return take_back(wake);
+  note_grant(decision);
+  const Word wake = terms_.ticket ? pass_ticket_on(decision) : 0;
+  if (cancelled_) return begin_refund(wake);
   if (decision.retry_after <= Span{0}) return end({}, wake);
-  // Counted from now, and not from the store's instant: never before the grant's time.
+  // Counted from now, which is after the store's instant: never before the grant's time.
   until_ = terms_.clock.now() + decision.retry_after;
   stage_ = Stage::reserved;
-  line_->reserved.insert(line_->queue.extract(shared_from_this()));
+  queue_->reserved.insert(queue_->waiters.extract(shared_from_this()));
   return {.timer = true};
 }
 
-/// To be asked again in time, or over.
+/// After a refusal: asks again later, or ends.
 Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
   const Time now = terms_.clock.now();
   const Span hint = std::max(Span{1}, decision.retry_after);
   refusal_ = decision;
-  if (terms_.place) {
-    line_->at_once = 1;
-    return refuse_in_place(hint, now);
+  if (terms_.ticket) {
+    queue_->in_flight_limit = 1;
+    return refuse_with_ticket(hint, now);
   }
   const Span left = terms_.deadline - now;
-  // A rule has looked as far ahead as it was asked to; without its store nobody looks ahead.
-  const Span looked = is_degraded(decision.source) ? Span{0} : asked_for_;
+  // The rule has looked `max_wait` ahead, and its hint counts from there. A decision without the
+  // store has not looked ahead.
+  const Span looked = is_degraded(decision.source) ? Span{0} : asked_wait_;
   if (left <= Span{0} || (!terms_.freed_early && hint + looked > left)) {
     return end_refused(hint + looked);
   }
-  line_->at_once = 1;
-  if (line_->queue.begin()->get() != this) {
-    stage_ = Stage::queued;  // asks again when it is the first
-    return {.timer = true};
-  }
-  if (terms_.freed_early &&
-      line_->freed != freed_) {  // perhaps just after the store has refused it
+  queue_->in_flight_limit = 1;
+  const bool released_meanwhile = terms_.freed_early && queue_->releases != releases_;
+  if (!is_first() || released_meanwhile) {
     stage_ = Stage::queued;
     return {.timer = true};
   }
-  stage_ = Stage::resting;
+  stage_ = Stage::sleeping;
   earliest_ = now + hint + looked;
-  until_ = now + rest_after(hint + looked - std::min(looked, near()));
+  until_ = now + sleep_after(hint + looked - std::min(looked, refill_margin()));
   if (terms_.freed_early) until_ = std::min(until_, terms_.deadline);
   return {.timer = true};
 }
 
-/// For how long who was refused does not ask, if it need not for `rest`.
-Span Waiter::rest_after(Span rest) const noexcept {
-  if (terms_.freed_early) rest = std::min(rest, terms_.lines->options_.recheck);
-  return refusal_.source == Source::fallback ? std::min(rest, longest_rest_alone) : rest;
+/// How long a refused waiter sleeps whose hint is this.
+Span Waiter::sleep_after(Span hint) const noexcept {
+  if (terms_.freed_early) hint = std::min(hint, terms_.queues->options_.recheck);
+  return refusal_.source == Source::fallback ? std::min(hint, longest_degraded_sleep) : hint;
 }
 
-/// It is over: the caller runs finished().
 Waiter::PendingActions Waiter::end(std::error_code error, Word wake) noexcept {
-  const Word last = leave();
+  const Word leave = leave_queue();
   stage_ = Stage::done;
-  return {.finish = true, .leave = last, .wake = wake, .error = error};
+  return {.finish = true, .leave = leave, .wake = wake, .error = error};
 }
 
 Waiter::PendingActions Waiter::end_refused(Span wait) noexcept {
@@ -285,47 +313,49 @@ Waiter::PendingActions Waiter::end_refused(Span wait) noexcept {
   return end({});
 }
 
-Waiter::PendingActions Waiter::take_back(Word wake) noexcept {
-  line_->last = Time{};  // the line has less than it had
-  const Word last = leave();
-  stage_ = Stage::returning;
+Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
+  queue_->last_grant = Time{};  // the queue has reserved less than it had
+  const Word leave = leave_queue();
+  stage_ = Stage::refunding;
   self_ = shared_from_this();
-  return {.refund = true, .leave = last, .wake = wake};
+  return {.refund = true, .leave = leave, .wake = wake};
 }
 
-/// Since when the place in the line across processes is held that is nobody's now; else 0.
-Word Waiter::leave() noexcept {
-  if (line_ == nullptr) return 0;
+/// Returns the arrival of the ticket if the wait line must be left, since nobody here waits any
+/// more; else 0.
+Word Waiter::leave_queue() noexcept {
+  if (queue_ == nullptr) return 0;
   const auto self = shared_from_this();
-  line_->queue.erase(self);
-  line_->reserved.erase(self);
-  const bool last = terms_.place && line_->queue.empty();
-  line_ = nullptr;
-  return last && std::exchange(terms_.place->entered, false) ? terms_.place->since : 0;
+  queue_->waiters.erase(self);
+  queue_->reserved.erase(self);
+  const bool is_last = terms_.ticket && queue_->waiters.empty();
+  queue_ = nullptr;
+  return is_last && std::exchange(terms_.ticket->is_entered, false) ? terms_.ticket->stored_arrival
+                                                                    : 0;
 }
 
-void Waiter::returned(void* self, const Outcome&) noexcept {
+void Waiter::refunded(void* self, const Outcome&) noexcept {
   Waiter& waiter = *static_cast<Waiter*>(self);
-  PendingActions turn;
+  PendingActions actions;
   std::shared_ptr<Waiter> alive;
   {
-    const std::lock_guard lock(waiter.terms_.lines->mutex_);
+    const std::lock_guard lock(waiter.terms_.queues->mutex_);
     alive = std::move(waiter.self_);
-    turn = waiter.end(waiter.cancelled_ ? Errc::cancelled : Errc::too_many_waiters);
+    actions = waiter.end(waiter.cancelled_ ? Errc::cancelled : Errc::too_many_waiters);
   }
-  waiter.terms_.lines->shorten(waiter.terms_.key);
-  waiter.run(turn);
+  waiter.terms_.queues->refunded(waiter.terms_.key);
+  waiter.run(actions);
 }
 
-void Waiter::run(const PendingActions& turn) noexcept {
+void Waiter::run(const PendingActions& actions) noexcept {
   const std::shared_ptr<Waiter> alive = shared_from_this();
-  if (turn.refund) refund(Completion(&Waiter::returned, this));
-  // First: who has finished may destroy the store.
-  if (turn.leave != 0) terms_.place->leave(turn.leave);
-  if (turn.finish) finished(turn.error);
-  terms_.lines->pump(terms_.key);
-  if (turn.timer) timer_changed();
-  if (turn.wake != 0) terms_.place->wake(turn.wake);
+  if (actions.refund) refund(Completion(&Waiter::refunded, this));
+  // Before finished(), after which the caller may destroy the store.
+  if (actions.leave != 0) terms_.ticket->leave(actions.leave);
+  if (actions.finish) finished(actions.error);
+  terms_.queues->pump(terms_.key);
+  if (actions.timer) timer_changed();
+  if (actions.wake != 0) terms_.ticket->wake(actions.wake);
 }
 
 }  // namespace sluice::detail

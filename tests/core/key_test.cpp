@@ -5,10 +5,10 @@
 #include <map>
 #include <string>
 
-#include "sluice/detail/queue_ticket.hpp"
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/sluice.hpp"
 #include "src/util/siphash.hpp"
+#include "src/waiting/queue_ticket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "src/waiting/wait_queues.hpp"
 #include "tests/waiting/probe.hpp"
 #include "tests/waiting/wire.hpp"
 
@@ -63,11 +64,11 @@ class Processes {
       Process& process = *all_.back();
       process.wire = std::make_unique<Wire>(*store_, time_, options.seed * 1000 + i);
       process.limiter = make(*process.wire);
-      WaitQueueOptions line;
-      line.across_processes = options.across_processes;
-      line.client = static_cast<std::int64_t>(i + 1);
-      line.horizon = options.horizon;
-      L::Waiting::lines(*process.limiter)->set(line);
+      WaitQueueOptions queue;
+      queue.across_processes = options.across_processes;
+      queue.client = static_cast<std::int64_t>(i + 1);
+      queue.horizon = options.horizon;
+      L::Waiting::queues(*process.limiter)->set(queue);
     }
     for (const auto& process : all_) {
       process->wire->operations = 0;
@@ -90,7 +91,7 @@ class Processes {
       result_.of_process.push_back(process->grants);
     }
     const Backlog result = result_;
-    for (const auto& process : all_) L::Waiting::lines(*process->limiter)->cancel_all();
+    for (const auto& process : all_) L::Waiting::queues(*process->limiter)->cancel_all();
     // Requests under way, and what is given back of them.
     for (int i = 0; i < 10; ++i) time_.advance(2 * options_.slowest);
     return judged(result);

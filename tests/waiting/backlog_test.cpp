@@ -106,10 +106,10 @@ TEST_CASE("twenty processes with a backlog ask once a grant, at any load, and no
   }
 }
 
-TEST_CASE("lines of a backlog take turns, whoever came earlier", "[waiting][backlog]") {
+TEST_CASE("queues of a backlog take turns, whoever came earlier", "[waiting][backlog]") {
   const Backlog equal = run_bucket({.arrivals = 20});
   CHECK(equal.fairness >= 0.99999);
-  // As in one line for each process, served in turn: what chance makes of equal arrivals.
+  // As in one queue for each process, served in turn: what chance makes of equal arrivals.
   CHECK(equal.passed_over <= 5min);
   // Who asks for less than its share has all of it, and the busy process has the rest.
   const Backlog unequal = run_bucket({.arrivals = 13, .busy = 19});
@@ -142,7 +142,7 @@ TEST_CASE("a short horizon costs what its floor says: each process asks once in 
   }
 }
 
-TEST_CASE("a line asks before what it has reserved is over, over a slow wire too",
+TEST_CASE("a queue asks before what it has reserved is over, over a slow wire too",
           "[waiting][backlog]") {
   for (const std::size_t processes : std::vector<std::size_t>{1, 2, 5}) {
     CAPTURE(processes);

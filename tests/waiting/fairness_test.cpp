@@ -139,10 +139,10 @@ std::vector<L> processes(int count, Store& store, const Args&... args) {
   std::vector<L> all;
   for (int i = 0; i < count; ++i) {
     all.emplace_back(store, "x", args...);
-    WaitQueueOptions line;
-    line.across_processes = true;
-    line.client = i + 1;
-    all.back().set_wait_queue(line);
+    WaitQueueOptions queue;
+    queue.across_processes = true;
+    queue.client = i + 1;
+    all.back().set_wait_queue(queue);
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// What happens while a request is on its way: others join, places come back, lines overflow.
+// What happens while a request is on its way: others join, places come back, queues overflow.
 // Threading: everything on the thread that moves the clock.
 #include <deque>
 
@@ -94,14 +94,14 @@ constexpr WaitQueueOptions across{.across_processes = true, .client = 1};
 
 }  // namespace
 
-TEST_CASE("a line that overflows while its first takes a place turns the newcomer away",
+TEST_CASE("a queue that overflows while its first waiter enters the wait line refuses the newcomer",
           "[waiting][processes]") {
   Holding store;
   const FixedWindow window(store, "x", 1, Calendar::every(1min));
-  WaitQueueOptions line = across;
-  line.most = 1;
-  line.overflow = Overflow::drop_oldest;
-  window.set_wait_queue(line);
+  WaitQueueOptions queue = across;
+  queue.max_waiters = 1;
+  queue.overflow = Overflow::drop_oldest;
+  window.set_wait_queue(queue);
   CHECK(window.try_acquire("a"));
   store.holds = true;
   End first;
@@ -116,7 +116,7 @@ TEST_CASE("a line that overflows while its first takes a place turns the newcome
   CHECK(first.granted);
 }
 
-TEST_CASE("a line that overflows drops nobody whose question is under way",
+TEST_CASE("a queue that overflows drops nobody whose request is in flight",
           "[waiting][processes][leases]") {
   const auto check = [](const auto& make) {
     for (const bool is_across : {false, true}) {
@@ -125,10 +125,10 @@ TEST_CASE("a line that overflows drops nobody whose question is under way",
           Holding store;
           const auto limiter = make(store);
           CAPTURE(limiter.name(), is_across, most, delivered);
-          WaitQueueOptions line = is_across ? across : WaitQueueOptions{};
-          line.most = most;
-          line.overflow = Overflow::drop_oldest;
-          limiter.set_wait_queue(line);
+          WaitQueueOptions queue = is_across ? across : WaitQueueOptions{};
+          queue.max_waiters = most;
+          queue.overflow = Overflow::drop_oldest;
+          limiter.set_wait_queue(queue);
           const auto held = limiter.try_acquire("a");
           REQUIRE(held);
           store.holds = true;
@@ -163,7 +163,7 @@ TEST_CASE("a line that overflows drops nobody whose question is under way",
   check([](Store& store) { return TokenBucket(store, "x", Quota::per_hour(1).burst(1)); });
 }
 
-TEST_CASE("a deadline holds for who was overtaken while it took a place",
+TEST_CASE("a deadline holds for a waiter that was overtaken while it entered the wait line",
           "[waiting][processes][L3]") {
   Holding store;
   const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
@@ -192,9 +192,9 @@ TEST_CASE("what comes back while a refusal is on its way is not missed, whoever 
     CAPTURE(is_across);
     Holding store;
     const ConcurrencyLimiter jobs(store, "x", 2, {.ttl = 10min});
-    WaitQueueOptions line = is_across ? across : WaitQueueOptions{};
-    line.recheck = 1h;
-    jobs.set_wait_queue(line);
+    WaitQueueOptions queue = is_across ? across : WaitQueueOptions{};
+    queue.recheck = 1h;
+    jobs.set_wait_queue(queue);
     Lease a = jobs.try_acquire("a");
     Lease b = jobs.try_acquire("a");
     std::vector<Lease> leases;

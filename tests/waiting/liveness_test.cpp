@@ -1,4 +1,4 @@
-// Random lines in virtual time, judged by the checkers of the kit: every wait ends once and in
+// Random queues in virtual time, judged by the checkers of the kit: every wait ends once and in
 // time, in its turn, and nothing that could be granted stays while somebody waits. Threading:
 // everything on the thread that moves the clock.
 #include <vector>
@@ -38,7 +38,7 @@ struct Habits {
   Span pause = 250ms;  ///< between arrivals, at most
 };
 
-/// One line of random callers, and what they saw.
+/// One queue of random callers, and what they saw.
 template <class L>
 class Line {
  public:
@@ -117,7 +117,7 @@ constexpr testing::RateBound of_bucket{.burst = 10, .units = 10, .period = 1s};
 /// counter estimates up to one window's limit too high.
 constexpr testing::RateBound of_windows{.burst = 45, .units = 8, .period = 1s};
 
-/// A line of each limiter over keys that can be waited for, about as much asked as there is.
+/// A queue of each limiter over keys that can be waited for, about as much asked as there is.
 template <class Visit>
 void for_each_limiter(Unsteady& store, Visit&& visit) {
   visit(TokenBucket(store, "bucket", Quota::per_second(10).burst(5)), of_bucket);
@@ -192,10 +192,10 @@ TEST_CASE("what could be granted is granted while somebody waits", "[waiting][L2
   }
 }
 
-TEST_CASE("a place that comes back, or whose holder vanished, goes to the first in line at once",
+TEST_CASE("a place that comes back, or whose holder vanished, goes to the first waiter at once",
           "[waiting][L4][L5][leases]") {
   Random random(
-      "a place that comes back, or whose holder vanished, goes to the first in line at once");
+      "a place that comes back, or whose holder vanished, goes to the first waiter at once");
   CAPTURE(random.repeat());
   using testing::LeaseEvent;
   std::size_t vanished = 0;
@@ -236,7 +236,7 @@ TEST_CASE("a place that comes back, or whose holder vanished, goes to the first 
   CHECK(vanished > 0);
 }
 
-TEST_CASE("a line moves again within a second after its store is back", "[waiting][L6]") {
+TEST_CASE("a queue moves again within a second after its store is back", "[waiting][L6]") {
   Unsteady store;
   const TokenBucket bucket(store, "bucket", Quota::per_second(10).burst(1));
   std::vector<Wait> waits;

@@ -25,7 +25,7 @@ struct Ends {
   explicit Ends(VirtualClock& clock) : time(clock), start(clock.now()) {}
   Ends(const Ends&) = delete;
   Ends& operator=(const Ends&) = delete;
-  ~Ends() {  // who waits for ever keeps the line that keeps it
+  ~Ends() {  // who waits for ever keeps the queue that keeps it
     for (const auto& [name, probe] : probes) probe->cancel();
   }
   template <class L>
@@ -205,21 +205,21 @@ TEST_CASE("who leaves the front of a backlog blocks nobody behind it", "[waiting
   CHECK(ends.is_granted(2, 5s));
 }
 
-TEST_CASE("what a line gives back is asked for by its next at once", "[waiting][backlog]") {
+TEST_CASE("what a queue gives back is asked for by its next at once", "[waiting][backlog]") {
   VirtualClock time;
   const auto store = make_virtual_store(time);
   const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(200));
   Ends ends(time);
   REQUIRE(bucket.try_acquire("a", 200));
   ends.wait(bucket, 1, Deadline::never(), 50);  // has its time in 50 s
-  ends.wait(bucket, 2, Deadline::never(), 5);   // the line has enough
+  ends.wait(bucket, 2, Deadline::never(), 5);   // the queue has enough
   time.advance(10s);
   CHECK(ends.all.empty());
   ends.probes[1]->cancel();
   CHECK(ends.is_granted(2, 10s));
 }
 
-TEST_CASE("a caller of higher priority does not wait for who rests before it",
+TEST_CASE("a caller of higher priority does not wait for one that sleeps before it",
           "[waiting][backlog]") {
   VirtualClock time;
   const auto store = make_virtual_store(time);

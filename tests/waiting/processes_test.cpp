@@ -167,7 +167,7 @@ TEST_CASE("a lease that is given back by its id wakes who waits in another proce
   CHECK(p.grants == Grants{{1, 123ms}});
 }
 
-TEST_CASE("a lease that expires goes to the first in line when it does, in whichever process",
+TEST_CASE("a lease that expires goes to the first waiter when it does, in whichever process",
           "[waiting][processes][leases]") {
   Processes<ConcurrencyLimiter> p(2, 1, LeaseOptions{.ttl = 10s});
   p.wait(0, 0);
@@ -201,11 +201,12 @@ TEST_CASE("without a caller before it a process asks once, and leaves no trace",
   CHECK(p.operations() == 50);
 }
 
-TEST_CASE("who is dead is passed over when its place ends, to the tick", "[waiting][processes]") {
+TEST_CASE("a dead process is passed over when its ticket ends, to the tick",
+          "[waiting][processes]") {
   Processes<ConcurrencyLimiter> p(3, 1, LeaseOptions{.ttl = 10min});
   p.wait(2, 0);
   p.time.advance(1ms);
-  p.wait(0, 1);  // enters, and renews its place every half of the TTL
+  p.wait(0, 1);  // enters, and renews its ticket every half of the TTL
   p.time.advance(1ms);
   p.wait(1, 2);
   p.time.advance(ttl);
@@ -306,10 +307,10 @@ TEST_CASE("when every wake-up is lost, all are served all the same", "[waiting][
   }
 }
 
-TEST_CASE("waiters that come, go, and die at random are each over once, and the line goes on",
+TEST_CASE("waiters that come, go, and die at random are each over once, and the queue goes on",
           "[waiting][processes]") {
   Random random(
-      "waiters that come, go, and die at random are each over once, and the line goes on");
+      "waiters that come, go, and die at random are each over once, and the queue goes on");
   CAPTURE(random.repeat());
   for (std::size_t history = 0; history < scaled(20); ++history) {
     INFO("history " << history);
@@ -381,7 +382,7 @@ TEST_CASE("on every store, processes are served in the order in which their call
   });
 }
 
-TEST_CASE("on every store, a lease wakes or is found by the first in line of any process",
+TEST_CASE("on every store, a lease wakes or is found by the first waiter of any process",
           "[waiting][processes][leases]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const ConcurrencyLimiter here(store, "x", 1, {.ttl = 10min});

@@ -26,11 +26,11 @@ class BlockedWaiter final : public WaiterFor<L> {
     const auto cancel = [this] { this->cancel(); };
     const StopCallback<decltype(cancel)> cancels(stop, cancel);
     for (;;) {
-      waker_.reset();
+      event_.reset();
       if (over_.load(std::memory_order_acquire)) break;  // pairs with finished()
       if (this->is_under_way()) {
-        waker_.wait();
-      } else if (!this->clock().wait_until(this->timer(), waker_)) {
+        event_.wait();
+      } else if (!this->clock().wait_until(this->timer(), event_)) {
         this->on_time();
       }
     }
@@ -40,15 +40,15 @@ class BlockedWaiter final : public WaiterFor<L> {
   }
 
  private:
-  void timer_changed() noexcept override { waker_.wake(); }
+  void timer_changed() noexcept override { event_.wake(); }
   void finished(std::error_code error) noexcept override {
     error_ = error;
     reason_ = this->reason_for(error);
     over_.store(true, std::memory_order_release);
-    waker_.wake();
+    event_.wake();
   }
 
-  ManualResetEvent waker_;
+  ManualResetEvent event_;
   std::error_code error_;
   std::shared_ptr<const std::string> reason_;
   std::atomic<bool> over_{false};
@@ -56,7 +56,7 @@ class BlockedWaiter final : public WaiterFor<L> {
 
 /// The error of a call that must not wait, or none.
 template <class L>
-std::error_code whether_to_wait(const L& limiter, const WaitOptions& options) noexcept {
+std::error_code error_before_wait(const L& limiter, const WaitOptions& options) noexcept {
   if (!limiter.store().may_block()) return Errc::would_deadlock;
   return options.is_valid() ? std::error_code{} : Errc::invalid_argument;
 }
@@ -66,7 +66,7 @@ template <class L>
 typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request request,
                                  const Deadline& deadline, const WaitOptions& options,
                                  std::error_code& error) noexcept {
-  error = whether_to_wait(limiter, options);
+  error = error_before_wait(limiter, options);
   if (error) return {};
   typename L::Waiting::Grant grant{};
   const auto wait = [&] {
@@ -82,7 +82,7 @@ template <class L>
 typename L::Waiting::Grant block(const L& limiter, typename L::Waiting::Request request,
                                  const Deadline& deadline, const WaitOptions& options) {
   const CallName call{L::type_name, "acquire"};
-  std::error_code error = whether_to_wait(limiter, options);
+  std::error_code error = error_before_wait(limiter, options);
   if (error == Errc::invalid_argument) {
     raise({error, call.text() + ": priority " + std::to_string(options.priority) +
                       ", allowed -1000 to 1000"});

@@ -22,7 +22,7 @@ class HeldLease {
     Word weight;
     Word ttl;
     Span release_within;
-    std::shared_ptr<WaitQueues> lines;  ///< notified when the lease is released
+    std::shared_ptr<WaitQueues> queues;  ///< notified when the lease is released; may be null
   };
   HeldLease(Store& store, const Key& key, const LeaseId& id, const Terms& terms);
 

@@ -94,9 +94,7 @@ class KeyedLimiter : public Waitable {
     return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options, error);
   }
   /// The number of callers in this process that wait for the key.
-  [[nodiscard]] std::size_t waiting(const Key& key) const {
-    return lines()->waiting(detail::line_of(named(key)));
-  }
+  [[nodiscard]] std::size_t waiting(const Key& key) const { return waiters_of(named(key)); }
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -111,8 +109,8 @@ class KeyedLimiter : public Waitable {
     static Key key(const KeyedLimiter& limiter, const Request& request) noexcept {
       return limiter.named(request.key());
     }
-    static const std::shared_ptr<detail::WaitQueues>& lines(const KeyedLimiter& limiter) noexcept {
-      return limiter.lines();
+    static const std::shared_ptr<detail::WaitQueues>& queues(const KeyedLimiter& limiter) noexcept {
+      return limiter.queues();
     }
     static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
     static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }

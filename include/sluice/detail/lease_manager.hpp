@@ -1,5 +1,4 @@
-// What the limiters that grant leases share: how one is asked for. Use ConcurrencyLimiter or
-// FleetShedder. Threading: immutable.
+// What ConcurrencyLimiter and FleetShedder share: how they ask for leases. Immutable.
 #pragma once
 
 #include <string>
@@ -15,7 +14,7 @@ namespace sluice::detail {
 
 class LeaseManager {
  public:
-  /// How much may be held in all for this request to be granted, and what it is called.
+  /// The limit that applies to a request, and its tier.
   struct Share {
     Word limit;
     Word tier;
@@ -23,20 +22,20 @@ class LeaseManager {
 
   /// Throws std::invalid_argument if the name or an option is out of range.
   LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
-               std::shared_ptr<WaitQueues> lines = nullptr);
+               std::shared_ptr<WaitQueues> queues = nullptr);
 
-  /// Under an id of its own, drawn for it.
+  /// A lease with an id that is drawn for it.
   Lease grant(const Key& key, Share share, Cost weight, std::error_code& error) const noexcept;
-  /// Under this id: if it is live already, that lease.
+  /// A lease with this id; if one is live, that one.
   Lease grant(const Key& key, Share share, Cost weight, const LeaseId& id,
               std::error_code& error) const noexcept;
-  /// A lease that acquire_step() was granted in a plan. `output` are those of its step.
+  /// The lease that acquire_step() was granted in a plan. `output`: the output words of its step.
   Lease adopt(const Key& key, Share share, Cost weight, const LeaseId& id, const Decision& decision,
               std::span<const Word> output, Time asked_at) const;
 
   [[nodiscard]] Step acquire_step(const Key& key, Share share, Cost weight,
                                   const LeaseId& id) const noexcept;
-  /// For an id that was drawn just now, which need not be looked for.
+  /// The same for an id that was just drawn: the rule does not look for a live lease with it.
   [[nodiscard]] Step acquire_new_step(const Key& key, Share share, Cost weight,
                                       const LeaseId& id) const noexcept;
   /// Throws what the generator of LeaseOptions::rng throws.
@@ -66,7 +65,7 @@ class LeaseManager {
   StoreHandle store_;
   std::string name_;
   LeaseOptions options_;
-  CopyOnMovePtr<WaitQueues> lines_;  // null: nobody waits
+  CopyOnMovePtr<WaitQueues> queues_;  // null: callers cannot wait
 };
 
 }  // namespace sluice::detail

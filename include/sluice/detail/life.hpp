@@ -26,7 +26,7 @@ class Life {
     std::shared_ptr<const std::atomic<bool>> over_;
   };
 
-  Life() : over_(std::make_shared<std::atomic<bool>>(false)) {}
+  Life();
   Life(const Life&) = delete;
   Life& operator=(const Life&) = delete;
   ~Life() { end(); }

@@ -76,6 +76,10 @@ struct StateDescription {
   /// Two words, which a store may keep and swap as one cell; else any number of words.
   bool is_cell;
   const char* name;  ///< in messages of exceptions
+  /// Keys of one quota may share a state where a store has no room for each: the first quota_words
+  /// arguments of every row of this kind name the quota. A row with Operation::apply is of such a
+  /// kind.
+  bool is_shareable = false;
 };
 
 inline constexpr StateDescription state_descriptions[] = {
@@ -89,7 +93,7 @@ inline constexpr StateDescription state_descriptions[] = {
     {StateKind::wait_line, false, "a line of waiters"},
     {StateKind::fixed_window, true, "a fixed window"},
     {StateKind::sliding_window, false, "a sliding window"},
-    {StateKind::token_bucket, true, "a token bucket"},
+    {StateKind::token_bucket, true, "a token bucket", true},
     {StateKind::sliding_window_counter, false, "a sliding window counter"},
 };
 
@@ -107,6 +111,14 @@ inline constexpr std::uint32_t cell_kinds = [] {
 [[nodiscard]] constexpr bool is_cell(StateKind kind) noexcept {
   const auto number = static_cast<unsigned>(kind);
   return number < 32 && (detail::cell_kinds >> number & 1) != 0;
+}
+
+/// StateDescription::is_shareable of this kind; false of a kind that has no description.
+[[nodiscard]] constexpr bool is_shareable(StateKind kind) noexcept {
+  for (const StateDescription& each : state_descriptions) {
+    if (each.kind == kind) return each.is_shareable;
+  }
+  return false;
 }
 
 /// The state that a kernel reads. Words that were never written are zero.
@@ -164,9 +176,7 @@ class Effects {
   void add_output(Word word) noexcept { output_[output_count_++] = word; }
 
   [[nodiscard]] bool changes() const noexcept { return fill_count_ != 0; }
-  [[nodiscard]] std::span<const Fill> fills() const noexcept {
-    return {fills_.data(), fill_count_};
-  }
+  [[nodiscard]] std::span<const Fill> fills() const noexcept;
   [[nodiscard]] const Rotation& rotation() const noexcept { return rotation_; }
   [[nodiscard]] std::span<const Word> output() const noexcept {
     return {output_.data(), output_count_};

@@ -50,9 +50,7 @@ class ConcurrencyLimiter : public Waitable {
   Lease acquire(const Key& key, Cost weight, const Deadline& deadline, const WaitOptions& options,
                 std::error_code& error) const;
   /// The number of callers in this process that wait for the key.
-  [[nodiscard]] std::size_t waiting(const Key& key) const {
-    return lines()->waiting(detail::line_of(leases_.named(key)));
-  }
+  [[nodiscard]] std::size_t waiting(const Key& key) const { return waiters_of(leases_.named(key)); }
 
   /// The decision that try_acquire() would make, with what remains now; changes nothing.
   [[nodiscard]] Decision peek(const Key& key, Cost weight = 1) const {
@@ -171,8 +169,9 @@ struct ConcurrencyLimiter::Waiting {
   static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
     return jobs.leases_.named(request.key());
   }
-  static const std::shared_ptr<detail::WaitQueues>& lines(const ConcurrencyLimiter& jobs) noexcept {
-    return jobs.lines();
+  static const std::shared_ptr<detail::WaitQueues>& queues(
+      const ConcurrencyLimiter& jobs) noexcept {
+    return jobs.queues();
   }
   static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.leases_.borrow_store(); }
   static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }

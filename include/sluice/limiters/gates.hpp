@@ -179,8 +179,8 @@ struct Gates::Waiting {
   static Key key(const Gates& gates, const Request& scopes) noexcept {
     return scopes.empty() ? Key{gates.name(), gates.name()} : scopes.front().key();
   }
-  static const std::shared_ptr<detail::WaitQueues>& lines(const Gates& gates) noexcept {
-    return gates.lines();
+  static const std::shared_ptr<detail::WaitQueues>& queues(const Gates& gates) noexcept {
+    return gates.queues();
   }
   static void borrow_store(Gates& gates) noexcept { gates.store_.borrow(); }
   static Span reach(const Gates&) noexcept { return Span{0}; }

@@ -311,8 +311,8 @@ class SharedSlidingWindow::Waited {
     };
     static constexpr bool freed_early = false;
     static Key key(const Waited& waited, const Request&) noexcept { return waited.limiter_->key(); }
-    static const std::shared_ptr<detail::WaitQueues>& lines(const Waited& waited) noexcept {
-      return waited.limiter_->lines();
+    static const std::shared_ptr<detail::WaitQueues>& queues(const Waited& waited) noexcept {
+      return waited.limiter_->queues();
     }
     static void borrow_store(Waited&) noexcept {}  // it refers to the limiter
     static Span reach(const Waited&) noexcept;

@@ -94,9 +94,7 @@ class SlotLock : public Waitable {
   SlotPermit acquire(const Key& key, const Deadline& deadline, const WaitOptions& options,
                      std::error_code& error) const noexcept;
   /// The number of callers in this process that wait for the key.
-  [[nodiscard]] std::size_t waiting(const Key& key) const {
-    return lines()->waiting(detail::line_of(named(key)));
-  }
+  [[nodiscard]] std::size_t waiting(const Key& key) const { return waiters_of(named(key)); }
 
   /// The decision that reserve() would make; changes nothing. `remaining` is 1 if a slot is free
   /// now.
@@ -196,8 +194,8 @@ struct SlotLock::Waiting {
   static Key key(const SlotLock& lock, const Request& request) noexcept {
     return lock.named(request.key());
   }
-  static const std::shared_ptr<detail::WaitQueues>& lines(const SlotLock& lock) noexcept {
-    return lock.lines();
+  static const std::shared_ptr<detail::WaitQueues>& queues(const SlotLock& lock) noexcept {
+    return lock.queues();
   }
   static void borrow_store(SlotLock& lock) noexcept { lock.store_.borrow(); }
   static Span reach(const SlotLock&) noexcept { return max_horizon; }

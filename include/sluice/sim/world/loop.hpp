@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/detail/blocked_call.hpp"
 #include "sluice/sim/timeline.hpp"
 #include "sluice/sim/world/pool.hpp"
 #include "sluice/store.hpp"

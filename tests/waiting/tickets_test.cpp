@@ -1,9 +1,9 @@
-// Places in the line across processes: kept while their process lives, and found again when
+// Tickets in the wait line of all processes: kept while their process lives, and found again when
 // wake-ups are lost. Threading: everything on the thread that moves the clock.
 #include <map>
 #include <vector>
 
-#include "sluice/detail/queue_ticket.hpp"
+#include "src/waiting/queue_ticket.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/waiting/probe.hpp"
@@ -19,9 +19,9 @@ namespace {
 template <class L>
 struct Two {
   template <class... Args>
-  explicit Two(const WaitQueueOptions& line, Args... args)
+  explicit Two(const WaitQueueOptions& queue, Args... args)
       : limiters{L(wires[0], "x", args...), L(wires[1], "x", args...)} {
-    WaitQueueOptions options = line;
+    WaitQueueOptions options = queue;
     options.across_processes = true;
     for (std::size_t i = 0; i < 2; ++i) {
       options.client = static_cast<std::int64_t>(i + 1);
@@ -73,7 +73,7 @@ const LeaseOptions long_lease{.ttl = 24h};
 
 }  // namespace
 
-TEST_CASE("a place is renewed in time as long as its process lives, over slow wires too",
+TEST_CASE("a ticket is renewed in time as long as its process lives, over slow wires too",
           "[waiting][processes]") {
   for (const Span ttl : {Span{10ms}, Span{100ms}, Span{3s}, Span{60s}}) {
     for (const Span slowest : {Span{0}, ttl / 20, ttl / 5}) {
@@ -98,10 +98,11 @@ TEST_CASE("a place is renewed in time as long as its process lives, over slow wi
   }
 }
 
-TEST_CASE("a place lasts through a limiter's exact hint and is first when it ends",
+TEST_CASE("a ticket lasts through a limiter's exact hint and is first when it ends",
           "[waiting][processes]") {
   for (const Span ttl : {Span{10ms}, Span{3s}}) {
-    for (const Span window : {Span{1min}, Span{20min}, Span{3h}}) {  // beyond Place::longest_hint
+    for (const Span window :
+         {Span{1min}, Span{20min}, Span{3h}}) {  // beyond QueueTicket::longest_hint
       for (const Span slowest : {Span{0}, Span{1ms}}) {
         CAPTURE(ttl, window, slowest);
         Two<FixedWindow> two({.place_ttl = ttl}, 1, Calendar::every(window));
@@ -150,7 +151,7 @@ TEST_CASE("two processes that stand before one another do not wake each other fo
 }
 
 TEST_CASE("who was woken and is not first wakes nobody in turn", "[waiting][processes]") {
-  // The first process died in its place: the second could be granted, but for its turn.
+  // The first process died with its ticket: the second could be granted, but for its turn.
   Leases two({.place_ttl = 1min, .recheck = 10s}, 2, long_lease);
   const std::string name = detail::wait_line_name({"any", "x"});
   const Step enter{
@@ -200,7 +201,7 @@ TEST_CASE("who misses every wake-up is granted within a recheck, in whichever pr
 
 TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for its turn",
           "[waiting][processes]") {
-  // The first process died in its place: the limit has room, and nobody says so.
+  // The first process died with its ticket: the limit has room, and nobody says so.
   std::vector<Time> asked;
   Leases two({.place_ttl = 1min, .recheck = 200ms}, 2, long_lease);
   two.wires[1].is_deaf = true;

@@ -71,7 +71,7 @@ using Grants = std::vector<std::pair<int, Span>>;
 }  // namespace
 
 TEST_CASE("first come, first served, with one store operation a grant where it can be reserved",
-          "[waiting][line]") {
+          "[waiting][queue]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   Log log(store.time);
@@ -85,8 +85,8 @@ TEST_CASE("first come, first served, with one store operation a grant where it c
   CHECK(bucket.waiting("a") == 0);
 }
 
-TEST_CASE("more waiters than can reserve wait in line, at two operations a grant at most",
-          "[waiting][line]") {
+TEST_CASE("more waiters than can reserve queue, at two operations a grant at most",
+          "[waiting][queue]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   REQUIRE(bucket.longest() == 1min);
@@ -104,7 +104,7 @@ TEST_CASE("more waiters than can reserve wait in line, at two operations a grant
 }
 
 TEST_CASE("limiters that cannot reserve are waited for in order, two operations a grant",
-          "[waiting][line]") {
+          "[waiting][queue]") {
   CountingStore store;
   const FixedWindow limit(store, "f", 10, Calendar::every(1min));
   Log log(store.time);
@@ -121,7 +121,7 @@ TEST_CASE("limiters that cannot reserve are waited for in order, two operations 
   CHECK(store.operations <= 200);
 }
 
-TEST_CASE("a big request is not starved by small ones behind it", "[waiting][line]") {
+TEST_CASE("a big request is not starved by small ones behind it", "[waiting][queue]") {
   CountingStore store;
   const SlidingWindowCounter limit(store, "c", {10, 10s});
   Log log(store.time);
@@ -140,7 +140,7 @@ TEST_CASE("a big request is not starved by small ones behind it", "[waiting][lin
 }
 
 TEST_CASE("who cannot make its deadline behind others is refused when that is known",
-          "[waiting][line]") {
+          "[waiting][queue]") {
   CountingStore store;
   const FixedWindow limit(store, "f", 1, Calendar::every(1min));
   Log log(store.time);
@@ -156,7 +156,7 @@ TEST_CASE("who cannot make its deadline behind others is refused when that is kn
   CHECK(log.refused == Grants{{2, 0s}, {3, 1min}});
 }
 
-TEST_CASE("a higher priority comes first, and waiting raises the rest", "[waiting][line]") {
+TEST_CASE("a higher priority comes first, and waiting raises the rest", "[waiting][queue]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   bucket.set_wait_queue({.aging = 10s, .horizon = 0s});
@@ -178,7 +178,7 @@ TEST_CASE("a higher priority comes first, and waiting raises the rest", "[waitin
   CHECK(log.granted == expected);
 }
 
-TEST_CASE("a stream of high priority does not starve a low one for ever", "[waiting][line]") {
+TEST_CASE("a stream of high priority does not starve a low one for ever", "[waiting][queue]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   bucket.set_wait_queue({.aging = 2s, .horizon = 0s});
@@ -197,11 +197,11 @@ TEST_CASE("a stream of high priority does not starve a low one for ever", "[wait
   CHECK(low->second == 21s);
 }
 
-TEST_CASE("a full line refuses the newest, or drops the oldest", "[waiting][line]") {
+TEST_CASE("a full queue refuses the newest, or drops the oldest", "[waiting][queue]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   Log log(store.time);
-  bucket.set_wait_queue({.most = 3});
+  bucket.set_wait_queue({.max_waiters = 3});
   std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
   for (int i = 0; i < 6; ++i) all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(i)));
   CHECK(log.errors.size() == 2);
@@ -212,7 +212,7 @@ TEST_CASE("a full line refuses the newest, or drops the oldest", "[waiting][line
 
   CountingStore other;
   const FixedWindow limit(other, "f", 1, Calendar::every(1min));
-  limit.set_wait_queue({.most = 3, .overflow = Overflow::drop_oldest});
+  limit.set_wait_queue({.max_waiters = 3, .overflow = Overflow::drop_oldest});
   Log dropping(other.time);
   std::vector<std::shared_ptr<Probe<FixedWindow>>> more;
   for (int i = 0; i < 6; ++i) {
@@ -225,10 +225,10 @@ TEST_CASE("a full line refuses the newest, or drops the oldest", "[waiting][line
   CHECK(dropping.granted == Grants{{0, 0s}, {3, 1min}, {4, 2min}, {5, 3min}});
 }
 
-TEST_CASE("dropping one that has reserved gives its grant back", "[waiting][line]") {
+TEST_CASE("dropping one that has reserved gives its grant back", "[waiting][queue]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
-  bucket.set_wait_queue({.most = 1, .overflow = Overflow::drop_oldest});
+  bucket.set_wait_queue({.max_waiters = 1, .overflow = Overflow::drop_oldest});
   Log log(store.time);
   std::vector<std::shared_ptr<Probe<TokenBucket>>> all;
   for (int i = 0; i < 3; ++i) all.push_back(wait_for(bucket, {"a", 1}, 1h, log.note(i)));
@@ -238,23 +238,23 @@ TEST_CASE("dropping one that has reserved gives its grant back", "[waiting][line
   CHECK(log.granted[1].first == 2);
 }
 
-TEST_CASE("options out of range are refused with what is allowed", "[waiting][line]") {
+TEST_CASE("options out of range are refused with what is allowed", "[waiting][queue]") {
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1));
-  CHECK_THROWS_WITH(bucket.set_wait_queue({.most = 0}),
-                    "WaitQueueOptions::most must be 1 or more, got 0");
+  CHECK_THROWS_WITH(bucket.set_wait_queue({.max_waiters = 0}),
+                    "WaitQueueOptions::max_waiters must be 1 or more, got 0");
   CHECK_THROWS_WITH(bucket.set_wait_queue({.aging = 0s}),
                     "WaitQueueOptions::aging must be 1 us to 86400000000 us, got 0 us");
   CHECK_THROWS_WITH(bucket.set_wait_queue({.horizon = -1us}),
                     "WaitQueueOptions::horizon must be 0 us or more, got -1 us");
   CHECK_THROWS_WITH(bucket.set_wait_queue({.recheck = 999us}),
                     "WaitQueueOptions::recheck must be 1000 us to 86400000000 us, got 999 us");
-  CHECK(bucket.line().most == 100'000);
+  CHECK(bucket.wait_queue().max_waiters == 100'000);
 }
 
 TEST_CASE("a wait can be cancelled at every point, ends once, and blocks nobody behind it",
-          "[waiting][line]") {
-  // Points: queued, asking (before and after the answer), resting, reserved.
+          "[waiting][queue]") {
+  // Points: queued, asking (before and after the answer), sleeping, reserved.
   CountingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   Log log(store.time);
@@ -276,7 +276,7 @@ TEST_CASE("a wait can be cancelled at every point, ends once, and blocks nobody 
     all.push_back(wait_for(limit, {"a", 1}, 1h, minutes.note<Decision>(i)));
   }
   all[2]->cancel();  // queued
-  all[1]->cancel();  // resting, first in line
+  all[1]->cancel();  // sleeping, first waiter
   store.time.advance(1min);
   REQUIRE(minutes.granted.size() == 2);
   CHECK(minutes.granted[1].first == 3);
@@ -284,7 +284,7 @@ TEST_CASE("a wait can be cancelled at every point, ends once, and blocks nobody 
   for (const auto& [name, times] : log.ends) CHECK(times == 1);
 }
 
-TEST_CASE("what is granted after a cancellation is given back", "[waiting][line]") {
+TEST_CASE("what is granted after a cancellation is given back", "[waiting][queue]") {
   HoldingStore store;
   const TokenBucket bucket(store, "b", Quota::per_second(1).burst(1));
   Log log(store.time);
@@ -302,7 +302,7 @@ TEST_CASE("what is granted after a cancellation is given back", "[waiting][line]
 }
 
 TEST_CASE("what a limiter without reservations grants after a cancellation is given back as well",
-          "[waiting][line]") {
+          "[waiting][queue]") {
   const auto check = [](HoldingStore& store, const auto& limiter) {
     Log log(store.time);
     const auto probe = wait_for(limiter, {"a", 2}, 1h, log.note<Decision>(0));
@@ -321,7 +321,7 @@ TEST_CASE("what a limiter without reservations grants after a cancellation is gi
 }
 
 TEST_CASE("random waiters, cancelled at random, end once each, and no grant is lost",
-          "[waiting][line]") {
+          "[waiting][queue]") {
   Random random("random waiters, cancelled at random, end once each, and no grant is lost");
   CAPTURE(random.repeat());
   CountingStore store;
@@ -374,7 +374,7 @@ TEST_CASE("random waiters, cancelled at random, end once each, and no grant is l
 }
 
 TEST_CASE("a place that comes back while a refusal is on its way is asked for at once",
-          "[waiting][line][leases]") {
+          "[waiting][queue][leases]") {
   // Plans are decided at once, and answered later.
   struct LateStore final : Store {
     void execute(const Plan& plan, Completion done) noexcept override {

@@ -1,0 +1,180 @@
+// One call that waits for a limiter. For those who write ways of waiting: limiters have acquire(),
+// and sluice::asio has async_acquire().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "sluice/store.hpp"
+
+namespace sluice::detail {
+
+class QueueTicket;
+class WaitQueues;
+struct WaitQueue;
+struct WaiterOrder;
+
+/// One call that waits: the steps that every way of waiting has in common. The derived class says
+/// how a thread or an executor waits for an instant. Any thread may call any public member.
+///
+///     queued --> asking --> sleeping (refused, and the first in its queue) --> asking ...
+///                       --> reserved (granted for a later time) --> done
+///
+/// A waiter with a QueueTicket that is refused also enters the wait line of all processes before it
+/// sleeps: entering. A grant that the caller no longer wants is refunded first: refunding.
+/// finished() is called exactly once.
+class Waiter : public std::enable_shared_from_this<Waiter> {
+ public:
+  struct Terms {
+    std::shared_ptr<WaitQueues> queues;
+    std::string key;  ///< which of the queues; see queue_key()
+    Clock& clock;
+    Time deadline;
+    int priority = 0;
+    Span reach{0};             ///< how far ahead the limiter can reserve; zero: it cannot
+    bool freed_early = false;  ///< a grant of others may be released before a refusal's hint
+    std::shared_ptr<QueueTicket> ticket{};  ///< null: processes do not share one queue
+  };
+
+  explicit Waiter(Terms terms) : terms_(std::move(terms)) {}
+  virtual ~Waiter() = default;
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  /// Joins the queue. Called once.
+  void start() noexcept;
+  /// Called when the clock may have reached timer().
+  void on_time() noexcept;
+  /// Ends the wait with Errc::cancelled; a grant that is on its way is refunded first.
+  void cancel() noexcept;
+  /// When on_time() must be called; Time::max(): not at all.
+  [[nodiscard]] Time timer() const;
+  /// True while a request is at the store: what happens next does not depend on the clock.
+  [[nodiscard]] bool is_under_way() const;
+
+ protected:
+  /// Asks the store for a grant up to `max_wait` ahead. If `turn` is not null, asks in one plan for
+  /// a grant at once and for that step.
+  virtual void ask(Span max_wait, const Step* turn, Completion done) noexcept = 0;
+  /// Keeps the answer and returns its decision. May throw std::bad_alloc.
+  virtual Decision read(const Outcome& outcome) = 0;
+  /// Refunds the grant that read() kept, if the limiter can.
+  virtual void refund(Completion done) noexcept = 0;
+  /// timer() has changed. Called on any thread, perhaps without need, and perhaps after finished().
+  virtual void timer_changed() noexcept = 0;
+  /// The wait is over. With an error it has failed; else it was refused if refusal() was set, which
+  /// is then not allowed, and granted otherwise.
+  virtual void finished(std::error_code error) noexcept = 0;
+
+  /// The refusal that ended the wait, with the time until a grant as far as it is known; or the
+  /// decision that came with an error.
+  [[nodiscard]] const Decision& refusal() const noexcept { return refusal_; }
+  [[nodiscard]] Clock& clock() const noexcept { return terms_.clock; }
+  /// The ticket of this process for the key; null without WaitQueueOptions::across_processes.
+  [[nodiscard]] static std::shared_ptr<QueueTicket> ticket_for(WaitQueues& queues, Store& store,
+                                                               const Key& key);
+
+ private:
+  friend class WaitQueues;
+  friend struct WaiterOrder;
+
+  enum class Stage : std::uint8_t {
+    idle,
+    queued,
+    asking,
+    entering,
+    sleeping,
+    reserved,
+    refunding,
+    done
+  };
+  /// What remains to be done after the mutex is unlocked.
+  struct PendingActions {
+    bool timer = false;   ///< call timer_changed()
+    bool finish = false;  ///< call finished(error)
+    bool refund = false;
+    Word leave = 0;  ///< leave the wait line, where the ticket has this arrival; 0: do not
+    Word wake = 0;   ///< wake this process of the wait line; 0: none
+    std::error_code error{};
+  };
+  /// The next request of the first waiter of a queue.
+  enum class Next : std::uint8_t { ask, enter, nothing };
+
+  // waiter.cpp
+  void send() noexcept;
+  static void answered(void* self, const Outcome& outcome) noexcept;
+  static void refunded(void* self, const Outcome& outcome) noexcept;
+  void run(const PendingActions& actions) noexcept;
+  // The members below are called under the mutex of WaitQueues.
+  [[nodiscard]] std::shared_ptr<Waiter> insert();
+  [[nodiscard]] std::shared_ptr<Waiter> overflow_victim() noexcept;
+  [[nodiscard]] PendingActions drop() noexcept;
+  [[nodiscard]] PendingActions after_insert() noexcept;
+  [[nodiscard]] Next next_request(std::optional<Step>& step, bool& listen) noexcept;
+  [[nodiscard]] Span sleep_of_first() const noexcept;
+  [[nodiscard]] Span horizon() const noexcept;
+  [[nodiscard]] Span refill_margin() const noexcept;
+  [[nodiscard]] Time pause_end(Time now) const noexcept;
+  void pause(Time now) noexcept;
+  [[nodiscard]] bool is_about_to_ask() const noexcept;
+  [[nodiscard]] bool is_first() const noexcept;
+  void note_grant(const Decision& decision) noexcept;
+  [[nodiscard]] PendingActions take_answer(std::error_code error,
+                                           const Decision& decision) noexcept;
+  [[nodiscard]] PendingActions refuse(const Decision& decision) noexcept;
+  [[nodiscard]] Span sleep_after(Span hint) const noexcept;
+  [[nodiscard]] PendingActions end(std::error_code error, Word wake = 0) noexcept;
+  [[nodiscard]] PendingActions end_refused(Span wait) noexcept;
+  [[nodiscard]] PendingActions begin_refund(Word wake = 0) noexcept;
+  [[nodiscard]] Word leave_queue() noexcept;
+
+  // waiter_across_processes.cpp: only with a ticket
+  [[nodiscard]] static Outcome without_turn(const Outcome& outcome) noexcept;
+  static void entered(void* self, const Outcome& outcome) noexcept;
+  [[nodiscard]] bool may_ask_too() const noexcept;
+  [[nodiscard]] Next next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept;
+  [[nodiscard]] Step turn_step() noexcept;
+  [[nodiscard]] Step enter_step(Time now) noexcept;
+  [[nodiscard]] bool holds_ticket_of_another() const noexcept;
+  [[nodiscard]] Time renew_ticket_at(Time now) const noexcept;
+  [[nodiscard]] Span first_poll() const noexcept;
+  void sleep_with_ticket(Time now) noexcept;
+  [[nodiscard]] Word arrival_of(const Waiter& waiter) const noexcept;
+  [[nodiscard]] const Waiter* successor() noexcept;
+  void note_store_clock(Time at) noexcept;
+  void note_turn(const Outcome& outcome) noexcept;
+  [[nodiscard]] Word note_entered(const Outcome& outcome) noexcept;
+  [[nodiscard]] Word pass_ticket_on(const Decision& decision) noexcept;
+  [[nodiscard]] PendingActions refuse_with_ticket(Span hint, Time now) noexcept;
+
+  Terms terms_;
+  WaitQueue* queue_ = nullptr;
+  Stage stage_ = Stage::idle;
+  bool cancelled_ = false;
+  Word rank_ = 0;               // its arrival, less what its priority is worth
+  std::uint64_t sequence_ = 0;  // the order of arrival in this process
+  Span asked_wait_{0};          // `max_wait` of the request at the store
+  Time until_ = Time::max();    // sleeping or reserved: the end of that
+  Time earliest_{};             // sleeping: no grant is possible before this
+  Time sent_{};                 // when the request at the store was sent
+  std::uint64_t releases_ = 0;  // WaitQueue::releases when it was sent
+
+  // With a ticket.
+  bool resumes_ = false;         // pump() is about to send its next request
+  Time ask_at_ = Time::min();    // the limiter's hint: no grant is possible before this
+  Span ticket_life_{0};          // what the request at the store makes of the ticket's life
+  Word next_rank_ = 0;           // of the waiter that the ticket passes to on a grant
+  Word next_arrival_ = 0;        // ... and its arrival; 0: there is none
+  bool asks_unwoken_ = false;    // the request was sent behind another process without a wake-up
+  bool asks_woken_ = false;      // ... after a wake-up
+  bool limiter_grants_ = false;  // the limiter alone would have granted the last request
+  Span ahead_expire_in_{0};      // when the tickets of all processes ahead have expired
+  Decision refusal_;
+  std::shared_ptr<Waiter> self_;  // while the store has a pointer to this object
+};
+
+}  // namespace sluice::detail

@@ -1,0 +1,77 @@
+// The place of this process in the wait line of all processes. sluice/rules/wait_line.hpp has the
+// rule, docs/waiting.md what it promises.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sluice/detail/store_ref.hpp"
+#include "sluice/rules/wait_line.hpp"
+
+namespace sluice::detail {
+
+class WaitQueues;
+
+/// The name of the wait line for `key`, under the same tag.
+[[nodiscard]] std::string wait_line_name(const Key& key);
+/// Wakes a process of the wait line, if it listens.
+void wake_client(const StoreRef& store, std::string_view tag, std::string_view line_name,
+                 Word client) noexcept;
+
+/// The ticket of this process for one key: the requests about it, and what the process knows of the
+/// wait line. The mutex of WaitQueues guards the data members; any thread may call the functions,
+/// none of which waits for an answer.
+class QueueTicket : public std::enable_shared_from_this<QueueTicket> {
+ public:
+  QueueTicket(Store& store, const Key& key, Word client, Span ttl)
+      : store_(store), tag_(key.tag()), name_(wait_line_name(key)), client_(client), ttl_(ttl) {}
+
+  /// Asks whether it is the turn of the caller with this arrival. If so, the ticket passes to the
+  /// caller that arrived at `next`; 0: it is given up.
+  [[nodiscard]] Step turn_step(Word arrival, Word next) const noexcept {
+    return {&wait_line_turn, key(), {word_limit, client_, arrival, ttl_.count(), next}};
+  }
+  [[nodiscard]] Step enter_step(Word arrival, Span life) const noexcept {
+    return {&wait_line_enter, key(), {word_limit, client_, arrival, life.count()}};
+  }
+  /// Gives the ticket up if its arrival in the store is this one, and wakes the process that is
+  /// first then.
+  void leave(Word at) noexcept;
+  void wake(Word client) const noexcept { wake_client(store_, tag_, name_, client); }
+  /// Has the first waiter of the queue woken when other processes wake this one. Called once.
+  void listen(const std::shared_ptr<WaitQueues>& queues, const std::string& queue) noexcept;
+
+  [[nodiscard]] const StoreRef& store() const noexcept { return store_; }
+  [[nodiscard]] Span ttl() const noexcept { return ttl_; }
+  /// True after listen() if the store delivers wake-ups.
+  [[nodiscard]] bool is_listening() const noexcept { return subscription_ != nullptr; }
+
+  /// A ticket lives through a hint of the limiter up to this long without being renewed.
+  static constexpr Span longest_hint = std::chrono::minutes{9};
+
+  // What is known of the wait line.
+  bool is_entered = false;
+  Word rank = 0;                   // of the waiter that the ticket stands for
+  Word stored_arrival = 0;         // as the store has it
+  Time alive_until{};              // a lower bound of its life in the store
+  bool is_behind = false;          // other processes are ahead
+  Word first_other = 0;            // the first of the other processes; 0: there is none
+  Time quiet_until = Time::min();  // no request before this, unless woken
+  Span poll{0};                    // the next pause while others are ahead; 0: the first one
+  bool is_woken = false;           // since the last request was sent
+  bool loses_wake_ups = false;     // a request that was sent without a wake-up was granted
+  bool listen_called = false;
+  bool receives_wake_ups = false;
+
+ private:
+  [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
+
+  StoreRef store_;
+  std::string tag_;
+  std::string name_;
+  Word client_;
+  Span ttl_;
+  std::unique_ptr<Subscription> subscription_;  // written once, before the ticket is entered
+};
+
+}  // namespace sluice::detail

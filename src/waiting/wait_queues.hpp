@@ -1,0 +1,85 @@
+// The queues of the callers that wait for a limiter in this process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "sluice/detail/waiter.hpp"
+#include "sluice/wait_options.hpp"
+#include "src/waiting/queue_ticket.hpp"
+
+namespace sluice::detail {
+
+struct WaiterOrder {
+  bool operator()(const std::shared_ptr<Waiter>& a,
+                  const std::shared_ptr<Waiter>& b) const noexcept;
+};
+using WaiterSet = std::set<std::shared_ptr<Waiter>, WaiterOrder>;
+
+/// The callers that wait for one key. Guarded by the mutex of its WaitQueues.
+struct WaitQueue {
+  /// The most requests of one queue that are at the store at once. With several, a queue that is
+  /// granted moves faster than one waiter a round trip; a refused waiter is overtaken by at most
+  /// this many.
+  static constexpr std::size_t max_in_flight = 16;
+
+  WaiterSet waiters;   // queued, asking, entering or sleeping
+  WaiterSet reserved;  // granted for a later time
+  std::size_t in_flight = 0;
+  std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
+  Time last_grant{};                            // the time of the latest grant
+  bool is_pumping = false;
+  bool pump_again = false;
+  std::uint64_t releases = 0;  // how often wake_first() was called
+  std::weak_ptr<QueueTicket> ticket{};
+
+  [[nodiscard]] std::size_t size() const noexcept { return waiters.size() + reserved.size(); }
+};
+
+/// The queues of one limiter, one for each key. A new caller queries the store once all earlier
+/// callers have been answered, or at once while recent answers were grants. A caller that is
+/// refused and can still meet its deadline becomes the first of its queue; only the first asks
+/// again. Thread-safe.
+class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
+ public:
+  /// Throws std::invalid_argument if an option is out of range. Applies to callers that come later.
+  void set(const WaitQueueOptions& options);
+  [[nodiscard]] WaitQueueOptions options() const;
+
+  /// Has the first waiter for the key ask again at once: something was released, or another process
+  /// says that it is this one's turn.
+  void wake_first(std::string_view key) noexcept;
+  /// The ticket of this process for the key, shared by all that wait for it here; null without
+  /// WaitQueueOptions::across_processes.
+  [[nodiscard]] std::shared_ptr<QueueTicket> ticket(Store& store, const Key& key);
+  /// The number of this process in wait lines; 0: it has none.
+  [[nodiscard]] Word client() const noexcept;
+  /// Cancels all waits.
+  void cancel_all() noexcept;
+  /// How many callers wait for the key, those with a reserved time included.
+  [[nodiscard]] std::size_t waiting(std::string_view key) const;
+
+ private:
+  friend class Waiter;
+
+  /// A reservation was refunded: the first waiter need not sleep until the last grant.
+  void refunded(const std::string& key) noexcept;
+  void pump(const std::string& key) noexcept;
+  [[nodiscard]] static std::shared_ptr<Waiter> next_to_ask(WaitQueue& queue) noexcept;
+
+  mutable std::mutex mutex_;  // guards all members, and the state of every waiter
+  WaitQueueOptions options_;
+  std::unordered_map<std::string, WaitQueue> queues_;
+  std::uint64_t arrivals_ = 0;
+  Word client_ = 0;  // drawn when it is first needed
+  // How far the store's clock is ahead of the clock that waits are measured on, by the answers.
+  std::optional<Span> store_clock_lead_{};
+};
+
+}  // namespace sluice::detail

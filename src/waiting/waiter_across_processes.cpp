@@ -1,0 +1,235 @@
+// The steps of a wait in one queue over all processes: what the first waiter of this process asks
+// and when, and what it learns of the others. All but entered() run under the mutex of WaitQueues.
+#include <algorithm>
+#include <utility>
+
+#include "src/waiting/wait_queues.hpp"
+
+namespace sluice::detail {
+namespace {
+
+// While other processes are ahead and no wake-up has come, the waiter asks after this pause, then
+// doubles it up to WaitQueueOptions::recheck. Where wake-ups arrive, it pauses for that at once.
+constexpr Span shortest_poll = std::chrono::milliseconds{1};
+
+std::span<const Word> turn_output(const Outcome& outcome) noexcept {
+  return outcome.output.last(WaitLineRule::output);
+}
+
+}  // namespace
+
+/// The outcome of the limiter's step, granted if the turn was as well.
+Outcome Waiter::without_turn(const Outcome& outcome) noexcept {
+  Outcome own{{},
+              outcome.steps.front(),
+              outcome.steps.first(1),
+              outcome.output.first(outcome.output.size() - WaitLineRule::output)};
+  own.decision.allowed = outcome.decision.allowed;
+  return own;
+}
+
+/// Whether it may ask while others of this process do: if no other process waits. Otherwise each
+/// grant of one would refuse the others.
+bool Waiter::may_ask_too() const noexcept {
+  const QueueTicket* const ticket = terms_.ticket.get();
+  const Time now = terms_.clock.now();
+  if (ticket == nullptr) return now >= pause_end(now);
+  return ticket->first_other == 0 && now >= ticket->quiet_until;
+}
+
+/// `step` is the wait line's step: alone for Next::enter, beside the limiter's for Next::ask.
+Waiter::Next Waiter::next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  const bool is_due = now >= ask_at_ || (ticket.is_woken && terms_.freed_early);
+  const bool may_ask = ticket.is_woken || now >= ticket.quiet_until;
+  if (now >= terms_.deadline || (is_due && may_ask && !holds_ticket_of_another())) {
+    step = turn_step();
+    return Next::ask;
+  }
+  if (renew_ticket_at(now) > now) return Next::nothing;
+  listen = !std::exchange(ticket.listen_called, true);
+  step = enter_step(now);
+  return Next::enter;
+}
+
+Step Waiter::turn_step() noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  asks_unwoken_ = ticket.is_behind && !ticket.is_woken;
+  asks_woken_ = ticket.is_behind && ticket.is_woken;
+  ticket.is_woken = false;
+  const Waiter* const next = successor();
+  next_rank_ = next != nullptr ? next->rank_ : 0;
+  next_arrival_ = next != nullptr ? arrival_of(*next) : 0;
+  ticket_life_ = ticket.ttl();
+  return ticket.turn_step(arrival_of(*this), next_arrival_);
+}
+
+Step Waiter::enter_step(Time now) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  stage_ = Stage::entering;
+  // No process can be granted before the limiter's hint, so a ticket delays nobody until then.
+  const Span hint = terms_.freed_early ? Span{0} : std::max(now, ask_at_) - now;
+  ticket_life_ = ticket.ttl() + std::min(hint, QueueTicket::longest_hint);
+  ticket.stored_arrival = arrival_of(*this);
+  return ticket.enter_step(ticket.stored_arrival, ticket_life_);
+}
+
+/// The ticket in the store still has the arrival of a waiter that has gone, which is ahead of other
+/// processes. Two processes in that state would refuse each other for ever.
+bool Waiter::holds_ticket_of_another() const noexcept {
+  const QueueTicket& ticket = *terms_.ticket;
+  return ticket.is_behind && ticket.is_entered && ticket.stored_arrival != arrival_of(*this);
+}
+
+/// When the ticket must be entered or renewed.
+Time Waiter::renew_ticket_at(Time now) const noexcept {
+  const QueueTicket& ticket = *terms_.ticket;
+  if (!ticket.is_entered || ticket.rank != rank_ || holds_ticket_of_another()) return Time::min();
+  const Span half = ticket.ttl() / 2;
+  const Time ask = terms_.freed_early ? now : std::max(now, ask_at_);
+  if (ticket.alive_until < ask + half && ask > now) {  // it would expire before the hint
+    return ticket.alive_until - QueueTicket::longest_hint / 2 - half;
+  }
+  return std::max(ask, ticket.alive_until - half);
+}
+
+Span Waiter::first_poll() const noexcept {
+  const Span recheck = terms_.queues->options_.recheck;
+  const QueueTicket& ticket = *terms_.ticket;
+  const bool wake_ups_arrive = ticket.receives_wake_ups && !ticket.loses_wake_ups;
+  return wake_ups_arrive ? recheck : std::min(shortest_poll, recheck);
+}
+
+void Waiter::sleep_with_ticket(Time now) noexcept {
+  const QueueTicket& ticket = *terms_.ticket;
+  --queue_->in_flight;
+  stage_ = Stage::sleeping;
+  const Time ask = ticket.is_woken ? ask_at_ : std::max(ask_at_, ticket.quiet_until);
+  until_ = std::min({ask, renew_ticket_at(now), terms_.deadline});
+}
+
+/// The arrival of a waiter by the store's clock; behind all others if that clock is not known.
+Word Waiter::arrival_of(const Waiter& waiter) const noexcept {
+  const auto lead = terms_.queues->store_clock_lead_;
+  return lead ? std::clamp(waiter.rank_ + lead->count(), Word{1}, word_limit) : word_limit;
+}
+
+/// The next waiter of this process, or null.
+const Waiter* Waiter::successor() noexcept {
+  if (!terms_.queues->store_clock_lead_) return nullptr;
+  const auto next = std::next(queue_->waiters.find(shared_from_this()));
+  return next == queue_->waiters.end() ? nullptr : next->get();
+}
+
+/// The store answered between sent_ and now, which bounds the difference of the two clocks. The
+/// estimate changes only as far as the bounds require.
+void Waiter::note_store_clock(Time at) noexcept {
+  auto& lead = terms_.queues->store_clock_lead_;
+  const Span least = at - terms_.clock.now();
+  const Span most = at - sent_;
+  lead = least <= most ? std::clamp(lead.value_or(Span{0}), least, most) : most;
+}
+
+/// Keeps what the answer to a turn step says of the wait line.
+void Waiter::note_turn(const Outcome& outcome) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  const Decision& turn = outcome.steps[1];
+  if (!is_degraded(outcome.decision.source)) note_store_clock(turn.at);
+  ticket.first_other = turn_output(outcome)[1];
+  limiter_grants_ = outcome.steps[0].allowed;
+  ahead_expire_in_ = turn.allowed ? Span{0} : turn.retry_after;
+  ticket.is_behind = outcome.decision.allowed ? turn_output(outcome)[0] > 0 : !turn.allowed;
+}
+
+/// After a grant the ticket is the next waiter's. Returns the process to wake, or 0.
+Word Waiter::pass_ticket_on(const Decision& decision) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  const Time now = terms_.clock.now();
+  ticket.is_entered = next_arrival_ != 0;
+  ticket.rank = next_rank_;
+  ticket.stored_arrival = next_arrival_;
+  ticket.alive_until = sent_ + ticket_life_;
+  if (asks_unwoken_) ticket.loses_wake_ups = true;
+  if (asks_woken_) ticket.loses_wake_ups = false;
+  ticket.poll = Span{0};
+  ticket.quiet_until = Time::min();
+  if (terms_.freed_early && decision.remaining == 0) {  // the next release wakes the first process
+    ticket.quiet_until = now + terms_.queues->options_.recheck;
+  } else if (ticket.is_behind) {
+    ticket.quiet_until = now + first_poll();
+  }
+  return ticket.is_behind && decision.remaining > 0 ? ticket.first_other : 0;
+}
+
+/// After a refusal: asks again later, or ends.
+Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  if (limiter_grants_) hint = Span{0};
+  const Span left = terms_.deadline - now;
+  if (left <= Span{0} || (!terms_.freed_early && hint > left)) {
+    return end_refused(std::max(hint, ahead_expire_in_));
+  }
+  stage_ = Stage::queued;
+  if (!is_first()) return {.timer = true};
+  resumes_ = true;
+  ask_at_ = now + sleep_after(hint);
+  ticket.quiet_until = Time::min();
+  if (terms_.freed_early && queue_->releases != releases_) {  // perhaps after the store's refusal
+    ask_at_ = now;
+    ticket.is_woken = true;
+    return {.timer = true};
+  }
+  if (!ticket.is_behind) return {};
+  if (ticket.poll == Span{0}) ticket.poll = first_poll();
+  ticket.quiet_until = std::max(ask_at_, std::min(ask_at_ + ticket.poll, now + ahead_expire_in_));
+  if (!limiter_grants_) return {};
+  ticket.poll = std::min(2 * ticket.poll, terms_.queues->options_.recheck);
+  // The first process could be granted, and does not seem to know. A process that was woken itself
+  // wakes nobody: two could wake each other for ever.
+  return {.wake = asks_woken_ ? 0 : ticket.first_other};
+}
+
+/// Keeps what the answer to an enter step says. Returns the process to wake, or 0.
+Word Waiter::note_entered(const Outcome& outcome) noexcept {
+  QueueTicket& ticket = *terms_.ticket;
+  ticket.is_entered =
+      true;  // after an error too: it is sent again when the ticket is to be renewed
+  ticket.rank = rank_;
+  ticket.alive_until = sent_ + ticket_life_;
+  ticket.receives_wake_ups = ticket.is_listening();
+  if (outcome.error) return 0;
+  const bool was_behind = ticket.is_behind;
+  const auto output = turn_output(outcome);
+  if (!is_degraded(outcome.decision.source)) note_store_clock(outcome.decision.at);
+  ticket.first_other = output[1];
+  ticket.is_behind = output[0] > 0;
+  if (!ticket.is_behind) {
+    ticket.quiet_until = Time::min();
+    return 0;
+  }
+  if (was_behind) return 0;
+  ticket.quiet_until = std::max(ticket.quiet_until, ask_at_ + first_poll());
+  return ticket.first_other;
+}
+
+void Waiter::entered(void* self, const Outcome& outcome) noexcept {
+  Waiter& waiter = *static_cast<Waiter*>(self);
+  PendingActions actions;
+  std::shared_ptr<Waiter> alive;
+  {
+    const std::lock_guard lock(waiter.terms_.queues->mutex_);
+    alive = std::move(waiter.self_);
+    --waiter.queue_->in_flight;
+    const Word wake = waiter.note_entered(outcome);
+    if (waiter.cancelled_) {
+      actions = waiter.end(Errc::cancelled, wake);
+    } else {
+      waiter.stage_ = Stage::queued;
+      waiter.resumes_ = true;
+      actions = {.timer = true, .wake = wake};  // it may no longer be the first
+    }
+  }
+  waiter.run(actions);
+}
+
+}  // namespace sluice::detail
