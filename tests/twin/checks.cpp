@@ -9,12 +9,21 @@ namespace sluice::test {
 namespace {
 
 using testing::detail::Configuration;
+using testing::detail::log_uniform;
+
+/// Often the kind's first row, which takes: of others, few lead to a fast path.
+Ask draw_often_taking(Random& random, const Subject& subject, const Configuration& config,
+                      bool takes) {
+  return takes ? draw_ask(random, subject, config, *subject.rows[0])
+               : draw_ask(random, subject, config);
+}
 
 /// A state that some requests in a row have left.
 std::string grow(Random& random, const Subject& subject, const Configuration& config, Word& now) {
   std::string raw;
+  const bool takes = random.one_in(2);
   for (auto left = random.below(30); left > 0; --left) {
-    const Ask ask = draw_ask(random, subject, config);
+    const Ask ask = draw_often_taking(random, subject, config, takes);
     now = std::min(now + random.between(0, 2'000), word_limit);
     Effects effects;
     const Loaded loaded = load(raw, false, subject.kind(), 0);
@@ -30,12 +39,12 @@ std::string grow(Random& random, const Subject& subject, const Configuration& co
 std::string spoil(Random& random, std::string raw, StateKind kind, std::size_t head, bool in_head) {
   if (raw.empty()) raw = encode(kind, {});
   const std::size_t behind = 1 + 8 * head;
-  const std::size_t least = behind + 8 * (1 + random.below(50));
+  const std::size_t least = behind + 8 * (1 + random.below(random.one_in(2) ? 1 : 50));
   if (raw.size() < least) raw.resize(least, '\0');
   if (!in_head && random.one_in(2)) {
     const std::size_t words =
         random.one_in(3) ? raw.size() / 8 - head : 1 + random.below(raw.size() / 8 - head);
-    raw.resize(behind + 8 * words - 1 - random.below(7));
+    raw.resize(behind + 8 * words - 1 - random.below(random.one_in(2) ? 1 : 7));
     return raw;
   }
   const std::array<Word, 4> wrong{-1, INT64_MIN, word_limit + 1, INT64_MAX};
@@ -86,10 +95,17 @@ std::optional<std::string> check_spoilt(RedisClient& client, const Scripts& scri
     const Subject& subject = subjects[random.below(subjects.size())];
     if (is_cell(subject.kind())) continue;
     const Configuration config = draw_config(random, subject);
-    const Ask ask = draw_ask(random, subject, config);
+    const Ask ask = draw_often_taking(random, subject, config, random.one_in(2));
     const std::size_t head = twin.head_of(*ask.row);
-    Word now = random.between(0, word_limit - 1'000'000);
+    const Word begin = random.between(0, word_limit - 1'000'000);
+    Word now = begin;
     const std::string grown = grow(random, subject, config, now);
+    if (random.one_in(2)) {
+      // Some of what is counted has left by then.
+      const Word span = config.table.empty() ? log_uniform(random, 30) : config.table[1];
+      const Word edge = begin + random.between(0, now - begin);
+      now = std::clamp(edge + span, now, word_limit);
+    }
     const std::string raw = spoil(random, grown, subject.kind(), head, i % 2 == 0);
     if (auto difference = twin.compare(ask, raw, now, true)) return difference;
   }

@@ -8,8 +8,13 @@ namespace sluice::test {
 using testing::detail::Configuration;
 
 Ask draw_ask(Random& random, const Subject& subject, const Configuration& config) {
-  Ask ask{subject.rows[random.below(subject.rows.size())], config};
-  draw_call(random, subject, *ask.row, ask.config.args);
+  return draw_ask(random, subject, config, *subject.rows[random.below(subject.rows.size())]);
+}
+
+Ask draw_ask(Random& random, const Subject& subject, const Configuration& config,
+             const Operation& row) {
+  Ask ask{&row, config};
+  draw_call(random, subject, row, ask.config.args);
   return ask;
 }
 

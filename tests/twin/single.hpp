@@ -19,8 +19,11 @@ struct Ask {
   [[nodiscard]] RuleRequest request() const { return {config.args, config.table}; }
 };
 
+/// Of any row, or of this one.
 [[nodiscard]] Ask draw_ask(Random& random, const Subject& subject,
                            const testing::detail::Configuration& config);
+[[nodiscard]] Ask draw_ask(Random& random, const Subject& subject,
+                           const testing::detail::Configuration& config, const Operation& row);
 
 /// The time to live that these requests ask for.
 inline constexpr Word kept_ms = 1'000'000;
