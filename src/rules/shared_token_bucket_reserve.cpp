@@ -88,13 +88,13 @@ Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept 
   const Word left = b.level + ahead * b.refill;
   const Word given = std::min(units, left);
   if (given == 0) return 0;
-  Position placed{left - given, at};
-  if (ahead > 0) placed = place(left - given, b.capacity * b.period, b.refill, b.period, 1, base);
+  const Word limit = b.capacity * b.period;
+  Position placed{b.level - given, at};
+  if (placed.level < limit) placed = place(left - given, limit, b.refill, b.period, 1, base);
   Word spent = word_limit;
   if (b.spent < word_limit) {
-    spent = std::max(Word{0}, b.spent - given);
-    spent = placed.stamp > at ? drained(spent, placed.stamp - at, b.refill)
-                              : std::min(word_limit, spent + (at - placed.stamp) * b.refill);
+    spent = std::max(Word{0}, b.spent - given) + (at - placed.stamp) * b.refill;
+    spent = std::min(word_limit, spent);
   }
   next = {placed.level, placed.stamp, spent};
   return given;
@@ -209,7 +209,7 @@ Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
   Position next{drained(b.level, stamp - at, b.refill), stamp};
   if (next.level < least) {
     next.level = least;
-  } else if (next.level == limit) {
+  } else if (next.level == limit && stamp < now + longest) {
     next = place(limit + 1, limit, b.refill, b.period, 1, stamp);
   } else {
     next.level = std::min(word_limit, next.level + 1);

@@ -1,12 +1,12 @@
 // Reads and joins the Lua files.
 #include "tests/twin/scripts.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
 #include <stdexcept>
-#include <vector>
 
 #include "backends/redis/script_joiner.hpp"
 
@@ -16,32 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string lua_folder = "backends/redis/lua";
-
-/// Where a section stands: the file, and its begin and end there.
-struct Place {
-  LuaFiles::const_iterator file;
-  std::size_t begin;
-  std::size_t end;
-};
-
-Place find_section(const LuaFiles& files, std::string_view section) {
-  static const std::regex any_section("--@ (piece|operation|fast) [a-z]");
-  const std::string start = "--@ " + std::string(section);
-  for (auto file = files.begin(); file != files.end(); ++file) {
-    const std::string& text = file->second;
-    for (auto at = text.find(start); at != std::string::npos; at = text.find(start, at + 1)) {
-      const char next = text[at + start.size()];
-      if (next != '\n' && next != '(') continue;
-      std::smatch found;
-      const auto behind = text.begin() + static_cast<std::ptrdiff_t>(at + start.size());
-      const bool is_last = !std::regex_search(behind, text.end(), found, any_section);
-      return {
-          file, at,
-          is_last ? text.size() : at + start.size() + static_cast<std::size_t>(found.position())};
-    }
-  }
-  throw std::runtime_error("no section: " + std::string(section));
-}
 
 }  // namespace
 
@@ -102,25 +76,37 @@ void drive_clock(LuaFiles& files) {
   files.at("clock.lua") = "--@ piece clock\nlocal now = tonumber(ARGV[#ARGV])\n";
 }
 
-void replace_in_section(LuaFiles& files, std::string_view section, std::string_view from,
-                        std::string_view to) {
-  const Place place = find_section(files, section);
-  const std::string& text = place.file->second;
-  const std::string changed =
-      replace_once(text.substr(place.begin, place.end - place.begin), from, to);
-  files.at(place.file->first) = text.substr(0, place.begin) + changed + text.substr(place.end);
+std::string LuaSection::rule() const { return fs::path(file).stem().string(); }
+
+std::vector<LuaSection> sections_of(const LuaFiles& files) {
+  static const std::regex heading("--@ +((piece|operation|fast|fast_plan) +([a-z_0-9]+))");
+  std::vector<LuaSection> sections;
+  for (const auto& [name, text] : files) {
+    LuaSection* last = nullptr;
+    for (std::sregex_iterator found(text.begin(), text.end(), heading), none; found != none;
+         ++found) {
+      const auto begin = static_cast<std::size_t>(found->position());
+      if (last != nullptr) last->end = begin;
+      last = &sections.emplace_back(
+          LuaSection{(*found)[2].str() + ' ' + (*found)[3].str(), name, begin, text.size()});
+    }
+  }
+  return sections;
 }
 
 std::string rule_of_section(const LuaFiles& files, std::string_view section) {
-  return fs::path(find_section(files, section).file->first).stem().string();
+  const auto sections = sections_of(files);
+  const auto found = std::ranges::find(sections, section, &LuaSection::name);
+  if (found == sections.end()) throw std::runtime_error("no section: " + std::string(section));
+  return found->rule();
 }
 
-std::string replace_once(const std::string& text, std::string_view from, std::string_view to) {
-  const std::size_t at = text.find(from);
-  if (at == std::string::npos || text.find(from, at + 1) != std::string::npos) {
-    throw std::runtime_error("must stand exactly once in the source: " + std::string(from));
+std::string without_indentation(std::string_view text) {
+  std::string lines;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != ' ' || (!lines.empty() && lines.back() != '\n')) lines += text[i];
   }
-  return text.substr(0, at) + std::string(to) + text.substr(at + from.size());
+  return lines;
 }
 
 }  // namespace sluice::test

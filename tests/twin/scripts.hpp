@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/extend/operation.hpp"
 
@@ -31,20 +32,27 @@ using Scripts = std::map<std::string, std::string, std::less<>>;
 /// Makes the scripts take the time from their last argument, so that a test drives it.
 void drive_clock(LuaFiles& files);
 
-/// Replaces `from`, which must stand exactly once in the section that begins with "--@ `section`",
-/// by `to`. Throws std::runtime_error otherwise: a mutation that plants nothing proves nothing.
-void replace_in_section(LuaFiles& files, std::string_view section, std::string_view from,
-                        std::string_view to);
+/// A section of a Lua file, from the line that begins with "--@ `name`" to the next one.
+struct LuaSection {
+  std::string name;  // "piece leases_base"
+  std::string file;  // "rules/leases.lua"
+  std::size_t begin;
+  std::size_t end;
+
+  /// The file's name without folder and extension.
+  [[nodiscard]] std::string rule() const;
+};
+
+/// The sections of all files, file by file, as they stand there.
+[[nodiscard]] std::vector<LuaSection> sections_of(const LuaFiles& files);
 
 /// The name of the rule's file, without folder and extension, that has the section.
 [[nodiscard]] std::string rule_of_section(const LuaFiles& files, std::string_view section);
 
+/// The text without the spaces at the beginnings of its lines.
+[[nodiscard]] std::string without_indentation(std::string_view text);
+
 /// The text of a file below the source tree's root.
 [[nodiscard]] std::string read_source(const std::string& path);
-
-/// `text` with `from`, which must stand in it exactly once, replaced by `to`. Throws
-/// std::runtime_error otherwise.
-[[nodiscard]] std::string replace_once(const std::string& text, std::string_view from,
-                                       std::string_view to);
 
 }  // namespace sluice::test

@@ -47,17 +47,6 @@ std::string find_fault(const Operation& row, const Verdict& verdict, const Effec
   return "";
 }
 
-/// Whether a fast path may leave the time to live as it is: the last to renew it was in the same
-/// half second, by the word of the state that tells how long it is needed.
-bool may_keep_ttl(StateKind kind, const std::string& before, const std::string& after) {
-  if (kind != StateKind::sliding_window && kind != StateKind::leases) return false;
-  const std::size_t word = kind == StateKind::leases ? 10 : 0;  // latest, stamp
-  const auto half_second = [&](const std::string& raw) {
-    return read_le64(raw, 1 + 8 * word) / 500'000;
-  };
-  return half_second(before) >= half_second(after);
-}
-
 }  // namespace
 
 Twin::Twin(RedisClient& client, const Scripts& scripts, std::span<const Subject> subjects,

@@ -131,6 +131,20 @@ class Twin {
                                                       std::span<const Subject> subjects,
                                                       std::size_t decisions, Random& random);
 
+/// Asks about tables of leases of which no place is free, or one, whole and torn within a place.
+/// Returns the first difference; nothing without leases among the subjects.
+[[nodiscard]] std::optional<std::string> check_full_tables(RedisClient& client,
+                                                           const Twin::Scripts& scripts,
+                                                           std::span<const Subject> subjects,
+                                                           Random& random);
+
+/// Asks for plans under ids whose records were spoilt: of another type or kind, torn, too short, of
+/// another plan, too old, or with words that no plan can have. Returns the first difference.
+[[nodiscard]] std::optional<std::string> check_records(RedisClient& client,
+                                                       const Twin::Scripts& scripts,
+                                                       std::span<const Subject> subjects,
+                                                       std::size_t decisions, Random& random);
+
 /// Runs scripts with the server's own clock: each must decide at an instant between two readings
 /// of TIME, whatever the last argument says, and as the kernel does. Returns the first difference.
 [[nodiscard]] std::optional<std::string> check_server_time(RedisClient& client,

@@ -97,6 +97,32 @@ TEST_CASE("a word that no rule has written makes a state corrupt when it is met"
   CHECK_FALSE(difference.has_value());
 }
 
+TEST_CASE("a spoilt idempotency record is an error, means nothing any more, or is repeated",
+          "[twin][redis]") {
+  if (redis_left_out()) return;
+  Random random("a spoilt idempotency record is an error, means nothing any more, or is repeated");
+  CAPTURE(random.repeat());
+  const RedisServer server;
+  RedisClient client(server.unix_socket());
+  const auto difference =
+      check_records(client, driven_scripts(), all_subjects(), scaled(5'000, 500), random);
+  INFO(difference.value_or(""));
+  CHECK_FALSE(difference.has_value());
+}
+
+TEST_CASE("of 4096 leases the last places are taken and given back alike", "[twin][redis]") {
+  if (redis_left_out()) return;
+  Random random("of 4096 leases the last places are taken and given back alike");
+  CAPTURE(random.repeat());
+  const RedisServer server;
+  RedisClient client(server.unix_socket());
+  for (std::size_t i = 0; i < scaled(20, 2); ++i) {
+    const auto difference = check_full_tables(client, driven_scripts(), all_subjects(), random);
+    INFO(difference.value_or(""));
+    CHECK_FALSE(difference.has_value());
+  }
+}
+
 TEST_CASE("a script decides at the server's time, whatever a client sends",
           "[twin][redis][C-008][C-009]") {
   if (redis_left_out()) return;

@@ -102,6 +102,15 @@ std::string after(const std::string& raw, StateKind kind, const Effects& effects
   return next;
 }
 
+bool may_keep_ttl(StateKind kind, const std::string& before, const std::string& after) {
+  if (kind != StateKind::sliding_window && kind != StateKind::leases) return false;
+  const std::size_t word = kind == StateKind::leases ? 10 : 0;  // latest, stamp
+  const auto half_second = [&](const std::string& raw) {
+    return read_le64(raw, 1 + 8 * word) / 500'000;
+  };
+  return half_second(before) >= half_second(after);
+}
+
 bool same_state(std::string one, std::string other, StateKind kind) {
   if (is_cell(kind) || one.empty() || other.empty()) return one == other;
   for (std::string* bytes : {&one, &other}) {

@@ -41,6 +41,11 @@ struct Loaded {
 /// The bytes of a state after a rule's effects on it.
 [[nodiscard]] std::string after(const std::string& raw, StateKind kind, const Effects& effects);
 
+/// Whether a fast path may leave the time to live as it is: the last to renew it was in the same
+/// half second, by the word of the state that tells how long it is needed.
+[[nodiscard]] bool may_keep_ttl(StateKind kind, const std::string& before,
+                                const std::string& after);
+
 /// True if both mean the same state: words that were never written are zeros.
 [[nodiscard]] bool same_state(std::string one, std::string other, StateKind kind);
 

@@ -101,22 +101,27 @@ local remaining = limit - used
 if free == 0 and slots == Rule.max_holders then remaining = 0 end
 return 1, remaining, 0, ends - base, pack('<llll', tier, slot, fence, ends - ahead), front, renews, rest
 
---@ fast leases_release
--- For a lease that is known by its place while none has lapsed. No state is needed for longer when a lease has gone,
--- so the time to live stays.
---@ use leases_front
-local limit, slot, high, middle, low = read('<LLLLL', message, position)
+--@ piece leases_held
+-- The words of the lease that is known by its place, while none has lapsed.
 if limit < 1 or limit > word_limit or slot < 1 or slot > slots or high >= word_limit or
   middle >= word_limit or low >= Rule.block_id or first < 1 or at >= earliest then
   return
 end
 local raw = redis.call('GETRANGE', key, format('%d', 64 * slot + 25), format('%d', 64 * slot + 88))
 if #raw ~= 64 then return end
-local held, next, ends, prev, a, b, c, token = read('<LLLLLLLL', raw)
-if a ~= high or b ~= middle or c ~= low or held < 1 or held > used or ends <= at or
-  ends > word_limit or next > word_limit or prev > word_limit or token > word_limit then
+local held, next, till, prev, a, b, c, token = read('<LLLLLLLL', raw)
+if a ~= high or b ~= middle or c ~= low or held < 1 or till <= at or next > word_limit or prev > word_limit or
+  token > word_limit then
   return
 end
+
+--@ fast leases_release
+-- For a lease that is known by its place while none has lapsed. No state is needed for longer when a lease has gone,
+-- so the time to live stays.
+--@ use leases_front
+local limit, slot, high, middle, low = read('<LLLLL', message, position)
+--@ use leases_held
+if held > used or till > word_limit then return end
 
 local front, rest
 if first == tail then
@@ -152,20 +157,10 @@ return 1, remaining, 0, reset_after, pack('<l', 1), front, false, rest
 -- renewed as by leases_acquire.
 --@ use leases_front
 local limit, ttl, slot, high, middle, low = read('<LLLLLL', message, position)
-if limit < 1 or limit > word_limit or ttl < Rule.min_ttl or ttl > Rule.max_ttl or slot < 1 or
-  slot > slots or high >= word_limit or middle >= word_limit or low >= Rule.block_id or
-  first < 1 or at >= earliest then
-  return
-end
-local raw = redis.call('GETRANGE', key, format('%d', 64 * slot + 25), format('%d', 64 * slot + 88))
-if #raw ~= 64 then return end
-local held, next, old, prev, a, b, c, token = read('<LLLLLLLL', raw)
+if ttl < Rule.min_ttl or ttl > Rule.max_ttl then return end
+--@ use leases_held
 local ends = at + ttl
-if a ~= high or b ~= middle or c ~= low or held < 1 or held > word_limit or old <= at or
-  old >= ends or next > word_limit or prev > word_limit or token > word_limit or ends < latest or
-  ends > word_limit then
-  return
-end
+if held > word_limit or till >= ends or ends < latest or ends > word_limit then return end
 
 local after, links = tail, false
 if slot ~= tail then

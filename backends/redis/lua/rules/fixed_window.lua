@@ -47,8 +47,12 @@
   if used > 0 then clear = to - now elseif closed then clear = begin - now end
 
 --@ piece fixed_window_decide
--- The twin of decided() in src/rules/fixed_window.cpp, in its place in a rule behind fixed_window_standing:
--- ends it if it refuses.
+-- The twin of decided() in src/rules/fixed_window.cpp, in its place in a rule: ends it if it refuses.
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > limit then return Errc.cost_exceeds_capacity end
+--@ use fixed_window_check
+--@ use fixed_window_view
+--@ use fixed_window_standing
   local want = used + cost
   if closed or want > limit then
     local fits_at = begin
@@ -59,22 +63,12 @@
 --@ operation fixed_window_acquire(begin, packed | limit, width, b0, b1, b2, b3, b4, cost)
 -- The twin of acquire() in src/rules/fixed_window.cpp: same names, same order. Returns status, remaining,
 -- retry_after, reset_after and, if the state changes, its two words.
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > limit then return Errc.cost_exceeds_capacity end
---@ use fixed_window_check
---@ use fixed_window_view
---@ use fixed_window_standing
 --@ use fixed_window_decide
   if cost == 0 then return 1, left, 0, clear end
   return 1, limit - want, 0, to - now, begin, 2 * want
 
 --@ operation fixed_window_peek(begin, packed | limit, width, b0, b1, b2, b3, b4, cost)
 -- The twin of peek() in src/rules/fixed_window.cpp: fixed_window_acquire without what that writes.
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > limit then return Errc.cost_exceeds_capacity end
---@ use fixed_window_check
---@ use fixed_window_view
---@ use fixed_window_standing
 --@ use fixed_window_decide
   return 1, left, 0, clear
 

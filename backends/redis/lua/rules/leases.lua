@@ -1,18 +1,98 @@
---@ piece leases_base
--- The twin of the beginning of LeaseTable in src/rules/lease_table.hpp in its place in a rule: the
--- words of the front, and the time that the leases live by.
+-- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
+
+--@ piece leases_id
+-- The twin of valid_id() in src/rules/leases.cpp, in its place in a rule.
+  if high < 0 or high >= word_limit or middle < 0 or middle >= word_limit or low < 0 or low >= Rule.block_id then
+    return Errc.invalid_argument
+  end
+
+--@ piece leases_known
+-- What release and renew are asked, in its place in a rule.
+  if limit < 1 or limit > word_limit or slot < 0 or slot > Rule.max_holders then return Errc.invalid_argument end
+--@ use leases_id
+
+--@ piece leases_head
+-- The twin of the beginning of LeaseTable in src/rules/lease_table.hpp in its place in a rule: the words of the front.
   local used, stamp, ahead, fence, slots, first, tail, free, under, earliest, latest = unpack(head)
   if slots > Rule.max_holders or first > slots or tail > slots or free > slots or
     (under > slots and under ~= Rule.unread) or (first == 0) ~= (tail == 0) or
     (first == 0 and (used ~= 0 or slots ~= 0)) then
     return Errc.corrupt_state
   end
+
+--@ piece leases_write
+-- The twin of LeaseTable::write() in src/rules/lease_table.hpp in its place in a rule.
+  put(0, struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', used, at, ahead, fence, slots, first, tail, free,
+    under, earliest, latest))
+
+--@ piece leases_base
+-- The words of the front, and the time that the leases live by.
+--@ use leases_head
   local base = now + ahead
   if base > word_limit then base = word_limit end
   local stepped = stamp > base + Rule.max_ahead
   if stepped then ahead, base = stamp - now, stamp end
   local at = base
   if stamp > at then at = stamp end
+
+--@ piece leases_pass
+-- The twin of LeaseTable::pass() in src/rules/lease_table.hpp in its place in a rule: counts the lease at `live`, of
+-- the words held, next and expiry, among those that have lapsed.
+  local left, last = used - lapsed, live == tail
+  if held == 0 or held > left or (held == left) ~= last or count == slots or
+    (not last and (next < 1 or next > slots)) then
+    return Errc.corrupt_state
+  end
+  lapsed, count = lapsed + held, count + 1
+  if last then
+    live, expiry = 0, 0
+  else
+    live = next
+    held, next, expiry = words(8 * live + 3, 3)
+  end
+
+--@ piece leases_standing
+-- The twins of LeaseTable::remaining() and reset_after() in src/rules/lease_table.hpp in their place in a rule.
+  local remaining = limit - used + lapsed
+  if remaining < 0 or not (room or count > 0) then remaining = 0 end
+  local reset_after = 0
+  if live ~= 0 then
+    local last = word(8 * tail + 5)
+    if last <= at then return Errc.corrupt_state end
+    reset_after = last - base
+  end
+
+--@ piece leases_room
+-- As leases_lapsed, but after the clock was set far back also what must lapse so that `weight` fits.
+  local room = free ~= 0 or slots < Rule.max_holders
+  local lapsed, count, live, expiry = 0, 0, first, 0
+  if first ~= 0 and (at >= earliest or stepped) then
+    if at >= latest then
+      lapsed, count, live = used, slots, 0
+    else
+      local held, next
+      held, next, expiry = words(8 * live + 3, 3)
+      while live ~= 0 and (expiry <= at or
+        (stepped and (used - lapsed + weight > limit or not (room or count > 0)))) do
+--@ use leases_pass
+      end
+    end
+  end
+
+--@ piece leases_wait
+-- The twin of LeaseTable::refused() in src/rules/lease_table.hpp in its place in a rule, behind leases_room: when
+-- `weight` fits is in `till`.
+--@ use leases_standing
+  local till = base
+  if live ~= 0 then
+    local held, next
+    held, next, expiry = words(8 * live + 3, 3)
+    while live ~= 0 and (used - lapsed + weight > limit or not (room or count > 0)) do
+      till = expiry
+      if expiry <= at then return Errc.corrupt_state end
+--@ use leases_pass
+    end
+  end
 
 --@ piece leases_lapsed
 -- The twin of LeaseTable::lapsed() in src/rules/lease_table.hpp in its place in a rule: what has
@@ -26,18 +106,7 @@
       local held, next
       held, next, expiry = words(8 * live + 3, 3)
       while live ~= 0 and expiry <= at do
-        local left, last = used - lapsed, live == tail
-        if held == 0 or held > left or (held == left) ~= last or count == slots or
-          (not last and (next < 1 or next > slots)) then
-          return Errc.corrupt_state
-        end
-        lapsed, count = lapsed + held, count + 1
-        if last then
-          live, expiry = 0, 0
-        else
-          live = next
-          held, next, expiry = words(8 * live + 3, 3)
-        end
+--@ use leases_pass
       end
     end
   end
@@ -168,18 +237,16 @@
   end
 
 --@ operation leases_acquire(head[11] | limit, weight, ttl, tier, seek, high, middle, low)
--- The twin of LeasesRule::acquire in src/rules/leases.cpp: same names, same order, with the members
--- of LeaseTable in their places.
--- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
+-- The twin of LeasesRule::acquire in src/rules/leases.cpp: same names, same order, with the members of LeaseTable in
+-- their places.
   if limit < 1 or limit > word_limit then return Errc.invalid_argument end
   if weight < 1 then return Errc.invalid_cost end
   if weight > limit then return Errc.cost_exceeds_capacity end
-  if ttl < Rule.min_ttl or ttl > Rule.max_ttl or tier < 0 or tier > Rule.max_tier or (seek ~= 0 and
-    seek ~= 1) or
-    high < 0 or high >= word_limit or
-    middle < 0 or middle >= word_limit or low < 0 or low >= Rule.block_id then
+  if ttl < Rule.min_ttl or ttl > Rule.max_ttl or tier < 0 or tier > Rule.max_tier or
+    (seek ~= 0 and seek ~= 1) then
     return Errc.invalid_argument
   end
+--@ use leases_id
 --@ use leases_base
 
   if seek == 1 then
@@ -187,74 +254,14 @@
 --@ use leases_find
     if found ~= 0 then
 --@ use leases_lapsed
-      local remaining = limit - used + lapsed
-      if remaining < 0 or not (room or count > 0) then remaining = 0 end
-      local reset_after = 0
-      if live ~= 0 then
-        local last = word(8 * tail + 5)
-        if last <= at then return Errc.corrupt_state end
-        reset_after = last - base
-      end
+--@ use leases_standing
       return 1, remaining, 0, reset_after, struct.pack('<i8i8i8i8', tier, found, token, ends - ahead)
     end
   end
 
-  -- lapsed(): what has lapsed together, and the first to live on
-  local room = free ~= 0 or slots < Rule.max_holders
-  local lapsed, count, live, expiry = 0, 0, first, 0
-  if first ~= 0 and (at >= earliest or stepped) then
-    if at >= latest then
-      lapsed, count, live = used, slots, 0
-    else
-      local held, next
-      held, next, expiry = words(8 * live + 3, 3)
-      while live ~= 0 and (expiry <= at or
-        (stepped and (used - lapsed + weight > limit or not (room or count > 0)))) do
-        local left, last = used - lapsed, live == tail
-        if held == 0 or held > left or (held == left) ~= last or count == slots or
-          (not last and (next < 1 or next > slots)) then
-          return Errc.corrupt_state
-        end
-        lapsed, count = lapsed + held, count + 1
-        if last then
-          live, expiry = 0, 0
-        else
-          live = next
-          held, next, expiry = words(8 * live + 3, 3)
-        end
-      end
-    end
-  end
-
+--@ use leases_room
   if used - lapsed + weight > limit or not (room or count > 0) then
-    local remaining = limit - used + lapsed
-    if remaining < 0 or not (room or count > 0) then remaining = 0 end
-    local reset_after = 0
-    if live ~= 0 then
-      local last = word(8 * tail + 5)
-      if last <= at then return Errc.corrupt_state end
-      reset_after = last - base
-    end
-    local till = base
-    if live ~= 0 then
-      local held, next
-      held, next, expiry = words(8 * live + 3, 3)
-      while live ~= 0 and (used - lapsed + weight > limit or not (room or count > 0)) do
-        till = expiry
-        local left, last = used - lapsed, live == tail
-        if expiry <= at or held == 0 or held > left or (held == left) ~= last or count == slots or
-          (not last and (next < 1 or next > slots)) then
-          return Errc.corrupt_state
-        end
-        lapsed, count = lapsed + held, count + 1
-        if last then
-          live, expiry = 0, 0
-        else
-          live = next
-          held, next, expiry = words(8 * live + 3, 3)
-        end
-      end
-    end
+--@ use leases_wait
     return 0, remaining, till - base, reset_after, struct.pack('<i8i8i8i8', tier, 0, 0, 0)
   end
 
@@ -274,20 +281,15 @@
   if after ~= 0 then put(8 * after + 4, struct.pack('<i8', slot)) else first, earliest = slot, ends end
   if before ~= 0 then put(8 * before + 6, struct.pack('<i8', slot)) else tail = slot end
   used = used + weight
-  put(0, struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', used, at, ahead, fence, slots, first, tail, free,
-    under, earliest, latest))
+--@ use leases_write
   local remaining = limit - used + lapsed
   if remaining < 0 or not (free ~= 0 or slots < Rule.max_holders or count > 0) then remaining = 0 end
   return 1, remaining, 0, latest - base, struct.pack('<i8i8i8i8', tier, slot, fence, ends - ahead)
 
 --@ operation leases_release(head[11] | limit, slot, high, middle, low)
--- The twin of LeasesRule::release in src/rules/leases.cpp: same names, same order, with the members
--- of LeaseTable in their places.
--- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
-  if limit < 1 or limit > word_limit or slot < 0 or slot > Rule.max_holders or high < 0 or high >= word_limit or
-    middle < 0 or middle >= word_limit or low < 0 or low >= Rule.block_id then
-    return Errc.invalid_argument
-  end
+-- The twin of LeasesRule::release in src/rules/leases.cpp: same names, same order, with the members of LeaseTable in
+-- their places.
+--@ use leases_known
 --@ use leases_base
 
 --@ use leases_lapsed
@@ -295,14 +297,7 @@
 --@ use leases_find
 
   if found == 0 then
-    local remaining = limit - used + lapsed
-    if remaining < 0 or not (room or count > 0) then remaining = 0 end
-    local reset_after = 0
-    if live ~= 0 then
-      local last = word(8 * tail + 5)
-      if last <= at then return Errc.corrupt_state end
-      reset_after = last - base
-    end
+--@ use leases_standing
     return 1, remaining, 0, reset_after, struct.pack('<i8', 0)
   end
   if held > used - lapsed then return Errc.corrupt_state end
@@ -314,8 +309,7 @@
     free, under = found, free
     used = used - held
   end
-  put(0, struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', used, at, ahead, fence, slots, first, tail, free,
-    under, earliest, latest))
+--@ use leases_write
   local remaining = limit - used + lapsed
   if remaining < 0 then remaining = 0 end
   local reset_after = latest - base
@@ -323,14 +317,10 @@
   return 1, remaining, 0, reset_after, struct.pack('<i8', 1)
 
 --@ operation leases_renew(head[11] | limit, ttl, slot, high, middle, low)
--- The twin of LeasesRule::renew in src/rules/leases.cpp: same names, same order, with the members
--- of LeaseTable in their places.
--- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
-  if limit < 1 or limit > word_limit or ttl < Rule.min_ttl or ttl > Rule.max_ttl or slot < 0 or
-    slot > Rule.max_holders or high < 0 or high >= word_limit or
-    middle < 0 or middle >= word_limit or low < 0 or low >= Rule.block_id then
-    return Errc.invalid_argument
-  end
+-- The twin of LeasesRule::renew in src/rules/leases.cpp: same names, same order, with the members of LeaseTable in
+-- their places.
+  if ttl < Rule.min_ttl or ttl > Rule.max_ttl then return Errc.invalid_argument end
+--@ use leases_known
 --@ use leases_base
 
 --@ use leases_lapsed
@@ -360,104 +350,30 @@
 --@ use leases_place
 
 --@ use leases_prolong
-  put(0, struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', used, at, ahead, fence, slots, first, tail, free,
-    under, earliest, latest))
+--@ use leases_write
   return 1, remaining, 0, latest - base, struct.pack('<i8i8', token, ends - ahead)
 
 --@ operation leases_peek(head[11] | limit, weight, tier)
--- The twin of LeasesRule::peek in src/rules/leases.cpp: same names, same order, with the members
--- of LeaseTable in their places.
--- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
+-- The twin of LeasesRule::peek in src/rules/leases.cpp: same names, same order, with the members of LeaseTable in
+-- their places.
   if limit < 1 or limit > word_limit then return Errc.invalid_argument end
   if weight < 1 then return Errc.invalid_cost end
   if weight > limit then return Errc.cost_exceeds_capacity end
   if tier < 0 or tier > Rule.max_tier then return Errc.invalid_argument end
-  local used, stamp, ahead, fence, slots, first, tail, free, under, earliest, latest = unpack(head)
-  if slots > Rule.max_holders or first > slots or tail > slots or free > slots or
-    (under > slots and under ~= Rule.unread) or (first == 0) ~= (tail == 0) or
-    (first == 0 and (used ~= 0 or slots ~= 0)) then
-    return Errc.corrupt_state
-  end
-  local base = now + ahead
-  if base > word_limit then base = word_limit end
-  local stepped = stamp > base + Rule.max_ahead
-  if stepped then base = stamp end
-  local at = base
-  if stamp > at then at = stamp end
+--@ use leases_base
 
-  -- lapsed(): what has lapsed together, and the first to live on
-  local room = free ~= 0 or slots < Rule.max_holders
-  local lapsed, count, live, expiry = 0, 0, first, 0
-  if first ~= 0 and (at >= earliest or stepped) then
-    if at >= latest then
-      lapsed, count, live = used, slots, 0
-    else
-      local held, next
-      held, next, expiry = words(8 * live + 3, 3)
-      while live ~= 0 and (expiry <= at or
-        (stepped and (used - lapsed + weight > limit or not (room or count > 0)))) do
-        local left, last = used - lapsed, live == tail
-        if held == 0 or held > left or (held == left) ~= last or count == slots or
-          (not last and (next < 1 or next > slots)) then
-          return Errc.corrupt_state
-        end
-        lapsed, count = lapsed + held, count + 1
-        if last then
-          live, expiry = 0, 0
-        else
-          live = next
-          held, next, expiry = words(8 * live + 3, 3)
-        end
-      end
-    end
-  end
-
+--@ use leases_room
   if used - lapsed + weight > limit or not (room or count > 0) then
-    local remaining = limit - used + lapsed
-    if remaining < 0 or not (room or count > 0) then remaining = 0 end
-    local reset_after = 0
-    if live ~= 0 then
-      local last = word(8 * tail + 5)
-      if last <= at then return Errc.corrupt_state end
-      reset_after = last - base
-    end
-    local till = base
-    if live ~= 0 then
-      local held, next
-      held, next, expiry = words(8 * live + 3, 3)
-      while live ~= 0 and (used - lapsed + weight > limit or not (room or count > 0)) do
-        till = expiry
-        local left, last = used - lapsed, live == tail
-        if expiry <= at or held == 0 or held > left or (held == left) ~= last or count == slots or
-          (not last and (next < 1 or next > slots)) then
-          return Errc.corrupt_state
-        end
-        lapsed, count = lapsed + held, count + 1
-        if last then
-          live, expiry = 0, 0
-        else
-          live = next
-          held, next, expiry = words(8 * live + 3, 3)
-        end
-      end
-    end
+--@ use leases_wait
     return 0, remaining, till - base, reset_after, struct.pack('<i8', tier)
   end
 
-  local remaining = limit - used + lapsed
-  if remaining < 0 or not (room or count > 0) then remaining = 0 end
-  local reset_after = 0
-  if live ~= 0 then
-    local last = word(8 * tail + 5)
-    if last <= at then return Errc.corrupt_state end
-    reset_after = last - base
-  end
+--@ use leases_standing
   return 1, remaining, 0, reset_after, struct.pack('<i8', tier)
 
 --@ operation leases_block(head[11] | limit, span)
 -- The twin of LeasesRule::block in src/rules/leases.cpp: same names, same order, with the members
 -- of LeaseTable and enter() in their places.
--- The words of place s start at 8 * s + 3: weight, next, expiry, prev, id (3), fence.
   if limit < 1 or limit > Rule.block_weight or span < 0 or span > Rule.max_block then
     return Errc.invalid_argument
   end
@@ -475,13 +391,7 @@
   local fits = found ~= 0 or ((room or count > 0) and
     (live == 0 or used + Rule.block_weight <= word_limit))
   if stands or not fits then
-    local remaining, reset_after = limit - used + lapsed, 0
-    if remaining < 0 or not (room or count > 0) then remaining = 0 end
-    if live ~= 0 then
-      local last = word(8 * tail + 5)
-      if last <= at then return Errc.corrupt_state end
-      reset_after = last - base
-    end
+--@ use leases_standing
     if stands then return 1, remaining, 0, reset_after end
     return 0, remaining, 0, reset_after
   end
@@ -501,19 +411,13 @@
   else
 --@ use leases_prolong
   end
-  put(0, struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', used, at, ahead, fence, slots, first, tail, free,
-    under, earliest, latest))
+--@ use leases_write
   return 1, 0, 0, latest - base
 
 --@ operation leases_reset(head[11] | limit)
 -- The twin of LeasesRule::reset in src/rules/leases.cpp: same names, same order.
   if limit < 1 or limit > word_limit then return Errc.invalid_argument end
-  local used, stamp, ahead, fence, slots, first, tail, free, under, earliest, latest = unpack(head)
-  if slots > Rule.max_holders or first > slots or tail > slots or free > slots or
-    (under > slots and under ~= Rule.unread) or (first == 0) ~= (tail == 0) or
-    (first == 0 and (used ~= 0 or slots ~= 0)) then
-    return Errc.corrupt_state
-  end
+--@ use leases_head
   if slots ~= 0 then
     put(0, struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', 0, stamp, ahead, fence, 0, 0, 0, 0, 0, 0, 0))
   end

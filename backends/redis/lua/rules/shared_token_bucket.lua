@@ -42,13 +42,12 @@
     local given = units
     if given > left then given = left end
     if given == 0 then return 0 end
-    new_level, new_stamp = left - given, at
-    if ahead > 0 then new_level, new_stamp = place(left - given, base) end
+    new_level, new_stamp = level - given, at
+    if new_level < limit then new_level, new_stamp = place(left - given, base) end
     if spent < word_limit then
       new_spent = spent - given
       if new_spent < 0 then new_spent = 0 end
       new_spent = new_spent + (at - new_stamp) * refill
-      if new_spent < 0 then new_spent = 0 end
       if new_spent > word_limit then new_spent = word_limit end
     end
     return given
@@ -133,83 +132,75 @@
   return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
     struct.pack('<i8i8', version, is_new)
 
---@ operation shared_token_bucket_acquire(head[7] | reported, cost, keep_alive)
--- The twin of the kernel of shared_token_bucket.acquire in src/rules/shared_token_bucket.cpp: same names, same
--- order, with moment() in its place.
+--@ piece shared_token_bucket_check
+-- The twin of check_shared_cost() in src/rules/shared_token_bucket_view.hpp in its place in a rule.
   if cost < 0 then return Errc.invalid_cost end
   if cost > word_limit then return Errc.cost_exceeds_capacity end
   if reported < 0 or reported > word_limit or keep_alive < 1 or
     keep_alive > Rule.max_keep_alive then
     return Errc.invalid_argument
   end
+
+--@ piece shared_token_bucket_ask
+-- From the state and the cost to the bucket at one instant, its limit and what is asked, `charge`; ends the rule if
+-- there is no quota or if it can never admit so much. After the clock was set back there is room for one request.
 --@ use shared_token_bucket_view
   if version == 0 then return Errc.not_configured end
   if cost > capacity then return Errc.cost_exceeds_capacity end
 
   local limit, charge = capacity * period, cost * period
   if stamp > now + Rule.max_ahead and level > limit - charge then level = limit - charge end
+
+--@ piece shared_token_bucket_decide
+-- The twin of the beginning of answer() in src/rules/shared_token_bucket.cpp, with moment() and shared_wait(), in its
+-- place in a rule: ends it if it refuses.
+--@ use shared_token_bucket_check
+--@ use shared_token_bucket_ask
   local output = struct.pack('<i8i8i8i8', version, capacity, refill, period)
   local want = level + charge
-  if want > limit or (at > now and level > limit - period) then -- shared_wait()
+  if want > limit or (at > now and level > limit - period) then
     local free, over = limit - level, want - limit
     if free < 0 then free = 0 end
     if over < 0 then over = 0 end
     return 0, (free - free % period) / period, at - now + (over + -over % refill) / refill,
       at - now + (level + -level % refill) / refill, output
   end
+
+--@ piece shared_token_bucket_answer
+-- The end of answer(): what a request is told that is allowed.
+  local free = limit - level
+  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
+    output
+
+--@ piece shared_token_bucket_left
+-- The twin of left_so() in src/rules/shared_token_bucket_reserve.cpp in its place in a rule.
+  local free = limit - new_level
+  if free < 0 then free = 0 end
+  local remaining = (free - free % period) / period
+  local reset_after = new_stamp - now + (new_level + -new_level % refill) / refill
+
+--@ operation shared_token_bucket_acquire(head[7] | reported, cost, keep_alive)
+-- The twin of the kernel of shared_token_bucket.acquire in src/rules/shared_token_bucket.cpp.
+--@ use shared_token_bucket_decide
   if cost > 0 then
     spent = spent + charge
     if spent > word_limit then spent = word_limit end
     put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, want, spent, at))
   end
   level = want
-  local free = limit - level
-  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
-    output
+--@ use shared_token_bucket_answer
 
 --@ operation shared_token_bucket_peek(head[7] | reported, cost, keep_alive)
--- The twin of the kernel of shared_token_bucket.peek in src/rules/shared_token_bucket.cpp: same names, same
--- order, with moment() in its place. Writes nothing.
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > word_limit then return Errc.cost_exceeds_capacity end
-  if reported < 0 or reported > word_limit or keep_alive < 1 or
-    keep_alive > Rule.max_keep_alive then
-    return Errc.invalid_argument
-  end
---@ use shared_token_bucket_view
-  if version == 0 then return Errc.not_configured end
-  if cost > capacity then return Errc.cost_exceeds_capacity end
-
-  local limit, charge = capacity * period, cost * period
-  if stamp > now + Rule.max_ahead and level > limit - charge then level = limit - charge end
-  local output = struct.pack('<i8i8i8i8', version, capacity, refill, period)
-  local want = level + charge
-  if want > limit or (at > now and level > limit - period) then -- shared_wait()
-    local free, over = limit - level, want - limit
-    if free < 0 then free = 0 end
-    if over < 0 then over = 0 end
-    return 0, (free - free % period) / period, at - now + (over + -over % refill) / refill,
-      at - now + (level + -level % refill) / refill, output
-  end
-  local free = limit - level
-  return 1, (free - free % period) / period, 0, at - now + (level + -level % refill) / refill,
-    output
+-- The twin of the kernel of shared_token_bucket.peek in src/rules/shared_token_bucket.cpp. Writes nothing.
+--@ use shared_token_bucket_decide
+--@ use shared_token_bucket_answer
 
 --@ operation shared_token_bucket_reserve(head[7] | reported, cost, keep_alive, max_wait)
 -- The twin of the kernel of shared_token_bucket.reserve in src/rules/shared_token_bucket_reserve.cpp: same
 -- names, same order, with shared_moment(), place(), truly() and left_so() in their place.
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > word_limit then return Errc.cost_exceeds_capacity end
-  if reported < 0 or reported > word_limit or keep_alive < 1 or
-    keep_alive > Rule.max_keep_alive or max_wait < 0 or max_wait > Rule.max_ahead then
-    return Errc.invalid_argument
-  end
---@ use shared_token_bucket_view
-  if version == 0 then return Errc.not_configured end
-  local given_up = stamp > now + Rule.max_ahead
-  if cost > capacity then return Errc.cost_exceeds_capacity end
-  local limit, charge = capacity * period, cost * period
-  if given_up and level > limit - charge then level = limit - charge end
+--@ use shared_token_bucket_check
+  if max_wait < 0 or max_wait > Rule.max_ahead then return Errc.invalid_argument end
+--@ use shared_token_bucket_ask
 
   local want, wait = level + charge, 0
   local over = want - limit
@@ -242,22 +233,17 @@
     put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, spent,
       new_stamp))
   end
-  local free = limit - new_level
-  if free < 0 then free = 0 end
-  return 1, (free - free % period) / period, wait,
-    new_stamp - now + (new_level + -new_level % refill) / refill,
+--@ use shared_token_bucket_left
+  return 1, remaining, wait, reset_after,
     struct.pack('<i8i8i8i8i8i8', cost, level, at, version, before, capacity)
 
 --@ operation shared_token_bucket_refund(head[7] | reported, cost, keep_alive, amount, level_then, stamp_then, version_then, spent_then)
 -- The twin of the kernel of shared_token_bucket.refund in src/rules/shared_token_bucket_reserve.cpp: same
 -- names, same order, with shared_moment(), same_position(), returned() and left_so() in their place.
   if amount < 0 then return Errc.invalid_cost end
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > word_limit then return Errc.cost_exceeds_capacity end
-  if reported < 0 or reported > word_limit or keep_alive < 1 or
-    keep_alive > Rule.max_keep_alive or amount > cost or level_then < 0 or
-    level_then > word_limit or stamp_then < 0 or stamp_then > word_limit or
-    version_then < 0 or version_then > word_limit or spent_then < 0 or
+--@ use shared_token_bucket_check
+  if amount > cost or level_then < 0 or level_then > word_limit or stamp_then < 0 or
+    stamp_then > word_limit or version_then < 0 or version_then > word_limit or spent_then < 0 or
     spent_then > word_limit then
     return Errc.invalid_argument
   end
@@ -314,10 +300,8 @@
     put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, new_spent,
       new_stamp))
   end
-  local free = limit - new_level
-  if free < 0 then free = 0 end
-  return 1, (free - free % period) / period, 0,
-    new_stamp - now + (new_level + -new_level % refill) / refill,
+--@ use shared_token_bucket_left
+  return 1, remaining, 0, reset_after,
     struct.pack('<i8i8i8', (given - given % period) / period,
       on_top and (waits or level > 0) and 1 or 0, rest_stamp)
 
@@ -392,7 +376,7 @@
     if new_level < 0 then new_level = 0 end
     if new_level < least then
       new_level = least
-    elseif new_level == limit then
+    elseif new_level == limit and new_stamp < now + Rule.max_ahead then
       new_level, new_stamp = place(limit + 1, new_stamp)
     elseif new_level < word_limit then
       new_level = new_level + 1
@@ -401,8 +385,6 @@
   end
   put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, new_spent,
     new_stamp))
-  local free = limit - new_level
-  if free < 0 then free = 0 end
-  return 1, (free - free % period) / period, 0,
-    new_stamp - now + (new_level + -new_level % refill) / refill,
+--@ use shared_token_bucket_left
+  return 1, remaining, 0, reset_after,
     struct.pack('<i8i8', version, capacity)

@@ -459,16 +459,9 @@ end
 
 --@ operation sliding_window_reset(head[11] | limit)
 -- The twin of SlidingWindowRule::reset: same names, same order.
---@ use sliding_window_words
-  local least, output = word_limit, struct.pack('<i8', 0)
-  for i = 1, #table, 2 do
-    local window, span = table[i], table[i + 1] or 0
-    if window < 1 or window > Rule.max_limit or span < 1 or span > Rule.max_span then
-      return Errc.invalid_argument
-    end
-    if window < least then least = window end
-    output = output .. struct.pack('<i8', window)
-  end
-  if #table == 0 or #table > 2 * Rule.max_windows then return Errc.invalid_argument end
+  local longest
+--@ use sliding_window_table
+  local output = struct.pack('<i8', 0)
+  for i = 1, #table, 2 do output = output .. struct.pack('<i8', table[i]) end
   put(0, string.rep('\0', 64))
   return 1, least, 0, 0, output

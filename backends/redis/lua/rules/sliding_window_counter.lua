@@ -1,3 +1,9 @@
+--@ piece sliding_window_counter_check
+-- The first lines of the twin of SlidingWindowCounterRule::check in src/rules/sliding_window_counter.cpp, in its place.
+  if limit < 1 or limit > Rule.max_limit or span < 1 or span > Rule.max_span then
+    return Errc.invalid_argument
+  end
+
 --@ piece sliding_window_counter_view
 -- The twins of read() and measure() in src/rules/sliding_window_counter.cpp, with scale(), in their place in a
 -- rule: from head, now, limit, span and cost to the counts at one instant.
@@ -50,8 +56,13 @@
   if closed - now > clear then clear = closed - now end
 
 --@ piece sliding_window_counter_decide
--- The twin of decide() in src/rules/sliding_window_counter.cpp, with fits_at(), in its place in a rule behind
--- sliding_window_counter_standing: ends it if it refuses.
+-- The twin of decide() in src/rules/sliding_window_counter.cpp, with fits_at(), in its place in a rule: ends it if it
+-- refuses.
+--@ use sliding_window_counter_check
+  if cost < 0 then return Errc.invalid_cost end
+  if cost > limit then return Errc.cost_exceeds_capacity end
+--@ use sliding_window_counter_view
+--@ use sliding_window_counter_standing
   local room, fits = limit - cost, now
   if closed > now or estimate > room then
     if estimate > room then
@@ -69,13 +80,6 @@
 --@ operation sliding_window_counter_acquire(head[4] | limit, span, cost)
 -- The twin of SlidingWindowCounterRule::acquire in src/rules/sliding_window_counter.cpp: same names, same order.
 -- Returns status, remaining, retry_after and reset_after.
-  if limit < 1 or limit > Rule.max_limit or span < 1 or span > Rule.max_span then
-    return Errc.invalid_argument
-  end
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > limit then return Errc.cost_exceeds_capacity end
---@ use sliding_window_counter_view
---@ use sliding_window_counter_standing
 --@ use sliding_window_counter_decide
   if cost == 0 then return 1, left, 0, clear end
   local counts = struct.pack('<i8i8i8', start, current + cost, previous)
@@ -86,13 +90,6 @@
 --@ operation sliding_window_counter_peek(head[4] | limit, span, cost)
 -- The twin of SlidingWindowCounterRule::peek in src/rules/sliding_window_counter.cpp:
 -- sliding_window_counter_acquire without what that writes.
-  if limit < 1 or limit > Rule.max_limit or span < 1 or span > Rule.max_span then
-    return Errc.invalid_argument
-  end
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > limit then return Errc.cost_exceeds_capacity end
---@ use sliding_window_counter_view
---@ use sliding_window_counter_standing
 --@ use sliding_window_counter_decide
   return 1, left, 0, clear
 
@@ -104,9 +101,7 @@
 
 --@ operation sliding_window_counter_adjust(head[4] | limit, span, amount, change, taken)
 -- The twin of SlidingWindowCounterRule::adjust in src/rules/sliding_window_counter.cpp: same names, same order.
-  if limit < 1 or limit > Rule.max_limit or span < 1 or span > Rule.max_span then
-    return Errc.invalid_argument
-  end
+--@ use sliding_window_counter_check
   if amount < 0 or amount > word_limit then return Errc.invalid_cost end
   if change < 0 or change > 3 or taken < 0 or taken > word_limit then
     return Errc.invalid_argument
@@ -144,10 +139,8 @@
 
 --@ operation sliding_window_counter_block(head[4] | limit, span, length)
 -- The twin of SlidingWindowCounterRule::block in src/rules/sliding_window_counter.cpp: same names, same order.
-  if limit < 1 or limit > Rule.max_limit or span < 1 or span > Rule.max_span or length < 0 or
-    length > Rule.max_block then
-    return Errc.invalid_argument
-  end
+--@ use sliding_window_counter_check
+  if length < 0 or length > Rule.max_block then return Errc.invalid_argument end
   local cost = 0
 --@ use sliding_window_counter_view
   local till = now + length

@@ -27,6 +27,28 @@
     end
   end
 
+--@ piece token_bucket_place
+-- The twin of place() in src/rules/token_bucket_position.hpp in its place in a rule: from `want`, which is more than
+-- the limit, at `at` to new_level and new_stamp. Without the end of time the stamp would be `covered`.
+    local over = want - limit
+    local covered = at + (over + -over % refill) / refill
+    covered = covered + -covered % interval
+    new_stamp = covered
+    if new_stamp > word_limit then new_stamp = word_limit end
+    local least = 0
+    if interval == 1 then least = limit - period + 1 end
+    new_level = want - (new_stamp - at) * refill
+    if new_level < least then new_level = least end
+    if new_level > limit then new_level = limit end
+
+--@ piece token_bucket_clear
+-- The twin of until_drained() in src/rules/token_bucket_position.hpp in its place in a rule: how long from `now` until
+-- the level at `at` shows as drained.
+  if level > 0 or at > now then
+    reset_after = at + (level + -level % refill) / refill
+    reset_after = reset_after - now + (interval - reset_after % interval) % interval
+  end
+
 --@ piece token_bucket_answer
 -- The twin of answer() in src/rules/token_bucket_reserve.cpp in its place in a rule, with check_ask() and
 -- place(): same names, same order, but that a wait is judged behind the shape, which says how long it may be.
@@ -55,10 +77,7 @@
     local over = level + min_cost * period - limit
     if over < 0 then over = 0 end
     local covered = at + (over + -over % refill) / refill
-    if level > 0 or at > now then
-      reset_after = at + (level + -level % refill) / refill
-      reset_after = reset_after - now + (interval - reset_after % interval) % interval
-    end
+--@ use token_bucket_clear
     return 0, remaining, covered - now + (interval - covered % interval) % interval - max_wait,
       reset_after, nil, nil, struct.pack('<i8i8i8', 0, 0, 0)
   end
@@ -67,40 +86,27 @@
   local wait, new_level, new_stamp = 0, want, at
   if closed then wait = at - now end
   if want > limit then
-    local over = want - limit
-    new_stamp = at + (over + -over % refill) / refill
-    new_stamp = new_stamp + -new_stamp % interval
-    wait = new_stamp - now
-    if new_stamp > word_limit then new_stamp = word_limit end
-    local least = 0
-    if interval == 1 then least = limit - period + 1 end
-    new_level = want - (new_stamp - at) * refill
-    if new_level < least then new_level = least end
-    if new_level > limit then new_level = limit end
+--@ use token_bucket_place
+    wait = covered - now
   end
   local spent, before = 2 * new_level, 2 * level
   if closed or new_stamp > at then spent = spent + 1 end
   if closed then before = before + 1 end
   local output = struct.pack('<i8i8i8', granted, before, at)
-  local after = level
   if spends then
-    after, free = want, limit - want
+    level, free = want, limit - want
     if free < 0 or closed then free = 0 end
     remaining = (free - free % period) / period
   end
-  if after > 0 or at > now then
-    reset_after = at + (after + -after % refill) / refill
-    reset_after = reset_after - now + (interval - reset_after % interval) % interval
-  end
+--@ use token_bucket_clear
   if spends and granted > 0 then
     return 1, remaining, wait, reset_after, spent, new_stamp, output
   end
   return 1, remaining, wait, reset_after, nil, nil, output
 
---@ operation token_bucket_acquire(spent, stamp | capacity, refill, period, full_after, cost)
--- The twin of TokenBucketRule::acquire in src/rules/token_bucket.cpp: same names, same order,
--- with moment() in its place. Returns status, remaining, retry_after, reset_after and, if the state
--- changes, the new level and stamp.
+--@ piece token_bucket_moment
+-- The twins of check() and moment() in src/rules/token_bucket.cpp in their place in a rule: from the state and the
+-- arguments to the bucket at one instant, limit, level, at and closed, and to what is asked, charge and want.
   if cost < 0 then return Errc.invalid_cost end
   if cost > capacity then return Errc.cost_exceeds_capacity end
 
@@ -115,6 +121,12 @@
   end
 
   local want = level + charge
+
+--@ operation token_bucket_acquire(spent, stamp | capacity, refill, period, full_after, cost)
+-- The twin of TokenBucketRule::acquire in src/rules/token_bucket.cpp: same names, same order,
+-- with moment() in its place. Returns status, remaining, retry_after, reset_after and, if the state
+-- changes, the new level and stamp.
+--@ use token_bucket_moment
   if want > limit or closed then
     local free, over = limit - level, want - limit
     if free < 0 or closed then free = 0 end
@@ -131,20 +143,7 @@
 --@ operation token_bucket_peek(spent, stamp | capacity, refill, period, full_after, cost)
 -- The twin of TokenBucketRule::peek in src/rules/token_bucket.cpp: same names, same order,
 -- with moment() in its place. Returns status, remaining, retry_after and reset_after.
-  if cost < 0 then return Errc.invalid_cost end
-  if cost > capacity then return Errc.cost_exceeds_capacity end
-
-  local limit, charge = capacity * period, cost * period
-  local level, at, closed = (spent - spent % 2) / 2, now, false
-  if stamp > now + Rule.max_ahead then
-    if level > limit - charge then level = limit - charge end
-  else
-    if stamp > at then at, closed = stamp, spent % 2 == 1 end
-    level = level - (at - stamp) * refill
-    if level < 0 then level = 0 end
-  end
-
-  local want = level + charge
+--@ use token_bucket_moment
   local free, over = limit - level, want - limit
   if free < 0 or closed then free = 0 end
   local remaining, reset_after =
@@ -188,18 +187,10 @@
   local level_then = (spent_then - spent_then % 2) / 2
   cost, amount = cost * period, amount * period
   local function after(units)
-    local level, stamp = level_then + units, stamp_then
-    if units == 0 or level <= limit then return level, stamp end
-    local over = level - limit
-    stamp = stamp + (over + -over % refill) / refill
-    stamp = stamp + -stamp % interval
-    if stamp > word_limit then stamp = word_limit end
-    local least = 0
-    if interval == 1 then least = limit - period + 1 end
-    level = level - (stamp - stamp_then) * refill
-    if level < least then level = least end
-    if level > limit then level = limit end
-    return level, stamp
+    local want, at, new_level, new_stamp = level_then + units, stamp_then, nil, nil
+    if units == 0 or want <= limit then return want, at end
+--@ use token_bucket_place
+    return new_level, new_stamp
   end
   local grant_level, grant_stamp = after(cost)
   local rest_level, rest_stamp = after(cost - amount)
@@ -243,18 +234,15 @@
     closes = closed
   end
 
-  local rest = new_level -- left_so()
+  level = new_level -- left_so()
   if new_stamp <= at then
-    rest = rest - (at - new_stamp) * refill
-    if rest < 0 then rest = 0 end
+    level = level - (at - new_stamp) * refill
+    if level < 0 then level = 0 end
   end
-  local free, reset_after = limit - rest, 0
+  local free, reset_after = limit - level, 0
   if free < 0 or new_stamp > at and closes then free = 0 end
   if new_stamp > at then at = new_stamp end
-  if rest > 0 or at > now then
-    reset_after = at + (rest + -rest % refill) / refill
-    reset_after = reset_after - now + (interval - reset_after % interval) % interval
-  end
+--@ use token_bucket_clear
   local newest = 0
   if on_top and (waits or left > 0) then newest = 1 end -- else the state may be gone
   local output = struct.pack('<i8i8i8', (given - given % period) / period, newest, rest_stamp)
@@ -310,17 +298,9 @@
   end
   if change < 3 and level ~= before then kept = false end
 
-  local new_level, new_stamp, reset_after = level, at, 0
-  if level > limit then
-    local over = level - limit
-    new_stamp = at + (over + -over % refill) / refill
-    new_stamp = new_stamp + -new_stamp % interval
-    if new_stamp > word_limit then new_stamp = word_limit end
-    local least = 0
-    if interval == 1 then least = limit - period + 1 end
-    new_level = level - (new_stamp - at) * refill
-    if new_level < least then new_level = least end
-    if new_level > limit then new_level = limit end
+  local want, new_level, new_stamp, reset_after = level, level, at, 0
+  if want > limit then
+--@ use token_bucket_place
     if new_stamp > at then closes = true end
   end
   if new_stamp < till then
@@ -340,10 +320,7 @@
     end
     if till > at then new_stamp, at = till, till end
   end
-  if level > 0 or at > now then
-    reset_after = at + (level + -level % refill) / refill
-    reset_after = reset_after - now + (interval - reset_after % interval) % interval
-  end
+--@ use token_bucket_clear
   local free = limit - level
   if free < 0 or closed then free = 0 end
   if owed and spent == first and new_stamp == second then

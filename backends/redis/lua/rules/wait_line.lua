@@ -59,29 +59,39 @@ local function wait_line_hold(places, now, client, arrival, ttl, mine, free, fin
   return idle_at
 end
 
---@ operation wait_line_enter(head[1] | limit, client, arrival, ttl)
--- The twin of WaitLineRule::enter in src/rules/wait_line.cpp.
---@ use wait_line_scan
+--@ piece wait_line_check
+-- What enter() and turn() are asked, in its place in a rule.
   if limit < 0 or limit > word_limit or client < 1 or client > word_limit or
     arrival < 1 or arrival > word_limit or ttl < Rule.min_ttl or ttl > Rule.max_ttl then
     return Errc.invalid_argument
   end
-  local mine, since, free, finish, before, ahead, clear_at, idle_at, first, last, last_client,
-    last_since = wait_line_scan(head[1], now, client, arrival, arrival)
-  idle_at = wait_line_hold(head[1], now, client, arrival, ttl, mine, free, finish, idle_at, last,
-    last_client, last_since)
+
+--@ piece wait_line_drop
+-- The twin of drop() in src/rules/wait_line.cpp, in its place in a rule: the client's place is free.
+    put(0, struct.pack('<i8', finish))
+    put(3 * mine + 1, struct.pack('<i8', 0))
+
+--@ piece wait_line_answer
+-- The twin of allowed() in src/rules/wait_line.cpp, in its place in a rule.
   local reset_after = idle_at - now
   if reset_after < 0 then reset_after = 0 end
   return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)
 
+--@ operation wait_line_enter(head[1] | limit, client, arrival, ttl)
+-- The twin of WaitLineRule::enter in src/rules/wait_line.cpp.
+--@ use wait_line_scan
+--@ use wait_line_check
+  local mine, since, free, finish, before, ahead, clear_at, idle_at, first, last, last_client,
+    last_since = wait_line_scan(head[1], now, client, arrival, arrival)
+  idle_at = wait_line_hold(head[1], now, client, arrival, ttl, mine, free, finish, idle_at, last,
+    last_client, last_since)
+--@ use wait_line_answer
+
 --@ operation wait_line_turn(head[1] | limit, client, arrival, ttl, next)
 -- The twin of WaitLineRule::turn in src/rules/wait_line.cpp.
 --@ use wait_line_scan
-  if limit < 0 or limit > word_limit or client < 1 or client > word_limit or
-    arrival < 1 or arrival > word_limit or ttl < Rule.min_ttl or ttl > Rule.max_ttl or next < 0 or
-    next > word_limit then
-    return Errc.invalid_argument
-  end
+--@ use wait_line_check
+  if next < 0 or next > word_limit then return Errc.invalid_argument end
   local mine, since, free, finish, before, ahead, clear_at, idle_at, first, last, last_client,
     last_since = wait_line_scan(head[1], now, client, arrival, next)
   if before > 0 then
@@ -90,13 +100,10 @@ end
   if next ~= 0 then
     idle_at = wait_line_hold(head[1], now, client, next, ttl, mine, free, finish, idle_at, last,
       last_client, last_since)
-  elseif mine >= 0 then -- drop()
-    put(0, struct.pack('<i8', finish))
-    put(3 * mine + 1, struct.pack('<i8', 0))
+  elseif mine >= 0 then
+--@ use wait_line_drop
   end
-  local reset_after = idle_at - now
-  if reset_after < 0 then reset_after = 0 end
-  return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)
+--@ use wait_line_answer
 
 --@ operation wait_line_leave(head[1] | limit, client, arrival)
 -- The twin of WaitLineRule::leave in src/rules/wait_line.cpp.
@@ -107,13 +114,10 @@ end
   end
   local mine, since, free, finish, before, ahead, clear_at, idle_at, first =
     wait_line_scan(head[1], now, client, arrival, 0)
-  if mine >= 0 and (arrival == 0 or arrival == since) then -- drop()
-    put(0, struct.pack('<i8', finish))
-    put(3 * mine + 1, struct.pack('<i8', 0))
+  if mine >= 0 and (arrival == 0 or arrival == since) then
+--@ use wait_line_drop
   end
-  local reset_after = idle_at - now
-  if reset_after < 0 then reset_after = 0 end
-  return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)
+--@ use wait_line_answer
 
 --@ operation wait_line_peek(head[1] | limit)
 -- The twin of WaitLineRule::peek in src/rules/wait_line.cpp.
@@ -121,6 +125,4 @@ end
   if limit < 0 or limit > word_limit then return Errc.invalid_argument end
   local mine, since, free, finish, before, ahead, clear_at, idle_at, first =
     wait_line_scan(head[1], now, 0, 0, 0)
-  local reset_after = idle_at - now
-  if reset_after < 0 then reset_after = 0 end
-  return 1, limit, 0, reset_after, struct.pack('<i8i8', ahead, first)
+--@ use wait_line_answer
