@@ -113,8 +113,8 @@ void EventQueue::take_front(std::size_t index, Node& node) noexcept {
   free_chunk(chunk);
 }
 
-/// Takes the first event out of a bucket of one chunk. `base_` stays while others are left: they
-/// are where they belong by it.
+/// Pops the first event of a bucket of one chunk. `base_` stays while others are left, so that they
+/// stay in the right bucket.
 bool EventQueue::take_least(std::size_t index, Word end, Node& node) noexcept {
   Bucket& bucket = buckets_[index];
   auto& nodes = chunks_[bucket.head].nodes;
@@ -151,8 +151,8 @@ void EventQueue::swap_front_with_any(const Bucket& bucket) noexcept {
   std::swap(chunks_[bucket.head].nodes[bucket.first], chunks_[chunk].nodes[place]);
 }
 
-/// Time is counted from earlier again. Events move to higher levels or stay, and those of equal
-/// times together; so the higher levels come first.
+/// Moves `base_` back. Events move to higher levels or stay, and events of equal times together; so
+/// the higher levels come first.
 void EventQueue::rebase(Word now) {
   base_ = now;
   for (std::size_t level = levels; level-- > 0;) {

@@ -1,4 +1,4 @@
-// The fleet's public face, and what its options must be.
+// The public class Fleet, and the validation of its options.
 #include "sluice/sim/fleet.hpp"
 
 #include <algorithm>

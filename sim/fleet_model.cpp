@@ -1,4 +1,4 @@
-// What happens in the fleet, event by event. Every event is folded into the trace.
+// The events of the fleet. Every event is folded into the trace.
 #include "sim/fleet_model.hpp"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ Fleet::Model::Model(const FleetOptions& options)
   }
 }
 
-/// The gaps are exponential, so a gap that would reach beyond its phase may be drawn anew there.
+/// The gaps are exponential, so that a gap beyond the end of its phase may be drawn again there.
 void Fleet::Model::expect_arrival(Worker& worker) {
   Time from = timeline_.now();
   for (;;) {
@@ -135,8 +135,8 @@ Fleet::Model::JobId Fleet::Model::dequeue(Worker& worker) {
   return id;
 }
 
-/// One question at a time for each worker, and one for several jobs: the store is asked less often
-/// than the API is called.
+/// One request at a time for each worker, for several jobs: the store is called less often than the
+/// API.
 void Fleet::Model::ask(Worker& worker) {
   if (worker.asking || worker.queued == 0) return;
   worker.asking = true;
@@ -154,11 +154,11 @@ void Fleet::Model::decided(void* context, const Outcome& outcome) noexcept {
   worker.model.on_decided(worker, outcome);
 }
 
-/// The hint is exact for one who asks alone. Among many, all would come back at that instant, one
-/// would be served and the rest sent away again. So each adds a random pause, which doubles when
-/// it is refused and halves when it is granted: about every second question is granted, however
-/// many workers wait. The pause is divided by the jobs that wait, so that a worker with a longer
-/// queue asks more often and no job waits much longer than another.
+/// The hint is exact for a single caller. With many, all would return at that time, one would be
+/// granted and the rest refused again. So each adds a random pause, which doubles with a refusal
+/// and halves with a grant: about every second request is granted, however many workers wait. The
+/// pause is divided by the number of waiting jobs, so that a worker with a longer queue asks more
+/// often and no job waits much longer than another.
 void Fleet::Model::on_decided(Worker& worker, const Outcome& outcome) {
   const Decision& decision = outcome.decision;
   if (outcome.error) {
@@ -270,7 +270,7 @@ FleetResult Fleet::Model::result() const {
   return r;
 }
 
-/// Counts what the ideal has sent by now, so that only its backlog is kept.
+/// Counts the jobs that the ideal has sent by now, so that only its backlog is stored.
 void Fleet::Model::settle_ideal(Time now) {
   while (!ideal_jobs_.empty() && ideal_jobs_.front().second <= now) {
     const auto [came, sends] = ideal_jobs_.front();

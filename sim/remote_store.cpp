@@ -16,7 +16,7 @@ RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, con
 void RemoteStore::hang_up() noexcept {
   for (const auto& [id, call] : calls_) timeline_.cancel(call.timer);
   calls_.clear();
-  // By index: who is answered may send again.
+  // By index, because a completion may send again.
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     Message& message = messages_[i];
     if (!message.under_way || !message.done) continue;  // not used, or being answered now
@@ -32,7 +32,7 @@ void RemoteStore::close() noexcept {
   hang_up();
 }
 
-/// Holds the watch at the store, and the function that is called at this end.
+/// The subscription at the store, and the callback at this end.
 class RemoteStore::Watching final : public Subscription {
  public:
   explicit Watching(std::function<void()> seen)
@@ -178,7 +178,8 @@ void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
 void RemoteStore::deliver(std::uint64_t index) {
   Message& message = messages_[index];
   Completion done = std::move(message.done);
-  // The message is free only afterwards: the outcome's steps lie in it, and the receiver may send.
+  // The message is released afterwards, because it contains the outcome's steps, and the receiver
+  // may send.
   done(Outcome{message.error, message.decision, message.each, message.output});
   release(message);
 }

@@ -1,4 +1,4 @@
-// Events lie in slots; the queue orders their names. Those posted for now lie in a ring instead.
+// Events are in slots; the queue orders their ids. Events posted for now are in a ring instead.
 #include "sluice/sim/timeline.hpp"
 
 #include <algorithm>
@@ -96,8 +96,8 @@ void Timeline::take_live(std::uint64_t id, Event& event) noexcept {
   release(id);
 }
 
-/// An event in a large simulation is a chain of cache misses: its slot, its context, what that
-/// points to. Many chains at once take as long as one.
+/// An event in a large simulation causes a chain of cache misses: its slot, its context, and what
+/// that points to. Prefetching overlaps many chains.
 void Timeline::fetch_coming() noexcept {
   const auto coming = queue_.take_coming();
   for (const std::uint64_t id : coming) __builtin_prefetch(&slots_[id & slot_mask]);

@@ -19,7 +19,7 @@ void check(Word limit, Span window) {
   }
 }
 
-/// Forgets what lies outside (now - window, now].
+/// Removes the stamps outside (now - window, now].
 void forget(StampQueue& stamps, Word now, Word window) {
   while (stamps.size() > 0 && now - stamps.front() >= window) stamps.pop();
 }
@@ -64,8 +64,8 @@ Ideal::Ideal(Word limit, Span window) : window_(window.count()) {
 }
 
 Time Ideal::send(Time now) {
-  // The job `limit` places earlier must have left the window. Its time is not before that of any
-  // job before it, so the order of the jobs is the order of their sending.
+  // The job `limit` jobs earlier must have left the window. Times of sending never decrease, so
+  // that jobs are sent in their order.
   Word& stamp = last_[next_];
   stamp = std::max(to_word(now), stamp + window_);
   next_ = next_ + 1 == last_.size() ? 0 : next_ + 1;

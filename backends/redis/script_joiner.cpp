@@ -31,19 +31,19 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// Without the comment behind it; one that stands alone is the whole line.
+/// The line without its comment; a line that is only a comment stays.
 std::string_view without_comment(std::string_view line) noexcept {
   if (line.starts_with("--") && !line.starts_with(mark)) return {};
   return trim(line.substr(0, line.find(" -- ")));
 }
 
-/// The instruction of a line, or nothing.
+/// The instruction of a line, or empty.
 std::string_view instruction_in(std::string_view line) noexcept {
   line = trim(line);
   return line.starts_with(mark) ? line.substr(mark.size()) : std::string_view{};
 }
 
-/// What follows `word` and a space in the instruction, if it starts so.
+/// The text after `word` and a space in the instruction, if it starts so.
 std::optional<std::string_view> operand(std::string_view instruction,
                                         std::string_view word) noexcept {
   if (!instruction.starts_with(word) || instruction.substr(word.size(), 1) != " ") return {};
@@ -73,7 +73,7 @@ bool is_flag(std::string_view name) {
   return std::ranges::find(flags, name) != flags.end();
 }
 
-/// Lua's format of so many words.
+/// The format of `words` words for Lua's struct library.
 std::string format_of(std::size_t words) {
   std::string format = "<";
   while (words-- > 0) format += "i8";
@@ -90,12 +90,12 @@ std::string joined(std::span<const std::string_view> names) {
 
 struct ScriptJoiner::Scope {
   std::set<std::string_view> flags;
-  const Operation* operation = nullptr;                    // in hand
+  const Operation* operation = nullptr;                    // the current one
   std::vector<const Operation*> all;                       // of a plan
-  std::map<std::string_view, int, std::less<>> variables;  // of repeat
-  std::vector<std::string_view> uses;                      // the pieces within which we are
+  std::map<std::string_view, int, std::less<>> variables;  // of repeat blocks
+  std::vector<std::string_view> uses;                      // the enclosing pieces
   WindowCounts windows = WindowCounts().set();
-  bool in_body = false;  // of an operation, where no driver's instruction has a meaning
+  bool in_body = false;  // of an operation, where instructions of drivers are invalid
 };
 
 std::string ScriptJoiner::stem_of(const Operation& operation) {
@@ -184,7 +184,7 @@ ScriptJoiner::Section& ScriptJoiner::begin_section(const LuaFile& file,
   return place->second;
 }
 
-/// The section of an operation must read what stores send.
+/// Checks that the section of an operation reads the words that stores send.
 void ScriptJoiner::check(const Operation& operation) const {
   const Section& section = decides_.find(stem_of(operation))->second;
   if (section.arguments.size() != operation.argument_count) {
@@ -237,7 +237,7 @@ std::string ScriptJoiner::plan(std::span<const Operation* const> operations, boo
   return script;
 }
 
-/// Functions of operations are made when the library is loaded, which is once.
+/// In a library, the functions of operations are created once, when it is loaded.
 std::string ScriptJoiner::library(std::string_view prefix) const {
   std::string text;
   const auto add_function = [&](std::string_view name, std::string_view driver, Scope scope) {
@@ -299,7 +299,7 @@ void ScriptJoiner::join_lines(const Section& section, std::span<const std::strin
   }
 }
 
-/// Joins the block that the first line opens; answers how many lines it has.
+/// Joins the block that the first line opens; returns its number of lines.
 std::size_t ScriptJoiner::join_block(const Section& section,
                                      std::span<const std::string_view> lines, Scope& scope,
                                      std::string& out) const {
@@ -425,7 +425,8 @@ void ScriptJoiner::join_functions(const Operation& operation, Scope& scope,
   scope.operation = before;
 }
 
-/// What a plan knows of an operation: kind, argument_count, output_count, head_words, decide, fast.
+/// The table entries of an operation for plans: kind, argument_count, output_count, head_words,
+/// decide, fast.
 std::string ScriptJoiner::description_of(const Operation& operation) const {
   const int head = decides_.find(stem_of(operation))->second.head;
   return std::to_string(static_cast<int>(operation.kind)) + ", " +
@@ -454,7 +455,7 @@ void ScriptJoiner::join_operations(Scope& scope, std::string& out) const {
   }
 }
 
-/// The line with numbers for its variables.
+/// The line with its variables replaced by numbers.
 std::string ScriptJoiner::with_variables(const Section& section, std::string_view line,
                                          Scope& scope) const {
   std::string text;
@@ -490,7 +491,7 @@ std::string ScriptJoiner::with_variables(const Section& section, std::string_vie
   return text;
 }
 
-/// Appends a line, with numbers for its variables and constants.
+/// Appends a line, with its variables and constants replaced by numbers.
 void ScriptJoiner::join_code(const Section& section, std::string_view line, Scope& scope,
                              std::string& out) const {
   const std::string text = with_variables(section, line, scope);

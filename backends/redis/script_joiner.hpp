@@ -1,25 +1,26 @@
-// Puts the scripts together from the files of lua/. Lines that begin with "--@" are instructions:
+// ScriptJoiner: makes the scripts from the files of lua/. Lines that begin with "--@" are
+// instructions:
 //
 //   piece NAME                     begins a section that others use
 //   operation NAME(STATE | A, B)   begins the section of an operation, whose lines are the body of
 //                                  its function decide(). STATE is head[n], the first n words of a
 //                                  variable state, or the names of the two words of a fixed one;
-//                                  behind it stand the arguments
+//                                  the arguments follow
 //   fast NAME                      begins an operation's fast path: the body of its fast()
-//   fast_plan NAME                 begins what a plan of this operation alone starts with
+//   fast_plan NAME                 begins the fast path of plans of this operation alone
 //
-//   use NAME                       stands for the piece
+//   use NAME                       is replaced by the piece
 //   if FLAG / else / end           as the driver is joined: script (else a library), fixed or
 //                                  variable, fast, fast_plan, output, table, record
 //   repeat k = 1..n / end          the lines with $k as 1, then 2, up to n
-//   repeat k = windows 1..n / end  only with numbers of windows that a step to be joined has
+//   repeat k = windows 1..n / end  only for the numbers of windows of the steps to join
 //
-// In drivers alone, decide, fast and fast_plan stand for the code of the operation in hand, and
-// operations for that of all. Within a line, $n[text] is the text with $k as 1, then 2, up to n; it
-// ends at the first bracket. Comments are left out: no string may hold " -- ".
+// In drivers only, decide, fast and fast_plan are replaced by the code of the current operation,
+// and operations by that of all. Within a line, $n[text] is the text with $k as 1, then 2, up to n;
+// it ends at the first bracket. Comments are removed: no string may contain " -- ".
 //
-// A constant of script_constants.hpp is named in place: word_limit, Errc.x, IdempotencyRecord.x,
-// Rule.x of the file's own rule, and Operation.x of the operation in hand: id, kind,
+// Constants of script_constants.hpp are written by name: word_limit, Errc.x, IdempotencyRecord.x,
+// Rule.x of the file's own rule, and Operation.x of the current operation: id, kind,
 // argument_count, output, head.
 #pragma once
 
@@ -43,20 +44,20 @@ struct LuaFile {
 /// Immutable after construction, so that any thread may use it.
 class ScriptJoiner {
  public:
-  /// Throws std::logic_error, with the file, if a file has an instruction that means nothing, or an
-  /// operation that `operations` has not or has otherwise. The texts of the files outlive this.
+  /// Throws std::logic_error, with the file, for an invalid instruction, or an operation that
+  /// `operations` does not have or describes differently. The texts of the files outlive this.
   ScriptJoiner(std::span<const LuaFile> files, std::span<const Operation* const> operations);
 
   /// True if the files have this operation.
   [[nodiscard]] bool has(const Operation& operation) const noexcept;
 
-  /// Which numbers of windows steps have, from 1 on: bit n of n windows.
+  /// The numbers of windows of the steps: bit n for n windows, from 1 on.
   using WindowCounts = std::bitset<max_table_words / 2 + 1>;
 
-  /// The script of one step. As the rest, it throws std::logic_error of what cannot be joined, and
+  /// The script of one step. This and the following throw std::logic_error if joining fails.
   /// REQUIRES: has(operation).
   [[nodiscard]] std::string step(const Operation& operation, WindowCounts windows) const;
-  /// The script of a plan whose steps are of these operations, each named once.
+  /// The script of a plan with steps of these operations, each listed once.
   [[nodiscard]] std::string plan(std::span<const Operation* const> operations, bool has_record,
                                  WindowCounts windows) const;
   /// All operations as functions, named `prefix`_<operation>, and plans of any of them as
@@ -78,7 +79,7 @@ class ScriptJoiner {
     int head = 0;  ///< of an operation: words of its head, 0 if it is fixed
   };
   using Sections = std::map<std::string, Section, std::less<>>;
-  /// What is being joined.
+  /// The state of joining.
   struct Scope;
 
   void read(const LuaFile& file);
@@ -110,7 +111,7 @@ class ScriptJoiner {
   [[nodiscard]] Word constant(const Section& section, std::string_view name,
                               const Scope& scope) const;
 
-  std::vector<const Operation*> operations_;  // that the files have
+  std::vector<const Operation*> operations_;  // the operations in the files
   Sections pieces_;
   Sections decides_;
   Sections fasts_;

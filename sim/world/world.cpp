@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t delays_of_connections = 0x6c696e6b;  // a purpose of stream()
 
-/// Whatever waits in real time on a context brings Asio's scheduler along. Asio has no public name
-/// for it.
+/// Every wait in real time on a context creates Asio's scheduler, for which Asio has no public
+/// name.
 bool has_real_io(boost::asio::execution_context& context) {
   return boost::asio::has_service<boost::asio::detail::scheduler>(context);
 }
@@ -47,8 +47,8 @@ World::World(const WorldOptions& options)
   if (options.shuffle_ties) timeline_.shuffle_ties(options.seed);
 }
 
-// A connection that a coroutine owns may own the coroutine, by an answer that is under way: the
-// World must know it to end both. One that outlives the World is cut off from it.
+// A connection that a coroutine owns may own the coroutine, by a pending answer: the World must
+// know it to destroy both. One that outlives the World is disconnected from it.
 class World::Connection final : public RemoteStore {
  public:
   Connection(World& world, Store& inner, const Link& link)
@@ -88,16 +88,17 @@ class World::Connection final : public RemoteStore {
 };
 
 World::~World() {
-  clock_.life_.end();  // first: what is destroyed now asks no store, which may be gone
-  // Whoever is answered is only queued, to be destroyed.
+  clock_.life_
+      .end();  // first: objects that are destroyed now call no store, which may have been destroyed
+  // Answered handlers are only queued, to be destroyed.
   while (connections_ != nullptr) connections_->cut_off();
   shutdown();
   drain();
   destroy();
-  drain();  // what the services let go
+  drain();  // handlers that the services released
 }
 
-/// Destroying one thing may release others, which are taken away in turn.
+/// Destroying one handler may release others, which are removed in turn.
 void World::drain() {
   timeline_.drain([](Timeline::Action action, void* context, std::uint64_t) {
     if (action == &detail::Loop::run_posted) {
@@ -152,12 +153,13 @@ std::uint64_t World::run_until(Time end) {
                             " us cannot run until " + std::to_string(to_word(end)) + " us");
   }
   const std::uint64_t count = run_events(end);
-  if (!stopped()) timeline_.run_until(end);  // the events are over: the clock moves on
+  if (!stopped()) timeline_.run_until(end);  // no events are left: moves the clock
   return count;
 }
 
 std::uint64_t World::run_for(Span span) {
-  // In [-2^52, 2^52 + 1] the sum cannot overflow, and says what is wrong with the rest.
+  // Clamped to [-2^52, 2^52 + 1], so that the sum cannot overflow, and is out of range if `span`
+  // was.
   return run_until(now() + std::clamp(span, Span{-word_limit}, Span{word_limit + 1}));
 }
 

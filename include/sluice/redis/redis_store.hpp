@@ -77,8 +77,8 @@ struct RedisOptions {
   /// reconnect_max; n restarts after a connection that decided a call or lasted 100 ms. It counts
   /// from the end of a connection, and from the start of a failed attempt. So an unavailable server
   /// gets 8 attempts a second from each store, on average, and is found at most 250 ms after it is
-  /// back, plus connect_timeout for each address at which an attempt hangs at that moment. min <=
-  /// max.
+  /// back, or connect_timeout for each address at which an attempt hangs at that moment, if that is
+  /// longer. min <= max.
   Span reconnect_min = std::chrono::milliseconds{10};
   Span reconnect_max = std::chrono::milliseconds{250};
 
