@@ -74,6 +74,9 @@ enum class Errc {
   no_function = 45,  ///< it lacks the library that redis_functions() gives, and it was not loaded
   unknown_command = 46,  ///< it does not know the command: functions need Redis 7.0
 
+  // No connection to the server. Nothing was executed.
+  tls_failed = 48,  ///< the TLS handshake failed: a certificate, a name, or a server without TLS
+
   // Sent, and it is not known whether it was executed.
   server_error = 35,  ///< an error reply with another word: a proxy's, a script's that broke off
   unknown = 36,       ///< no answer came: deadline, cancellation or a lost connection after sending

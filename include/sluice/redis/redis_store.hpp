@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "sluice/error.hpp"
+#include "sluice/redis/redis_tls.hpp"
 #include "sluice/redis/secret.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
@@ -26,6 +27,7 @@ enum class RedisScripts {
 enum class RedisStep : std::uint8_t {
   look_up,  ///< of the addresses of RedisOptions::host
   connect,  ///< to one of them
+  tls,      ///< the handshake, with RedisOptions::tls
   login,    ///< AUTH, the server's version, the client's name, PING
   select,   ///< of RedisOptions::database
   serve,    ///< the connection is there
@@ -52,7 +54,14 @@ struct RedisEvent {
   [[nodiscard]] std::string text() const;
 };
 
-/// Where the server is and what the store may spend on it.
+/// What AUTH tells the server.
+struct RedisCredentials {
+  std::string username{};  ///< needs a password as well; empty means the default user
+  Secret password{};       ///< empty means no AUTH
+};
+
+/// Where the server is and what the store may spend on it. parse_redis_url() reads the first of
+/// them from one line (sluice/redis/redis_url.hpp).
 struct RedisOptions {
   /// Name or address of the server; not used if `unix_socket` is set.
   std::string host = "127.0.0.1";
@@ -62,7 +71,13 @@ struct RedisOptions {
 
   std::string username{};  ///< needs a password as well; empty means the default user
   Secret password{};       ///< empty means no AUTH
+  /// Supplies user and password at each login, for credentials that expire; the two above are to be
+  /// empty then. Called on the I/O thread, which it keeps from deciding calls, so it must not block
+  /// for long, nor on the store. What it throws makes the login fail.
+  std::function<RedisCredentials()> credentials{};
   unsigned database = 0;
+  /// Encrypts the connection; without a value it is plain.
+  std::optional<RedisTls> tls{};
   std::string client_name = "sluice";  ///< what CLIENT LIST shows; empty leaves it unset
 
   /// How long a call may take that does not say Plan::within(), counted from the call.
@@ -143,7 +158,7 @@ struct RedisStats {
 ///
 /// Errors from outside the plan (Errc::moved, busy, out_of_memory...) are the server's own words,
 /// see Errc; those that do not pass end a call at once. After READONLY or MASTERDOWN the store
-/// reconnects and looks the name up anew. Redis cluster, Sentinel and TLS are not supported yet.
+/// reconnects and looks the name up anew. Redis cluster and Sentinel are not supported yet.
 ///
 /// A name with several addresses: they are tried in the order of the look-up. One that is not
 /// reached, that refuses the login, or whose server answers READONLY, MASTERDOWN, LOADING, nonsense
@@ -192,8 +207,9 @@ class RedisStore : public Store {
 };
 
 /// Starts the store; does not wait for a connection. Throws std::invalid_argument if an option is
-/// out of range, std::system_error if no thread can be started. Destroying the store ends every
-/// call at once; a look-up that is under way ends by itself, on a thread that is left to it.
+/// out of range, or asks for TLS in a build without OpenSSL; std::system_error if no thread can be
+/// started. Destroying the store ends every call at once; a look-up that is under way ends by
+/// itself, on a thread that is left to it.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
 
 /// The library that stores with RedisScripts::functions call, as FUNCTION LOAD takes it; installed
