@@ -9,12 +9,16 @@ file(RELATIVE_PATH SLUICE_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" SLUICE_PC_TO_PREFIX "${SLUICE_PC_TO_PREFIX}")
 
 # A static library leaves its own libraries to whoever links it.
+set(redis_uses "hiredis >= 0.14")
+if(openssl_FOUND)
+  string(APPEND redis_uses ", openssl >= 1.1.1")
+endif()
 if(BUILD_SHARED_LIBS)
   set(SLUICE_PC_REDIS_REQUIRES
-    "Requires: sluice = ${PROJECT_VERSION}\nRequires.private: hiredis >= 0.14"
+    "Requires: sluice = ${PROJECT_VERSION}\nRequires.private: ${redis_uses}"
   )
 else()
-  set(SLUICE_PC_REDIS_REQUIRES "Requires: sluice = ${PROJECT_VERSION}, hiredis >= 0.14")
+  set(SLUICE_PC_REDIS_REQUIRES "Requires: sluice = ${PROJECT_VERSION}, ${redis_uses}")
 endif()
 
 # The date library has no pkg-config file.

@@ -272,12 +272,14 @@ bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
   try {
     const detail::Uncancelled uncancelled;
     pipeline_.flush(out_, now);
-    taken = link_.send(out_);
+    error_code ignored;  // the next read finds it
+    taken = link_.transport().write(out_, ignored);
   } catch (const std::bad_alloc&) {  // nothing was sent
   }
   note_taken(taken);
   if (due < armed_until_) due_ = std::min(due_, due);
-  const bool must_wake = due < armed_until_ || !out_.empty() || pipeline_.has_unsent();
+  const bool must_write = !out_.empty() || link_.transport().has_unsent();
+  const bool must_wake = due < armed_until_ || must_write || pipeline_.has_unsent();
   wire.unlock();  // the other thread takes it first
   if (must_wake) wake_up();
   return true;
@@ -287,7 +289,7 @@ bool Client::write_if_idle(std::span<CallPtr> calls) noexcept {
 /// callers' requests together, which is more efficient.
 bool Client::is_idle() noexcept {
   const bool busy = !out_.empty() || pipeline_.has_sent() || pipeline_.has_unsent();
-  if (!connected_ || draining_ || busy) return false;
+  if (!connected_ || draining_ || busy || link_.transport().has_unsent()) return false;
   const std::lock_guard lock(mutex_);
   return inbox_.empty();
 }
@@ -354,20 +356,19 @@ void Client::cancel_marked() noexcept {
 /// the rest: an asynchronous write would poll all sockets for each batch.
 void Client::flush() {
   while (connected_ && !writing_) {
-    if (out_.empty()) {
-      if (draining_ || !pipeline_.has_unsent()) return;
-      pipeline_.flush(out_, clock_.now());
-    }
+    const bool has_calls = !draining_ && pipeline_.has_unsent();
+    if (out_.empty() && has_calls) pipeline_.flush(out_, clock_.now());
+    if (out_.empty() && !link_.transport().has_unsent()) return;
     error_code error;
-    const std::size_t bytes = out_.size() - written_;
-    const std::size_t taken = link_.socket().write_some(asio::buffer(out_) + written_, error);
+    const std::string_view rest = std::string_view(out_).substr(written_);
+    const std::size_t taken = link_.transport().write(rest, error);
     if (error && error != asio::error::would_block) {
       note_loss(error);
       return drop();
     }
     note_taken(taken);
     if (pipeline_.has_sent()) arm(pipeline_.oldest_sent() + options_.stall_timeout);
-    if (taken < bytes) wait_to_write();
+    if (error) wait_to_write();
   }
 }
 
@@ -383,17 +384,16 @@ void Client::note_taken(std::size_t bytes) noexcept {
 
 void Client::wait_to_write() {
   writing_ = true;
-  link_.socket().async_wait(asio::socket_base::wait_write,
-                            [this, epoch = epoch_](error_code error) {
-                              if (epoch != epoch_) return;
-                              const std::lock_guard wire(wire_);
-                              writing_ = false;
-                              if (error) {
-                                note_loss(error);
-                                return drop();
-                              }
-                              flush();
-                            });
+  link_.transport().wait_writable([this, epoch = epoch_](error_code error) {
+    if (epoch != epoch_) return;
+    const std::lock_guard wire(wire_);
+    writing_ = false;
+    if (error) {
+      note_loss(error);
+      return drop();
+    }
+    flush();
+  });
 }
 
 /// Returns the memory of ended calls to the callers' pool.
@@ -435,6 +435,8 @@ void Client::note_loss(std::string_view cause, Errc word) noexcept {
 }
 
 void Client::note_loss(const error_code& error) noexcept try {
+  const std::string why = link_.transport().why();
+  if (!why.empty()) return note_loss(why);
   note_loss(error == asio::error::eof ? "the server closed the connection" : error.message());
 } catch (const std::bad_alloc&) {
   return;
@@ -527,18 +529,16 @@ asio::awaitable<void> Client::pause() {
 
 asio::awaitable<void> Client::read_replies() {
   while (connected_) {
-    error_code error;
-    const std::size_t bytes = co_await link_.socket().async_read_some(
-        asio::buffer(link_.room().data(), link_.room().size()),
-        asio::redirect_error(asio::use_awaitable, error));
+    error_code error = co_await link_.transport().arrive();
     const std::lock_guard wire(wire_);
+    const std::string_view bytes = error ? std::string_view() : link_.transport().take(error);
     if (error) {
       note_loss(error);
       drop();  // before a caller sees it idle
     }
     if (!connected_) break;
     // The replies before the first invalid byte are valid.
-    const bool sound = link_.reader().feed({link_.room().data(), bytes});
+    const bool sound = link_.reader().feed(bytes);
     const bool heard = hear_all();
     if (!heard || (!sound && connected_)) {
       protocol_errors_.fetch_add(1, std::memory_order_relaxed);

@@ -1,17 +1,10 @@
 // Connection: connects and logs in.
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "connection.hpp"
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <cerrno>
+#include <boost/asio/error.hpp>
+#include <stdexcept>
 
-#include "connection.hpp"
 #include "protocol.hpp"
 #include "server_version.hpp"
 
@@ -19,19 +12,7 @@ namespace sluice::redis_detail {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
-
-/// The bytes of one read.
-constexpr std::size_t read_bytes = 65'536;
-
-/// Keepalive probes, in seconds, which detect half-open idle connections.
-constexpr int probe_after = 10;
-constexpr int probe_again_after = 5;
-
-using ProbeAfter = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
-using ProbeAgainAfter = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
-using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
 Errc refusal_of(const ServerReply& reply) noexcept {
   return reply.kind == ServerReply::Kind::error ? error_of(reply.text) : Errc{};
@@ -39,7 +20,7 @@ Errc refusal_of(const ServerReply& reply) noexcept {
 
 /// The text of an invalid reply.
 std::string nonsense(std::string_view bytes) {
-  if (bytes.starts_with("\x15\x03")) return "the server speaks TLS, which is not supported";
+  if (bytes.starts_with("\x15\x03")) return "the server speaks TLS: see RedisOptions::tls";
   return "no reply of a Redis server: " + std::string(bytes.substr(0, bytes.find_first_of("\r\n")));
 }
 
@@ -50,22 +31,8 @@ Connection::Connection(asio::io_context& io, const RedisOptions& options, Resolv
     : options_(options),
       journal_(journal),
       endpoints_(io, options, std::move(resolve)),
-      socket_(io),
-      watchdog_(io),
-      in_(read_bytes) {}
-
-void Connection::close() noexcept {
-  error_code ignored;
-  // A forked child may have the socket as well: closing it here would not end the connection.
-  socket_.shutdown(Socket::shutdown_both, ignored);
-  socket_.close(ignored);
-}
-
-std::size_t Connection::send(std::string_view bytes) noexcept {
-  const auto sent =
-      ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  return sent < 0 ? 0 : static_cast<std::size_t>(sent);
-}
+      transport_(io),
+      watchdog_(io) {}
 
 void Connection::stop() noexcept {
   stopped_ = true;
@@ -86,6 +53,7 @@ bool Connection::fail(std::string_view cause, Errc code) {
 
 bool Connection::fail(const error_code& error) {
   if (is_late_) return fail(no_answer_within(options_.connect_timeout));
+  if (const std::string why = transport_.why(); !why.empty()) return fail(why);
   if (error == asio::error::eof) return fail("the server closed the connection");
   return fail(error.message());
 }
@@ -105,8 +73,7 @@ void Connection::watch_attempt() {
   watchdog_.async_wait([this, attempt = ++attempt_](error_code error) {
     if (error || attempt != attempt_) return;
     is_late_ = true;
-    error_code ignored;
-    socket_.close(ignored);
+    transport_.abort();
   });
 }
 
@@ -137,62 +104,51 @@ asio::awaitable<bool> Connection::connect() {
 asio::awaitable<bool> Connection::try_address() {
   step(RedisStep::connect);
   bool ready = co_await open();
+  if (ready && options_.tls) {
+    step(RedisStep::tls);
+    ready = co_await secure();
+  }
   if (ready) {
     step(RedisStep::login);
     reader_.reset();
     ready = co_await shake_hands();
   }
-  if (ready && !socket_.is_open()) ready = fail(error_code());
-  error_code ignored;
-  if (!ready) socket_.close(ignored);
+  if (ready && !transport_.is_open()) ready = fail(error_code());
+  if (!ready) transport_.abort();
   co_return ready;
 }
 
 asio::awaitable<bool> Connection::open() {
-  error_code error;
-  socket_.close(error);
-  // Not through Asio, because a program may fork and exec at any time: the flag must be set
-  // atomically.
-  const int fd = ::socket(endpoint_.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) co_return fail(error_code(errno, boost::system::system_category()));
-  if (socket_.assign(endpoint_.protocol(), fd, error)) {
-    ::close(fd);
-    co_return fail(error);
-  }
-  if (socket_.non_blocking(true, error)) co_return fail(error);
-  set_socket_options(endpoint_.protocol().family() != AF_UNIX);
-  co_await socket_.async_connect(endpoint_, asio::redirect_error(asio::use_awaitable, error));
-  if (error) co_return fail(error);
-  co_return true;
+  const error_code error = co_await transport_.connect(endpoint_, options_.stall_timeout);
+  co_return !error || fail(error);
 }
 
-void Connection::set_socket_options(bool is_tcp) {
-  if (!is_tcp) return;
-  error_code ignored;
-  const auto stall_ms =
-      std::chrono::ceil<std::chrono::milliseconds>(options_.stall_timeout).count();
-  socket_.set_option(tcp::no_delay(true), ignored);
-  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
-  socket_.set_option(ProbeAfter(probe_after), ignored);
-  socket_.set_option(ProbeAgainAfter(probe_again_after), ignored);
-  socket_.set_option(UserTimeout(static_cast<int>(std::min<long>(stall_ms, 1'000'000))), ignored);
+asio::awaitable<bool> Connection::secure() {
+  std::string cause;
+  try {
+    cause = co_await transport_.secure(*options_.tls, options_.host);
+  } catch (const std::runtime_error& error) {  // a file
+    cause = error.what();
+  }
+  if (is_late_) co_return fail(error_code());
+  co_return cause.empty() || refuse(cause, Errc::tls_failed);
 }
 
 asio::awaitable<void> Connection::write(std::string command) {
   // The error is that of the next read: a server that rejects a client sends a reason, and closes.
   error_code ignored;
-  co_await asio::async_write(socket_, asio::buffer(command),
-                             asio::redirect_error(asio::use_awaitable, ignored));
+  co_await transport_.write_all(command, ignored);
   std::ranges::fill(command, '\0');  // it may hold a password
 }
 
 /// The received bytes; empty if the connection has failed.
 asio::awaitable<std::string_view> Connection::read() {
-  error_code error;
-  const std::size_t bytes = co_await socket_.async_read_some(
-      asio::buffer(in_), asio::redirect_error(asio::use_awaitable, error));
-  if (error) fail(error);
-  co_return std::string_view(in_.data(), error ? 0 : bytes);
+  for (;;) {
+    error_code error = co_await transport_.arrive();
+    const std::string_view bytes = error ? std::string_view() : transport_.take(error);
+    if (error) fail(error);
+    if (error || !bytes.empty()) co_return bytes;
+  }
 }
 
 /// Sends one command and returns its reply; `broken` if the attempt has failed.
@@ -216,14 +172,27 @@ asio::awaitable<ServerReply> Connection::ask(std::string command) {
 
 /// Logs in, one command at a time, so that a refused login cannot shift the replies to calls.
 asio::awaitable<bool> Connection::shake_hands() {
-  for (Greeting& greeting : make_authentication(options_)) {
-    if (!co_await say(std::move(greeting))) co_return false;
-  }
-  if (!co_await check_version()) co_return false;
+  if (!co_await authenticate() || !co_await check_version()) co_return false;
   for (Greeting& greeting : make_greetings(options_)) {
     if (!co_await say(std::move(greeting))) co_return false;
   }
   if (reader_.next().kind != ServerReply::Kind::none) co_return fail("a reply to nothing");
+  co_return true;
+}
+
+asio::awaitable<bool> Connection::authenticate() {
+  RedisCredentials credentials{options_.username, options_.password};
+  if (options_.credentials) {
+    try {
+      credentials = options_.credentials();
+    } catch (const std::exception&) {  // whose text may hold a secret that nobody knows here
+      co_return fail("RedisOptions::credentials threw an exception");
+    }
+    if (journal_ != nullptr) journal_->note_credentials(credentials);
+  }
+  for (Greeting& greeting : make_authentication(credentials)) {
+    if (!co_await say(std::move(greeting))) co_return false;
+  }
   co_return true;
 }
 

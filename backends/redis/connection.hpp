@@ -3,13 +3,10 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "endpoints.hpp"
 #include "journal.hpp"
@@ -18,13 +15,12 @@
 #include "server_version.hpp"
 #include "sluice/error.hpp"
 #include "sluice/redis/redis_store.hpp"
+#include "transport.hpp"
 
 namespace sluice::redis_detail {
 
 class Connection {
  public:
-  using Socket = boost::asio::generic::stream_protocol::socket;
-
   /// `resolve`: replaces the system's look-up of names. `journal`: may be null. REQUIRES: the
   /// context, the options and the journal outlive it.
   Connection(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
@@ -42,24 +38,22 @@ class Connection {
   [[nodiscard]] bool has_others() const noexcept { return endpoints_.count() > 1; }
 
   /// Ends the connection, also if a forked child has it as well.
-  void close() noexcept;
+  void close() noexcept { transport_.close(); }
   /// close(), and fails all later attempts.
   void stop() noexcept;
 
   /// Sends as much as the socket takes at once, and returns its size; 0 also on failure. Any
   /// thread. REQUIRES: there is a connection, and no other thread sends on it or closes it.
-  [[nodiscard]] std::size_t send(std::string_view bytes) noexcept;
-
-  [[nodiscard]] Socket& socket() noexcept { return socket_; }
+  [[nodiscard]] Transport& transport() noexcept { return transport_; }
   [[nodiscard]] ReplyReader& reader() noexcept { return reader_; }
-  /// The buffer for received bytes.
-  [[nodiscard]] std::span<char> room() noexcept { return in_; }
 
  private:
   void watch_attempt();
   boost::asio::awaitable<bool> try_address();
   boost::asio::awaitable<bool> open();
+  boost::asio::awaitable<bool> secure();
   boost::asio::awaitable<bool> shake_hands();
+  boost::asio::awaitable<bool> authenticate();
   boost::asio::awaitable<bool> check_version();
   bool accept_version(std::string_view server, std::string_view version);
   boost::asio::awaitable<bool> say(Greeting greeting);
@@ -67,7 +61,6 @@ class Connection {
   boost::asio::awaitable<ServerReply> ask(std::string command);
   boost::asio::awaitable<void> write(std::string command);
   boost::asio::awaitable<std::string_view> read();
-  void set_socket_options(bool tcp);
   void step(RedisStep step);
   bool fail(std::string_view cause, Errc code = Errc::not_connected);
   bool fail(const boost::system::error_code& error);
@@ -78,10 +71,9 @@ class Connection {
   Endpoints endpoints_;
   Endpoint endpoint_;
   std::string address_;
-  Socket socket_;
+  Transport transport_;
   boost::asio::steady_timer watchdog_;  // for one attempt to connect
   ReplyReader reader_;
-  std::vector<char> in_;
   std::string hello_;
   RedisStep step_ = RedisStep::connect;
   Errc refusal_ = Errc::not_connected;  // of the current attempt to connect

@@ -54,6 +54,8 @@ std::string_view verb_of(RedisStep step) noexcept {
       return "look-up of ";
     case RedisStep::connect:
       return "connect to ";
+    case RedisStep::tls:
+      return "TLS handshake with ";
     case RedisStep::login:
       return "login at ";
     case RedisStep::select:
@@ -66,11 +68,11 @@ std::string_view verb_of(RedisStep step) noexcept {
 
 }  // namespace
 
-std::string presentable(std::string_view words, const RedisOptions& options) {
+std::string presentable(std::string_view words, const RedisCredentials& credentials) {
   // Secrets are removed before the text is cut, because a cut part could be too short to be
   // recognised.
-  std::string text = without(words, options.password.reveal());
-  text = without(text, options.username);
+  std::string text = without(words, credentials.password.reveal());
+  text = without(text, credentials.username);
   std::ranges::replace_if(
       text, [](char c) { return !is_printable(c); }, '?');
   if (text.size() > longest_words) text = text.substr(0, longest_words) + "...";
@@ -101,7 +103,8 @@ void Journal::note(RedisEvent event, Errc code) {
 
 void Journal::note_failure(RedisStep step, std::string_view address, std::string_view cause,
                            Errc code) {
-  note({RedisEvent::Kind::failed, step, std::string(address), presentable(cause, options_), code},
+  note({RedisEvent::Kind::failed, step, std::string(address), presentable(cause, credentials_),
+        code},
        code);
   const std::lock_guard lock(mutex_);
   ++failed_attempts_;
@@ -124,7 +127,7 @@ void Journal::note_decision() {
 
 void Journal::note_loss(std::string_view address, std::string_view cause, Errc code) noexcept try {
   note({RedisEvent::Kind::lost, RedisStep::serve, std::string(address),
-        presentable(cause, options_), code},
+        presentable(cause, credentials_), code},
        code);
 } catch (const std::bad_alloc&) {
   return;

@@ -17,7 +17,7 @@ namespace sluice::redis_detail {
 
 /// Foreign text, sanitised: on one line, bounded, and without parts of the user name and the
 /// password.
-[[nodiscard]] std::string presentable(std::string_view words, const RedisOptions& options);
+[[nodiscard]] std::string presentable(std::string_view words, const RedisCredentials& credentials);
 
 /// "no answer within 500 ms".
 [[nodiscard]] std::string no_answer_within(Span span);
@@ -26,7 +26,11 @@ namespace sluice::redis_detail {
 class Journal {
  public:
   /// REQUIRES: the options outlive it.
-  explicit Journal(const RedisOptions& options) noexcept : options_(options) {}
+  explicit Journal(const RedisOptions& options)
+      : options_(options), credentials_{options.username, options.password} {}
+
+  /// The next login is made with these: what is quoted of them is struck out from now on.
+  void note_credentials(RedisCredentials credentials) { credentials_ = std::move(credentials); }
 
   /// An attempt begins.
   void note_attempt(RedisStep step, std::string_view address);
@@ -56,6 +60,7 @@ class Journal {
   void note(RedisEvent event, Errc code);
 
   const RedisOptions& options_;
+  RedisCredentials credentials_;
   std::vector<RedisEvent> untold_;
   bool stopped_ = false;
   bool has_reasons_ = false;  // whether reasons_ is not empty, for the I/O thread

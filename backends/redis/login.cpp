@@ -38,11 +38,11 @@ bool Greeting::fails_on(Errc refusal, bool others) const noexcept {
   return true;
 }
 
-std::vector<Greeting> make_authentication(const RedisOptions& options) {
+std::vector<Greeting> make_authentication(const RedisCredentials& credentials) {
   std::vector<Greeting> greetings;
-  const std::string_view password = options.password.reveal();
-  if (!options.username.empty()) {
-    greetings.push_back(greet({"AUTH", options.username, password}, Needed::fully));
+  const std::string_view password = credentials.password.reveal();
+  if (!credentials.username.empty()) {
+    greetings.push_back(greet({"AUTH", credentials.username, password}, Needed::fully));
   } else if (!password.empty()) {
     greetings.push_back(greet({"AUTH", password}, Needed::fully));
   }

@@ -23,7 +23,7 @@ struct Greeting {
 };
 
 /// AUTH, if there is a password: the first command.
-[[nodiscard]] std::vector<Greeting> make_authentication(const RedisOptions& options);
+[[nodiscard]] std::vector<Greeting> make_authentication(const RedisCredentials& credentials);
 /// The commands after the server's version is known.
 [[nodiscard]] std::vector<Greeting> make_greetings(const RedisOptions& options);
 

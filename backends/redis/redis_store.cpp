@@ -161,6 +161,14 @@ void require_span(Span span, const std::string& name) {
           name + " must be 1 us to 24 h, got " + std::to_string(span.count()) + " us");
 }
 
+void check(const RedisTls& tls, const std::string& unix_socket) {
+  require(redis_detail::has_tls(), "tls is set, and this build of Sluice has no OpenSSL");
+  require(tls.certificate_file.empty() == tls.key_file.empty(),
+          "tls.certificate_file and tls.key_file must be set both or none");
+  require(unix_socket.empty() || tls.verify != TlsVerify::full || !tls.server_name.empty(),
+          "tls.verify is full, and a unix socket has no name: set tls.server_name");
+}
+
 void check(const RedisOptions& options) {
   if (options.unix_socket.empty()) {
     require(!options.host.empty(), "host must not be empty");
@@ -170,6 +178,9 @@ void check(const RedisOptions& options) {
                                                    std::to_string(options.unix_socket.size()));
   }
   require(options.username.empty() || !options.password.empty(), "a username needs a password");
+  require(!options.credentials || options.password.empty(),
+          "credentials and a password exclude each other");
+  if (options.tls) check(*options.tls, options.unix_socket);
   require_span(options.call_timeout, "call_timeout");
   require_span(options.connect_timeout, "connect_timeout");
   require_span(options.stall_timeout, "stall_timeout");

@@ -150,12 +150,11 @@ asio::awaitable<void> Subscriber::listen_once() {
   send(channels_.take_all());
   if (channels_.empty()) leave_when_idle();
   while (connected_ && !stopped_) {
-    error_code error;
-    const std::size_t bytes = co_await link_.socket().async_read_some(
-        asio::buffer(link_.room().data(), link_.room().size()),
-        asio::redirect_error(asio::use_awaitable, error));
+    error_code error = co_await link_.transport().arrive();
     if (error || stopped_) break;
-    pushes_.feed({link_.room().data(), bytes});
+    const std::string_view bytes = link_.transport().take(error);
+    if (error) break;
+    pushes_.feed(bytes);
     if (!hear_all()) break;
   }
   const bool held = clock_.now() - since >= healthy_after;
@@ -212,13 +211,12 @@ void Subscriber::flush() {
   if (writing_ || waiting_.empty() || !connected_) return;
   out_.swap(waiting_);
   waiting_.clear();
-  asio::async_write(link_.socket(), asio::buffer(out_),
-                    [this, epoch = epoch_](error_code error, std::size_t) {
-                      if (epoch != epoch_) return;
-                      writing_ = false;
-                      if (error) return link_.close();
-                      flush();
-                    });
+  link_.transport().async_write_all(out_, [this, epoch = epoch_](error_code error) {
+    if (epoch != epoch_) return;
+    writing_ = false;
+    if (error) return link_.close();
+    flush();
+  });
   writing_ = true;
 }
 

@@ -52,8 +52,6 @@ class WatchedChannels {
 /// Keeps the subscriptions of one connection. Belongs to the I/O thread.
 class Subscriber {
  public:
-  using Socket = Connection::Socket;
-
   /// REQUIRES: all of these outlive it.
   Subscriber(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
              std::uint64_t seed);

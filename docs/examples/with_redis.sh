@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a program with the path of a fresh redis-server's unix socket as its argument.
+# Runs a program with the path of a fresh redis-server's unix socket as its argument, behind $PREFIX.
 set -euo pipefail
 
 if [[ ${SLUICE_NO_REDIS:-} == 1 ]]; then
@@ -14,4 +14,4 @@ for _ in {1..500}; do
   [[ -S $folder/redis.sock ]] && break
   sleep 0.02
 done
-"$@" "$folder/redis.sock"
+"$@" "${PREFIX:-}$folder/redis.sock"

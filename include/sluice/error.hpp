@@ -74,6 +74,9 @@ enum class Errc {
   no_function = 45,      ///< the library of redis_functions() is not loaded
   unknown_command = 46,  ///< the server does not support functions: Redis 7.0 or later does
 
+  // There is no connection to the server. Nothing was executed.
+  tls_failed = 48,  ///< the TLS handshake failed: a certificate, a name, or a server without TLS
+
   // The request was sent; whether it was executed is unknown.
   server_error = 35,    ///< another error reply, as of a proxy or of an aborted script
   unknown = 36,         ///< no reply: deadline, cancellation or lost connection after sending

@@ -96,6 +96,8 @@ const char* text(Errc code) noexcept {
              "grant +function|load";
     case Errc::unknown_command:
       return "the server does not know this command: functions need Redis 7.0";
+    case Errc::tls_failed:
+      return "no TLS connection to the server";
     case Errc::server_error:
       return "the server answered with an unknown error: it may have been executed";
     case Errc::unknown:

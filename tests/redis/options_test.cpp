@@ -35,6 +35,10 @@ TEST_CASE("an option out of range is refused with its name and its range", "[opt
         "RedisOptions: unix_socket must have at most 107 bytes, got 108");
   CHECK(complaint([](auto& o) { o.username.assign(1, 'u'); }) ==
         "RedisOptions: a username needs a password");
+  CHECK(complaint([](auto& o) {
+          o.password = "x";
+          o.credentials = [] { return RedisCredentials{}; };
+        }) == "RedisOptions: credentials and a password exclude each other");
   CHECK(complaint([](auto& o) { o.max_in_flight = 0; }) ==
         "RedisOptions: max_in_flight must be 1 to 1048576, got 0");
   CHECK(complaint([](auto& o) { o.max_in_flight = (1U << 20) + 1; }) ==

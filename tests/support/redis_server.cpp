@@ -57,8 +57,16 @@ std::string find_binary() {
       "these tests out with SLUICE_NO_REDIS=1");
 }
 
-/// A loopback port that was free a moment ago. Another process may take it first: then the server
-/// does not come up, and the caller draws again.
+std::string make_folder() {
+  std::string path = (fs::temp_directory_path() / "sluice-redis-XXXXXX").string();
+  if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
+  return path;
+}
+
+}  // namespace
+
+bool without_redis() { return environment("SLUICE_NO_REDIS") == "1"; }
+
 std::uint16_t free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -73,16 +81,6 @@ std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-std::string make_folder() {
-  std::string path = (fs::temp_directory_path() / "sluice-redis-XXXXXX").string();
-  if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("cannot make " + path);
-  return path;
-}
-
-}  // namespace
-
-bool without_redis() { return environment("SLUICE_NO_REDIS") == "1"; }
-
 RedisServer::RedisServer(std::vector<std::string> config, std::vector<std::string> environment)
     : config_(std::move(config)),
       environment_(std::move(environment)),
@@ -91,7 +89,7 @@ RedisServer::RedisServer(std::vector<std::string> config, std::vector<std::strin
   socket_ = folder_ + "/socket";
   constexpr int attempts = 5;
   for (int i = 0; i < attempts; ++i) {
-    port_ = free_port();
+    port_ = free_port();  // if it is taken meanwhile, the server does not come up
     spawn();
     if (wait_until_ready()) return;
     end(SIGKILL);

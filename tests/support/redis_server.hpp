@@ -19,6 +19,10 @@ namespace sluice::test {
 /// as left out, and not as passed.
 [[nodiscard]] bool redis_left_out();
 
+/// A loopback port that was free a moment ago; another process may take it first. Throws
+/// std::runtime_error if there is none.
+[[nodiscard]] std::uint16_t free_port();
+
 class RedisServer {
  public:
   /// Starts a server and waits until it answers PING. Each item of `config` is one line of

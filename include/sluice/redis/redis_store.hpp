@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "sluice/error.hpp"
+#include "sluice/redis/redis_tls.hpp"
 #include "sluice/redis/secret.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/store.hpp"
@@ -26,6 +27,7 @@ enum class RedisScripts {
 enum class RedisStep : std::uint8_t {
   look_up,  ///< look-up of the addresses of RedisOptions::host
   connect,  ///< connection to one of them
+  tls,      ///< the handshake, with RedisOptions::tls
   login,    ///< AUTH, the server's version, the client's name, PING
   select,   ///< SELECT of RedisOptions::database
   serve,    ///< the connection is established
@@ -52,7 +54,14 @@ struct RedisEvent {
   [[nodiscard]] std::string text() const;
 };
 
+/// The user and password of AUTH.
+struct RedisCredentials {
+  std::string username{};  ///< needs a password as well; empty means the default user
+  Secret password{};       ///< empty means no AUTH
+};
+
 /// The address of the server, the login, and the timeouts and bounds of the store.
+/// parse_redis_url() fills the first of them from a URL (sluice/redis/redis_url.hpp).
 struct RedisOptions {
   /// Name or address of the server; not used if `unix_socket` is set.
   std::string host = "127.0.0.1";
@@ -62,7 +71,13 @@ struct RedisOptions {
 
   std::string username{};  ///< needs a password as well; empty means the default user
   Secret password{};       ///< empty means no AUTH
+  /// Supplies user and password at each login, for credentials that expire; the two above are to be
+  /// empty then. Called on the I/O thread, which it keeps from deciding calls, so it must not block
+  /// for long, nor on the store. What it throws makes the login fail.
+  std::function<RedisCredentials()> credentials{};
   unsigned database = 0;
+  /// Encrypts the connection; without a value it is plain.
+  std::optional<RedisTls> tls{};
   std::string client_name = "sluice";  ///< for CLIENT LIST; empty leaves it unset
 
   /// The timeout of calls without Plan::within(), from the call on. 1 us to 24 h, as every length
@@ -195,7 +210,7 @@ class RedisStore : public Store {
 };
 
 /// Makes a store; does not wait for a connection. Throws std::invalid_argument if an option is out
-/// of range, std::system_error if no thread can be started. Destroying the store fails every
+/// of range or asks for TLS in a build without OpenSSL, std::system_error if no thread can be started. Destroying the store fails every
 /// pending call at once; a pending look-up ends by itself, on a detached thread.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
 

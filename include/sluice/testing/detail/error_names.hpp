@@ -59,6 +59,7 @@ inline constexpr std::array error_names{
     NamedError{Errc::circuit_open, "circuit_open"},
     NamedError{Errc::no_function, "no_function"},
     NamedError{Errc::unknown_command, "unknown_command"},
+    NamedError{Errc::tls_failed, "tls_failed"},
     NamedError{Errc::server_error, "server_error"},
     NamedError{Errc::unknown, "unknown"},
     NamedError{Errc::protocol_error, "protocol_error"},
