@@ -161,8 +161,8 @@ struct RedisStats {
 /// Errc::unknown_command.
 ///
 /// Other errors of the server (Errc::moved, busy, out_of_memory...) fail a call at once; see Errc.
-/// After READONLY or MASTERDOWN the store reconnects and looks the name up again. Redis Cluster,
-/// Sentinel and TLS are not supported yet.
+/// After READONLY or MASTERDOWN the store reconnects and looks the name up again. Redis Cluster and
+/// Sentinel are not supported yet.
 ///
 /// The addresses of a name are tried in the order of the look-up. One that cannot be reached,
 /// refuses the login, or whose server replies READONLY, MASTERDOWN, LOADING, invalid data or
@@ -210,8 +210,9 @@ class RedisStore : public Store {
 };
 
 /// Makes a store; does not wait for a connection. Throws std::invalid_argument if an option is out
-/// of range or asks for TLS in a build without OpenSSL, std::system_error if no thread can be started. Destroying the store fails every
-/// pending call at once; a pending look-up ends by itself, on a detached thread.
+/// of range or asks for TLS in a build without OpenSSL, std::system_error if no thread can be
+/// started. Destroying the store fails every pending call at once; a pending look-up ends by itself,
+/// on a detached thread.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
 
 /// The text of the library for RedisScripts::functions, as FUNCTION LOAD takes it; also installed
