@@ -211,8 +211,8 @@ class RedisStore : public Store {
 
 /// Makes a store; does not wait for a connection. Throws std::invalid_argument if an option is out
 /// of range or asks for TLS in a build without OpenSSL, std::system_error if no thread can be
-/// started. Destroying the store fails every pending call at once; a pending look-up ends by itself,
-/// on a detached thread.
+/// started. Destroying the store fails every pending call at once; a pending look-up ends by
+/// itself, on a detached thread.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
 
 /// The text of the library for RedisScripts::functions, as FUNCTION LOAD takes it; also installed
