@@ -338,7 +338,10 @@ Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_c
   const Word more = true_cost.value() - reservation.granted - reservation.settled_;
   if (more <= 0) return {refund(reservation, std::min(-more, reservation.granted), error), 0};
   const Span longest{SlidingWindowRule::max_ahead_of_time};
-  if (!ask({.permits = more, .span = longest}, error).decision.allowed) return {};
+  const Decision charged = ask({.permits = more, .span = longest}, error).decision;
+  // What another store decided is not charged where the reservation is.
+  if (!error && is_degraded(charged.source)) error = Errc::circuit_open;
+  if (error || !charged.allowed) return {};
   reservation.settled_ += more;
   return {0, more};
 }

@@ -430,6 +430,9 @@ TEST_CASE("what the primary granted is not settled without it: an error says so"
     const Decision units = windows.try_acquire("a", 2);
     const Decision counted = counter.try_acquire("a", 2);
     const Decision used = fixed.try_acquire("a", 2);
+    const SharedSlidingWindow shared(rig.store, "s", "a");
+    shared.configure(RateType::overall, 5, 10min);
+    RateReservation permits = shared.reserve(2, 0s);
     rig.trip();
     for (const Word actual : {1, 3}) {
       CAPTURE(actual);
@@ -442,6 +445,8 @@ TEST_CASE("what the primary granted is not settled without it: an error says so"
       CHECK(counter.settle("a", counted, cost, error).charged == 0);
       CHECK(error == Errc::circuit_open);
       CHECK(fixed.settle("a", used, cost, error).charged == 0);
+      CHECK(error == Errc::circuit_open);
+      CHECK(shared.settle(permits, actual, error).charged == 0);
       CHECK(error == Errc::circuit_open);
     }
   }
