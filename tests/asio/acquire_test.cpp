@@ -18,6 +18,7 @@
 
 #include "sluice/asio/calls.hpp"
 #include "sluice/sluice.hpp"
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -273,6 +274,34 @@ TEST_CASE(
   CHECK(ended == waits);
   for (const auto& times : ends) CHECK(times == 1);
   CHECK(bucket.waiting("a") == 0);
+}
+
+TEST_CASE("a true cost that no store has charged is an error", "[asio][calls][fallback]") {
+  VirtualClock clock;
+  const auto inner = make_virtual_store(clock);
+  testing::FaultyStore primary(*inner);
+  CircuitBreaker breaker(clock, {.failures = 1});
+  FallbackStore store(primary, breaker, FailurePolicy::open());
+  const SlidingWindow windows(store, "w", {{10, 1h}});
+  boost::asio::io_context context;
+  boost::asio::co_spawn(
+      context,
+      [&]() -> boost::asio::awaitable<void> {
+        co_await sluice::asio::guarded(
+            windows, "a", 2, 0s, [&]() -> boost::asio::awaitable<Costed<int>> {
+              primary.fail_all(testing::Fault::not_executed(Errc::not_connected));
+              co_return Costed<int>{1, 5};
+            });
+      },
+      [&](std::exception_ptr failed) {
+        CHECK(failed);
+        try {
+          if (failed) std::rethrow_exception(failed);
+        } catch (const boost::system::system_error& error) {
+          CHECK(std::error_code(error.code()) == Errc::circuit_open);
+        }
+      });
+  context.run();
 }
 
 TEST_CASE("guarded and backed-off calls are coroutines as well", "[asio][calls]") {

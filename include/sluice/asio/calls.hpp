@@ -86,8 +86,10 @@ GuardedOf<typename L::Waiting::Grant, Function> guard(const L& limiter, std::str
       co_return std::move(result.value);  // decided without the store
     }
     const SettledCost true_cost{cost, result.cost};
-    const auto [error, settled] = co_await async_decide(
+    auto [error, settled] = co_await async_decide(
         limiter.store(), settle_step(limiter, key, grant, true_cost), boost::asio::as_tuple(token));
+    // A policy may answer an additional charge, which the store then has not made.
+    if (!error && is_degraded(settled.source)) error = make_error_code(Errc::circuit_open);
     if (error && error != make_error_code(Errc::outside_calendar)) {  // then its window has ended
       throw boost::system::system_error(error);
     }
