@@ -10,7 +10,7 @@ namespace sluice {
 
 ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, std::string name, Word limit,
                                        const LeaseOptions& options)
-    : desk_(store, std::move(name), options, queues()), limit_(limit) {
+    : manager_(store, std::move(name), options, queues()), limit_(limit) {
   if (limit < 1 || limit > word_limit) {
     throw std::invalid_argument("ConcurrencyLimiter: limit must be 1 to 2^52, got " +
                                 std::to_string(limit));
@@ -27,7 +27,7 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, std::error_code& error) co
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight,
                                       std::error_code& error) const noexcept {
-  return desk_.grant(key, {limit_, 0}, weight, error);
+  return manager_.grant(key, {limit_, 0}, weight, error);
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id) const {
   return detail::or_throw(
@@ -36,7 +36,7 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id,
                                       std::error_code& error) const noexcept {
-  return desk_.grant(key, {limit_, 0}, weight, id, error);
+  return manager_.grant(key, {limit_, 0}, weight, id, error);
 }
 
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
@@ -59,10 +59,10 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
 }
 
 void ConcurrencyLimiter::reset(const Key& key) const {
-  decide_as("reset", desk_.reset_step(key, limit_));
+  decide_as("reset", manager_.reset_step(key, limit_));
 }
 void ConcurrencyLimiter::reset(const Key& key, std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), desk_.reset_step(key, limit_), error));
+  static_cast<void>(decide(store(), manager_.reset_step(key, limit_), error));
 }
 
 }  // namespace sluice

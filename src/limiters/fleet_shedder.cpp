@@ -62,7 +62,7 @@ FleetShare FleetShare::places(Word places) {
 
 FleetShedder::FleetShedder(const StoreHandle& store, std::string name, Word capacity,
                            std::vector<Tier> tiers, const LeaseOptions& options)
-    : desk_(store, std::move(name), options), capacity_(capacity), tiers_(std::move(tiers)) {
+    : manager_(store, std::move(name), options), capacity_(capacity), tiers_(std::move(tiers)) {
   if (capacity < 1 || capacity > word_limit) {
     reject("capacity must be 1 to 2^52, got " + std::to_string(capacity));
   }
@@ -85,8 +85,8 @@ Lease FleetShedder::try_acquire(std::string_view tier, Cost weight) const {
   const Share share = known(tier);
   return detail::or_throw(
       {type_name, "try_acquire"},
-      [&] { return desk_.acquire_step(key(), share, weight, LeaseId{}); },
-      [&](auto& error) { return desk_.grant(key(), share, weight, error); });
+      [&] { return manager_.acquire_step(key(), share, weight, LeaseId{}); },
+      [&](auto& error) { return manager_.grant(key(), share, weight, error); });
 }
 Lease FleetShedder::try_acquire(std::string_view tier, std::error_code& error) const noexcept {
   return try_acquire(tier, 1, error);
@@ -94,26 +94,26 @@ Lease FleetShedder::try_acquire(std::string_view tier, std::error_code& error) c
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight,
                                 std::error_code& error) const noexcept {
   const Share share = find(tier);
-  if (share.limit != 0) return desk_.grant(key(), share, weight, error);
+  if (share.limit != 0) return manager_.grant(key(), share, weight, error);
   error = Errc::invalid_argument;
   return {};
 }
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id) const {
   const Share share = known(tier);
   return detail::or_throw(
-      {type_name, "try_acquire"}, [&] { return desk_.acquire_step(key(), share, weight, id); },
-      [&](auto& error) { return desk_.grant(key(), share, weight, id, error); });
+      {type_name, "try_acquire"}, [&] { return manager_.acquire_step(key(), share, weight, id); },
+      [&](auto& error) { return manager_.grant(key(), share, weight, id, error); });
 }
 Lease FleetShedder::try_acquire(std::string_view tier, Cost weight, const LeaseId& id,
                                 std::error_code& error) const noexcept {
   const Share share = find(tier);
-  if (share.limit != 0) return desk_.grant(key(), share, weight, id, error);
+  if (share.limit != 0) return manager_.grant(key(), share, weight, id, error);
   error = Errc::invalid_argument;
   return {};
 }
 
 Decision FleetShedder::peek(std::string_view tier, Cost weight) const {
-  return decide_as("peek", desk_.peek_step(key(), known(tier), weight));
+  return decide_as("peek", manager_.peek_step(key(), known(tier), weight));
 }
 Decision FleetShedder::peek(std::string_view tier, std::error_code& error) const noexcept {
   return peek(tier, 1, error);
@@ -121,34 +121,34 @@ Decision FleetShedder::peek(std::string_view tier, std::error_code& error) const
 Decision FleetShedder::peek(std::string_view tier, Cost weight,
                             std::error_code& error) const noexcept {
   const Share share = find(tier);
-  if (share.limit != 0) return decide(store(), desk_.peek_step(key(), share, weight), error);
+  if (share.limit != 0) return decide(store(), manager_.peek_step(key(), share, weight), error);
   error = Errc::invalid_argument;
   return {};
 }
 
 Decision FleetShedder::block(Span span) const {
-  return decide_as("block", desk_.block_step(key(), capacity_, span));
+  return decide_as("block", manager_.block_step(key(), capacity_, span));
 }
 Decision FleetShedder::block(Span span, std::error_code& error) const noexcept {
-  return decide(store(), desk_.block_step(key(), capacity_, span), error);
+  return decide(store(), manager_.block_step(key(), capacity_, span), error);
 }
 
-void FleetShedder::reset() const { decide_as("reset", desk_.reset_step(key(), capacity_)); }
+void FleetShedder::reset() const { decide_as("reset", manager_.reset_step(key(), capacity_)); }
 void FleetShedder::reset(std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), desk_.reset_step(key(), capacity_), error));
+  static_cast<void>(decide(store(), manager_.reset_step(key(), capacity_), error));
 }
 
 Step FleetShedder::acquire_step(std::string_view tier, const Key& key, const LeaseId& id,
                                 Cost weight) const {
-  return desk_.acquire_step(key, known(tier), weight, id);
+  return manager_.acquire_step(key, known(tier), weight, id);
 }
 Step FleetShedder::peek_step(std::string_view tier, const Key& key, Cost weight) const {
-  return desk_.peek_step(key, known(tier), weight);
+  return manager_.peek_step(key, known(tier), weight);
 }
 Lease FleetShedder::adopt(std::string_view tier, const Key& key, const LeaseId& id, Cost weight,
                           const Decision& decision, std::span<const Word> told,
                           Time asked_at) const {
-  return desk_.adopt(key, known(tier), weight, id, decision, told, asked_at);
+  return manager_.adopt(key, known(tier), weight, id, decision, told, asked_at);
 }
 
 std::string_view FleetShedder::tier_of(const Decision& decision) const noexcept {

@@ -51,7 +51,7 @@ class ConcurrencyLimiter : public Waitable {
                 std::error_code& error) const;
   /// Callers in this process that wait for the key.
   [[nodiscard]] std::size_t waiting(const Key& key) const {
-    return waiters_of(desk_.named(key));
+    return waiters_of(manager_.named(key));
   }
 
   /// What try_acquire() would answer, with what remains now; changes nothing.
@@ -106,24 +106,24 @@ class ConcurrencyLimiter : public Waitable {
   ///       lease = jobs.adopt(key, id, 1, each[1], told, asked_at);
   [[nodiscard]] Step acquire_step(const Key& key, const LeaseId& id,
                                   Cost weight = 1) const noexcept {
-    return desk_.acquire_step(key, {limit_, 0}, weight, id);
+    return manager_.acquire_step(key, {limit_, 0}, weight, id);
   }
   /// The step that peek() asks: in a plan, a condition that takes nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost weight = 1) const noexcept {
-    return desk_.peek_step(key, {limit_, 0}, weight);
+    return manager_.peek_step(key, {limit_, 0}, weight);
   }
   /// The step that release() asks. It always allows; its one detail is 1 if the lease was live.
   [[nodiscard]] Step release_step(const Key& key, const LeaseId& id) const noexcept {
-    return desk_.release_step(key, limit_, id);
+    return manager_.release_step(key, limit_, id);
   }
   /// The step that renews: it refuses, with nothing to wait for, if the lease is not live.
   [[nodiscard]] Step renew_step(const Key& key, const LeaseId& id) const noexcept {
-    return desk_.renew_step(key, limit_, id);
+    return manager_.renew_step(key, limit_, id);
   }
 
   /// The step that block() asks.
   [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
-    return desk_.block_step(key, limit_, span);
+    return manager_.block_step(key, limit_, span);
   }
 
   /// How many output words the step of acquire_step() has.
@@ -134,13 +134,13 @@ class ConcurrencyLimiter : public Waitable {
   /// not `output` words. REQUIRES: the plan as a whole was allowed.
   Lease adopt(const Key& key, const LeaseId& id, Cost weight, const Decision& decision,
               std::span<const Word> told, Time asked_at) const {
-    return desk_.adopt(key, {limit_, 0}, weight, id, decision, told, asked_at);
+    return manager_.adopt(key, {limit_, 0}, weight, id, decision, told, asked_at);
   }
 
   [[nodiscard]] Word limit() const noexcept { return limit_; }
-  [[nodiscard]] const LeaseOptions& options() const noexcept { return desk_.options(); }
-  [[nodiscard]] const std::string& name() const noexcept { return desk_.name(); }
-  [[nodiscard]] Store& store() const noexcept { return desk_.store(); }
+  [[nodiscard]] const LeaseOptions& options() const noexcept { return manager_.options(); }
+  [[nodiscard]] const std::string& name() const noexcept { return manager_.name(); }
+  [[nodiscard]] Store& store() const noexcept { return manager_.store(); }
 
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
@@ -149,7 +149,7 @@ class ConcurrencyLimiter : public Waitable {
     return detail::decide_as({type_name, verb}, store(), step);
   }
 
-  detail::LeaseManager desk_;
+  detail::LeaseManager manager_;
   Word limit_;
 };
 
@@ -163,18 +163,20 @@ struct ConcurrencyLimiter::Waiting {
   };
   static constexpr bool freed_early = true;
   static Request request(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
-    return {key, weight, jobs.desk_.draw_id()};
+    return {key, weight, jobs.manager_.draw_id()};
   }
   static Key key(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-    return jobs.desk_.named(request.key());
+    return jobs.manager_.named(request.key());
   }
-  static const std::shared_ptr<detail::WaitQueues>& queues(const ConcurrencyLimiter& jobs) noexcept {
+  static const std::shared_ptr<detail::WaitQueues>& queues(
+      const ConcurrencyLimiter& jobs) noexcept {
     return jobs.queues();
   }
-  static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.desk_.borrow_store(); }
+  static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.manager_.borrow_store(); }
   static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
   static Step acquire_step(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
-    return jobs.desk_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
+    return jobs.manager_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost,
+                                          request.id);
   }
   static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
                   Completion done) noexcept {

@@ -103,11 +103,11 @@ class FleetShedder {
   [[nodiscard]] Word share_of(std::string_view tier) const;
 
   /// Where the fleet is counted: the shedder's name as tag and name.
-  [[nodiscard]] Key key() const noexcept { return {desk_.name(), desk_.name()}; }
+  [[nodiscard]] Key key() const noexcept { return {manager_.name(), manager_.name()}; }
   [[nodiscard]] Word capacity() const noexcept { return capacity_; }
-  [[nodiscard]] const std::string& name() const noexcept { return desk_.name(); }
-  [[nodiscard]] const LeaseOptions& options() const noexcept { return desk_.options(); }
-  [[nodiscard]] Store& store() const noexcept { return desk_.store(); }
+  [[nodiscard]] const std::string& name() const noexcept { return manager_.name(); }
+  [[nodiscard]] const LeaseOptions& options() const noexcept { return manager_.options(); }
+  [[nodiscard]] Store& store() const noexcept { return manager_.store(); }
 
  private:
   using Share = detail::LeaseManager::Share;
@@ -120,7 +120,7 @@ class FleetShedder {
   [[nodiscard]] Share find(std::string_view tier) const noexcept;
   [[nodiscard]] Share known(std::string_view tier) const;
 
-  detail::LeaseManager desk_;
+  detail::LeaseManager manager_;
   Word capacity_;
   std::vector<Tier> tiers_;
 };
