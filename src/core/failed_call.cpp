@@ -50,11 +50,12 @@ std::optional<Range> allowed_range(const Operation& row, std::size_t index, Argu
 /// The argument as in the failed call.
 Argument named_by(std::string_view verb, const Operation& row, Argument chosen,
                   const Arguments& args) {
-  const auto blocks = [&](const Operation& set, std::size_t change, auto block) {
-    return &row == &set && args[change] == static_cast<Word>(block);
+  // By name: a reference to the row would link its rule into every program.
+  const auto blocks = [&](std::string_view operation, std::size_t change, auto block) {
+    return row.name == operation && args[change] == static_cast<Word>(block);
   };
-  if (blocks(token_bucket_adjust, 6, TokenBucketReserve::Change::block) ||
-      blocks(shared_token_bucket_adjust, 1, SharedTokenBucketReserve::Change::block)) {
+  if (blocks("token_bucket.adjust", 6, TokenBucketReserve::Change::block) ||
+      blocks("shared_token_bucket.adjust", 1, SharedTokenBucketReserve::Change::block)) {
     chosen.name = "span";
     chosen.unit = "us";
   }

@@ -236,6 +236,18 @@ TEST_CASE("the numbers of kinds are unique and below 32", "[core][rows]") {
   }
 }
 
+TEST_CASE("the kinds that have a kernel for cells alone are those whose states keys may share",
+          "[core][rows]") {
+  for (const StateDescription& each : state_descriptions) {
+    INFO(each.name);
+    const bool has_apply = std::ranges::any_of(operations(), [&](const Operation* row) {
+      return row->kind == each.kind && row->apply != nullptr;
+    });
+    CHECK(each.is_shareable == has_apply);
+    CHECK(is_shareable(each.kind) == has_apply);
+  }
+}
+
 TEST_CASE("a row answers what its check says, whatever the state", "[core][rows]") {
   Random random("a row answers what its check says, whatever the state");
   CAPTURE(random.repeat());
