@@ -109,16 +109,22 @@ void Life::begin(const char* verb) {
   events_.push_back({tick(), verb, {}, {}});
 }
 
-/// Instants that were hinted at, to the tick, as often as any others.
+/// Instants that were hinted at, to the tick, as often as any others. A clock that was set back
+/// lingers there.
 void Life::move(const Moves& moves) {
   if (random.one_in(3)) return;
-  if (!due_.empty() && random.one_in(2)) {
+  if (lingers_ > 0) {
+    --lingers_;
+    clock.advance(Span{random.between(0, set_back_by_.count() / 8)});
+  } else if (!due_.empty() && random.one_in(2)) {
     const Time at = due_[random.below(due_.size())] - Span{random.one_in(2) ? 1 : 0};
     if (at > now()) clock.set(at);
   } else if (random.one_in(20)) {
     clock.advance(Span{random.between(0, moves.pause.count())});
-  } else if (moves.back > Span{0} && random.one_in(40)) {
-    clock.advance(-Span{random.between(0, moves.back.count())});
+  } else if (moves.back > Span{0} && random.one_in(25)) {
+    set_back_by_ = Span{random.between(1, moves.back.count())};
+    lingers_ = random.below(10);
+    clock.advance(-set_back_by_);
     begin("the clock is set back");
     begin_history();
     saw("set back");

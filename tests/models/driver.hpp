@@ -132,6 +132,8 @@ class Life {
   std::map<std::string, std::size_t, std::less<>>* seen_ = nullptr;
   std::deque<Noted> events_;
   std::deque<Time> due_;
+  Span set_back_by_{0};
+  std::uint64_t lingers_ = 0;  // moves that are small, since the clock was set back
   testing::History history_;
   std::size_t caller_ = 0;
 };
