@@ -73,6 +73,11 @@ void Life::require(const Decision& decision, const Predicted& predicted) {
   if (decision.reset_after > Span{0} && random.one_in(4)) due(decision.at + decision.reset_after);
 }
 
+Span Life::farthest_back() const {
+  constexpr Span slack{Operation::clock_slack};
+  return high_ < wrote_ + slack ? 3 * slack : std::max(Span{0}, slack - (high_ - now()));
+}
+
 void Life::due(Time at) {
   if (due_.size() == dues_kept) due_.pop_front();
   due_.push_back(at);
@@ -105,6 +110,7 @@ void Life::begin_history() {
 }
 
 void Life::begin(const char* verb) {
+  high_ = std::max(high_, now());
   if (events_.size() == events_told) events_.pop_front();
   events_.push_back({tick(), verb, {}, {}});
 }

@@ -100,6 +100,11 @@ class Life {
   void require(const Decision& decision, const Predicted& predicted);
   /// The clock is to be moved to this instant, or to 1 us before it.
   void due(Time at);
+  /// The key's state was written now.
+  void wrote() { wrote_ = now(); }
+  /// How far the clock may be set back without meeting a state that some store has let expire: to
+  /// Operation::clock_slack before its latest time, and further soon after a state was written.
+  [[nodiscard]] Span farthest_back() const;
   /// An outcome occurred; see Course::outcomes.
   void saw(std::string_view outcome, std::size_t times = 1);
   /// Requires that an invariant was kept.
@@ -132,6 +137,8 @@ class Life {
   std::map<std::string, std::size_t, std::less<>>* seen_ = nullptr;
   std::deque<Noted> events_;
   std::deque<Time> due_;
+  Time high_{};  // the latest time at which anything was done
+  Time wrote_{};
   Span set_back_by_{0};
   std::uint64_t lingers_ = 0;  // moves that are small, since the clock was set back
   testing::History history_;

@@ -96,11 +96,9 @@ class FixedWindowModel final : public Model {
             {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
-    const Span since_high = std::max(Span{0}, high_ - life_.now());
-    const bool kept = high_ < written_ + max_ahead;  // by every store, however far back it goes
-    const Span near = std::max(Span{0}, max_ahead - since_high);
-    const Span back = life_.random.one_in(2) ? std::min(near, kind_.about * 2) : near;
-    return {kind_.about / 3, kind_.about, kept && life_.random.one_in(2) ? 3 * max_ahead : back};
+    const Span back = life_.farthest_back();
+    const bool near = life_.random.one_in(2);
+    return {kind_.about / 3, kind_.about, near ? std::min(back, kind_.about * 2) : back};
   }
   Callers callers() const override {
     return {most_cost_, kind_.about * 6 * most_cost_ / most_limit_};
@@ -193,9 +191,8 @@ class FixedWindowModel final : public Model {
     used_[present.window] = used;
     latest_ = present.at;
     closed_ = {};
-    written();
+    life_.wrote();
   }
-  void written() { written_ = life_.now(); }
 
   /// Of a block: until the window in which it ends is as good as new.
   [[nodiscard]] Word clear_after_block() const {
@@ -210,7 +207,6 @@ class FixedWindowModel final : public Model {
   }
 
   const FixedWindow& limiter() {
-    high_ = std::max(high_, life_.now());
     const std::size_t which = life_.random.below(limiters_.size());
     life_.tell("limiter", static_cast<Word>(which));
     return limiters_[which];
@@ -255,7 +251,7 @@ class FixedWindowModel final : public Model {
     const Word back = same ? std::min(units, used(place)) : 0;
     if (back > 0) {
       used_[place] -= back;
-      written();
+      life_.wrote();
     }
     grant.units -= std::min(back, grant.units);
     life_.saw(back > 0 ? is_closed() ? "refunded while blocked" : "refunded" : "nothing refunded");
@@ -309,7 +305,7 @@ class FixedWindowModel final : public Model {
       if (then != at.used) keep(at, then);
     } else if (at.window == window(closed_)) {
       used_[at.window] = then;
-      written();
+      life_.wrote();
     }
     return then;
   }
@@ -345,7 +341,7 @@ class FixedWindowModel final : public Model {
       }
       closed_ = until;
       latest_.reset();
-      written();
+      life_.wrote();
       life_.saw(used(window(closed_)) > 0 ? "blocked within" : "blocked beyond");
     }
     const Present at = present(one.limit(), 0);
@@ -374,8 +370,6 @@ class FixedWindowModel final : public Model {
   Time closed_{};               // until then nothing is admitted
   std::vector<Grant> grants_;
   Word rewarded_ = 0;
-  Time high_{};  // the latest time that the key was asked at
-  Time written_{};
 };
 
 }  // namespace

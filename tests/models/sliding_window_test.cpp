@@ -352,13 +352,15 @@ class SlidingWindowModel final : public Model {
     life_.tell("span", span);
     if (is_inexact()) return;
     const Word now = life_.tick();
-    if (log_.is_given_up(now) && span > 0) restart(now, 0);
+    const bool given_up = log_.is_given_up(now);
+    const Word at = given_up ? now : this->at();
     const WindowsDecision d = limiter().block("k", Span{span});
-    if (span > 0 && at() + span > log_.block) {
-      log_.block = at() + span;
-      log_.stamp = at();
+    if (given_up && span > 0) restart(now, 0);
+    if (span > 0 && at + span > log_.block) {
+      log_.block = at + span;
+      log_.stamp = at;
     }
-    require(d);
+    require(d, {}, log_.left(windows(), at), given_up && span == 0);
     require_part(d);
   }
 
