@@ -123,25 +123,17 @@ class SharedWindowModel final : public Model {
   }
   Decision ask(Word cost) override { return ask(cost, 0); }
 
-  /// In every interval as long as one of the rates that were in force in it, or when what is in it
-  /// was promised, at most what the largest of them admits, and what was rewarded.
+  /// Every interval between two permits, but for what was rewarded.
   void judge(const History& history) override {
     std::ranges::stable_sort(permits_, {}, &Permit::time);
-    for (std::size_t i = 0; i < rates_.size(); ++i) {
-      const Span length = rates_[i].length;
-      const Word over = i + 1 < rates_.size() ? to_word(rates_[i + 1].from) : word_limit;
-      for (auto first = permits_.begin(); first != permits_.end(); ++first) {
-        Word decided = first->decided;
-        Word sum = 0;
-        for (auto last = first; last != permits_.end(); ++last) {
-          if (last->time - first->time >= length.count()) break;
-          decided = std::min(decided, last->decided);
-          ++sum;
-          if (to_word(rates_[i].from) > last->time || over < decided) continue;
-          const Word most = testing::detail::most_within<WindowFrom>(rates_, to_time(decided),
-                                                                     to_time(last->time), length);
-          if (sum > most + rewarded_) FAIL(sum << " permits in " << to_text(length));
-        }
+    for (auto first = permits_.begin(); first != permits_.end(); ++first) {
+      Permit all = *first;  // those of the interval: decided first, under the largest rate
+      Word sum = 0;
+      for (auto last = first; last != permits_.end(); ++last) {
+        const Word length = last->time - first->time + 1;
+        if (length > longest_) break;
+        all = {last->time, std::min(all.decided, last->decided), std::max(all.rate, last->rate)};
+        if (++sum > rewarded_) judge(sum - rewarded_, length, all);
       }
     }
     if (!life_.patient) return;
@@ -156,12 +148,45 @@ class SharedWindowModel final : public Model {
   struct Permit {
     Word time;
     Word decided;
+    Word rate;  // in force then
   };
+
+  /// An interval as short as any that was in force holds the largest rate at most. One as long as a
+  /// rate in force, or when something in it was promised, holds what the largest of them admits.
+  /// Over one change, any holds less than a new rate more than that.
+  void judge(Word sum, Word length, const Permit& all) const {
+    const auto fail = [&](const char* what) {
+      FAIL(sum << " permits in " << length << " us until " << all.time << ": " << what);
+    };
+    const auto admits = [&](const WindowFrom& rate) {
+      return rate.limit * ((length + rate.length.count() - 1) / rate.length.count());
+    };
+    std::vector<WindowFrom> in_force;
+    Word shortest = word_limit;
+    for (std::size_t i = 0; i < rates_.size(); ++i) {
+      const bool is_over = i + 1 < rates_.size() && to_word(rates_[i + 1].from) < all.decided;
+      shortest = std::min(shortest, rates_[i].length.count());
+      if (!is_over && to_word(rates_[i].from) <= all.time) in_force.push_back(rates_[i]);
+    }
+    const Word most = admits(std::ranges::max(in_force, {}, admits));
+    if (length <= shortest && sum > all.rate) fail("more than the largest rate");
+    const auto is_long = [&](const WindowFrom& rate) { return rate.length.count() >= length; };
+    if (in_force.size() <= 2) {
+      if (std::ranges::any_of(in_force, is_long) && sum >= most + in_force.back().limit) {
+        fail("a rate more than the larger admits");
+      }
+    }
+    for (const WindowFrom& rate : in_force) {
+      const Word admitted = testing::detail::most_within<WindowFrom>(
+          rates_, to_time(all.decided), to_time(all.time), rate.length);
+      if (length <= rate.length.count() && sum > admitted) fail("more than a rate in force admits");
+    }
+  }
 
   [[nodiscard]] const SharedSlidingWindow& client() { return clients_[life_.random.below(2)]; }
   [[nodiscard]] Word now() const { return life_.tick(); }
   [[nodiscard]] Word newest() const { return permits_.empty() ? 0 : permits_.back().time; }
-  Word draw_cost() { return life_.random.between(0, std::min(limits_.rate().permits, Word{4})); }
+  Word draw_cost() { return life_.random.between(1, std::min(limits_.rate().permits, Word{4})); }
 
   /// Permits that a full log has no room for, one of them perhaps from before an hour's pause.
   [[nodiscard]] bool has_dropped() const {
@@ -177,7 +202,8 @@ class SharedWindowModel final : public Model {
   }
   [[nodiscard]] bool grows() const { return needed() > ring_ && has_dropped(); }
   void add(Word time, Word permits) {
-    permits_.insert(permits_.end(), static_cast<std::size_t>(permits), {time, now()});
+    permits_.insert(permits_.end(), static_cast<std::size_t>(permits),
+                    {time, now(), limits_.rate().permits});
   }
   /// What had given way to these may come back.
   Word remove(Word most, std::optional<Word> time = {}) {
@@ -189,11 +215,8 @@ class SharedWindowModel final : public Model {
     return count;
   }
 
-  /// As far as the log has room for them.
   [[nodiscard]] Word held(Word after) const {
-    const auto later = [&](const Permit& one) { return one.time > after; };
-    const Word all = std::ranges::count_if(permits_, later);
-    return all <= ring_ ? all : std::min(all, std::max(ring_, needed()));
+    return std::ranges::count_if(permits_, [&](const Permit& one) { return one.time > after; });
   }
   /// The first instant, behind all that was granted, at which each of the limits has room.
   [[nodiscard]] Word fits_under(std::span<const Limit> limits, Word cost) const {
