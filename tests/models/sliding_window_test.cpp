@@ -99,7 +99,7 @@ class SlidingWindowModel final : public Model {
              }}};
   }
   Moves moves() const override {
-    const bool far = all_.size() == 1 && !has_returned_ && life_.random.one_in(4);
+    const bool far = all_.size() == 1 && !has_returned_ && life_.random.one_in(2);
     return {Span{25}, Span{400}, Span{far ? 2 * SlidingWindowRule::max_ahead : 100}};
   }
   Callers callers() const override {
@@ -206,7 +206,8 @@ class SlidingWindowModel final : public Model {
         log_.add(granted, cost);
         log_.stamp = key_time;
       }
-      last_ = d;
+      if (grants_.size() == 4) grants_.erase(grants_.begin());
+      grants_.push_back(d);
     }
     if (inexact) return d;
     std::vector<Word> left = log_.left(windows(), key_time);
@@ -277,51 +278,71 @@ class SlidingWindowModel final : public Model {
   }
   void require(const WindowsDecision& d) { require(d, {}, log_.left(windows(), at())); }
 
+  /// What had given way to newer units comes back with them, of a time that is not known.
   Word remove(Word most, std::optional<Word> time = {}) {
-    if (has_dropped()) {
+    const Word newest = log_.newest();
+    const bool has = has_dropped();
+    const Word count = log_.remove(most, time);
+    if (has && count > 0) {
       has_returned_ = true;
-      inexact_until_ = std::max(inexact_until_, log_.newest());
+      grants_.clear();
+      inexact_until_ = std::max(inexact_until_, newest);
     }
-    return log_.remove(most, time);
+    return count;
   }
 
-  /// Gives a whole reservation back, perhaps one that lies ahead.
+  /// One of the last grants, once; none, or one that charged nothing, if there is none to give
+  /// back.
+  WindowReservation draw_grant() {
+    if (grants_.empty() || is_unknown()) return {};
+    const std::size_t which = life_.random.below(grants_.size());
+    const WindowReservation grant = grants_[which];
+    grants_.erase(grants_.begin() + static_cast<std::ptrdiff_t>(which));
+    life_.tell("of", grant.granted);
+    return grant;
+  }
+  void note_back(Word back, const WindowReservation& grant) {
+    life_.saw(back == 0                    ? "nothing given back"
+              : to_word(grant.at()) > at() ? "given back ahead"
+                                           : "given back");
+    life_.changed();
+  }
+
   void cancel() {
-    if (!last_.allowed || is_unknown()) return;
-    const bool ahead = to_word(last_.at()) > at();
-    const Word given = remove(last_.granted, to_word(last_.at()));
-    REQUIRE(limiter().cancel("k", last_) == given);
-    if (given > 0) life_.saw(ahead ? "cancelled ahead" : "cancelled");
-    last_ = {};
+    const WindowReservation grant = draw_grant();
+    if (!grant) return;
+    const Word back = remove(grant.granted, to_word(grant.at()));
+    REQUIRE(limiter().cancel("k", grant) == back);
+    note_back(back, grant);
   }
 
-  void refund() { give_back(life_.random.between(0, smallest(windows())), {}); }
-
-  void give_back(Word unused, std::optional<Word> actual) {
-    const Word units = last_.granted;
-    if (to_word(last_.at()) > at()) return cancel();
-    if (is_unknown()) return;
-    const Word given = remove(std::min(unused, units), to_word(last_.at()));
-    if (actual) {
-      const Settlement done = limiter().settle("k", last_, {units, *actual});
-      REQUIRE((done.given_back == given && done.charged == 0));
-    } else {
-      REQUIRE(limiter().refund("k", last_, std::min(unused, units)) == given);
-    }
-    life_.saw(given > 0 ? "refunded" : "nothing refunded");
-    last_ = {};
+  /// Also more than was granted: of others at the same instant.
+  void refund() {
+    const WindowReservation grant = draw_grant();
+    if (!grant) return;
+    const Word units = life_.random.between(0, 2 * grant.granted);
+    life_.tell("units", units);
+    const Word back = remove(units, to_word(grant.at()));
+    REQUIRE(limiter().refund("k", grant, units) == back);
+    note_back(back, grant);
   }
 
-  /// The last grant turns out to have cost less, or more.
+  /// A grant turns out to have cost less, or more.
   void settle() {
-    const Word units = last_.granted;
+    if (is_inexact()) return;
+    const WindowReservation grant = draw_grant();
+    if (!grant) return;
     const Word actual = life_.random.between(0, 2 * smallest(windows()) + 1);
-    if (!last_.allowed || is_inexact()) return;
-    if (actual <= units) return give_back(units - actual, actual);
-    const Word more = actual - units;
+    const Word more = actual - grant.granted;
+    life_.tell("more", more);
+    if (more <= 0) {
+      const Word back = remove(-more, to_word(grant.at()));
+      const Settlement done = limiter().settle("k", grant, {grant.granted, actual});
+      REQUIRE((done.given_back == back && done.charged == 0));
+      return note_back(back, grant);
+    }
     std::error_code error;
-    const Settlement done = limiter().settle("k", last_, {units, actual}, error);
-    last_ = {};
+    const Settlement done = limiter().settle("k", grant, {grant.granted, actual}, error);
     REQUIRE(done.given_back == 0);
     if (more > smallest(windows())) {
       REQUIRE(error == Errc::cost_exceeds_capacity);
@@ -343,7 +364,7 @@ class SlidingWindowModel final : public Model {
     life_.tell("amount", amount);
     remove(amount);
     require(limiter().reward("k", amount));
-    last_ = {};
+    grants_.clear();
     life_.changed();
   }
 
@@ -368,7 +389,7 @@ class SlidingWindowModel final : public Model {
     life_.begin_history();
     limiter().reset("k");
     log_ = {};
-    last_ = {};
+    grants_.clear();
     judged_from_ = 0;
     has_returned_ = false;
     inexact_until_ = 0;
@@ -396,9 +417,9 @@ class SlidingWindowModel final : public Model {
   std::size_t present_ = 0;  // who asks
   Word smallest_ring_ = word_limit;
   Log log_;
-  std::size_t judged_from_ = 0;  // units before it are not in any interval that is judged
-  WindowReservation last_;
-  bool has_returned_ = false;  // units that had given way to newer ones
+  std::size_t judged_from_ = 0;            // units before it are not in any interval that is judged
+  std::vector<WindowReservation> grants_;  // the last ones
+  bool has_returned_ = false;              // units that had given way to newer ones
   Word inexact_until_ = 0;
 };
 
@@ -409,7 +430,7 @@ TEST_CASE("sliding windows answer what counting all units gives, and no window h
   live<SlidingWindowModel>(
       "sliding windows answer what counting all units gives, and no window holds too much",
       {.outcomes = {"admitted", "reserved", "refused", "refused by a window",
-                    "refused by the block", "cancelled", "cancelled ahead",
-                    "beside a cancelled one", "refunded", "nothing refunded", "charged",
-                    "too much to charge", "set back", "log given up", "hint proven"}});
+                    "refused by the block", "given back ahead", "beside a cancelled one",
+                    "given back", "nothing given back", "charged", "too much to charge", "set back",
+                    "log given up", "hint proven"}});
 }
