@@ -162,7 +162,7 @@ class SlidingWindowModel final : public Model {
 
   /// Draws who asks.
   Word draw_cost() {
-    if (life_.random.one_in(10)) present_ = life_.random.below(all_.size());
+    if (life_.random.one_in(4)) present_ = life_.random.below(all_.size());
     return life_.random.between(0, smallest(windows()));
   }
   [[nodiscard]] const SlidingWindow& limiter() const { return limiters_[present_]; }
@@ -362,8 +362,20 @@ class SlidingWindowModel final : public Model {
     if (is_inexact() || (has_dropped() && lies_ahead()) || is_unknown()) return;
     const Word amount = life_.random.between(0, life_.random.one_in(4) ? 100 : 6);
     life_.tell("amount", amount);
-    remove(amount);
-    require(limiter().reward("k", amount));
+    Word held = 0;  // by some window
+    for (const WindowLimit& window : windows()) {
+      held = std::max(held, log_.held(at() - window.span.count()));
+    }
+    const Word back = remove(amount);
+    std::array<Word, 1 + SlidingWindowRule::max_windows> told{};
+    std::error_code error;
+    const auto words = std::span(told).first(1 + windows().size());
+    WindowsDecision d{decide(life_.store, limiter().reward_step("k", amount), error, {}, words)};
+    REQUIRE_FALSE(error);
+    d.count = windows().size();
+    std::copy(words.begin() + 1, words.end(), d.left.begin());
+    require(d);
+    REQUIRE(told[0] == std::min(back, held));
     grants_.clear();
     life_.changed();
   }
