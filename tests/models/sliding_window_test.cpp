@@ -150,7 +150,7 @@ class SlidingWindowModel final : public Model {
       limit += random.between(1, 6);
     }
     std::vector<Windows> all{windows};
-    for (std::size_t more = life.patient ? 0 : random.below(3); more > 0; --more) {
+    for (std::size_t more = life.patient ? 0 : random.below(4); more > 0; --more) {
       for (WindowLimit& window : windows) window.limit = random.between(1, most);
       all.push_back(windows);
     }
