@@ -444,5 +444,6 @@ TEST_CASE("sliding windows answer what counting all units gives, and no window h
       {.outcomes = {"admitted", "reserved", "refused", "refused by a window",
                     "refused by the block", "given back ahead", "beside a cancelled one",
                     "given back", "nothing given back", "charged", "too much to charge", "set back",
-                    "log given up", "hint proven"}});
+                    "log given up", "hint proven"},
+       .lives = 300});
 }
