@@ -285,21 +285,59 @@ class SharedWindowModel final : public Model {
     REQUIRE(there == d.remaining);
   }
 
-  void configure(SpentPermits spent) {
+  /// Often a little smaller and shorter than before, so that windows gather.
+  Limit draw_rate() {
     const Word least = life_.patient ? most_cost_ : 1;
-    const Limit next{life_.random.one_in(3) ? most_rate_ : life_.random.between(least, most_rate_),
-                     life_.random.between(1, longest_)};
+    const Limit& rate = limits_.rate();
+    if (rate.permits > least && rate.span > 1 && !life_.random.one_in(3)) {
+      return {life_.random.between(std::max(least, rate.permits * 2 / 3), rate.permits - 1),
+              life_.random.between(std::max(Word{1}, rate.span / 2), rate.span - 1)};
+    }
+    return {life_.random.one_in(3) ? most_rate_ : life_.random.between(least, most_rate_),
+            life_.random.between(1, longest_)};
+  }
+
+  void configure(SpentPermits spent) {
+    const Limit next = draw_rate();
     life_.tell("rate", next.permits);
     life_.tell("interval", next.span);
     const bool keeps = spent == SpentPermits::kept;
     REQUIRE(clients_[0].try_configure(RateType::overall, 1, Span{1}).changed == rates_.empty());
     REQUIRE(client().configure(RateType::overall, next.permits, Span{next.span}, spent).changed);
-    if (!limits_.change(next, now(), keeps)) is_exact_ = false;
+    const bool is_clear = limits_.change(next, now(), keeps);
+    is_exact_ = is_exact_ && is_clear;
+    knows_kept_ = (knows_kept_ || !keeps) && is_clear;
     if (!keeps) rates_.clear();
     rates_.push_back({life_.now(), Span{next.span}, next.permits});
     const auto setting = client().config();
     REQUIRE((setting && setting->rate == next.permits && setting->interval == Span{next.span}));
+    if (knows_kept_) require_kept();
     life_.changed();
+  }
+
+  /// The windows that are kept in the store.
+  void require_kept() {
+    std::array<Word, Rule::read_output> told{};
+    std::error_code error;
+    const Key key{"t", life_.name};
+    const Step read{&shared_sliding_window_config, key, {0, Rule::max_keep_alive}};
+    REQUIRE(decide(life_.store, read, error, {}, told).allowed);
+    std::vector<std::pair<Word, Word>> stored;
+    for (std::size_t i = 5; i + 1 < told.size(); i += 2) {
+      if (told[i] > 0) stored.emplace_back(told[i], told[i + 1]);
+    }
+    std::vector<std::pair<Word, Word>> kept;
+    Word first_end = word_limit;
+    for (const Limit& limit : limits_.at(now())) {
+      kept.emplace_back(limit.permits, limit.span);
+      first_end = std::min(first_end, limit.until);
+    }
+    kept.erase(kept.begin());
+    std::ranges::sort(stored);
+    std::ranges::sort(kept);
+    REQUIRE(stored == kept);
+    REQUIRE(told.back() == (kept.empty() ? 0 : first_end));
+    if (kept.size() == Rule::max_kept) life_.saw("as many windows as are kept");
   }
 
   /// Nothing is spent: what comes back now is of a log that nobody asks any more.
@@ -411,6 +449,7 @@ class SharedWindowModel final : public Model {
   Word block_ = 0;         // its end
   Word rewarded_ = 0;
   bool has_paused_ = false;
+  bool knows_kept_ = true;
   bool is_exact_ = true;
 };
 
@@ -421,6 +460,7 @@ TEST_CASE("shared sliding windows answer by all permits, and keep the larger rat
   live<SharedWindowModel>(
       "shared sliding windows answer by all permits, and keep the larger rate over a change",
       {.outcomes = {"admitted", "reserved", "refused", "refused by the block",
-                    "decided by a kept window", "asked of a log that has grown", "given back",
-                    "nothing given back", "cancelled ahead", "charged", "hint proven"}});
+                    "decided by a kept window", "as many windows as are kept",
+                    "asked of a log that has grown", "given back", "nothing given back",
+                    "cancelled ahead", "charged", "hint proven"}});
 }
