@@ -127,7 +127,7 @@ void Life::move(const Moves& moves) {
     if (at > now()) clock.set(at);
   } else if (random.one_in(20)) {
     clock.advance(Span{random.between(0, moves.pause.count())});
-  } else if (moves.back > Span{0} && random.one_in(25)) {
+  } else if (moves.back > Span{0} && random.one_in(moves.back_in)) {
     set_back_by_ = Span{random.between(1, moves.back.count())};
     lingers_ = random.below(10);
     clock.advance(-set_back_by_);

@@ -34,9 +34,10 @@ struct Verb {
 
 /// How far the clock moves between two verbs.
 struct Moves {
-  Span step;     ///< usually up to so much
-  Span pause;    ///< now and then up to so much
-  Span back{0};  ///< now and then set back by up to so much; 0: never
+  Span step;                   ///< usually up to so much
+  Span pause;                  ///< now and then up to so much
+  Span back{0};                ///< now and then set back by up to so much; 0: never
+  std::uint64_t back_in = 25;  ///< one in so many moves, about
 };
 
 /// The callers of a patient life: each asks, waits as it is advised, sometimes asks 1 us too early,

@@ -92,13 +92,15 @@ class FixedWindowModel final : public Model {
             {"settle", 3, [this] { settle(); }},
             {"reward", 1, [this] { adjust(-1); }},
             {"penalize", 1, [this] { adjust(1); }},
-            {"block", 2, [this] { block(); }},
+            {"block", 3, [this] { block(); }},
             {"reset", 1, [this] { reset(); }}};
   }
   Moves moves() const override {
     const Span back = life_.farthest_back();
     const bool near = life_.random.one_in(2);
-    return {kind_.about / 3, kind_.about, near ? std::min(back, kind_.about * 2) : back};
+    const bool has_begun = latest_ && begin_of(*latest_) + max_ahead > life_.now();
+    return {kind_.about / 3, kind_.about, near ? std::min(back, kind_.about * 2) : back,
+            has_begun ? std::uint64_t{4} : 25};
   }
   Callers callers() const override {
     return {most_cost_, kind_.about * 6 * most_cost_ / most_limit_};

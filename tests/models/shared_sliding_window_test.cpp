@@ -38,6 +38,7 @@ class Limits {
     std::vector<Limit> old = std::exchange(kept_, {});
     std::erase_if(old, [&](const Limit& window) { return window.until <= now; });
     old.push_back(std::exchange(rate_, next));
+    is_full_ = is_full_ && keeps;
     if (!keeps) return true;
     for (const Limit& window : old) keep(window, now);
     drop_needless();
@@ -45,10 +46,13 @@ class Limits {
     if (kept_.size() <= Rule::max_kept) return true;
     const bool is_clear = kept_[Rule::max_kept - 1].until != kept_[Rule::max_kept].until;
     kept_.resize(Rule::max_kept);
+    is_full_ = true;
     return is_clear;
   }
 
   [[nodiscard]] const Limit& rate() const { return rate_; }
+  /// Updates followed so fast that a window had to go, and with it what it had promised.
+  [[nodiscard]] bool is_full() const { return is_full_; }
   /// What is asked under: the rate first.
   [[nodiscard]] std::vector<Limit> at(Word now) const {
     std::vector<Limit> limits{rate_};
@@ -82,6 +86,7 @@ class Limits {
 
   Limit rate_;
   std::vector<Limit> kept_;
+  bool is_full_ = false;
 };
 
 class SharedWindowModel final : public Model {
@@ -137,7 +142,7 @@ class SharedWindowModel final : public Model {
       }
     }
     if (!life_.patient) return;
-    life_.keep(check_changing_window(history, rates_));
+    if (!limits_.is_full()) life_.keep(check_changing_window(history, rates_));
     life_.keep(check_remaining(history, most_rate_));
     if (changes_ || most_cost_ > 1) return;
     const Limit& rate = limits_.rate();
@@ -170,6 +175,7 @@ class SharedWindowModel final : public Model {
     }
     const Word most = admits(std::ranges::max(in_force, {}, admits));
     if (length <= shortest && sum > all.rate) fail("more than the largest rate");
+    if (limits_.is_full()) return;
     const auto is_long = [&](const WindowFrom& rate) { return rate.length.count() >= length; };
     if (in_force.size() <= 2) {
       if (std::ranges::any_of(in_force, is_long) && sum >= most + in_force.back().limit) {

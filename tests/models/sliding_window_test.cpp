@@ -99,8 +99,9 @@ class SlidingWindowModel final : public Model {
              }}};
   }
   Moves moves() const override {
-    const bool far = all_.size() == 1 && !has_returned_ && life_.random.one_in(2);
-    return {Span{25}, Span{400}, Span{far ? 2 * SlidingWindowRule::max_ahead : 100}};
+    const bool far = all_.size() == 1 && !has_returned_ && !life_.random.one_in(3);
+    return {Span{25}, Span{400}, Span{far ? 2 * SlidingWindowRule::max_ahead : 100},
+            far ? std::uint64_t{10} : 25};
   }
   Callers callers() const override {
     const auto& [limit, span] = all_[0][0];
@@ -150,7 +151,8 @@ class SlidingWindowModel final : public Model {
       limit += random.between(1, 6);
     }
     std::vector<Windows> all{windows};
-    for (std::size_t more = life.patient ? 0 : random.below(4); more > 0; --more) {
+    for (std::size_t more = life.patient || random.one_in(3) ? 0 : 1 + random.below(3); more > 0;
+         --more) {
       for (WindowLimit& window : windows) window.limit = random.between(1, most);
       all.push_back(windows);
     }
