@@ -21,6 +21,8 @@ class Gate {
   [[nodiscard]] Time until() const {
     return closed_until_.empty() ? Time{} : *std::ranges::max_element(closed_until_);
   }
+  /// When it was closed; of a gate that reopens that is no longer known.
+  [[nodiscard]] Time decided() const { return passed_.empty() ? written_ : until(); }
   /// The clock was set back by so much that a closure counts from now, as it did when it was
   /// written, and one call passes.
   [[nodiscard]] bool is_given_up(Time now) const {
@@ -66,8 +68,6 @@ class Gate {
              return before + options_->spacing > at;
            });
   }
-  /// Of a gate that reopens it is no longer known when it was closed.
-  [[nodiscard]] Time decided() const { return passed_.empty() ? written_ : until(); }
   [[nodiscard]] Time renewed(Time now) const {
     return now + std::min(until() - decided(), options_->cap);
   }
@@ -101,8 +101,9 @@ class GateModel final : public Model {
   std::vector<Verb> verbs() override {
     return {{"pass", 12, [this] { ask(true); }},
             {"peek", 4, [this] { ask(false); }, true},
-            {"close", 2, [this] { close(); }, true},
-            {"open", 1, [this] { open(); }, true}};
+            {"close", 3, [this] { close(); }, true},
+            {"open", 1, [this] { open(); }, true},
+            {"correct the clock", 1, [this] { correct_clock(); }}};
   }
   Moves moves() const override {
     const Span back = life_.farthest_back();
@@ -198,13 +199,23 @@ class GateModel final : public Model {
 
   void close() {
     const std::size_t scope = draw_scope();
-    const Span span{life_.random.between(-5, 2 * options_.cap.count())};
+    const Word most = options_.cap.count();
+    const Span span{life_.random.between(-5, life_.random.one_in(2) ? most / 10 : 2 * most)};
     life_.tell("span", span.count());
     if (life_.patient) life_.begin_history();
-    const Decision d = gates_.close(scopes_[scope], span);
+    Decision d;
+    if (span > options_.cap && life_.random.one_in(2)) {  // the rule caps it as well
+      Step step = gates_.close_step(scopes_[scope], span);
+      step.args[4] = span.count();
+      d = decide(life_.store, step);
+    } else {
+      d = gates_.close(scopes_[scope], span);
+    }
+    const Time before = models_[scope].free_at(life_.now());
     const bool closed = models_[scope].close(life_.now(), span);
     if (closed) wrote();
-    life_.saw(closed ? "closed" : "not closed for longer");
+    const bool longer = models_[scope].free_at(life_.now()) > before;
+    life_.saw(!closed ? "not closed" : longer ? "closed" : "closed anew, for no longer");
     life_.require(d, answer_to_close(models_[scope]));
   }
   [[nodiscard]] Predicted answer_to_close(Gate gate) const {
@@ -220,6 +231,15 @@ class GateModel final : public Model {
     if (life_.patient) life_.begin_history();
     gates_.open(scopes_[scope]);
     models_[scope] = Gate(options_);
+  }
+
+  /// To the earliest instant at which a closure stays where it is, or 1 us before it.
+  void correct_clock() {
+    const Time to = models_[0].decided() - Span{GateRule::max_ahead + life_.random.between(0, 1)};
+    if (to >= life_.now() || to < life_.now() - life_.farthest_back()) return;
+    life_.begin_history();
+    life_.clock.set(to);
+    life_.saw("corrected to the edge");
   }
 
   /// Of several scopes some would have expired in some store when the clock is set back far.
@@ -242,5 +262,6 @@ TEST_CASE("a call passes if the lists of closures and passes of all its scopes l
       "a call passes if the lists of closures and passes of all its scopes let it",
       {.outcomes = {"admitted", "refused", "refused while closed", "refused in the ramp",
                     "refused as one of several", "passed in the ramp", "passed, clock set back",
-                    "closed", "not closed for longer", "set back", "hint proven"}});
+                    "closed", "not closed", "closed anew, for no longer", "set back",
+                    "corrected to the edge", "hint proven"}});
 }

@@ -32,7 +32,8 @@ class SlotLockModel final : public Model {
             {"peek", 3, [this] { ask(life_.patient ? patient_wait_ : draw_wait(), false); }, true},
             {"cancel", 5, [this] { cancel(); }, is_disturbed_},
             {"block", 1, [this] { block(); }, is_disturbed_},
-            {"reset", 1, [this] { reset(); }, is_disturbed_}};
+            {"reset", 1, [this] { reset(); }, is_disturbed_},
+            {"correct the clock", 1, [this] { correct_clock(); }}};
   }
   Moves moves() const override {
     const Span back = life_.farthest_back();
@@ -182,6 +183,15 @@ class SlotLockModel final : public Model {
     forget();
   }
 
+  /// To the earliest instant at which the slots stay where they are, or 1 us before it.
+  void correct_clock() {
+    const Time to = written_ - Span{SlotLockRule::max_ahead + life_.random.between(0, 1)};
+    if (to >= life_.now() || to < life_.now() - life_.farthest_back()) return;
+    life_.begin_history();
+    life_.clock.set(to);
+    life_.saw("corrected to the edge");
+  }
+
   Life& life_;
   const Span interval_;      // of the first lock
   const bool is_disturbed_;  // in a patient life, what is reserved is given back and blocked
@@ -200,6 +210,6 @@ TEST_CASE("slots are those that the list of all slots leaves free, and lie an in
       "slots are those that the list of all slots leaves free, and lie an interval apart",
       {.outcomes = {"admitted", "reserved", "refused", "given back", "not given back",
                     "blocked since", "blocked", "blocked behind what is reserved",
-                    "reserved too far ahead to be blocked", "set back", "slots given up",
-                    "hint proven"}});
+                    "reserved too far ahead to be blocked", "set back", "corrected to the edge",
+                    "slots given up", "hint proven"}});
 }

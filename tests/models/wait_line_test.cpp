@@ -17,10 +17,10 @@ namespace {
 
 class WaitLineModel final : public Model {
  public:
-  explicit WaitLineModel(Life& life) : life_(life), is_crowded_(life.random.one_in(8)) {
+  explicit WaitLineModel(Life& life) : life_(life), is_crowded_(life.random.one_in(12)) {
     if (!is_crowded_) return;
-    for (Word client = 1; client <= WaitLineRule::max_places; ++client) {
-      enter(client, draw_arrival(), WaitLineRule::max_ttl);
+    for (Word i = 0; i < WaitLineRule::max_places; ++i) {
+      enter(first_of_crowd + i, life.tick() - i % 20, WaitLineRule::max_ttl);
     }
   }
 
@@ -35,6 +35,8 @@ class WaitLineModel final : public Model {
   void judge(const testing::History&) override {}
 
  private:
+  static constexpr Word first_of_crowd = 7;
+
   struct Member {
     Word arrival;
     Word until;
@@ -43,12 +45,15 @@ class WaitLineModel final : public Model {
 
   [[nodiscard]] Word draw_client() const {
     Random& random = life_.random;
-    constexpr Word most = WaitLineRule::max_places;
-    return !is_crowded_       ? random.between(1, 6)
-           : random.one_in(3) ? random.between(1, most)
-                              : random.between(most + 1, most + 5);
+    if (!is_crowded_ || random.one_in(3)) return random.between(1, 6);
+    return first_of_crowd + random.between(0, WaitLineRule::max_places + 5);
   }
-  [[nodiscard]] Word draw_arrival() const { return life_.tick() - life_.random.between(0, 20); }
+  /// In a crowd often that of the youngest.
+  [[nodiscard]] Word draw_arrival() const {
+    const Word back = life_.random.between(0, 20);
+    if (!is_crowded_ || members_.empty() || life_.random.one_in(3)) return life_.tick() - back;
+    return others(0).back().first - back / 10;
+  }
   [[nodiscard]] Word draw_ttl() const {
     return life_.random.between(WaitLineRule::min_ttl, 3'000'000);
   }
