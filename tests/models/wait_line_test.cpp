@@ -17,16 +17,12 @@ namespace {
 
 class WaitLineModel final : public Model {
  public:
-  explicit WaitLineModel(Life& life) : life_(life), is_crowded_(life.random.one_in(12)) {
-    if (!is_crowded_) return;
-    for (Word i = 0; i < WaitLineRule::max_places; ++i) {
-      enter(first_of_crowd + i, life.tick() - i % 20, WaitLineRule::max_ttl);
-    }
-  }
+  explicit WaitLineModel(Life& life) : life_(life) {}
 
   std::vector<Verb> verbs() override {
     return {{"turn", 8, [this] { turn(); }},
-            {"enter", 4, [this] { enter(draw_client(), draw_arrival(), draw_ttl()); }},
+            {"enter", 4, [this] { come(draw_client(), draw_arrival()); }},
+            {"crowd", 1, [this] { crowd(); }},
             {"leave", 3, [this] { leave(); }},
             {"peek", 2, [this] { peek(); }}};
   }
@@ -35,25 +31,14 @@ class WaitLineModel final : public Model {
   void judge(const testing::History&) override {}
 
  private:
-  static constexpr Word first_of_crowd = 7;
-
   struct Member {
     Word arrival;
     Word until;
   };
   using Rank = std::pair<Word, Word>;  // (arrival, client): the smaller one stands first
 
-  [[nodiscard]] Word draw_client() const {
-    Random& random = life_.random;
-    if (!is_crowded_ || random.one_in(3)) return random.between(1, 6);
-    return first_of_crowd + random.between(0, WaitLineRule::max_places + 5);
-  }
-  /// In a crowd often that of the youngest.
-  [[nodiscard]] Word draw_arrival() const {
-    const Word back = life_.random.between(0, 20);
-    if (!is_crowded_ || members_.empty() || life_.random.one_in(3)) return life_.tick() - back;
-    return others(0).back().first - back / 10;
-  }
+  [[nodiscard]] Word draw_client() const { return life_.random.between(1, 6); }
+  [[nodiscard]] Word draw_arrival() const { return life_.tick() - life_.random.between(0, 20); }
   [[nodiscard]] Word draw_ttl() const {
     return life_.random.between(WaitLineRule::min_ttl, 3'000'000);
   }
@@ -112,17 +97,34 @@ class WaitLineModel final : public Model {
     REQUIRE(output[1] == (all.empty() ? 0 : all.front().second));
   }
 
-  void enter(Word client, Word arrival, Word ttl) {
-    bury();
+  void come(Word client, Word arrival) {
+    const Word ttl = draw_ttl();
     life_.tell("client", client);
     life_.tell("arrival", arrival);
     life_.tell("ttl", ttl);
+    enter(client, arrival, ttl);
+  }
+  void enter(Word client, Word arrival, Word ttl) {
+    bury();
     const std::vector<Rank> all = others(client);
     const Word before = count(others(client, {arrival, client}));
     Word reset_after = left(all);
     hold(client, arrival, ttl);
     if (members_.contains(client)) reset_after = std::max(reset_after, ttl);
     ask(wait_line_enter, {0, client, arrival, ttl}, {.reset_after = reset_after}, before, all);
+  }
+
+  /// As many come as there are places, and some more.
+  void crowd() {
+    if (!life_.random.one_in(60)) return;
+    Word client = 10;
+    while (members_.size() < WaitLineRule::max_places) {
+      enter(client++, draw_arrival(), WaitLineRule::max_ttl);
+    }
+    for (int more = 0; more < 10; ++more) {
+      const Word who = life_.random.one_in(2) ? draw_client() : client++;
+      come(who, others(0).back().first + life_.random.between(-1, 1));
+    }
   }
 
   void turn() {
@@ -184,7 +186,6 @@ class WaitLineModel final : public Model {
   }
 
   Life& life_;
-  const bool is_crowded_;  // as many wait as there are places
   std::map<Word, Member> members_;
 };
 
