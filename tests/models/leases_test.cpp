@@ -32,7 +32,7 @@ class Table {
     key_clock_ = is_far_ ? stamp_ : clock + ahead_;
     at_ = std::max(key_clock_, stamp_);
     live_ = all_;
-    std::erase_if(live_, [&](const Entry& entry) { return entry.expiry <= at_; });
+    lapsed_ = std::erase_if(live_, [&](const Entry& entry) { return entry.expiry <= at_; });
   }
   [[nodiscard]] const Entry* find(const LeaseId& id) const {
     const auto found = std::ranges::find(live_, id, &Entry::id);
@@ -41,6 +41,12 @@ class Table {
   /// By the clock.
   [[nodiscard]] Word end_of(const Entry& entry) const { return entry.expiry - key_clock_ + clock_; }
   [[nodiscard]] bool is_blocked() const { return find(nobody) != nullptr; }
+  /// When a lease ends by which some have ended, others not.
+  [[nodiscard]] Word middle_end() const { return end_of(live_[live_.size() / 2]); }
+  /// More than one grant takes off the list, while others live on.
+  [[nodiscard]] bool has_crowd_lapsed() const {
+    return lapsed_ > LeasesRule::max_reclaimed && !live_.empty();
+  }
   /// As many as were ever held at once: each is used again.
   [[nodiscard]] Word places() const { return places_; }
   [[nodiscard]] bool has_changed() const { return has_changed_; }
@@ -121,6 +127,7 @@ class Table {
   Word clock_ = 0;
   Word key_clock_ = 0;
   Word at_ = 0;
+  std::size_t lapsed_ = 0;  // since the last change
   bool is_far_ = false;
   bool has_changed_ = false;
 };
@@ -168,7 +175,7 @@ class LeasesModel final : public Model {
             {"peek", 2, [this] { peek(); }, true},
             {"block", 1,
              [this] {
-               if (life_.random.one_in(3)) block();
+               if (life_.random.one_in(4)) block();
              },
              true},
             {"reset", 1, [this] {
@@ -177,8 +184,8 @@ class LeasesModel final : public Model {
   }
   Moves moves() const override {
     const Span far = life_.farthest_back();
-    const bool near = is_crowded_ || life_.random.one_in(2);
-    return {most_ttl_ / (1 + most_limit_ / 3), most_ttl_, near ? std::min(far, most_ttl_) : far};
+    const bool near = is_crowded_ || life_.random.one_in(3);
+    return {most_ttl_ / (1 + most_limit_ / 2), most_ttl_, near ? std::min(far, most_ttl_) : far};
   }
   Callers callers() const override { return {static_cast<Word>(desks_.size()) * 3, most_ttl_ / 2}; }
   /// The cost says for which tier, and for which weight.
@@ -252,7 +259,7 @@ class LeasesModel final : public Model {
   }
   Known* draw_known() {
     if (known_.empty()) return nullptr;
-    const std::size_t recent = std::min<std::size_t>(known_.size(), is_crowded_ ? 90 : 12);
+    const std::size_t recent = std::min<std::size_t>(known_.size(), is_crowded_ ? 90 : 6);
     const std::size_t back = 1 + life_.random.below(recent);
     life_.tell("of the newest", static_cast<Word>(back));
     return &known_[known_.size() - back];
@@ -282,7 +289,9 @@ class LeasesModel final : public Model {
   }
   void note(LeaseEvent::Act act, const Table::Entry& entry, Word share = word_limit) {
     if (table_.has_changed()) life_.wrote();
-    if (act != LeaseEvent::Act::acquired) {
+    if (act == LeaseEvent::Act::acquired) {
+      life_.due(to_time(table_.middle_end()));
+    } else {
       life_.changed();
       if (entry.fence <= judged_fence_) return;
     }
@@ -292,8 +301,12 @@ class LeasesModel final : public Model {
 
   void acquire() {
     const Desk& desk = draw_desk();
-    const Word weight = draw_weight(desk);
-    acquire(desk, weight, weight);
+    Word many = 1;  // at one instant, so that their leases end at one
+    if (life_.random.one_in(6)) many = is_crowded_ ? life_.random.between(17, 40) : 4;
+    for (; many > 0; --many) {
+      const Word weight = draw_weight(desk);
+      acquire(desk, weight, weight);
+    }
   }
   Decision acquire(const Desk& desk, Word weight, Word cost) {
     table_.look_at(life_.tick());
@@ -302,6 +315,7 @@ class LeasesModel final : public Model {
     life_.tell("weight", weight);
     Lease lease = desk.try_acquire(key(), weight);
     const bool fits = table_.answer(limit).remaining >= weight;
+    const bool crowd_lapsed = table_.has_crowd_lapsed();
     const Predicted predicted =
         table_.acquire(lease ? lease.id() : LeaseId::draw(life_.random), limit, weight, desk.ttl());
     require(desk, lease.decision(), predicted);
@@ -311,6 +325,7 @@ class LeasesModel final : public Model {
     REQUIRE(lease.fence() == entry.fence);
     REQUIRE(to_word(lease.expires_at()) == table_.end_of(entry));
     REQUIRE_FALSE(lease.lost());
+    if (crowd_lapsed) life_.saw("a crowd has lapsed");
     if (!fits) life_.saw("others given up");
     note(LeaseEvent::Act::acquired, entry, fits ? limit : word_limit);
     const Decision d = lease.decision();
@@ -347,18 +362,16 @@ class LeasesModel final : public Model {
     if (!is_usable) known_.push_back({id, {}, desk.ttl()});
   }
 
-  [[nodiscard]] bool is_kept() { return is_crowded_ && !life_.random.one_in(3); }
   void release() {
     table_.look_at(life_.tick());
     Known* const known = draw_known();
-    if (known == nullptr || !known->lease || is_kept()) return;
+    if (known == nullptr || !known->lease) return;
     REQUIRE(known->lease.release() == took_back(known->id));
     REQUIRE_FALSE(known->lease.release());
   }
   void release_by_id() {
     const Desk& desk = draw_desk();
     const LeaseId id = draw_id();
-    if (is_kept()) return;
     const bool was_live = took_back(id);
     std::array<Word, 1> told{};
     const Decision d = ask(desk.jobs.release_step(key(), id), told);
@@ -418,7 +431,8 @@ class LeasesModel final : public Model {
   }
   void block() {
     const Desk& desk = draw_desk();
-    const Word span = life_.random.between(0, most_ttl_.count());
+    const Word span =
+        life_.random.between(0, most_ttl_.count() / (life_.random.one_in(3) ? 1 : 10));
     life_.tell("span", span);
     const Decision d =
         desk.fleet ? desk.fleet->block(Span{span}) : desk.jobs.block(key(), Span{span});
@@ -436,7 +450,7 @@ class LeasesModel final : public Model {
   }
 
   Life& life_;
-  bool is_crowded_;  // many leases are held, and lapse at once
+  bool is_crowded_;  // more ask at once than one grant takes off the list
   Span most_ttl_;
   std::vector<Desk> desks_;
   Word most_limit_ = 0;
@@ -450,8 +464,10 @@ class LeasesModel final : public Model {
 
 TEST_CASE("leases are granted, refused, renewed and taken back as a list of them says",
           "[model][leases][fleet_shedder][S3][S5][L1][C-030]") {
-  live<LeasesModel>("leases are granted, refused, renewed and taken back as a list of them says",
-                    {.outcomes = {"admitted", "refused", "refused by a block", "granted before",
-                                  "taken back", "nothing to take back", "renewed", "not renewed",
-                                  "others given up", "set back", "hint proven"}});
+  live<LeasesModel>(
+      "leases are granted, refused, renewed and taken back as a list of them says",
+      {.outcomes = {"admitted", "refused", "refused by a block", "granted before", "taken back",
+                    "nothing to take back", "renewed", "not renewed", "others given up",
+                    "a crowd has lapsed", "set back", "hint proven"},
+       .lives = 300});
 }

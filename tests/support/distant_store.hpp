@@ -106,11 +106,11 @@ class DistantStore final : public Store {
       owner.server_clock_.set(owner.server_now());
       Plan asked_for(plan.view().steps());  // its time was virtual
       if (plan.view().id()) asked_for = asked_for.idempotent(*plan.view().id());
-      owner.server_.execute(asked_for, Completion(&Call::acquire, this));
+      owner.server_.execute(asked_for, Completion(&Call::receive, this));
       is_decided.acquire();  // a real server answers on a thread of its own
       if (owner.decided) owner.decided(plan.view(), outcome);
     }
-    static void take(void* self, const Outcome& answer) noexcept {
+    static void receive(void* self, const Outcome& answer) noexcept {
       auto& call = *static_cast<Call*>(self);
       call.outcome = answer;
       call.steps.assign(answer.steps.begin(), answer.steps.end());
