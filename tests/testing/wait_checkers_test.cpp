@@ -26,7 +26,7 @@ LeaseEvent released(Span at, std::uint64_t lease) {
 }  // namespace
 
 TEST_CASE("the checker of ends finds a wait that is told twice, never, or a tick late",
-          "[invariants][L3]") {
+          "[checkers][L3]") {
   std::vector<Wait> waits{waited(0s, 5s), waited(1s, 3s, Wait::End::refused), waited(4s, 4s)};
   waits[1].deadline = start + 3s;
   waits[2].deadline = start + 1s;  // in the past: it is told at once
@@ -44,7 +44,7 @@ TEST_CASE("the checker of ends finds a wait that is told twice, never, or a tick
 }
 
 TEST_CASE("the checker of order counts who overtakes, of equal priority and later arrival",
-          "[invariants][L5]") {
+          "[checkers][L5]") {
   const std::vector<Wait> fifo{waited(0s, 5s), waited(1s, 5s), waited(2s, 6s), waited(2s, 7s)};
   CHECK_FALSE(check_order(fifo));
   CHECK_FALSE(check_order({}));
@@ -64,7 +64,7 @@ TEST_CASE("the checker of order counts who overtakes, of equal priority and late
 }
 
 TEST_CASE("the checker of lines finds a second that was not used while somebody waited",
-          "[invariants][L2]") {
+          "[checkers][L2]") {
   const RateBound bound{.burst = 1, .units = 1, .period = 1s};
   std::vector<Wait> waits;
   for (int i = 0; i < 20; ++i) waits.push_back(waited(0s, (i + 1) * 1s));
@@ -80,7 +80,7 @@ TEST_CASE("the checker of lines finds a second that was not used while somebody 
 }
 
 TEST_CASE("the checker of recovery looks at what comes after the fault and its time of grace",
-          "[invariants][L6]") {
+          "[checkers][L6]") {
   const RateBound bound{.burst = 1, .units = 1, .period = 1s};
   std::vector<Wait> waits;
   for (int i = 0; i < 10; ++i) waits.push_back(waited(0s, (i + 1) * 1s));
@@ -94,7 +94,7 @@ TEST_CASE("the checker of recovery looks at what comes after the fault and its t
 }
 
 TEST_CASE("the checker of places finds one that stays empty while the first in line would fit",
-          "[invariants][L4]") {
+          "[checkers][L4]") {
   // One place of two: a is released at 3 s, b's holder has vanished, and its time is over at 10 s.
   const std::vector<LeaseEvent> leases{acquired(0s, 1, 10s), acquired(0s, 2, 10s), released(3s, 1),
                                        acquired(3s, 3, 20s), acquired(10s, 4, 20s)};

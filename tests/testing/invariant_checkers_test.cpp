@@ -48,7 +48,7 @@ History with_extra(History history, Random& random) {
 }  // namespace
 
 TEST_CASE("the rate checker accepts all that fits, and finds one unit more as one unit",
-          "[invariants][S1]") {
+          "[checkers][S1]") {
   Random random("the rate checker accepts all that fits, and finds one unit more as one unit");
   CAPTURE(random.repeat());
   const RateBound bound{.burst = 5, .units = 3, .period = 7us};
@@ -75,7 +75,7 @@ TEST_CASE("the rate checker accepts all that fits, and finds one unit more as on
   CHECK_FALSE(check_rate(early, bound));
 }
 
-TEST_CASE("the rate checker is exact at the ends of the number range", "[invariants][S1]") {
+TEST_CASE("the rate checker is exact at the ends of the number range", "[checkers][S1]") {
   const RateBound bound{.burst = word_limit, .units = word_limit, .period = Span{word_limit}};
   History history{granted(0us, word_limit), granted(1us)};
   CHECK_FALSE(check_rate(history, bound));
@@ -83,7 +83,7 @@ TEST_CASE("the rate checker is exact at the ends of the number range", "[invaria
   CHECK(check_rate(history, bound)->excess == 1);
 }
 
-TEST_CASE("the window checker knows the edge of a half-open window", "[invariants][S2]") {
+TEST_CASE("the window checker knows the edge of a half-open window", "[checkers][S2]") {
   const History history{granted(0us, 2), granted(1us), granted(10us, 2)};
   CHECK_FALSE(check_window(history, 10us, 3));
   CHECK(check_window(history, 11us, 3)->excess == 2);
@@ -91,7 +91,7 @@ TEST_CASE("the window checker knows the edge of a half-open window", "[invariant
   CHECK(check_window(History{granted(0us, 2), granted(9us, 2)}, 10us, 3)->excess == 1);
 }
 
-TEST_CASE("the window checker finds one grant more than the limit", "[invariants][S2]") {
+TEST_CASE("the window checker finds one grant more than the limit", "[checkers][S2]") {
   Random random("the window checker finds one grant more than the limit");
   CAPTURE(random.repeat());
   History history;
@@ -106,7 +106,7 @@ TEST_CASE("the window checker finds one grant more than the limit", "[invariants
 }
 
 TEST_CASE("the checker of a changing rate takes the larger burst and rate over a change",
-          "[invariants][S1]") {
+          "[checkers][S1]") {
   const RateBound small{.burst = 3, .units = 1, .period = 10us};
   const RateBound large{.burst = 5, .units = 1, .period = 20us};
   const auto broken = [&](const History& history) {
@@ -122,7 +122,7 @@ TEST_CASE("the checker of a changing rate takes the larger burst and rate over a
 }
 
 TEST_CASE("the checker of a changing window takes the larger quota over a change",
-          "[invariants][S2]") {
+          "[checkers][S2]") {
   const auto broken = [&](const History& history) {
     return check_changing_window(
         history, std::vector<WindowFrom>{{start, 55us, 17}, {start + 10us, 33us, 8}});
@@ -137,7 +137,7 @@ TEST_CASE("the checker of a changing window takes the larger quota over a change
                             std::vector<WindowFrom>{{start, 55us, 8}, {start + 1us, 33us, 10}}));
 }
 
-TEST_CASE("the checker of aligned windows counts from edge to edge", "[invariants][S2]") {
+TEST_CASE("the checker of aligned windows counts from edge to edge", "[checkers][S2]") {
   const std::vector<Time> edges{start, start + 10us, start + 25us};
   History history{granted(0us, 3), granted(9us), granted(10us, 4), granted(24us, 0)};
   CHECK_FALSE(check_aligned(history, edges, 4));
@@ -149,7 +149,7 @@ TEST_CASE("the checker of aligned windows counts from edge to edge", "[invariant
   CHECK(check_aligned(History{granted(-1us)}, edges, 4));
 }
 
-TEST_CASE("the lease checker sees weights, ends, renewals and fences", "[invariants][S3]") {
+TEST_CASE("the lease checker sees weights, ends, renewals and fences", "[checkers][S3]") {
   using enum LeaseEvent::Act;
   const auto acquire = [](Span at, std::uint64_t lease, Word weight, Span ttl, Word fence) {
     return LeaseEvent{start + at, acquired, lease, weight, start + at + ttl, fence};
@@ -180,7 +180,7 @@ TEST_CASE("the lease checker sees weights, ends, renewals and fences", "[invaria
         std::string::npos);
 }
 
-TEST_CASE("the gap checker accepts the gap and finds a microsecond less", "[invariants][S4]") {
+TEST_CASE("the gap checker accepts the gap and finds a microsecond less", "[checkers][S4]") {
   History history;
   for (int i = 0; i < 100; ++i) history.push_back(granted(i * 50us));
   CHECK_FALSE(check_gaps(history, 50us));
@@ -191,7 +191,7 @@ TEST_CASE("the gap checker accepts the gap and finds a microsecond less", "[inva
   CHECK_FALSE(check_gaps(history, 50us));
 }
 
-TEST_CASE("the checker of refusals sees what one of them changed", "[invariants][S5]") {
+TEST_CASE("the checker of refusals sees what one of them changed", "[checkers][S5]") {
   Decision seen;
   seen.remaining = 4;
   std::vector<Looked> history(3, {seen, Decision{}, seen});
@@ -204,14 +204,14 @@ TEST_CASE("the checker of refusals sees what one of them changed", "[invariants]
   CHECK(check_refusals(history));
 }
 
-TEST_CASE("the checker of answers sees a swapped and a repeated one", "[invariants][S6]") {
+TEST_CASE("the checker of answers sees a swapped and a repeated one", "[checkers][S6]") {
   CHECK_FALSE(check_answers(std::vector<Matched>{{1, 1}, {3, 3}, {2, 2}}));
   CHECK(check_answers(std::vector<Matched>{{1, 1}, {3, 2}, {2, 3}})->what ==
         "request 3 got the answer of 2");
   CHECK(check_answers(std::vector<Matched>{{1, 1}, {1, 1}}));
 }
 
-TEST_CASE("what remains is within zero and the limit", "[invariants]") {
+TEST_CASE("what remains is within zero and the limit", "[checkers]") {
   History history{granted(0us), granted(1us)};
   history[0].remaining = 5;
   CHECK_FALSE(check_remaining(history, 5));
@@ -221,7 +221,7 @@ TEST_CASE("what remains is within zero and the limit", "[invariants]") {
 }
 
 TEST_CASE("the hint checker accepts exact hints and finds each way to miss one",
-          "[invariants][L1]") {
+          "[checkers][L1]") {
   const History good{granted(0us),           refused(1us, 9us),  refused(4us, 6us),
                      refused(9us, 1us),      granted(10us),      refused(10us, 10us),
                      refused(11us, 20us, 2), refused(19us, 1us), granted(20us)};
@@ -245,7 +245,7 @@ TEST_CASE("the hint checker accepts exact hints and finds each way to miss one",
 }
 
 TEST_CASE("the checker of idling accepts a bucket that is drained, and finds a lost unit",
-          "[invariants][L2]") {
+          "[checkers][L2]") {
   // One unit in 10 us; caller 0 always waits, caller 1 comes and takes now and then.
   History history{granted(0us)};
   for (int i = 1; i <= 50; ++i) {
@@ -266,7 +266,7 @@ TEST_CASE("the checker of idling accepts a bucket that is drained, and finds a l
       History{refused(0us, 10us), granted(10us), refused(1000us, 10us), granted(1010us)}, bound));
 }
 
-TEST_CASE("two histories differ by what was granted, not by what was refused", "[invariants]") {
+TEST_CASE("two histories differ by what was granted, not by what was refused", "[checkers]") {
   const History a{granted(0us), refused(1us, 9us), granted(10us, 2)};
   History b{refused(0us, 1us), granted(0us), granted(10us, 2), granted(11us, 0)};
   CHECK_FALSE(check_same_grants(a, b));

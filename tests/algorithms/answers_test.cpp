@@ -23,7 +23,7 @@ TokenBucket marked(Store& store, std::uint64_t request) {
 
 }  // namespace
 
-TEST_CASE("an answer belongs to its request when callers share a store", "[invariants][S6]") {
+TEST_CASE("an answer belongs to its request when callers share a store", "[answers][S6]") {
   for_each_store([](Store& store, VirtualClock&) {
     const std::size_t each = scaled(300);
     std::vector<std::vector<Matched>> seen(threads);
@@ -47,7 +47,7 @@ TEST_CASE("an answer belongs to its request when callers share a store", "[invar
   });
 }
 
-TEST_CASE("an answer belongs to its request in batches and callbacks", "[invariants][S6]") {
+TEST_CASE("an answer belongs to its request in batches and callbacks", "[answers][S6]") {
   for_each_store([](Store& store, VirtualClock&) {
     const std::size_t count = scaled(500);
     std::vector<TokenBucket> buckets;
