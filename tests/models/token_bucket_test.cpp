@@ -242,6 +242,10 @@ class TokenBucketModel final : public Model {
     life_.saw("given up");
     forget();
   }
+  /// Nothing was spent, promised or blocked when it was written.
+  [[nodiscard]] bool is_blank() const {
+    return state_.position == Wide{state_.stamp} * refill_ && !state_.closed;
+  }
   void write(const Bucket& bucket) {
     state_ = bucket;
     life_.wrote();
@@ -344,6 +348,7 @@ class TokenBucketModel final : public Model {
     Reservation& r = held->reservation;
     const Word before = r.granted;
     const Word paid = r.granted + r.settled;
+    if (paid > word_limit / 4) return;
     const Word actual = random_.between(0, 2 * paid + 1);
     life_.tell("actual", actual);
     if (actual > paid) {
@@ -371,6 +376,7 @@ class TokenBucketModel final : public Model {
     const Bucket whole = cost == 0 ? held.before : place(before, before.level + cost);
     const Bucket rest = cost == amount ? held.before : place(before, before.level + cost - amount);
     const bool on_top = state_.position == whole.position;
+    const bool stands_still = state_.stamp > at && !state_.closed;
     const bool waits = state_.stamp > at && state_.closed;
     const Word seen = std::max(at, state_.stamp);
     const Wide left = std::max<Wide>(0, state_.position - Wide{waits ? at : seen} * refill_);
@@ -400,8 +406,9 @@ class TokenBucketModel final : public Model {
     }
     if (given == 0) return 0;
     const auto grant = std::ranges::find(grants_, held.id, &Grant::id);
-    if (grant == grants_.end()) {
-      forget();  // a reward had given it already
+    // A reward had given it already, or the key's time returns to that of the grant.
+    if (grant == grants_.end() || (on_top && stands_still)) {
+      forget();
     } else {
       grant->units -= given;
       has_returned_ = has_returned_ || on_top;
@@ -423,12 +430,15 @@ class TokenBucketModel final : public Model {
     const Wide most = limit() + (Wide{latest()} - seen.at) * refill_;
     const Wide level = std::max(seen.level, std::min(most, seen.level + Wide{amount} * period_));
     if (level == most) life_.saw("the longest debt");
-    const bool stays = state_.known && level == seen.level && level > limit();
+    const bool stays = !is_blank() && level == seen.level && level > limit();
     if (!stays) write(place(seen, level));
     return predict(seen, level);
   }
   void penalize() {
-    const Word amount = std::min(word_limit, draw_cost() * random_.between(1, 3));
+    const Word cost = draw_cost();
+    const Wide most = Wide{2} * longest() * refill_ / period_;
+    const auto more = static_cast<Word>(std::min<Wide>(word_limit - cost, most));
+    const Word amount = cost + (random_.one_in(3) ? random_.between(0, more) : 0);
     life_.tell("amount", amount);
     const Predicted predicted = charge(amount);
     life_.require(bucket().penalize("k", amount), predicted);
@@ -467,8 +477,7 @@ class TokenBucketModel final : public Model {
     // More than this limiter could owe: a debt of a larger burst ends there.
     if (seen.level > limit() + (Wide{latest()} - seen.at) * refill_) return;
     life_.require(bucket().reward("k", amount), predict(seen, level));
-    const bool is_empty = state_.position == Wide{state_.stamp} * refill_ && !state_.closed;
-    if (level < seen.level || level <= limit() || is_empty) write(place(seen, level));
+    if (level < seen.level || level <= limit() || is_blank()) write(place(seen, level));
     forget();
   }
   void reset() {

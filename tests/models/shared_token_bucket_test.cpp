@@ -1,0 +1,558 @@
+// The model of the shared token bucket: level and truly spent tokens by their formulas in 128-bit
+// numbers, while the quota changes; and a list of what was granted and when, over which every
+// interval is judged by the quotas that were in force.
+// Threading: one thread.
+#include "sluice/limiters/shared_token_bucket.hpp"
+
+#include <algorithm>
+
+#include "sluice/testing/detail/generators.hpp"
+#include "tests/models/driver.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using namespace sluice::testing;
+using sluice::testing::detail::Wide;
+
+namespace {
+
+constexpr Word longest = SharedTokenBucketReserve::longest;
+
+/// Units spent at an instant, by the level and truly.
+struct Spent {
+  Wide level = 0;
+  Wide truly = 0;
+  Word stamp = 0;
+};
+
+class SharedTokenBucketModel final : public Model {
+ public:
+  explicit SharedTokenBucketModel(Life& life)
+      : life_(life),
+        random_(life.random),
+        most_cost_(random_.between(1, 10)),
+        patience_(random_.one_in(2) ? 0 : random_.between(0, 5'000'000)),
+        changes_(random_.one_in(2)),
+        keep_alive_(life.patient || random_.one_in(2)
+                        ? SharedTokenBucket::default_keep_alive
+                        : Span{random_.between(60'000'000, 600'000'000)}),
+        bucket_(life.store, life.name, keep_alive_) {
+    if (life.patient) configure();
+  }
+
+  std::vector<Verb> verbs() override {
+    return {{"configure", 2, [this] { configure_sometimes(); }, true},
+            {"config", 1, [this] { config(); }, true},
+            {"acquire", 8, [this] { request(draw_cost(), 0); }},
+            {"peek", 3, [this] { peek(draw_cost()); }, true},
+            {"reserve", 6, [this] { request(draw_cost(), draw_span()); }},
+            {"refund", 5, [this] { refund(); }},
+            {"settle", 3, [this] { settle(); }},
+            {"penalize", 1, [this] { penalize(); }},
+            {"block", 1, [this] { block(); }},
+            {"reward", 1, [this] { reward(); }},
+            {"reset", 1, [this] {
+               if (random_.one_in(4)) reset();
+             }}};
+  }
+  Moves moves() const override {
+    const Word full = static_cast<Word>(limit() / std::max<Word>(1, refill()));
+    return {Span{full / 20 + 2}, Span{random_.one_in(8) ? keep_alive_.count() : full + 2},
+            life_.farthest_back()};
+  }
+  Callers callers() const override {
+    return {most_cost_, Span{period() * 3 * most_cost_ / refill()}};
+  }
+  Decision ask(Word cost) override { return request(cost, patience_); }
+
+  /// In an interval between two grants, by their times, at most the largest burst and the largest
+  /// rate that were in force since the first of them was decided. A grant ahead may be 1 us late.
+  void judge(const History& history) override {
+    std::ranges::stable_sort(grants_, {}, &Grant::at);
+    for (std::size_t first = 0; first < grants_.size(); ++first) {
+      std::size_t rate = rates_.size();
+      Wide sum = 0;
+      for (std::size_t last = first; last < grants_.size(); ++last) {
+        rate = std::min(rate, grants_[last].rate);
+        sum += grants_[last].millionths;
+        REQUIRE(sum <= most_in(rate, grants_[first].at, grants_[last].at));
+      }
+    }
+    if (!life_.patient) return;
+    life_.keep(check_remaining(history, most_burst));
+    if (patience_ > 0) return;
+    std::vector<RateFrom> rates;
+    for (const Rate& rate : rates_) {
+      rates.push_back({to_time(rate.from),
+                       {rate.quota.capacity(), rate.quota.refill(), Span{rate.quota.period()}}});
+    }
+    life_.keep(check_changing_rate(history, rates));
+    if (changes_) return;
+    life_.keep(check_work_conserving(history, {most_cost_, refill(), Span{period()}}));
+  }
+
+ private:
+  static constexpr Word most_burst = 20;
+  static constexpr Word millionth = 1'000'000;
+
+  struct Rate {
+    Word from;
+    Quota quota;
+  };
+  struct Grant {
+    std::size_t id;
+    std::size_t rate;  // in force when it was decided
+    Word at;           // by the key's time
+    Wide millionths;
+  };
+  struct Held {
+    std::size_t id;  // of its grant
+    Word version;
+    Spent before;
+    Reservation reservation;
+  };
+  /// The bucket as a request sees it: time stands still at a stamp that lies ahead.
+  struct View {
+    Spent spent;
+    bool given_up = false;
+    bool closed = false;  // nothing whole is left at a stamp ahead
+  };
+
+  [[nodiscard]] Word capacity() const {
+    return rates_.empty() ? 0 : rates_.back().quota.capacity();
+  }
+  [[nodiscard]] Word refill() const { return rates_.empty() ? 1 : rates_.back().quota.refill(); }
+  [[nodiscard]] Word period() const { return rates_.empty() ? 1 : rates_.back().quota.period(); }
+  [[nodiscard]] Wide limit() const { return Wide{capacity()} * period(); }
+  [[nodiscard]] static Wide ceil(Wide a, Wide b) { return (a + b - 1) / b; }
+  [[nodiscard]] Word drain_time(Wide units) const {
+    return static_cast<Word>(ceil(std::max<Wide>(0, units), refill()));
+  }
+  [[nodiscard]] Wide most_in(std::size_t rate, Word from, Word to) const {
+    Wide burst = 0;
+    Wide flow = 0;
+    for (std::size_t i = rate; i < rates_.size() && (i == rate || rates_[i].from <= to); ++i) {
+      const Quota& one = rates_[i].quota;
+      burst = std::max(burst, Wide{one.capacity()} * millionth);
+      flow = std::max(flow, ceil((Wide{to} - from + 1) * one.refill() * millionth, one.period()));
+    }
+    return burst + flow + std::ssize(grants_);
+  }
+
+  /// A quota that takes less than keep_alive to fill; in patient lives at most one token comes in
+  /// a microsecond, so that none is lost.
+  Quota draw_quota() {
+    const Word units = random_.between(1, life_.patient ? 1000 : 200);
+    const Word slowest = life_.patient ? 100'000 : random_.one_in(2) ? 100'000 : 2'000'000;
+    const Word burst = random_.between(life_.patient ? most_cost_ + 1 : 1, most_burst);
+    return Quota::per(units, Span{random_.between(units, slowest)}).burst(burst);
+  }
+  Word draw_cost() {
+    const Word most = std::max<Word>(1, capacity());
+    return random_.between(0, random_.one_in(3) ? most : std::min<Word>(2, most));
+  }
+  Word draw_span() { return random_.between(0, random_.one_in(4) ? longest : 500'000); }
+
+  [[nodiscard]] bool is_set() const {
+    return version_ > 0 && life_.tick() < spent_.stamp + keep_alive_.count();
+  }
+  /// Nothing can be asked of a key without a quota, or whose quota was forgotten.
+  bool is_unset(const std::error_code& error) {
+    if (is_set()) {
+      REQUIRE_FALSE(error);
+      return false;
+    }
+    REQUIRE(error == Errc::not_configured);
+    life_.saw(version_ > 0 ? "forgotten" : "not configured");
+    return true;
+  }
+
+  [[nodiscard]] Spent drained(const Spent& spent, Word until) const {
+    const Wide drain = (Wide{until} - spent.stamp) * refill();
+    return {std::max<Wide>(0, spent.level - drain), std::max<Wide>(0, spent.truly - drain), until};
+  }
+  [[nodiscard]] View view() const {
+    const Word now = life_.tick();
+    if (spent_.stamp > now + SharedTokenBucketRule::max_ahead) {
+      return {{spent_.level, spent_.truly, now}, true};
+    }
+    const Spent spent = drained(spent_, std::max(now, spent_.stamp));
+    return {spent, false, spent.stamp > now && spent.level > limit() - period()};
+  }
+  [[nodiscard]] View view(Wide most) const {
+    View seen = view();
+    if (seen.given_up) seen.spent.level = std::min(seen.spent.level, most);
+    return seen;
+  }
+  /// More than the limit is an instant ahead at which it is covered, and no whole token at it.
+  [[nodiscard]] Spent place(Wide level, Word at) const {
+    if (level <= limit()) return {level, 0, at};
+    const Word stamp = at + drain_time(level - limit());
+    return {std::max(limit() - period() + 1, level - (Wide{stamp} - at) * refill()), 0, stamp};
+  }
+  [[nodiscard]] Word wait(const View& seen, Wide want) const {
+    if (want <= limit() && !seen.closed) return 0;
+    return seen.spent.stamp - life_.tick() + drain_time(want - limit());
+  }
+  [[nodiscard]] Predicted predict(const Spent& spent, bool allowed = true,
+                                  Word retry_after = 0) const {
+    return {.allowed = allowed,
+            .remaining = static_cast<Word>(std::max<Wide>(0, limit() - spent.level) / period()),
+            .retry_after = retry_after,
+            .reset_after = spent.stamp - life_.tick() + drain_time(spent.level)};
+  }
+  void require(const Decision& decision, const Predicted& predicted) {
+    life_.require(decision, predicted);
+    REQUIRE(decision.limit == capacity());
+  }
+  void write(const View& seen, const Spent& next) {
+    if (seen.given_up) {
+      life_.saw("given up");
+      forget();
+    }
+    spent_ = next;
+    life_.wrote();
+  }
+
+  void configure_sometimes() {
+    if (life_.patient && (!changes_ || !random_.one_in(4))) return;
+    configure();
+    life_.changed();
+  }
+  void configure() {
+    const Quota quota = draw_quota();
+    const auto how = static_cast<Inheritance>(random_.between(0, 3));
+    const bool if_absent = random_.one_in(4);
+    life_.tell("burst", quota.capacity());
+    life_.tell("refill", quota.refill());
+    life_.tell("period", quota.period());
+    life_.tell("inheritance", static_cast<Word>(how));
+    const Word now = life_.tick();
+    const auto done =
+        if_absent ? bucket_.try_configure("k", quota) : bucket_.configure("k", quota, how);
+    const bool is_new = !is_set();
+    REQUIRE(done.changed == (is_new || !if_absent));
+    if (!done.changed) {
+      REQUIRE(done.version == version_);
+      return life_.saw("left alone");
+    }
+    if (is_new) {
+      held_.clear();  // versions begin anew
+      forget();
+    }
+    if (now < moved_until_) forget();
+    const View seen = view();
+    const Spent next = is_new ? Spent{0, 0, now} : inherited(seen, quota, how);
+    version_ = is_new ? 1 : version_ + 1;
+    REQUIRE(done.version == version_);
+    rates_.push_back({now, quota});
+    is_new ? write({}, next) : write(seen, next);
+  }
+  /// Whole tokens, rounded against the caller.
+  Spent inherited(const View& seen, const Quota& quota, Inheritance how) {
+    const Word after = quota.capacity();
+    const auto truly = static_cast<Word>(ceil(seen.spent.truly, period()));
+    const Word free = capacity() - static_cast<Word>(ceil(seen.spent.level, period()));
+    Word next = after;
+    if (how == Inheritance::as_is) next = free;
+    if (how == Inheritance::proportional) next = free <= 0 ? free : free * after / capacity();
+    if (how == Inheritance::additive) next = free + after - capacity();
+    const Word most = std::max(capacity(), after) - truly;
+    if (seen.spent.stamp > life_.tick() && free <= 0) {
+      next = std::min<Word>(next, 0);
+      life_.saw("behind what lies ahead");
+    }
+    if (next > most && most < after) life_.saw("as the bound permits");
+    const Word tokens = after - std::min({next, after, most});
+    if (tokens > after) life_.saw("a debt");
+    const Wide kept = (Wide{keep_alive_.count()} - 1) * quota.refill();
+    return {std::min(Wide{tokens} * quota.period(), kept), Wide{truly} * quota.period(),
+            seen.spent.stamp};
+  }
+  void config() {
+    std::error_code error;
+    const auto setting = bucket_.config("k", error);
+    REQUIRE_FALSE(error);
+    REQUIRE(setting.has_value() == is_set());
+    if (!setting) return;
+    REQUIRE(setting->version == version_);
+    REQUIRE(setting->quota == rates_.back().quota);
+  }
+
+  Decision request(Word cost, Word max_wait) {
+    life_.tell("cost", cost);
+    life_.tell("max_wait", max_wait);
+    std::error_code error;
+    Reservation r;
+    if (max_wait == 0) {
+      r.decision = bucket_.try_acquire("k", cost, error);
+    } else if (random_.one_in(4)) {
+      r = bucket_.borrow("k", cost, Span{max_wait}, error);
+    } else {
+      r = bucket_.reserve("k", cost, Span{max_wait}, error);
+    }
+    if (is_unset(error)) return r.decision;
+    life_.note(r.decision, cost);
+    const Wide units = Wide{cost} * period();
+    const View seen = view(limit() - units);
+    const Word at = seen.spent.stamp;
+    const Word due = wait(seen, seen.spent.level + units);
+    if (due > max_wait) {
+      require(r.decision, predict(seen.spent, false, due - max_wait));
+      return r.decision;
+    }
+    Spent next = place(seen.spent.level + units, at);
+    next.truly = drained(seen.spent, next.stamp).truly + units;
+    require(r.decision, predict(next, true, due));
+    if (cost == 0) return r.decision;
+    write(seen, next);
+    grants_.push_back(
+        {++last_id_, rates_.size() - 1, std::max(at, life_.tick() + due), Wide{cost} * millionth});
+    if (max_wait > 0) {
+      REQUIRE(r.granted == cost);
+      held_.push_back({last_id_, version_, seen.spent, r});
+    }
+    return r.decision;
+  }
+  void peek(Word cost) {
+    life_.tell("cost", cost);
+    std::error_code error;
+    const Decision d = bucket_.peek("k", cost, error);
+    if (is_unset(error)) return;
+    const Wide units = Wide{cost} * period();
+    const View seen = view(limit() - units);
+    const Word due = wait(seen, seen.spent.level + units);
+    require(d, predict(seen.spent, due == 0, due));
+  }
+
+  Held* draw_held() {
+    if (held_.empty() || !is_set()) return nullptr;
+    return &held_[random_.one_in(2) ? held_.size() - 1 : random_.below(held_.size())];
+  }
+  void refund() {
+    Held* held = draw_held();
+    if (held == nullptr) return;
+    const Word granted = held->reservation.granted;
+    const bool all = random_.one_in(2);
+    const Word amount = all ? granted : random_.between(0, granted);
+    life_.tell("amount", amount);
+    const Word expected = give_back(*held, amount);
+    Reservation& r = held->reservation;
+    REQUIRE((all ? bucket_.cancel("k", r) : bucket_.refund("k", r, amount)) == expected);
+    given_back(*held, granted - amount);
+  }
+  /// After an estimate the true cost.
+  void settle() {
+    Held* held = draw_held();
+    if (held == nullptr) return;
+    Reservation& r = held->reservation;
+    const Word before = r.granted;
+    const Word paid = r.granted + r.settled;
+    const Word actual = random_.between(0, 2 * paid + 1);
+    life_.tell("actual", actual);
+    if (actual > paid) {
+      charge(actual - paid);
+      const Settlement done = bucket_.settle("k", r, actual);
+      REQUIRE((done.given_back == 0 && done.charged == actual - paid));
+      return;
+    }
+    const Word amount = std::min(paid - actual, before);
+    const Word expected = give_back(*held, amount);
+    const Settlement done = bucket_.settle("k", r, actual);
+    REQUIRE((done.given_back == expected && done.charged == 0));
+    given_back(*held, before - amount);
+  }
+  /// On top, if nothing was charged since: what the grant found is put back, and charged with the
+  /// rest. Else what would not have drained of the grant, had it begun to at its own time; nothing,
+  /// if something was promised behind it, or the quota was set since. Answers whole tokens.
+  Word give_back(const Held& held, Word tokens) {
+    const View seen = view();
+    const Word now = life_.tick();
+    const Wide amount = Wide{tokens} * period();
+    const Wide cost = Wide{held.reservation.granted} * period();
+    expected_at_ = to_word(held.reservation.at());
+    if (held.version != version_ || seen.given_up) {
+      life_.saw("of another quota");
+      return 0;
+    }
+    const auto after = [&](Wide units) {
+      return units == 0 ? held.before : place(held.before.level + units, held.before.stamp);
+    };
+    const auto position = [&](const Spent& spent) {
+      return spent.level + Wide{spent.stamp} * refill();
+    };
+    const Spent rest = after(cost - amount);
+    const bool on_top = position(spent_) == position(after(cost));
+    const Word at = seen.spent.stamp;
+    const bool stands_still = at > now && !seen.closed;
+    Wide given = 0;
+    if (on_top) {
+      given = seen.closed ? amount : std::min(amount, seen.spent.level);
+      if (seen.closed || seen.spent.level > 0) {
+        const Word due = std::max({now, rest.stamp, to_word(held.reservation.decision.at)});
+        expected_at_ = std::min(expected_at_, due);
+      }
+      Spent next = rest;
+      next.truly = drained(held.before, rest.stamp).truly + cost - amount;
+      if (given > 0) write(seen, drained(next, std::max(now, rest.stamp)));
+      if (given > 0) life_.saw(seen.closed ? "given back ahead" : "given back on top");
+    } else if (!seen.closed) {
+      const Wide age = std::max<Word>(0, at - after(cost).stamp);
+      given = std::max<Wide>(0, std::min({amount, cost - age * refill(), seen.spent.level}));
+      const Wide truly = std::max<Wide>(0, seen.spent.truly - given);
+      if (given > 0) write(seen, {seen.spent.level - given, truly, at});
+      if (given > 0) life_.saw("given back below others");
+    } else {
+      life_.saw("nothing back before others who wait");
+    }
+    if (given == 0) return 0;
+    const auto grant = std::ranges::find(grants_, held.id, &Grant::id);
+    // A reward had given it already, or the key's time returns to that of the grant.
+    if (grant == grants_.end() || (on_top && stands_still)) {
+      forget();
+    } else {
+      grant->millionths -= given * millionth / period();
+      if (on_top) grant->at = std::min(grant->at, std::max(now, rest.stamp));
+    }
+    return static_cast<Word>(given / period());
+  }
+  void given_back(Held& held, Word left) {
+    const Reservation& r = held.reservation;
+    REQUIRE(r.granted == left);
+    REQUIRE(to_word(r.at()) == expected_at_);
+    if (left == 0) held_.erase(held_.begin() + (&held - held_.data()));
+  }
+
+  /// Whatever is there, up to the longest debt; of what is at once and as it drains, each unit is
+  /// truly spent when it would have been granted.
+  Spent charge(Word amount) {
+    const View seen = view(limit());
+    const Spent& spent = seen.spent;
+    const Wide units = Wide{amount} * period();
+    const Word end = life_.tick() + longest;
+    Spent next = place(spent.level + units, spent.stamp);
+    if (next.stamp > end) {
+      life_.saw("the longest debt");
+      const bool stays = place(spent.level, spent.stamp).stamp >= end;
+      next = stays ? spent : Spent{limit(), 0, end};
+    }
+    const Wide over = std::max<Wide>(0, spent.level - limit()) / refill();
+    const Wide fits = std::min(units, std::max<Wide>(0, limit() - spent.level));
+    const Word until =
+        spent.stamp + static_cast<Word>(std::min<Wide>(over, next.stamp - spent.stamp));
+    next.truly = std::max(drained(spent, until).truly + fits,
+                          std::min(limit(), drained(spent, next.stamp).truly + units));
+    write(seen, next);
+    return next;
+  }
+  void penalize() {
+    if (!is_set()) return;
+    const Word most = 2 * longest * refill() / period();
+    const Word amount = random_.between(0, random_.one_in(3) ? most : 10);
+    life_.tell("amount", amount);
+    const Decision d = bucket_.penalize("k", amount);
+    require(d, predict(charge(amount)));
+  }
+
+  /// Nothing whole until the last microsecond of the block; what lies ahead for longer becomes a
+  /// unit more.
+  void block() {
+    const Word span = draw_span();
+    life_.tell("span", span);
+    std::error_code error;
+    const Decision d = bucket_.block("k", Span{span}, error);
+    if (is_unset(error)) return;
+    const View seen = view(limit());
+    const Word now = life_.tick();
+    const Word last = span > 0 ? now + span - 1 : now;
+    Spent next = drained(seen.spent, std::max(seen.spent.stamp, last));
+    Wide least = limit() - period() + (span == 0 ? 0 : 1);
+    if (last >= seen.spent.stamp && span > 0) least = std::min(limit(), least - 1 + refill());
+    if (last < seen.spent.stamp) least = limit() - period() + 1;
+    const Wide truly = next.truly;
+    if (next.level < least) {
+      next.level = least;
+    } else if (next.level == limit() && next.stamp < now + longest) {
+      next = place(limit() + 1, next.stamp);
+    } else {
+      next.level += 1;
+    }
+    next.truly =
+        std::max<Wide>(0, truly - (Wide{next.stamp} - std::max(seen.spent.stamp, last)) * refill());
+    require(d, predict(next));
+    write(seen, next);
+  }
+
+  /// What is given brings the grants ahead nearer. A debt beyond the limit becomes less, where it
+  /// is.
+  void reward() {
+    const Word amount = draw_cost();
+    life_.tell("amount", amount);
+    std::error_code error;
+    const Decision d = bucket_.reward("k", amount, error);
+    if (is_unset(error)) return;
+    const View seen = view(limit());
+    const Word now = life_.tick();
+    const Spent& spent = seen.spent;
+    const Wide left = spent.level + (Wide{spent.stamp} - now) * refill();
+    const Wide given = std::min(Wide{amount} * period(), left);
+    Spent next = spent;
+    if (given > 0) {
+      next.level -= given;
+      if (next.level < limit()) next = place(left - given, now);
+      next.truly =
+          std::max<Wide>(0, spent.truly - given) + (Wide{spent.stamp} - next.stamp) * refill();
+    }
+    require(d, predict(next));
+    write(seen, next);
+    forget();
+    for (const Held& held : held_) {
+      moved_until_ = std::max(moved_until_, to_word(held.reservation.at()));
+    }
+    moved_until_ = std::max(moved_until_, next.stamp);
+  }
+  void reset() {
+    life_.begin_history();
+    std::error_code error;
+    bucket_.reset("k", error);
+    if (is_unset(error)) return;
+    write({}, {0, 0, life_.tick()});
+    held_.clear();
+    forget();
+  }
+  /// Units were given that no interval is judged by.
+  void forget() {
+    judge({});
+    grants_.clear();
+  }
+
+  Life& life_;
+  Random& random_;
+  Word most_cost_;  // of patient callers
+  Word patience_;
+  bool changes_;
+  Span keep_alive_;
+  SharedTokenBucket bucket_;
+  Word version_ = 0;
+  std::vector<Rate> rates_;
+  Spent spent_;
+  std::vector<Grant> grants_;
+  std::size_t last_id_ = 0;
+  std::vector<Held> held_;
+  Word expected_at_ = 0;
+  Word moved_until_ = 0;  // what was promised before a reward lies ahead until then
+};
+
+}  // namespace
+
+TEST_CASE("a shared token bucket answers by its formulas, and no interval exceeds its quotas",
+          "[model][shared_token_bucket][S1][S5][L1][L2]") {
+  live<SharedTokenBucketModel>(
+      "a shared token bucket answers by its formulas, and no interval exceeds its quotas",
+      {.outcomes = {"admitted", "reserved", "refused", "not configured", "forgotten", "left alone",
+                    "behind what lies ahead", "as the bound permits", "a debt", "given back on top",
+                    "given back ahead", "given back below others",
+                    "nothing back before others who wait", "of another quota", "the longest debt",
+                    "given up", "set back", "hint proven"},
+       .redis_lives = 8});
+}
