@@ -33,11 +33,11 @@ class SharedTokenBucketModel final : public Model {
         most_cost_(random_.between(1, 10)),
         patience_(random_.one_in(2) ? 0 : random_.between(0, 5'000'000)),
         changes_(random_.one_in(2)),
-        keep_alive_(life.patient || random_.one_in(2)
+        keep_alive_(life.patient || !random_.one_in(3)
                         ? SharedTokenBucket::default_keep_alive
                         : Span{random_.between(60'000'000, 600'000'000)}),
         bucket_(life.store, life.name, keep_alive_) {
-    if (life.patient) configure();
+    if (life.patient || !random_.one_in(4)) configure();
   }
 
   std::vector<Verb> verbs() override {
@@ -56,9 +56,9 @@ class SharedTokenBucketModel final : public Model {
              }}};
   }
   Moves moves() const override {
-    const Word full = static_cast<Word>(limit() / std::max<Word>(1, refill()));
-    return {Span{full / 20 + 2}, Span{random_.one_in(8) ? keep_alive_.count() : full + 2},
-            life_.farthest_back()};
+    const Span full{static_cast<Word>(limit() / refill()) + 2};
+    const bool is_kept = keep_alive_ == SharedTokenBucket::default_keep_alive;
+    return {full / 20, is_kept ? full : keep_alive_ * 3 / 2, life_.farthest_back()};
   }
   Callers callers() const override {
     return {most_cost_, Span{period() * 3 * most_cost_ / refill()}};
