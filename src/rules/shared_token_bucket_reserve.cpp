@@ -81,20 +81,21 @@ Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word 
   return left_so(b, next, now, wait);
 }
 
-/// Takes `units` off, as of `base`, and answers how many: none if they cannot be counted.
+/// Takes `units` off, as of `base`, and answers how many: none if they cannot be counted. The stamp
+/// comes nearer, and never farther: of a level that stays beyond the limit it is where it was.
 Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept {
   const Word ahead = at - base;
   if (ahead > floor_div(word_limit - b.level, b.refill)) return 0;
   const Word left = b.level + ahead * b.refill;
   const Word given = std::min(units, left);
   if (given == 0) return 0;
-  Position placed{left - given, at};
-  if (ahead > 0) placed = place(left - given, b.capacity * b.period, b.refill, b.period, 1, base);
+  const Word limit = b.capacity * b.period;
+  Position placed{b.level - given, at};
+  if (placed.level < limit) placed = place(left - given, limit, b.refill, b.period, 1, base);
   Word spent = word_limit;
   if (b.spent < word_limit) {
-    spent = std::max(Word{0}, b.spent - given);
-    spent = placed.stamp > at ? drained(spent, placed.stamp - at, b.refill)
-                              : std::min(word_limit, spent + (at - placed.stamp) * b.refill);
+    spent = std::max(Word{0}, b.spent - given) + (at - placed.stamp) * b.refill;
+    spent = std::min(word_limit, spent);
   }
   next = {placed.level, placed.stamp, spent};
   return given;

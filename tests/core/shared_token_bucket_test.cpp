@@ -289,6 +289,28 @@ TEST_CASE("a debt ends at its longest, and a reward is never more than full",
                  {0ms, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_cost)}});
 }
 
+TEST_CASE("a reward under a block leaves the rest of a long debt in force",
+          "[core][shared_token_bucket]") {
+  const std::vector<LongMoment> rewarded{
+      {0s, set(1'000), admitted(1'000, 0s)},
+      {0s, acquire(1'000), admitted(0, 100s)},
+      {0s, set(5, Inheritance::additive), admitted(0, 100s)},
+      {0s, block(1s), admitted(0, 100s + 1us)},
+      {0s, adjust(Change::reward, 1), admitted(0, 99'900ms + 1us)}};
+  auto asked = rewarded;
+  asked.insert(asked.end(), {{0s, acquire(1), turned_away(99'500ms + 1us, 99'900ms + 1us)},
+                             {50s, acquire(1), turned_away(49'500ms + 1us, 49'900ms + 1us)},
+                             {99'500ms, acquire(1), turned_away(1us, 400ms + 1us)},
+                             {99'500ms + 1us, acquire(1), admitted(0, 500ms)}});
+  check_moments(LongKernel(start), asked);
+  auto paid = rewarded;
+  paid.insert(paid.end(), {{0s, adjust(Change::reward, 993), admitted(0, 600ms + 1us)},
+                           {0s, acquire(1), turned_away(200ms + 1us, 600ms + 1us)},
+                           {0s, adjust(Change::reward, 6), admitted(4, 1us)},
+                           {0s, acquire(4), admitted(0, 400ms + 1us)}});
+  check_moments(LongKernel(start), paid);
+}
+
 TEST_CASE("what is promised is truly spent when its time comes, and not before",
           "[core][shared_token_bucket]") {
   check_moments(LongKernel(start), {{0s, set(5), admitted(5, 0s)},

@@ -10,6 +10,16 @@
 //               a cost of 0 waits for `at`, if no whole token is left at it
 //     allowed  iff  wait <= max_wait
 //
+// A reward takes units off as of the clock, up to all that is spent, and brings the stamp nearer. A
+// debt beyond the capacity, which a smaller quota has left, keeps it:
+//
+//     rewarded = min(units, level' + (at - now) * refill)
+//     stamp''  = at, level'' = level' - rewarded                  if that is at least the limit
+//     else the level at `now` is level' + (at - now) * refill - rewarded, and what of it is more
+//     than the limit lies in a stamp ahead again
+//
+// So no stamp lies farther ahead than `longest`, and none is taken for one of a clock set back.
+//
 // Counted by their times, grants keep the bound of SharedTokenBucketRule by the quotas in force
 // from when the first of them was decided, but for what is given back. (Times are whole: a grant
 // ahead may be up to 1 us late.)
@@ -45,8 +55,8 @@ extern const Operation shared_token_bucket_reserve;
 ///   no more than what is left of it had ever been asked for. If the clock was set back since, time
 ///   stands still at the instant of the grant;
 /// - else, if nothing is promised ahead: `amount`, as far as `cost` would not have drained if it
-/// had begun
-///   to at its own time;
+/// had
+///   begun to at its own time;
 /// - else nothing: those who wait behind it keep their times.
 extern const Operation shared_token_bucket_refund;
 /// change, keep_alive, amount: as in token_bucket_adjust; a block is at most `longest`. Output: the

@@ -42,13 +42,12 @@
     local given = units
     if given > left then given = left end
     if given == 0 then return 0 end
-    new_level, new_stamp = left - given, at
-    if ahead > 0 then new_level, new_stamp = place(left - given, base) end
+    new_level, new_stamp = level - given, at
+    if new_level < limit then new_level, new_stamp = place(left - given, base) end
     if spent < word_limit then
       new_spent = spent - given
       if new_spent < 0 then new_spent = 0 end
       new_spent = new_spent + (at - new_stamp) * refill
-      if new_spent < 0 then new_spent = 0 end
       if new_spent > word_limit then new_spent = word_limit end
     end
     return given
