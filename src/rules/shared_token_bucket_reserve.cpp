@@ -200,7 +200,7 @@ Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
 
 /// Nothing whole is left until `now + span`, and then a token, or what one microsecond brings. What
 /// is promised for longer becomes a unit later: no longer on top, it cannot open the block when it
-/// is given back.
+/// is given back. At the end of `longest` that unit is a debt.
 Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
   const Word limit = b.capacity * b.period;
   const Word last = span > 0 ? std::min(word_limit, now + span - 1) : now;
@@ -210,7 +210,7 @@ Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
   Position next{drained(b.level, stamp - at, b.refill), stamp};
   if (next.level < least) {
     next.level = least;
-  } else if (next.level == limit) {
+  } else if (next.level == limit && stamp < now + longest) {
     next = place(limit + 1, limit, b.refill, b.period, 1, stamp);
   } else {
     next.level = std::min(word_limit, next.level + 1);

@@ -1,8 +1,9 @@
 // The kernel of the shared token bucket as tables of moments: at this instant, this request, this
-// answer. Threading: single-threaded.
+// answer; and that random requests leave no stamp too far ahead. Threading: single-threaded.
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 
 #include "tests/core/long_kernel.hpp"
+#include "tests/support/seed.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -287,6 +288,48 @@ TEST_CASE("a debt ends at its longest, and a reward is never more than full",
                  {0ms, adjust(Change::block, 60'000'001), Verdict::failed(Errc::invalid_argument)},
                  {0ms, adjust(static_cast<Change>(4), 0), Verdict::failed(Errc::invalid_argument)},
                  {0ms, adjust(Change::reward, -1), Verdict::failed(Errc::invalid_cost)}});
+}
+
+TEST_CASE("no stamp lies farther ahead than the longest debt, so that none is forgiven",
+          "[core][shared_token_bucket]") {
+  Random random("no stamp lies farther ahead than the longest debt, so that none is forgiven");
+  CAPTURE(random.repeat());
+  constexpr Word longest = SharedTokenBucketReserve::longest;
+  const auto units = [&] { return random.between(0, random.one_in(8) ? word_limit : 800); };
+  for (std::size_t i = 0; i < scaled(2'000); ++i) {
+    LongKernel kernel(start);
+    std::vector<Told> grants;
+    Span now{};
+    kernel.ask(now, set(random.between(1, 1'000)));
+    for (int j = 0; j < 20; ++j) {
+      now += Span(random.one_in(2) ? random.between(0, 1'000'000) : 0);
+      const auto change = static_cast<Change>(random.between(0, 2));
+      const std::vector<Ask> asks{
+          set(random.between(1, 1'000), static_cast<Inheritance>(random.between(0, 3))),
+          acquire(random.between(0, 10)),
+          spend(random.between(0, 10), Span(random.between(0, longest))), adjust(change, units()),
+          block(Span(random.one_in(4) ? longest : random.between(0, longest)))};
+      const bool gives = !grants.empty() && random.one_in(4);
+      const Ask ask = gives ? give(grants.back(), random.between(0, grants.back().cost))
+                            : asks[random.below(asks.size())];
+      INFO(ask.row->name << " at " << now.count() << " us");
+      const Verdict verdict = kernel.ask(now, ask);
+      if (gives) grants.pop_back();
+      if (ask.row == &shared_token_bucket_reserve && verdict.status == Verdict::allowed) {
+        const Output& o = kernel.output;
+        grants.push_back({o[0], o[1], Span(o[2] - start), o[3], o[4]});
+      }
+      REQUIRE(kernel.state[6] <= start + now.count() + longest);
+    }
+  }
+}
+
+TEST_CASE("the longest debt holds under a block", "[core][shared_token_bucket]") {
+  check_moments(LongKernel(start),
+                {{0s, set(5), admitted(5, 0s)},
+                 {0s, adjust(Change::charge, word_limit), admitted(0, 60s + 500ms)},
+                 {0s, block(1s), admitted(0, 60s + 500ms + 1us)},
+                 {0s, acquire(1), turned_away(60s + 100ms + 1us, 60s + 500ms + 1us)}});
 }
 
 TEST_CASE("a reward under a block leaves the rest of a long debt in force",

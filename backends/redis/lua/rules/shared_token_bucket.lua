@@ -391,7 +391,7 @@
     if new_level < 0 then new_level = 0 end
     if new_level < least then
       new_level = least
-    elseif new_level == limit then
+    elseif new_level == limit and new_stamp < now + Rule.max_ahead then
       new_level, new_stamp = place(limit + 1, new_stamp)
     elseif new_level < word_limit then
       new_level = new_level + 1
