@@ -81,7 +81,8 @@ Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word 
   return left_so(b, next, now, wait);
 }
 
-/// Subtracts `units` as of `base`, and returns their number: 0 if they cannot be counted.
+/// Subtracts `units` as of `base`, and returns their number: 0 if they cannot be counted. The stamp
+/// moves nearer, never farther: a level that stays beyond the limit keeps it.
 Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept {
   const Word ahead = at - base;
   if (ahead > floor_div(word_limit - b.level, b.refill)) return 0;
@@ -199,7 +200,7 @@ Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
 
 /// No whole token is available until `now + span`, and then one, or what one microsecond refills. A
 /// later reservation is moved a unit later: no longer the last, it cannot end the block when it is
-/// refunded.
+/// refunded. At the end of `longest` that unit is a debt.
 Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
   const Word limit = b.capacity * b.period;
   const Word last = span > 0 ? std::min(word_limit, now + span - 1) : now;

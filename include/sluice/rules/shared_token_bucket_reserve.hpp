@@ -10,6 +10,16 @@
 //               a cost of 0 waits for `at`, if no whole token is left at it
 //     allowed  iff  wait <= max_wait
 //
+// A reward takes units off as of the clock, up to all that is spent, and brings the stamp nearer. A
+// debt beyond the capacity, which a smaller quota has left, keeps its stamp:
+//
+//     rewarded = min(units, level' + (at - now) * refill)
+//     stamp''  = at, level'' = level' - rewarded                  if that is at least the limit
+//     else the level at `now` is level' + (at - now) * refill - rewarded, and what exceeds the
+//     limit puts the stamp ahead again
+//
+// So no stamp lies farther ahead than `longest`, and none is mistaken for one of a clock set back.
+//
 // Counted by their times, grants keep the bound of SharedTokenBucketRule with the quotas in force
 // from the decision on the first of them, except for refunded units. (Times are whole: a
 // reservation may be up to 1 us late.)
