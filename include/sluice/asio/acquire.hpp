@@ -227,7 +227,7 @@ template <class L, class CompletionToken>
 /// to it has returned as well. A store that ends before its clock and before the wait, on the
 /// thread of the wait, ends it with Errc::shut_down. The handler is posted to its associated
 /// executor, with its allocator, and work is tracked there. If its execution context is destroyed
-/// first, the handler is destroyed and the place in line is free.
+/// first, the handler is destroyed and the wait leaves its queue.
 template <class L, class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const L& limiter, const Key& key, Cost cost,
                                  const Deadline& deadline, CompletionToken&& token = {}) {
