@@ -229,4 +229,32 @@ TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for i
   CHECK(two.granted[2] - came <= 1min);
 }
 
+TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[waiting][processes]") {
+  Leases two({.place_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  const Lease held = ConcurrencyLimiter(*two.store, "x", 1, long_lease).try_acquire("a");
+  two.wait(0, 1);
+  two.time.advance(10ms);
+  two.wait(1, 2);
+  two.time.advance(10ms);
+  REQUIRE(two.first() == 1);
+  two.probes[0]->cancel();
+  CHECK(two.first() == 2);
+  two.probes[1]->cancel();
+  CHECK(two.first() == 0);
+}
+
+TEST_CASE("a release wakes the first process of the wait line", "[waiting][processes][leases]") {
+  Leases two({.place_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  two.wait(0, 1);
+  REQUIRE(two.granted.size() == 1);
+  two.time.advance(10ms);
+  two.wait(1, 2);
+  two.time.advance(10ms);
+  REQUIRE(two.granted.size() == 1);
+  const Time released = two.time.now();
+  REQUIRE(two.leases[1]->release());
+  REQUIRE(two.granted.size() == 2);
+  CHECK(two.granted[2] == released);
+}
+
 }  // namespace sluice::test
