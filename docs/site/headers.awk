@@ -22,7 +22,7 @@ function group(path, name) {
   if (name ~ /^(wait_options|stop_token)$/) return "waiting"
   if (name ~ /^detail\/(keyed_limiter|bound_token_bucket)$/) return "limiters"
   if (name == "detail/count_type") return "values"
-  if (name == "detail/waiter_for") return "waiting"
+  if (name ~ /^detail\/(waitable|waiter_for)$/) return "waiting"
   return ""
 }
 

@@ -34,8 +34,8 @@ struct Given {
 
 /// The weight of one request. It converts from any CountType; floating point, bool and character
 /// types do not compile. A negative value fails the call with Errc::invalid_cost, a value above the
-/// burst with Errc::cost_exceeds_capacity. An unsigned value beyond a Word counts as negative: it is
-/// a difference that fell below 0.
+/// burst with Errc::cost_exceeds_capacity. An unsigned value beyond a Word counts as negative: it
+/// is a difference that fell below 0.
 class Cost {
  public:
   template <CountType T>

@@ -220,8 +220,7 @@ TEST_CASE("what remains is within zero and the limit", "[checkers]") {
   CHECK(check_remaining(history, 5)->excess == 2);
 }
 
-TEST_CASE("the hint checker accepts exact hints and finds each way to miss one",
-          "[checkers][L1]") {
+TEST_CASE("the hint checker accepts exact hints and finds each way to miss one", "[checkers][L1]") {
   const History good{granted(0us),           refused(1us, 9us),  refused(4us, 6us),
                      refused(9us, 1us),      granted(10us),      refused(10us, 10us),
                      refused(11us, 20us, 2), refused(19us, 1us), granted(20us)};
