@@ -51,8 +51,8 @@ SharedSlidingWindow::SharedSlidingWindow(const StoreHandle& store, detail::TextA
 
 SharedSlidingWindow::~SharedSlidingWindow() = default;
 
-Step SharedSlidingWindow::set_step(SharedSlidingWindowRule::Mode mode, RateType type, Word rate,
-                                   Span interval) const noexcept {
+Step SharedSlidingWindow::configure_step(SharedSlidingWindowRule::Mode mode, RateType type,
+                                         Word rate, Span interval) const noexcept {
   return {&shared_sliding_window_configure,
           key(),
           {rate, interval.count(), static_cast<Word>(type), static_cast<Word>(mode),
@@ -77,21 +77,22 @@ SharedSlidingWindow::Change SharedSlidingWindow::change_as(const char* verb,
 SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
                                                                Span interval,
                                                                std::error_code& error) const {
-  return change(set_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval), error);
+  return change(configure_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval),
+                error);
 }
 SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
                                                                Span interval) const {
   return change_as("try_configure",
-                   set_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval));
+                   configure_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval));
 }
 SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
                                                            SpentPermits spent,
                                                            std::error_code& error) const {
-  return change(set_step(mode_of(spent), type, rate, interval), error);
+  return change(configure_step(mode_of(spent), type, rate, interval), error);
 }
 SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
                                                            SpentPermits spent) const {
-  return change_as("configure", set_step(mode_of(spent), type, rate, interval));
+  return change_as("configure", configure_step(mode_of(spent), type, rate, interval));
 }
 
 std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::known() const {

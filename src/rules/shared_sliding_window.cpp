@@ -76,7 +76,7 @@ bool is_keep_alive(Word keep_alive) noexcept {
 }
 bool is_word(Word word) noexcept { return word >= 0 && word <= word_limit; }
 
-Word check_set(const Arguments& a) noexcept {
+Word check_configure(const Arguments& a) noexcept {
   const bool fits = a[0] >= 1 && a[0] <= SharedSlidingWindowRule::max_rate && a[1] >= 1 &&
                     a[1] <= SharedSlidingWindowRule::max_interval && (a[2] == 0 || a[2] == 1) &&
                     a[3] >= 0 && a[3] <= static_cast<Word>(Mode::update) && is_keep_alive(a[4]) &&
@@ -84,9 +84,9 @@ Word check_set(const Arguments& a) noexcept {
   return fits ? Verdict::allowed : error(Errc::invalid_argument);
 }
 
-Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
-                   Effects& effects) noexcept {
-  if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
+Verdict decide_configure(const StateView& state, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept {
+  if (const Word status = check_configure(request.args); status < 0) return {status, 0, 0, 0};
   const auto [rate, interval, per_client, mode, keep_alive, unused5, unused6, unused7] =
       request.args;
   const Setting s = setting(state, now);
@@ -155,14 +155,14 @@ Verdict decide_expect(const StateView& state, const RuleRequest& request, Word n
   return {Verdict::allowed, s.rate, 0, 0};
 }
 
-Word check_read(const Arguments& a) noexcept {
+Word check_config(const Arguments& a) noexcept {
   const bool fits = is_word(a[0]) && is_keep_alive(a[1]);
   return fits ? Verdict::allowed : error(Errc::invalid_argument);
 }
 
-Verdict decide_read(const StateView& state, const RuleRequest& request, Word now,
-                    Effects& effects) noexcept {
-  if (const Word status = check_read(request.args); status < 0) return {status, 0, 0, 0};
+Verdict decide_config(const StateView& state, const RuleRequest& request, Word now,
+                      Effects& effects) noexcept {
+  if (const Word status = check_config(request.args); status < 0) return {status, 0, 0, 0};
   const Setting s = setting(state, now);
   const Windows windows = kept(state, now);
   if (s.version == 0) return {error(Errc::not_configured), 0, 0, 0};
@@ -191,9 +191,9 @@ constinit const Operation shared_sliding_window_configure{
     .kind = StateKind::shared_sliding_window,
     .writes = true,
     .argument_count = 5,
-    .check = check_set,
+    .check = check_configure,
     .ttl = ttl_set,
-    .decide = decide_set,
+    .decide = decide_configure,
     .output = 2,
     .arguments = {{.index = 0, .name = "rate"}, {.index = 1, .name = "interval", .unit = "us"}},
 };
@@ -214,9 +214,9 @@ constinit const Operation shared_sliding_window_config{
     .kind = StateKind::shared_sliding_window,
     .writes = false,
     .argument_count = 2,
-    .check = check_read,
+    .check = check_config,
     .ttl = ttl_read,
-    .decide = decide_read,
+    .decide = decide_config,
     .output = SharedSlidingWindowRule::read_output,
 };
 

@@ -58,7 +58,7 @@ struct NewQuota {
 
 NewQuota quota_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4], a[5]}; }
 
-Word check_set(const Arguments& args) noexcept {
+Word check_configure(const Arguments& args) noexcept {
   const NewQuota q = quota_of(args);
   const bool fits = is_quota(q.capacity, q.refill, q.period) && is_keep_alive(q.keep_alive) &&
                     q.keep_alive > ceil_div(q.capacity * q.period, q.refill) &&
@@ -102,9 +102,9 @@ Word level_of(Word tokens, const NewQuota& q) noexcept {
       std::min(Wide{units(tokens, q.period)}, Wide{q.keep_alive - 1} * q.refill));
 }
 
-Verdict decide_set(const StateView& state, const RuleRequest& request, Word now,
-                   Effects& effects) noexcept {
-  if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
+Verdict decide_configure(const StateView& state, const RuleRequest& request, Word now,
+                         Effects& effects) noexcept {
+  if (const Word status = check_configure(request.args); status < 0) return {status, 0, 0, 0};
   const NewQuota q = quota_of(request.args);
   auto [b, at, given_up] = shared_moment(state, q.keep_alive, now);
   const bool is_new = b.version == 0 || q.if_absent == 0;
@@ -139,9 +139,9 @@ constinit const Operation shared_token_bucket_configure{
     .kind = StateKind::shared_token_bucket,
     .writes = true,
     .argument_count = 6,
-    .check = check_set,
+    .check = check_configure,
     .ttl = ttl_set,
-    .decide = decide_set,
+    .decide = decide_configure,
     .output = 2,
     .arguments = {{.index = 3, .name = "keep_alive", .unit = "us"}},
 };

@@ -160,7 +160,7 @@ Word SlidingWindowRule::check(const Args& args) noexcept {
 
 namespace {
 
-Word check_take(const Arguments& args) noexcept { return Rule::check(args_of<Args>(args)); }
+Word check_acquire(const Arguments& args) noexcept { return Rule::check(args_of<Args>(args)); }
 
 Word check_block(const Arguments& args) noexcept {
   return Rule::check(detail::unpack<Rule::BlockArgs>(args));
@@ -187,7 +187,7 @@ constinit const Operation sliding_window_acquire{
     .kind = StateKind::sliding_window,
     .writes = true,
     .argument_count = 4,
-    .check = check_take,
+    .check = check_acquire,
     .ttl = ttl_take,
     .decide = Rule::acquire,
     .output = per_window,
@@ -204,7 +204,7 @@ constinit const Operation sliding_window_peek{
     .kind = StateKind::sliding_window,
     .writes = false,
     .argument_count = 4,
-    .check = check_take,
+    .check = check_acquire,
     .ttl = ttl_take,
     .decide = Rule::peek,
     .output = per_window,

@@ -220,7 +220,7 @@ Word SlidingWindowCounterRule::check(const Args& args) noexcept {
 
 namespace {
 
-Word check_take(const Arguments& args) noexcept { return Rule::check(args_of(args)); }
+Word check_acquire(const Arguments& args) noexcept { return Rule::check(args_of(args)); }
 Word check_reset(const Arguments& args) noexcept {
   return args[0] < 1 || args[0] > Rule::max_limit ? -static_cast<Word>(Errc::invalid_argument)
                                                   : Verdict::allowed;
@@ -237,7 +237,7 @@ constinit const Operation sliding_window_counter_acquire{
     .kind = StateKind::sliding_window_counter,
     .writes = true,
     .argument_count = 3,
-    .check = check_take,
+    .check = check_acquire,
     .ttl = ttl_take,
     .decide = Rule::acquire,
     .grants = Operation::Grants::cost,
@@ -251,7 +251,7 @@ constinit const Operation sliding_window_counter_peek{
     .kind = StateKind::sliding_window_counter,
     .writes = false,
     .argument_count = 3,
-    .check = check_take,
+    .check = check_acquire,
     .ttl = ttl_take,
     .decide = Rule::peek,
     .without_store = Operation::WithoutStore::fresh_state,

@@ -136,7 +136,7 @@ Verdict decide_peek_reserve(const StateView& state, const RuleRequest& request, 
 Word check_whole(const Arguments& args) noexcept { return check_ask(shape_of(args), whole(args)); }
 Word check_some(const Arguments& args) noexcept { return check_ask(shape_of(args), some(args)); }
 
-Word check_set(const Arguments& args) noexcept {
+Word check_adjust(const Arguments& args) noexcept {
   const Shape shape = shape_of(args);
   constexpr auto block = static_cast<Word>(Change::block);
   if (args[6] < 0 || args[6] > block) return -static_cast<Word>(Errc::invalid_argument);
@@ -195,9 +195,9 @@ Next blocked(const StateView& words, const Shape& shape, Word until, const Bucke
   return {token_bucket::word_of(left, true), until, m.at, level};
 }
 
-Verdict decide_set(const StateView& words, const RuleRequest& request, Word now,
-                   Effects& effects) noexcept {
-  if (const Word status = check_set(request.args); status < 0) return {status, 0, 0, 0};
+Verdict decide_adjust(const StateView& words, const RuleRequest& request, Word now,
+                      Effects& effects) noexcept {
+  if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
   const Shape shape = shape_of(request.args);
   const auto change = static_cast<Change>(request.args[6]);
   const Word amount = request.args[7];
@@ -261,9 +261,9 @@ constinit const Operation token_bucket_adjust{
     .kind = StateKind::token_bucket,
     .writes = true,
     .argument_count = 8,
-    .check = check_set,
+    .check = check_adjust,
     .ttl = ttl,
-    .decide = decide_set,
+    .decide = decide_adjust,
     .arguments = {{.index = 7, .name = "amount"}},
 };
 constinit const Operation token_bucket_peek_reserve{

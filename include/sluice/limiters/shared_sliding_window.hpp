@@ -236,8 +236,8 @@ class SharedSlidingWindow : public Waitable {
   class Asking;
 
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
-  [[nodiscard]] Step set_step(SharedSlidingWindowRule::Mode mode, RateType type, Word rate,
-                              Span interval) const noexcept;
+  [[nodiscard]] Step configure_step(SharedSlidingWindowRule::Mode mode, RateType type, Word rate,
+                                    Span interval) const noexcept;
   [[nodiscard]] Change change(const Step& step, std::error_code& error) const;
   [[nodiscard]] Change change_as(const char* verb, const Step& step) const;
   [[nodiscard]] std::string log_name(Word generation, RateType type) const;
