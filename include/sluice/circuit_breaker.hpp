@@ -45,7 +45,7 @@ class CircuitBreaker {
   };
 
   /// The result of ask(), and the argument of answer().
-  struct Leave {
+  struct Permit {
     bool granted = false;
     bool is_probe = false;
     std::uint64_t era = 0;
@@ -69,10 +69,10 @@ class CircuitBreaker {
                           OnChange on_change = {});
 
   /// Whether a call is allowed. If so, answer() must be called once.
-  [[nodiscard]] Leave ask() noexcept;
+  [[nodiscard]] Permit ask() noexcept;
   /// Reports the outcome of the call. Calls that were allowed before the breaker last opened or
   /// closed are ignored.
-  void answer(const Leave& leave, Result result) noexcept;
+  void answer(const Permit& permit, Result result) noexcept;
 
   /// The state stays open until the next ask(), also after the pause.
   [[nodiscard]] State state() const noexcept;

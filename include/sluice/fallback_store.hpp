@@ -150,12 +150,12 @@ class FallbackStore final : public Store {
       if (era_ != none)
         breaker_.answer({true, true, era_, Span{0}}, CircuitBreaker::Result::unclear);
     }
-    void begin(const CircuitBreaker::Leave& leave) noexcept {
-      if (leave.is_probe) era_ = leave.era;
+    void begin(const CircuitBreaker::Permit& permit) noexcept {
+      if (permit.is_probe) era_ = permit.era;
     }
-    void end(const CircuitBreaker::Leave& leave, CircuitBreaker::Result result) noexcept {
-      if (leave.is_probe) era_ = none;  // before the breaker can allow the next one
-      breaker_.answer(leave, result);
+    void end(const CircuitBreaker::Permit& permit, CircuitBreaker::Result result) noexcept {
+      if (permit.is_probe) era_ = none;  // before the breaker can allow the next one
+      breaker_.answer(permit, result);
     }
 
    private:

@@ -29,36 +29,36 @@ CircuitBreaker::CircuitBreaker(Clock& clock, const BreakerOptions& options, OnCh
   }
 }
 
-CircuitBreaker::Leave CircuitBreaker::ask() noexcept {
-  Leave leave;
+CircuitBreaker::Permit CircuitBreaker::ask() noexcept {
+  Permit permit;
   {
     const std::lock_guard lock(mutex_);
-    leave.era = era_;
+    permit.era = era_;
     if (state_ == State::closed) {
-      leave.granted = true;
-      return leave;
+      permit.granted = true;
+      return permit;
     }
-    leave.wait = rest(clock_.now());
-    if (leave.wait > Span{0}) {
+    permit.wait = rest(clock_.now());
+    if (permit.wait > Span{0}) {
       ++stats_.denied;
-      return leave;
+      return permit;
     }
     state_ = State::half_open;
     ++stats_.probes;
   }
-  leave.granted = leave.is_probe = true;
+  permit.granted = permit.is_probe = true;
   notify_change(State::open, State::half_open);
-  return leave;
+  return permit;
 }
 
-void CircuitBreaker::answer(const Leave& leave, Result result) noexcept {
+void CircuitBreaker::answer(const Permit& permit, Result result) noexcept {
   State from{};
   State to{};
   {
     const std::lock_guard lock(mutex_);
     from = state_;
-    if (leave.era != era_ || leave.is_probe != (state_ == State::half_open)) return;
-    if (leave.is_probe) {
+    if (permit.era != era_ || permit.is_probe != (state_ == State::half_open)) return;
+    if (permit.is_probe) {
       if (result == Result::success) {
         state_ = State::closed;
         ++era_;

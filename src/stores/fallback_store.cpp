@@ -109,15 +109,15 @@ FailurePolicy FailurePolicy::local(const StoreHandle& store, Word clients) {
 /// A plan sent to the primary.
 class FallbackStore::PrimaryCall final : public detail::PassedCall {
  public:
-  PrimaryCall(FallbackStore& store, const Plan& plan, const CircuitBreaker::Leave& leave)
-      : store_(store), plan_(plan), leave_(leave) {}
+  PrimaryCall(FallbackStore& store, const Plan& plan, const CircuitBreaker::Permit& permit)
+      : store_(store), plan_(plan), permit_(permit) {}
 
   void answered(const Outcome& outcome) noexcept override {
     const Plan plan = plan_.view();
     const Result result = result_of(outcome.error, plan);
     const bool own_fault = store_.is_impatient(plan) &&
                            (outcome.error == Errc::timed_out || outcome.error == Errc::unknown);
-    store_.probe_.end(leave_, own_fault ? Result::unclear : result);
+    store_.probe_.end(permit_, own_fault ? Result::unclear : result);
     const bool unreadable = is_unreadable(outcome.error);
     if (unreadable) ++store_.counts_.unreadable;
     if (result == Result::failure || unreadable) {
@@ -133,7 +133,7 @@ class FallbackStore::PrimaryCall final : public detail::PassedCall {
  private:
   FallbackStore& store_;
   OwnedPlan plan_;
-  CircuitBreaker::Leave leave_;
+  CircuitBreaker::Permit permit_;
 };
 
 /// A plan sent to the local store, possibly without some of its steps.
@@ -246,23 +246,23 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return fail_with(fault.error, fault.step);
   }
-  const CircuitBreaker::Leave leave = breaker_.ask();
-  if (!leave) {
+  const CircuitBreaker::Permit permit = breaker_.ask();
+  if (!permit) {
     // The primary's answer, which does not depend on state.
     if (plan.timeout() < Span{0}) return fail_with(Errc::timed_out);
     if (plan.stop().stop_requested()) return fail_with(Errc::cancelled);
-    decide_without(plan, Errc::circuit_open, leave.wait, std::move(done));
+    decide_without(plan, Errc::circuit_open, permit.wait, std::move(done));
     return std::nullopt;
   }
-  probe_.begin(leave);
+  probe_.begin(permit);
   ++counts_.primary;
   std::unique_ptr<detail::PassedCall> call;
   try {
-    call = std::make_unique<PrimaryCall>(*this, plan, leave);
+    call = std::make_unique<PrimaryCall>(*this, plan, permit);
     call->done = std::move(done);
-    return Passed{timed(plan, leave.is_probe), in_flight_.pass(call)};
+    return Passed{timed(plan, permit.is_probe), in_flight_.pass(call)};
   } catch (const std::bad_alloc&) {
-    probe_.end(leave, Result::unclear);
+    probe_.end(permit, Result::unclear);
     Completion& left = call ? call->done : done;
     left.fail(Errc::queue_full);
     return std::nullopt;

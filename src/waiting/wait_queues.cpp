@@ -24,8 +24,8 @@ void require_valid(const WaitQueueOptions& options) {
           text(options.horizon));
   require(options.recheck >= 1ms && options.recheck <= 24h,
           "WaitQueueOptions::recheck must be 1000 us to 86400000000 us", text(options.recheck));
-  require(options.place_ttl >= 10ms && options.place_ttl <= 1min,
-          "WaitQueueOptions::place_ttl must be 10000 us to 60000000 us", text(options.place_ttl));
+  require(options.ticket_ttl >= 10ms && options.ticket_ttl <= 1min,
+          "WaitQueueOptions::ticket_ttl must be 10000 us to 60000000 us", text(options.ticket_ttl));
   require(options.client >= 0 && options.client <= word_limit,
           "WaitQueueOptions::client must be 0 to 2^52", std::to_string(options.client));
 }
@@ -68,7 +68,7 @@ std::shared_ptr<QueueTicket> WaitQueues::ticket(Store& store, const Key& key) {
   }
   const auto found = queues_.find(queue_key(key));
   auto ticket = found == queues_.end() ? nullptr : found->second.ticket.lock();
-  return ticket ? ticket : std::make_shared<QueueTicket>(store, key, client_, options_.place_ttl);
+  return ticket ? ticket : std::make_shared<QueueTicket>(store, key, client_, options_.ticket_ttl);
 }
 
 void WaitQueues::wake_first(std::string_view key) noexcept try {

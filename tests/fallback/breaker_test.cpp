@@ -19,9 +19,9 @@ struct Tripped {
   /// One probe after the pause, with this result.
   void probe(Result result) {
     clock.advance(10s);
-    const auto leave = breaker.ask();
-    REQUIRE(leave.is_probe);
-    breaker.answer(leave, result);
+    const auto permit = breaker.ask();
+    REQUIRE(permit.is_probe);
+    breaker.answer(permit, result);
   }
 
   VirtualClock clock;

@@ -43,7 +43,7 @@ int listeners(RedisClient& admin) {
 struct WaitingElsewhere {
   WaitingElsewhere(Store& here, Store& there, Span recheck)
       : mine(here, "jobs", 1, {.ttl = 10min}), theirs(there, "jobs", 1, {.ttl = 10min}) {
-    WaitQueueOptions line{.across_processes = true, .place_ttl = 1min};
+    WaitQueueOptions line{.across_processes = true, .ticket_ttl = 1min};
     line.recheck = recheck;
     mine.set_wait_queue(line);
     theirs.set_wait_queue(line);

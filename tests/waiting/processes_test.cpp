@@ -24,7 +24,7 @@ constexpr Span ttl = 3s;
 WaitQueueOptions shared_line(std::int64_t client) {
   WaitQueueOptions options;
   options.across_processes = true;
-  options.place_ttl = ttl;
+  options.ticket_ttl = ttl;
   options.client = client;
   return options;
 }

@@ -79,7 +79,7 @@ TEST_CASE("a ticket is renewed in time as long as its process lives, over slow w
     for (const Span slowest : {Span{0}, ttl / 20, ttl / 5}) {
       for (const Span recheck : {Span{1ms}, Span{1s}, Span{1h}}) {
         CAPTURE(ttl, slowest, recheck);
-        Leases two({.place_ttl = ttl, .recheck = recheck}, 1, long_lease);
+        Leases two({.ticket_ttl = ttl, .recheck = recheck}, 1, long_lease);
         const Lease held = ConcurrencyLimiter(*two.store, "x", 1, long_lease).try_acquire("a");
         for (Wire& wire : two.wires) wire.slowest = slowest;
         two.wait(0, 1);
@@ -105,7 +105,7 @@ TEST_CASE("a ticket lasts through a limiter's exact hint and is first when it en
          {Span{1min}, Span{20min}, Span{3h}}) {  // beyond QueueTicket::longest_hint
       for (const Span slowest : {Span{0}, Span{1ms}}) {
         CAPTURE(ttl, window, slowest);
-        Two<FixedWindow> two({.place_ttl = ttl}, 1, Calendar::every(window));
+        Two<FixedWindow> two({.ticket_ttl = ttl}, 1, Calendar::every(window));
         two.time.advance(window - two.time.now().time_since_epoch() % window);
         two.wait(0, 0);
         for (Wire& wire : two.wires) wire.slowest = slowest;
@@ -131,7 +131,7 @@ TEST_CASE("a ticket lasts through a limiter's exact hint and is first when it en
 TEST_CASE("two processes that stand before one another do not wake each other for ever",
           "[waiting][processes]") {
   // The first needs more than there is, so the second could be granted, but for its turn.
-  Leases two({.place_ttl = 3s, .recheck = 1s}, 2, long_lease);
+  Leases two({.ticket_ttl = 3s, .recheck = 1s}, 2, long_lease);
   const Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
   for (Wire& wire : two.wires) wire.slowest = 100us;
   two.wait(0, 1, 2);
@@ -152,7 +152,7 @@ TEST_CASE("two processes that stand before one another do not wake each other fo
 
 TEST_CASE("who was woken and is not first wakes nobody in turn", "[waiting][processes]") {
   // The first process died with its ticket: the second could be granted, but for its turn.
-  Leases two({.place_ttl = 1min, .recheck = 10s}, 2, long_lease);
+  Leases two({.ticket_ttl = 1min, .recheck = 10s}, 2, long_lease);
   const std::string name = detail::wait_line_name({"any", "x"});
   const Step enter{
       &wait_line_enter, {"a", name}, {word_limit, 1, to_word(two.time.now()), Span{1min}.count()}};
@@ -203,7 +203,7 @@ TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for i
           "[waiting][processes]") {
   // The first process died with its ticket: the limit has room, and nobody says so.
   std::vector<Time> asked;
-  Leases two({.place_ttl = 1min, .recheck = 200ms}, 2, long_lease);
+  Leases two({.ticket_ttl = 1min, .recheck = 200ms}, 2, long_lease);
   two.wires[1].is_deaf = true;
   Lease held = ConcurrencyLimiter(*two.store, "x", 2, long_lease).try_acquire("a");
   const std::string name = detail::wait_line_name({"any", "x"});
@@ -230,7 +230,7 @@ TEST_CASE("pauses double from 1 ms to recheck for who could be granted but for i
 }
 
 TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[waiting][processes]") {
-  Leases two({.place_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
   const Lease held = ConcurrencyLimiter(*two.store, "x", 1, long_lease).try_acquire("a");
   two.wait(0, 1);
   two.time.advance(10ms);
@@ -244,7 +244,7 @@ TEST_CASE("a cancelled waiter gives the ticket of its process up at once", "[wai
 }
 
 TEST_CASE("a release wakes the first process of the wait line", "[waiting][processes][leases]") {
-  Leases two({.place_ttl = 1min, .recheck = 1h}, 1, long_lease);
+  Leases two({.ticket_ttl = 1min, .recheck = 1h}, 1, long_lease);
   two.wait(0, 1);
   REQUIRE(two.granted.size() == 1);
   two.time.advance(10ms);
