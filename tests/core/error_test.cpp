@@ -8,7 +8,7 @@
 using namespace sluice;
 
 namespace {
-constexpr int last_code = static_cast<int>(Errc::lease_not_live);
+constexpr int last_code = static_cast<int>(Errc::tls_failed);
 }
 
 TEST_CASE("every error has a text of its own", "[core][error]") {
