@@ -81,7 +81,7 @@ class WaitLineModel final : public Model {
   }
 
   /// Asks, and compares what is answered: how many stand before, and who stands first of `all`.
-  void ask(const Operation& operation, Arguments arguments, Predicted predicted, Word before,
+  void request(const Operation& operation, Arguments arguments, Predicted predicted, Word before,
            const std::vector<Rank>& all) {
     const Word limit = life_.random.one_in(2) ? word_limit : life_.random.between(0, 100);
     arguments[0] = limit;
@@ -111,7 +111,7 @@ class WaitLineModel final : public Model {
     Word reset_after = left(all);
     hold(client, arrival, ttl);
     if (members_.contains(client)) reset_after = std::max(reset_after, ttl);
-    ask(wait_line_enter, {0, client, arrival, ttl}, {.reset_after = reset_after}, before, all);
+    request(wait_line_enter, {0, client, arrival, ttl}, {.reset_after = reset_after}, before, all);
   }
 
   /// As many come as there are places, and some more.
@@ -158,7 +158,7 @@ class WaitLineModel final : public Model {
     } else {
       life_.saw("not its turn");
     }
-    ask(wait_line_turn, {0, client, arrival, ttl, next}, predicted, before, all);
+    request(wait_line_turn, {0, client, arrival, ttl, next}, predicted, before, all);
   }
 
   /// Only the place that has this arrival; 0: whichever.
@@ -176,13 +176,13 @@ class WaitLineModel final : public Model {
       if (leaves) members_.erase(mine);
     }
     const std::vector<Rank> all = others(client);
-    ask(wait_line_leave, {0, client, arrival}, {.reset_after = left(all)}, count(all), all);
+    request(wait_line_leave, {0, client, arrival}, {.reset_after = left(all)}, count(all), all);
   }
 
   void peek() {
     bury();
     const std::vector<Rank> all = others(0);
-    ask(wait_line_peek, {0}, {.reset_after = left(all)}, count(all), all);
+    request(wait_line_peek, {0}, {.reset_after = left(all)}, count(all), all);
   }
 
   Life& life_;
