@@ -82,7 +82,7 @@ class WaitLineModel final : public Model {
 
   /// Asks, and compares what is answered: how many stand before, and who stands first of `all`.
   void request(const Operation& operation, Arguments arguments, Predicted predicted, Word before,
-           const std::vector<Rank>& all) {
+               const std::vector<Rank>& all) {
     const Word limit = life_.random.one_in(2) ? word_limit : life_.random.between(0, 100);
     arguments[0] = limit;
     if (predicted.allowed) predicted.remaining = limit;
