@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/error.hpp"
 #include "sluice/redis/redis_tls.hpp"
@@ -60,6 +61,24 @@ struct RedisCredentials {
   Secret password{};       ///< empty means no AUTH
 };
 
+/// The name or address of a server, and its TCP port.
+struct RedisAddress {
+  std::string host{};
+  std::uint16_t port = 6379;
+  friend bool operator==(const RedisAddress&, const RedisAddress&) = default;
+};
+
+/// Redis Sentinel: the servers that know which server is the master of a group, and name another
+/// one when it fails.
+struct RedisSentinel {
+  std::string master{};                             ///< the name of the group: "mymaster"
+  std::vector<RedisAddress> sentinels{};            ///< one or more; the store learns of the others
+  std::string username{};                           ///< of the Sentinels: needs a password as well
+  Secret password{};                                ///< of the Sentinels; empty means no AUTH
+  std::function<RedisCredentials()> credentials{};  ///< as RedisOptions::credentials
+  std::optional<RedisTls> tls{};                    ///< encrypts the connections to the Sentinels
+};
+
 /// The address of the server, the login, and the timeouts and bounds of the store.
 /// parse_redis_url() fills the first of them from a URL (sluice/redis/redis_url.hpp).
 struct RedisOptions {
@@ -68,6 +87,11 @@ struct RedisOptions {
   std::uint16_t port = 6379;
   /// Path of a unix socket; empty means TCP.
   std::string unix_socket{};
+  /// The Sentinels that name the server; `host`, `port` and `unix_socket` are not used then.
+  std::optional<RedisSentinel> sentinel{};
+  /// Nodes of a Redis Cluster, one or more, from which the store learns of all; the three addresses
+  /// above and `sentinel` are not used then. Empty: there is no cluster.
+  std::vector<RedisAddress> cluster{};
 
   std::string username{};  ///< needs a password as well; empty means the default user
   Secret password{};       ///< empty means no AUTH
