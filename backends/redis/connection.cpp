@@ -226,14 +226,16 @@ asio::awaitable<Hello> Connection::say_hello() {
   std::string command;
   append_command(command, {"HELLO", "2"});
   co_await write(std::move(command));
-  hello_.clear();
+  hello_.reset();
   for (;;) {
     const std::string_view bytes = co_await read();
-    if (bytes.empty()) co_return Hello{Hello::Kind::nonsense};
-    hello_ += bytes;
-    const Hello hello = read_hello(hello_);
-    if (hello.kind == Hello::Kind::nonsense) fail(nonsense(hello_));
-    if (hello.kind != Hello::Kind::incomplete) co_return hello;
+    if (bytes.empty()) co_return Hello();
+    const ArrayReader::State state = hello_.feed(bytes);
+    if (state == ArrayReader::State::incomplete) continue;
+    Hello hello;
+    if (state == ArrayReader::State::complete) hello = read_hello(hello_.value());
+    if (hello.kind == Hello::Kind::nonsense) fail(nonsense(bytes));
+    co_return hello;
   }
 }
 

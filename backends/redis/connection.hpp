@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "array_reply.hpp"
 #include "endpoints.hpp"
 #include "journal.hpp"
 #include "login.hpp"
@@ -74,7 +75,7 @@ class Connection {
   Transport transport_;
   boost::asio::steady_timer watchdog_;  // for one attempt to connect
   ReplyReader reader_;
-  std::string hello_;
+  ArrayReader hello_;
   RedisStep step_ = RedisStep::connect;
   Errc refusal_ = Errc::not_connected;  // of the current attempt to connect
   unsigned attempt_ = 0;                // the number of the attempt: identifies late watchdogs
