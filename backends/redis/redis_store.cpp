@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client.hpp"
+#include "hash_slot.hpp"
 #include "sluice/detail/uncancelled.hpp"
 
 namespace sluice {
@@ -111,6 +112,7 @@ class RedisStoreImpl final : public RedisStore {
     fault = find_fault(plan);
     if (fault.error) return nullptr;
     fault.error = find_refusal(client, plan);
+    if (!fault.error && client.is_in_cluster()) fault = find_second_tag(plan);
     if (fault.error) return nullptr;
     try {
       if (CallPtr call = make_call(client, plan, preparing, done)) return call;
@@ -125,6 +127,17 @@ class RedisStoreImpl final : public RedisStore {
     if (!redis_detail::has_scripts(plan.steps())) return Errc::unsupported_operation;
     if (plan.stop().stop_requested()) return Errc::cancelled;
     if (plan.timeout() < Span{0}) return Errc::timed_out;
+    return {};
+  }
+
+  /// Keys of two tags are on one node by chance only.
+  static PlanFault find_second_tag(const Plan& plan) noexcept {
+    const auto steps = plan.steps();
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      if (steps[i].key.tag() != steps[0].key.tag()) {
+        return {Errc::cross_slot, static_cast<std::uint16_t>(i)};
+      }
+    }
     return {};
   }
 
@@ -144,6 +157,8 @@ class RedisStoreImpl final : public RedisStore {
       call->output += call->asked[i].output;
     }
     redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style(), plan.id());
+    // The first braces of the request are those of the first key.
+    if (client.is_in_cluster()) call->slot = redis_detail::hash_slot(call->request.tail);
     call->done = std::move(done);
     client.watch(*call, plan.stop());
     return call;
