@@ -93,8 +93,9 @@ struct RedisOptions {
   std::string unix_socket{};
   /// The Sentinels that name the server; `host`, `port` and `unix_socket` are not used then.
   std::optional<RedisSentinel> sentinel{};
-  /// Nodes of a Redis Cluster, one or more, from which the store learns of all; the three addresses
-  /// above and `sentinel` are not used then. Empty: there is no cluster.
+  /// Nodes of a Redis Cluster, one or more, from which the store learns of all; `host` and `port`
+  /// are not used then, and `unix_socket`, `sentinel` and `database` must not be set. Empty: there
+  /// is no cluster.
   std::vector<RedisAddress> cluster{};
 
   std::string username{};  ///< needs a password as well; empty means the default user
