@@ -65,6 +65,11 @@ struct Call {
   unsigned pauses = 0;    // pauses since then
   Time resumes{};         // the end of the current pause
   Errc end{};             // the error with which it ends
+  // In a cluster:
+  std::uint16_t slot = 0;
+  bool is_asking = false;     // the node is importing the slot: ASKING goes before the request
+  unsigned redirections = 0;  // MOVED and ASK replies
+  std::string redirection{};  // the last of them
   InFlight in_flight;
   std::atomic<bool> cancelled{false};
   std::optional<StopCallback<StopHook>> on_stop;
@@ -80,6 +85,8 @@ struct Call {
     attempts = 0;
     met = {};
     pauses = 0;
+    is_asking = false;
+    redirections = 0;
     cancelled.store(false);
   }
 };

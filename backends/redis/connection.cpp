@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "protocol.hpp"
+#include "sentinel_replies.hpp"
 #include "server_version.hpp"
 
 namespace sluice::redis_detail {
@@ -26,18 +27,28 @@ std::string nonsense(std::string_view bytes) {
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, const RedisOptions& options, Resolve resolve,
+Connection::Connection(asio::io_context& io, RedisOptions options, Resolve resolve,
                        Journal* journal)
-    : options_(options),
+    : options_(std::move(options)),
+      io_(io),
+      resolve_(std::move(resolve)),
       journal_(journal),
-      endpoints_(io, options, std::move(resolve)),
+      endpoints_(std::in_place, io, options_, resolve_),
       transport_(io),
       watchdog_(io) {}
+
+void Connection::set_target(const RedisAddress& target) {
+  if (options_.unix_socket.empty() && target == this->target()) return;
+  options_.host = target.host;
+  options_.port = target.port;
+  options_.unix_socket.clear();
+  endpoints_.emplace(io_, options_, resolve_);
+}
 
 void Connection::stop() noexcept {
   stopped_ = true;
   close();
-  endpoints_.stop();
+  endpoints_->stop();
 }
 
 void Connection::step(RedisStep step) {
@@ -80,12 +91,12 @@ void Connection::watch_attempt() {
 asio::awaitable<bool> Connection::connect() {
   refusal_ = Errc::not_connected;
   bool ready = false;
-  if (endpoints_.is_name()) {
-    address_ = endpoints_.name();
+  if (endpoints_->is_name()) {
+    address_ = endpoints_->name();
     step(RedisStep::look_up);
   }
-  const std::vector<Endpoint> endpoints = co_await endpoints_.list();
-  if (!endpoints_.error().empty()) fail(endpoints_.error());
+  const std::vector<Endpoint> endpoints = co_await endpoints_->list();
+  if (!endpoints_->error().empty()) fail(endpoints_->error());
   for (const Endpoint& endpoint : endpoints) {
     if (journal_ != nullptr) journal_->tell();
     if (ready || stopped_) break;
@@ -172,7 +183,7 @@ asio::awaitable<ServerReply> Connection::ask(std::string command) {
 
 /// Logs in, one command at a time, so that a refused login cannot shift the replies to calls.
 asio::awaitable<bool> Connection::shake_hands() {
-  if (!co_await authenticate() || !co_await check_version()) co_return false;
+  if (!co_await authenticate() || !co_await check_server()) co_return false;
   for (Greeting& greeting : make_greetings(options_)) {
     if (!co_await say(std::move(greeting))) co_return false;
   }
@@ -205,15 +216,30 @@ asio::awaitable<bool> Connection::say(Greeting greeting) {
   co_return true;
 }
 
-/// Rejects a server whose version is too old for the scripts.
-asio::awaitable<bool> Connection::check_version() {
-  const Hello hello = co_await say_hello();
-  if (hello.kind == Hello::Kind::nonsense) co_return false;
-  if (hello.kind == Hello::Kind::map) co_return accept_version(hello.server, hello.version);
-  if (hello.kind == Hello::Kind::other) co_return true;
+/// Rejects a server whose version is too old for the scripts, and behind Sentinels a replica.
+asio::awaitable<bool> Connection::check_server() {
+  std::string command;
+  append_command(command, {"HELLO", "2"});
+  const ReplyValue* const reply = co_await exchange(std::move(command));
+  if (reply == nullptr) co_return false;
+  const Hello hello = read_hello(*reply);
+  if (hello.kind == Hello::Kind::nonsense) co_return fail("the reply to HELLO makes no sense");
   const Errc refusal = error_of(hello.error);
   if (refusal == Errc::too_many_clients) co_return refuse(hello.error, refusal);
-  std::string info;  // a proxy, or older than 6.0, or HELLO is not permitted
+  std::string role(hello.role);
+  if (hello.kind == Hello::Kind::map && !accept_version(hello.server, hello.version)) {
+    co_return false;
+  }
+  // A proxy, or older than 6.0, or HELLO is not permitted.
+  if (hello.kind == Hello::Kind::error) {
+    if (!co_await check_version_by_info()) co_return false;
+  }
+  if (!options_.sentinel) co_return true;
+  co_return co_await check_role(std::move(role));
+}
+
+asio::awaitable<bool> Connection::check_version_by_info() {
+  std::string info;
   append_command(info, {"INFO", "server"});
   const ServerReply reply = co_await ask(std::move(info));
   if (reply.kind == ServerReply::Kind::broken) co_return false;
@@ -221,20 +247,45 @@ asio::awaitable<bool> Connection::check_version() {
   co_return accept_version("", version_in_info(reply.text));
 }
 
-/// `nonsense` if the attempt has failed. Views of hello_.
-asio::awaitable<Hello> Connection::say_hello() {
-  std::string command;
-  append_command(command, {"HELLO", "2"});
+/// `role`: that in the reply to HELLO; without one, the server is asked.
+asio::awaitable<bool> Connection::check_role(std::string role) {
+  if (role.empty()) {
+    std::string command;
+    append_command(command, {"ROLE"});
+    const ReplyValue* const reply = co_await exchange(std::move(command));
+    if (reply == nullptr) co_return false;
+    if (reply->kind == ReplyValue::Kind::error)
+      co_return refuse(reply->text, error_of(reply->text));
+    role = read_role(*reply);
+  }
+  if (role == "master") co_return true;
+  co_return refuse("the server's role is " + (role.empty() ? "unknown" : role) + ", not master",
+                   Errc::read_only);
+}
+
+/// Sends one command whose reply may have any shape. Null if the attempt has failed.
+asio::awaitable<const ReplyValue*> Connection::exchange(std::string command) {
   co_await write(std::move(command));
-  hello_.clear();
+  array_.reset();
   for (;;) {
     const std::string_view bytes = co_await read();
-    if (bytes.empty()) co_return Hello{Hello::Kind::nonsense};
-    hello_ += bytes;
-    const Hello hello = read_hello(hello_);
-    if (hello.kind == Hello::Kind::nonsense) fail(nonsense(hello_));
-    if (hello.kind != Hello::Kind::incomplete) co_return hello;
+    if (bytes.empty()) co_return nullptr;
+    const ArrayReader::State state = array_.feed(bytes);
+    if (state == ArrayReader::State::complete) co_return &array_.value();
+    if (state == ArrayReader::State::incomplete) continue;
+    fail(nonsense(bytes));
+    co_return nullptr;
   }
+}
+
+asio::awaitable<const ReplyValue*> Connection::request(std::string command) {
+  step(RedisStep::discover);
+  watch_attempt();
+  const ReplyValue* const reply = co_await exchange(std::move(command));
+  ++attempt_;
+  watchdog_.cancel();
+  if (reply == nullptr) transport_.abort();
+  co_return reply;
 }
 
 bool Connection::accept_version(std::string_view server, std::string_view version) {

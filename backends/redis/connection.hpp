@@ -5,9 +5,11 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "array_reply.hpp"
 #include "endpoints.hpp"
 #include "journal.hpp"
 #include "login.hpp"
@@ -21,10 +23,14 @@ namespace sluice::redis_detail {
 
 class Connection {
  public:
-  /// `resolve`: replaces the system's look-up of names. `journal`: may be null. REQUIRES: the
-  /// context, the options and the journal outlive it.
-  Connection(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
-             Journal* journal);
+  /// `options`: the address, the login and the timeouts; with `sentinel`, only a master is
+  /// accepted. `resolve`: replaces the system's look-up of names. `journal`: may be null. REQUIRES:
+  /// the context and the journal outlive it.
+  Connection(boost::asio::io_context& io, RedisOptions options, Resolve resolve, Journal* journal);
+
+  /// The server of the next attempts, instead of that of the options.
+  void set_target(const RedisAddress& target);
+  [[nodiscard]] RedisAddress target() const { return {options_.host, options_.port}; }
 
   /// Tries the addresses in order, each with its own timeout, and logs in.
   boost::asio::awaitable<bool> connect();
@@ -33,9 +39,13 @@ class Connection {
   /// The current address, or the last one.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
   /// The current address does not serve: it is tried last.
-  void put_last() { endpoints_.put_last(endpoint_); }
+  void put_last() { endpoints_->put_last(endpoint_); }
   /// True if there are other addresses.
-  [[nodiscard]] bool has_others() const noexcept { return endpoints_.count() > 1; }
+  [[nodiscard]] bool has_others() const noexcept { return endpoints_->count() > 1; }
+  /// Sends one command and returns its reply, of any shape, which holds until the next one. Null if
+  /// the connection has failed, or takes longer than connect_timeout. REQUIRES: connect() was
+  /// successful, and nothing else is sent.
+  boost::asio::awaitable<const ReplyValue*> request(std::string command);
 
   /// Ends the connection, also if a forked child has it as well.
   void close() noexcept { transport_.close(); }
@@ -54,10 +64,12 @@ class Connection {
   boost::asio::awaitable<bool> secure();
   boost::asio::awaitable<bool> shake_hands();
   boost::asio::awaitable<bool> authenticate();
-  boost::asio::awaitable<bool> check_version();
+  boost::asio::awaitable<bool> check_server();
+  boost::asio::awaitable<bool> check_version_by_info();
   bool accept_version(std::string_view server, std::string_view version);
+  boost::asio::awaitable<bool> check_role(std::string role);
   boost::asio::awaitable<bool> say(Greeting greeting);
-  boost::asio::awaitable<Hello> say_hello();
+  boost::asio::awaitable<const ReplyValue*> exchange(std::string command);
   boost::asio::awaitable<ServerReply> ask(std::string command);
   boost::asio::awaitable<void> write(std::string command);
   boost::asio::awaitable<std::string_view> read();
@@ -66,15 +78,17 @@ class Connection {
   bool fail(const boost::system::error_code& error);
   bool refuse(std::string_view words, Errc code);
 
-  const RedisOptions& options_;
+  RedisOptions options_;
+  boost::asio::io_context& io_;
+  const Resolve resolve_;
   Journal* const journal_;
-  Endpoints endpoints_;
+  std::optional<Endpoints> endpoints_;
   Endpoint endpoint_;
   std::string address_;
   Transport transport_;
   boost::asio::steady_timer watchdog_;  // for one attempt to connect
   ReplyReader reader_;
-  std::string hello_;
+  ArrayReader array_;
   RedisStep step_ = RedisStep::connect;
   Errc refusal_ = Errc::not_connected;  // of the current attempt to connect
   unsigned attempt_ = 0;                // the number of the attempt: identifies late watchdogs

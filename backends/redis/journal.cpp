@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::size_t longest_words = 200;
 
+/// Logins of which the server may still quote a part: those of the servers and of the Sentinels,
+/// before and after a change.
+constexpr std::size_t max_credentials = 8;
+
 /// A server may quote a part of what it received, in upper or lower case. Shorter parts reveal
 /// nothing.
 constexpr std::size_t shortest_part = 4;
@@ -60,6 +64,8 @@ std::string_view verb_of(RedisStep step) noexcept {
       return "login at ";
     case RedisStep::select:
       return "SELECT at ";
+    case RedisStep::discover:
+      return "question to ";
     case RedisStep::serve:
       return "connection to ";
   }
@@ -68,20 +74,42 @@ std::string_view verb_of(RedisStep step) noexcept {
 
 }  // namespace
 
-std::string presentable(std::string_view words, const RedisCredentials& credentials) {
+std::string presentable(std::string_view words, std::span<const RedisCredentials> credentials) {
   // Secrets are removed before the text is cut, because a cut part could be too short to be
   // recognised.
-  std::string text = without(words, credentials.password.reveal());
-  text = without(text, credentials.username);
+  std::string text(words);
+  for (const RedisCredentials& each : credentials) {
+    text = without(without(text, each.password.reveal()), each.username);
+  }
   std::ranges::replace_if(
       text, [](char c) { return !is_printable(c); }, '?');
   if (text.size() > longest_words) text = text.substr(0, longest_words) + "...";
   return text;
 }
 
+std::string text_of(const RedisAddress& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
 std::string no_answer_within(Span span) {
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(span);
   return "no answer within " + std::to_string(whole.count()) + " ms";
+}
+
+Journal::Journal(const RedisOptions& options) : options_(options) {
+  note_credentials({options.username, options.password});
+  if (options.sentinel) note_credentials({options.sentinel->username, options.sentinel->password});
+}
+
+void Journal::note_credentials(RedisCredentials credentials) {
+  const auto is_same = [&](const RedisCredentials& known) {
+    return known.username == credentials.username &&
+           known.password.reveal() == credentials.password.reveal();
+  };
+  if (std::ranges::any_of(credentials_, is_same)) return;
+  if (credentials_.size() == max_credentials) credentials_.erase(credentials_.begin());
+  credentials_.push_back(std::move(credentials));
 }
 
 void Journal::note_attempt(RedisStep step, std::string_view address) {
@@ -116,6 +144,10 @@ void Journal::note_connection(std::string_view address) {
   attempt_ = nullptr;
   // A call with one of these errors may still be in a pause, and fail with it.
   std::erase_if(reasons_, [](const auto& reason) { return !is_unfit(reason.first); });
+}
+
+void Journal::note_change(RedisEvent::Kind kind, std::string_view address) {
+  untold_.push_back({kind, RedisStep::discover, std::string(address), {}, {}});
 }
 
 void Journal::note_decision() {

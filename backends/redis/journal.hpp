@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +16,13 @@
 
 namespace sluice::redis_detail {
 
-/// Foreign text, sanitised: on one line, bounded, and without parts of the user name and the
-/// password.
-[[nodiscard]] std::string presentable(std::string_view words, const RedisCredentials& credentials);
+/// Foreign text, sanitised: on one line, bounded, and without parts of the user names and the
+/// passwords.
+[[nodiscard]] std::string presentable(std::string_view words,
+                                      std::span<const RedisCredentials> credentials);
+
+/// "127.0.0.1:6379", or "[::1]:6379".
+[[nodiscard]] std::string text_of(const RedisAddress& address);
 
 /// "no answer within 500 ms".
 [[nodiscard]] std::string no_answer_within(Span span);
@@ -26,11 +31,10 @@ namespace sluice::redis_detail {
 class Journal {
  public:
   /// REQUIRES: the options outlive it.
-  explicit Journal(const RedisOptions& options)
-      : options_(options), credentials_{options.username, options.password} {}
+  explicit Journal(const RedisOptions& options);
 
-  /// The next login is made with these: what is quoted of them is struck out from now on.
-  void note_credentials(RedisCredentials credentials) { credentials_ = std::move(credentials); }
+  /// A login is made with these: what is quoted of them is struck out from now on.
+  void note_credentials(RedisCredentials credentials);
 
   /// An attempt begins.
   void note_attempt(RedisStep step, std::string_view address);
@@ -38,6 +42,8 @@ class Journal {
   void note_failure(RedisStep step, std::string_view address, std::string_view cause, Errc code);
   /// A connection was made.
   void note_connection(std::string_view address);
+  /// The Sentinels name another master, or slots have moved.
+  void note_change(RedisEvent::Kind kind, std::string_view address);
   /// A call was decided: temporary errors have ended.
   void note_decision();
   /// The connection is lost. Not recorded without memory.
@@ -60,7 +66,7 @@ class Journal {
   void note(RedisEvent event, Errc code);
 
   const RedisOptions& options_;
-  RedisCredentials credentials_;
+  std::vector<RedisCredentials> credentials_;  // the latest ones
   std::vector<RedisEvent> untold_;
   bool stopped_ = false;
   bool has_reasons_ = false;  // whether reasons_ is not empty, for the I/O thread

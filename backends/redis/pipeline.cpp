@@ -59,6 +59,10 @@ void Pipeline::append(std::string& out, const Call& call, Time now) {
   const bool by_hash = !functions_ && call.attempts <= attempts_by_hash;
   if (by_hash && call.attempts > 0) append_load(out, "SCRIPT", script.text, script.sha1, now);
   if (wants_library_) append_load(out, "FUNCTION", library().text, library().name, now);
+  if (call.is_asking) {
+    append_entry(out, now).asks = true;
+    append_command(out, {"ASKING"});
+  }
   Sent& entry = append_entry(out, now);
   entry.nonce = call.nonce;
   entry.steps = call.steps;
@@ -167,7 +171,7 @@ void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
 Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
-  if (front.publishes) return Heard::nonsense;
+  if (front.publishes || front.asks) return Heard::nonsense;
   if (!front.loads.empty()) {
     ++counters_.scripts_loaded;
     load_error_ = {};
@@ -185,6 +189,14 @@ Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
     ++counters_.late_replies;
   }
   return Heard::ok;
+}
+
+Pipeline::Heard Pipeline::hear_status(std::string_view text) {
+  if (sent_.empty()) return Heard::nonsense;
+  Sent front = take_front();
+  if (front.asks && text == "OK") return Heard::ok;
+  if (front.call) end(std::move(front.call), Errc::protocol_error);
+  return Heard::nonsense;
 }
 
 Pipeline::Heard Pipeline::hear_integer() {
@@ -210,6 +222,30 @@ Pipeline::Heard Pipeline::ask_again(CallPtr call, Errc code, Time now) {
   return Heard::ok;
 }
 
+void Pipeline::redirect(CallPtr call, Errc code, std::string_view message) {
+  if (++call->redirections > max_redirections) return end(std::move(call), code);
+  try {
+    call->redirection = message;
+  } catch (const std::bad_alloc&) {
+    return end(std::move(call), code);
+  }
+  redirected_.push_back(std::move(call));
+}
+
+void Pipeline::release_unsent(CallList& calls, const std::function<bool(const Call&)>& leaves) {
+  for (CallList* queue : {&again_, &waiting_, &paused_}) {
+    CallList all;
+    all.swap(*queue);
+    while (!all.empty()) {
+      CallPtr call = all.pop_front();
+      const bool stays = !leaves(*call);
+      if (!stays) call->attempts = 0;
+      if (!stays) call->is_asking = false;
+      (stays ? *queue : calls).push_back(std::move(call));
+    }
+  }
+}
+
 /// If the user may not load scripts, the calls send the text. The library is not loaded again on
 /// this connection, unless the error is temporary.
 void Pipeline::hear_load_error(std::string_view message) {
@@ -229,6 +265,7 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message, Time now) {
     hear_load_error(message);
     return is_wrong_server(error_of(message)) ? Heard::reconnect : Heard::ok;
   }
+  if (front.asks) return Heard::ok;  // the reply to the call itself decides
   const Errc code = error_of(message);
   if (front.publishes) {
     if (code == Errc::busy || passes(code)) return Heard::ok;  // only this one is lost
@@ -242,6 +279,8 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message, Time now) {
     return ask_again(std::move(front.call), code, now);
   } else if (passes(code)) {
     pause(std::move(front.call), code, now);
+  } else if (in_cluster_ && (code == Errc::moved || code == Errc::ask)) {
+    redirect(std::move(front.call), code, message);
   } else {
     end(std::move(front.call), code);
   }
@@ -289,7 +328,7 @@ void Pipeline::resume(Time now) noexcept {
 
 /// Moves the waiting calls for which `code_of` has an error to ending_.
 void Pipeline::take_unsent(const auto& code_of) {
-  for (CallList* queue : {&again_, &waiting_, &paused_}) {
+  for (CallList* queue : {&again_, &waiting_, &paused_, &redirected_}) {
     CallList all;
     all.swap(*queue);
     while (!all.empty()) {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,9 +36,10 @@ class Pipeline {
     std::atomic<std::uint64_t> scripts_loaded{0};
   };
 
-  /// `seed`: for the pauses.
-  explicit Pipeline(RedisScripts how = RedisScripts::eval, std::uint64_t seed = 0)
-      : functions_(how == RedisScripts::functions), jitter_(seed) {}
+  /// `seed`: for the pauses. `in_cluster`: MOVED and ASK move calls to redirected().
+  explicit Pipeline(RedisScripts how = RedisScripts::eval, std::uint64_t seed = 0,
+                    bool in_cluster = false)
+      : functions_(how == RedisScripts::functions), in_cluster_(in_cluster), jitter_(seed) {}
 
   /// Adds a call to be sent.
   void submit(CallPtr call) noexcept { waiting_.push_back(std::move(call)); }
@@ -57,11 +59,20 @@ class Pipeline {
 
   /// A string reply.
   Heard hear_string(std::string_view bytes);
+  /// A status reply.
+  Heard hear_status(std::string_view text);
   /// An integer reply.
   Heard hear_integer();
   /// An error reply, without its leading '-'. After a temporary error (LOADING, READONLY,
   /// MASTERDOWN, TRYAGAIN, CLUSTERDOWN) the call makes a pause and waits again.
   Heard hear_error(std::string_view message, Time now);
+
+  /// The calls that the server has sent to another one; Call::redirection says which. One that has
+  /// been sent on max_redirections times before fails instead.
+  [[nodiscard]] CallList& redirected() noexcept { return redirected_; }
+
+  /// Moves the calls that wait and for which `leaves` is true to `calls`, as if they were new.
+  void release_unsent(CallList& calls, const std::function<bool(const Call&)>& leaves);
 
   /// The connection has ended: sent calls without a reply are unknown, and the oldest of them fails
   /// with `oldest`; waiting calls continue to wait.
@@ -81,6 +92,12 @@ class Pipeline {
   [[nodiscard]] bool has_unsent() const noexcept {
     return !waiting_.empty() || !again_.empty() || notices_.size() > published_;
   }
+  /// True if a call makes a pause.
+  [[nodiscard]] bool is_pausing() const noexcept { return !paused_.empty(); }
+  /// The number of calls and outstanding replies.
+  [[nodiscard]] std::size_t count() const noexcept {
+    return waiting_.size() + again_.size() + paused_.size() + sent_.size();
+  }
   /// True once this connection has decided a call.
   [[nodiscard]] bool has_decided() const noexcept { return has_decided_; }
   /// The number of outstanding replies.
@@ -99,6 +116,7 @@ class Pipeline {
 
   static constexpr std::size_t chunk_bytes = 65'536;
   static constexpr std::size_t max_notices = 1024;  // waiting or sent
+  static constexpr unsigned max_redirections = 5;
   /// The n-th pause of a call is drawn from [least_pause, least_pause * 2^n], at most
   /// longest_pause.
   static constexpr Span least_pause = std::chrono::milliseconds{5};
@@ -106,7 +124,7 @@ class Pipeline {
 
  private:
   /// A sent request. Without a call it is a tombstone, the loading of a script or of the library,
-  /// or a wake-up.
+  /// an ASKING, or a wake-up.
   struct Sent {
     CallPtr call;
     std::string_view loads{};  // the server's reply on success
@@ -117,6 +135,7 @@ class Pipeline {
     Time deadline = Time::max();  // of the call
     InFlight in_flight{};         // the unit of an ended call
     bool publishes = false;
+    bool asks = false;
     std::uint64_t begin = 0;  // the offset of its bytes
   };
 
@@ -135,6 +154,7 @@ class Pipeline {
   void bury(Sent& sent);
   void end_all();
   void conclude_call(CallPtr call, const Reply& reply);
+  void redirect(CallPtr call, Errc code, std::string_view message);
   Heard ask_again(CallPtr call, Errc code, Time now);
   void hear_load_error(std::string_view message);
   Sent take_front();
@@ -147,9 +167,11 @@ class Pipeline {
   std::uint64_t taken_ = 0;  // bytes that sockets have taken, of all
   std::uint64_t start_ = 0;  // the offset of the last flush()
   bool has_decided_ = false;
+  CallList redirected_;
   CallList ending_;
   std::vector<std::string_view> loading_;  // SCRIPT LOAD or FUNCTION LOAD is sent
   const bool functions_;
+  const bool in_cluster_;
   bool wants_library_ = false;       // FUNCTION LOAD goes before the next call
   bool may_load_ = true;             // whether the library may be loaded on this connection
   Errc load_error_{};                // why the server has no library, since the last attempt

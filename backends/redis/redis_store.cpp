@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client.hpp"
+#include "hash_slot.hpp"
 #include "sluice/detail/uncancelled.hpp"
 
 namespace sluice {
@@ -111,6 +112,7 @@ class RedisStoreImpl final : public RedisStore {
     fault = find_fault(plan);
     if (fault.error) return nullptr;
     fault.error = find_refusal(client, plan);
+    if (!fault.error && client.is_in_cluster()) fault = find_second_tag(plan);
     if (fault.error) return nullptr;
     try {
       if (CallPtr call = make_call(client, plan, preparing, done)) return call;
@@ -125,6 +127,17 @@ class RedisStoreImpl final : public RedisStore {
     if (!redis_detail::has_scripts(plan.steps())) return Errc::unsupported_operation;
     if (plan.stop().stop_requested()) return Errc::cancelled;
     if (plan.timeout() < Span{0}) return Errc::timed_out;
+    return {};
+  }
+
+  /// Keys of two tags are on one node by chance only.
+  static PlanFault find_second_tag(const Plan& plan) noexcept {
+    const auto steps = plan.steps();
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      if (steps[i].key.tag() != steps[0].key.tag()) {
+        return {Errc::cross_slot, static_cast<std::uint16_t>(i)};
+      }
+    }
     return {};
   }
 
@@ -144,6 +157,8 @@ class RedisStoreImpl final : public RedisStore {
       call->output += call->asked[i].output;
     }
     redis_detail::encode(call->request, plan.steps(), call->nonce, client.key_style(), plan.id());
+    // The first braces of the request are those of the first key.
+    if (client.is_in_cluster()) call->slot = redis_detail::hash_slot(call->request.tail);
     call->done = std::move(done);
     client.watch(*call, plan.stop());
     return call;
@@ -161,15 +176,44 @@ void require_span(Span span, const std::string& name) {
           name + " must be 1 us to 24 h, got " + std::to_string(span.count()) + " us");
 }
 
-void check(const RedisTls& tls, const std::string& unix_socket) {
-  require(redis_detail::has_tls(), "tls is set, and this build of Sluice has no OpenSSL");
+/// `name`: of the member.
+void check(const RedisTls& tls, const std::string& name, const std::string& unix_socket) {
+  require(redis_detail::has_tls(), name + " is set, and this build of Sluice has no OpenSSL");
   require(tls.certificate_file.empty() == tls.key_file.empty(),
-          "tls.certificate_file and tls.key_file must be set both or none");
+          name + ".certificate_file and " + name + ".key_file must be set both or none");
   require(unix_socket.empty() || tls.verify != TlsVerify::full || !tls.server_name.empty(),
-          "tls.verify is full, and a unix socket has no name: set tls.server_name");
+          name + ".verify is full, and a unix socket has no name: set " + name + ".server_name");
 }
 
-void check(const RedisOptions& options) {
+void check(const std::vector<RedisAddress>& addresses, const std::string& name) {
+  for (const RedisAddress& address : addresses) {
+    require(!address.host.empty(), name + ": host must not be empty");
+    require(address.port != 0, name + ": port must be 1 to 65535, got 0");
+  }
+}
+
+void check(const RedisSentinel& sentinel) {
+  require(!sentinel.master.empty(), "sentinel.master must not be empty");
+  require(!sentinel.sentinels.empty(), "sentinel.sentinels must not be empty");
+  check(sentinel.sentinels, "sentinel.sentinels");
+  require(sentinel.username.empty() || !sentinel.password.empty(),
+          "a sentinel.username needs a sentinel.password");
+  require(!sentinel.credentials || sentinel.password.empty(),
+          "sentinel.credentials and a sentinel.password exclude each other");
+  if (sentinel.tls) check(*sentinel.tls, "sentinel.tls", "");
+}
+
+void check_cluster(const RedisOptions& options) {
+  check(options.cluster, "cluster");
+  require(!options.sentinel, "cluster and sentinel exclude each other");
+  require(options.unix_socket.empty(), "cluster and unix_socket exclude each other");
+  require(options.database == 0,
+          "database must be 0 with cluster, got " + std::to_string(options.database));
+}
+
+void check_address(const RedisOptions& options) {
+  if (!options.cluster.empty()) return check_cluster(options);
+  if (options.sentinel) return check(*options.sentinel);
   if (options.unix_socket.empty()) {
     require(!options.host.empty(), "host must not be empty");
     require(options.port != 0, "port must be 1 to 65535, got 0");
@@ -177,10 +221,14 @@ void check(const RedisOptions& options) {
     require(options.unix_socket.size() <= 107, "unix_socket must have at most 107 bytes, got " +
                                                    std::to_string(options.unix_socket.size()));
   }
+}
+
+void check(const RedisOptions& options) {
+  check_address(options);
   require(options.username.empty() || !options.password.empty(), "a username needs a password");
   require(!options.credentials || options.password.empty(),
           "credentials and a password exclude each other");
-  if (options.tls) check(*options.tls, options.unix_socket);
+  if (options.tls) check(*options.tls, "tls", options.sentinel ? "" : options.unix_socket);
   require_span(options.call_timeout, "call_timeout");
   require_span(options.connect_timeout, "connect_timeout");
   require_span(options.stall_timeout, "stall_timeout");

@@ -1,9 +1,10 @@
 // The server's version at login. Pure functions.
 #pragma once
 
-#include <optional>
-#include <string>
+#include <cstdint>
 #include <string_view>
+
+#include "array_reply.hpp"
 
 namespace sluice::redis_detail {
 
@@ -11,26 +12,24 @@ namespace sluice::redis_detail {
 /// variable states would fail after a write.
 constexpr unsigned oldest_version = 7;
 
-/// The reply to HELLO 2, the only array reply.
+/// The reply to HELLO 2.
 struct Hello {
-  enum class Kind {
-    incomplete,
+  enum class Kind : std::uint8_t {
     nonsense,
-    map,    // `server` and `version` are kept, if present
+    map,    // the fields that are present are kept
     error,  // `error` is the line without its '-'
     other,  // some status, as of a proxy that answers everything with it
   };
-  Kind kind = Kind::incomplete;
-  std::string_view server{};
-  std::string_view version{};
+  Kind kind = Kind::nonsense;
+  std::string_view server{};   // "redis"
+  std::string_view version{};  // "7.2.4"
+  std::string_view mode{};     // "standalone", "sentinel", "cluster"
+  std::string_view role{};     // "master", "replica"
   std::string_view error{};
 };
 
-/// Parses all received bytes; the result views them.
-[[nodiscard]] Hello read_hello(std::string_view bytes) noexcept;
-
-/// The most bytes of a reply to HELLO.
-constexpr std::size_t max_hello = 16'384;
+/// The result views the reply.
+[[nodiscard]] Hello read_hello(const ReplyValue& reply) noexcept;
 
 /// The version in the text of INFO; empty if there is none.
 [[nodiscard]] std::string_view version_in_info(std::string_view text) noexcept;

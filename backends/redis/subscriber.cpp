@@ -16,6 +16,9 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+/// Connects to the server of the options.
+asio::awaitable<bool> connect_as_configured(Connection& connection) { return connection.connect(); }
+
 }  // namespace
 
 void WatchedChannels::add(const std::string& channel) {
@@ -80,9 +83,10 @@ std::vector<WatchedChannels::Change> WatchedChannels::take_all() {
 }
 
 Subscriber::Subscriber(asio::io_context& io, const RedisOptions& options, Resolve resolve,
-                       std::uint64_t seed)
+                       std::uint64_t seed, Connect connect)
     : io_(io),
       options_(options),
+      connect_(connect ? std::move(connect) : connect_as_configured),
       link_(io, options, std::move(resolve), nullptr),
       pause_(io),
       idle_(io),
@@ -141,7 +145,7 @@ void Subscriber::disconnect() noexcept {
 /// One connection, from the attempt to its end.
 asio::awaitable<void> Subscriber::listen_once() {
   denied_ = false;
-  if (!co_await link_.connect()) co_return;
+  if (!co_await connect_(link_)) co_return;
   const Time since = clock_.now();
   pushes_.reset();
   waiting_.clear();

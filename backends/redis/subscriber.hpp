@@ -52,9 +52,12 @@ class WatchedChannels {
 /// Keeps the subscriptions of one connection. Belongs to the I/O thread.
 class Subscriber {
  public:
-  /// REQUIRES: all of these outlive it.
+  /// Connects the connection to a server that has the channels.
+  using Connect = std::function<boost::asio::awaitable<bool>(Connection&)>;
+
+  /// `connect`: without one, the server of the options. REQUIRES: all of these outlive it.
   Subscriber(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
-             std::uint64_t seed);
+             std::uint64_t seed, Connect connect = {});
 
   /// Applies the current subscriptions: connects, subscribes, unsubscribes, closes.
   void update() noexcept;
@@ -89,6 +92,7 @@ class Subscriber {
   const RedisOptions& options_;
   SystemClock clock_;
   WatchedChannels channels_;
+  const Connect connect_;
   Connection link_;
   PushReader pushes_;
   boost::asio::steady_timer pause_;

@@ -71,6 +71,58 @@ TEST_CASE("the options at their bounds are accepted", "[options]") {
         }) == "");
 }
 
+TEST_CASE("Sentinels that cannot be asked are refused", "[options]") {
+  const auto about = [](const std::function<void(RedisSentinel&)>& change) {
+    return complaint([&](RedisOptions& o) {
+      change(o.sentinel.emplace(RedisSentinel{.master = "m", .sentinels = {{"s1"}, {"s2"}}}));
+    });
+  };
+  CHECK(about([](auto&) {}).empty());
+  CHECK(about([](auto& s) { s.master = ""; }) == "RedisOptions: sentinel.master must not be empty");
+  CHECK(about([](auto& s) { s.sentinels.clear(); }) ==
+        "RedisOptions: sentinel.sentinels must not be empty");
+  CHECK(about([](auto& s) { s.sentinels[1].host = ""; }) ==
+        "RedisOptions: sentinel.sentinels: host must not be empty");
+  CHECK(about([](auto& s) { s.sentinels[1].port = 0; }) ==
+        "RedisOptions: sentinel.sentinels: port must be 1 to 65535, got 0");
+  CHECK(about([](auto& s) { s.username = "u"; }) ==
+        "RedisOptions: a sentinel.username needs a sentinel.password");
+  CHECK(about([](auto& s) {
+          s.username = "u";
+          s.password = "x";
+        }).empty());
+  CHECK(about([](auto& s) {
+          s.password = "x";
+          s.credentials = [] { return RedisCredentials{}; };
+        }) == "RedisOptions: sentinel.credentials and a sentinel.password exclude each other");
+  const std::string tls = about([](auto& s) { s.tls.emplace().key_file = "k"; });
+  CHECK((tls == "RedisOptions: sentinel.tls.certificate_file and sentinel.tls.key_file must be set "
+                "both or none" ||
+         tls == "RedisOptions: sentinel.tls is set, and this build of Sluice has no OpenSSL"));
+}
+
+TEST_CASE("a cluster excludes what one server has", "[options]") {
+  const auto about = [](const std::function<void(RedisOptions&)>& change) {
+    return complaint([&](RedisOptions& o) {
+      o.cluster = {{"n1"}, {"n2"}};
+      change(o);
+    });
+  };
+  CHECK(about([](auto&) {}).empty());
+  CHECK(about([](auto& o) { o.cluster[1].host = ""; }) ==
+        "RedisOptions: cluster: host must not be empty");
+  CHECK(about([](auto& o) { o.cluster[1].port = 0; }) ==
+        "RedisOptions: cluster: port must be 1 to 65535, got 0");
+  CHECK(about([](auto& o) {
+          o.sentinel.emplace(RedisSentinel{"m", {{"s"}}});
+        }) == "RedisOptions: cluster and sentinel exclude each other");
+  CHECK(about([](auto& o) { o.unix_socket = "/s"; }) ==
+        "RedisOptions: cluster and unix_socket exclude each other");
+  CHECK(about([](auto& o) { o.database = 1; }) ==
+        "RedisOptions: database must be 0 with cluster, got 1");
+  CHECK(about([](auto& o) { o.host = ""; }).empty());
+}
+
 TEST_CASE("a secret cannot be printed or compared, and is wiped when it moves", "[options]") {
   CHECK_FALSE(Printable<Secret>);
   CHECK_FALSE(std::equality_comparable<Secret>);

@@ -6,7 +6,7 @@
 
 #include "sluice/redis/redis_url.hpp"
 #include "tests/catch.hpp"
-#include "tests/redis/certificates.hpp"
+#include "tests/support/certificates.hpp"
 #include "tests/redis/fake_server.hpp"
 #include "tests/redis/real.hpp"
 

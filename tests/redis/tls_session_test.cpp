@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "tests/catch.hpp"
-#include "tests/redis/certificates.hpp"
+#include "tests/support/certificates.hpp"
 #include "tests/support/seed.hpp"
 
 using namespace sluice;

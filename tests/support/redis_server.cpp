@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -63,33 +64,57 @@ std::string make_folder() {
   return path;
 }
 
-}  // namespace
-
-bool without_redis() { return environment("SLUICE_NO_REDIS") == "1"; }
-
-std::uint16_t free_port() {
+/// Binds a loopback port for a moment, any for 0, and returns it; 0 if that fails.
+std::uint16_t bind_loopback(unsigned port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;  // a port that waits for late packets is free to a server
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
   socklen_t size = sizeof(address);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   const bool ok =
       fd >= 0 && ::bind(fd, generic, size) == 0 && ::getsockname(fd, generic, &size) == 0;
   if (fd >= 0) ::close(fd);
-  if (!ok) throw std::runtime_error("no free loopback port");
-  return ntohs(address.sin_port);
+  return ok ? ntohs(address.sin_port) : std::uint16_t{0};
+}
+
+}  // namespace
+
+bool without_redis() { return environment("SLUICE_NO_REDIS") == "1"; }
+
+std::uint16_t free_port() {
+  const std::uint16_t port = bind_loopback(0);
+  if (port == 0) throw std::runtime_error("no free loopback port");
+  return port;
+}
+
+std::uint16_t free_server_port() {
+  // Below the ports of clients, 32768 and up by default, with those of the bus.
+  constexpr unsigned first = 12'000;
+  constexpr unsigned count = 10'000;
+  constexpr unsigned bus = 10'000;
+  std::random_device draw;
+  for (int attempts = 1'000; attempts > 0; --attempts) {
+    const unsigned port = first + draw() % count;
+    if (bind_loopback(port) == port && bind_loopback(port + bus) == port + bus) {
+      return static_cast<std::uint16_t>(port);
+    }
+  }
+  throw std::runtime_error("no free loopback port for a server");
 }
 
 RedisServer::RedisServer(std::vector<std::string> config, std::vector<std::string> environment)
-    : config_(std::move(config)),
-      environment_(std::move(environment)),
-      binary_(find_binary()),
-      folder_(make_folder()) {
+    : RedisServer(RedisSetup{.config = std::move(config), .environment = std::move(environment)}) {}
+
+RedisServer::RedisServer(RedisSetup setup)
+    : setup_(std::move(setup)), binary_(find_binary()), folder_(make_folder()) {
   socket_ = folder_ + "/socket";
   constexpr int attempts = 5;
   for (int i = 0; i < attempts; ++i) {
-    port_ = free_port();  // if it is taken meanwhile, the server does not come up
+    port_ = free_server_port();  // if it is taken meanwhile, the server does not come up
     spawn();
     if (wait_until_ready()) return;
     end(SIGKILL);
@@ -139,14 +164,23 @@ std::string RedisServer::log() const {
 void RedisServer::spawn() {
   const std::string path = folder_ + "/redis.conf";
   std::ofstream conf(path);
-  conf << "bind 127.0.0.1\nport " << port_ << "\nunixsocket " << socket_ << "\ndir " << folder_
-       << "\nlogfile " << folder_ << "/log\nsave \"\"\nappendonly no\ndaemonize no\n";
-  for (const std::string& line : config_) conf << line << '\n';
+  conf << "bind 127.0.0.1\n"
+       << (setup_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nunixsocket " << socket_
+       << "\ndir " << folder_ << "\nlogfile " << folder_
+       << "/log\nsave \"\"\nappendonly no\ndaemonize no\n";
+  if (!setup_.password.empty()) {
+    conf << "requirepass " << setup_.password << "\nmasterauth " << setup_.password << '\n';
+  }
+  for (const std::string& line : setup_.config) conf << line << '\n';
   conf.close();
   std::vector<char*> variables;  // made before the fork, after which nothing may be allocated
-  for (std::string& variable : environment_) variables.push_back(variable.data());
+  for (std::string& variable : setup_.environment) variables.push_back(variable.data());
   for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
   variables.push_back(nullptr);
+  std::string file = path;
+  std::vector<char*> arguments{binary_.data(), file.data()};
+  for (std::string& argument : setup_.arguments) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("cannot fork");
@@ -155,8 +189,7 @@ void RedisServer::spawn() {
     if (::getppid() != parent) ::_exit(1);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
-    ::execle(binary_.c_str(), binary_.c_str(), path.c_str(), static_cast<char*>(nullptr),
-             variables.data());
+    ::execve(binary_.c_str(), arguments.data(), variables.data());
     ::_exit(127);
   }
 }

@@ -23,14 +23,30 @@ namespace sluice::test {
 /// std::runtime_error if there is none.
 [[nodiscard]] std::uint16_t free_port();
 
+/// The same, with two more properties. The system gives the port to no client, so that none takes
+/// it while its server is down, nor connects to itself there. And port + 10000, a cluster's bus, is
+/// free as well.
+[[nodiscard]] std::uint16_t free_server_port();
+
+/// How a server is started.
+struct RedisSetup {
+  std::vector<std::string> config{};       ///< lines of redis.conf, after the fixture's own
+  std::vector<std::string> environment{};  ///< added to the server's: "LD_PRELOAD=/a/b.so"
+  std::vector<std::string> arguments{};    ///< behind the file: "--sentinel"
+  /// The port speaks TLS only; `config` names the certificates.
+  bool tls = false;
+  std::string password{};  ///< requirepass, and masterauth
+};
+
 class RedisServer {
  public:
   /// Starts a server and waits until it answers PING. Each item of `config` is one line of
   /// redis.conf, and stands after the fixture's own: "maxmemory 1mb". No persistence by default.
-  /// `environment` is added to the server's: "LD_PRELOAD=/a/b.so".
+  /// `environment` is that of RedisSetup.
   /// Throws std::runtime_error with the end of the server's log if it does not come up.
   explicit RedisServer(std::vector<std::string> config = {},
                        std::vector<std::string> environment = {});
+  explicit RedisServer(RedisSetup setup);
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
   /// Kills the server and removes its folder.
@@ -61,8 +77,7 @@ class RedisServer {
   [[nodiscard]] bool wait_until_ready();
   void end(int signal);
 
-  std::vector<std::string> config_;
-  std::vector<std::string> environment_;
+  RedisSetup setup_;
   std::string binary_;
   std::string folder_;
   std::string socket_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/error.hpp"
 #include "sluice/redis/redis_tls.hpp"
@@ -25,29 +26,33 @@ enum class RedisScripts {
 
 /// The stages of a connection.
 enum class RedisStep : std::uint8_t {
-  look_up,  ///< look-up of the addresses of RedisOptions::host
-  connect,  ///< connection to one of them
-  tls,      ///< the handshake, with RedisOptions::tls
-  login,    ///< AUTH, the server's version, the client's name, PING
-  select,   ///< SELECT of RedisOptions::database
-  serve,    ///< the connection is established
+  look_up,   ///< look-up of the addresses of a name
+  connect,   ///< connection to one of them
+  tls,       ///< the handshake, with RedisOptions::tls
+  login,     ///< AUTH, the server's version and role, the client's name, PING
+  select,    ///< SELECT of RedisOptions::database
+  discover,  ///< a Sentinel is asked for the master, or a node for the map of the cluster
+  serve,     ///< the connection is established
 };
 
 /// An event about connections: one was made, failed, or was lost.
 struct RedisEvent {
   enum class Kind : std::uint8_t {
     connected,
-    failed,  ///< an attempt at one address, or a look-up; the next one is automatic
-    lost,    ///< an established connection
+    failed,       ///< an attempt at one address, or a look-up; the next one is automatic
+    lost,         ///< an established connection
+    switched,     ///< the Sentinels name another master, which is `address`
+    map_changed,  ///< slots of the cluster have moved; `address` is the node that told
   };
   Kind kind = Kind::failed;
   RedisStep step = RedisStep::look_up;  ///< the stage that failed
-  /// "127.0.0.1:6379", "[::1]:6379", the path of a unix socket; for a look-up "name:6379".
+  /// "127.0.0.1:6379", "[::1]:6379", the path of a unix socket; for a look-up, a switch and a map
+  /// also "name:6379".
   std::string address{};
   /// The message of the system or the server: printable ASCII, at most 203 bytes. Substrings of 4
-  /// bytes or more of the user name or the password are removed. Empty if connected.
+  /// bytes or more of the user name or the password are removed. Empty if nothing failed.
   std::string cause{};
-  /// The error of calls that wait for a connection until their deadline; none if connected.
+  /// The error of calls that wait for a connection until their deadline; none if nothing failed.
   std::error_code error{};
 
   /// "login at 127.0.0.1:6379: WRONGPASS invalid username-password pair or user is disabled."
@@ -60,6 +65,24 @@ struct RedisCredentials {
   Secret password{};       ///< empty means no AUTH
 };
 
+/// The name or address of a server, and its TCP port.
+struct RedisAddress {
+  std::string host{};
+  std::uint16_t port = 6379;
+  friend bool operator==(const RedisAddress&, const RedisAddress&) = default;
+};
+
+/// Redis Sentinel: the servers that know which server is the master of a group, and name another
+/// one when it fails.
+struct RedisSentinel {
+  std::string master{};                             ///< the name of the group: "mymaster"
+  std::vector<RedisAddress> sentinels{};            ///< one or more; the store learns of the others
+  std::string username{};                           ///< of the Sentinels: needs a password as well
+  Secret password{};                                ///< of the Sentinels; empty means no AUTH
+  std::function<RedisCredentials()> credentials{};  ///< as RedisOptions::credentials
+  std::optional<RedisTls> tls{};                    ///< encrypts the connections to the Sentinels
+};
+
 /// The address of the server, the login, and the timeouts and bounds of the store.
 /// parse_redis_url() fills the first of them from a URL (sluice/redis/redis_url.hpp).
 struct RedisOptions {
@@ -68,6 +91,12 @@ struct RedisOptions {
   std::uint16_t port = 6379;
   /// Path of a unix socket; empty means TCP.
   std::string unix_socket{};
+  /// The Sentinels that name the server; `host`, `port` and `unix_socket` are not used then.
+  std::optional<RedisSentinel> sentinel{};
+  /// Nodes of a Redis Cluster, one or more, from which the store learns of all; `host` and `port`
+  /// are not used then, and `unix_socket`, `sentinel` and `database` must not be set. Empty: there
+  /// is no cluster.
+  std::vector<RedisAddress> cluster{};
 
   std::string username{};  ///< needs a password as well; empty means the default user
   Secret password{};       ///< empty means no AUTH

@@ -1,4 +1,4 @@
-#include "tests/redis/certificates.hpp"
+#include "tests/support/certificates.hpp"
 
 #include <stdlib.h>
 

@@ -1,0 +1,146 @@
+#include "tests/support/redis_sentinels.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace sluice::test {
+
+RedisSentinels::RedisSentinels(Options options) : options_(std::move(options)) {
+  start_servers();
+  start_sentinels();
+  await_ok();
+}
+
+void RedisSentinels::start_servers() {
+  RedisSetup setup;
+  setup.password = options_.password;
+  setup.tls = options_.tls != nullptr;
+  setup.config = {"repl-diskless-sync-delay 0"};
+  if (setup.tls) {
+    for (std::string& line : tls_lines(*options_.tls)) setup.config.push_back(std::move(line));
+  }
+  for (const std::string& line : options_.config) setup.config.push_back(line);
+  for (std::size_t i = 0; i < size; ++i) {
+    RedisSetup own = setup;
+    if (i < options_.environments.size()) own.environment = options_.environments[i];
+    if (i > 0) {
+      own.config.push_back("replicaof 127.0.0.1 " + std::to_string(servers_.front()->port()));
+    }
+    servers_.push_back(std::make_unique<RedisServer>(own));
+  }
+}
+
+void RedisSentinels::start_sentinels() {
+  const std::string name = group;
+  RedisSetup setup;
+  setup.arguments = {"--sentinel"};
+  setup.tls = options_.tls != nullptr;
+  if (setup.tls) {
+    for (std::string& line : tls_lines(*options_.tls)) setup.config.push_back(std::move(line));
+  }
+  const std::vector<std::string> lines{
+      "sentinel monitor " + name + " 127.0.0.1 " + std::to_string(servers_.front()->port()) + " 2",
+      "sentinel down-after-milliseconds " + name + " 500",
+      "sentinel failover-timeout " + name + " 2000"};
+  setup.config.insert(setup.config.end(), lines.begin(), lines.end());
+  if (!options_.password.empty()) {
+    setup.config.push_back("sentinel auth-pass " + name + " " + options_.password);
+  }
+  if (!options_.sentinel_password.empty()) {
+    setup.config.push_back("requirepass " + options_.sentinel_password);
+    setup.config.push_back("sentinel sentinel-pass " + options_.sentinel_password);
+  }
+  for (std::size_t i = 0; i < size; ++i) sentinels_.push_back(std::make_unique<RedisServer>(setup));
+}
+
+std::vector<std::uint16_t> RedisSentinels::ports() const {
+  std::vector<std::uint16_t> result;
+  for (const auto& sentinel : sentinels_) result.push_back(sentinel->port());
+  return result;
+}
+
+RedisClient RedisSentinels::client(std::size_t node) const {
+  return log_in(*servers_.at(node), options_.password);
+}
+
+RedisClient RedisSentinels::sentinel_client(std::size_t i) const {
+  return log_in(*sentinels_.at(i), options_.sentinel_password);
+}
+
+std::size_t RedisSentinels::running_sentinel() const {
+  for (std::size_t i = 0; i < size; ++i) {
+    if (sentinels_[i]->running()) return i;
+  }
+  throw std::runtime_error("no Sentinel runs");
+}
+
+std::uint16_t RedisSentinels::master_port() const {
+  const RedisReply reply =
+      sentinel_client(running_sentinel())({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", group});
+  return static_cast<std::uint16_t>(std::stoul(reply.elements.at(1).text));
+}
+
+std::size_t RedisSentinels::master() const {
+  const std::uint16_t port = master_port();
+  for (std::size_t i = 0; i < size; ++i) {
+    if (servers_[i]->port() == port) return i;
+  }
+  throw std::runtime_error("the Sentinels name a stranger");
+}
+
+void RedisSentinels::force_failover(const std::function<void()>& began) {
+  const std::size_t old = master();
+  await("a forced failover begins", [&] {  // not while another one ends
+    return !sentinel_client(running_sentinel())({"SENTINEL", "FAILOVER", group}).is_error();
+  });
+  if (began) began();
+  await_new_master(old);
+}
+
+std::size_t RedisSentinels::kill_master() {
+  const std::size_t node = master();
+  servers_[node]->kill();
+  return node;
+}
+
+std::size_t RedisSentinels::await_new_master(std::size_t old) const {
+  std::size_t now = old;
+  await("the Sentinels name another master", [&] {
+    now = master();
+    return now != old && role_of(*servers_[now], options_.password) == "master";
+  });
+  return now;
+}
+
+void RedisSentinels::restart(std::size_t node) { servers_.at(node)->start(); }
+
+bool RedisSentinels::is_ok(std::size_t i) const {
+  RedisClient admin = sentinel_client(i);
+  const RedisReply reply = admin({"SENTINEL", "MASTER", group});
+  const auto value = [&](const std::string& name) -> std::string {
+    for (std::size_t k = 0; k + 1 < reply.elements.size(); k += 2) {
+      if (reply.elements[k].text == name) return reply.elements[k + 1].text;
+    }
+    return "";
+  };
+  return value("flags") == "master" && value("num-slaves") == "2" &&
+         value("num-other-sentinels") == "2";
+}
+
+void RedisSentinels::await_ok() const {
+  for (std::size_t i = 0; i < size; ++i) {
+    if (!sentinels_[i]->running()) continue;
+    await("Sentinel " + std::to_string(i) + " knows the others", [&] { return is_ok(i); });
+  }
+  const std::size_t first = master();
+  for (std::size_t i = 0; i < size; ++i) {
+    if (i == first || !servers_[i]->running()) continue;
+    await("server " + std::to_string(i) + " is a replica", [&] {
+      const std::string state = client(i)({"INFO", "replication"}).text;
+      return field_of(state, "master_link_status") == "up" &&
+             field_of(state, "master_port") == std::to_string(servers_[first]->port());
+    });
+  }
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,67 @@
+// A master with two replicas and three Sentinels for one test. Threading: as RedisServer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/redis_admin.hpp"
+
+namespace sluice::test {
+
+class RedisSentinels {
+ public:
+  static constexpr std::size_t size = 3;  ///< of the servers, and of the Sentinels
+  static constexpr const char* group = "mymaster";
+
+  struct Options {
+    std::string password{};             ///< of the servers
+    std::string sentinel_password{};    ///< of the Sentinels
+    const Certificates* tls = nullptr;  ///< all ports speak TLS; it outlives the servers
+    std::vector<std::string> config{};  ///< further lines of each server's redis.conf
+    /// Variables of each server, the first of them for the first master; may be shorter.
+    std::vector<std::vector<std::string>> environments{};
+  };
+
+  /// Starts all, and waits until each Sentinel knows the others and both replicas. Throws
+  /// std::runtime_error if that fails; there is no server left then.
+  explicit RedisSentinels(Options options);
+  RedisSentinels() : RedisSentinels(Options{}) {}
+
+  /// Of the Sentinels.
+  [[nodiscard]] std::vector<std::uint16_t> ports() const;
+  [[nodiscard]] RedisServer& server(std::size_t node) { return *servers_.at(node); }
+  [[nodiscard]] RedisServer& sentinel(std::size_t i) { return *sentinels_.at(i); }
+  [[nodiscard]] RedisClient client(std::size_t node) const;
+  [[nodiscard]] RedisClient sentinel_client(std::size_t i) const;
+
+  /// The port that the first Sentinel that runs names.
+  [[nodiscard]] std::uint16_t master_port() const;
+  /// The server of master_port().
+  [[nodiscard]] std::size_t master() const;
+
+  /// SENTINEL FAILOVER; returns when another server is a master that takes writes, and a Sentinel
+  /// names it. `began` is called once the Sentinel has agreed.
+  void force_failover(const std::function<void()>& began = {});
+  /// SIGKILL; returns which server it was. The Sentinels promote another one.
+  std::size_t kill_master();
+  /// Waits until the Sentinels name another server than `old`, and that is a master.
+  std::size_t await_new_master(std::size_t old) const;
+  /// Starts the server again; the Sentinels make it a replica.
+  void restart(std::size_t node);
+  /// Waits until each server that runs is in its place, and every Sentinel knows it.
+  void await_ok() const;
+
+ private:
+  void start_servers();
+  void start_sentinels();
+  [[nodiscard]] bool is_ok(std::size_t sentinel) const;
+  [[nodiscard]] std::size_t running_sentinel() const;
+
+  Options options_;
+  std::vector<std::unique_ptr<RedisServer>> servers_;
+  std::vector<std::unique_ptr<RedisServer>> sentinels_;
+};
+
+}  // namespace sluice::test
