@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "sluice/calls/backoff.hpp"
 #include "sluice/clock.hpp"
@@ -34,7 +35,18 @@ struct BreakerOptions {
 ///
 /// The probe is a caller's own call; nothing runs in the background. All times are the clock's; if
 /// it is set back while the breaker is open, the pause ends. Several users of one service may share
-/// a breaker. Thread-safe. REQUIRES: the clock outlives it.
+/// a breaker.
+///
+/// A service of several parts that fail apart, such as the nodes of a cluster, has one breaker,
+/// with a state for each part. Parts are numbered from 0; those from max_parts - 1 on share a
+/// state. A service that is not divided is part 0.
+///
+/// A caller that knows how often the part has become reachable passes this number to ask(). The
+/// pause ends when the number exceeds that of every failed call: a call may succeed that was not
+/// tried yet. If it fails, a pause follows as after any probe. Users that share a breaker must pass
+/// the same counter, that of one store.
+///
+/// Thread-safe. REQUIRES: the clock outlives it.
 class CircuitBreaker {
  public:
   enum class State : std::uint8_t { closed, open, half_open };
@@ -50,10 +62,12 @@ class CircuitBreaker {
     bool is_probe = false;
     std::uint64_t era = 0;
     Span wait{0};  ///< if not granted, the wait until the next ask(); at least 1 us
+    unsigned part = 0;
+    std::uint64_t comebacks = 0;  ///< as passed to ask()
     [[nodiscard]] explicit operator bool() const noexcept { return granted; }
   };
 
-  /// Counters never decrease.
+  /// Of all parts together. Counters never decrease.
   struct Stats {
     std::uint64_t trips = 0;   ///< from closed to open
     std::uint64_t probes = 0;  ///< calls allowed as probes
@@ -63,42 +77,58 @@ class CircuitBreaker {
   /// Called for every change of the state, by the thread whose call made it; two calls may overlap.
   /// It must not throw, and not destroy the breaker.
   using OnChange = std::function<void(State from, State to)>;
+  using OnPartChange = std::function<void(unsigned part, State from, State to)>;
+
+  static constexpr unsigned max_parts = 1024;
 
   /// Throws std::invalid_argument if an option is out of range.
   explicit CircuitBreaker(Clock& clock, const BreakerOptions& options = {},
                           OnChange on_change = {});
+  CircuitBreaker(Clock& clock, const BreakerOptions& options, OnPartChange on_change);
 
-  /// Whether a call is allowed. If so, answer() must be called once.
-  [[nodiscard]] Permit ask() noexcept;
-  /// Reports the outcome of the call. Calls that were allowed before the breaker last opened or
-  /// closed are ignored.
+  /// Whether a call to the part is allowed. If so, answer() must be called once.
+  [[nodiscard]] Permit ask(unsigned part = 0, std::uint64_t comebacks = 0) noexcept;
+  /// Reports the outcome of the call. Calls that were allowed before the part last opened or closed
+  /// are ignored. A failure for whose part there is no memory is ignored as well.
   void answer(const Permit& permit, Result result) noexcept;
 
   /// The state stays open until the next ask(), also after the pause.
-  [[nodiscard]] State state() const noexcept;
+  [[nodiscard]] State state(unsigned part = 0) const noexcept;
   [[nodiscard]] Stats stats() const noexcept;
   [[nodiscard]] Clock& clock() const noexcept { return clock_; }
   /// How long a failed call should wait before a retry: until the next call is allowed; first_pause
-  /// while the breaker is closed. At least 1 us.
-  [[nodiscard]] Span wait() const noexcept;
+  /// while the part is closed. At least 1 us.
+  [[nodiscard]] Span wait(unsigned part = 0) const noexcept;
 
  private:
-  [[nodiscard]] Span rest(Time now) const noexcept;
-  void open(Span pause) noexcept;
-  [[nodiscard]] Span draw_pause() noexcept;
-  void notify_change(State from, State to) const noexcept;
+  struct Part {
+    explicit Part(const Backoff& pauses) noexcept : backoff(pauses) {}
+    State state = State::closed;
+    std::uint64_t era = 0;     // incremented with each change between closed and open
+    std::uint32_t failed = 0;  // in a row
+    std::uint64_t tried = 0;   // the most comebacks of a failed call
+    Time opened{};
+    Time until{};
+    Backoff backoff;
+  };
+
+  template <class Self>
+  [[nodiscard]] static auto* find(Self& self, unsigned part) noexcept;
+  [[nodiscard]] Part* find_or_add(unsigned part) noexcept;
+  [[nodiscard]] Span rest(const Part& part, Time now) const noexcept;
+  void note(Part& part, bool is_probe, Result result) noexcept;
+  void open(Part& part, Span pause) noexcept;
+  [[nodiscard]] Span draw_pause(Part& part) noexcept;
+  void notify_change(unsigned part, State from, State to) const noexcept;
 
   Clock& clock_;
   BreakerOptions options_;
-  OnChange on_change_;
+  OnPartChange on_change_;
+  Backoff pauses_;  // of a part that has not opened yet
 
   mutable std::mutex mutex_;  // guards what follows
-  State state_ = State::closed;
-  std::uint64_t era_ = 0;     // incremented with each change between closed and open
-  std::uint32_t failed_ = 0;  // in a row
-  Time opened_{};
-  Time until_{};
-  Backoff backoff_;
+  Part first_;
+  std::vector<Part> others_;  // from part 1 to the last one of which a call has failed
   Stats stats_;
 };
 

@@ -5,7 +5,9 @@
 #include <bitset>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/detail/in_flight.hpp"
@@ -68,6 +70,10 @@ struct FallbackStats {
 /// After BreakerOptions::failures failed calls in a row, calls take no time until a probe succeeds;
 /// at most one caller at a time waits for an unavailable server.
 ///
+/// The parts of the primary (Store::part_of), such as the nodes of a cluster, fail apart: the
+/// breaker has a state for each, and plans whose part answers are decided by the primary. A part
+/// that becomes reachable again is called at once, without the rest of the pause.
+///
 /// Decision::source is that of the primary, Source::policy or Source::fallback. A decision without
 /// the primary has charged nothing there. If the primary's answer was lost (Failure::unknown), it
 /// may have charged as well.
@@ -117,8 +123,8 @@ class FallbackStore final : public Store {
   ~FallbackStore() override { end(); }
 
   void execute(const Plan& plan, Completion done) noexcept override;
-  /// While the breaker is closed, the primary gets the plans as one batch, and the policy answers
-  /// those that fail; else one after the other.
+  /// The primary gets the plans whose part is closed as one batch, and the policy answers those
+  /// that fail; the others follow one after the other.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return primary_->clock(); }
   void bind(const Key& key, Binding& binding) noexcept override { primary_->bind(key, binding); }
@@ -131,6 +137,9 @@ class FallbackStore final : public Store {
       const std::error_code& error) const noexcept override {
     return primary_->reason_of(error);
   }
+  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
+    return primary_->part_of(key);
+  }
   [[nodiscard]] bool may_block() const noexcept override;
 
   /// The values are read one by one, not at one instant.
@@ -140,28 +149,22 @@ class FallbackStore final : public Store {
   class PrimaryCall;
   class LocalCall;
 
-  /// The pending probe of this store, if any: it is reported to the breaker when the store ends.
-  class Probe {
+  /// The pending probes of this store, at most one for each part: they are reported to the breaker
+  /// when the store ends.
+  class Probes {
    public:
-    explicit Probe(CircuitBreaker& breaker) noexcept : breaker_(breaker) {}
-    Probe(const Probe&) = delete;
-    Probe& operator=(const Probe&) = delete;
-    ~Probe() {
-      if (era_ != none)
-        breaker_.answer({true, true, era_, Span{0}}, CircuitBreaker::Result::unclear);
-    }
-    void begin(const CircuitBreaker::Permit& permit) noexcept {
-      if (permit.is_probe) era_ = permit.era;
-    }
-    void end(const CircuitBreaker::Permit& permit, CircuitBreaker::Result result) noexcept {
-      if (permit.is_probe) era_ = none;  // before the breaker can allow the next one
-      breaker_.answer(permit, result);
-    }
+    explicit Probes(CircuitBreaker& breaker) noexcept : breaker_(breaker) {}
+    Probes(const Probes&) = delete;
+    Probes& operator=(const Probes&) = delete;
+    ~Probes();
+    /// Throws std::bad_alloc; the permit is then still to be passed to end().
+    void begin(const CircuitBreaker::Permit& permit);
+    void end(const CircuitBreaker::Permit& permit, CircuitBreaker::Result result) noexcept;
 
    private:
-    static constexpr std::uint64_t none = ~std::uint64_t{0};
     CircuitBreaker& breaker_;
-    std::atomic<std::uint64_t> era_{none};
+    std::mutex mutex_;
+    std::vector<CircuitBreaker::Permit> pending_;
   };
 
   struct Counts {
@@ -182,7 +185,9 @@ class FallbackStore final : public Store {
   using StepSet = std::bitset<Plan::max_steps>;
 
   [[nodiscard]] Plan timed(const Plan& plan, bool is_probe) const noexcept;
-  [[nodiscard]] std::optional<Passed> pass_on(const Plan& plan, Completion& done) noexcept;
+  [[nodiscard]] StorePart part_of(const Plan& plan) const noexcept;
+  [[nodiscard]] std::optional<Passed> pass_on(const Plan& plan, const StorePart& part,
+                                              Completion& done) noexcept;
   void decide_without(const Plan& plan, std::error_code error, Span hint, Completion done) noexcept;
   void answer_by_policy(const Plan& plan, StepSet refused, Span hint, Completion& done) noexcept;
   void decide_locally(const Plan& plan, std::error_code error, Span hint,
@@ -206,7 +211,7 @@ class FallbackStore final : public Store {
   Span within_;
   Counts counts_;
   std::atomic<bool> has_leased_{false};  // the local store has granted leases
-  Probe probe_;
+  Probes probes_;
   detail::InFlight in_flight_;  // the last member: it fails pending calls
 };
 

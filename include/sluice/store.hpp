@@ -2,6 +2,7 @@
 // plans.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -70,6 +71,15 @@ class Completion {
   void* context_;
 };
 
+/// A part of a store that fails apart from the others, such as a node of a cluster.
+struct StorePart {
+  /// From 0. A CircuitBreaker distinguishes CircuitBreaker::max_parts of them.
+  unsigned index = 0;
+  /// How many times the part has become reachable; never decreases for an index. 0 if the store
+  /// does not know.
+  std::uint64_t comebacks = 0;
+};
+
 /// The interface between limiters and the state of their keys. Thread-safe: any member may be
 /// called from any thread.
 class Store {
@@ -121,6 +131,11 @@ class Store {
   /// returns, on any thread. Null, as by default: there are no details.
   [[nodiscard]] virtual std::shared_ptr<const std::string> reason_of(
       const std::error_code& error) const noexcept;
+
+  /// The part of this store that decides plans whose first step has this key, which may be invalid.
+  /// A FallbackStore asks before each call, and fails over part by part. By default there is one
+  /// part, without comebacks.
+  [[nodiscard]] virtual StorePart part_of(const Key& key) const noexcept;
 
   /// False on a thread that must not block until this store answers, such as its own I/O thread.
   [[nodiscard]] virtual bool may_block() const noexcept { return true; }

@@ -52,6 +52,8 @@ std::unique_ptr<Subscription> Store::subscribe(const Key& /*key*/,
   return nullptr;
 }
 
+StorePart Store::part_of(const Key& /*key*/) const noexcept { return {}; }
+
 std::shared_ptr<const std::string> Store::reason_of(
     const std::error_code& /*error*/) const noexcept {
   return nullptr;

@@ -1,9 +1,11 @@
 #include "sluice/circuit_breaker.hpp"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -17,37 +19,60 @@ Backoff pauses_of(const BreakerOptions& options) try {
       std::to_string(options.longest_pause.count()) + " us");
 }
 
+CircuitBreaker::OnPartChange for_any_part(CircuitBreaker::OnChange on_change) {
+  using State = CircuitBreaker::State;
+  if (!on_change) return {};
+  return [told = std::move(on_change)](unsigned, State from, State to) { told(from, to); };
+}
+
 }  // namespace
 
+/// Null for a part of which no call has failed: it is closed, in its era 0.
+template <class Self>
+auto* CircuitBreaker::find(Self& self, unsigned part) noexcept {
+  if (part == 0) return &self.first_;
+  const std::size_t index = std::min(part, max_parts - 1) - 1;
+  return index < self.others_.size() ? &self.others_[index] : nullptr;
+}
+
 CircuitBreaker::CircuitBreaker(Clock& clock, const BreakerOptions& options, OnChange on_change)
+    : CircuitBreaker(clock, options, for_any_part(std::move(on_change))) {}
+
+CircuitBreaker::CircuitBreaker(Clock& clock, const BreakerOptions& options, OnPartChange on_change)
     : clock_(clock),
       options_(options),
       on_change_(std::move(on_change)),
-      backoff_(pauses_of(options)) {
+      pauses_(pauses_of(options)),
+      first_(pauses_) {
   if (options.failures == 0) {
     throw std::invalid_argument("BreakerOptions::failures must be 1 or more, got 0");
   }
 }
 
-CircuitBreaker::Permit CircuitBreaker::ask() noexcept {
+CircuitBreaker::Permit CircuitBreaker::ask(unsigned part, std::uint64_t comebacks) noexcept {
   Permit permit;
+  permit.part = std::min(part, max_parts - 1);
+  permit.comebacks = comebacks;
   {
     const std::lock_guard lock(mutex_);
-    permit.era = era_;
-    if (state_ == State::closed) {
+    Part* const asked = find(*this, permit.part);
+    if (asked == nullptr || asked->state == State::closed) {
+      permit.era = asked == nullptr ? 0 : asked->era;
       permit.granted = true;
       return permit;
     }
-    permit.wait = rest(clock_.now());
+    permit.era = asked->era;
+    const bool is_back = asked->state == State::open && comebacks > asked->tried;
+    permit.wait = is_back ? Span{0} : rest(*asked, clock_.now());
     if (permit.wait > Span{0}) {
       ++stats_.denied;
       return permit;
     }
-    state_ = State::half_open;
+    asked->state = State::half_open;
     ++stats_.probes;
   }
   permit.granted = permit.is_probe = true;
-  notify_change(State::open, State::half_open);
+  notify_change(permit.part, State::open, State::half_open);
   return permit;
 }
 
@@ -56,31 +81,22 @@ void CircuitBreaker::answer(const Permit& permit, Result result) noexcept {
   State to{};
   {
     const std::lock_guard lock(mutex_);
-    from = state_;
-    if (permit.era != era_ || permit.is_probe != (state_ == State::half_open)) return;
-    if (permit.is_probe) {
-      if (result == Result::success) {
-        state_ = State::closed;
-        ++era_;
-        failed_ = 0;
-        backoff_ = Backoff(options_.first_pause, options_.longest_pause, Jitter::full);
-      } else {
-        open(result == Result::failure ? draw_pause() : Span{0});
-      }
-    } else if (result == Result::success) {
-      failed_ = 0;
-    } else if (result == Result::failure && ++failed_ >= options_.failures) {
-      ++stats_.trips;
-      open(draw_pause());
-    }
-    to = state_;
+    Part* const asked =
+        result == Result::failure ? find_or_add(permit.part) : find(*this, permit.part);
+    if (asked == nullptr) return;
+    if (result == Result::failure) asked->tried = std::max(asked->tried, permit.comebacks);
+    from = asked->state;
+    if (permit.era != asked->era || permit.is_probe != (from == State::half_open)) return;
+    note(*asked, permit.is_probe, result);
+    to = asked->state;
   }
-  if (from != to) notify_change(from, to);
+  if (from != to) notify_change(permit.part, from, to);
 }
 
-CircuitBreaker::State CircuitBreaker::state() const noexcept {
+CircuitBreaker::State CircuitBreaker::state(unsigned part) const noexcept {
   const std::lock_guard lock(mutex_);
-  return state_;
+  const Part* const asked = find(*this, part);
+  return asked == nullptr ? State::closed : asked->state;
 }
 
 CircuitBreaker::Stats CircuitBreaker::stats() const noexcept {
@@ -88,37 +104,63 @@ CircuitBreaker::Stats CircuitBreaker::stats() const noexcept {
   return stats_;
 }
 
-Span CircuitBreaker::wait() const noexcept {
+Span CircuitBreaker::wait(unsigned part) const noexcept {
   const std::lock_guard lock(mutex_);
-  if (state_ == State::closed) return options_.first_pause;
-  return std::max(Span{1}, rest(clock_.now()));
+  const Part* const asked = find(*this, part);
+  if (asked == nullptr || asked->state == State::closed) return options_.first_pause;
+  return std::max(Span{1}, rest(*asked, clock_.now()));
+}
+
+/// Null if there is no memory.
+CircuitBreaker::Part* CircuitBreaker::find_or_add(unsigned part) noexcept try {
+  if (find(*this, part) == nullptr) others_.resize(std::min(part, max_parts - 1), Part(pauses_));
+  return find(*this, part);
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 /// How long no call is allowed. While a probe is pending this is unknown: callers should ask again
 /// soon.
-Span CircuitBreaker::rest(Time now) const noexcept {
-  if (state_ == State::half_open) return options_.first_pause;
-  return now < opened_ ? Span{0} : std::max(Span{0}, until_ - now);
+Span CircuitBreaker::rest(const Part& part, Time now) const noexcept {
+  if (part.state == State::half_open) return options_.first_pause;
+  return now < part.opened ? Span{0} : std::max(Span{0}, part.until - now);
 }
 
-void CircuitBreaker::open(Span pause) noexcept {
-  state_ = State::open;
-  ++era_;
-  opened_ = clock_.now();
-  until_ = pause > Time::max() - opened_ ? Time::max() : opened_ + pause;
+void CircuitBreaker::note(Part& part, bool is_probe, Result result) noexcept {
+  if (is_probe) {
+    if (result != Result::success) {
+      return open(part, result == Result::failure ? draw_pause(part) : Span{0});
+    }
+    part.state = State::closed;
+    ++part.era;
+    part.failed = 0;
+    part.backoff = pauses_;
+  } else if (result == Result::success) {
+    part.failed = 0;
+  } else if (result == Result::failure && ++part.failed >= options_.failures) {
+    ++stats_.trips;
+    open(part, draw_pause(part));
+  }
 }
 
-Span CircuitBreaker::draw_pause() noexcept {
+void CircuitBreaker::open(Part& part, Span pause) noexcept {
+  part.state = State::open;
+  ++part.era;
+  part.opened = clock_.now();
+  part.until = pause > Time::max() - part.opened ? Time::max() : part.opened + pause;
+}
+
+Span CircuitBreaker::draw_pause(Part& part) noexcept {
   try {
-    return backoff_.next(options_.rng != nullptr ? *options_.rng
-                                                 : rng_of(clock_, DrawFor::breaker));
+    return part.backoff.next(options_.rng != nullptr ? *options_.rng
+                                                     : rng_of(clock_, DrawFor::breaker));
   } catch (const std::system_error&) {
     return options_.longest_pause;  // no random number: late rather than all at once
   }
 }
 
-void CircuitBreaker::notify_change(State from, State to) const noexcept {
-  if (on_change_) on_change_(from, to);
+void CircuitBreaker::notify_change(unsigned part, State from, State to) const noexcept {
+  if (on_change_) on_change_(part, from, to);
 }
 
 }  // namespace sluice

@@ -117,12 +117,13 @@ class FallbackStore::PrimaryCall final : public detail::PassedCall {
     const Result result = result_of(outcome.error, plan);
     const bool own_fault = store_.is_impatient(plan) &&
                            (outcome.error == Errc::timed_out || outcome.error == Errc::unknown);
-    store_.probe_.end(permit_, own_fault ? Result::unclear : result);
+    store_.probes_.end(permit_, own_fault ? Result::unclear : result);
     const bool unreadable = is_unreadable(outcome.error);
     if (unreadable) ++store_.counts_.unreadable;
     if (result == Result::failure || unreadable) {
       if (!unreadable) ++store_.counts_.failures;
-      return store_.decide_without(plan, outcome.error, store_.breaker_.wait(), std::move(done));
+      return store_.decide_without(plan, outcome.error, store_.breaker_.wait(permit_.part),
+                                   std::move(done));
     }
     const bool perhaps_here = !outcome.error && store_.has_leased_ && is_of_lease(plan) &&
                               !knows_lease(*plan.steps()[0].operation, outcome);
@@ -220,9 +221,27 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
   std::optional<First> first_;
 };
 
+FallbackStore::Probes::~Probes() {
+  for (const CircuitBreaker::Permit& permit : pending_) breaker_.answer(permit, Result::unclear);
+}
+
+void FallbackStore::Probes::begin(const CircuitBreaker::Permit& permit) {
+  if (!permit.is_probe) return;
+  const std::lock_guard lock(mutex_);
+  pending_.push_back(permit);
+}
+
+void FallbackStore::Probes::end(const CircuitBreaker::Permit& permit, Result result) noexcept {
+  if (permit.is_probe) {  // before the breaker can allow the next one
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pending_, [&](const auto& one) { return one.part == permit.part; });
+  }
+  breaker_.answer(permit, result);
+}
+
 FallbackStore::FallbackStore(const StoreHandle& primary, CircuitBreaker& breaker,
                              const FailurePolicy& policy, Span within)
-    : primary_(primary), breaker_(breaker), policy_(policy), within_(within), probe_(breaker) {
+    : primary_(primary), breaker_(breaker), policy_(policy), within_(within), probes_(breaker) {
   if (within < Span{1}) {
     throw std::invalid_argument("FallbackStore: within must be 1 us or more, got " +
                                 std::to_string(within.count()) + " us");
@@ -236,8 +255,13 @@ Plan FallbackStore::timed(const Plan& plan, bool is_probe) const noexcept {
   return plan.timeout() == Span{0} || too_long ? plan.within(within_) : plan;
 }
 
+/// The part of the primary that decides the plan; an invalid plan may have no step.
+StorePart FallbackStore::part_of(const Plan& plan) const noexcept {
+  return plan.steps().empty() ? StorePart{} : primary_->part_of(plan.steps()[0].key);
+}
+
 /// The plan and completion for the primary; none if the plan was answered here.
-std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
+std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan, const StorePart& part,
                                                             Completion& done) noexcept {
   const auto fail_with = [&](std::error_code error, std::uint16_t step = 0) {
     done.fail(error, step);
@@ -246,7 +270,7 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return fail_with(fault.error, fault.step);
   }
-  const CircuitBreaker::Permit permit = breaker_.ask();
+  const CircuitBreaker::Permit permit = breaker_.ask(part.index, part.comebacks);
   if (!permit) {
     // The primary's answer, which does not depend on state.
     if (plan.timeout() < Span{0}) return fail_with(Errc::timed_out);
@@ -254,15 +278,15 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
     decide_without(plan, Errc::circuit_open, permit.wait, std::move(done));
     return std::nullopt;
   }
-  probe_.begin(permit);
   ++counts_.primary;
   std::unique_ptr<detail::PassedCall> call;
   try {
+    probes_.begin(permit);
     call = std::make_unique<PrimaryCall>(*this, plan, permit);
     call->done = std::move(done);
     return Passed{timed(plan, permit.is_probe), in_flight_.pass(call)};
   } catch (const std::bad_alloc&) {
-    probe_.end(permit, Result::unclear);
+    probes_.end(permit, Result::unclear);
     Completion& left = call ? call->done : done;
     left.fail(Errc::queue_full);
     return std::nullopt;
@@ -270,29 +294,38 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan,
 }
 
 void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
-  if (auto passed = pass_on(plan, done)) primary_->execute(passed->plan, std::move(passed->done));
+  if (auto passed = pass_on(plan, part_of(plan), done)) {
+    primary_->execute(passed->plan, std::move(passed->done));
+  }
 }
 
 void FallbackStore::execute_batch(std::span<const Plan> plans,
                                   std::span<Completion> done) noexcept {
   std::vector<Plan> asked;
   std::vector<Completion> passed;
-  // A probe goes alone: its result decides about the others.
-  bool together = breaker_.state() == CircuitBreaker::State::closed;
   try {
-    if (together) asked.reserve(plans.size());
-    if (together) passed.reserve(plans.size());
+    asked.reserve(plans.size());
+    passed.reserve(plans.size());
   } catch (const std::bad_alloc&) {
-    together = false;
+    return Store::execute_batch(plans, done);
   }
-  if (!together) return Store::execute_batch(plans, done);
+  std::optional<unsigned> closed;  // the part of the latest plan that goes with the others
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    auto one = pass_on(plans[i], done[i]);
-    if (!one) continue;
-    asked.push_back(one->plan);
-    passed.push_back(std::move(one->done));
+    const StorePart part = part_of(plans[i]);
+    const bool together =
+        closed == part.index || breaker_.state(part.index) == CircuitBreaker::State::closed;
+    if (!together) continue;
+    closed = part.index;
+    if (auto one = pass_on(plans[i], part, done[i])) {
+      asked.push_back(one->plan);
+      passed.push_back(std::move(one->done));
+    }
   }
   if (!asked.empty()) primary_->execute_batch(asked, passed);
+  // A probe goes alone: its result decides about the others of its part.
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (done[i]) execute(plans[i], std::move(done[i]));
+  }
 }
 
 bool FallbackStore::may_block() const noexcept {

@@ -43,6 +43,9 @@ class RemoteStore : public Store {
   void notify(const Key& key) noexcept override;
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(
       const Key& key, std::function<void()> seen) noexcept override;
+  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
+    return closed_ ? StorePart{} : inner_.part_of(key);
+  }
   [[nodiscard]] bool may_block() const noexcept override { return false; }
 
   /// Fails pending calls: Errc::shut_down if they have not arrived at the store, else

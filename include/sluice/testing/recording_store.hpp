@@ -129,6 +129,9 @@ class RecordingStore final : public Store {
       const std::error_code& error) const noexcept override {
     return inner_.reason_of(error);
   }
+  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
+    return inner_.part_of(key);
+  }
   [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
   [[nodiscard]] Recording& recording() noexcept { return recording_; }
