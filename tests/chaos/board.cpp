@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <cstdio>
 #include <new>
 
 namespace sluice::chaos {
@@ -11,6 +12,10 @@ std::int64_t now_us() noexcept {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+void print_event(bool prints, const std::string& what) {
+  if (prints) std::fprintf(stderr, "%.3f %s\n", static_cast<double>(now_us()) / 1e6, what.c_str());
 }
 
 void Tally::note_decision(std::size_t group, std::int64_t at) noexcept {

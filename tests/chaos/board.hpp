@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <new>
 #include <span>
+#include <string>
 
 #include "sluice/error.hpp"
 
@@ -21,6 +22,9 @@ inline constexpr std::size_t most_cpus = 64;
 inline constexpr std::size_t groups = 2;  ///< of keys; see Board::group_of_slot
 
 [[nodiscard]] std::int64_t now_us() noexcept;
+
+/// On standard error, with the time; nothing unless `prints`.
+void print_event(bool prints, const std::string& what);
 
 /// A list that takes the first N values, and counts the others.
 template <class T, std::size_t N>

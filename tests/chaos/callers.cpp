@@ -1,6 +1,5 @@
 #include "tests/chaos/callers.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <optional>
@@ -31,9 +30,7 @@ RedisOptions options_of(const Load& load, Tally& tally, std::size_t process) {
   RedisOptions options = load.options;
   options.on_event = [&tally, process, prints = load.events](const RedisEvent& event) {
     if (event.kind == RedisEvent::Kind::switched) ++tally.switches;
-    if (!prints) return;
-    std::fprintf(stderr, "%.3f process %zu: %s\n", static_cast<double>(now_us()) / 1e6, process,
-                 event.text().c_str());
+    print_event(prints, "process " + std::to_string(process) + ": " + event.text());
   };
   return options;
 }
@@ -115,11 +112,8 @@ class Caller {
     note(question, error, decision);
     if (!is_shared && !witnesses_[which].hear(error, decision, question.upset, board_.upset)) {
       ++tally_.mispaired;
-      if (load_.events) {
-        std::fprintf(stderr, "%.3f process %zu: wrong answer to %s, %s\n",
-                     static_cast<double>(now_us()) / 1e6, process_, tag.c_str(),
-                     to_string(decision).c_str());
-      }
+      print_event(load_.events, "process " + std::to_string(process_) + ": wrong answer to " + tag +
+                                    ", " + to_string(decision));
     }
   }
 

@@ -11,6 +11,7 @@ using namespace std::chrono_literals;
 
 struct Options {
   double shift = 15;
+  bool events = false;
 };
 
 constexpr Word capacity = 100;
@@ -51,8 +52,9 @@ Seen watch(const TokenBucket& bucket, std::int64_t spent, Span span) {
 }
 
 /// Spends all, promotes a replica whose clock is wrong, and watches.
-Seen fail_over(Span shift) {
+Seen fail_over(Span shift, bool prints) {
   test::RedisSentinels::Options setup;
+  setup.down_after_ms = 1'500;
   setup.environments = {{}, test::shifted_clock(shift), test::shifted_clock(shift)};
   test::RedisSentinels group(setup);
   RedisOptions options;
@@ -62,12 +64,15 @@ Seen fail_over(Span shift) {
   for (const std::uint16_t port : group.ports()) {
     options.sentinel->sentinels.push_back({"127.0.0.1", port});
   }
+  options.on_event = [prints](const RedisEvent& event) { print_event(prints, event.text()); };
   const auto store = make_redis_store(options);
   const TokenBucket bucket(*store, "clock", Quota::per_second(rate).burst(capacity));
   while (bucket.try_acquire("used")) {
   }
   const std::int64_t spent = now_us();
-  group.client(0)({"WAIT", "2", "1000"});
+  test::RedisClient admin = group.client(0);
+  admin({"SET", "marker", "1"});  // WAIT is about the writes of its own connection
+  admin({"WAIT", "2", "1000"});
   group.kill_master();
   while (store->stats().connections < 2) sleep_for(1ms);
   Seen seen = watch(bucket, spent, (shift < 0s ? -shift : shift) + 3s);
@@ -77,7 +82,7 @@ Seen fail_over(Span shift) {
 
 void judge(const Options& options, bool behind, Report& report) {
   const Span shift = seconds(options.shift);
-  const Seen seen = fail_over(behind ? -shift : shift);
+  const Seen seen = fail_over(behind ? -shift : shift, options.events);
   const std::string run =
       "the new master's clock is " + text_of(options.shift) + " s " + (behind ? "behind" : "ahead");
   // One failover lost nothing, because the replicas had everything.
@@ -102,6 +107,7 @@ void add_clock(CLI::App& app, Figures& figures) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("clock", "10: a promoted replica's clock is wrong");
   command->add_option("--shift", options->shift, "Seconds")->capture_default_str();
+  command->add_flag("--events", options->events, "Print the store's events on standard error");
   figures.push_back({command, [options](Report& report) {
                        judge(*options, true, report);
                        judge(*options, false, report);

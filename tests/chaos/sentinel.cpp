@@ -61,7 +61,9 @@ std::vector<double> waits(const Fleet& fleet, const std::vector<Switch>& switche
 }
 
 void run_sentinel(const Options& options, Report& report) {
-  test::RedisSentinels group;
+  test::RedisSentinels::Options setup;
+  setup.down_after_ms = 1'500;
+  test::RedisSentinels group(setup);
   Load load = options.load;
   load.options.sentinel.emplace();
   load.options.sentinel->master = test::RedisSentinels::group;

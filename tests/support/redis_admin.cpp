@@ -18,7 +18,7 @@ RedisClient log_in(const RedisServer& server, const std::string& password) {
 }
 
 void await(const std::string& what, const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + 30s;
+  const auto end = std::chrono::steady_clock::now() + 60s;
   std::string last;
   while (std::chrono::steady_clock::now() < end) {
     try {
@@ -28,7 +28,7 @@ void await(const std::string& what, const std::function<bool()>& condition) {
     }
     std::this_thread::sleep_for(2ms);
   }
-  throw std::runtime_error("not within 30 s: " + what + (last.empty() ? "" : " (" + last + ")"));
+  throw std::runtime_error("not within 60 s: " + what + (last.empty() ? "" : " (" + last + ")"));
 }
 
 std::string field_of(const std::string& info, const std::string& name) {

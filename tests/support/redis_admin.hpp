@@ -16,7 +16,7 @@ namespace sluice::test {
 [[nodiscard]] RedisClient log_in(const RedisServer& server, const std::string& password);
 
 /// Waits until `condition` is true; an exception of it counts as false. Throws std::runtime_error
-/// that says `what` after 30 s.
+/// that says `what` after 60 s.
 void await(const std::string& what, const std::function<bool()>& condition);
 
 /// A field of the reply to INFO or CLUSTER INFO; empty if there is none.

@@ -143,6 +143,8 @@ void RedisCluster::move_slot(unsigned slot, std::size_t from, std::size_t to) {
     if (i == from || i == to || !answers(i) || !is_master(i)) continue;
     must(client(i)({"CLUSTER", "SETSLOT", number, "NODE", to_id}), "SETSLOT NODE");
   }
+  // A replica that hears of the source's next slot first would never believe the target.
+  await("the nodes agree on slot " + number, [this] { return agree(); });
 }
 
 RedisCluster::Line RedisCluster::parse(const std::string& text) {

@@ -72,8 +72,9 @@ TEST_CASE("Sentinels name another master when they are told to, and when it dies
   }
   RedisSentinels group(options);
   CHECK(group.master() == 0);
-  CHECK(group.client(0)({"SET", "key", "value"}).text == "OK");
-  CHECK(group.client(0)({"WAIT", "2", "5000"}).integer == 2);
+  RedisClient client = group.client(0);
+  CHECK(client({"SET", "key", "value"}).text == "OK");
+  CHECK(client({"WAIT", "2", "5000"}).integer == 2);
 
   const std::size_t second = group.force_failover();
   CHECK(second != 0);

@@ -40,7 +40,7 @@ void RedisSentinels::start_sentinels() {
   }
   const std::vector<std::string> lines{
       "sentinel monitor " + name + " 127.0.0.1 " + std::to_string(servers_.front()->port()) + " 2",
-      "sentinel down-after-milliseconds " + name + " 500",
+      "sentinel down-after-milliseconds " + name + " " + std::to_string(options_.down_after_ms),
       "sentinel failover-timeout " + name + " 2000"};
   setup.config.insert(setup.config.end(), lines.begin(), lines.end());
   if (!options_.password.empty()) {
@@ -110,7 +110,10 @@ std::size_t RedisSentinels::force_failover() {
     // Refused while another one ends; and given up if no replica seems good, which changes.
     if (polls++ % 1'000 == 0) {
       const auto reply = sentinel_client(running_sentinel())({"SENTINEL", "FAILOVER", group});
-      if (reply.is_error()) polls = 0;
+      if (reply.is_error()) {
+        polls = 0;
+        throw std::runtime_error(reply.text);
+      }
     }
     return (now = promoted(old)) != size;
   });
