@@ -10,6 +10,10 @@ namespace sluice::redis_detail {
 
 using Kind = ReplyValue::Kind;
 
+std::string text_of_error(const ReplyValue& error) {
+  return error.text.empty() ? "an error without a text" : error.text;
+}
+
 struct ArrayReader::Hooks {
   static ArrayReader& reader_of(const redisReadTask* task) noexcept {
     return *static_cast<ArrayReader*>(task->privdata);

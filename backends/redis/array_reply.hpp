@@ -23,6 +23,9 @@ struct ReplyValue {
   friend bool operator==(const ReplyValue&, const ReplyValue&) = default;
 };
 
+/// The text of an error reply, or one in its place if it is empty.
+[[nodiscard]] std::string text_of_error(const ReplyValue& error);
+
 /// Reads exactly one reply. Memory is bounded whatever lengths the server announces: twice
 /// max_bytes for its bytes, and max_elements values. Not thread-safe.
 class ArrayReader {

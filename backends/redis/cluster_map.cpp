@@ -98,7 +98,7 @@ bool has_too_many_masters(const std::vector<SlotRange>& ranges) {
 }  // namespace
 
 ClusterMap read_cluster_map(const ReplyValue& slots, const RedisAddress& asked) {
-  if (slots.kind == Kind::error) return {.error = slots.text};
+  if (slots.kind == Kind::error) return {.error = text_of_error(slots)};
   if (slots.kind != Kind::array) return no_map("the reply is no array");
   if (slots.elements.size() > hash_slots) {
     return no_map("the reply must have at most 16384 rows, got " +

@@ -37,7 +37,7 @@ bool is_down(std::string_view flags) noexcept {
 }  // namespace
 
 NamedMaster read_master(const ReplyValue& reply) {
-  if (reply.kind == Kind::error) return {.error = reply.text};
+  if (reply.kind == Kind::error) return {.error = text_of_error(reply)};
   if (reply.kind == Kind::null) return {.error = "the Sentinel knows no master of this name"};
   const auto is_string = [](const ReplyValue& value) { return value.kind == Kind::string; };
   if (reply.elements.size() != 2 || !std::ranges::all_of(reply.elements, is_string)) {

@@ -67,8 +67,8 @@ asio::awaitable<NamedMaster> SentinelTopology::ask(RedisAddress sentinel) {
     learn(co_await ask_sentinels(connection, group_));
     put_first(sentinel);
   } else {
-    context().journal.note_failure(RedisStep::discover, text_of(sentinel), named.error,
-                                   Errc::not_connected);
+    context().journal.note_failure(RedisStep::discover, text_of(sentinel),
+                                   named.error + " (" + group_ + ")", Errc::not_connected);
   }
   co_return named;
 }

@@ -89,6 +89,7 @@ TEST_CASE("a reply of which any part is wrong is no map, and is told which", "[c
   const std::string call = "CLUSTER SLOTS: ";
   CHECK(complaint(error_value("ERR This instance has cluster support disabled")) ==
         "ERR This instance has cluster support disabled");
+  CHECK(complaint(error_value("")) == "an error without a text");
   for (const ReplyValue& reply :
        {null_value(), status_value("OK"), integer_value(1), string_value("")}) {
     CHECK(complaint(reply) == call + "the reply is no array");

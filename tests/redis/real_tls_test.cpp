@@ -6,9 +6,9 @@
 
 #include "sluice/redis/redis_url.hpp"
 #include "tests/catch.hpp"
-#include "tests/support/certificates.hpp"
 #include "tests/redis/fake_server.hpp"
 #include "tests/redis/real.hpp"
+#include "tests/support/certificates.hpp"
 
 using namespace sluice;
 using namespace sluice::test;

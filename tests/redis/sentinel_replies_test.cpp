@@ -53,6 +53,7 @@ TEST_CASE("a Sentinel that names no master is told why", "[sentinel_replies]") {
   CHECK(complaint(null_value()) == "the Sentinel knows no master of this name");
   CHECK(complaint(error_value("NOAUTH Authentication required.")) ==
         "NOAUTH Authentication required.");
+  CHECK(complaint(error_value("")) == "an error without a text");
   const std::string shape = "the Sentinel's reply is no array of a host and a port";
   for (const ReplyValue& reply :
        {status_value("OK"), integer_value(1), string_value("10.0.0.1"), array_value({}),
