@@ -76,6 +76,10 @@ class LatencyHistogram {
   void record(Span span) noexcept {
     counts_[LatencyBuckets::index(span)].fetch_add(1, std::memory_order_relaxed);
   }
+  /// Times that are recorded meanwhile may be lost.
+  void clear() noexcept {
+    for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t count_at(std::size_t bucket) const noexcept {
     return counts_[bucket].load(std::memory_order_relaxed);
   }
