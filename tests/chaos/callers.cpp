@@ -1,5 +1,6 @@
 #include "tests/chaos/callers.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <optional>
@@ -26,10 +27,21 @@ struct Question {
   std::uint64_t upset;  // Board::upset when it began
 };
 
+RedisOptions options_of(const Load& load, std::size_t process) {
+  RedisOptions options = load.options;
+  if (!load.events) return options;
+  options.on_event = [process](const RedisEvent& event) {
+    std::fprintf(stderr, "%.3f process %zu: %s\n", static_cast<double>(now_us()) / 1e6, process,
+                 event.text().c_str());
+  };
+  return options;
+}
+
 /// The store of a process, and what it needs.
 class Stores {
  public:
-  explicit Stores(const Load& load) : redis_(make_redis_store(load.options)) {
+  Stores(const Load& load, std::size_t process)
+      : redis_(make_redis_store(options_of(load, process))) {
     if (!load.fallback) return;
     // A small table. The first calls to one of the default size, at the beginning of an outage,
     // wait for its pages: up to 75 ms on a machine of two busy CPUs.
@@ -54,6 +66,7 @@ class Caller {
       : load_(load),
         board_(board),
         tally_(board.tallies[process]),
+        process_(process),
         thread_(thread),
         store_(store),
         shared_(store, "shared", Quota::per_second(load.rate).burst(load.capacity)) {
@@ -101,6 +114,11 @@ class Caller {
     note(question, error, decision);
     if (!is_shared && !witnesses_[which].hear(error, decision, question.upset, board_.upset)) {
       ++tally_.mispaired;
+      if (load_.events) {
+        std::fprintf(stderr, "%.3f process %zu: wrong answer to %s, %s\n",
+                     static_cast<double>(now_us()) / 1e6, process_, tag.c_str(),
+                     to_string(decision).c_str());
+      }
     }
   }
 
@@ -146,6 +164,7 @@ class Caller {
   const Load& load_;
   Board& board_;
   Tally& tally_;
+  std::size_t process_;
   std::size_t thread_;
   Store& store_;
   TokenBucket shared_;
@@ -155,7 +174,7 @@ class Caller {
 }  // namespace
 
 void run_callers(const Load& load, Board& board, std::size_t process) {
-  Stores stores(load);
+  Stores stores(load, process);
   std::deque<Caller> callers;
   for (std::size_t i = 0; i < load.threads; ++i) {
     callers.emplace_back(load, board, process, i, *stores);

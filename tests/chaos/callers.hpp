@@ -22,6 +22,7 @@ struct Load {
   std::size_t keys = 1;  ///< of each caller, spread over a cluster's slots
   /// The callers ask through a FallbackStore with its defaults: `deadline` is its `within`.
   bool fallback = false;
+  bool events = false;  ///< the stores' events are printed on standard error
 };
 
 /// Asks until Board::over. Called in the process of the callers, whose number is `process`.

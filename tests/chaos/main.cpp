@@ -15,6 +15,7 @@ void add_load(CLI::App& command, Load& load) {
   command.add_option("--threads", load.threads, "Callers in each process")
       ->check(CLI::Range(2, static_cast<int>(most_threads)))
       ->capture_default_str();
+  command.add_flag("--events", load.events, "Print the stores' events on standard error");
 }
 
 namespace {
@@ -45,7 +46,8 @@ int main(int argc, char** argv) {
   bool strict = false;
   app.add_flag("--strict", strict, "Figures that depend on the machine's speed must hold as well");
   Figures figures;
-  for (const auto add : {add_crash, add_outage, add_cuts, add_flush, add_look_up, add_crowd}) {
+  for (const auto add : {add_crash, add_outage, add_sentinel, add_cluster, add_cuts, add_flush,
+                         add_look_up, add_crowd, add_cpu, add_clock}) {
     add(app, figures);
   }
   const CLI::App* all = app.add_subcommand("all", "Every figure, by its defaults");

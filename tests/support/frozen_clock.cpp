@@ -1,6 +1,7 @@
 // Preloaded into a redis-server, it answers every question for the wall clock from eight bytes of
-// a file, so that a test drives the server's time. Monotonic clocks stay real: the server's own
-// timers go on. The file is named by SLUICE_FROZEN_CLOCK.
+// a file, so that a test drives the server's time; the file is named by SLUICE_FROZEN_CLOCK. Or the
+// clock runs, set wrong by SLUICE_CLOCK_SHIFT microseconds. Monotonic clocks stay real: the
+// server's own timers go on.
 // It runs inside of the server's allocator too, so it allocates nothing and looks nothing up.
 // Threading: any; the file is read anew each time.
 #include <fcntl.h>
@@ -18,8 +19,11 @@ namespace {
 constexpr std::int64_t us_per_s = 1'000'000;
 
 const std::int64_t* page = nullptr;
+std::int64_t shift_us = 0;
 
 [[gnu::constructor]] void open_page() {
+  const char* const shift = std::getenv("SLUICE_CLOCK_SHIFT");
+  if (shift != nullptr) shift_us = std::atoll(shift);
   const char* const path = std::getenv("SLUICE_FROZEN_CLOCK");
   if (path == nullptr) return;
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -30,12 +34,12 @@ const std::int64_t* page = nullptr;
   page = static_cast<const std::int64_t*>(memory);
 }
 
-/// Microseconds of Unix time; real ones until the file is open.
+/// Microseconds of Unix time; real ones, but for the shift, until the file is open.
 std::int64_t now_us() {
   if (page != nullptr) return __atomic_load_n(page, __ATOMIC_ACQUIRE);
   timespec real{};
   ::syscall(SYS_clock_gettime, CLOCK_REALTIME, &real);
-  return real.tv_sec * us_per_s + real.tv_nsec / 1'000;
+  return real.tv_sec * us_per_s + real.tv_nsec / 1'000 + shift_us;
 }
 
 }  // namespace

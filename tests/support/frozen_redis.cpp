@@ -60,4 +60,8 @@ void FrozenRedis::flush() {
   }
 }
 
+std::vector<std::string> shifted_clock(Span shift) {
+  return {"LD_PRELOAD=" SLUICE_FROZEN_CLOCK, "SLUICE_CLOCK_SHIFT=" + std::to_string(shift.count())};
+}
+
 }  // namespace sluice::test

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sluice/time.hpp"
 #include "tests/support/redis_server.hpp"
@@ -32,5 +33,8 @@ class FrozenRedis {
   Word* page_;
   RedisServer server_;
 };
+
+/// The variables of a server whose wall clock runs, but is wrong by `shift`.
+[[nodiscard]] std::vector<std::string> shifted_clock(Span shift);
 
 }  // namespace sluice::test

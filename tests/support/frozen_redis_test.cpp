@@ -36,3 +36,18 @@ TEST_CASE("keys of a frozen server expire by the test's time", "[support][redis]
   redis.set_time(start + std::chrono::minutes{1} + std::chrono::milliseconds{1});
   CHECK(client({"GET", "key"}).is_nil());
 }
+
+TEST_CASE("a server with a shifted clock is wrong by the shift, and its clock runs",
+          "[support][redis]") {
+  if (redis_left_out()) return;
+  const RedisServer right;
+  const RedisServer wrong({}, shifted_clock(std::chrono::seconds{-15}));
+  RedisClient here(right.unix_socket());
+  RedisClient there(wrong.unix_socket());
+  for (int i = 0; i < 10; ++i) {
+    const std::int64_t before = here.time_us();
+    const std::int64_t shifted = there.time_us() + 15'000'000;
+    CHECK(before <= shifted);
+    CHECK(shifted <= here.time_us());
+  }
+}

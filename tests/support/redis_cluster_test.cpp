@@ -75,9 +75,9 @@ TEST_CASE("Sentinels name another master when they are told to, and when it dies
   CHECK(group.client(0)({"SET", "key", "value"}).text == "OK");
   CHECK(group.client(0)({"WAIT", "2", "5000"}).integer == 2);
 
-  group.force_failover();
-  const std::size_t second = group.master();
+  const std::size_t second = group.force_failover();
   CHECK(second != 0);
+  CHECK(group.await_new_master(0) == second);
   CHECK(group.client(second)({"GET", "key"}).text == "value");
   group.await_ok();
 

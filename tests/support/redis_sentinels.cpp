@@ -74,27 +74,47 @@ std::size_t RedisSentinels::running_sentinel() const {
   throw std::runtime_error("no Sentinel runs");
 }
 
-std::uint16_t RedisSentinels::master_port() const {
+std::uint16_t RedisSentinels::port_named_by(std::size_t sentinel) const {
   const RedisReply reply =
-      sentinel_client(running_sentinel())({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", group});
+      sentinel_client(sentinel)({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", group});
   return static_cast<std::uint16_t>(std::stoul(reply.elements.at(1).text));
 }
 
-std::size_t RedisSentinels::master() const {
-  const std::uint16_t port = master_port();
+std::uint16_t RedisSentinels::master_port() const { return port_named_by(running_sentinel()); }
+
+std::size_t RedisSentinels::server_of(std::uint16_t port) const {
   for (std::size_t i = 0; i < size; ++i) {
     if (servers_[i]->port() == port) return i;
   }
   throw std::runtime_error("the Sentinels name a stranger");
 }
 
-void RedisSentinels::force_failover(const std::function<void()>& began) {
+std::size_t RedisSentinels::promoted(std::size_t old) const {
+  for (std::size_t i = 0; i < size; ++i) {
+    if (i != old && role_of(*servers_[i], options_.password) == "master") return i;
+  }
+  return size;
+}
+
+std::size_t RedisSentinels::await_promotion(std::size_t old) const {
+  std::size_t now = size;
+  await("a replica is promoted", [&] { return (now = promoted(old)) != size; });
+  return now;
+}
+
+std::size_t RedisSentinels::force_failover() {
   const std::size_t old = master();
-  await("a forced failover begins", [&] {  // not while another one ends
-    return !sentinel_client(running_sentinel())({"SENTINEL", "FAILOVER", group}).is_error();
+  std::size_t now = size;
+  int polls = 0;
+  await("a forced failover", [&] {
+    // Refused while another one ends; and given up if no replica seems good, which changes.
+    if (polls++ % 1'000 == 0) {
+      const auto reply = sentinel_client(running_sentinel())({"SENTINEL", "FAILOVER", group});
+      if (reply.is_error()) polls = 0;
+    }
+    return (now = promoted(old)) != size;
   });
-  if (began) began();
-  await_new_master(old);
+  return now;
 }
 
 std::size_t RedisSentinels::kill_master() {
@@ -106,8 +126,12 @@ std::size_t RedisSentinels::kill_master() {
 std::size_t RedisSentinels::await_new_master(std::size_t old) const {
   std::size_t now = old;
   await("the Sentinels name another master", [&] {
-    now = master();
-    return now != old && role_of(*servers_[now], options_.password) == "master";
+    for (std::size_t i = 0; i < size; ++i) {
+      if (!sentinels_[i]->running()) continue;
+      now = server_of(port_named_by(i));
+      if (now != old && role_of(*servers_[now], options_.password) == "master") return true;
+    }
+    return false;
   });
   return now;
 }

@@ -39,14 +39,16 @@ class RedisSentinels {
   /// The port that the first Sentinel that runs names.
   [[nodiscard]] std::uint16_t master_port() const;
   /// The server of master_port().
-  [[nodiscard]] std::size_t master() const;
+  [[nodiscard]] std::size_t master() const { return server_of(master_port()); }
 
-  /// SENTINEL FAILOVER; returns when another server is a master that takes writes, and a Sentinel
-  /// names it. `began` is called once the Sentinel has agreed.
-  void force_failover(const std::function<void()>& began = {});
+  /// SENTINEL FAILOVER; returns the new master as soon as it takes writes. The Sentinels name it a
+  /// moment later: await_new_master().
+  std::size_t force_failover();
   /// SIGKILL; returns which server it was. The Sentinels promote another one.
   std::size_t kill_master();
-  /// Waits until the Sentinels name another server than `old`, and that is a master.
+  /// Waits until another server than `old` is a master.
+  [[nodiscard]] std::size_t await_promotion(std::size_t old) const;
+  /// Waits until one of the Sentinels names another server than `old`, and that is a master.
   std::size_t await_new_master(std::size_t old) const;
   /// Starts the server again; the Sentinels make it a replica.
   void restart(std::size_t node);
@@ -58,6 +60,10 @@ class RedisSentinels {
   void start_sentinels();
   [[nodiscard]] bool is_ok(std::size_t sentinel) const;
   [[nodiscard]] std::size_t running_sentinel() const;
+  [[nodiscard]] std::uint16_t port_named_by(std::size_t sentinel) const;
+  [[nodiscard]] std::size_t server_of(std::uint16_t port) const;
+  /// A server other than `old` that is a master; `size` if there is none.
+  [[nodiscard]] std::size_t promoted(std::size_t old) const;
 
   Options options_;
   std::vector<std::unique_ptr<RedisServer>> servers_;
