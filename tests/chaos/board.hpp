@@ -64,7 +64,8 @@ struct Tally {
   std::atomic<std::uint64_t> answered_twice{0};
   /// When a thread's call began; 0 between calls.
   std::array<std::atomic<std::int64_t>, most_threads> since{};
-  std::atomic<std::uint64_t> hung{0};  ///< calls that were given up
+  std::atomic<std::uint64_t> hung{0};      ///< calls that were given up
+  std::atomic<std::uint64_t> switches{0};  ///< to another master, as the Sentinels name it
   std::atomic<std::int64_t> first_call{0};
   std::atomic<std::int64_t> last_call{0};
 

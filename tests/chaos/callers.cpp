@@ -27,10 +27,11 @@ struct Question {
   std::uint64_t upset;  // Board::upset when it began
 };
 
-RedisOptions options_of(const Load& load, std::size_t process) {
+RedisOptions options_of(const Load& load, Tally& tally, std::size_t process) {
   RedisOptions options = load.options;
-  if (!load.events) return options;
-  options.on_event = [process](const RedisEvent& event) {
+  options.on_event = [&tally, process, prints = load.events](const RedisEvent& event) {
+    if (event.kind == RedisEvent::Kind::switched) ++tally.switches;
+    if (!prints) return;
     std::fprintf(stderr, "%.3f process %zu: %s\n", static_cast<double>(now_us()) / 1e6, process,
                  event.text().c_str());
   };
@@ -40,8 +41,8 @@ RedisOptions options_of(const Load& load, std::size_t process) {
 /// The store of a process, and what it needs.
 class Stores {
  public:
-  Stores(const Load& load, std::size_t process)
-      : redis_(make_redis_store(options_of(load, process))) {
+  Stores(const Load& load, Tally& tally, std::size_t process)
+      : redis_(make_redis_store(options_of(load, tally, process))) {
     if (!load.fallback) return;
     // A small table. The first calls to one of the default size, at the beginning of an outage,
     // wait for its pages: up to 75 ms on a machine of two busy CPUs.
@@ -174,7 +175,7 @@ class Caller {
 }  // namespace
 
 void run_callers(const Load& load, Board& board, std::size_t process) {
-  Stores stores(load, process);
+  Stores stores(load, board.tallies[process], process);
   std::deque<Caller> callers;
   for (std::size_t i = 0; i < load.threads; ++i) {
     callers.emplace_back(load, board, process, i, *stores);

@@ -48,6 +48,7 @@ void move_and_fail_over(const Options& options, test::RedisCluster& cluster, Fle
     const int until = options.moves * (i + 1) / rounds;
     move_slots(cluster, until - moved);
     moved = until;
+    cluster.await_ok();
     if (i < options.failovers) {
       const std::vector<std::size_t> masters = masters_of(cluster);
       const std::size_t master = masters[static_cast<std::size_t>(i) % masters.size()];

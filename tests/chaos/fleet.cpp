@@ -103,9 +103,15 @@ void Fleet::stop() {
 }
 
 void Fleet::upset(const std::function<void()>& disturbance) {
+  print_event("the server is disturbed");
   ++board_->upset;
   disturbance();
   ++board_->upset;
+  print_event("the server is left alone");
+}
+
+void Fleet::print_event(const char* what) const {
+  if (load_.events) std::fprintf(stderr, "%.3f %s\n", static_cast<double>(now_us()) / 1e6, what);
 }
 
 /// Sleeps for a millisecond at a time, and notes when it is woken late.

@@ -85,6 +85,7 @@ class Fleet {
   [[nodiscard]] std::string outcomes() const;
 
  private:
+  void print_event(const char* what) const;
   void watch_cpu(std::size_t cpu) const;
   void judge_late(Report& report, const std::string& figure, const std::string& run) const;
   [[nodiscard]] std::vector<Stretch> stalls() const;

@@ -233,11 +233,34 @@ bool RedisCluster::is_ok(std::size_t node) const {
          field_of(replication, "master_link_status") == "up";
 }
 
+std::string RedisCluster::map_of(std::size_t node) const {
+  std::istringstream lines(client(node)({"CLUSTER", "NODES"}).text);
+  std::set<std::string> entries;
+  for (std::string text; std::getline(lines, text);) {
+    const Line line = parse(text);
+    for (const auto& [first, last] : line.ranges) {
+      entries.insert(line.id + " " + std::to_string(first) + "-" + std::to_string(last) + "\n");
+    }
+  }
+  std::string map;
+  for (const std::string& entry : entries) map += entry;
+  return map;
+}
+
+bool RedisCluster::agree() const {
+  std::set<std::string> maps;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (answers(i)) maps.insert(map_of(i));
+  }
+  return maps.size() == 1;
+}
+
 void RedisCluster::await_ok() const {
   for (std::size_t i = 0; i < size; ++i) {
     if (!answers(i)) continue;
     await("node " + std::to_string(i) + " knows the cluster", [&] { return is_ok(i); });
   }
+  await("the nodes agree on the slots", [&] { return agree(); });
 }
 
 }  // namespace sluice::test

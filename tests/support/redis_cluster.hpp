@@ -54,7 +54,8 @@ class RedisCluster {
   [[nodiscard]] bool is_master(std::size_t node) const;
   /// The replicas of a master that run.
   [[nodiscard]] std::vector<std::size_t> replicas_of(std::size_t master) const;
-  /// Waits until every node that runs knows the whole cluster as well.
+  /// Waits until the nodes that run know the whole cluster, and agree on the place of each slot.
+  /// Before that, masters refuse their votes to a replica that has not heard of a moved slot.
   void await_ok() const;
 
  private:
@@ -68,6 +69,9 @@ class RedisCluster {
 
   void create();
   [[nodiscard]] bool is_ok(std::size_t node) const;
+  /// Which node has which slots, as the node sees it.
+  [[nodiscard]] std::string map_of(std::size_t node) const;
+  [[nodiscard]] bool agree() const;
   [[nodiscard]] bool answers(std::size_t node) const;
   /// What the node says of itself.
   [[nodiscard]] Line self(std::size_t node) const;
