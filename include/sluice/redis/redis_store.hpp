@@ -224,9 +224,10 @@ struct RedisHealth {
   std::vector<RedisNodeHealth> nodes{};
 };
 
-/// A store on one Redis server. All callers share one connection, on which calls of many threads
-/// are pipelined automatically. Every plan is one EVALSHA, or one FCALL, decided by the server's
-/// clock.
+/// A store on a Redis server, on the master that Sentinels name (RedisOptions::sentinel), or on a
+/// cluster (RedisOptions::cluster); docs/redis.md describes each. All callers share one connection
+/// for each server, on which calls of many threads are pipelined automatically. Every plan is one
+/// EVALSHA, or one FCALL, decided by the clock of its server.
 ///
 /// A call ends in one of these ways:
 /// - decided: the reply came, with the nonce of its request;
@@ -248,9 +249,12 @@ struct RedisHealth {
 /// not, the call fails with Errc::no_function, and behind a proxy that hides an older server with
 /// Errc::unknown_command.
 ///
-/// Other errors of the server (Errc::moved, busy, out_of_memory...) fail a call at once; see Errc.
-/// After READONLY or MASTERDOWN the store reconnects and looks the name up again. Redis Cluster and
-/// Sentinel are not supported yet.
+/// Other errors of the server (busy, out_of_memory...) fail a call at once; see Errc. After
+/// READONLY or MASTERDOWN the store reconnects, and looks the name up or asks the Sentinels again.
+///
+/// In a cluster, MOVED and ASK send a call to another node, up to 5 times. The keys of a plan must
+/// have one tag, or it fails with Errc::cross_slot and its step. Without RedisOptions::cluster,
+/// they fail the call with Errc::moved and Errc::ask.
 ///
 /// The addresses of a name are tried in the order of the look-up. One that cannot be reached,
 /// refuses the login, or whose server replies READONLY, MASTERDOWN, LOADING, invalid data or
@@ -268,7 +272,10 @@ struct RedisHealth {
 /// with functions `+fcall` in the place of `+evalsha +eval`, and `+function|load` for loading them.
 /// With `+script|load` a lost script is loaded once instead of sent again with each call that
 /// misses it; `+ping` and `+client|setname` are used at login and are optional; `+select` if
-/// `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for wake-ups. A call with
+/// `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for wake-ups;
+/// `+cluster|slots` in a cluster, and `+asking` while slots move; `+role` behind Sentinels if the
+/// user may not use HELLO. On the Sentinels: `+sentinel|get-master-addr-by-name +sentinel|sentinels
+/// +subscribe &+switch-master`. A call with
 /// a command or key that the user may not use fails with Errc::no_permission.
 ///
 /// A plan with an id (Plan::idempotent) that failed with Failure::unknown may be retried under its
