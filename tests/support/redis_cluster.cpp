@@ -49,7 +49,8 @@ RedisCluster::RedisCluster(Options options) : options_(std::move(options)) {
     for (std::size_t i = 0; i < size; ++i) nodes_.push_back(std::make_unique<RedisServer>(setup));
     try {
       create();
-      return await_ok();
+      await_ok();
+      return;
     } catch (const std::runtime_error&) {
       if (attempt == 3) throw;
     }
