@@ -58,6 +58,11 @@ class Client : public std::enable_shared_from_this<Client> {
   [[nodiscard]] SystemClock& clock() noexcept { return clock_; }
   [[nodiscard]] const RedisOptions& options() const noexcept { return options_; }
   [[nodiscard]] const KeyStyle& key_style() const noexcept { return key_style_; }
+  /// The server of a slot.
+  [[nodiscard]] StorePart part_of(std::uint16_t slot) const noexcept {
+    const Link& link = topology_->link_of(slot);
+    return {link.index(), link.connections()};
+  }
   [[nodiscard]] bool is_in_cluster() const noexcept { return !options_.cluster.empty(); }
   /// True in a forked child of the process that made the client.
   [[nodiscard]] bool is_forked() const noexcept { return detail::fork_count() != forks_; }

@@ -86,6 +86,14 @@ class RedisStoreImpl final : public RedisStore {
       const std::error_code& error) const noexcept override {
     return client_->reason_of(error);
   }
+  /// A part is a node of the cluster, by the number of its link.
+  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override try {
+    if (client_->is_forked()) return {};
+    return client_->part_of(client_->is_in_cluster() ? redis_detail::hash_slot(channel_of(key))
+                                                     : 0);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
   [[nodiscard]] bool may_block() const noexcept override { return !client_->on_io_thread(); }
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
 

@@ -86,8 +86,9 @@ class Parameters {
         if (options_.unix_socket.empty()) refuse_url(shown + " needs unix://");
         return;
       case Family::sentinel:
-        if (!options_.sentinel)
+        if (!options_.sentinel) {
           refuse_url(shown + " needs redis+sentinel:// or rediss+sentinel://");
+        }
         return;
       case Family::tls:
         if (!options_.tls) refuse_url(shown + " needs TLS: write " + tls_scheme());

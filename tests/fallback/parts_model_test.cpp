@@ -156,7 +156,7 @@ TEST_CASE("nodes behind one breaker decide as stores of their own", "[fallback][
 
 TEST_CASE("many threads ask nodes that come and go", "[fallback][parts]") {
   constexpr unsigned count = 3;
-  constexpr unsigned callers = 3;
+  constexpr unsigned callers = 4;
   const auto server = make_memory_store();
   const auto local = make_memory_store();
   VirtualClock time;
@@ -176,7 +176,7 @@ TEST_CASE("many threads ask nodes that come and go", "[fallback][parts]") {
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < callers; ++i) {
     threads.emplace_back([&, i] {
-      const TokenBucket bucket(i == 0 ? first : second, "b", Quota::per_second(1'000).burst(100));
+      const TokenBucket bucket(i == 0 ? second : first, "b", Quota::per_second(1'000).burst(100));
       for (std::size_t call = 0; call < each; ++call) {
         decide_then(bucket.store(), bucket.acquire_step((call + i) % count),
                     [&](const std::error_code& error, const Decision&) {
@@ -188,28 +188,32 @@ TEST_CASE("many threads ask nodes that come and go", "[fallback][parts]") {
     });
   }
   const TokenBucket bucket(first, "b", Quota::per_second(1'000).burst(100));
-  unsigned node = 0;
   std::uint64_t outages = 0;
-  for (; over < callers || outages < 2 * count; ++outages, node = (node + 1) % count) {
-    nodes.at(node).fail_all(dead);
-    for (int i = 0; i < 50; ++i) (void)bucket.try_acquire(node);
-    nodes.at(node).heal();
-    while (breaker.state(node) != State::closed) {
-      nodes.reach(node);  // without it, no pause would end: the time stands still
-      (void)bucket.try_acquire(node);
+  for (; over < callers || outages < 2; ++outages) {
+    for (unsigned node = 0; node < count; ++node) {
+      nodes.at(node).fail_all(dead);
+      for (int i = 0; i < 20; ++i) (void)bucket.try_acquire(node);
+    }
+    for (unsigned node = 0; node < count; ++node) nodes.at(node).heal();
+    for (unsigned node = 0; node < count; ++node) {
+      while (breaker.state(node) != State::closed) {
+        // Without a comeback no pause would end: the time stands still.
+        for (unsigned other = 0; other < count; ++other) nodes.reach(other);
+        (void)bucket.try_acquire(node);
+      }
     }
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(answered == callers * each);
   CHECK(errors == 0);
   std::uint64_t calls = 0;
-  for (node = 0; node < count; ++node) {
+  for (unsigned node = 0; node < count; ++node) {
     CHECK(opened[node] >= 2);
     CHECK(breaker.state(node) == State::closed);
     calls += nodes.at(node).counts().calls;
   }
   CHECK(first.stats().primary + second.stats().primary == calls);
-  CHECK(breaker.stats().trips >= outages);
+  CHECK(breaker.stats().trips >= count * outages);
 }
 
 }  // namespace sluice::test

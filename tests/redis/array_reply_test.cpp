@@ -241,12 +241,24 @@ TEST_CASE("a reply has at most a mebibyte", "[array_reply]") {
 
 TEST_CASE("a reader that was reset expects a reply from its first byte", "[array_reply]") {
   ArrayReader reader;
-  for (const std::string text : {"*2\r\n:1\r\n", "?", "*1\r\n:1\r\n", "*60000\r\n", "*60000\r\n"}) {
-    CAPTURE(text);
-    static_cast<void>(reader.feed(text));
-    reader.reset();
-    CHECK(reader.feed(":7\r\n") == State::complete);
-    CHECK(reader.value() == integer_value(7));
+  const std::string long_line = "+" + std::string(ArrayReader::max_bytes - 1, 'x');
+  for (const std::string& text : {std::string("*2\r\n:1\r\n"), std::string("*65536\r\n"),
+                                  std::string("*65536\r\n:1\r\n"), long_line, long_line}) {
+    CHECK(reader.feed(text) == State::incomplete);
     reader.reset();
   }
+  CHECK(reader.feed("?") == State::broken);
+  reader.reset();
+  CHECK(reader.feed("*1\r\n:1\r\n") == State::complete);
+  reader.reset();
+  CHECK(reader.feed(":7\r\n") == State::complete);
+  CHECK(reader.value() == integer_value(7));
+}
+
+TEST_CASE("a reader that is broken stays so until it is reset", "[array_reply]") {
+  ArrayReader reader;
+  CHECK(reader.feed("+x") == State::incomplete);
+  CHECK(reader.feed(std::string(ArrayReader::max_bytes, 'x')) == State::broken);
+  CHECK(reader.feed("\r\n") == State::broken);
+  CHECK(reader.feed("") == State::broken);
 }

@@ -136,7 +136,7 @@ TEST_CASE("callers notice no failover on request, and no slot that moves", "[red
   options.on_event = events.listener();
   const auto store = make_redis_store(options);
   const auto keys = numbered_keys(60);
-  Traffic traffic(*store, keys, 8, 2s);
+  Traffic traffic(*store, keys, 8, 20s);  // under load, nodes pause for seconds to fail over
   REQUIRE(traffic.goes_on());
   for (int round = 0; round < 2; ++round) {
     for (std::size_t node = 0; node < RedisCluster::size; ++node) {

@@ -43,14 +43,23 @@ RedisCluster::RedisCluster(Options options) : options_(std::move(options)) {
   }
   for (const std::string& line : options_.config) setup.config.push_back(line);
   setup.password = options_.password;
-  for (std::size_t i = 0; i < size; ++i) nodes_.push_back(std::make_unique<RedisServer>(setup));
-  create();
-  await_ok();
+  // On a machine under load, redis-cli may wait for ever for nodes that do not meet.
+  for (int attempt = 1;; ++attempt) {
+    nodes_.clear();
+    for (std::size_t i = 0; i < size; ++i) nodes_.push_back(std::make_unique<RedisServer>(setup));
+    try {
+      create();
+      await_ok();
+      return;
+    } catch (const std::runtime_error&) {
+      if (attempt == 3) throw;
+    }
+  }
 }
 
 void RedisCluster::create() {
   const std::string log = nodes_.front()->folder() + "/redis-cli.log";
-  std::string command = "redis-cli";
+  std::string command = "timeout 20 redis-cli";
   if (options_.tls != nullptr) {
     command += " --tls --cacert '" + options_.tls->file("ca.pem") + "'";
   }

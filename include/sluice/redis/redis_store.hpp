@@ -151,23 +151,83 @@ struct RedisOptions {
   Rng* rng = nullptr;
 };
 
-/// Statistics of a Redis store. Counters never decrease. In a forked child the last two stay empty.
+/// Times from the writing of a request to the arrival of its reply, in the last one to two minutes.
+/// Quantiles are less than 1/16 too high, and zero without a reply.
+struct RedisReplyTimes {
+  std::uint64_t replies = 0;
+  Span p50{0};
+  Span p99{0};
+};
+
+/// Statistics of one server of a store: of a cluster one for each node that the store has connected
+/// to. A call that was redirected counts where it ended. Counters never decrease.
+struct RedisNodeStats {
+  std::string address{};  ///< as RedisEvent::address
+  bool connected = false;
+  std::size_t in_flight = 0;       ///< requests that wait for a reply now
+  std::uint64_t decided = 0;       ///< calls that the server decided
+  std::uint64_t not_executed = 0;  ///< calls that failed with Failure::not_executed
+  std::uint64_t unknown = 0;       ///< calls that failed with Failure::unknown
+  std::uint64_t connections = 0;   ///< successful connections, including the first
+  std::uint64_t redirections = 0;  ///< MOVED and ASK replies that were followed
+  RedisReplyTimes reply_times{};
+};
+
+/// Statistics of a Redis store, of all servers together. Counters never decrease. In a forked child
+/// the last three stay empty.
+///
+/// Each call counts once in `decided`, `not_executed` or `unknown` when it ends, and until then in
+/// `in_flight`.
 struct RedisStats {
   std::uint64_t calls = 0;            ///< plans passed to the store
-  std::uint64_t connections = 0;      ///< successful connections, including the first
+  std::uint64_t decided = 0;          ///< calls that a server decided, admitted or not
+  std::uint64_t not_executed = 0;     ///< calls that failed with Failure::not_executed
   std::uint64_t unknown = 0;          ///< calls that failed with Failure::unknown
+  std::size_t in_flight = 0;          ///< calls that have not ended now
+  std::uint64_t connections = 0;      ///< successful connections, including the first
+  std::uint64_t reconnects = 0;       ///< of them, those to a server after an earlier one
+  std::uint64_t redirections = 0;     ///< MOVED and ASK replies that were followed
   std::uint64_t late_replies = 0;     ///< replies to calls that had already timed out
   std::uint64_t scripts_loaded = 0;   ///< scripts, or the library, that this store has loaded
   std::uint64_t protocol_errors = 0;  ///< connections closed because of an invalid reply
   /// Subscriptions that the server has confirmed; again with each new connection.
   std::uint64_t subscriptions = 0;
-  std::uint64_t failed_attempts = 0;         ///< failed look-ups and attempts at one address
+  std::uint64_t failed_attempts = 0;  ///< failed look-ups and attempts at one address
+  RedisReplyTimes reply_times{};
   std::optional<RedisEvent> last_failure{};  ///< the latest failure or loss
+  std::vector<RedisNodeStats> nodes{};       ///< empty without memory
 };
 
-/// A store on one Redis server. All callers share one connection, on which calls of many threads
-/// are pipelined automatically. Every plan is one EVALSHA, or one FCALL, decided by the server's
-/// clock.
+/// What a server says that it is.
+enum class RedisRole : std::uint8_t {
+  unknown,  ///< not connected yet, or a proxy that does not say
+  master,
+  replica,
+};
+
+/// The state of one server of a store. Texts of the server are printable ASCII, at most 64 bytes.
+struct RedisNodeHealth {
+  std::string address{};  ///< as RedisEvent::address
+  bool connected = false;
+  RedisRole role = RedisRole::unknown;  ///< at the latest login
+  std::string version{};                ///< "7.2.4", at the latest login; empty: it does not say
+  /// "noeviction"; empty as long as no reply to INFO has come, or if the user may not use it.
+  std::string maxmemory_policy{};
+  /// Keys that were evicted since the server started: each may have been a limit that was in use.
+  std::optional<std::uint64_t> evicted_keys{};
+};
+
+/// The state of a store's servers.
+struct RedisHealth {
+  /// There is a connection to the server, or to each node that has slots of the cluster.
+  bool connected = false;
+  std::vector<RedisNodeHealth> nodes{};
+};
+
+/// A store on a Redis server, on the master that Sentinels name (RedisOptions::sentinel), or on a
+/// cluster (RedisOptions::cluster); docs/redis.md describes each. All callers share one connection
+/// for each server, on which calls of many threads are pipelined automatically. Every plan is one
+/// EVALSHA, or one FCALL, decided by the clock of its server.
 ///
 /// A call ends in one of these ways:
 /// - decided: the reply came, with the nonce of its request;
@@ -189,9 +249,12 @@ struct RedisStats {
 /// not, the call fails with Errc::no_function, and behind a proxy that hides an older server with
 /// Errc::unknown_command.
 ///
-/// Other errors of the server (Errc::moved, busy, out_of_memory...) fail a call at once; see Errc.
-/// After READONLY or MASTERDOWN the store reconnects and looks the name up again. Redis Cluster and
-/// Sentinel are not supported yet.
+/// Other errors of the server (busy, out_of_memory...) fail a call at once; see Errc. After
+/// READONLY or MASTERDOWN the store reconnects, and looks the name up or asks the Sentinels again.
+///
+/// In a cluster, MOVED and ASK send a call to another node, up to 5 times. The keys of a plan must
+/// have one tag, or it fails with Errc::cross_slot and its step. Without RedisOptions::cluster,
+/// they fail the call with Errc::moved and Errc::ask.
 ///
 /// The addresses of a name are tried in the order of the look-up. One that cannot be reached,
 /// refuses the login, or whose server replies READONLY, MASTERDOWN, LOADING, invalid data or
@@ -209,7 +272,10 @@ struct RedisStats {
 /// with functions `+fcall` in the place of `+evalsha +eval`, and `+function|load` for loading them.
 /// With `+script|load` a lost script is loaded once instead of sent again with each call that
 /// misses it; `+ping` and `+client|setname` are used at login and are optional; `+select` if
-/// `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for wake-ups. A call with
+/// `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for wake-ups;
+/// `+cluster|slots` in a cluster, and `+asking` while slots move; `+role` behind Sentinels if the
+/// user may not use HELLO. On the Sentinels: `+sentinel|get-master-addr-by-name +sentinel|sentinels
+/// +subscribe &+switch-master`. A call with
 /// a command or key that the user may not use fails with Errc::no_permission.
 ///
 /// A plan with an id (Plan::idempotent) that failed with Failure::unknown may be retried under its
@@ -236,6 +302,11 @@ class RedisStore : public Store {
  public:
   /// Thread-safe. The values are read one by one, not at one instant.
   [[nodiscard]] virtual RedisStats stats() const noexcept = 0;
+
+  /// What is known of the servers; it does not wait. Sends INFO to each connected server if the
+  /// latest was sent a second ago or more, so that the next health() knows its reply. Needs `+info`
+  /// for `maxmemory_policy` and `evicted_keys`. Thread-safe. May throw std::bad_alloc.
+  [[nodiscard]] virtual RedisHealth health() const { return {}; }
 };
 
 /// Makes a store; does not wait for a connection. Throws std::invalid_argument if an option is out
