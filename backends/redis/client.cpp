@@ -104,26 +104,55 @@ std::uint64_t Client::next_nonce() noexcept {
 }
 
 RedisStats Client::stats() const noexcept {
-  constexpr auto relaxed = std::memory_order_relaxed;
   RedisStats stats;
-  stats.calls = calls_.load(relaxed);
+  stats.calls = calls_.load();
+  stats.not_executed = refusals_.load();
   for (std::size_t i = 0; i < topology_->size(); ++i) {
     const Link& link = topology_->link(i);
+    const Pipeline::Counters& counters = link.counters();
+    stats.decided += counters.decided.load();
+    stats.not_executed += counters.not_executed.load();
+    stats.unknown += counters.unknown.load();
     stats.connections += link.connections();
-    stats.unknown += link.counters().unknown.load(relaxed);
-    stats.late_replies += link.counters().late_replies.load(relaxed);
-    stats.scripts_loaded += link.counters().scripts_loaded.load(relaxed);
+    stats.reconnects += link.connections() > 0 ? link.connections() - 1 : 0;
+    stats.redirections += link.redirections();
+    stats.late_replies += counters.late_replies.load();
+    stats.scripts_loaded += counters.scripts_loaded.load();
     stats.protocol_errors += link.protocol_errors();
   }
+  const std::uint64_t ended = stats.decided + stats.not_executed + stats.unknown;
+  stats.in_flight = stats.calls > ended ? stats.calls - ended : 0;  // they are read one by one
   stats.subscriptions = subscriber_.confirmed();
-  if (is_forked()) return stats;  // another thread of the parent may have held the journal's lock
-  stats.failed_attempts = journal_.failed_attempts();
-  try {
-    stats.last_failure = journal_.last_failure();
-  } catch (const std::bad_alloc&) {
-    return stats;
-  }
+  if (!is_forked()) add_details(stats);  // another thread of the parent may have held a lock
   return stats;
+}
+
+void Client::add_details(RedisStats& stats) const noexcept try {
+  stats.failed_attempts = journal_.failed_attempts();
+  stats.last_failure = journal_.last_failure();
+  LatencyCounts times;
+  for (std::size_t i = 0; i < topology_->size(); ++i) {
+    const Link& link = topology_->link(i);
+    link.latencies().add_to(times, clock_.now());
+    if (link.connections() > 0) stats.nodes.push_back(link.stats());
+  }
+  stats.reply_times = reply_times_of(times);
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+RedisHealth Client::health() {
+  RedisHealth health;
+  if (is_forked()) return health;
+  health.connected = true;
+  for (std::size_t i = 0; i < topology_->size(); ++i) {
+    const Link& link = topology_->link(i);
+    if (topology_->is_serving(link)) health.connected &= link.is_connected();
+    if (link.connections() > 0) health.nodes.push_back(link.health());
+  }
+  health_wanted_.store(true);
+  wake_up();
+  return health;
 }
 
 std::shared_ptr<const std::string> Client::reason_of(const std::error_code& error) const noexcept {
@@ -214,6 +243,7 @@ void Client::submit(std::span<CallPtr> calls) noexcept {
   for (CallPtr& refused : calls) {
     if (!refused) continue;
     refused->leave();
+    count_refusal();
     refused->done.fail(Errc::shut_down);
   }
   wake_up();
@@ -237,7 +267,11 @@ void Client::wake() {
   if (any_notice_.exchange(false)) drain_notices();
   if (any_cancelled_.exchange(false)) cancel_marked();
   if (watched_anew_.exchange(false)) subscriber_.update();
-  for (std::size_t i = 0; i < topology_->size() && !closed_; ++i) topology_->link(i).work();
+  const bool is_health_wanted = health_wanted_.exchange(false);
+  for (std::size_t i = 0; i < topology_->size() && !closed_; ++i) {
+    if (is_health_wanted) topology_->link(i).refresh_health();
+    topology_->link(i).work();
+  }
 }
 
 /// Moves the calls to the links.

@@ -51,6 +51,10 @@ class Client : public std::enable_shared_from_this<Client> {
                                                             std::function<void()> seen);
   [[nodiscard]] bool on_io_thread() const noexcept;
   [[nodiscard]] RedisStats stats() const noexcept;
+  /// May throw std::bad_alloc.
+  [[nodiscard]] RedisHealth health();
+  /// A call that was counted by new_call() ends without having been submitted.
+  void count_refusal() noexcept { refusals_.fetch_add(1); }
   /// Details of why a call failed with `error`; null if there are none.
   [[nodiscard]] std::shared_ptr<const std::string> reason_of(
       const std::error_code& error) const noexcept;
@@ -75,6 +79,7 @@ class Client : public std::enable_shared_from_this<Client> {
   };
 
   [[nodiscard]] bool write_if_idle(std::span<CallPtr> calls) noexcept;
+  void add_details(RedisStats& stats) const noexcept;
   void run();
   void wake_up() noexcept;
   void wake();
@@ -99,8 +104,10 @@ class Client : public std::enable_shared_from_this<Client> {
   std::atomic<bool> stopping_{false};       // wake() must close
   std::atomic<bool> any_cancelled_{false};  // a call in the pipeline may be marked
   std::atomic<bool> any_notice_{false};     // notices_ is not empty
+  std::atomic<bool> health_wanted_{false};  // the servers may be asked for INFO
   std::atomic<bool> watched_anew_{false};   // the subscriber must update its subscriptions
   std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> refusals_{0};  // calls that ended without a link
   std::atomic<std::uint64_t> nonce_{0};
 
   WakeMemory wake_memory_;  // outlives io_, which may hold a wake at its end

@@ -16,7 +16,7 @@ namespace sluice::redis_detail {
 namespace asio = boost::asio;
 
 ClusterTopology::ClusterTopology(const LinkContext& context, std::uint64_t seed)
-    : Topology(context, seed, max_masters), owned_(max_masters, 0), pause_(context.io) {
+    : Topology(context, seed, max_masters), owned_(max_masters), pause_(context.io) {
   Link& first = add_link();
   first.connection().set_target(context.options.cluster.front());
   owned_[first.index()] = hash_slots;
@@ -199,11 +199,12 @@ void ClusterTopology::redirect(Link& from, CallList& calls) {
 
 void ClusterTopology::send_on(Link& from, CallPtr call) {
   std::optional<Redirection> redirection = read_redirection(call->redirection);
-  if (!redirection) return end(std::move(call));
-  count_redirection();
+  const Errc code = error_of(call->redirection);
+  if (!redirection) return from.fail(std::move(call), code);
+  from.count_redirection();
   if (redirection->node.host.empty()) redirection->node.host = from.target().host;
   Link* const target = link_to(redirection->node);
-  if (target == nullptr) return end(std::move(call));
+  if (target == nullptr) return from.fail(std::move(call), code);
   call->is_asking = redirection->is_ask;
   if (!redirection->is_ask) {
     if (owners_[call->slot].load() != target) set_owner(call->slot, *target);
@@ -211,16 +212,6 @@ void ClusterTopology::send_on(Link& from, CallPtr call) {
   }
   target->submit(std::move(call));
   if (target != &from) target->work();  // `from` writes after all that it has read
-}
-
-/// The server names a node that cannot be.
-void ClusterTopology::end(CallPtr call) {
-  const Errc code = error_of(call->redirection);
-  call->leave();
-  call->done.fail(code);
-  CallList ended;
-  ended.push_back(std::move(call));
-  context().inbox.recycle(ended);
 }
 
 asio::awaitable<bool> ClusterTopology::connect_subscriber(Connection& connection) {

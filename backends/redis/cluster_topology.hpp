@@ -28,6 +28,9 @@ class ClusterTopology final : public Topology {
   [[nodiscard]] Link& link_of(std::uint16_t slot) noexcept override {
     return *owners_[slot].load(std::memory_order_acquire);  // what set_owner() has released
   }
+  [[nodiscard]] bool is_serving(const Link& link) const noexcept override {
+    return owned_[link.index()].load() > 0;
+  }
   void start() override;
   boost::asio::awaitable<Errc> connect(Link& link) override;
   void note_ended(Link& link) override;
@@ -53,11 +56,10 @@ class ClusterTopology final : public Topology {
   void leave_former_nodes();
   Link* link_to(const RedisAddress& node);
   void send_on(Link& from, CallPtr call);
-  void end(CallPtr call);
 
   std::array<std::atomic<Link*>, hash_slots> owners_;
-  std::vector<std::size_t> owned_;  // the number of slots of each link
-  RedisAddress lost_{};             // the node of the last loss: it is asked last
+  std::vector<std::atomic<std::size_t>> owned_;  // the number of slots of each link
+  RedisAddress lost_{};                          // the node of the last loss: it is asked last
   boost::asio::steady_timer pause_;
   Time fetched_{};                // when the last fetch began
   Time wanted_at_ = Time::max();  // when the next one begins

@@ -15,6 +15,14 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
+/// Of a version that is told to the user.
+constexpr std::size_t longest_version = 64;
+
+RedisRole role_of(std::string_view text) noexcept {
+  if (text == "master") return RedisRole::master;
+  return text == "replica" || text == "slave" ? RedisRole::replica : RedisRole::unknown;
+}
+
 Errc refusal_of(const ServerReply& reply) noexcept {
   return reply.kind == ServerReply::Kind::error ? error_of(reply.text) : Errc{};
 }
@@ -227,6 +235,7 @@ asio::awaitable<bool> Connection::check_server() {
   const Errc refusal = error_of(hello.error);
   if (refusal == Errc::too_many_clients) co_return refuse(hello.error, refusal);
   std::string role(hello.role);
+  server_ = {role_of(role), {}};
   if (hello.kind == Hello::Kind::map && !accept_version(hello.server, hello.version)) {
     co_return false;
   }
@@ -257,6 +266,7 @@ asio::awaitable<bool> Connection::check_role(std::string role) {
     if (reply->kind == ReplyValue::Kind::error)
       co_return refuse(reply->text, error_of(reply->text));
     role = read_role(*reply);
+    server_.role = role_of(role);
   }
   if (role == "master") co_return true;
   co_return refuse("the server's role is " + (role.empty() ? "unknown" : role) + ", not master",
@@ -289,6 +299,7 @@ asio::awaitable<const ReplyValue*> Connection::request(std::string command) {
 }
 
 bool Connection::accept_version(std::string_view server, std::string_view version) {
+  server_.version = presentable(version.substr(0, longest_version), {});
   if (!is_too_old(version)) return true;
   return fail("the server is " + std::string(server.empty() ? "redis" : server) + " " +
               std::string(version) + ", which is older than 7.0");

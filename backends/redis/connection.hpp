@@ -38,6 +38,12 @@ class Connection {
   [[nodiscard]] Errc refusal() const noexcept { return refusal_; }
   /// The current address, or the last one.
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  /// What the server said at the last login, and no more than that.
+  struct Server {
+    RedisRole role = RedisRole::unknown;
+    std::string version{};
+  };
+  [[nodiscard]] const Server& server() const noexcept { return server_; }
   /// The current address does not serve: it is tried last.
   void put_last() { endpoints_->put_last(endpoint_); }
   /// True if there are other addresses.
@@ -85,6 +91,7 @@ class Connection {
   std::optional<Endpoints> endpoints_;
   Endpoint endpoint_;
   std::string address_;
+  Server server_;
   Transport transport_;
   boost::asio::steady_timer watchdog_;  // for one attempt to connect
   ReplyReader reader_;

@@ -194,6 +194,8 @@ std::uint64_t Journal::failed_attempts() const {
 namespace sluice {
 
 std::string RedisEvent::text() const {
+  if (kind == Kind::switched) return "the Sentinels name another master: " + address;
+  if (kind == Kind::map_changed) return "slots have moved, by the map of " + address;
   std::string text(redis_detail::verb_of(step));
   text += address;
   if (!cause.empty()) text += ": " + cause;

@@ -10,6 +10,7 @@
 #include <exception>
 #include <utility>
 
+#include "info_reply.hpp"
 #include "login.hpp"
 #include "protocol.hpp"
 #include "sluice/detail/uncancelled.hpp"
@@ -19,6 +20,11 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+
+/// Between two INFO, whose texts the server takes some time to write.
+constexpr Span least_between_infos = std::chrono::seconds{1};
+
+constexpr std::size_t longest_policy = 64;
 
 /// Bounds times so that the timer's arithmetic in nanoseconds cannot overflow.
 constexpr Span longest_sleep = std::chrono::hours{1};
@@ -30,6 +36,10 @@ constexpr Span sleep_among(std::size_t calls) noexcept {
 }
 
 }  // namespace
+
+RedisReplyTimes reply_times_of(const LatencyCounts& times) noexcept {
+  return {times.total(), times.quantile(1, 2), times.quantile(99, 100)};
+}
 
 Link::Link(const LinkContext& context, LinkGuide& guide, std::uint64_t seed, unsigned index)
     : context_(context),
@@ -92,6 +102,7 @@ asio::awaitable<void> Link::serve_once() {
   pace_.connected(context_.clock.now());
   connections_.fetch_add(1, std::memory_order_relaxed);
   context_.journal.note_connection(connection_.address());
+  note_server();
   {
     const std::lock_guard wire(wire_);
     connected_ = true;
@@ -129,8 +140,9 @@ asio::awaitable<void> Link::read_replies() {
 /// Handles received bytes. False if the connection has ended.
 bool Link::hear(std::string_view bytes) {
   // The replies before the first invalid byte are valid.
+  const Time now = context_.clock.now();
   const bool sound = connection_.reader().feed(bytes);
-  const bool heard = hear_all();
+  const bool heard = hear_all(now);
   pass_redirected();
   if (!heard || (!sound && connected_)) {
     protocol_errors_.fetch_add(1, std::memory_order_relaxed);
@@ -144,24 +156,27 @@ bool Link::hear(std::string_view bytes) {
     pace_.decided();
     context_.journal.note_decision();
   }
+  note_info();
   if (pipeline_.is_pausing()) guide_.note_pausing(*this);
   arm(pipeline_.next_resumption());
   return connected_;
 }
 
 /// Handles every reply that is complete. False if the connection must be dropped.
-bool Link::hear_all() {
+bool Link::hear_all(Time now) {
   while (connected_) {
+    const Time sent = pipeline_.has_sent() ? pipeline_.oldest_sent() : now;
     const ServerReply reply = connection_.reader().next();
     if (reply.kind == ServerReply::Kind::none) return true;
     auto heard = Pipeline::Heard::nonsense;
     if (reply.kind == ServerReply::Kind::string) {
       heard = pipeline_.hear_string(reply.text);
+      latencies_.record(now - sent, now);
     } else if (reply.kind == ServerReply::Kind::status) {
       heard = pipeline_.hear_status(reply.text);
     } else if (reply.kind == ServerReply::Kind::error) {
       leave_if_unfit(reply.text);  // first, so that the failing call has the reason
-      heard = pipeline_.hear_error(reply.text, context_.clock.now());
+      heard = pipeline_.hear_error(reply.text, now);
     } else if (reply.kind == ServerReply::Kind::integer) {
       heard = pipeline_.hear_integer();
     }
@@ -169,6 +184,58 @@ bool Link::hear_all() {
     if (heard == Pipeline::Heard::reconnect) draining_ = true;
   }
   return true;
+}
+
+void Link::note_server() {
+  const std::lock_guard lock(health_mutex_);
+  health_ = {};
+  health_.address = connection_.address();
+  health_.role = connection_.server().role;
+  health_.version = connection_.server().version;
+  informed_ = Time{};
+}
+
+void Link::note_info() {
+  const std::string text = pipeline_.take_info();
+  if (text.empty()) return;
+  const InfoReply info = read_info(text);
+  const std::lock_guard lock(health_mutex_);
+  health_.maxmemory_policy = presentable(info.maxmemory_policy.substr(0, longest_policy), {});
+  health_.evicted_keys = info.evicted_keys;
+}
+
+void Link::refresh_health() noexcept {
+  const std::lock_guard wire(wire_);
+  const Time now = context_.clock.now();
+  if (!connected_ || draining_ || now - informed_ < least_between_infos) return;
+  informed_ = now;
+  pipeline_.ask_info();
+}
+
+RedisNodeHealth Link::health() const {
+  const std::lock_guard lock(health_mutex_);
+  RedisNodeHealth health = health_;
+  health.connected = is_connected();
+  return health;
+}
+
+RedisNodeStats Link::stats() const {
+  RedisNodeStats stats;
+  stats.address = health().address;
+  stats.connected = is_connected();
+  {
+    const std::lock_guard wire(wire_);
+    stats.in_flight = pipeline_.sent_count();
+  }
+  stats.decided = counters().decided.load();
+  stats.not_executed = counters().not_executed.load();
+  stats.unknown = counters().unknown.load();
+  stats.connections = connections();
+  stats.redirections = redirections();
+  LatencyCounts times;
+  latencies_.add_to(times, context_.clock.now());
+  stats.reply_times = reply_times_of(times);
+  return stats;
 }
 
 /// Leaves a server that cannot decide for the next address, if there is one; for some errors the
@@ -231,13 +298,16 @@ bool Link::has_calls() const noexcept {
 }
 
 void Link::submit(CallPtr call) noexcept {
-  if (life_->is_stopped) {
-    call->leave();
-    return call->done.fail(Errc::shut_down);
-  }
+  if (life_->is_stopped) return fail(std::move(call), Errc::shut_down);
   const std::lock_guard wire(wire_);
   due_ = std::min(due_, call->deadline);
   pipeline_.submit(std::move(call));
+}
+
+void Link::fail(CallPtr call, Errc code) noexcept {
+  const std::lock_guard wire(wire_);
+  pipeline_.end(std::move(call), code);
+  context_.inbox.recycle(pipeline_.ended());
 }
 
 /// A call whose deadline has passed is not sent.

@@ -18,6 +18,7 @@
 #include "inbox.hpp"
 #include "journal.hpp"
 #include "pipeline.hpp"
+#include "recent_latencies.hpp"
 #include "reconnect_pace.hpp"
 #include "sluice/redis/redis_store.hpp"
 
@@ -35,6 +36,8 @@ struct LinkContext {
   Inbox& inbox;
   std::function<void()> wake_up;  // wakes the I/O thread; any thread; does not throw
 };
+
+[[nodiscard]] RedisReplyTimes reply_times_of(const LatencyCounts& times) noexcept;
 
 /// Decides where a link connects, and learns of its fate. On the I/O thread.
 class LinkGuide {
@@ -70,6 +73,12 @@ class Link {
   [[nodiscard]] std::uint64_t protocol_errors() const noexcept { return protocol_errors_.load(); }
   [[nodiscard]] bool is_connected() const noexcept { return is_connected_.load(); }
   [[nodiscard]] unsigned index() const noexcept { return index_; }
+  /// Counts a reply that sends a call to another server, and is followed.
+  void count_redirection() noexcept { redirections_.fetch_add(1); }
+  [[nodiscard]] std::uint64_t redirections() const noexcept { return redirections_.load(); }
+  [[nodiscard]] const RecentLatencies& latencies() const noexcept { return latencies_; }
+  [[nodiscard]] RedisNodeStats stats() const;
+  [[nodiscard]] RedisNodeHealth health() const;
 
   // The I/O thread.
 
@@ -77,11 +86,15 @@ class Link {
   void open();
   /// Adds a call, which work() sends. It fails if the link is stopped.
   void submit(CallPtr call) noexcept;
+  /// Ends a call that no link has.
+  void fail(CallPtr call, Errc code) noexcept;
   /// Arms the timer for the calls of callers and for those added since, ends those whose deadline
   /// has passed, and writes the others.
   void work();
   void notify(std::string channel);
   void cancel_marked() noexcept;
+  /// Lets the server be asked for INFO, once a second at most.
+  void refresh_health() noexcept;
   /// Ends calls whose deadline has passed, and arms the timer again.
   void expire();
   /// Moves out the calls that wait, for which `leaves` is true.
@@ -113,10 +126,12 @@ class Link {
   boost::asio::awaitable<void> pause();
   boost::asio::awaitable<void> read_replies();
   [[nodiscard]] bool hear(std::string_view bytes);
-  [[nodiscard]] bool hear_all();
+  [[nodiscard]] bool hear_all(Time now);
   [[nodiscard]] Pipeline::Heard hear_error(std::string_view message);
   void leave_if_unfit(std::string_view words);
   void pass_redirected();
+  void note_server();
+  void note_info();
   [[nodiscard]] bool may_write_at_once() noexcept;
   void flush();
   void note_taken(std::size_t bytes) noexcept;
@@ -132,7 +147,12 @@ class Link {
   const unsigned index_;
   std::atomic<std::uint64_t> connections_{0};
   std::atomic<std::uint64_t> protocol_errors_{0};
+  std::atomic<std::uint64_t> redirections_{0};
   std::atomic<bool> is_connected_{false};
+  RecentLatencies latencies_;
+  mutable std::mutex health_mutex_;  // guards health_
+  RedisNodeHealth health_;
+  Time informed_{};  // when INFO was asked for
 
   Connection connection_;
   boost::asio::steady_timer pause_;   // between attempts

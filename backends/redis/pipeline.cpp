@@ -31,7 +31,7 @@ constexpr bool passes(Errc code) noexcept {
 }  // namespace
 
 void Pipeline::end(CallPtr call, Errc code) {
-  if (make_error_code(code) == Failure::unknown) ++counters_.unknown;
+  ++(make_error_code(code) == Failure::unknown ? counters_.unknown : counters_.not_executed);
   call->leave();
   call->done.fail(code);
   ended_.push_back(std::move(call));
@@ -100,6 +100,7 @@ void Pipeline::flush(std::string& out, Time now) {
     while (!queue->empty() && out.size() < chunk_bytes) send(out, *queue, now);
   }
   while (notices_.size() > published_ && out.size() < chunk_bytes) publish(out, now);
+  if (wants_info_ && out.size() < chunk_bytes) append_info(out, now);
 }
 
 void Pipeline::took(std::string& out, std::size_t bytes) noexcept {
@@ -124,6 +125,8 @@ void Pipeline::take_back_last() noexcept {
   } else if (!last.loads.empty()) {
     std::erase(loading_, last.loads);
     wants_library_ = functions_;
+  } else if (last.informs) {
+    wants_info_ = true;
   } else if (last.call) {
     (last.call->attempts > 0 ? again_ : waiting_).push_front(std::move(last.call));
   }
@@ -150,6 +153,20 @@ void Pipeline::publish(std::string& out, Time now) {
   ++published_;
 }
 
+void Pipeline::append_info(std::string& out, Time now) {
+  wants_info_ = false;  // first: without memory for it, nobody needs it
+  const std::size_t bytes = out.size();
+  Sent& entry = append_entry(out, now);
+  try {
+    append_command(out, {"INFO", "memory", "stats"});
+  } catch (...) {
+    out.resize(bytes);
+    sent_.pop_back();
+    throw;
+  }
+  entry.informs = true;
+}
+
 Pipeline::Sent Pipeline::take_front() {
   Sent front = std::move(sent_.front());
   sent_.pop_front();
@@ -162,6 +179,7 @@ Pipeline::Sent Pipeline::take_front() {
 }
 
 void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
+  ++counters_.decided;
   call->leave();
   conclude({call->asked.data(), call->steps}, {reply.verdicts.data(), call->steps},
            {reply.output.data(), reply.output_count}, reply.at, Source::redis, call->done);
@@ -172,6 +190,10 @@ Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
   if (front.publishes || front.asks) return Heard::nonsense;
+  if (front.informs) {
+    info_ = bytes;
+    return Heard::ok;
+  }
   if (!front.loads.empty()) {
     ++counters_.scripts_loaded;
     load_error_ = {};
@@ -265,7 +287,8 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message, Time now) {
     hear_load_error(message);
     return is_wrong_server(error_of(message)) ? Heard::reconnect : Heard::ok;
   }
-  if (front.asks) return Heard::ok;  // the reply to the call itself decides
+  // The reply to the call behind ASKING decides; INFO may be forbidden.
+  if (front.asks || front.informs) return Heard::ok;
   const Errc code = error_of(message);
   if (front.publishes) {
     if (code == Errc::busy || passes(code)) return Heard::ok;  // only this one is lost
@@ -363,6 +386,7 @@ void Pipeline::disconnect(Errc oldest) {
   notices_.clear();
   published_ = 0;
   muted_ = false;
+  wants_info_ = false;
   end_all();
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "call.hpp"
@@ -31,6 +32,8 @@ class Pipeline {
 
   /// Counted before the call ends. Any thread may read them.
   struct Counters {
+    std::atomic<std::uint64_t> decided{0};
+    std::atomic<std::uint64_t> not_executed{0};
     std::atomic<std::uint64_t> unknown{0};
     std::atomic<std::uint64_t> late_replies{0};
     std::atomic<std::uint64_t> scripts_loaded{0};
@@ -41,12 +44,19 @@ class Pipeline {
                     bool in_cluster = false)
       : functions_(how == RedisScripts::functions), in_cluster_(in_cluster), jitter_(seed) {}
 
+  /// Ends a call that is not in the pipeline.
+  void end(CallPtr call, Errc code);
   /// Adds a call to be sent.
   void submit(CallPtr call) noexcept { waiting_.push_back(std::move(call)); }
 
   /// Publishes to `channel` after the waiting calls. Bounded: more are dropped, and all of them on
   /// a connection whose user may not publish.
   void notify(std::string channel);
+
+  /// Asks the server for INFO once, after the waiting calls and wake-ups.
+  void ask_info() noexcept { wants_info_ = true; }
+  /// Moves out the text of the last reply to INFO; empty if there was none since.
+  [[nodiscard]] std::string take_info() noexcept { return std::exchange(info_, {}); }
 
   /// Writes requests to `out`, oldest first, until it has chunk_bytes; they count as sent at `now`,
   /// as far as took() confirms. Throws std::bad_alloc; also then `out` has whole requests, which
@@ -90,7 +100,7 @@ class Pipeline {
   void abandon(Errc unsent);
 
   [[nodiscard]] bool has_unsent() const noexcept {
-    return !waiting_.empty() || !again_.empty() || notices_.size() > published_;
+    return !waiting_.empty() || !again_.empty() || notices_.size() > published_ || wants_info_;
   }
   /// True if a call makes a pause.
   [[nodiscard]] bool is_pausing() const noexcept { return !paused_.empty(); }
@@ -124,7 +134,7 @@ class Pipeline {
 
  private:
   /// A sent request. Without a call it is a tombstone, the loading of a script or of the library,
-  /// an ASKING, or a wake-up.
+  /// an ASKING, an INFO, or a wake-up.
   struct Sent {
     CallPtr call;
     std::string_view loads{};  // the server's reply on success
@@ -136,6 +146,7 @@ class Pipeline {
     InFlight in_flight{};         // the unit of an ended call
     bool publishes = false;
     bool asks = false;
+    bool informs = false;
     std::uint64_t begin = 0;  // the offset of its bytes
   };
 
@@ -145,7 +156,7 @@ class Pipeline {
                    std::string_view answer, Time now);
   void send(std::string& out, CallList& queue, Time now);
   void publish(std::string& out, Time now);
-  void end(CallPtr call, Errc code);
+  void append_info(std::string& out, Time now);
   [[nodiscard]] bool has_untaken() const noexcept;
   void take_back_last() noexcept;
   void take_unsent(const auto& code_of);
@@ -177,7 +188,9 @@ class Pipeline {
   Errc load_error_{};                // why the server has no library, since the last attempt
   std::deque<std::string> notices_;  // channels: sent ones, then waiting ones
   std::size_t published_ = 0;        // the number of sent ones
-  bool muted_ = false;               // this connection's user may not publish
+  bool wants_info_ = false;
+  std::string info_;    // the last reply to INFO
+  bool muted_ = false;  // this connection's user may not publish
   SeededRng jitter_;
   CallList ended_;
   Counters counters_;

@@ -96,6 +96,7 @@ class RedisStoreImpl final : public RedisStore {
   }
   [[nodiscard]] bool may_block() const noexcept override { return !client_->on_io_thread(); }
   [[nodiscard]] RedisStats stats() const noexcept override { return client_->stats(); }
+  [[nodiscard]] RedisHealth health() const override { return client_->health(); }
 
  private:
   /// The data that the calls of a batch share: a time, and memory, which the first call takes after
@@ -126,6 +127,7 @@ class RedisStoreImpl final : public RedisStore {
       if (CallPtr call = make_call(client, plan, preparing, done)) return call;
     } catch (const std::bad_alloc&) {
     }
+    client.count_refusal();
     fault.error = Errc::queue_full;
     return nullptr;
   }

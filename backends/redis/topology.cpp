@@ -27,6 +27,8 @@ void Topology::note_ended(Link&) {}
 
 void Topology::note_pausing(Link&) {}
 
+bool Topology::is_serving(const Link&) const noexcept { return true; }
+
 bool Topology::is_needed(const Link&) const noexcept { return true; }
 
 /// Outside a cluster, the pipeline ends redirected calls itself.

@@ -29,7 +29,8 @@ class Topology : public LinkGuide {
   /// REQUIRES: index < size().
   [[nodiscard]] Link& link(std::size_t index) noexcept { return *links_[index]; }
   [[nodiscard]] const Link& link(std::size_t index) const noexcept { return *links_[index]; }
-  [[nodiscard]] std::uint64_t redirections() const noexcept { return redirections_.load(); }
+  /// Whether the link's server has keys.
+  [[nodiscard]] virtual bool is_serving(const Link& link) const noexcept;
 
   // The I/O thread.
 
@@ -48,7 +49,6 @@ class Topology : public LinkGuide {
  protected:
   /// REQUIRES: size() < max_links.
   Link& add_link();
-  void count_redirection() noexcept { redirections_.fetch_add(1); }
   [[nodiscard]] const LinkContext& context() const noexcept { return context_; }
   [[nodiscard]] bool is_stopped() const noexcept { return is_stopped_; }
 
@@ -57,7 +57,6 @@ class Topology : public LinkGuide {
   SeededRng seeds_;
   std::vector<std::unique_ptr<Link>> links_;  // never reallocated
   std::atomic<std::size_t> count_{0};
-  std::atomic<std::uint64_t> redirections_{0};
   bool is_stopped_ = false;
 };
 

@@ -24,14 +24,8 @@ int main(int argc, char** argv) {
   try {
     RedisOptions options = parse_redis_url(argv[2]);
     options.on_event = [&](const RedisEvent& event) {
-      switch (event.kind) {
-        case RedisEvent::Kind::connected:
-          return say("decides at " + event.address);
-        case RedisEvent::Kind::switched:
-          return say("the master is now " + event.address);
-        default:
-          return say(event.text());
-      }
+      const bool is_connected = event.kind == RedisEvent::Kind::connected;
+      say(is_connected ? "decides at " + event.address : event.text());
     };
     const auto store = make_redis_store(std::move(options));
     const TokenBucket bucket(*store, "api", Quota::per_second(20).burst(5));

@@ -306,7 +306,7 @@ class RedisStore : public Store {
   /// What is known of the servers; it does not wait. Sends INFO to each connected server if the
   /// latest was sent a second ago or more, so that the next health() knows its reply. Needs `+info`
   /// for `maxmemory_policy` and `evicted_keys`. Thread-safe. May throw std::bad_alloc.
-  [[nodiscard]] virtual RedisHealth health() const { return {}; }
+  [[nodiscard]] virtual RedisHealth health() const = 0;
 };
 
 /// Makes a store; does not wait for a connection. Throws std::invalid_argument if an option is out
