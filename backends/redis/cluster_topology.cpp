@@ -41,6 +41,13 @@ void ClusterTopology::note_ended(Link& link) {
   want_map(least_after_loss);
 }
 
+/// A node that has lost the others answers CLUSTERDOWN, and keeps its connections.
+void ClusterTopology::note_pausing(Link& link) {
+  lost_ = link.target();
+  want_map(least_after_moved);
+  move_waiting_calls(link);
+}
+
 /// A node is connected to for its first call, and for as long as it has slots.
 bool ClusterTopology::is_needed(const Link& link) const noexcept {
   return link.has_calls() || (owned_[link.index()] > 0 && link.connections() > 0);
@@ -147,23 +154,25 @@ void ClusterTopology::apply(const ClusterMap& map, const RedisAddress& source) {
       is_changed = true;
     }
   }
+  for (std::size_t i = 0; i < size(); ++i) move_waiting_calls(link(i));
   if (!is_changed) return;
   context().journal.note_change(RedisEvent::Kind::map_changed, text_of(source));
-  move_waiting_calls();
   leave_former_nodes();
 }
 
-void ClusterTopology::move_waiting_calls() {
+/// Moves the calls that wait for a former owner of their slots. Those behind ASK stay with a node
+/// that is connected, since it has a part of their keys.
+void ClusterTopology::move_waiting_calls(Link& from) {
   CallList moving;
-  for (std::size_t i = 0; i < size(); ++i) {
-    Link& from = link(i);
-    from.release_unsent(moving, [&](const Call& call) { return &link_of(call.slot) != &from; });
-  }
+  from.release_unsent(moving, [&](const Call& call) {
+    return &link_of(call.slot) != &from && (!call.is_asking || !from.is_connected());
+  });
+  const bool is_any_moving = !moving.empty();
   while (!moving.empty()) {
     CallPtr call = moving.pop_front();
     link_of(call->slot).submit(std::move(call));
   }
-  for (std::size_t i = 0; i < size(); ++i) link(i).work();
+  for (std::size_t i = 0; is_any_moving && i < size(); ++i) link(i).work();
 }
 
 void ClusterTopology::leave_former_nodes() {

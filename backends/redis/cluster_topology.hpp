@@ -17,7 +17,7 @@ namespace sluice::redis_detail {
 /// The table of slots begins with the first of the configured nodes for every slot, whose answers
 /// correct it, and follows the map of the cluster (CLUSTER SLOTS), which is fetched
 /// - at the start, and after each lost connection and failed attempt, from another node;
-/// - after MOVED, once a second at most.
+/// - after MOVED, and while a node cannot decide its calls, once a second at most.
 /// A call goes to the node of its slot. MOVED sends it on, and its slot with it; ASK sends only the
 /// call on. A slot without an owner in a new map keeps its last one. Calls that wait for a node
 /// that has lost their slots move to the new owner.
@@ -31,6 +31,7 @@ class ClusterTopology final : public Topology {
   void start() override;
   boost::asio::awaitable<Errc> connect(Link& link) override;
   void note_ended(Link& link) override;
+  void note_pausing(Link& link) override;
   [[nodiscard]] bool is_needed(const Link& link) const noexcept override;
   void redirect(Link& from, CallList& calls) override;
   boost::asio::awaitable<bool> connect_subscriber(Connection& connection) override;
@@ -48,7 +49,7 @@ class ClusterTopology final : public Topology {
   [[nodiscard]] std::vector<RedisAddress> nodes() const;
   void apply(const ClusterMap& map, const RedisAddress& source);
   void set_owner(std::size_t slot, Link& link) noexcept;
-  void move_waiting_calls();
+  void move_waiting_calls(Link& from);
   void leave_former_nodes();
   Link* link_to(const RedisAddress& node);
   void send_on(Link& from, CallPtr call);

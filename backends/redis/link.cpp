@@ -144,6 +144,7 @@ bool Link::hear(std::string_view bytes) {
     pace_.decided();
     context_.journal.note_decision();
   }
+  if (pipeline_.is_pausing()) guide_.note_pausing(*this);
   arm(pipeline_.next_resumption());
   return connected_;
 }

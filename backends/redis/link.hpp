@@ -46,6 +46,8 @@ class LinkGuide {
   virtual void note_ended(Link& link) = 0;
   /// Whether the link connects again after an end. Under no lock.
   [[nodiscard]] virtual bool is_needed(const Link& link) const noexcept = 0;
+  /// Calls of the link make a pause, because its server cannot decide them at the moment.
+  virtual void note_pausing(Link& link) = 0;
   /// Takes the calls that the server has sent to another one.
   virtual void redirect(Link& from, CallList& calls) = 0;
 };

@@ -25,6 +25,8 @@ void Topology::stop() noexcept {
 
 void Topology::note_ended(Link&) {}
 
+void Topology::note_pausing(Link&) {}
+
 bool Topology::is_needed(const Link&) const noexcept { return true; }
 
 /// Outside a cluster, the pipeline ends redirected calls itself.

@@ -41,6 +41,7 @@ class Topology : public LinkGuide {
   virtual void stop() noexcept;
 
   void note_ended(Link& link) override;
+  void note_pausing(Link& link) override;
   [[nodiscard]] bool is_needed(const Link& link) const noexcept override;
   void redirect(Link& from, CallList& calls) override;
 
