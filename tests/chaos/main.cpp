@@ -1,6 +1,9 @@
 // The program sluice_chaos: bad days of a Redis server, and what the callers of the store see.
 // Threading: one thread, which starts the servers; a figure has processes or threads of its own.
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "tests/chaos/figures.hpp"
@@ -19,6 +22,13 @@ void add_load(CLI::App& command, Load& load) {
 }
 
 namespace {
+
+/// Files of the servers are in memory, if the system has a folder for that: Sentinels and AOF write
+/// through to the disk, and a disk that other programs keep busy may stall for seconds.
+void keep_files_in_memory() {
+  constexpr const char* folder = "/dev/shm";
+  if (::access(folder, W_OK | X_OK) == 0) ::setenv("TMPDIR", folder, 0);
+}
 
 int run(const Figures& figures, bool all, bool strict) {
   Report report;
@@ -57,6 +67,7 @@ int main(int argc, char** argv) {
       std::puts("left out: it needs a redis-server, and SLUICE_NO_REDIS=1");
       return 77;
     }
+    keep_files_in_memory();
     return run(figures, all->parsed(), strict);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
