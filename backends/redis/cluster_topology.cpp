@@ -159,11 +159,34 @@ void ClusterTopology::move_waiting_calls() {
     Link& from = link(i);
     from.release_unsent(moving, [&](const Call& call) { return &link_of(call.slot) != &from; });
   }
-  while (!moving.empty()) {
-    CallPtr call = moving.pop_front();
+  submit_to_owners(moving);
+  for (std::size_t i = 0; i < size(); ++i) link(i).work();
+}
+
+void ClusterTopology::submit_to_owners(CallList& calls) {
+  while (!calls.empty()) {
+    CallPtr call = calls.pop_front();
     link_of(call->slot).submit(std::move(call));
   }
-  for (std::size_t i = 0; i < size(); ++i) link(i).work();
+}
+
+/// A call that was in flight when the map changed is refused by the former owner, and would be
+/// again. Those behind ASK stay with the node that imports their slot.
+void ClusterTopology::reclaim(Link& from) {
+  CallList moving;
+  from.release_unsent(
+      moving, [&](const Call& call) { return !call.is_asking && &link_of(call.slot) != &from; });
+  if (moving.empty()) return;
+  submit_to_owners(moving);
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (&link(i) != &from) link(i).work();
+  }
+}
+
+/// A node that is cut off from the others says so, and stays connected.
+void ClusterTopology::note_down(Link& link) {
+  lost_ = link.target();
+  want_map(least_after_moved);
 }
 
 void ClusterTopology::leave_former_nodes() {

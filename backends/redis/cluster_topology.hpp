@@ -33,9 +33,11 @@ class ClusterTopology final : public Topology {
   void note_ended(Link& link) override;
   [[nodiscard]] bool is_needed(const Link& link) const noexcept override;
   void redirect(Link& from, CallList& calls) override;
+  void note_down(Link& link) override;
+  void reclaim(Link& from) override;
   boost::asio::awaitable<bool> connect_subscriber(Connection& connection) override;
 
-  /// Between two fetches of the map, after a lost connection and after MOVED.
+  /// Between two fetches of the map, after a lost connection, and after MOVED or CLUSTERDOWN.
   static constexpr Span least_after_loss = std::chrono::milliseconds{50};
   static constexpr Span least_after_moved = std::chrono::seconds{1};
 
@@ -49,6 +51,7 @@ class ClusterTopology final : public Topology {
   void apply(const ClusterMap& map, const RedisAddress& source);
   void set_owner(std::size_t slot, Link& link) noexcept;
   void move_waiting_calls();
+  void submit_to_owners(CallList& calls);
   void leave_former_nodes();
   Link* link_to(const RedisAddress& node);
   void send_on(Link& from, CallPtr call);
@@ -56,7 +59,7 @@ class ClusterTopology final : public Topology {
 
   std::array<std::atomic<Link*>, hash_slots> owners_;
   std::vector<std::size_t> owned_;  // the number of slots of each link
-  RedisAddress lost_{};             // the node of the last loss: it is asked last
+  RedisAddress lost_{};             // the last node that was lost or down: it is asked last
   boost::asio::steady_timer pause_;
   Time fetched_{};                // when the last fetch began
   Time wanted_at_ = Time::max();  // when the next one begins

@@ -174,6 +174,7 @@ bool Link::hear_all() {
 /// pipeline leaves it in any case, because the name may have moved to another server.
 void Link::leave_if_unfit(std::string_view words) {
   const Errc word = error_of(words);
+  if (word == Errc::cluster_down) guide_.note_down(*this);
   if (!is_unfit(word) || (word == Errc::loading && !connection_.has_others())) return;
   draining_ = true;
   connection_.put_last();
@@ -374,6 +375,7 @@ void Link::expire() {
   const Time now = context_.clock.now();
   pipeline_.expire(now, connected_ ? Errc::timed_out : last_failure_);
   context_.inbox.recycle(pipeline_.ended());
+  guide_.reclaim(*this);  // calls whose pause has ended
   const Span stall = context_.options.stall_timeout;
   if (pipeline_.has_sent() && pipeline_.oldest_sent() + stall <= now) {
     connection_.put_last();

@@ -48,6 +48,10 @@ class LinkGuide {
   [[nodiscard]] virtual bool is_needed(const Link& link) const noexcept = 0;
   /// Takes the calls that the server has sent to another one.
   virtual void redirect(Link& from, CallList& calls) = 0;
+  /// The server does not know who has the slot of a call (CLUSTERDOWN).
+  virtual void note_down(Link& link) = 0;
+  /// Takes those of the waiting calls that are another server's by now.
+  virtual void reclaim(Link& from) = 0;
 };
 
 /// Members under "any thread" are thread-safe; all others belong to the I/O thread.

@@ -30,6 +30,10 @@ bool Topology::is_needed(const Link&) const noexcept { return true; }
 /// Outside a cluster, the pipeline ends redirected calls itself.
 void Topology::redirect(Link&, CallList&) {}
 
+void Topology::note_down(Link&) {}
+
+void Topology::reclaim(Link&) {}
+
 std::unique_ptr<Topology> make_topology(const LinkContext& context, std::uint64_t seed) {
   if (!context.options.cluster.empty()) return std::make_unique<ClusterTopology>(context, seed);
   if (context.options.sentinel) return std::make_unique<SentinelTopology>(context, seed);

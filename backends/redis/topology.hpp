@@ -43,6 +43,8 @@ class Topology : public LinkGuide {
   void note_ended(Link& link) override;
   [[nodiscard]] bool is_needed(const Link& link) const noexcept override;
   void redirect(Link& from, CallList& calls) override;
+  void note_down(Link& link) override;
+  void reclaim(Link& from) override;
 
  protected:
   /// REQUIRES: size() < max_links.
