@@ -48,8 +48,10 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
     if (!named.address) continue;
     note_master(*named.address);
     link.connection().set_target(*named.address);
-    if (co_await link.connection().connect()) co_return Errc{};
+    const bool is_ready = co_await link.connection().connect();
+    if (is_ready && *master_ == *named.address) co_return Errc{};
     failure = link.connection().refusal();
+    if (is_ready) link.connection().close();  // meanwhile another one has been named
   }
   if (is_any_reached || !master_) co_return failure;
   link.connection().set_target(*master_);

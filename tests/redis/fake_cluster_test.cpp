@@ -170,6 +170,25 @@ TEST_CASE("a map that cannot be is not followed, and the nodes go on", "[fake][c
   }
 }
 
+TEST_CASE("a node that is cut off from the cluster is left for the one that the others name",
+          "[fake][cluster]") {
+  std::uint16_t owner_port = 0;
+  std::uint16_t first_port = 0;
+  const auto map_of = [](const std::uint16_t& port) {
+    return [&port] { return array({row(0, 16'383, loopback, port)}); };
+  };
+  FakeServer owner(node(map_of(owner_port)), FakeServer::Serving::at_once);
+  owner_port = owner.port();
+  FakeServer first(node(map_of(first_port), [] { return std::string("-CLUSTERDOWN no\r\n"); }),
+                   FakeServer::Serving::at_once);
+  first_port = first.port();
+  FakeServer other(node(map_of(owner_port)), FakeServer::Serving::at_once);
+  const auto store = make_redis_store(options_for({&first, &other}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(owner.connections() >= 1);
+}
+
 TEST_CASE("a map may have gaps, and hosts that mean the one that was asked", "[fake][cluster]") {
   std::uint16_t port = 0;
   for (const std::string& host : {bulk(""), std::string("$-1\r\n"), loopback}) {
@@ -214,4 +233,58 @@ TEST_CASE("a Sentinel that names nobody or nonsense gives a reason", "[fake][sen
       return last && last->step == RedisStep::discover && !last->cause.empty();
     }));
   }
+}
+
+TEST_CASE("a master that is replaced while the store logs in is not used", "[fake][sentinel]") {
+  std::atomic<bool> is_greeted{false};  // the old master has heard ROLE
+  std::atomic<bool> is_replaced{false};
+  std::atomic<int> misled{0};
+  const auto master = [&](bool is_old) -> FakeServer::Behaviour {
+    return [&, is_old](Peer& peer, int) {
+      Word at = 1;
+      while (const auto asked = peer.read_behind_login()) {
+        const bool is_role = asked->at(0) == "ROLE";
+        if (is_role && is_old) {
+          is_greeted = true;
+          eventually([&] { return is_replaced.load(); });
+        }
+        if (!is_role && is_old) ++misled;
+        if (!peer.send(is_role ? array({bulk("master")}) : allowing(*asked, at++))) return;
+      }
+    };
+  };
+  FakeServer before(master(true), FakeServer::Serving::at_once);
+  FakeServer after(master(false), FakeServer::Serving::at_once);
+  const auto named = [](const FakeServer& server) {
+    return array({loopback, bulk(std::to_string(server.port()))});
+  };
+  FakeServer sentinel(
+      [&](Peer& peer, int) {
+        bool is_asked_again = false;
+        while (const auto asked = peer.read_behind_login()) {
+          std::string reply = array({});  // it knows no other Sentinel
+          if (asked->at(0) == "SUBSCRIBE") {
+            peer.send(array({bulk("subscribe"), bulk("+switch-master"), number(1)}));
+            eventually([&] { return is_greeted.load(); });
+            reply = array({bulk("message"), bulk("+switch-master"), bulk("mymaster")});
+          } else if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
+            is_asked_again = is_greeted;
+            reply = named(is_greeted ? after : before);
+          }
+          if (!peer.send(reply)) break;
+        }
+        if (is_asked_again) is_replaced = true;  // the store has heard the other name
+      },
+      FakeServer::Serving::at_once);
+  RedisOptions options;
+  options.call_timeout = 20s;
+  options.connect_timeout = 20s;
+  options.sentinel.emplace();
+  options.sentinel->master = "mymaster";
+  options.sentinel->sentinels = {{"127.0.0.1", sentinel.port()}};
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(misled == 0);
+  CHECK(after.connections() == 1);
 }

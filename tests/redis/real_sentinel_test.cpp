@@ -48,8 +48,10 @@ TEST_CASE("the master that Sentinels name decides, before and after failovers",
   CHECK(events.all().back().address == "127.0.0.1:" + std::to_string(group.master_port()));
 
   SECTION("a failover on request") {
+    const std::size_t old = group.master();
     group.force_failover();
-    const std::string master = "127.0.0.1:" + std::to_string(group.master_port());
+    const std::size_t now = group.await_new_master(old);
+    const std::string master = "127.0.0.1:" + std::to_string(group.server(now).port());
     REQUIRE(eventually(
         [&] { return !bucket.error("alice") && events.all().back().address == master; }));
     CHECK(count(events, RedisEvent::Kind::switched) >= 1);

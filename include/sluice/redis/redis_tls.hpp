@@ -26,9 +26,9 @@ struct RedisTls {
   /// none.
   std::string certificate_file{};
   std::string key_file{};
-  /// The name that the certificate must be for, and that the server is told (SNI, unless it is an
-  /// address). Empty means RedisOptions::host. A unix socket has no name: with TlsVerify::full, set
-  /// this.
+  /// The name that each certificate must be for, and that each server is told (SNI, unless it is an
+  /// address). Empty means the host by which a server is reached; behind Sentinels and in a cluster
+  /// it is the one that they announce. A unix socket has none: with TlsVerify::full, set this.
   std::string server_name{};
   TlsVerify verify = TlsVerify::full;
 };

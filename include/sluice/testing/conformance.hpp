@@ -123,9 +123,9 @@ inline std::string run_check(const Check& check, Store& store, const Conformance
 
 }  // namespace detail
 
-/// Checks every claim on `store`. It uses only keys with the prefix of the run. The report contains
-/// all claims; `on_failure` is called for each failure. Takes about a second on a store in memory.
-/// Throws only std::bad_alloc, and what std::thread throws if no thread can be made.
+/// Checks every claim on `store`, by keys with the prefix of the run and plans of one tag each. The
+/// report contains all claims; `on_failure` is called for each failure. Takes about a second on a
+/// store in memory. Throws only std::bad_alloc, and what std::thread throws if it makes no thread.
 inline Report check_conformance(Store& store, ConformanceOptions options = {},
                                 const std::function<void(const Claim&)>& on_failure = {}) {
   if (options.seed == 0) options.seed = detail::choose_seed();
