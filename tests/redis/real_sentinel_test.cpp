@@ -50,23 +50,14 @@ TEST_CASE("the master that Sentinels name decides, before and after failovers",
   SECTION("a failover on request") {
     const std::size_t old = group.master();
     group.force_failover();
-    const std::size_t now = group.await_new_master(old);
-    const std::string master = "127.0.0.1:" + std::to_string(group.server(now).port());
-    REQUIRE(eventually(
-        [&] { return !bucket.error("alice") && events.all().back().address == master; }));
-    CHECK(count(events, RedisEvent::Kind::switched) >= 1);
-  }
-  SECTION("a killed master, which comes back as one and is not believed") {
-    const std::size_t old = group.kill_master();
-    CHECK_FALSE(bucket.error("alice", 20s));
-    const std::size_t now = group.await_new_master(old);
+    static_cast<void>(group.await_new_master(old));
     group.restart(old);
     CHECK_FALSE(bucket.error("alice", 20s));
     const auto fresh = make_redis_store(options_for(group));
     const Bucket other(*fresh, quota);
-    CHECK_FALSE(other.error("bob"));
-    RedisClient client = group.client(now);
-    CHECK(client({"EXISTS", "{bob}:api:1/30min"}).integer + client({"DBSIZE"}).integer > 1);
+    CHECK_FALSE(other.error("bob", 20s));
+    const std::string old_address = "127.0.0.1:" + std::to_string(group.server(old).port());
+    for (const RedisNodeStats& node : fresh->stats().nodes) CHECK(node.address != old_address);
   }
 }
 
