@@ -49,10 +49,11 @@ TEST_CASE("the master that Sentinels name decides, before and after failovers",
 
   SECTION("a failover on request") {
     group.force_failover();
-    const std::string master = "127.0.0.1:" + std::to_string(group.master_port());
-    REQUIRE(eventually(
-        [&] { return !bucket.error("alice") && events.all().back().address == master; }));
-    CHECK(count(events, RedisEvent::Kind::switched) >= 1);
+    CHECK(eventually([&] { return count(events, RedisEvent::Kind::switched) > 0; }));
+    REQUIRE(eventually([&] {
+      const std::string master = "127.0.0.1:" + std::to_string(group.master_port());
+      return !bucket.error("alice") && events.all().back().address == master;
+    }));
   }
   SECTION("a killed master, which comes back as one and is not believed") {
     const std::size_t old = group.kill_master();

@@ -143,8 +143,14 @@ void RedisCluster::move_slot(unsigned slot, std::size_t from, std::size_t to) {
   const std::string to_id = self(to).id;
   RedisClient source = client(from);
   RedisClient target = client(to);
-  must(target({"CLUSTER", "SETSLOT", number, "IMPORTING", from_id}), "SETSLOT IMPORTING");
-  must(source({"CLUSTER", "SETSLOT", number, "MIGRATING", to_id}), "SETSLOT MIGRATING");
+  // After a failover, each may not know yet that the other one is a master.
+  const auto begin = [&](RedisClient& node, const char* what, const std::string& other) {
+    await(std::string(what) + " slot " + number, [&] {
+      return !node({"CLUSTER", "SETSLOT", number, what, other}).is_error();
+    });
+  };
+  begin(target, "IMPORTING", from_id);
+  begin(source, "MIGRATING", to_id);
   migrate(source, slot, port(to));
   must(target({"CLUSTER", "SETSLOT", number, "NODE", to_id}), "SETSLOT NODE");
   must(source({"CLUSTER", "SETSLOT", number, "NODE", to_id}), "SETSLOT NODE");
