@@ -102,8 +102,11 @@ asio::awaitable<bool> SentinelTopology::connect_subscriber(Connection& connectio
 
 /// Another Sentinel each time, so that one that is down or knows nothing costs one attempt.
 asio::awaitable<bool> SentinelTopology::connect_watch(Connection& connection) {
+  const bool is_first = next_watched_ == 0;
   connection.set_target(sentinels_[next_watched_++ % sentinels_.size()]);
-  co_return co_await connection.connect();
+  const bool is_ready = co_await connection.connect();
+  if (is_ready && !is_first) note_switch();  // one may have been missed meanwhile
+  co_return is_ready;
 }
 
 void SentinelTopology::note_switch() {
