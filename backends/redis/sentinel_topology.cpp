@@ -103,7 +103,9 @@ asio::awaitable<bool> SentinelTopology::connect_subscriber(Connection& connectio
 /// Another Sentinel each time, so that one that is down or knows nothing costs one attempt.
 asio::awaitable<bool> SentinelTopology::connect_watch(Connection& connection) {
   connection.set_target(sentinels_[next_watched_++ % sentinels_.size()]);
-  co_return co_await connection.connect();
+  const bool is_ready = co_await connection.connect();
+  if (is_ready) note_switch();  // one may have been missed meanwhile
+  co_return is_ready;
 }
 
 void SentinelTopology::note_switch() {

@@ -1,10 +1,8 @@
-// The store against nodes of a cluster, and Sentinels, that lie. Threading: the fixtures'.
-#include <functional>
+// The store against nodes of a cluster that lie. Threading: the fixtures'.
+#include <array>
+#include <utility>
 
-#include "tests/catch.hpp"
-#include "tests/redis/asking.hpp"
-#include "tests/redis/events.hpp"
-#include "tests/redis/fake_server.hpp"
+#include "tests/redis/fake_cluster.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -13,59 +11,16 @@ namespace {
 
 const Quota quota = Quota::per_second(10).burst(5);
 
-std::string number(std::int64_t value) { return ":" + std::to_string(value) + "\r\n"; }
-
-/// A row of CLUSTER SLOTS.
-std::string row(std::int64_t first, std::int64_t last, const std::string& host,
-                std::uint16_t port) {
-  return "*3\r\n" + number(first) + number(last) + "*3\r\n" + host + number(port) + bulk("id");
-}
-
-std::string array(const std::vector<std::string>& elements) {
-  std::string reply = "*" + std::to_string(elements.size()) + "\r\n";
-  for (const std::string& element : elements) reply += element;
-  return reply;
-}
-
-const std::string loopback = bulk("127.0.0.1");
-
-/// A node that answers CLUSTER SLOTS with `map()` and each call with `answer()`, or well without
-/// one.
-FakeServer::Behaviour node(std::function<std::string()> map,
-                           std::function<std::string()> answer = {}) {
-  return [map = std::move(map), answer = std::move(answer)](Peer& peer, int) {
-    Word at = 1;
-    while (const auto asked = peer.read_behind_login()) {
-      const bool is_map = asked->at(0) == "CLUSTER";
-      const std::string reply = is_map ? map() : answer ? answer() : allowing(*asked, at++);
-      if (!peer.send(reply)) return;
-    }
-  };
-}
-
-RedisOptions options_for(std::initializer_list<const FakeServer*> nodes) {
-  RedisOptions options;
-  for (const FakeServer* server : nodes) options.cluster.push_back({"127.0.0.1", server->port()});
-  options.call_timeout = 20s;
-  options.connect_timeout = 20s;
-  return options;
-}
-
-std::string moved_to(std::uint16_t port) {
-  return "-MOVED 1 127.0.0.1:" + std::to_string(port) + "\r\n";
-}
-
 }  // namespace
 
 TEST_CASE("a call that is sent on for ever fails, and was not executed", "[fake][cluster]") {
   std::uint16_t second_port = 0;
   std::uint16_t first_port = 0;
-  const auto no_map = [] { return std::string("-ERR no map\r\n"); };
   std::atomic<int> calls{0};
   FakeServer second(node(no_map,
                          [&] {
                            ++calls;
-                           return moved_to(first_port);
+                           return redirection("MOVED", first_port);
                          }),
                     FakeServer::Serving::at_once);
   second_port = second.port();
@@ -74,11 +29,11 @@ TEST_CASE("a call that is sent on for ever fails, and was not executed", "[fake]
     FakeServer self(node(no_map,
                          [&] {
                            ++calls;
-                           return moved_to(first_port);
+                           return redirection("MOVED", first_port);
                          }),
                     FakeServer::Serving::at_once);
     first_port = self.port();
-    const auto store = make_redis_store(options_for({&self}));
+    const auto store = make_redis_store(fake_cluster({&self}));
     const Bucket bucket(*store, quota);
     CHECK(bucket.error("alice") == Errc::moved);
     CHECK(calls == 6);
@@ -87,11 +42,11 @@ TEST_CASE("a call that is sent on for ever fails, and was not executed", "[fake]
     FakeServer first(node(no_map,
                           [&] {
                             ++calls;
-                            return moved_to(second_port);
+                            return redirection("MOVED", second_port);
                           }),
                      FakeServer::Serving::at_once);
     first_port = first.port();
-    const auto store = make_redis_store(options_for({&first}));
+    const auto store = make_redis_store(fake_cluster({&first}));
     const Bucket bucket(*store, quota);
     CHECK(bucket.error("alice") == Errc::moved);
     CHECK(calls == 6);
@@ -106,7 +61,7 @@ TEST_CASE("a call that is sent on for ever fails, and was not executed", "[fake]
       CAPTURE(words);
       FakeServer server(node(no_map, [&] { return "-" + words + "\r\n"; }),
                         FakeServer::Serving::at_once);
-      const auto store = make_redis_store(options_for({&server}));
+      const auto store = make_redis_store(fake_cluster({&server}));
       const Bucket bucket(*store, quota);
       const std::error_code error = bucket.error("alice");
       CHECK(error == (words.starts_with("ASK") ? Errc::ask : Errc::moved));
@@ -116,7 +71,6 @@ TEST_CASE("a call that is sent on for ever fails, and was not executed", "[fake]
 }
 
 TEST_CASE("a call behind ASK goes to the other node, in one write with ASKING", "[fake][cluster]") {
-  const auto no_map = [] { return std::string("-ERR no map\r\n"); };
   std::vector<std::string> seen;
   FakeServer importing(
       [&](Peer& peer, int) {
@@ -135,7 +89,7 @@ TEST_CASE("a call behind ASK goes to the other node, in one write with ASKING", 
                           return "-ASK 1 127.0.0.1:" + std::to_string(importing.port()) + "\r\n";
                         }),
                    FakeServer::Serving::at_once);
-  const auto store = make_redis_store(options_for({&owner}));
+  const auto store = make_redis_store(fake_cluster({&owner}));
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("alice"));
   CHECK_FALSE(bucket.error("alice"));
@@ -159,7 +113,7 @@ TEST_CASE("a map that cannot be is not followed, and the nodes go on", "[fake][c
     CAPTURE(map.substr(0, 60));
     FakeServer server(node([&] { return map; }), FakeServer::Serving::at_once);
     Events events;
-    RedisOptions options = options_for({&server});
+    RedisOptions options = fake_cluster({&server});
     options.on_event = events.listener();
     const auto store = make_redis_store(options);
     const Bucket bucket(*store, quota);
@@ -183,7 +137,7 @@ TEST_CASE("a node that is cut off from the cluster is left for the one that the 
                    FakeServer::Serving::at_once);
   first_port = first.port();
   FakeServer other(node(map_of(owner_port)), FakeServer::Serving::at_once);
-  const auto store = make_redis_store(options_for({&first, &other}));
+  const auto store = make_redis_store(fake_cluster({&first, &other}));
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("alice"));
   CHECK(owner.connections() >= 1);
@@ -200,91 +154,165 @@ TEST_CASE("a map may have gaps, and hosts that mean the one that was asked", "[f
     };
     FakeServer first(node(map, [] { return std::string("-CLUSTERDOWN no\r\n"); }),
                      FakeServer::Serving::at_once);
-    const auto store = make_redis_store(options_for({&first}));
+    const auto store = make_redis_store(fake_cluster({&first}));
     const Bucket bucket(*store, quota);
     CHECK_FALSE(bucket.error("alice"));
     CHECK(owner.connections() == 1);
   }
 }
 
-TEST_CASE("a Sentinel that names nobody or nonsense gives a reason", "[fake][sentinel]") {
-  for (const std::string& reply :
-       {std::string("*-1\r\n"), std::string("$-1\r\n"), array({}), array({bulk("h")}),
-        array({bulk("h"), bulk("0")}), array({bulk("h"), bulk("65536")}),
-        array({bulk(""), bulk("1")}), std::string("-IDONTKNOW\r\n"), std::string("+OK\r\n"),
-        std::string("*1000000000\r\n"), "*2\r\n$1000000\r\n" + std::string(1'000'000, 'h')}) {
-    CAPTURE(reply.substr(0, 40));
-    FakeServer sentinel(
-        [&](Peer& peer, int) {
-          while (peer.read_behind_login()) {
-            if (!peer.send(reply)) return;
-          }
-        },
-        FakeServer::Serving::at_once);
-    RedisOptions options;
-    options.sentinel.emplace();
-    options.sentinel->master = "mymaster";
-    options.sentinel->sentinels = {{"127.0.0.1", sentinel.port()}};
-    const auto store = make_redis_store(options);
-    const Bucket bucket(*store, quota);
-    CHECK(bucket.error("alice", 100ms) == Errc::not_connected);
-    CHECK(eventually([&] {
-      const auto last = store->stats().last_failure;
-      return last && last->step == RedisStep::discover && !last->cause.empty();
-    }));
-  }
-}
-
-TEST_CASE("a master that is replaced while the store logs in is not used", "[fake][sentinel]") {
-  std::atomic<bool> is_greeted{false};  // the old master has heard ROLE
-  std::atomic<bool> is_replaced{false};
-  std::atomic<int> misled{0};
-  const auto master = [&](bool is_old) -> FakeServer::Behaviour {
-    return [&, is_old](Peer& peer, int) {
-      Word at = 1;
-      while (const auto asked = peer.read_behind_login()) {
-        const bool is_role = asked->at(0) == "ROLE";
-        if (is_role && is_old) {
-          is_greeted = true;
-          eventually([&] { return is_replaced.load(); });
-        }
-        if (!is_role && is_old) ++misled;
-        if (!peer.send(is_role ? array({bulk("master")}) : allowing(*asked, at++))) return;
-      }
-    };
-  };
-  FakeServer before(master(true), FakeServer::Serving::at_once);
-  FakeServer after(master(false), FakeServer::Serving::at_once);
-  const auto named = [](const FakeServer& server) {
-    return array({loopback, bulk(std::to_string(server.port()))});
-  };
-  FakeServer sentinel(
-      [&](Peer& peer, int) {
-        bool is_asked_again = false;
-        while (const auto asked = peer.read_behind_login()) {
-          std::string reply = array({});  // it knows no other Sentinel
-          if (asked->at(0) == "SUBSCRIBE") {
-            peer.send(array({bulk("subscribe"), bulk("+switch-master"), number(1)}));
-            eventually([&] { return is_greeted.load(); });
-            reply = array({bulk("message"), bulk("+switch-master"), bulk("mymaster")});
-          } else if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
-            is_asked_again = is_greeted;
-            reply = named(is_greeted ? after : before);
-          }
-          if (!peer.send(reply)) break;
-        }
-        if (is_asked_again) is_replaced = true;  // the store has heard the other name
-      },
-      FakeServer::Serving::at_once);
-  RedisOptions options;
-  options.call_timeout = 20s;
-  options.connect_timeout = 20s;
-  options.sentinel.emplace();
-  options.sentinel->master = "mymaster";
-  options.sentinel->sentinels = {{"127.0.0.1", sentinel.port()}};
-  const auto store = make_redis_store(options);
+TEST_CASE("a node without a host in a redirection is the one that sent it, at another port",
+          "[fake][cluster]") {
+  FakeServer owner(node(no_map), FakeServer::Serving::at_once);
+  FakeServer first(node(no_map, [&] { return redirection("MOVED", owner.port(), ""); }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&first}));
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("alice"));
-  CHECK(misled == 0);
-  CHECK(after.connections() == 1);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(owner.connections() == 1);
+}
+
+TEST_CASE("MOVED moves the slot: later calls go to its new node at once, and the map is fetched",
+          "[fake][cluster]") {
+  std::atomic<int> maps{0};
+  const auto count_map = [&] {
+    ++maps;
+    return no_map();
+  };
+  FakeServer owner(node(count_map), FakeServer::Serving::at_once);
+  std::atomic<int> calls{0};
+  FakeServer first(node(count_map,
+                        [&] {
+                          ++calls;
+                          return redirection("MOVED", owner.port());
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&first}));
+  const Bucket bucket(*store, quota);
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 1);
+  const int before = maps;
+  CHECK(eventually([&] { return maps > before; }));
+}
+
+TEST_CASE("a call that is moved back from the importing node goes without ASKING",
+          "[fake][cluster]") {
+  std::uint16_t owner_port = 0;
+  FakeServer importing(node(no_map, [&] { return redirection("MOVED", owner_port); }),
+                       FakeServer::Serving::at_once);
+  std::vector<std::string> seen;
+  FakeServer owner(
+      [&](Peer& peer, int) {
+        Word at = 1;
+        while (const auto asked = peer.read_behind_login()) {
+          const std::string& name = asked->at(0);
+          if (name != "CLUSTER") seen.push_back(name);
+          const bool is_first = seen.size() == 1;
+          if (!peer.send(name == "CLUSTER" ? no_map()
+                         : is_first        ? redirection("ASK", importing.port())
+                                           : allowing(*asked, at++))) {
+            return;
+          }
+        }
+      },
+      FakeServer::Serving::at_once);
+  owner_port = owner.port();
+  const auto store = make_redis_store(fake_cluster({&owner}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(seen == std::vector<std::string>{"EVALSHA", "EVALSHA"});
+}
+
+TEST_CASE("a call behind ASK that must wait for its keys waits at the importing node",
+          "[fake][cluster]") {
+  std::atomic<int> tries{0};
+  std::atomic<int> calls{0};
+  FakeServer importing(
+      [&](Peer& peer, int) {
+        while (const auto asked = peer.read_behind_login()) {
+          const bool asks = asked->at(0) == "ASKING";
+          if (!peer.send(asks           ? "+OK\r\n"
+                         : ++tries <= 8 ? "-TRYAGAIN Multiple keys request\r\n"
+                                        : allowing(*asked, 1))) {
+            return;
+          }
+        }
+      },
+      FakeServer::Serving::at_once);
+  FakeServer owner(node(no_map,
+                        [&] {
+                          ++calls;
+                          return redirection("ASK", importing.port());
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&owner}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 1);
+  CHECK(tries == 9);
+}
+
+TEST_CASE("calls that wait for a node go to the one that gets its slots", "[fake][cluster]") {
+  // Nobody is at home at the first node that the map names.
+  const std::uint16_t closed = FakeServer([](Peer&, int) {}).port();
+  std::atomic<int> maps{0};
+  FakeServer owner(node(no_map), FakeServer::Serving::at_once);
+  FakeServer seed(node([&] {
+                    const bool is_old = ++maps <= 2;
+                    return array({row(0, 16'383, loopback, is_old ? closed : owner.port())});
+                  }),
+                  FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&seed}));
+  REQUIRE(eventually([&] { return maps > 0; }));
+  const Bucket bucket(*store, quota);
+  Crowd crowd(20);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], Key(std::to_string(i)), 20s);
+  CHECK(crowd.wait());
+  CHECK(crowd.count([](const Asked& asked) { return !asked.error; }) == crowd.size());
+  CHECK(owner.connections() == 1);
+}
+
+TEST_CASE("a node that has no slots any more is left, and its link serves the next node",
+          "[fake][cluster]") {
+  std::atomic<int> now{0};
+  std::vector<std::uint16_t> ports(3);
+  std::array<std::atomic<int>, 3> open{};
+  const auto serve = [&](std::size_t self) -> FakeServer::Behaviour {
+    return [&, self](Peer& peer, int) {
+      Word at = 1;
+      bool has_called = false;
+      while (const auto asked = peer.read_behind_login()) {
+        if (asked->at(0) == "CLUSTER") {
+          if (!peer.send(
+                  array({row(0, 16'383, loopback, ports.at(static_cast<std::size_t>(now)))})))
+            break;
+          continue;
+        }
+        if (!std::exchange(has_called, true)) ++open.at(self);
+        const bool is_owner = static_cast<std::size_t>(now) == self;
+        if (!peer.send(is_owner ? allowing(*asked, at++)
+                                : redirection("MOVED", ports.at(static_cast<std::size_t>(now))))) {
+          break;
+        }
+      }
+      if (has_called) --open.at(self);
+    };
+  };
+  std::vector<std::unique_ptr<FakeServer>> nodes;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    nodes.push_back(std::make_unique<FakeServer>(serve(i), FakeServer::Serving::at_once));
+    ports[i] = nodes[i]->port();
+  }
+  const auto store = make_redis_store(fake_cluster({nodes[0].get()}));
+  const Bucket bucket(*store, quota);
+  for (int owner = 0; owner < 3; ++owner) {
+    CAPTURE(owner);
+    now = owner;
+    CHECK(eventually([&] {
+      CHECK_FALSE(bucket.error("alice"));
+      return open[0] + open[1] + open[2] == 1;
+    }));
+    CHECK(open.at(static_cast<std::size_t>(owner)) == 1);
+  }
 }

@@ -42,7 +42,8 @@ inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time
 
 /// A pipeline and what it has sent.
 struct World {
-  explicit World(RedisScripts scripts = RedisScripts::eval) : pipeline(scripts) {}
+  explicit World(RedisScripts scripts = RedisScripts::eval, bool in_cluster = false)
+      : pipeline(scripts, 0, in_cluster) {}
 
   Pipeline pipeline;
   Time now = to_time(1'000'000);

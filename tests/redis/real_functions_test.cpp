@@ -44,7 +44,7 @@ TEST_CASE("functions lost in mid-load are loaded again and no caller sees it",
           "[redis][functions]") {
   if (redis_left_out()) return;
   const RedisServer server;
-  check_lost_scripts(server, function_options(server), "FUNCTION", 20ms);
+  check_lost_scripts({&server}, function_options(server), "FUNCTION", 20ms);
 }
 
 TEST_CASE("a user who may call functions and nothing else can do everything",

@@ -10,7 +10,7 @@ using namespace sluice::test;
 TEST_CASE("scripts lost in mid-load are loaded again and no caller sees it", "[redis]") {
   if (redis_left_out()) return;
   const RedisServer server;
-  check_lost_scripts(server, socket_options(server), "SCRIPT", 500us);
+  check_lost_scripts({&server}, socket_options(server), "SCRIPT", 500us);
 }
 
 TEST_CASE("Valkey keeps every promise, and loses scripts and functions unseen as well",
@@ -22,11 +22,11 @@ TEST_CASE("Valkey keeps every promise, and loses scripts and functions unseen as
   }
   check_store(*connect_socket(*server));
   check_store(*connect_tcp(*server));
-  check_lost_scripts(*server, socket_options(*server), "SCRIPT", 500us);
+  check_lost_scripts({server.get()}, socket_options(*server), "SCRIPT", 500us);
   RedisOptions functions = socket_options(*server);
   functions.scripts = RedisScripts::functions;
   functions.key_prefix = "other:";  // fresh keys
-  check_lost_scripts(*server, functions, "FUNCTION", 20ms);
+  check_lost_scripts({server.get()}, functions, "FUNCTION", 20ms);
 }
 
 TEST_CASE("a user with the documented rights can do everything, and loads scripts", "[redis]") {

@@ -8,14 +8,17 @@
 
 namespace sluice::test {
 
-/// SCRIPT FLUSH or FUNCTION FLUSH again and again while it lives.
+using Servers = std::vector<const RedisServer*>;
+
+/// SCRIPT FLUSH or FUNCTION FLUSH on each server again and again while it lives.
 class Flusher {
  public:
-  Flusher(const RedisServer& server, std::string_view kind, Span pause)
-      : thread_([this, path = server.unix_socket(), kind, pause] {
-          RedisClient client(path);
+  Flusher(const Servers& servers, std::string_view kind, Span pause)
+      : thread_([this, servers, kind, pause] {
+          std::vector<RedisClient> clients;
+          for (const RedisServer* server : servers) clients.emplace_back(server->unix_socket());
           while (!over_) {
-            client({kind, "FLUSH"});
+            for (RedisClient& client : clients) client({kind, "FLUSH"});
             ++flushes_;
             std::this_thread::sleep_for(pause);
           }
@@ -35,12 +38,12 @@ class Flusher {
 };
 
 /// Calls under way while what they need (`kind`: SCRIPT, FUNCTION) is lost every `pause`: none
-/// fails, and none is charged twice.
-inline void check_lost_scripts(const RedisServer& server, const RedisOptions& options,
-                               std::string_view kind, Span pause) {
+/// fails, and none is charged twice. The store needs one connection to each of `masters` servers.
+inline void check_lost_scripts(const Servers& servers, const RedisOptions& options,
+                               std::string_view kind, Span pause, std::size_t masters = 1) {
   const auto store = make_redis_store(options);
   const TokenBucket bucket(*store, "api", Quota::per(1, 30min).burst(1'000'000));
-  const Flusher flusher(server, kind, pause);
+  const Flusher flusher(servers, kind, pause);
   // Each caller keeps some calls in flight; each key's remaining counts down one by one, so that a
   // repeated or a lost execution would show.
   constexpr std::size_t keys = 16;
@@ -49,13 +52,13 @@ inline void check_lost_scripts(const RedisServer& server, const RedisOptions& op
   std::size_t rounds = 0;
   std::array<Word, keys> expected;
   expected.fill(1'000'000);
-  const std::size_t least = scaled(500, 100);
-  while (rounds < least || flusher.flushes() < 50) {
+  const std::size_t least = scaled(500, 100) / masters;
+  while (rounds < least || flusher.flushes() < 50 / masters) {
     ++rounds;
     Crowd crowd(keys * depth);
     for (std::size_t i = 0; i < crowd.size(); ++i) {
       const std::string tag = std::to_string(i % keys);
-      const std::string twin = "twin" + tag;
+      const Key twin(tag, "twin");
       if (i % 3 == 0) {
         store->execute(Plan({bucket.acquire_step(tag), bucket.peek_step(twin)}).within(20s),
                        crowd[i].completion());
@@ -73,7 +76,7 @@ inline void check_lost_scripts(const RedisServer& server, const RedisOptions& op
   }
   CHECK(wrong == 0);
   CHECK(store->stats().scripts_loaded > 10);
-  CHECK(store->stats().connections == 1);
+  CHECK(store->stats().connections == masters);
 }
 
 /// Asks every row, twice, so that states are there the second time: alone, in a plan, and with an
@@ -113,8 +116,9 @@ inline std::uint64_t ask_all_rows(const RedisOptions& options, const char* test)
     }
   }
   const TokenBucket bucket(*store, "api", Quota::per_second(10));
-  CHECK(decide(*store, {bucket.acquire_step("a"), bucket.acquire_step("b")}).allowed);
-  CHECK(decide(*store, {bucket.acquire_step("a"), bucket.peek_step("b")}).allowed);
+  const Key other("a", "b");
+  CHECK(decide(*store, {bucket.acquire_step("a"), bucket.acquire_step(other)}).allowed);
+  CHECK(decide(*store, {bucket.acquire_step("a"), bucket.peek_step(other)}).allowed);
   return store->stats().scripts_loaded;
 }
 

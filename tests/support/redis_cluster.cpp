@@ -46,8 +46,8 @@ RedisCluster::RedisCluster(Options options) : options_(std::move(options)) {
   // On a machine under load, redis-cli may wait for ever for nodes that do not meet.
   for (int attempt = 1;; ++attempt) {
     nodes_.clear();
-    for (std::size_t i = 0; i < size; ++i) nodes_.push_back(std::make_unique<RedisServer>(setup));
     try {
+      for (std::size_t i = 0; i < size; ++i) nodes_.push_back(std::make_unique<RedisServer>(setup));
       create();
       await_ok();
       return;

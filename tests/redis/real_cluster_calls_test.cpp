@@ -1,0 +1,120 @@
+// Calls on a real cluster: lost scripts, functions, request ids and stop requests, at each node as
+// at a single server. Threading: the test's thread asks; a second one disturbs the nodes.
+#include "tests/catch.hpp"
+#include "tests/redis/real.hpp"
+#include "tests/redis/real_scripts.hpp"
+#include "tests/redis/traffic.hpp"
+#include "tests/support/redis_cluster.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+const Quota quota = Quota::per(1, 30min).burst(1000);
+
+RedisOptions options_for(const RedisCluster& cluster) {
+  RedisOptions options;
+  options.call_timeout = 20s;
+  options.connect_timeout = 20s;
+  options.stall_timeout = 20s;
+  for (const std::uint16_t port : cluster.ports()) options.cluster.push_back({"127.0.0.1", port});
+  return options;
+}
+
+Servers masters_of(RedisCluster& cluster) {
+  Servers masters;
+  for (std::size_t node = 0; node < RedisCluster::size; ++node) {
+    if (cluster.is_master(node)) masters.push_back(&cluster.server(node));
+  }
+  return masters;
+}
+
+/// The first of the keys whose slot the node has, or has not.
+std::string find_key(const RedisCluster& cluster, std::size_t node, bool has) {
+  for (const std::string& key : numbered_keys(100)) {
+    if ((cluster.master_of(cluster_slot(key)) == node) == has) return key;
+  }
+  throw std::runtime_error("no such key");
+}
+
+}  // namespace
+
+TEST_CASE("scripts lost at every node are loaded again and no caller sees it", "[redis][cluster]") {
+  if (redis_left_out()) return;
+  RedisCluster cluster;
+  check_lost_scripts(masters_of(cluster), options_for(cluster), "SCRIPT", 500us, 3);
+}
+
+TEST_CASE("functions are loaded at each node of a cluster", "[redis][cluster]") {
+  if (redis_left_out()) return;
+  RedisCluster cluster;
+  RedisOptions options = options_for(cluster);
+  options.scripts = RedisScripts::functions;
+
+  SECTION("once") {
+    const auto store = make_redis_store(options);
+    const Bucket bucket(*store, quota);
+    for (const std::string& key : numbered_keys(40)) CHECK_FALSE(bucket.error(key));
+    CHECK(store->stats().scripts_loaded == 3);
+  }
+  SECTION("again and again") {
+    check_lost_scripts(masters_of(cluster), options, "FUNCTION", 20ms, 3);
+  }
+}
+
+TEST_CASE("a request id is charged once, also when its slot has moved", "[redis][cluster]") {
+  if (redis_left_out()) return;
+  RedisCluster cluster;
+  const auto store = make_redis_store(options_for(cluster));
+  const auto other = make_redis_store(options_for(cluster));
+  const TokenBucket bucket(*store, "api", quota);
+  for (const std::string& tag : numbered_keys(12)) {
+    CAPTURE(tag);
+    const std::array steps{bucket.acquire_step(Key(tag, "a")), bucket.acquire_step(Key(tag, "b"))};
+    const Plan plan = Plan(steps).within(20s).idempotent({1, 2});
+    const Decision first = decide(*store, plan);
+    CHECK(first.remaining == 999);
+    const unsigned slot = cluster_slot(tag);
+    const std::size_t from = cluster.master_of(slot);
+    const std::size_t to =
+        cluster.master_of((slot + RedisCluster::slots / 2) % RedisCluster::slots);
+    if (tag == "key0") cluster.move_slot(slot, from, to);
+    for (auto* again : {other.get(), store.get()}) {
+      const Decision repeated = decide(*again, plan);
+      CHECK(repeated.remaining == 999);
+      CHECK(repeated.at == first.at);
+    }
+    CHECK(bucket.peek(Key(tag, "a")).remaining == 999);
+  }
+  CHECK(store->stats().protocol_errors == 0);
+}
+
+TEST_CASE("one stop request ends calls at a node that hangs and at others, each once",
+          "[redis][cluster]") {
+  if (redis_left_out()) return;
+  // Its replica is to stay one.
+  RedisCluster cluster({.config = {"cluster-replica-no-failover yes"}});
+  const auto store = make_redis_store(options_for(cluster));
+  const Bucket bucket(*store, quota);
+  const std::size_t node = cluster.master_of(0);
+  const std::string hung = find_key(cluster, node, true);
+  const std::string served = find_key(cluster, node, false);
+  REQUIRE_FALSE(bucket.error(hung));
+  REQUIRE_FALSE(bucket.error(served));
+  cluster.suspend(node);
+  std::stop_source stop;
+  Crowd crowd(500);
+  for (std::size_t i = 0; i < crowd.size(); ++i) {
+    bucket.ask(crowd[i], i % 2 == 0 ? hung : served, 20s, stop.get_token());
+  }
+  stop.request_stop();
+  CHECK(crowd.wait());
+  CHECK(crowd.count([](const Asked& call) {
+    return !call.error || call.error == Errc::cancelled || call.error == Errc::unknown;
+  }) == crowd.size());
+  CHECK(crowd.count([](const Asked& call) { return bool(call.error); }) >= crowd.size() / 2);
+  cluster.resume(node);
+  CHECK_FALSE(bucket.error(hung, 20s));
+  CHECK(store->stats().connections == 2);
+}
