@@ -1,5 +1,6 @@
 // The store against nodes of a cluster that lie. Threading: the fixtures'.
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "tests/redis/fake_cluster.hpp"
@@ -276,8 +277,8 @@ TEST_CASE("calls that wait for a node go to the one that gets its slots", "[fake
 TEST_CASE("a node that has no slots any more is left, and its link serves the next node",
           "[fake][cluster]") {
   std::atomic<int> now{0};
-  std::vector<std::uint16_t> ports(3);
-  std::array<std::atomic<int>, 3> open{};
+  std::vector<std::uint16_t> ports(5);
+  std::array<std::atomic<int>, 5> open{};
   const auto serve = [&](std::size_t self) -> FakeServer::Behaviour {
     return [&, self](Peer& peer, int) {
       Word at = 1;
@@ -306,13 +307,24 @@ TEST_CASE("a node that has no slots any more is left, and its link serves the ne
   }
   const auto store = make_redis_store(fake_cluster({nodes[0].get()}));
   const Bucket bucket(*store, quota);
-  for (int owner = 0; owner < 3; ++owner) {
+  for (int owner = 0; owner < 5; ++owner) {
     CAPTURE(owner);
     now = owner;
     CHECK(eventually([&] {
       CHECK_FALSE(bucket.error("alice"));
-      return open[0] + open[1] + open[2] == 1;
+      return std::accumulate(open.begin(), open.end(), 0) == 1;
     }));
     CHECK(open.at(static_cast<std::size_t>(owner)) == 1);
   }
+  CHECK(store->stats().nodes.size() <= 3);
+}
+
+TEST_CASE("the map is fetched before the first call, from whichever node is there",
+          "[fake][cluster]") {
+  const std::uint16_t closed = FakeServer([](Peer&, int) {}).port();
+  FakeServer seed(node(no_map), FakeServer::Serving::at_once);
+  RedisOptions options = fake_cluster({&seed});
+  options.cluster.insert(options.cluster.begin(), 3, RedisAddress{"127.0.0.1", closed});
+  const auto store = make_redis_store(options);
+  CHECK(eventually([&] { return seed.connections() == 1; }));
 }

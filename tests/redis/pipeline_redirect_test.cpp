@@ -141,6 +141,7 @@ TEST_CASE("ASKING goes directly before its call, and its reply decides nothing",
   SECTION("OK") { CHECK(node.pipeline.hear_status("OK") == Heard::ok); }
   SECTION("an error: the call is asked without it") {
     CHECK(node.hear_error("NOPERM no") == Heard::ok);
+    CHECK(node.pipeline.counters().late_replies == 0);
     CHECK(node.hear_error(moved) == Heard::ok);
     CHECK(node.take_redirected()->nonce == 1);
     CHECK(node.answer(2, 102) == Heard::ok);
