@@ -10,7 +10,6 @@
 #include <exception>
 #include <utility>
 
-#include "info_reply.hpp"
 #include "login.hpp"
 #include "protocol.hpp"
 #include "sluice/detail/uncancelled.hpp"
@@ -20,11 +19,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-
-/// Between two INFO, whose texts the server takes some time to write.
-constexpr Span least_between_infos = std::chrono::seconds{1};
-
-constexpr std::size_t longest_policy = 64;
 
 /// Bounds times so that the timer's arithmetic in nanoseconds cannot overflow.
 constexpr Span longest_sleep = std::chrono::hours{1};
@@ -36,10 +30,6 @@ constexpr Span sleep_among(std::size_t calls) noexcept {
 }
 
 }  // namespace
-
-RedisReplyTimes reply_times_of(const LatencyCounts& times) noexcept {
-  return {times.total(), times.quantile(1, 2), times.quantile(99, 100)};
-}
 
 Link::Link(const LinkContext& context, LinkGuide& guide, std::uint64_t seed, unsigned index)
     : context_(context),
@@ -184,58 +174,6 @@ bool Link::hear_all(Time now) {
     if (heard == Pipeline::Heard::reconnect) draining_ = true;
   }
   return true;
-}
-
-void Link::note_server() {
-  const std::lock_guard lock(health_mutex_);
-  health_ = {};
-  health_.address = connection_.address();
-  health_.role = connection_.server().role;
-  health_.version = connection_.server().version;
-  informed_ = Time{};
-}
-
-void Link::note_info() {
-  const std::string text = pipeline_.take_info();
-  if (text.empty()) return;
-  const InfoReply info = read_info(text);
-  const std::lock_guard lock(health_mutex_);
-  health_.maxmemory_policy = presentable(info.maxmemory_policy.substr(0, longest_policy), {});
-  health_.evicted_keys = info.evicted_keys;
-}
-
-void Link::refresh_health() noexcept {
-  const std::lock_guard wire(wire_);
-  const Time now = context_.clock.now();
-  if (!connected_ || draining_ || now - informed_ < least_between_infos) return;
-  informed_ = now;
-  pipeline_.ask_info();
-}
-
-RedisNodeHealth Link::health() const {
-  const std::lock_guard lock(health_mutex_);
-  RedisNodeHealth health = health_;
-  health.connected = is_connected();
-  return health;
-}
-
-RedisNodeStats Link::stats() const {
-  RedisNodeStats stats;
-  stats.address = health().address;
-  stats.connected = is_connected();
-  {
-    const std::lock_guard wire(wire_);
-    stats.in_flight = pipeline_.sent_count();
-  }
-  stats.decided = counters().decided.load();
-  stats.not_executed = counters().not_executed.load();
-  stats.unknown = counters().unknown.load();
-  stats.connections = connections();
-  stats.redirections = redirections();
-  LatencyCounts times;
-  latencies_.add_to(times, context_.clock.now());
-  stats.reply_times = reply_times_of(times);
-  return stats;
 }
 
 /// Leaves a server that cannot decide for the next address, if there is one; for some errors the
