@@ -279,11 +279,15 @@ void Client::drain_inbox() noexcept {
   CallList arrived;
   inbox_.take(arrived);
   bool marked = false;
+  CallList together;  // for one link: its lock is taken once
   while (!arrived.empty()) {
     CallPtr call = arrived.pop_front();
     marked =
         marked || call->cancelled.load();  // it may have been marked before it was in the inbox
-    topology_->link_of(call->slot).submit(std::move(call));
+    Link& link = topology_->link_of(call->slot);
+    together.push_back(std::move(call));
+    const bool is_last = arrived.empty() || &topology_->link_of(arrived.front().slot) != &link;
+    if (is_last) link.submit(together);
   }
   if (marked) cancel_marked();
 }

@@ -235,6 +235,11 @@ bool Link::has_calls() const noexcept {
   return pipeline_.count() > 0;
 }
 
+void Link::submit(CallList& calls) noexcept {
+  const std::lock_guard wire(wire_);
+  while (!calls.empty()) submit(calls.pop_front());
+}
+
 void Link::submit(CallPtr call) noexcept {
   if (life_->is_stopped) return fail(std::move(call), Errc::shut_down);
   const std::lock_guard wire(wire_);

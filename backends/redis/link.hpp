@@ -84,7 +84,8 @@ class Link {
 
   /// Connects, and connects again for as long as the guide needs the link.
   void open();
-  /// Adds a call, which work() sends. It fails if the link is stopped.
+  /// Adds the calls, which work() sends. They fail if the link is stopped.
+  void submit(CallList& calls) noexcept;
   void submit(CallPtr call) noexcept;
   /// Ends a call that no link has.
   void fail(CallPtr call, Errc code) noexcept;
