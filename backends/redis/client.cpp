@@ -144,12 +144,18 @@ void Client::add_details(RedisStats& stats) const noexcept try {
 RedisHealth Client::health() {
   RedisHealth health;
   if (is_forked()) return health;
-  health.connected = true;
+  std::size_t connected = 0;
+  std::size_t lost = 0;
   for (std::size_t i = 0; i < topology_->size(); ++i) {
     const Link& link = topology_->link(i);
-    if (topology_->is_serving(link)) health.connected &= link.is_connected();
     if (link.connections() > 0) health.nodes.push_back(link.health());
+    if (link.is_connected()) {
+      ++connected;
+    } else if (topology_->is_serving(link) && (link.connections() > 0 || link.has_calls())) {
+      ++lost;
+    }
   }
+  health.connected = connected > 0 && lost == 0;
   health_wanted_.store(true);
   wake_up();
   return health;

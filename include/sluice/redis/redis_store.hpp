@@ -141,7 +141,8 @@ struct RedisOptions {
   RedisScripts scripts = RedisScripts::eval;
 
   /// Called by the I/O thread for each connection, each failed attempt (for an unavailable server,
-  /// eight a second by default), and each loss. It must not throw, nor block on the store, but may
+  /// eight a second by default), each loss, and each change of the master or of the map of a
+  /// cluster. It must not throw, nor block on the store, but may
   /// destroy it, after which it is not called again. The second connection, for wake-ups, causes no
   /// events.
   std::function<void(const RedisEvent&)> on_event{};
@@ -219,7 +220,8 @@ struct RedisNodeHealth {
 
 /// The state of a store's servers.
 struct RedisHealth {
-  /// There is a connection to the server, or to each node that has slots of the cluster.
+  /// There is a connection to the server; in a cluster, to at least one node, and to each that has
+  /// slots and calls, or had calls before.
   bool connected = false;
   std::vector<RedisNodeHealth> nodes{};
 };
