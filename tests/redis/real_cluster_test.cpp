@@ -63,13 +63,15 @@ TEST_CASE("keys of a cluster are decided by their nodes, once", "[redis][cluster
   SECTION("a batch over all nodes") {
     const TokenBucket bucket(*store, "api", quota);
     Crowd crowd(300);
+    std::vector<Step> steps;
     std::vector<Plan> plans;
     std::vector<Completion> done;
     const auto keys = numbered_keys(crowd.size());
     for (std::size_t i = 0; i < crowd.size(); ++i) {
-      plans.emplace_back(bucket.acquire_step(keys[i]));
+      steps.push_back(bucket.acquire_step(keys[i]));
       done.push_back(crowd[i].completion());
     }
+    for (const Step& step : steps) plans.emplace_back(step);
     store->execute_batch(plans, done);
     CHECK(crowd.wait());
     CHECK(crowd.count([](const Asked& asked) { return !asked.error; }) == crowd.size());
