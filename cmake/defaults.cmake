@@ -22,8 +22,8 @@ if(SLUICE_SANITIZE)
     # clang 14 cannot compile coroutines with the function sanitizer.
     add_compile_options(-fno-sanitize=function)
   elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Instrumented code misleads g++'s flow analysis, in Asio's headers too; plain builds keep the warning.
-    add_compile_options(-Wno-maybe-uninitialized)
+    # Instrumented code misleads g++'s flow analysis, in Asio's headers too; plain builds keep the warnings.
+    add_compile_options(-Wno-maybe-uninitialized -Wno-mismatched-new-delete)
     if(SLUICE_SANITIZE MATCHES "thread")
       # g++ warns of every fence, Asio's included.
       add_compile_options(-Wno-tsan)
