@@ -113,33 +113,51 @@ asio::awaitable<void> Link::pause() {
 
 asio::awaitable<void> Link::read_replies() {
   while (connected_) {
-    error_code error = co_await connection_.transport().arrive();
+    const error_code arrival = co_await connection_.transport().arrive();
+    take_replies(arrival);
+    pass_on();
     const std::lock_guard wire(wire_);
-    const std::string_view bytes = error ? std::string_view() : connection_.transport().take(error);
-    if (error) {
-      note_loss(error);
-      drop();  // before a caller sees it idle
-    }
-    if (!connected_ || !hear(bytes)) break;
     if (draining_ && !pipeline_.has_sent()) break;
     flush();
   }
   drop();
 }
 
-/// Handles received bytes. False if the connection has ended.
-bool Link::hear(std::string_view bytes) {
+/// Handles what has arrived, or the end of the connection.
+void Link::take_replies(error_code error) {
+  const std::lock_guard wire(wire_);
+  const std::string_view bytes = error ? std::string_view() : connection_.transport().take(error);
+  if (error) {
+    note_loss(error);
+    drop();  // before a caller sees it idle
+  }
+  if (connected_) hear(bytes);
+}
+
+/// Under no lock, since the guide gives calls to other links: no thread holds the locks of two.
+void Link::pass_on() {
+  CallList redirected;
+  bool is_pausing = false;
+  {
+    const std::lock_guard wire(wire_);
+    redirected.swap(pipeline_.redirected());
+    is_pausing = pipeline_.is_pausing();
+  }
+  if (!redirected.empty()) guide_.redirect(*this, redirected);
+  if (is_pausing) guide_.note_pausing(*this);
+}
+
+/// Handles received bytes.
+void Link::hear(std::string_view bytes) {
   // The replies before the first invalid byte are valid.
   const Time now = context_.clock.now();
   const bool sound = connection_.reader().feed(bytes);
   const bool heard = hear_all(now);
-  pass_redirected();
   if (!heard || (!sound && connected_)) {
     protocol_errors_.fetch_add(1, std::memory_order_relaxed);
     connection_.put_last();
     note_loss("an answer that makes no sense");
-    drop(heard ? Errc::protocol_error : Errc::unknown);
-    return false;
+    return drop(heard ? Errc::protocol_error : Errc::unknown);
   }
   context_.inbox.recycle(pipeline_.ended());
   if (pipeline_.has_decided()) {
@@ -147,9 +165,7 @@ bool Link::hear(std::string_view bytes) {
     context_.journal.note_decision();
   }
   note_info();
-  if (pipeline_.is_pausing()) guide_.note_pausing(*this);
   arm(pipeline_.next_resumption());
-  return connected_;
 }
 
 /// Handles every reply that is complete. False if the connection must be dropped.
@@ -184,11 +200,6 @@ void Link::leave_if_unfit(std::string_view words) {
   draining_ = true;
   connection_.put_last();
   note_loss(words, word);
-}
-
-void Link::pass_redirected() {
-  CallList& redirected = pipeline_.redirected();
-  if (!redirected.empty()) guide_.redirect(*this, redirected);
 }
 
 /// That thread is still woken if it sleeps for longer than the calls' timeouts, and it handles

@@ -49,9 +49,10 @@ class LinkGuide {
   virtual void note_ended(Link& link) = 0;
   /// Whether the link connects again after an end. Under no lock.
   [[nodiscard]] virtual bool is_needed(const Link& link) const noexcept = 0;
-  /// Calls of the link make a pause, because its server cannot decide them at the moment.
+  /// Calls of the link make a pause, because its server cannot decide them at the moment. Under no
+  /// lock.
   virtual void note_pausing(Link& link) = 0;
-  /// Takes the calls that the server has sent to another one.
+  /// Takes the calls that the server has sent to another one. Under no lock.
   virtual void redirect(Link& from, CallList& calls) = 0;
 };
 
@@ -126,11 +127,12 @@ class Link {
   boost::asio::awaitable<void> serve_once();
   boost::asio::awaitable<void> pause();
   boost::asio::awaitable<void> read_replies();
-  [[nodiscard]] bool hear(std::string_view bytes);
+  void take_replies(boost::system::error_code error);
+  void pass_on();
+  void hear(std::string_view bytes);
   [[nodiscard]] bool hear_all(Time now);
   [[nodiscard]] Pipeline::Heard hear_error(std::string_view message);
   void leave_if_unfit(std::string_view words);
-  void pass_redirected();
   void note_server();
   void note_info();
   [[nodiscard]] bool may_write_at_once() noexcept;

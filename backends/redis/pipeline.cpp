@@ -421,6 +421,7 @@ Time Pipeline::next_deadline() const noexcept {
   const auto look = [&](const auto& entry) { earliest = std::min(earliest, entry.deadline); };
   waiting_.for_each(look);
   again_.for_each(look);
+  redirected_.for_each(look);
   paused_.for_each([&](const Call& call) {
     earliest = std::min({earliest, call.deadline, call.resumes});
   });
