@@ -295,6 +295,7 @@ void Client::drain_inbox() noexcept {
     const bool is_last = arrived.empty() || &topology_->link_of(arrived.front().slot) != &link;
     if (is_last) link.submit(together);
   }
+  inbox_.end_taking();
   if (marked) cancel_marked();
 }
 

@@ -17,12 +17,18 @@ void Inbox::deliver(std::span<CallPtr> calls) noexcept {
 
 bool Inbox::is_empty() noexcept {
   const std::lock_guard lock(mutex_);
-  return arrived_.empty();
+  return arrived_.empty() && !is_taking_;
 }
 
 void Inbox::take(CallList& arrived) noexcept {
   const std::lock_guard lock(mutex_);
   arrived.swap(arrived_);
+  is_taking_ = true;
+}
+
+void Inbox::end_taking() noexcept {
+  const std::lock_guard lock(mutex_);
+  is_taking_ = false;
 }
 
 void Inbox::recycle(CallList& ended) noexcept {

@@ -16,9 +16,11 @@ class Inbox {
   void take_spare(CallList& spare, std::size_t count) noexcept;
   /// Moves the calls in, unless it is closed.
   void deliver(std::span<CallPtr> calls) noexcept;
+  /// True if no call is in it, nor on its way to a link: a later call may be written at once.
   [[nodiscard]] bool is_empty() noexcept;
-  /// Moves all calls out.
+  /// Moves all calls out. They are on their way until end_taking().
   void take(CallList& arrived) noexcept;
+  void end_taking() noexcept;
   /// Keeps the memory of ended calls for the next ones.
   void recycle(CallList& ended) noexcept;
   /// No call enters any more.
@@ -33,6 +35,7 @@ class Inbox {
   CallList arrived_;
   CallList pool_;
   bool is_closed_ = false;
+  bool is_taking_ = false;
 };
 
 }  // namespace sluice::redis_detail
