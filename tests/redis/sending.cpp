@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
@@ -11,7 +12,9 @@ namespace sluice::test {
 
 struct SendHook {
   static thread_local Sending* here;
-  static std::atomic<Cut*> cut;
+  // Of the Cut; not in it, because another thread may look here when it has just ended.
+  static std::atomic<int> cut_fd;
+  static std::atomic<std::size_t> cut_left;
 
   static ssize_t send(int fd, const void* bytes, std::size_t size, int flags) {
     if (here != nullptr) {
@@ -21,20 +24,17 @@ struct SendHook {
       if (here->before_) here->before_(fd);
       size = std::min(size, here->takes_);
     }
-    Cut* const cutting = cut;
-    if (cutting != nullptr && fd == cutting->fd_ && !cutting->over_) {
-      return send_last(*cutting, bytes, size, flags);
-    }
+    if (fd == cut_fd) return send_last(fd, bytes, size, flags);
     return send_now(fd, bytes, size, flags);
   }
 
-  static ssize_t send_last(Cut& cutting, const void* bytes, std::size_t size, int flags) {
-    const std::size_t takes = std::min<std::size_t>(size, cutting.left_);
-    const ssize_t taken = takes > 0 ? send_now(cutting.fd_, bytes, takes, flags) : 0;
-    if (taken > 0) cutting.left_ -= static_cast<std::size_t>(taken);
-    if (cutting.left_ == 0) {
-      cutting.over_ = true;
-      ::shutdown(cutting.fd_, SHUT_RDWR);
+  static ssize_t send_last(int fd, const void* bytes, std::size_t size, int flags) {
+    const std::size_t takes = std::min<std::size_t>(size, cut_left);
+    const ssize_t taken = takes > 0 ? send_now(fd, bytes, takes, flags) : 0;
+    if (taken > 0) cut_left -= static_cast<std::size_t>(taken);
+    if (cut_left == 0) {
+      cut_fd = -1;
+      ::shutdown(fd, SHUT_RDWR);
     }
     if (taken != 0) return taken;
     errno = EPIPE;
@@ -49,7 +49,8 @@ struct SendHook {
 };
 
 thread_local Sending* SendHook::here = nullptr;
-std::atomic<Cut*> SendHook::cut{nullptr};
+std::atomic<int> SendHook::cut_fd{-1};
+std::atomic<std::size_t> SendHook::cut_left{0};
 
 Sending::Sending(std::size_t takes, std::function<void(int fd)> before)
     : takes_(takes), before_(std::move(before)) {
@@ -58,9 +59,12 @@ Sending::Sending(std::size_t takes, std::function<void(int fd)> before)
 
 Sending::~Sending() { SendHook::here = nullptr; }
 
-Cut::Cut(int fd, std::size_t takes) : fd_(fd), left_(takes) { SendHook::cut = this; }
+Cut::Cut(int fd, std::size_t takes) {
+  SendHook::cut_left = takes;
+  SendHook::cut_fd = fd;
+}
 
-Cut::~Cut() { SendHook::cut = nullptr; }
+Cut::~Cut() { SendHook::cut_fd = -1; }
 
 }  // namespace sluice::test
 

@@ -4,7 +4,6 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -44,13 +43,6 @@ class Cut {
   Cut(const Cut&) = delete;
   Cut& operator=(const Cut&) = delete;
   ~Cut();
-
- private:
-  friend struct SendHook;
-
-  const int fd_;
-  std::atomic<std::size_t> left_;
-  std::atomic<bool> over_{false};
 };
 
 }  // namespace sluice::test
