@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -91,6 +93,20 @@ std::uint16_t free_port() {
   return port;
 }
 
+/// Takes the port for this process until it ends: no other test process starts a server on it while
+/// ours is killed. The name of the socket is abstract, so that nothing is left on the disk.
+bool reserve(unsigned port) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = "sluice-test-port-" + std::to_string(port);
+  name.copy(address.sun_path + 1, name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return true;
+  if (fd >= 0) ::close(fd);
+  return false;
+}
+
 std::uint16_t free_server_port() {
   // Below the ports of clients, 32768 and up by default, with those of the bus.
   constexpr unsigned first = 12'000;
@@ -99,7 +115,8 @@ std::uint16_t free_server_port() {
   std::random_device draw;
   for (int attempts = 1'000; attempts > 0; --attempts) {
     const unsigned port = first + draw() % count;
-    if (bind_loopback(port) == port && bind_loopback(port + bus) == port + bus) {
+    const bool is_free = bind_loopback(port) == port && bind_loopback(port + bus) == port + bus;
+    if (is_free && reserve(port)) {
       return static_cast<std::uint16_t>(port);
     }
   }
