@@ -2,7 +2,9 @@
 // library.
 #pragma once
 
+#include "sluice/calls/acquire.hpp"
 #include "sluice/calls/backoff.hpp"
+#include "sluice/calls/call.hpp"
 #include "sluice/calls/errors.hpp"
 #include "sluice/calls/guarded.hpp"
 #include "sluice/calls/with_backoff.hpp"

@@ -34,7 +34,7 @@ void require_valid(const WaitQueueOptions& options) {
 
 bool WaiterOrder::operator()(const std::shared_ptr<Waiter>& a,
                              const std::shared_ptr<Waiter>& b) const noexcept {
-  return a->rank_ != b->rank_ ? a->rank_ < b->rank_ : a->sequence_ < b->sequence_;
+  return a->place_ < b->place_;
 }
 
 void WaitQueues::set(const WaitQueueOptions& options) {
@@ -53,6 +53,13 @@ std::size_t WaitQueues::waiting(std::string_view key) const {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(std::string(key));
   return found == queues_.end() ? 0 : found->second.size();
+}
+
+bool WaitQueues::has_waiter_before(const std::string& key, const PlaceInLine& place) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(key);
+  return found != queues_.end() && !found->second.waiters.empty() &&
+         (*found->second.waiters.begin())->place_ < place;
 }
 
 Word WaitQueues::client() const noexcept {

@@ -62,6 +62,8 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   [[nodiscard]] Word client() const noexcept;
   /// Cancels all waits.
   void cancel_all() noexcept;
+  /// True if the first waiter for the key is before this place.
+  [[nodiscard]] bool has_waiter_before(const std::string& key, const PlaceInLine& place) const;
   /// How many callers wait for the key, those with a reserved time included.
   [[nodiscard]] std::size_t waiting(std::string_view key) const;
 
@@ -76,7 +78,6 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   mutable std::mutex mutex_;  // guards all members, and the state of every waiter
   WaitQueueOptions options_;
   std::unordered_map<std::string, WaitQueue> queues_;
-  std::uint64_t arrivals_ = 0;
   Word client_ = 0;  // drawn when it is first needed
   // How far the store's clock is ahead of the clock that waits are measured on, by the answers.
   std::optional<Span> store_clock_lead_{};

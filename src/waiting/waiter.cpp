@@ -2,6 +2,7 @@
 #include "sluice/detail/waiter.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "src/waiting/wait_queues.hpp"
@@ -27,8 +28,7 @@ void Waiter::start() noexcept {
   try {
     const std::lock_guard lock(terms_.queues->mutex_);
     const WaitQueueOptions& options = terms_.queues->options_;
-    sequence_ = terms_.queues->arrivals_++;
-    rank_ = to_word(terms_.clock.now()) - terms_.priority * options.aging.count();
+    place_ = terms_.place.value_or(new_place(options.aging));
     queue_ = &terms_.queues->queues_[terms_.key];
     if (const auto ticket = queue_->ticket.lock(); ticket && terms_.ticket) terms_.ticket = ticket;
     queue_->ticket = terms_.ticket;
@@ -49,6 +49,12 @@ void Waiter::start() noexcept {
   run(actions);
 }
 
+PlaceInLine Waiter::new_place(Span aging) const noexcept {
+  static std::atomic<std::uint64_t> arrivals{0};
+  return {to_word(terms_.clock.now()) - terms_.priority * aging.count(),
+          arrivals.fetch_add(1, std::memory_order_relaxed)};  // the mutex of each queue orders it
+}
+
 /// Returns the waiter behind this one, or null.
 std::shared_ptr<Waiter> Waiter::insert() {
   const auto position = queue_->waiters.insert(shared_from_this()).first;
@@ -62,6 +68,13 @@ Waiter::PendingActions Waiter::after_insert() noexcept {
   const Span sleep = sleep_of_first();
   const bool too_late = sleep > Span{0} && sleep > terms_.deadline - terms_.clock.now();
   if (!terms_.freed_early && too_late) return end_refused(sleep);
+  // A call that moved here has just been refused until then. A holder may release its lease, and a
+  // ticket must be entered, at any time.
+  if (is_first() && !terms_.freed_early && !terms_.ticket &&
+      terms_.asleep_until > terms_.clock.now()) {
+    stage_ = Stage::sleeping;
+    earliest_ = until_ = terms_.asleep_until;
+  }
   return {.timer = true};
 }
 
@@ -73,7 +86,7 @@ std::shared_ptr<Waiter> Waiter::overflow_victim() noexcept {
   for (const WaiterSet* const set : {&queue_->waiters, &queue_->reserved}) {
     for (const std::shared_ptr<Waiter>& waiter : *set) {
       if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
-      if (!oldest || waiter->sequence_ < oldest->sequence_) oldest = waiter;
+      if (!oldest || waiter->place_.sequence < oldest->place_.sequence) oldest = waiter;
     }
   }
   return oldest ? oldest : shared_from_this();
@@ -174,6 +187,7 @@ bool Waiter::is_about_to_ask() const noexcept { return resumes_ && is_first(); }
 
 /// Sends the next request, or lets the waiter sleep.
 void Waiter::send() noexcept {
+  if (moves_before_asking()) return leave_before_asking();
   Next next;
   std::optional<Step> step;
   bool listen = false;
@@ -190,6 +204,16 @@ void Waiter::send() noexcept {
   } else if (next == Next::enter) {
     terms_.ticket->store().execute(*step, Completion(&Waiter::entered, this));
   }
+}
+
+void Waiter::leave_before_asking() noexcept {
+  PendingActions actions;
+  {
+    const std::lock_guard lock(terms_.queues->mutex_);
+    --queue_->in_flight;
+    actions = move_away();
+  }
+  run(actions);
 }
 
 Waiter::Next Waiter::next_request(std::optional<Step>& step, bool& listen) noexcept {
@@ -214,7 +238,7 @@ Waiter::Next Waiter::next_request(std::optional<Step>& step, bool& listen) noexc
 void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   Waiter& waiter = *static_cast<Waiter*>(self);
   Outcome own = outcome;
-  if (waiter.terms_.ticket && !outcome.error) own = without_turn(outcome);
+  if (waiter.terms_.ticket && !outcome.error) own = waiter.without_turn(outcome);
   Decision decision;
   std::error_code error = outcome.error;
   try {
@@ -229,7 +253,7 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
     alive = std::move(waiter.self_);
     --waiter.queue_->in_flight;
     if (waiter.terms_.ticket && !error) waiter.note_turn(outcome);
-    if (error && outcome.decision.step == 0) waiter.refusal_ = outcome.decision;
+    if (error && outcome.decision.step < waiter.terms_.steps) waiter.refusal_ = outcome.decision;
     actions = waiter.take_answer(error, decision);
   }
   waiter.run(actions);
@@ -278,10 +302,11 @@ Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
   // The rule has looked `max_wait` ahead, and its hint counts from there. A decision without the
   // store has not looked ahead.
   const Span looked = is_degraded(decision.source) ? Span{0} : asked_wait_;
-  if (left <= Span{0} || (!terms_.freed_early && hint + looked > left)) {
+  if (left <= Span{0} || (!may_be_freed_early() && hint + looked > left)) {
     return end_refused(hint + looked);
   }
   queue_->in_flight_limit = 1;
+  if (moves_after_refusal(now + degraded_sleep(hint))) return move_away();
   const bool released_meanwhile = terms_.freed_early && queue_->releases != releases_;
   if (!is_first() || released_meanwhile) {
     stage_ = Stage::queued;
@@ -297,6 +322,10 @@ Waiter::PendingActions Waiter::refuse(const Decision& decision) noexcept {
 /// How long a refused waiter sleeps whose hint is this.
 Span Waiter::sleep_after(Span hint) const noexcept {
   if (terms_.freed_early) hint = std::min(hint, terms_.queues->options_.recheck);
+  return degraded_sleep(hint);
+}
+
+Span Waiter::degraded_sleep(Span hint) const noexcept {
   return refusal_.source == Source::fallback ? std::min(hint, longest_degraded_sleep) : hint;
 }
 
@@ -311,6 +340,12 @@ Waiter::PendingActions Waiter::end_refused(Span wait) noexcept {
   refusal_.retry_after = std::max(Span{1}, wait);
   if (refusal_.at == Time{}) refusal_.at = terms_.clock.now();
   return end({});
+}
+
+Waiter::PendingActions Waiter::move_away() noexcept {
+  const Word leave = leave_queue();
+  stage_ = Stage::done;
+  return {.move = true, .leave = leave};
 }
 
 Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
@@ -353,6 +388,7 @@ void Waiter::run(const PendingActions& actions) noexcept {
   // Before finished(), after which the caller may destroy the store.
   if (actions.leave != 0) terms_.ticket->leave(actions.leave);
   if (actions.finish) finished(actions.error);
+  if (actions.move) moved();
   terms_.queues->pump(terms_.key);
   if (actions.timer) timer_changed();
   if (actions.wake != 0) terms_.ticket->wake(actions.wake);

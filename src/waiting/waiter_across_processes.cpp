@@ -12,17 +12,23 @@ namespace {
 // doubles it up to WaitQueueOptions::recheck. Where wake-ups arrive, it pauses for that at once.
 constexpr Span shortest_poll = std::chrono::milliseconds{1};
 
+/// Grants are the shortest.
+bool shorter_wait(const Decision& a, const Decision& b) noexcept {
+  return a.allowed != b.allowed ? a.allowed : a.retry_after < b.retry_after;
+}
+
 std::span<const Word> turn_output(const Outcome& outcome) noexcept {
   return outcome.output.last(WaitLineRule::output);
 }
 
 }  // namespace
 
-/// The outcome of the limiter's step, granted if the turn was as well.
-Outcome Waiter::without_turn(const Outcome& outcome) noexcept {
+/// The outcome of the limiter's steps, granted if the turn was as well.
+Outcome Waiter::without_turn(const Outcome& outcome) const noexcept {
+  const auto steps = outcome.steps.first(terms_.steps);
   Outcome own{{},
-              outcome.steps.front(),
-              outcome.steps.first(1),
+              *std::max_element(steps.begin(), steps.end(), shorter_wait),
+              steps,
               outcome.output.first(outcome.output.size() - WaitLineRule::output)};
   own.decision.allowed = outcome.decision.allowed;
   return own;
@@ -58,7 +64,7 @@ Step Waiter::turn_step() noexcept {
   asks_woken_ = ticket.is_behind && ticket.is_woken;
   ticket.is_woken = false;
   const Waiter* const next = successor();
-  next_rank_ = next != nullptr ? next->rank_ : 0;
+  next_rank_ = next != nullptr ? next->place_.rank : 0;
   next_arrival_ = next != nullptr ? arrival_of(*next) : 0;
   ticket_life_ = ticket.ttl();
   return ticket.turn_step(arrival_of(*this), next_arrival_);
@@ -84,7 +90,8 @@ bool Waiter::holds_ticket_of_another() const noexcept {
 /// When the ticket must be entered or renewed.
 Time Waiter::renew_ticket_at(Time now) const noexcept {
   const QueueTicket& ticket = *terms_.ticket;
-  if (!ticket.is_entered || ticket.rank != rank_ || holds_ticket_of_another()) return Time::min();
+  if (!ticket.is_entered || ticket.rank != place_.rank || holds_ticket_of_another())
+    return Time::min();
   const Span half = ticket.ttl() / 2;
   const Time ask = terms_.freed_early ? now : std::max(now, ask_at_);
   if (ticket.alive_until < ask + half && ask > now) {  // it would expire before the hint
@@ -111,7 +118,7 @@ void Waiter::sleep_with_ticket(Time now) noexcept {
 /// The arrival of a waiter by the store's clock; behind all others if that clock is not known.
 Word Waiter::arrival_of(const Waiter& waiter) const noexcept {
   const auto lead = terms_.queues->store_clock_lead_;
-  return lead ? std::clamp(waiter.rank_ + lead->count(), Word{1}, word_limit) : word_limit;
+  return lead ? std::clamp(waiter.place_.rank + lead->count(), Word{1}, word_limit) : word_limit;
 }
 
 /// The next waiter of this process, or null.
@@ -133,10 +140,12 @@ void Waiter::note_store_clock(Time at) noexcept {
 /// Keeps what the answer to a turn step says of the wait line.
 void Waiter::note_turn(const Outcome& outcome) noexcept {
   QueueTicket& ticket = *terms_.ticket;
-  const Decision& turn = outcome.steps[1];
+  const auto own = outcome.steps.first(terms_.steps);
+  const Decision& turn = outcome.steps.back();
   if (!is_degraded(outcome.decision.source)) note_store_clock(turn.at);
   ticket.first_other = turn_output(outcome)[1];
-  limiter_grants_ = outcome.steps[0].allowed;
+  limiter_grants_ =
+      std::all_of(own.begin(), own.end(), [](const Decision& d) { return d.allowed; });
   ahead_expire_in_ = turn.allowed ? Span{0} : turn.retry_after;
   ticket.is_behind = outcome.decision.allowed ? turn_output(outcome)[0] > 0 : !turn.allowed;
 }
@@ -166,9 +175,10 @@ Waiter::PendingActions Waiter::refuse_with_ticket(Span hint, Time now) noexcept 
   QueueTicket& ticket = *terms_.ticket;
   if (limiter_grants_) hint = Span{0};
   const Span left = terms_.deadline - now;
-  if (left <= Span{0} || (!terms_.freed_early && hint > left)) {
+  if (left <= Span{0} || (!may_be_freed_early() && hint > left)) {
     return end_refused(std::max(hint, ahead_expire_in_));
   }
+  if (!limiter_grants_ && moves_after_refusal(now + degraded_sleep(hint))) return move_away();
   stage_ = Stage::queued;
   if (!is_first()) return {.timer = true};
   resumes_ = true;
@@ -194,7 +204,7 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
   QueueTicket& ticket = *terms_.ticket;
   ticket.is_entered =
       true;  // after an error too: it is sent again when the ticket is to be renewed
-  ticket.rank = rank_;
+  ticket.rank = place_.rank;
   ticket.alive_until = sent_ + ticket_life_;
   ticket.receives_wake_ups = ticket.is_listening();
   if (outcome.error) return 0;

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "sluice/asio/timer.hpp"
+#include "sluice/detail/claims.hpp"
 #include "sluice/detail/waiter_for.hpp"
 #include "sluice/limiters/gates.hpp"
 #include "sluice/limiters/shared_sliding_window.hpp"
@@ -195,6 +196,10 @@ template <>
 struct Waited<SharedSlidingWindow::Waited> {
   SharedSlidingWindow::Waited limiter;
 };
+template <>
+struct Waited<sluice::detail::Claims> {
+  sluice::detail::Claims limiter;
+};
 
 template <class L, class CompletionToken>
 [[nodiscard]] auto async_wait_for(const L& limiter, typename L::Waiting::Request request,
@@ -209,6 +214,30 @@ template <class L, class CompletionToken>
 }
 
 }  // namespace detail
+
+/// Waits until all claims are granted at one instant, or until the deadline: the asynchronous form
+/// of sluice::acquire(). The grant is a Grants. The claims are copied before this returns; an array
+/// of them that is made inside the call does not compile, because g++ 12 would destroy it twice in
+/// a co_await. Throws as acquire() if they are not on one store.
+///
+///     const std::array claims{Claim(requests, "alice"), Claim(tokens, "alice", 800)};
+///     const Grants granted = co_await async_acquire(claims, 10s);
+template <class CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(std::span<const Claim> claims, const Deadline& deadline,
+                                 const AsyncWaitOptions& options, CompletionToken&& token) {
+  return detail::async_wait_for(sluice::detail::Claims(claims), {}, deadline, options,
+                                std::forward<CompletionToken>(token));
+}
+template <class CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(std::span<const Claim> claims, const Deadline& deadline,
+                                 CompletionToken&& token = {}) {
+  return asio::async_acquire(claims, deadline, AsyncWaitOptions{},
+                             std::forward<CompletionToken>(token));
+}
+template <std::size_t n, class... Rest>
+auto async_acquire(std::array<Claim, n>&&, Rest&&...) = delete;
+template <std::size_t n, class... Rest>
+auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 
 /// Waits until `cost` of `key` is granted, or until the deadline, without blocking a thread: the
 /// asynchronous form of `limiter.acquire(key, cost, deadline)`. By the store's clock: in a

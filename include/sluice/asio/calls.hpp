@@ -13,6 +13,8 @@
 
 #include "sluice/asio.hpp"
 #include "sluice/asio/acquire.hpp"
+#include "sluice/asio/sleep.hpp"
+#include "sluice/calls/call.hpp"
 #include "sluice/calls/guarded.hpp"
 #include "sluice/calls/with_backoff.hpp"
 
@@ -51,85 +53,121 @@ struct ValueOf<Costed<T>> {
   using Type = T;
 };
 
-/// The awaitable of a guarded function, called with the grant or without.
-template <class Grant, class Function>
+/// The awaitable of a function that is called with what was granted, or without.
+template <class Granted, class Function>
 using CallOf = AwaitableOf<decltype(sluice::detail::call_with(std::declval<Function&>(),
-                                                              std::declval<Grant&>()))>;
-template <class Grant, class Function>
-using GuardedOf =
-    boost::asio::awaitable<typename ValueOf<typename CallOf<Grant, Function>::Value>::Type,
-                           typename CallOf<Grant, Function>::Executor>;
+                                                              std::declval<Granted&>()))>;
+template <class Granted, class Function>
+using ResultOf =
+    boost::asio::awaitable<typename ValueOf<typename CallOf<Granted, Function>::Value>::Type,
+                           typename CallOf<Granted, Function>::Executor>;
 
-/// The step that replaces the estimated cost of the grant with the true cost.
-template <class L, class Grant>
-Step settle_step(const L& limiter, const Key& key, const Grant& grant, const SettledCost& cost) {
-  if constexpr (requires { limiter.settle_step(key, grant, cost); }) {
-    return limiter.settle_step(key, grant, cost);
-  } else {
-    const Word more = cost.actual.value() - grant.granted;
-    return more > 0 ? limiter.penalize_step(key, more) : limiter.refund_step(key, grant, -more);
+/// Charges the true cost for each Estimate of the call.
+template <class Ex>
+boost::asio::awaitable<void, Ex> settle(const sluice::detail::CallTries& tries, Grants& grants,
+                                        Cost actual) {
+  constexpr boost::asio::use_awaitable_t<Ex> token;
+  const std::size_t count = tries.claims().size();
+  for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
+    const auto step = grants.limits()[i]->settle_step(actual);
+    if (!step) continue;
+    const auto [failure, settled] =
+        co_await async_decide(tries.store(), *step, boost::asio::as_tuple(token));
+    const auto error = sluice::detail::settle_error(failure, settled);
+    if (error) throw boost::system::system_error(error);
   }
 }
 
-template <class L, class Function>
-GuardedOf<typename L::Waiting::Grant, Function> guard(const L& limiter, std::string tag,
-                                                      std::string name, Cost cost,
-                                                      Deadline deadline, Function function) {
-  using Call = CallOf<typename L::Waiting::Grant, Function>;
-  constexpr boost::asio::use_awaitable_t<typename Call::Executor> token;
-  const Key key{tag, name};
-  auto grant = co_await async_acquire(limiter, key, cost, deadline, token);
-  sluice::detail::require_granted(grant, limiter.name());
-  if constexpr (sluice::detail::is_costed<typename Call::Value>) {
-    auto result = co_await sluice::detail::call_with(function, grant);
-    if (sluice::detail::charged_nothing(sluice::detail::decision_of(grant))) {
-      co_return std::move(result.value);  // decided without the store
-    }
-    const SettledCost true_cost{cost, result.cost};
-    auto [error, settled] = co_await async_decide(
-        limiter.store(), settle_step(limiter, key, grant, true_cost), boost::asio::as_tuple(token));
-    // A policy may answer an additional charge, which the store then has not made.
-    if (!error && is_degraded(settled.source)) error = make_error_code(Errc::circuit_open);
-    if (error && error != make_error_code(Errc::outside_calendar)) {  // then its window has ended
-      throw boost::system::system_error(error);
-    }
-    co_return std::move(result.value);
-  } else {
-    co_return co_await sluice::detail::call_with(function, grant);
+/// The asynchronous form of Grants::refund(). The grants must live until the completion.
+template <class CompletionToken>
+[[nodiscard]] auto async_refund_all(Grants& grants, CompletionToken&& token) {
+  return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
+      [&grants](auto handler) {
+        auto executor = boost::asio::prefer(boost::asio::get_associated_executor(handler),
+                                            boost::asio::execution::outstanding_work.tracked);
+        auto complete = [handler = std::move(handler), executor](const Outcome&) mutable {
+          boost::asio::post(executor, [handler = std::move(handler)]() mutable {
+            std::move(handler)(boost::system::error_code{});
+          });
+        };
+        sluice::detail::refund_all(grants.limits(),
+                                   sluice::detail::completion_of(std::move(complete)));
+      },
+      token);
+}
+
+/// What follows from a refusal by the API: the asynchronous form of CallTries::retry_after().
+template <class Ex>
+boost::asio::awaitable<bool, Ex> retry_after(sluice::detail::CallTries& tries, Grants& grants,
+                                             const RateLimited& refusal) {
+  constexpr boost::asio::use_awaitable_t<Ex> token;
+  const auto next = tries.refused(refusal);
+  boost::system::error_code failure;
+  if (next.close) {
+    const auto [error, closed] =
+        co_await async_decide(tries.store(), *next.close, boost::asio::as_tuple(token));
+    failure = error;
   }
+  co_await async_refund_all(grants, token);
+  if (failure) throw boost::system::system_error(failure);
+  if (next.close || !next.retries) co_return next.retries;
+  Clock& clock = tries.store().clock();
+  const Time now = clock.now();
+  if (next.pause > tries.deadline() - now) co_return false;
+  co_await asio::sleep_until(clock, now + next.pause, token);
+  co_return true;
 }
 
+/// The coroutine of a Call, which it copies.
 template <class Function>
-GuardedOf<SlotPermit, Function> guard(const SlotLock& lock, std::string tag, std::string name,
-                                      Deadline deadline, Function function) {
-  constexpr boost::asio::use_awaitable_t<typename CallOf<SlotPermit, Function>::Executor> token;
-  auto permit = co_await async_acquire(lock, Key{tag, name}, deadline, token);
-  sluice::detail::require_granted(permit, lock.name());
-  co_return co_await sluice::detail::call_with(function, permit);
-}
-
-template <class Function>
-std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> scopes,
-                                         Function function, BackoffOptions options) {
-  using Call = AwaitableOf<std::invoke_result_t<Function&>>;
-  constexpr boost::asio::use_awaitable_t<typename Call::Executor> token;
-  sluice::detail::BackoffCall call(gates, scopes, options);
+ResultOf<Grants, Function> run(Call call, Function function) {
+  using Result = CallOf<Grants, Function>;
+  constexpr boost::asio::use_awaitable_t<typename Result::Executor> token;
+  constexpr bool settles = sluice::detail::is_costed<typename Result::Value>;
+  sluice::detail::CallTries tries(call.claims(), call.options(), settles);
   for (;;) {
-    call.passed(co_await async_acquire(gates, std::span<const Scope>(scopes), call.deadline(),
-                                       AsyncWaitOptions{call.priority()}, token));
+    auto grants =
+        co_await async_wait_for(sluice::detail::Claims(call.claims()), tries.place(),
+                                tries.deadline(), AsyncWaitOptions{tries.priority()}, token);
+    tries.granted(grants);
     std::optional<RateLimited> refusal;
     try {
-      co_return co_await std::invoke(function);
+      if constexpr (settles) {
+        auto result = co_await sluice::detail::call_with(function, grants);
+        co_await settle<typename Result::Executor>(tries, grants, result.cost);
+        co_return std::move(result.value);
+      } else {
+        co_return co_await sluice::detail::call_with(function, grants);
+      }
     } catch (const RateLimited& thrown) {
       refusal = thrown;  // a handler cannot contain co_await
     }
-    const auto closure = call.closure(*refusal);
-    co_await async_decide(gates.store(), gates.close_step(closure.scope, closure.span), token);
-    if (!call.may_retry()) throw *refusal;
+    const bool again = co_await retry_after<typename Result::Executor>(tries, grants, *refusal);
+    if (!again) throw *refusal;
   }
 }
 
+template <class Grant, class Function>
+auto guard(const Claim& claim, const Deadline& deadline, Function function) {
+  auto with_grant = [function = std::move(function)](Grants& grants) mutable {
+    return sluice::detail::call_with(function, grants.get<Grant>(0));
+  };
+  return run(Call({claim}, {.deadline = deadline, .attempts = 1}), std::move(with_grant));
+}
+
 }  // namespace detail
+
+/// The coroutine form of `call(function)`, for a function that returns an awaitable, with the same
+/// errors; a final refusal is thrown as a copy of type RateLimited. Make the Call, which has a
+/// destructor, before the co_await. Lifetimes: the call and the function are copied; the stores,
+/// the budget and the generator must live until the end.
+///
+///     const std::string text = co_await sluice::asio::async_call(ask, [&] { return model(prompt);
+///     });
+template <SafeInCoAwait Function>
+[[nodiscard]] auto async_call(const Call& call, Function&& function) {
+  return detail::run(call, std::decay_t<Function>(std::forward<Function>(function)));
+}
 
 /// sluice::guarded() for a function that returns an awaitable, with the same errors.
 ///
@@ -140,14 +178,15 @@ std::invoke_result_t<Function&> back_off(const Gates& gates, std::vector<Scope> 
 template <class L, SafeInCoAwait Function>
 [[nodiscard]] auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
                            Function&& function) {
-  return detail::guard(limiter, std::string(key.tag()), std::string(key.name()), cost, deadline,
-                       std::decay_t<Function>(std::forward<Function>(function)));
+  return detail::guard<typename L::Waiting::Grant>(
+      sluice::detail::guarded_claim(limiter, key, cost), deadline,
+      std::decay_t<Function>(std::forward<Function>(function)));
 }
 template <SafeInCoAwait Function>
 [[nodiscard]] auto guarded(const SlotLock& lock, const Key& key, const Deadline& deadline,
                            Function&& function) {
-  return detail::guard(lock, std::string(key.tag()), std::string(key.name()), deadline,
-                       std::decay_t<Function>(std::forward<Function>(function)));
+  return detail::guard<SlotPermit>({lock, key}, deadline,
+                                   std::decay_t<Function>(std::forward<Function>(function)));
 }
 
 /// sluice::with_backoff() for a function that returns an awaitable, with the same errors; a final
@@ -156,8 +195,8 @@ template <SafeInCoAwait Function>
 template <SafeInCoAwait Function>
 [[nodiscard]] auto with_backoff(const Gates& gates, std::span<const Scope> scopes,
                                 Function&& function, const BackoffOptions& options = {}) {
-  return detail::back_off(gates, std::vector<Scope>(scopes.begin(), scopes.end()),
-                          std::decay_t<Function>(std::forward<Function>(function)), options);
+  return detail::run(Call(sluice::detail::gate_claims(gates, scopes), options),
+                     std::decay_t<Function>(std::forward<Function>(function)));
 }
 template <std::size_t n, class... Rest>
 auto with_backoff(const Gates&, std::array<Scope, n>&&, Rest&&...) = delete;  // see async_acquire()

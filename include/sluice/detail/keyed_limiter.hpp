@@ -100,7 +100,7 @@ class KeyedLimiter : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
   /// How acquire() waits; see detail::WaiterFor. Each limiter derives its own, which refunds a
-  /// grant; those that can reserve also replace ask() and grant().
+  /// grant; those that can reserve also replace step() and grant().
   struct Waiting {
     using Grant = Decision;
     using Request = detail::KeyedRequest;
@@ -114,12 +114,8 @@ class KeyedLimiter : public Waitable {
     }
     static void borrow_store(KeyedLimiter& limiter) noexcept { limiter.store_.borrow(); }
     static Span reach(const KeyedLimiter&) noexcept { return Span{0}; }
-    static Step acquire_step(const KeyedLimiter& limiter, const Request& request) noexcept {
+    static Step step(const KeyedLimiter& limiter, const Request& request, Span) noexcept {
       return limiter.self().acquire_step(request.key(), request.cost);
-    }
-    static void ask(const KeyedLimiter& limiter, const Request& request, Span,
-                    Completion done) noexcept {
-      limiter.store().execute(acquire_step(limiter, request), std::move(done));
     }
     static Grant grant(const KeyedLimiter&, const Request&, const Outcome& outcome, Time) noexcept {
       return outcome.decision;

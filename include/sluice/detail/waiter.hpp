@@ -2,6 +2,8 @@
 // and sluice::asio has async_acquire().
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +20,13 @@ class WaitQueues;
 struct WaitQueue;
 struct WaiterOrder;
 
+/// Where a call stands among all that wait in this process; the smaller is first.
+struct PlaceInLine {
+  Word rank = 0;               ///< its arrival, less what its priority is worth
+  std::uint64_t sequence = 0;  ///< the order of arrival
+  friend auto operator<=>(const PlaceInLine&, const PlaceInLine&) = default;
+};
+
 /// One call that waits: the steps that every way of waiting has in common. The derived class says
 /// how a thread or an executor waits for an instant. Any thread may call any public member.
 ///
@@ -25,8 +34,9 @@ struct WaiterOrder;
 ///                       --> reserved (granted for a later time) --> done
 ///
 /// A waiter with a QueueTicket that is refused also enters the wait line of all processes before it
-/// sleeps: entering. A grant that the caller no longer wants is refunded first: refunding.
-/// finished() is called exactly once.
+/// sleeps: entering. A grant that the caller no longer wants is refunded first: refunding. A call
+/// that waits for several limits is in the queue of one of them at a time, with a waiter for each
+/// stay. finished(), or moved(), is called exactly once.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
   struct Terms {
@@ -38,6 +48,9 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     Span reach{0};             ///< how far ahead the limiter can reserve; zero: it cannot
     bool freed_early = false;  ///< a grant of others may be released before a refusal's hint
     std::shared_ptr<QueueTicket> ticket{};  ///< null: processes do not share one queue
+    std::optional<PlaceInLine> place{};     ///< of the same call in another queue
+    Time asleep_until{};                    ///< no grant is possible before this
+    std::size_t steps = 1;                  ///< of its request
   };
 
   explicit Waiter(Terms terms) : terms_(std::move(terms)) {}
@@ -55,6 +68,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] Time timer() const;
   /// True while a request is at the store: what happens next does not depend on the clock.
   [[nodiscard]] bool is_under_way() const;
+  /// REQUIRES: start() was called.
+  [[nodiscard]] const PlaceInLine& place() const noexcept { return place_; }
 
  protected:
   /// Asks the store for a grant up to `max_wait` ahead. If `turn` is not null, asks in one plan for
@@ -69,6 +84,18 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   /// The wait is over. With an error it has failed; else it was refused if refusal() was set, which
   /// is then not allowed, and granted otherwise.
   virtual void finished(std::error_code error) noexcept = 0;
+
+  // For calls that wait for several limits.
+  /// After a refusal: what was granted to others may be released before the hint.
+  [[nodiscard]] virtual bool may_be_freed_early() const noexcept { return terms_.freed_early; }
+  /// True if the request that read() has refused waits for another limit than that of this queue.
+  /// No grant is possible before `until`. Called under the mutex of this queue.
+  [[nodiscard]] virtual bool moves_after_refusal(Time until) noexcept { return (void)until, false; }
+  /// True if a call that came earlier waits in the queue of another of its limits. Called before
+  /// each request, under no mutex.
+  [[nodiscard]] virtual bool moves_before_asking() noexcept { return false; }
+  /// Joins the queue of the other limit, after it has left this one.
+  virtual void moved() noexcept {}
 
   /// The refusal that ended the wait, with the time until a grant as far as it is known; or the
   /// decision that came with an error.
@@ -96,6 +123,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   struct PendingActions {
     bool timer = false;   ///< call timer_changed()
     bool finish = false;  ///< call finished(error)
+    bool move = false;    ///< call moved()
     bool refund = false;
     Word leave = 0;  ///< leave the wait line, where the ticket has this arrival; 0: do not
     Word wake = 0;   ///< wake this process of the wait line; 0: none
@@ -110,6 +138,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   static void refunded(void* self, const Outcome& outcome) noexcept;
   void run(const PendingActions& actions) noexcept;
   // The members below are called under the mutex of WaitQueues.
+  [[nodiscard]] PlaceInLine new_place(Span aging) const noexcept;
   [[nodiscard]] std::shared_ptr<Waiter> insert();
   [[nodiscard]] std::shared_ptr<Waiter> overflow_victim() noexcept;
   [[nodiscard]] PendingActions drop() noexcept;
@@ -127,13 +156,16 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
                                            const Decision& decision) noexcept;
   [[nodiscard]] PendingActions refuse(const Decision& decision) noexcept;
   [[nodiscard]] Span sleep_after(Span hint) const noexcept;
+  [[nodiscard]] Span degraded_sleep(Span hint) const noexcept;
   [[nodiscard]] PendingActions end(std::error_code error, Word wake = 0) noexcept;
   [[nodiscard]] PendingActions end_refused(Span wait) noexcept;
+  [[nodiscard]] PendingActions move_away() noexcept;
+  void leave_before_asking() noexcept;
   [[nodiscard]] PendingActions begin_refund(Word wake = 0) noexcept;
   [[nodiscard]] Word leave_queue() noexcept;
 
   // waiter_across_processes.cpp: only with a ticket
-  [[nodiscard]] static Outcome without_turn(const Outcome& outcome) noexcept;
+  [[nodiscard]] Outcome without_turn(const Outcome& outcome) const noexcept;
   static void entered(void* self, const Outcome& outcome) noexcept;
   [[nodiscard]] bool may_ask_too() const noexcept;
   [[nodiscard]] Next next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept;
@@ -155,8 +187,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   WaitQueue* queue_ = nullptr;
   Stage stage_ = Stage::idle;
   bool cancelled_ = false;
-  Word rank_ = 0;               // its arrival, less what its priority is worth
-  std::uint64_t sequence_ = 0;  // the order of arrival in this process
+  PlaceInLine place_{};
   Span asked_wait_{0};          // `max_wait` of the request at the store
   Time until_ = Time::max();    // sleeping or reserved: the end of that
   Time earliest_{};             // sleeping: no grant is possible before this

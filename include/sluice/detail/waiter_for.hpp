@@ -33,11 +33,11 @@ struct KeyedRequest {
 ///     static void borrow_store(L&);                                 StoreHandle::borrow()
 ///     static Span reach(const L&);                                  how far ahead it can reserve
 ///     static constexpr bool freed_early;                            Waiter::Terms
+///     static Step step(const L&, const Request&, Span max_wait);    what is asked of the store;
+///                                                                   or, if that is not one step:
 ///     static void ask(const L&, const Request&, Span max_wait, Completion);
-///     static Step acquire_step(const L&, const Request&);           if it cannot reserve
 ///     static std::system_error failed(const CallName&, const std::error_code&, const L&,
-///                                     const Request&);              if it has no acquire_step():
-///                                                                   the exception; optional
+///                                     const Request&);              ... and the exception
 ///     static Grant grant(const L&, const Request&, const Outcome&, Time asked);
 ///     static void refund(const L&, const Request&, Grant&, Completion);
 ///
@@ -69,11 +69,9 @@ class WaiterFor : public Waiter {
   /// The exception of a call that finished() with this error.
   [[nodiscard]] std::system_error failed(const CallName& call, const std::error_code& error) const {
     if constexpr (has_step) {
-      return failed_call(call, error, Waiting::acquire_step(limiter_, request_));
-    } else if constexpr (requires { Waiting::failed(call, error, limiter_, request_); }) {
-      return Waiting::failed(call, error, limiter_, request_);
+      return failed_call(call, error, Waiting::step(limiter_, request_, Span{0}));
     } else {
-      return {error, call.text()};
+      return Waiting::failed(call, error, limiter_, request_);
     }
   }
 
@@ -91,7 +89,7 @@ class WaiterFor : public Waiter {
 
  private:
   static constexpr bool has_step = requires(const L& limiter, const Request& request) {
-    Waiting::acquire_step(limiter, request);
+    Waiting::step(limiter, request, Span{0});
   };
   static std::shared_ptr<QueueTicket> ticket_of(const L& limiter, const Request& request) {
     // Where a limiter can reserve, the order is that of arrival at the store.
@@ -103,12 +101,12 @@ class WaiterFor : public Waiter {
     if (store_.is_over()) return done.fail(Errc::shut_down);
     asked_ = clock().now();
     if constexpr (has_step) {
-      if (turn != nullptr) {
-        const std::array steps{Waiting::acquire_step(limiter_, request_), *turn};
-        return store_.execute(steps, std::move(done));
-      }
+      const Step own = Waiting::step(limiter_, request_, max_wait);
+      if (turn == nullptr) return store_.execute(own, std::move(done));
+      store_.execute(std::array{own, *turn}, std::move(done));
+    } else {
+      Waiting::ask(limiter_, request_, max_wait, std::move(done));
     }
-    Waiting::ask(limiter_, request_, max_wait, std::move(done));
   }
   Decision read(const Outcome& outcome) override {
     grant_.reset();

@@ -175,12 +175,8 @@ struct ConcurrencyLimiter::Waiting {
   }
   static void borrow_store(ConcurrencyLimiter& jobs) noexcept { jobs.leases_.borrow_store(); }
   static Span reach(const ConcurrencyLimiter&) noexcept { return Span{0}; }
-  static Step acquire_step(const ConcurrencyLimiter& jobs, const Request& request) noexcept {
+  static Step step(const ConcurrencyLimiter& jobs, const Request& request, Span) noexcept {
     return jobs.leases_.acquire_new_step(request.key(), {jobs.limit_, 0}, request.cost, request.id);
-  }
-  static void ask(const ConcurrencyLimiter& jobs, const Request& request, Span,
-                  Completion done) noexcept {
-    jobs.store().execute(acquire_step(jobs, request), std::move(done));
   }
   static Grant grant(const ConcurrencyLimiter& jobs, const Request& request, const Outcome& outcome,
                      Time asked) {

@@ -212,10 +212,9 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
 struct SharedTokenBucket::Waiting : KeyedLimiter<SharedTokenBucket>::Waiting {
   using Grant = Reservation;
   static Span reach(const SharedTokenBucket& bucket) noexcept { return bucket.longest(); }
-  static void ask(const SharedTokenBucket& bucket, const Request& request, Span max_wait,
-                  Completion done) noexcept {
-    bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
-                           std::move(done));
+  static Step step(const SharedTokenBucket& bucket, const Request& request,
+                   Span max_wait) noexcept {
+    return bucket.reserve_step(request.key(), request.cost, max_wait);
   }
   static Grant grant(const SharedTokenBucket&, const Request&, const Outcome& outcome,
                      Time) noexcept {

@@ -209,10 +209,8 @@ struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
   static Span reach(const SlidingWindow&) noexcept {
     return Span{SlidingWindowRule::max_ahead_of_time};
   }
-  static void ask(const SlidingWindow& windows, const Request& request, Span max_wait,
-                  Completion done) noexcept {
-    windows.store().execute(windows.acquire_step(request.key(), request.cost, max_wait),
-                            std::move(done));
+  static Step step(const SlidingWindow& windows, const Request& request, Span max_wait) noexcept {
+    return windows.acquire_step(request.key(), request.cost, max_wait);
   }
   static Grant grant(const SlidingWindow& windows, const Request& request, const Outcome& outcome,
                      Time) noexcept {

@@ -191,6 +191,7 @@ struct SlotLock::Waiting {
   using Grant = SlotPermit;
   using Request = detail::KeyedRequest;
   static constexpr bool freed_early = false;
+  static Request request(const SlotLock&, const Key& key, Cost) { return {key, 1}; }
   static Key key(const SlotLock& lock, const Request& request) noexcept {
     return lock.named(request.key());
   }
@@ -199,13 +200,8 @@ struct SlotLock::Waiting {
   }
   static void borrow_store(SlotLock& lock) noexcept { lock.store_.borrow(); }
   static Span reach(const SlotLock&) noexcept { return max_horizon; }
-  static void ask(const SlotLock& lock, const Request& request, Span max_wait,
-                  Completion done) noexcept {
-    lock.store().execute(lock.acquire_step(request.key(), max_wait), std::move(done));
-  }
-  static std::system_error failed(const detail::CallName& call, const std::error_code& error,
-                                  const SlotLock& lock, const Request& request) {
-    return detail::failed_call(call, error, lock.acquire_step(request.key()));
+  static Step step(const SlotLock& lock, const Request& request, Span max_wait) noexcept {
+    return lock.acquire_step(request.key(), max_wait);
   }
   static Grant grant(const SlotLock& lock, const Request&, const Outcome& outcome,
                      Time asked) noexcept {

@@ -213,10 +213,8 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 struct TokenBucket::Waiting : KeyedLimiter<TokenBucket>::Waiting {
   using Grant = Reservation;
   static Span reach(const TokenBucket& bucket) noexcept { return bucket.longest(); }
-  static void ask(const TokenBucket& bucket, const Request& request, Span max_wait,
-                  Completion done) noexcept {
-    bucket.store().execute(bucket.reserve_step(request.key(), request.cost, max_wait),
-                           std::move(done));
+  static Step step(const TokenBucket& bucket, const Request& request, Span max_wait) noexcept {
+    return bucket.reserve_step(request.key(), request.cost, max_wait);
   }
   static Grant grant(const TokenBucket&, const Request&, const Outcome& outcome, Time) noexcept {
     return {outcome.decision, outcome.output};

@@ -1,0 +1,187 @@
+// Call: a call of an API that stands under limits and gates.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sluice/calls/backoff.hpp"
+#include "sluice/calls/claim.hpp"
+#include "sluice/calls/errors.hpp"
+#include "sluice/calls/grants.hpp"
+#include "sluice/wait_options.hpp"
+
+namespace sluice {
+
+struct BackoffOptions {
+  /// The latest time to begin a call, by the store's clock.
+  Deadline deadline = Deadline::never();
+  /// The most calls, including the first. 1 or more.
+  int attempts = 8;
+  /// The waits after refusals without a time; see Backoff.
+  Span base = std::chrono::seconds{1};
+  Span cap = std::chrono::minutes{1};
+  Jitter jitter = Jitter::full;
+  /// The budget of all calls to the API; null: only `attempts` limits retries.
+  RetryBudget* budget = nullptr;
+  /// The generator of the waits; null: rng_of() the store's clock.
+  Rng* rng = nullptr;
+  /// WaitOptions::priority of the waits.
+  int priority = 0;
+};
+// So that it may be made inside a co_await, as sluice::asio::AsyncWaitOptions.
+static_assert(std::is_trivially_destructible_v<BackoffOptions>);
+
+/// The result of a function that learns its cost during the call.
+template <class T>
+struct Costed {
+  T value;
+  Word cost;  ///< in units of the limiter, 0 or more
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_costed = false;
+template <class T>
+inline constexpr bool is_costed<Costed<T>> = true;
+
+/// Calls the function, with what was granted if it accepts that.
+template <class Function, class Granted>
+decltype(auto) call_with(Function&& function, Granted& granted) {
+  if constexpr (std::is_invocable_v<Function, Granted&>) {
+    return std::invoke(std::forward<Function>(function), granted);
+  } else {
+    return std::invoke(std::forward<Function>(function));
+  }
+}
+
+/// The error of a settlement that matters to the caller.
+[[nodiscard]] std::error_code settle_error(std::error_code error, const Decision& settled) noexcept;
+
+/// The tries of one call. What the blocking form and the coroutine have in common comes first.
+class CallTries {
+ public:
+  /// Throws std::invalid_argument if an option is out of range or there is no claim, and if the
+  /// cost is to be settled and no claim is an Estimate.
+  CallTries(std::span<const Claim> claims, const BackoffOptions& options, bool settles);
+
+  [[nodiscard]] std::span<const Claim> claims() const noexcept { return claims_; }
+  [[nodiscard]] Store& store() const noexcept { return claims_.front().limit().store(); }
+  [[nodiscard]] Time deadline() const noexcept { return deadline_; }
+  [[nodiscard]] int priority() const noexcept { return options_.priority; }
+  /// Of the first try: a retry waits where it stood.
+  [[nodiscard]] const std::optional<PlaceInLine>& place() const noexcept { return place_; }
+  /// Throws NotGranted if it was refused.
+  void granted(const Grants& grants);
+  /// The next claim from `claim` on that is an Estimate; claims().size(): there is none.
+  [[nodiscard]] std::size_t next_estimate(std::size_t claim) const noexcept;
+  /// What follows from a refusal by the API.
+  struct Refused {
+    std::optional<Step> close;  ///< of the gate; none: the call has no gate
+    Span pause{0};
+    bool retries = false;
+  };
+  /// Throws std::out_of_range if the refusal names a gate that the call does not have.
+  [[nodiscard]] Refused refused(const RateLimited& refusal);
+
+  // The blocking form.
+  [[nodiscard]] Grants acquire(const StopToken& stop);
+  void settle(Grants& grants, Cost actual) const;
+  /// Closes the gate, refunds, and pauses if there is no gate. False: no further try.
+  [[nodiscard]] bool retry_after(const RateLimited& refusal, Grants& grants, const StopToken& stop);
+
+ private:
+  [[nodiscard]] bool may_retry();
+
+  std::span<const Claim> claims_;
+  BackoffOptions options_;
+  Time deadline_;
+  Backoff backoff_;
+  std::optional<PlaceInLine> place_{};
+  int tries_ = 1;
+};
+
+template <class Function>
+auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function) {
+  using Result = decltype(call_with(std::forward<Function>(function), grants));
+  if constexpr (is_costed<std::remove_cvref_t<Result>>) {
+    auto result = call_with(std::forward<Function>(function), grants);
+    tries.settle(grants, result.cost);
+    return std::move(result.value);
+  } else {
+    return call_with(std::forward<Function>(function), grants);
+  }
+}
+
+}  // namespace detail
+
+/// A call of an API, with all that it stands under: limits, places and gates.
+///
+///     const Call ask({{requests, "alice"}, {tokens, "alice", Estimate{800}}, {gates, account}},
+///                    {.deadline = 30s, .budget = &budget});
+///     const std::string text = ask([&] {
+///       const auto answer = model.ask(prompt);
+///       if (answer.status == 429) throw RateLimited(answer.retry_after);
+///       return Costed<std::string>{answer.text, answer.tokens};
+///     });
+///
+/// It waits until all claims are granted at one instant (see acquire()), calls the function, and
+/// ends as the function does:
+/// - It returns: the result is returned. The cost of a Costed result is charged for each Estimate
+///   instead of what was estimated. Leases are released.
+/// - It throws RateLimited: the API did not serve the call. The gate that it names, by its number
+///   among the claims that are gates, is closed for all clients, for the time that the API gives or
+///   else a growing, jittered one; all else is refunded. The call then waits again, at its place in
+///   the queue, until a try succeeds. Without a gate this call alone pauses.
+/// - It throws anything else: leases are released, and all else stays charged, because the API may
+///   have served the call.
+///
+/// The function may take the grants: `[](Grants& granted) { ... }`. Immutable: one object serves
+/// any number of calls and threads. It keeps copies of the limiters. The stores must outlive it.
+class Call {
+ public:
+  explicit Call(std::span<const Claim> claims, const BackoffOptions& options = {})
+      : claims_(claims.begin(), claims.end()), options_(options) {}
+  Call(std::initializer_list<Claim> claims, const BackoffOptions& options = {})
+      : Call(std::span(claims.begin(), claims.size()), options) {}
+
+  /// Throws NotGranted if the claims are not granted by the deadline, the last RateLimited if the
+  /// attempts or the budget are used up (the gate is closed nevertheless), std::system_error if the
+  /// store failed, std::invalid_argument for options out of range, and what else the function
+  /// throws. `stop` cancels the waits, as WaitOptions::stop.
+  template <class Function>
+  auto operator()(Function&& function, const StopToken& stop = {}) const;
+
+  [[nodiscard]] std::span<const Claim> claims() const noexcept { return claims_; }
+  [[nodiscard]] const BackoffOptions& options() const noexcept { return options_; }
+
+ private:
+  std::vector<Claim> claims_;
+  BackoffOptions options_;
+};
+
+template <class Function>
+auto Call::operator()(Function&& function, const StopToken& stop) const {
+  using Result = decltype(detail::call_with(function, std::declval<Grants&>()));
+  detail::CallTries tries(claims_, options_, detail::is_costed<std::remove_cvref_t<Result>>);
+#ifdef __cpp_exceptions
+  for (;;) {
+    Grants grants = tries.acquire(stop);
+    try {
+      return detail::call_and_settle(tries, grants, function);
+    } catch (const RateLimited& refusal) {
+      if (!tries.retry_after(refusal, grants, stop)) throw;
+    }
+  }
+#else  // refusals are exceptions
+  Grants grants = tries.acquire(stop);
+  return detail::call_and_settle(tries, grants, function);
+#endif
+}
+
+}  // namespace sluice

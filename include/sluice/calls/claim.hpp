@@ -1,0 +1,47 @@
+// Claim: what one call takes of one limiter, for calls that stand under several limits.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "sluice/detail/claimed_limit.hpp"
+#include "sluice/limiters/gates.hpp"
+
+namespace sluice {
+
+/// A cost that is not known before the call, and is settled afterwards; see Call.
+struct Estimate {
+  Cost cost;
+};
+
+/// A cost of one key of a limiter, a place of a ConcurrencyLimiter, a slot of a SlotLock or a
+/// passage through a gate. Made in place:
+///
+///     acquire({{requests, "alice"}, {tokens, "alice", 800}, {gates, account}}, 10s)
+///
+/// A value that keeps a copy of the limiter, but does not own its store.
+class Claim {
+ public:
+  /// Of any limiter over keys that has acquire(), and of a SlotLock. Throws std::bad_alloc.
+  template <class L>
+  Claim(const L& limiter, const Key& key, Cost cost = 1)
+      : limit_(
+            std::make_shared<detail::ClaimOf<L>>(detail::ClaimOf<L>::borrow(limiter), key, cost)) {}
+  /// Of a limiter that has settle().
+  template <class L>
+  requires detail::Settled<L> Claim(const L& limiter, const Key& key, Estimate estimate)
+      : Claim(limiter, key, estimate.cost) {
+    is_estimate_ = true;
+  }
+  Claim(const Gates& gates, const Scope& scope);
+
+  [[nodiscard]] bool is_estimate() const noexcept { return is_estimate_; }
+  /// For implementations of waits.
+  [[nodiscard]] const detail::ClaimedLimit& limit() const noexcept { return *limit_; }
+
+ private:
+  std::shared_ptr<const detail::ClaimedLimit> limit_;
+  bool is_estimate_ = false;
+};
+
+}  // namespace sluice

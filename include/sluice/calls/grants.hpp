@@ -1,0 +1,67 @@
+// Grants: what a call under several limits was granted of each.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sluice/detail/claimed_limit.hpp"
+
+namespace sluice {
+
+/// The answer to a call that claimed of several limiters at one instant: all of it, or nothing.
+///
+///     Grants granted = acquire({{requests, "alice"}, {jobs, "alice"}}, 10s);
+///     if (!granted) return retry_later(granted.decision().retry_after);
+///     granted.get<Lease>(1).keep_alive(renewer);
+///
+/// Leases are released when it is destroyed; what else was granted stays charged. Move-only. Use by
+/// one thread at a time. REQUIRES: the store outlives it.
+class [[nodiscard]] Grants {
+ public:
+  Grants() = default;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return decision_.allowed; }
+  /// On the whole. Refused: `step` is the claim with the longest wait, counted from 0.
+  [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
+
+  /// The number of claims; 0 if refused.
+  [[nodiscard]] std::size_t size() const noexcept { return limits_.size(); }
+  /// Of one claim. Throws std::out_of_range.
+  [[nodiscard]] const Decision& decision(std::size_t claim) const;
+  /// What the acquire() of that limiter returns: a Reservation, a WindowReservation, a SlotPermit,
+  /// a Lease or a Decision. Throws std::out_of_range, or std::invalid_argument if it is another
+  /// type.
+  template <class Grant>
+  [[nodiscard]] Grant& get(std::size_t claim) {
+    return *static_cast<Grant*>(grant(claim, &detail::type_tag<Grant>));
+  }
+
+  /// Charges `actual` units of a claim instead of what was granted; what is too much goes back.
+  /// Throws std::system_error if the store could not, std::out_of_range, and std::invalid_argument
+  /// if that limiter has no settle(). Once for each claim.
+  void settle(std::size_t claim, Cost actual);
+  /// Refunds everything, as far as each limit allows, and releases the leases. One store operation
+  /// for each claim; the errors of a store are ignored. Blocks.
+  void refund();
+
+  // For implementations of waits.
+  [[nodiscard]] std::span<const std::unique_ptr<detail::ClaimedLimit>> limits() const noexcept {
+    return limits_;
+  }
+  [[nodiscard]] const std::optional<detail::PlaceInLine>& place() const noexcept { return place_; }
+  Grants(const Decision& decision, std::vector<std::unique_ptr<detail::ClaimedLimit>> limits,
+         const std::optional<detail::PlaceInLine>& place) noexcept
+      : decision_(decision), limits_(std::move(limits)), place_(place) {}
+
+ private:
+  [[nodiscard]] void* grant(std::size_t claim, const char* tag);
+
+  Decision decision_{};
+  std::vector<std::unique_ptr<detail::ClaimedLimit>> limits_;
+  std::optional<detail::PlaceInLine> place_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,26 @@
+#include "sluice/calls/acquire.hpp"
+
+#include <stdexcept>
+
+#include "sluice/detail/acquire.hpp"
+#include "sluice/detail/claims.hpp"
+
+namespace sluice {
+
+Grants acquire(std::span<const Claim> claims, const Deadline& deadline,
+               const WaitOptions& options) {
+  return detail::block(detail::Claims(claims), {}, deadline, options);
+}
+
+Grants acquire(std::span<const Claim> claims, const Deadline& deadline, const WaitOptions& options,
+               std::error_code& error) noexcept try {
+  return detail::block(detail::Claims(claims), {}, deadline, options, error);
+} catch (const std::invalid_argument&) {
+  error = Errc::invalid_plan;
+  return {};
+} catch (const std::bad_alloc&) {
+  error = std::make_error_code(std::errc::not_enough_memory);
+  return {};
+}
+
+}  // namespace sluice

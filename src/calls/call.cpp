@@ -1,0 +1,127 @@
+// The tries of a Call.
+#include "sluice/calls/call.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "sluice/calls/with_backoff.hpp"
+#include "sluice/decide.hpp"
+#include "sluice/detail/acquire.hpp"
+#include "sluice/detail/claims.hpp"
+
+namespace sluice::detail {
+namespace {
+
+/// Waits for an instant of the clock; a stop request ends the wait.
+void wait_until(Clock& clock, Time when, const StopToken& stop) {
+  const Uncancelled uncancelled;
+  ManualResetEvent stopped;
+  const auto wake = [&stopped] { stopped.wake(); };
+  const StopCallback<decltype(wake)> wakes(stop, wake);
+  if (clock.wait_until(when, stopped)) throw std::system_error(make_error_code(Errc::cancelled));
+}
+
+bool is_gate(const Claim& claim) { return claim.limit().close_step(Span{0}).has_value(); }
+
+}  // namespace
+
+CallTries::CallTries(std::span<const Claim> claims, const BackoffOptions& options, bool settles)
+    : claims_(claims),
+      options_(options),
+      deadline_(options.deadline.on(Claims(claims).store().clock())),
+      backoff_(options.base, options.cap, options.jitter) {
+  if (options.attempts < 1) {
+    throw std::invalid_argument("BackoffOptions::attempts must be 1 or more, got " +
+                                std::to_string(options.attempts));
+  }
+  if (settles && next_estimate(0) == claims.size()) {
+    throw std::invalid_argument("Call: the function reports a cost, but no claim is an Estimate");
+  }
+  if (options_.budget != nullptr) options_.budget->note_call();
+}
+
+void CallTries::granted(const Grants& grants) {
+  if (grants) {
+    place_ = grants.place();
+    return;
+  }
+  const Claim& claim = claims_[std::min<std::size_t>(grants.decision().step, claims_.size() - 1)];
+  throw NotGranted("\"" + claim.limit().name() + "\" did not " +
+                       (is_gate(claim) ? "open" : "grant the call") + " in time",
+                   grants.decision());
+}
+
+std::size_t CallTries::next_estimate(std::size_t claim) const noexcept {
+  while (claim < claims_.size() && !claims_[claim].is_estimate()) ++claim;
+  return claim;
+}
+
+std::error_code settle_error(std::error_code error, const Decision& settled) noexcept {
+  // The window of the grant has ended: there is nothing to settle.
+  if (error == make_error_code(Errc::outside_calendar)) return {};
+  // A policy has answered an additional charge, which the store has not made.
+  if (!error && is_degraded(settled.source)) return Errc::circuit_open;
+  return error;
+}
+
+CallTries::Refused CallTries::refused(const RateLimited& refusal) {
+  Rng& rng = options_.rng != nullptr ? *options_.rng : rng_of(store().clock(), DrawFor::backoff);
+  // Drawn in any case, so that waits also grow after refusals with a time.
+  const Span drawn = backoff_.next(rng);
+  Refused result;
+  result.pause = refusal.retry_after().value_or(drawn);
+  std::size_t gates = 0;
+  for (const Claim& claim : claims_) {
+    if (!is_gate(claim)) continue;
+    if (gates++ == refusal.scope()) result.close = claim.limit().close_step(result.pause);
+  }
+  if (!result.close && (gates > 0 || refusal.scope() > 0)) {
+    throw std::out_of_range("RateLimited: scope " + std::to_string(refusal.scope()) + " of " +
+                            std::to_string(gates));
+  }
+  result.retries = may_retry();
+  return result;
+}
+
+bool CallTries::may_retry() {
+  if (tries_ >= options_.attempts) return false;
+  ++tries_;
+  return options_.budget == nullptr || options_.budget->take_retry();
+}
+
+Grants CallTries::acquire(const StopToken& stop) {
+  Grants grants = block(Claims(claims_), place_, deadline_, WaitOptions{priority(), stop});
+  granted(grants);
+  return grants;
+}
+
+void CallTries::settle(Grants& grants, Cost actual) const {
+  for (auto i = next_estimate(0); i < claims_.size(); i = next_estimate(i + 1)) {
+    grants.settle(i, actual);
+  }
+}
+
+bool CallTries::retry_after(const RateLimited& refusal, Grants& grants, const StopToken& stop) {
+  const Refused next = refused(refusal);
+  std::error_code error;
+  if (next.close) (void)decide(store(), *next.close, error);
+  grants.refund();
+  if (error) throw failed_call({Gates::type_name, "close"}, error, *next.close);
+  if (!next.retries) return false;
+  Clock& clock = store().clock();
+  const Time now = clock.now();
+  if (next.close) return true;
+  if (next.pause > deadline_ - now) return false;
+  wait_until(clock, now + next.pause, stop);
+  return true;
+}
+
+std::vector<Claim> gate_claims(const Gates& gates, std::span<const Scope> scopes) {
+  if (scopes.empty()) throw std::invalid_argument("with_backoff: there must be a scope");
+  std::vector<Claim> claims;
+  for (const Scope& scope : scopes) claims.emplace_back(gates, scope);
+  return claims;
+}
+
+}  // namespace sluice::detail

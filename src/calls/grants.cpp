@@ -1,0 +1,54 @@
+#include "sluice/calls/grants.hpp"
+
+#include <stdexcept>
+
+#include "sluice/calls/call.hpp"
+#include "sluice/decide.hpp"
+#include "sluice/detail/claims.hpp"
+
+namespace sluice {
+namespace {
+
+std::string text_of(std::size_t claim, std::size_t size) {
+  return "claim " + std::to_string(claim) + " of " + std::to_string(size);
+}
+
+}  // namespace
+
+const Decision& Grants::decision(std::size_t claim) const {
+  if (claim >= limits_.size()) throw std::out_of_range(text_of(claim, limits_.size()));
+  return limits_[claim]->decision();
+}
+
+void* Grants::grant(std::size_t claim, const char* tag) {
+  if (claim >= limits_.size()) throw std::out_of_range(text_of(claim, limits_.size()));
+  void* const found = limits_[claim]->grant(tag);
+  if (found == nullptr) {
+    throw std::invalid_argument("the grant of " + text_of(claim, limits_.size()) + ", \"" +
+                                limits_[claim]->name() + "\", is of another type");
+  }
+  return found;
+}
+
+void Grants::settle(std::size_t claim, Cost actual) {
+  (void)decision(claim);
+  const detail::ClaimedLimit& limit = *limits_[claim];
+  const auto step = limit.settle_step(actual);
+  if (!step) return;
+  std::error_code error;
+  const Decision settled = decide(limit.store(), *step, error);
+  error = detail::settle_error(error, settled);
+  if (error) throw detail::failed_call({"Grants", "settle"}, error, *step);
+}
+
+void Grants::refund() {
+  if (limits_.empty()) return;
+  ManualResetEvent refunded;
+  const auto wake = [](void* event, const Outcome&) noexcept {
+    static_cast<ManualResetEvent*>(event)->wake();
+  };
+  detail::refund_all(limits_, {wake, &refunded});
+  refunded.wait();
+}
+
+}  // namespace sluice
