@@ -23,6 +23,7 @@ class GateClaim final : public detail::ClaimedLimit {
   Span reach() const noexcept override { return Span{0}; }
   bool freed_early() const noexcept override { return false; }
   Step step(Span) const noexcept override { return gates_->pass_step(scope_); }
+  Span refill_time(const Decision&) const noexcept override { return Span{0}; }
 
   void answered(const Outcome& own, Time) override { decision_ = own.decision; }
   const Decision& decision() const noexcept override { return decision_; }

@@ -79,6 +79,17 @@ TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota q
             longest_.count()};
 }
 
+Span TokenBucket::Waiting::refill_time(const TokenBucket& bucket, const Request& request,
+                                       const Decision& left) noexcept {
+  const Quota& quota = bucket.quota();
+  if (bucket.shape_[3] != 1 || request.cost.value() > quota.capacity()) return Span{0};
+  // In the units of the rule: see sluice/rules/token_bucket.hpp.
+  const Word spent =
+      std::min(left.reset_after.count(), word_limit / quota.refill()) * quota.refill();
+  const Word over = spent + (request.cost.value() - quota.capacity()) * quota.period();
+  return Span{std::max<Word>(0, (over + quota.refill() - 1) / quota.refill())};
+}
+
 Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
                                  std::error_code& error) const noexcept {
   std::array<Word, 3> output{};

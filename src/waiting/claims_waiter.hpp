@@ -21,6 +21,10 @@ class ClaimsWaiter final : public Waiter {
   void timer_changed() noexcept override { call_->timer_changed(); }
   void finished(std::error_code error) noexcept override { call_->end(error, refusal()); }
 
+  Decision left() const noexcept override { return call_->limits_[home_]->decision(); }
+  Span refill_time(const Decision& left) const noexcept override {
+    return call_->limits_[home_]->refill_time(left);
+  }
   bool may_be_freed_early() const noexcept override;
   bool moves_after_refusal(Time until) noexcept override;
   bool moves_before_asking() noexcept override;

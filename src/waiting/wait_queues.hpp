@@ -34,6 +34,7 @@ struct WaitQueue {
   std::size_t in_flight = 0;
   std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
   Time last_grant{};                            // the time of the latest grant
+  Decision left{};                              // what that has left; see Waiter::left()
   bool is_pumping = false;
   bool pump_again = false;
   std::uint64_t releases = 0;  // how often wake_first() was called

@@ -115,10 +115,15 @@ Span Waiter::horizon() const noexcept {
 /// A queue asks for more when its last grant is this close, so that the answer comes in time.
 Span Waiter::refill_margin() const noexcept { return horizon() / 4; }
 
-/// The queue has reserved enough until this instant, and need not ask before it. A waiter whose
-/// deadline lies within the horizon asks at once, and the answer is final.
+/// The waiter need not ask before this instant: the queue has reserved enough until then, or the
+/// units cannot be there before. A waiter whose deadline comes first asks at once, and the answer is
+/// final.
 Time Waiter::pause_end(Time now) const noexcept {
-  if (horizon() == Span{0} || terms_.deadline - now <= horizon()) return now;
+  if (horizon() == Span{0}) {
+    const Time refilled = queue_->last_grant + refill_time(queue_->left);
+    return refilled <= terms_.deadline ? std::max(now, refilled) : now;
+  }
+  if (terms_.deadline - now <= horizon()) return now;
   return std::max(now, queue_->last_grant - refill_margin());
 }
 
@@ -126,7 +131,7 @@ void Waiter::pause(Time now) noexcept {
   --queue_->in_flight;
   queue_->in_flight_limit = 1;
   stage_ = Stage::sleeping;
-  earliest_ = queue_->last_grant;
+  earliest_ = horizon() == Span{0} ? pause_end(now) : queue_->last_grant;
   until_ = std::min(pause_end(now), terms_.deadline);
 }
 
@@ -269,6 +274,7 @@ void Waiter::note_grant(const Decision& decision) noexcept {
   queue_->in_flight_limit =
       std::min({2 * queue_->in_flight_limit, WaitQueue::max_in_flight, remaining});
   queue_->last_grant = terms_.clock.now() + decision.retry_after;
+  queue_->left = left();
 }
 
 Waiter::PendingActions Waiter::take_answer(std::error_code error,

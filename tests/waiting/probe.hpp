@@ -21,7 +21,7 @@ class Probe final : public detail::WaiterFor<L> {
 
   void start(Done done) {
     done_ = std::move(done);
-    detail::Waiter::start();
+    detail::WaiterFor<L>::start();
   }
   [[nodiscard]] int times_over() const noexcept { return over_; }
 

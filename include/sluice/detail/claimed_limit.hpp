@@ -37,6 +37,9 @@ class ClaimedLimit {
   [[nodiscard]] virtual Span reach() const noexcept = 0;
   [[nodiscard]] virtual bool freed_early() const noexcept = 0;
   [[nodiscard]] virtual Step step(Span max_wait) const noexcept = 0;
+  /// How long the limit takes, after a decision that left this and without further requests, until
+  /// it grants the claim. Zero: at once, or not known.
+  [[nodiscard]] virtual Span refill_time(const Decision& left) const noexcept = 0;
 
   /// Keeps the answer to step(). May throw std::bad_alloc.
   virtual void answered(const Outcome& own, Time asked) = 0;
@@ -106,6 +109,12 @@ class ClaimOf final : public ClaimedLimit {
   bool freed_early() const noexcept override { return Waiting::freed_early; }
   Step step(Span max_wait) const noexcept override {
     return Waiting::step(*limiter_, request_, max_wait);
+  }
+  Span refill_time(const Decision& left) const noexcept override {
+    if constexpr (requires { Waiting::refill_time(*limiter_, request_, left); }) {
+      return Waiting::refill_time(*limiter_, request_, left);
+    }
+    return Span{0};
   }
 
   void answered(const Outcome& own, Time asked) override {

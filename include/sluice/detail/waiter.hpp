@@ -86,6 +86,13 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   virtual void finished(std::error_code error) noexcept = 0;
 
   // For calls that wait for several limits.
+  /// After a grant: what it has left of the limit of this queue.
+  [[nodiscard]] virtual Decision left() const noexcept { return {}; }
+  /// How long the limit of this queue takes, after a grant that left this, until the request could
+  /// be granted. Zero: not known.
+  [[nodiscard]] virtual Span refill_time(const Decision& left) const noexcept {
+    return (void)left, Span{0};
+  }
   /// After a refusal: what was granted to others may be released before the hint.
   [[nodiscard]] virtual bool may_be_freed_early() const noexcept { return terms_.freed_early; }
   /// True if the request that read() has refused waits for another limit than that of this queue.

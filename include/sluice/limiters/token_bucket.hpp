@@ -216,6 +216,9 @@ struct TokenBucket::Waiting : KeyedLimiter<TokenBucket>::Waiting {
   static Step step(const TokenBucket& bucket, const Request& request, Span max_wait) noexcept {
     return bucket.reserve_step(request.key(), request.cost, max_wait);
   }
+  /// See detail::ClaimedLimit. To the microsecond, from the time until the bucket is full.
+  static Span refill_time(const TokenBucket& bucket, const Request& request,
+                          const Decision& left) noexcept;
   static Grant grant(const TokenBucket&, const Request&, const Outcome& outcome, Time) noexcept {
     return {outcome.decision, outcome.output};
   }

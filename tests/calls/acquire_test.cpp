@@ -1,0 +1,304 @@
+// acquire() of several limits: what is granted when, in which order, and what remains uncharged.
+#include <array>
+#include <thread>
+
+#include "sluice/detail/claims.hpp"
+#include "sluice/sluice.hpp"
+#include "sluice/testing.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+using Waiting = std::shared_ptr<Probe<detail::Claims>>;
+
+/// Callers that wait on one thread, while the test moves the clock.
+struct Bench {
+  VirtualClock clock;
+  std::unique_ptr<Store> inner = make_virtual_store(clock);
+  testing::FaultyStore store{*inner};
+  Time start = clock.now();
+  std::vector<int> granted;        // in order
+  std::map<int, Span> granted_at;  // since the start
+  std::map<int, Grants> held;
+  std::map<int, Decision> refused;
+  std::map<int, std::error_code> failed;
+
+  Waiting wait(int name, std::vector<Claim> claims, const Deadline& deadline = Deadline::never(),
+               int priority = 0) {
+    return wait_for(
+        detail::Claims(claims), {}, deadline,
+        [this, name](std::error_code error, Grants grants) {
+          if (error) {
+            failed[name] = error;
+          } else if (!grants) {
+            refused[name] = grants.decision();
+          } else {
+            granted.push_back(name);
+            granted_at[name] = clock.now() - start;
+            held[name] = std::move(grants);
+          }
+        },
+        priority);
+  }
+  [[nodiscard]] std::uint64_t operations() const { return store.counts().calls; }
+};
+
+}  // namespace
+
+TEST_CASE("all claims are granted at one instant, and nothing is charged before", "[claims]") {
+  Bench bench;
+  const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(5));
+  const FixedWindow window(bench.store, "w", 3, Calendar::every(1min));
+  (void)window.try_acquire("a", 3);
+  bench.wait(1, {{bucket, "a", 4}, {window, "a", 2}});
+  CHECK(bench.granted.empty());
+  CHECK(bucket.peek("a").remaining == 5);
+  const Span hint = window.peek("a").retry_after;
+  bench.clock.advance(hint - 1us);
+  CHECK(bench.granted.empty());
+  CHECK(bucket.peek("a").remaining == 5);
+  bench.clock.advance(1us);
+  CHECK(bench.granted == std::vector{1});
+  CHECK(bucket.peek("a").remaining == 1);
+  CHECK(window.peek("a").remaining == 1);
+  CHECK(bench.held[1].size() == 2);
+  CHECK(bench.held[1].get<Reservation>(0).granted == 4);
+  CHECK(bench.held[1].get<Decision>(1).allowed);
+}
+
+TEST_CASE("calls of several limits are served in order, whichever limit holds them back",
+          "[claims]") {
+  Random random("calls of several limits are served in order, whichever limit holds them back");
+  CAPTURE(random.repeat());
+  Bench bench;
+  const TokenBucket requests(bench.store, "requests", Quota::per_second(2).burst(3));
+  const TokenBucket tokens(bench.store, "tokens", Quota::per_second(10).burst(20));
+  std::vector<int> order;
+  for (int i = 0; i < 100; ++i) {
+    order.push_back(i);
+    bench.wait(i, {{requests, "a"}, {tokens, "a", random.between(1, 12)}});
+    if (random.one_in(3)) bench.clock.advance(Span{random.between(0, 300'000)});
+  }
+  bench.clock.advance(10min);
+  CHECK(bench.granted == order);
+  CHECK(bench.operations() <= 200);
+}
+
+TEST_CASE("a call waits behind nobody whose limits it does not share", "[claims]") {
+  Bench bench;
+  const TokenBucket own(bench.store, "own", Quota::per_hour(1));
+  const TokenBucket all(bench.store, "all", Quota::per_second(10));
+  bench.wait(1, {{own, "alice"}, {all, Key{"x", "all"}}});
+  bench.wait(2, {{own, "alice"}, {all, Key{"x", "all"}}});
+  bench.wait(3, {{own, "bob"}, {all, Key{"x", "all"}}});
+  bench.wait(4, {{all, Key{"x", "all"}}, {own, "carol"}});
+  CHECK(bench.granted == std::vector{1, 3, 4});
+  bench.clock.advance(1h);
+  CHECK(bench.granted == std::vector{1, 3, 4, 2});
+}
+
+TEST_CASE("calls of one limit and of several stand in one queue", "[claims]") {
+  Bench bench;
+  const FixedWindow window(bench.store, "w", 1, Calendar::every(1min));
+  const TokenBucket bucket(bench.store, "b", Quota::per_second(10));
+  std::vector<int> order;
+  std::vector<std::shared_ptr<Probe<FixedWindow>>> alone;
+  const auto wait_alone = [&](int name) {
+    alone.push_back(wait_for(window, FixedWindow::Waiting::request(window, "a", 1),
+                             Deadline::never(),
+                             [&bench, name](std::error_code, const Decision& decision) {
+                               if (decision) bench.granted.push_back(name);
+                             }));
+  };
+  bench.wait(0, {{bucket, "a"}, {window, "a"}});
+  wait_alone(1);
+  bench.wait(2, {{bucket, "a"}, {window, "a"}});
+  wait_alone(3);
+  bench.wait(4, {{window, "a"}, {bucket, "a"}});
+  bench.clock.advance(10min);
+  CHECK(bench.granted == std::vector{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("a place that is released goes to the call that waits for it, which holds none meanwhile",
+          "[claims][leases]") {
+  Bench bench;
+  const ConcurrencyLimiter jobs(bench.store, "jobs", 1, {.ttl = 1h});
+  const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(1));
+  Lease first = jobs.try_acquire("a");
+  bench.wait(1, {{bucket, "a"}, {jobs, "a"}});
+  bench.wait(2, {{bucket, "a"}, {jobs, "a"}});
+  bench.clock.advance(10s);
+  CHECK(bench.granted.empty());
+  CHECK(bucket.peek("a").remaining == 1);
+  CHECK(first.release());
+  CHECK(bench.granted == std::vector{1});
+  bench.held.erase(1);  // the next token comes in a second: the place is free until then
+  CHECK(bench.granted == std::vector{1});
+  CHECK(jobs.peek("a").remaining == 1);
+  bench.clock.advance(1s);
+  CHECK(bench.granted == std::vector{1, 2});
+  CHECK(bench.held[2].get<Lease>(1).id() != LeaseId{});
+  CHECK(jobs.peek("a").remaining == 0);
+}
+
+TEST_CASE("a gate that closes meanwhile holds the calls back, which keep their places",
+          "[claims][gates]") {
+  Bench bench;
+  const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(1));
+  const Gates gates(bench.store, "api", {"account"}, {.ramp = 0s, .spacing = 0s});
+  const Scope scope = gates.scope("account", 1);
+  for (int i = 0; i < 4; ++i) bench.wait(i, {{bucket, "a"}, {gates, scope}});
+  CHECK(bench.granted == std::vector{0});
+  gates.close(scope, 10s);
+  bench.clock.advance(9s);
+  CHECK(bench.granted == std::vector{0});
+  CHECK(bucket.peek("a").remaining == 1);  // nothing lies ahead
+  bench.clock.advance(1s);
+  CHECK(bench.granted == std::vector{0, 1});
+  bench.clock.advance(2s);
+  CHECK(bench.granted == std::vector{0, 1, 2, 3});
+  CHECK(bench.granted_at[3] == 12s);
+}
+
+TEST_CASE("a wait that cannot succeed in time is refused at once, with the limit that says so",
+          "[claims]") {
+  Bench bench;
+  const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(10));
+  const FixedWindow window(bench.store, "w", 1, Calendar::every(1min));
+  const ConcurrencyLimiter jobs(bench.store, "jobs", 1, {.ttl = 1h});
+  (void)bucket.try_acquire("a", 10);
+  (void)window.try_acquire("a");
+  const Span left = window.peek("a").retry_after;
+  bench.wait(1, {{bucket, "a", 5}, {window, "a"}}, left - 1us);
+  REQUIRE(bench.refused.count(1) == 1);
+  CHECK(bench.refused[1].step == 1);
+  CHECK(bench.refused[1].retry_after == left);
+
+  // A place may become free at any time, but the tokens come too late.
+  const Lease held = jobs.try_acquire("a");
+  bench.wait(2, {{jobs, "a"}, {bucket, "a", 5}}, 5s - 1us);
+  REQUIRE(bench.refused.count(2) == 1);
+  CHECK(bench.refused[2].step == 1);
+  CHECK(bench.refused[2].retry_after == 5s);
+  bench.wait(3, {{jobs, "a"}, {bucket, "a", 5}}, 6s);
+  CHECK(bench.refused.count(3) == 0);
+  bench.clock.advance(6s);
+  REQUIRE(bench.refused.count(3) == 1);
+  CHECK(bench.refused[3].step == 0);
+}
+
+TEST_CASE("a cancelled call leaves its queue, and what was granted meanwhile goes back",
+          "[claims]") {
+  Bench bench;
+  const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(2));
+  const SlidingWindow windows(bench.store, "w", {{2, 1h}});
+  const ConcurrencyLimiter jobs(bench.store, "jobs", 2);
+  const std::vector<Claim> all{{bucket, "a"}, {windows, "a"}, {jobs, "a"}};
+  bench.store.fail_all(testing::Fault::none().late(1s));
+  const Waiting asking = bench.wait(1, all);
+  asking->cancel();
+  CHECK(bench.failed.empty());  // its request is at the store
+  bench.clock.advance(3s);
+  CHECK(bench.failed[1] == Errc::cancelled);
+  bench.store.heal();
+  bench.clock.advance(1s);
+  CHECK(bucket.peek("a").remaining == 2);
+  CHECK(windows.peek("a").remaining == 2);
+  CHECK(jobs.peek("a").remaining == 2);
+
+  (void)bucket.try_acquire("a", 2);
+  const Waiting sleeping = bench.wait(2, all);
+  const Waiting queued = bench.wait(3, all);
+  sleeping->cancel();
+  CHECK(bench.failed[2] == Errc::cancelled);
+  bench.clock.advance(1s);
+  CHECK(bench.granted == std::vector{3});
+  bucket.cancel_waits();
+}
+
+TEST_CASE("a grant of several limits can be settled and refunded, each as it is", "[claims]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket tokens(*store, "t", Quota::per_hour(100));
+  const SlidingWindow windows(*store, "w", {{10, 1h}});
+  const SlotLock lock(*store, "l", 1s);
+  const ConcurrencyLimiter jobs(*store, "j", 1);
+  Grants granted = acquire({{tokens, "a", 50}, {windows, "a", 3}, {lock, "a"}, {jobs, "a"}}, 0s);
+  REQUIRE(granted);
+  CHECK(granted.size() == 4);
+  CHECK(granted.decision(1).remaining == 7);
+  CHECK(granted.get<SlotPermit>(2).valid_at(clock.now()));
+  CHECK(granted.get<Lease>(3));
+  CHECK_THROWS_WITH(granted.get<Lease>(0), "the grant of claim 0 of 4, \"t\", is of another type");
+  CHECK_THROWS_AS(granted.decision(4), std::out_of_range);
+  CHECK_THROWS_WITH(granted.settle(2, 1), "\"l\" has no settle()");
+  granted.settle(0, 20);
+  CHECK(tokens.peek("a").remaining == 80);
+  granted.settle(1, 5);
+  CHECK(windows.peek("a").remaining == 5);
+
+  Grants second = acquire({{tokens, "b", 50}, {windows, "b", 3}, {jobs, "b"}}, 0s);
+  second.refund();
+  CHECK(tokens.peek("b").remaining == 100);
+  CHECK(windows.peek("b").remaining == 10);
+  CHECK(jobs.peek("b").remaining == 1);
+}
+
+TEST_CASE("blocked threads wait for several limits", "[claims]") {
+  VirtualClock clock;
+  const VirtualClock::AutoAdvance moving(clock);
+  const auto store = make_virtual_store(clock);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(1));
+  const FixedWindow window(*store, "w", 4, Calendar::every(1min));
+  const Time start = clock.now();
+  std::vector<std::thread> threads;
+  std::atomic<int> granted{0};
+  std::atomic<Time> last{start};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const KnownThread registered(clock);
+      if (acquire({{bucket, "a"}, {window, "a"}}, 1h)) ++granted;
+      last = std::max(last.load(), clock.now());
+    });
+  }
+  ManualResetEvent none;
+  while (granted < 4) (void)clock.wait_until(clock.now() + 1ms, none);
+  for (auto& thread : threads) thread.join();
+  CHECK(last.load() - start >= 3s);
+  StopSource stop;
+  stop.request_stop();
+  std::error_code error;
+  CHECK_FALSE(acquire({{bucket, "a"}, {window, "a"}}, 1h, {.stop = stop.get_token()}, error));
+  CHECK(error == Errc::cancelled);
+}
+
+TEST_CASE("what is wrong with claims is said", "[claims]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const auto other = make_virtual_store(clock);
+  const TokenBucket bucket(*store, "b", Quota::per_second(1).burst(1));
+  const TokenBucket elsewhere(*other, "e", Quota::per_second(1));
+  CHECK_THROWS_WITH(acquire(std::span<const Claim>{}, 0s), "0 claims, allowed 1 to 16");
+  const std::vector<Claim> many(17, Claim(bucket, "a"));
+  CHECK_THROWS_WITH(acquire(many, 0s), "17 claims, allowed 1 to 16");
+  CHECK_THROWS_WITH(acquire({{bucket, "a"}, {elsewhere, "a"}}, 0s),
+                    "claims of one call must be on one store; \"e\" is on another than \"b\"");
+  std::error_code error;
+  (void)acquire({{bucket, "a"}, {elsewhere, "a"}}, 0s, {}, error);
+  CHECK(error == Errc::invalid_plan);
+  (void)acquire({{bucket, "a"}, {bucket, "a"}}, 0s, {}, error);
+  CHECK(error == Errc::duplicate_key);
+  (void)acquire({{bucket, "b"}, {bucket, "a", 2}}, 0s, {}, error);
+  CHECK(error == Errc::cost_exceeds_capacity);
+  (void)acquire({{bucket, "b"}}, 0s, {.priority = 1001}, error);
+  CHECK(error == Errc::invalid_argument);
+  CHECK_THROWS_WITH(acquire({{bucket, "b"}, {bucket, "a", 2}}, 0s), Catch::Contains("cost 2"));
+}
+
+}  // namespace sluice::test
