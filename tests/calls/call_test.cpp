@@ -1,0 +1,159 @@
+// Call: what a call under limits and gates is charged, and what a refusal by the API changes.
+#include <array>
+#include <vector>
+
+#include "sluice/detail/claims.hpp"
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/waiting/probe.hpp"
+
+namespace sluice::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+struct World {
+  VirtualClock clock;
+  VirtualClock::AutoAdvance moving{clock};
+  std::unique_ptr<Store> store = make_virtual_store(clock);
+  TokenBucket requests{*store, "requests", Quota::per_second(10).burst(10)};
+  TokenBucket tokens{*store, "tokens", Quota::per_hour(1000)};
+  ConcurrencyLimiter places{*store, "places", 2};
+  Gates gates{*store, "api", {"account", "developer"}, {.ramp = 0s, .spacing = 0s}};
+  Scope account = gates.scope("account", 7);
+  Scope developer = gates.scope("developer", "x");
+  std::vector<Claim> claims{{requests, "a"},
+                            {gates, account},
+                            {tokens, "a", Estimate{300}},
+                            {places, "a"},
+                            {gates, developer}};
+  Time start = clock.now();
+
+  [[nodiscard]] Span passed() const { return clock.now() - start; }
+};
+
+}  // namespace
+
+TEST_CASE("a call takes of all limits, and is charged its true cost", "[calls][claims]") {
+  World world;
+  const Call call(world.claims);
+  CHECK(call([&](Grants& granted) {
+          CHECK(granted.size() == 5);
+          CHECK(granted.get<Lease>(3));
+          CHECK(world.tokens.peek("a").remaining == 700);
+          CHECK(world.places.peek("a").remaining == 1);
+          return Costed<std::string>{"answer", 120};
+        }) == "answer");
+  CHECK(world.tokens.peek("a").remaining == 880);
+  CHECK(world.requests.peek("a").remaining == 9);
+  CHECK(world.places.peek("a").remaining == 2);
+  call([] {});
+  CHECK(world.tokens.peek("a").remaining == 580);
+}
+
+TEST_CASE("what the API did not serve is refunded, and its gate closed", "[calls][claims]") {
+  World world;
+  int calls = 0;
+  const int result = Call(world.claims)([&] {
+    if (++calls == 1) throw RateLimited(30s, 1);
+    CHECK(world.passed() == 30s);
+    CHECK(world.places.peek("a").remaining == 1);
+    return 42;
+  });
+  CHECK(result == 42);
+  CHECK(world.tokens.peek("a").remaining == 700);
+  calls = 0;
+  const auto fails = [&]() -> Costed<int> {
+    ++calls;
+    CHECK(world.gates.peek(world.account).allowed);
+    throw RateLimited(5s);
+  };
+  const Call once(world.claims, {.attempts = 1});
+  CHECK_THROWS_AS(once(fails), RateLimited);
+  CHECK(calls == 1);
+  CHECK(world.gates.peek(world.account).retry_after == 5s);
+  CHECK(world.gates.peek(world.developer).allowed);
+  CHECK(world.tokens.peek("a").remaining == 700);
+  CHECK(world.requests.peek("a").remaining == 9);
+  CHECK(world.places.peek("a").remaining == 2);
+}
+
+TEST_CASE("another exception leaves the charge, and releases the place", "[calls][claims]") {
+  World world;
+  const auto fails = []() -> int { throw std::logic_error("lost"); };
+  CHECK_THROWS_AS(Call(world.claims)(fails), std::logic_error);
+  CHECK(world.tokens.peek("a").remaining == 700);
+  CHECK(world.places.peek("a").remaining == 2);
+}
+
+TEST_CASE("without a gate, a refused call alone pauses", "[calls][claims]") {
+  World world;
+  std::vector<Span> calls;
+  const auto fails = [&]() -> int {
+    calls.push_back(world.passed());
+    if (calls.size() < 3) throw RateLimited(4s);
+    return 1;
+  };
+  CHECK(Call({{world.tokens, "a", 100}})(fails) == 1);
+  CHECK(calls == std::vector<Span>{0s, 4s, 8s});
+  CHECK(world.tokens.peek("a").remaining == 900);
+  calls.clear();
+  CHECK_THROWS_AS(Call({{world.tokens, "a"}}, {.deadline = 3s})(fails), RateLimited);
+  CHECK(calls.size() == 1);
+  StopSource stop;
+  const auto stops = [&]() -> int {
+    stop.request_stop();
+    throw RateLimited(4s);
+  };
+  CHECK_THROWS_AS(Call({{world.tokens, "a"}})(stops, stop.get_token()), std::system_error);
+}
+
+TEST_CASE("a retry waits at the place of the first try", "[calls][claims]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const FixedWindow window(*store, "w", 1, Calendar::every(1min));
+  const TokenBucket bucket(*store, "b", Quota::per_second(100));
+  const detail::Claims claims(std::vector<Claim>{{window, "a"}, {bucket, "a"}});
+  std::vector<int> order;
+  std::optional<detail::PlaceInLine> first;
+  const auto wait = [&](int name, std::optional<detail::PlaceInLine> place) {
+    return wait_for(claims, place, Deadline::never(), [&, name](std::error_code, Grants grants) {
+      order.push_back(name);
+      if (name == 0) first = grants.place();
+    });
+  };
+  const std::vector probes{wait(0, {}), wait(1, {}), wait(2, {}), wait(3, first)};
+  clock.advance(10min);
+  CHECK(order == std::vector{0, 3, 1, 2});
+}
+
+TEST_CASE("a refused call names the limit, and options are checked", "[calls][claims]") {
+  World world;
+  (void)world.tokens.try_acquire("a", 900);
+  const Call call(world.claims, {.deadline = 1s});
+  try {
+    call([] { FAIL("called"); });
+    FAIL("not refused");
+  } catch (const NotGranted& refused) {
+    CHECK(std::string(refused.what()) == "\"tokens\" did not grant the call in time");
+    CHECK(refused.decision().step == 2);
+    CHECK(refused.decision().retry_after == 12min);
+  }
+  world.gates.close(world.developer, 1h);
+  CHECK_THROWS_WITH(call([] {}), "\"api\" did not open in time");
+  CHECK_THROWS_WITH(Call({{world.requests, "a"}})([] {
+                      return Costed<int>{1, 1};
+                    }),
+                    "Call: the function reports a cost, but no claim is an Estimate");
+  CHECK_THROWS_WITH(Call({{world.requests, "a"}}, {.attempts = 0})([] {}),
+                    "BackoffOptions::attempts must be 1 or more, got 0");
+  CHECK_THROWS_WITH(Call(std::span<const Claim>{})([] {}), "0 claims, allowed 1 to 16");
+  const auto lies = [] { throw RateLimited(1s, 2); };
+  World other;
+  CHECK_THROWS_WITH(Call(other.claims)(lies), "RateLimited: scope 2 of 2");
+  CHECK_THROWS_WITH(Call({{other.requests, "b"}})([] { throw RateLimited(1s, 1); }),
+                    "RateLimited: scope 1 of 0");
+}
+
+}  // namespace sluice::test
