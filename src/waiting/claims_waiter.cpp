@@ -108,7 +108,7 @@ bool ClaimsWaiter::moves_after_refusal(Time until) noexcept {
 bool ClaimsWaiter::moves_before_asking() noexcept {
   for (std::size_t i = 0; i < call_->limits_.size(); ++i) {
     if (shares_queue(i)) continue;
-    if (!call_->limits_[i]->queues()->has_waiter_before(call_->queue_keys_[i], place())) continue;
+    if (!call_->limits_[i]->queues()->has_sleeper_before(call_->queue_keys_[i], place())) continue;
     next_home_ = i;
     asleep_until_ = {};
     call_->begin_move();

@@ -55,11 +55,12 @@ std::size_t WaitQueues::waiting(std::string_view key) const {
   return found == queues_.end() ? 0 : found->second.size();
 }
 
-bool WaitQueues::has_waiter_before(const std::string& key, const PlaceInLine& place) const {
+bool WaitQueues::has_sleeper_before(const std::string& key, const PlaceInLine& place) const {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(key);
-  return found != queues_.end() && !found->second.waiters.empty() &&
-         (*found->second.waiters.begin())->place_ < place;
+  if (found == queues_.end() || found->second.waiters.empty()) return false;
+  const Waiter& first = **found->second.waiters.begin();
+  return first.stage_ == Waiter::Stage::sleeping && first.place_ < place;
 }
 
 Word WaitQueues::client() const noexcept {

@@ -63,8 +63,8 @@ class WaitQueues : public std::enable_shared_from_this<WaitQueues> {
   [[nodiscard]] Word client() const noexcept;
   /// Cancels all waits.
   void cancel_all() noexcept;
-  /// True if the first waiter for the key is before this place.
-  [[nodiscard]] bool has_waiter_before(const std::string& key, const PlaceInLine& place) const;
+  /// True if the first waiter for the key is before this place, and sleeps.
+  [[nodiscard]] bool has_sleeper_before(const std::string& key, const PlaceInLine& place) const;
   /// How many callers wait for the key, those with a reserved time included.
   [[nodiscard]] std::size_t waiting(std::string_view key) const;
 

@@ -116,8 +116,8 @@ Span Waiter::horizon() const noexcept {
 Span Waiter::refill_margin() const noexcept { return horizon() / 4; }
 
 /// The waiter need not ask before this instant: the queue has reserved enough until then, or the
-/// units cannot be there before. A waiter whose deadline comes first asks at once, and the answer is
-/// final.
+/// units cannot be there before. A waiter whose deadline comes first asks at once, and the answer
+/// is final.
 Time Waiter::pause_end(Time now) const noexcept {
   if (horizon() == Span{0}) {
     const Time refilled = queue_->last_grant + refill_time(queue_->left);

@@ -111,6 +111,14 @@ void check_refusal(const std::string& port) {
 
 }  // namespace
 
+TEST_CASE("a client under several limits calls a real server") {
+  ChildProcess server = start_server();
+  const std::string port = port_of(server.read_line());
+  ChildProcess client({SLUICE_LLM_CLIENT, port, "12"});
+  CHECK(client.read_line() == "12 answers from port " + port);
+  CHECK(client.wait() == 0);
+}
+
 TEST_CASE("a fleet that shares its server's limit is never refused, and keeps its rate") {
   if (test::redis_left_out()) return;
   test::RedisServer redis;

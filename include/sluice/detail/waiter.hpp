@@ -98,8 +98,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   /// True if the request that read() has refused waits for another limit than that of this queue.
   /// No grant is possible before `until`. Called under the mutex of this queue.
   [[nodiscard]] virtual bool moves_after_refusal(Time until) noexcept { return (void)until, false; }
-  /// True if a call that came earlier waits in the queue of another of its limits. Called before
-  /// each request, under no mutex.
+  /// True if a call that came earlier sleeps in the queue of another of its limits, which has
+  /// refused it. Called before each request, under no mutex.
   [[nodiscard]] virtual bool moves_before_asking() noexcept { return false; }
   /// Joins the queue of the other limit, after it has left this one.
   virtual void moved() noexcept {}
