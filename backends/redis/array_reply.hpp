@@ -26,8 +26,10 @@ struct ReplyValue {
 /// The text of an error reply, or one in its place if it is empty.
 [[nodiscard]] std::string text_of_error(const ReplyValue& error);
 
-/// Reads exactly one reply. Memory is bounded whatever lengths the server announces: twice
-/// max_bytes for its bytes, and max_elements values. Not thread-safe.
+/// Reads exactly one reply. Memory is bounded by 1 MiB, whatever lengths the server announces:
+/// hiredis' buffer has twice the bytes that it holds at most, the texts of the values are as long
+/// as the reply at most, and there are max_elements values. That is enough for the map of a cluster
+/// of 1000 nodes, or of some 600 ranges of slots. Not thread-safe.
 class ArrayReader {
  public:
   enum class State {
@@ -35,9 +37,10 @@ class ArrayReader {
     complete,
     broken,  // no RESP2, beyond a bound, or bytes behind the reply: it stays so
   };
-  static constexpr std::size_t max_bytes = std::size_t{1} << 20;
-  static constexpr std::size_t max_elements = 65'536;  // of all arrays of the reply together
-  static constexpr unsigned max_depth = 8;             // of arrays in arrays
+  static constexpr std::size_t max_bytes = 131'072;
+  static constexpr std::size_t max_elements = 8192;  // of all arrays of the reply together
+  static constexpr unsigned max_depth = 8;           // of arrays in arrays
+  static_assert(3 * max_bytes + max_elements * sizeof(ReplyValue) <= std::size_t{1} << 20);
 
   ArrayReader();
   ~ArrayReader();

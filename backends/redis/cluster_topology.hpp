@@ -19,8 +19,9 @@ namespace sluice::redis_detail {
 /// - at the start, and after each lost connection and failed attempt, from another node;
 /// - after MOVED, and while a node cannot decide its calls, once a second at most.
 /// A call goes to the node of its slot. MOVED sends it on, and its slot with it; ASK sends only the
-/// call on. A slot without an owner in a new map keeps its last one. Calls that wait for a node
-/// that has lost their slots move to the new owner.
+/// call on, to a node that stays connected until the map changes. A slot without an owner in a new
+/// map keeps its last one. Calls that wait for a node that has lost their slots move to the new
+/// owner.
 class ClusterTopology final : public Topology {
  public:
   ClusterTopology(const LinkContext& context, std::uint64_t seed);

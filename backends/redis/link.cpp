@@ -31,9 +31,9 @@ constexpr Span sleep_among(std::size_t calls) noexcept {
 
 }  // namespace
 
-Link::Link(const LinkContext& context, LinkGuide& guide, std::uint64_t seed, unsigned index)
+Link::Link(const LinkContext& context, LinkOwner& owner, std::uint64_t seed, unsigned index)
     : context_(context),
-      guide_(guide),
+      owner_(owner),
       index_(index),
       connection_(context.io, context.options, context.resolve, &context.journal),
       pause_(context.io),
@@ -75,8 +75,8 @@ asio::awaitable<void> Link::serve() {
       expire();  // the exception may have lost the timer
     }
     if (!life_->is_stopped) context_.journal.tell();
-    if (!life_->is_stopped) guide_.note_ended(*this);
-    if (life_->is_stopped || !guide_.is_needed(*this)) break;
+    if (!life_->is_stopped) owner_.note_ended(*this);
+    if (life_->is_stopped || !owner_.is_needed(*this)) break;
     co_await pause();
   }
 }
@@ -84,7 +84,7 @@ asio::awaitable<void> Link::serve() {
 /// One connection, from the attempt to its end.
 asio::awaitable<void> Link::serve_once() {
   pace_.attempt(context_.clock.now());
-  const Errc failure = co_await guide_.connect(*this);
+  const Errc failure = co_await owner_.connect(*this);
   if (failure != Errc{}) {
     last_failure_ = failure;
     co_return;
@@ -134,17 +134,17 @@ void Link::take_replies(error_code error) {
   if (connected_) hear(bytes);
 }
 
-/// Under no lock, since the guide gives calls to other links: no thread holds the locks of two.
+/// Under no lock, since the owner gives calls to other links: no thread holds the locks of two.
 void Link::pass_on() {
   CallList redirected;
   bool is_pausing = false;
   {
     const std::lock_guard wire(wire_);
     redirected.swap(pipeline_.redirected());
-    is_pausing = pipeline_.is_pausing();
+    is_pausing = pipeline_.take_begun_pauses();
   }
-  if (!redirected.empty()) guide_.redirect(*this, redirected);
-  if (is_pausing) guide_.note_pausing(*this);
+  if (!redirected.empty()) owner_.redirect(*this, redirected);
+  if (is_pausing) owner_.note_pausing(*this);
 }
 
 /// Handles received bytes.
@@ -267,7 +267,7 @@ void Link::fail(CallPtr call, Errc code) noexcept {
 /// A call whose deadline has passed is not sent.
 void Link::work() {
   const std::lock_guard wire(wire_);
-  if (has_calls() || guide_.is_needed(*this)) open();
+  if (has_calls() || owner_.is_needed(*this)) open();
   const Time due = std::exchange(due_, Time::max());
   if (due <= context_.clock.now()) return expire();
   arm(due);

@@ -40,17 +40,17 @@ struct LinkContext {
 [[nodiscard]] RedisReplyTimes reply_times_of(const LatencyCounts& times) noexcept;
 
 /// Decides where a link connects, and learns of its fate. On the I/O thread.
-class LinkGuide {
+class LinkOwner {
  public:
-  virtual ~LinkGuide() = default;
+  virtual ~LinkOwner() = default;
   /// Connects the link to its server: no error, or that of its calls until there is a connection.
   virtual boost::asio::awaitable<Errc> connect(Link& link) = 0;
   /// An attempt has failed, or the connection is lost. Under no lock.
   virtual void note_ended(Link& link) = 0;
   /// Whether the link connects again after an end. Under no lock.
   [[nodiscard]] virtual bool is_needed(const Link& link) const noexcept = 0;
-  /// Calls of the link make a pause, because its server cannot decide them at the moment. Under no
-  /// lock.
+  /// Calls of the link begin a pause, because its server cannot decide them at the moment. Under
+  /// no lock.
   virtual void note_pausing(Link& link) = 0;
   /// Takes the calls that the server has sent to another one. Under no lock.
   virtual void redirect(Link& from, CallList& calls) = 0;
@@ -59,15 +59,15 @@ class LinkGuide {
 /// Members under "any thread" are thread-safe; all others belong to the I/O thread.
 class Link {
  public:
-  /// REQUIRES: the guide outlives it. `index`: its number among the links of the store.
-  Link(const LinkContext& context, LinkGuide& guide, std::uint64_t seed, unsigned index = 0);
+  /// REQUIRES: the owner outlives it. `index`: its number among the links of the store.
+  Link(const LinkContext& context, LinkOwner& owner, std::uint64_t seed, unsigned index = 0);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
   // Any thread.
 
   /// Writes the calls on the caller's thread, if the connection is idle, instead of waking the I/O
-  /// thread. False if nothing was done. May throw nothing, and needs no memory to fail.
+  /// thread. False if nothing was done. Does not throw.
   [[nodiscard]] bool write_if_idle(std::span<CallPtr> calls) noexcept;
   [[nodiscard]] const Pipeline::Counters& counters() const noexcept { return pipeline_.counters(); }
   [[nodiscard]] std::uint64_t connections() const noexcept { return connections_.load(); }
@@ -83,7 +83,7 @@ class Link {
 
   // The I/O thread.
 
-  /// Connects, and connects again for as long as the guide needs the link.
+  /// Connects, and connects again for as long as the owner needs the link.
   void open();
   /// Adds the calls, which work() sends. They fail if the link is stopped.
   void submit(CallList& calls) noexcept;
@@ -146,7 +146,7 @@ class Link {
   void arm_expiry(Span least);
 
   const LinkContext context_;
-  LinkGuide& guide_;
+  LinkOwner& owner_;
   const unsigned index_;
   std::atomic<std::uint64_t> connections_{0};
   std::atomic<std::uint64_t> protocol_errors_{0};

@@ -330,6 +330,7 @@ void Pipeline::pause(CallPtr call, Errc code, Time now) noexcept {
   if (call->resumes > call->deadline - least_pause) call->resumes = Time::max();
   resumption_ = std::min(resumption_, call->resumes);
   paused_.push_back(std::move(call));
+  has_begun_pause_ = true;
 }
 
 /// Calls whose pause has ended are sent before the waiting ones, which are younger.

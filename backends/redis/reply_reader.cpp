@@ -7,6 +7,13 @@
 #include <new>
 
 namespace sluice::redis_detail {
+namespace {
+
+/// hiredis moves all bytes that it has not parsed to the front of its buffer, once for each KiB
+/// that it has: with the bytes of a whole read, it would move each of them some thirty times.
+constexpr std::size_t bytes_at_once = 4096;
+
+}  // namespace
 
 struct ReplyReader::Hooks {
   static void* create_string(const redisReadTask* task, char* bytes, std::size_t size) noexcept {
@@ -48,6 +55,7 @@ void ReplyReader::Free::operator()(redisReader* reader) const noexcept { redisRe
 void ReplyReader::reset() {
   static redisReplyObjectFunctions functions = Hooks::make();
   guard_.reset();
+  unparsed_ = {};
   text_.reserve(ReplyGuard::max_bulk);
   reader_.reset(redisReaderCreateWithFunctions(&functions));
   if (reader_ == nullptr) throw std::bad_alloc();
@@ -55,17 +63,27 @@ void ReplyReader::reset() {
 }
 
 bool ReplyReader::feed(std::string_view bytes) {
-  const std::size_t good = guard_.accept(bytes);
-  return redisReaderFeed(reader_.get(), bytes.data(), good) == REDIS_OK && good == bytes.size();
+  unparsed_ = bytes.substr(0, guard_.accept(bytes));
+  return unparsed_.size() == bytes.size();
+}
+
+/// False if there are no more bytes, or without memory, which breaks the reader.
+bool ReplyReader::parse_more() noexcept {
+  if (unparsed_.empty()) return false;
+  const std::string_view part = unparsed_.substr(0, bytes_at_once);
+  unparsed_.remove_prefix(part.size());
+  return redisReaderFeed(reader_.get(), part.data(), part.size()) == REDIS_OK;
 }
 
 ServerReply ReplyReader::next() {
   void* complete = nullptr;
-  if (redisReaderGetReply(reader_.get(), &complete) != REDIS_OK) {
-    return {ServerReply::Kind::broken};
-  }
-  if (complete == nullptr) return {};
-  return {kind_, text_};
+  do {
+    if (redisReaderGetReply(reader_.get(), &complete) != REDIS_OK) {
+      return {ServerReply::Kind::broken};
+    }
+  } while (complete == nullptr && parse_more());
+  if (complete != nullptr) return {kind_, text_};
+  return {reader_->err != 0 ? ServerReply::Kind::broken : ServerReply::Kind::none};
 }
 
 }  // namespace sluice::redis_detail

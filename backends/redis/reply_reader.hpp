@@ -32,7 +32,8 @@ class ReplyReader {
   void reset();
 
   /// Adds received bytes. False if they are invalid after the replies of next(): the connection
-  /// must be closed after these. REQUIRES: reset() was called.
+  /// must be closed after these. REQUIRES: reset() was called, next() has returned the earlier
+  /// replies, and the bytes live until it has returned theirs.
   [[nodiscard]] bool feed(std::string_view bytes);
 
   /// The next complete reply.
@@ -44,7 +45,10 @@ class ReplyReader {
   };
   struct Hooks;
 
+  [[nodiscard]] bool parse_more() noexcept;
+
   ReplyGuard guard_;
+  std::string_view unparsed_;  // received bytes that hiredis does not have yet
   std::unique_ptr<redisReader, Free> reader_;
   ServerReply::Kind kind_ = ServerReply::Kind::none;
   std::string text_;

@@ -14,7 +14,7 @@ namespace sluice::redis_detail {
 /// One link a server. Links are never destroyed before their store, so that callers need no lock: a
 /// link whose server has left the cluster is given to the next new server. Members under "any
 /// thread" are thread-safe; all others belong to the I/O thread.
-class Topology : public LinkGuide {
+class Topology : public LinkOwner {
  public:
   /// REQUIRES: what the context refers to outlives it.
   Topology(const LinkContext& context, std::uint64_t seed, std::size_t max_links);

@@ -204,10 +204,10 @@ TEST_CASE("a part of a reply is incomplete", "[array_reply]") {
 }
 
 TEST_CASE("a reply beyond the bounds is broken, whatever it announces", "[array_reply]") {
-  CHECK(state_of("*65536\r\n") == State::incomplete);
-  CHECK(state_of("*65537\r\n") == State::broken);
-  CHECK(state_of("*2\r\n*65534\r\n") == State::incomplete);
-  CHECK(state_of("*2\r\n*65535\r\n") == State::broken);
+  CHECK(state_of("*8192\r\n") == State::incomplete);
+  CHECK(state_of("*8193\r\n") == State::broken);
+  CHECK(state_of("*2\r\n*8190\r\n") == State::incomplete);
+  CHECK(state_of("*2\r\n*8191\r\n") == State::broken);
   CHECK(state_of("*2147483647\r\n") == State::broken);
   CHECK(state_of("*1000000000\r\n") == State::broken);
   CHECK(state_of("$2147483647\r\nabc") == State::incomplete);
@@ -215,14 +215,14 @@ TEST_CASE("a reply beyond the bounds is broken, whatever it announces", "[array_
   CHECK(state_of(nested(ArrayReader::max_depth + 1)) == State::broken);
   CHECK(state_of(nested(1'000)) == State::broken);
 
-  std::string row = "*2\r\n*32767\r\n";
-  for (int i = 0; i < 32'767; ++i) row += ":0\r\n";
-  CHECK(ArrayReader().feed(row + "*32767\r\n") == State::incomplete);
-  CHECK(ArrayReader().feed(row + "*32768\r\n") == State::broken);
+  std::string row = "*2\r\n*4095\r\n";
+  for (int i = 0; i < 4'095; ++i) row += ":0\r\n";
+  CHECK(ArrayReader().feed(row + "*4095\r\n") == State::incomplete);
+  CHECK(ArrayReader().feed(row + "*4096\r\n") == State::broken);
 }
 
-TEST_CASE("a reply has at most a mebibyte", "[array_reply]") {
-  constexpr std::size_t frame = std::string_view("$1048565\r\n\r\n").size();
+TEST_CASE("a reply has at most 128 KiB", "[array_reply]") {
+  constexpr std::size_t frame = std::string_view("$131058\r\n\r\n").size();
   const std::string longest = bulk(std::string(ArrayReader::max_bytes - frame, 'x'));
   REQUIRE(longest.size() == ArrayReader::max_bytes);
   CHECK(ArrayReader().feed(longest) == State::complete);
@@ -242,8 +242,8 @@ TEST_CASE("a reply has at most a mebibyte", "[array_reply]") {
 TEST_CASE("a reader that was reset expects a reply from its first byte", "[array_reply]") {
   ArrayReader reader;
   const std::string long_line = "+" + std::string(ArrayReader::max_bytes - 1, 'x');
-  for (const std::string& text : {std::string("*2\r\n:1\r\n"), std::string("*65536\r\n"),
-                                  std::string("*65536\r\n:1\r\n"), long_line, long_line}) {
+  for (const std::string& text : {std::string("*2\r\n:1\r\n"), std::string("*8192\r\n"),
+                                  std::string("*8192\r\n:1\r\n"), long_line, long_line}) {
     CHECK(reader.feed(text) == State::incomplete);
     reader.reset();
   }

@@ -118,12 +118,17 @@ void serve_and_close_once(Peer& peer, int number) {
 }  // namespace
 
 TEST_CASE("a look-up that fails leaves the address that worked before", "[fake][look-up]") {
-  FakeServer server(serve_and_close_once);
+  std::atomic<bool> may_close{false};
+  FakeServer server([&](Peer& peer, int number) {
+    serve_and_close_once(peer, number);
+    eventually([&] { return may_close.load(); });
+  });
   Named named;
   named.names->answer(server);
   named.start();
   REQUIRE_FALSE(named.ask(20s));
   named.names->answer(Found{{}, "Temporary failure in name resolution"});
+  may_close = true;  // not before: the next look-up is to fail
   CHECK(named.has_failed("look-up of redis.test:6379: Temporary failure in name resolution"));
   CHECK_FALSE(named.ask(20s));
   CHECK(server.connections() == 2);
@@ -131,9 +136,11 @@ TEST_CASE("a look-up that fails leaves the address that worked before", "[fake][
 
 TEST_CASE("a look-up that hangs does not keep the store from the address that worked before",
           "[fake][look-up]") {
-  FakeServer server([](Peer& peer, int) {  // each connection ends with its first call
+  std::atomic<bool> may_close{false};
+  FakeServer server([&](Peer& peer, int) {  // each connection ends with its first call
     const auto call = peer.read_call();
     if (call) peer.send(allowing(*call, 1));
+    eventually([&] { return may_close.load(); });
   });
   Named named;
   named.options.connect_timeout = 1h;
@@ -141,6 +148,7 @@ TEST_CASE("a look-up that hangs does not keep the store from the address that wo
   named.start();
   REQUIRE_FALSE(named.ask(20s));
   named.names->hang();
+  may_close = true;  // not before: the next look-up is to hang
   REQUIRE(eventually([&] { return named.names->under_way() == 1; }));
   const int begun = named.names->begun();
   // A call that meets the end of a connection is unknown.

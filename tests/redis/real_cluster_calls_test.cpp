@@ -1,10 +1,9 @@
 // Calls on a real cluster: lost scripts, functions, request ids and stop requests, at each node as
 // at a single server. Threading: the test's thread asks; a second one disturbs the nodes.
 #include "tests/catch.hpp"
-#include "tests/redis/real.hpp"
+#include "tests/redis/real_cluster.hpp"
 #include "tests/redis/real_scripts.hpp"
 #include "tests/redis/traffic.hpp"
-#include "tests/support/redis_cluster.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -12,15 +11,6 @@ using namespace sluice::test;
 namespace {
 
 const Quota quota = Quota::per(1, 30min).burst(1000);
-
-RedisOptions options_for(const RedisCluster& cluster) {
-  RedisOptions options;
-  options.call_timeout = 20s;
-  options.connect_timeout = 20s;
-  options.stall_timeout = 20s;
-  for (const std::uint16_t port : cluster.ports()) options.cluster.push_back({"127.0.0.1", port});
-  return options;
-}
 
 Servers masters_of(RedisCluster& cluster) {
   Servers masters;
@@ -43,13 +33,13 @@ std::string find_key(const RedisCluster& cluster, std::size_t node, bool has) {
 TEST_CASE("scripts lost at every node are loaded again and no caller sees it", "[redis][cluster]") {
   if (redis_left_out()) return;
   RedisCluster cluster;
-  check_lost_scripts(masters_of(cluster), options_for(cluster), "SCRIPT", 500us, 3);
+  check_lost_scripts(masters_of(cluster), cluster_options(cluster), "SCRIPT", 500us, 3);
 }
 
 TEST_CASE("functions are loaded at each node of a cluster", "[redis][cluster]") {
   if (redis_left_out()) return;
   RedisCluster cluster;
-  RedisOptions options = options_for(cluster);
+  RedisOptions options = cluster_options(cluster);
   options.scripts = RedisScripts::functions;
 
   SECTION("once") {
@@ -66,8 +56,8 @@ TEST_CASE("functions are loaded at each node of a cluster", "[redis][cluster]") 
 TEST_CASE("a request id is charged once, also when its slot has moved", "[redis][cluster]") {
   if (redis_left_out()) return;
   RedisCluster cluster;
-  const auto store = make_redis_store(options_for(cluster));
-  const auto other = make_redis_store(options_for(cluster));
+  const auto store = make_redis_store(cluster_options(cluster));
+  const auto other = make_redis_store(cluster_options(cluster));
   const TokenBucket bucket(*store, "api", quota);
   for (const std::string& tag : numbered_keys(12)) {
     CAPTURE(tag);
@@ -95,7 +85,7 @@ TEST_CASE("one stop request ends calls at a node that hangs and at others, each 
   if (redis_left_out()) return;
   // Its replica is to stay one.
   RedisCluster cluster({.config = {"cluster-replica-no-failover yes"}});
-  const auto store = make_redis_store(options_for(cluster));
+  const auto store = make_redis_store(cluster_options(cluster));
   const Bucket bucket(*store, quota);
   const std::size_t node = cluster.master_of(0);
   const std::string hung = find_key(cluster, node, true);

@@ -2,10 +2,10 @@
 // Threading: the test's thread.
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"
-#include "tests/redis/real.hpp"
+#include "tests/redis/real_cluster.hpp"
 #include "tests/redis/real_scripts.hpp"
+#include "tests/redis/rights.hpp"
 #include "tests/redis/traffic.hpp"
-#include "tests/support/redis_cluster.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -14,31 +14,22 @@ namespace {
 
 const Quota quota = Quota::per(1, 30min).burst(1000);
 
-using Rights = std::vector<std::string_view>;
-
 /// The documented rights of a user in a cluster without those for wake-ups.
-const Rights documented{"+evalsha",  "+eval",     "+time",    "+get",           "+mget",  "+psetex",
-                        "+getrange", "+setrange", "+pexpire", "+cluster|slots", "+asking"};
+const Rights documented{"~rl:*",     "+evalsha", "+eval",          "+time",
+                        "+get",      "+mget",    "+psetex",        "+getrange",
+                        "+setrange", "+pexpire", "+cluster|slots", "+asking"};
 
 class Limited {
  public:
   /// Gives the user these rights on each node, and no others.
   void grant(const Rights& rights) {
-    std::vector<std::string_view> words{"ACL", "SETUSER", "limiter", "reset",
-                                        "on",  ">secret", "~rl:*"};
-    words.insert(words.end(), rights.begin(), rights.end());
     for (std::size_t node = 0; node < RedisCluster::size; ++node) {
-      REQUIRE(cluster.client(node).command(words).text == "OK");
+      test::grant(cluster.client(node), "limiter", rights);
     }
   }
   [[nodiscard]] RedisOptions options() const {
-    RedisOptions options;
-    options.username = "limiter";
-    options.password = "secret";
-    options.key_prefix = "rl:";
-    options.call_timeout = 20s;
-    options.connect_timeout = 5s;
-    for (const std::uint16_t port : cluster.ports()) options.cluster.push_back({"127.0.0.1", port});
+    RedisOptions options = options_of_limiter();
+    options.cluster = cluster_options(cluster).cluster;
     return options;
   }
   /// Leaves the slot of the tag half way to another node. Its keys are still with the first.
@@ -59,12 +50,6 @@ class Limited {
 
   RedisCluster cluster;
 };
-
-Rights without(std::string_view right) {
-  Rights rights = documented;
-  REQUIRE(std::erase(rights, right) == 1);
-  return rights;
-}
 
 bool has_failed(const Events& events) {
   return events.count(RedisEvent::Kind::failed, RedisStep::discover) > 0;
@@ -94,7 +79,7 @@ TEST_CASE("a user with the documented rights can do everything in a cluster", "[
     CHECK((*Bucket(*again, quota)).peek(Key("key0", "new")).remaining == 999);
   }
   SECTION("without +asking, a new key of a slot that moves is refused") {
-    it.grant(without("+asking"));
+    it.grant(without(documented, "+asking"));
     const auto store = make_redis_store(it.options());
     const Bucket bucket(*store, quota);
     CHECK_FALSE(bucket.error("key0"));
@@ -105,7 +90,7 @@ TEST_CASE("a user with the documented rights can do everything in a cluster", "[
     CHECK_FALSE(bucket.error("key1"));
   }
   SECTION("without +cluster|slots, calls are sent on, and the map stays unknown") {
-    it.grant(without("+cluster|slots"));
+    it.grant(without(documented, "+cluster|slots"));
     RedisOptions options = it.options();
     options.on_event = events.listener();
     const auto store = make_redis_store(options);
@@ -121,7 +106,7 @@ TEST_CASE("a user with the documented rights can do everything in a cluster", "[
     const std::string_view missing =
         GENERATE(std::string_view("+psetex"), std::string_view("+time"));
     CAPTURE(missing);
-    it.grant(without(missing));
+    it.grant(without(documented, missing));
     const auto store = make_redis_store(it.options());
     const Bucket bucket(*store, quota);
     for (const std::string& key : numbered_keys(10)) {

@@ -1,12 +1,12 @@
 // The store on a real Redis Cluster: every key is decided by its node, whatever moves meanwhile.
 // Threading: as each test says.
+#include "tests/redis/real_cluster.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "tests/catch.hpp"
 #include "tests/redis/events.hpp"
 #include "tests/redis/fake_server.hpp"
 #include "tests/redis/real.hpp"
 #include "tests/redis/traffic.hpp"
-#include "tests/support/redis_cluster.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -15,14 +15,7 @@ namespace {
 
 const Quota quota = Quota::per(1, 30min).burst(1000);
 
-RedisOptions options_for(const RedisCluster& cluster) {
-  RedisOptions options;
-  options.call_timeout = 20s;
-  options.connect_timeout = 5s;
-  options.stall_timeout = 5s;
-  for (const std::uint16_t port : cluster.ports()) options.cluster.push_back({"127.0.0.1", port});
-  return options;
-}
+RedisOptions options_for(const RedisCluster& cluster) { return cluster_options(cluster, 5s); }
 
 /// A key, of many, whose slot the node has.
 std::size_t key_on(const RedisCluster& cluster, const std::vector<std::string>& keys,

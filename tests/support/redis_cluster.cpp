@@ -1,12 +1,16 @@
 #include "tests/support/redis_cluster.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 namespace sluice::test {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 void must(const RedisReply& reply, const std::string& what) {
@@ -111,11 +115,15 @@ bool RedisCluster::answers(std::size_t node) const {
 
 void RedisCluster::failover(std::size_t node) {
   if (is_master(node)) throw std::runtime_error("node " + std::to_string(node) + " is a master");
-  int polls = 0;
+  std::chrono::steady_clock::time_point again{};
   await("failover to node " + std::to_string(node), [&] {
-    // The node gives up after 5 s, and may refuse while it has lost its master.
-    if (polls++ % 3'000 == 0) must(client(node)({"CLUSTER", "FAILOVER"}), "CLUSTER FAILOVER");
-    return is_master(node);
+    if (is_master(node)) return true;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < again) return false;
+    // It refuses while it has lost its master, and gives up after 5 s.
+    must(client(node)({"CLUSTER", "FAILOVER"}), "CLUSTER FAILOVER");
+    again = now + 5'500ms;
+    return false;
   });
 }
 

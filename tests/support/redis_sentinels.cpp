@@ -1,9 +1,12 @@
 #include "tests/support/redis_sentinels.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 namespace sluice::test {
+
+using namespace std::chrono_literals;
 
 RedisSentinels::RedisSentinels(Options options) : options_(std::move(options)) {
   start_servers();
@@ -105,15 +108,13 @@ std::size_t RedisSentinels::await_promotion(std::size_t old) const {
 std::size_t RedisSentinels::force_failover() {
   const std::size_t old = master();
   std::size_t now = size;
-  int polls = 0;
+  std::chrono::steady_clock::time_point again{};
   await("a forced failover", [&] {
-    // Refused while another one ends; and given up if no replica seems good, which changes.
-    if (polls++ % 1'000 == 0) {
+    if (const auto time = std::chrono::steady_clock::now(); time >= again) {
+      // Refused while another one ends; and given up if no replica seems good, which changes.
       const auto reply = sentinel_client(running_sentinel())({"SENTINEL", "FAILOVER", group});
-      if (reply.is_error()) {
-        polls = 0;
-        throw std::runtime_error(reply.text);
-      }
+      if (reply.is_error()) throw std::runtime_error(reply.text);
+      again = time + 2'500ms;
     }
     return (now = promoted(old)) != size;
   });

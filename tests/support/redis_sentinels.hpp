@@ -20,8 +20,8 @@ class RedisSentinels {
     std::string sentinel_password{};  ///< of the Sentinels
     /// How long a server must be silent before a Sentinel believes it dead. Sentinels connect to a
     /// server once a second at most. With less than that, they may take a master that they have
-    /// just promoted for dead, and replace it again.
-    int down_after_ms = 500;
+    /// just promoted for dead, and replace it again; so may those of a busy machine.
+    int down_after_ms = 2'000;
     const Certificates* tls = nullptr;  ///< all ports speak TLS; it outlives the servers
     std::vector<std::string> config{};  ///< further lines of each server's redis.conf
     /// Variables of each server, the first of them for the first master; may be shorter.
