@@ -128,15 +128,23 @@ class PendingCall final : public sluice::detail::Driven<PendingCall<Handler, Req
   Verb verb_;
 };
 
-/// Starts the call of `request` with any completion token.
+/// Starts the call of `request` when a completion token has made its handler.
+template <class Request>
+struct Initiation {
+  template <class Handler>
+  void operator()(Handler&& handler) {
+    PendingCall<std::decay_t<Handler>, Request>::start(std::move(request),
+                                                       std::forward<Handler>(handler));
+  }
+  Request request;
+};
+
+/// The call of `request` with any completion token.
 template <class Request, class CompletionToken>
 [[nodiscard]] auto initiate(Request request, CompletionToken&& token) {
   using Result = typename decltype(request.verb())::Result;
   return boost::asio::async_initiate<CompletionToken, typename SignatureOf<Result>::Type>(
-      [](auto handler, Request asked) {
-        PendingCall<decltype(handler), Request>::start(std::move(asked), std::move(handler));
-      },
-      token, std::move(request));
+      Initiation<Request>{std::move(request)}, token);
 }
 
 }  // namespace sluice::asio::detail
