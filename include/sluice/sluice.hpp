@@ -38,6 +38,7 @@
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/limiters/utilization_shedder.hpp"
 #include "sluice/memory_store.hpp"
+#include "sluice/owned_outcome.hpp"
 #include "sluice/plan.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/reservation.hpp"

@@ -28,7 +28,7 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, std::error_code& error) co
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight,
                                       std::error_code& error) const noexcept {
-  return leases_.grant(key, {limit_, 0}, weight, error);
+  return detail::run(Verbs::try_acquire(*this, key, weight), error);
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id) const {
   return detail::or_throw(
@@ -37,7 +37,7 @@ Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId
 }
 Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id,
                                       std::error_code& error) const noexcept {
-  return leases_.grant(key, {limit_, 0}, weight, id, error);
+  return detail::run(Verbs::try_acquire_by(*this, key, weight, id), error);
 }
 
 bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
@@ -60,10 +60,10 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
 }
 
 void ConcurrencyLimiter::reset(const Key& key) const {
-  decide_as("reset", leases_.reset_step(key, limit_));
+  decide_as("reset", Verbs::reset(*this, key));
 }
 void ConcurrencyLimiter::reset(const Key& key, std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), leases_.reset_step(key, limit_), error));
+  static_cast<void>(decide(store(), Verbs::reset(*this, key), error));
 }
 
 }  // namespace sluice

@@ -91,10 +91,7 @@ Step FixedWindow::refund_step(const Key& key, Cost cost, Time taken_at) const no
 
 Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost,
                          std::error_code& error) const noexcept {
-  std::array<Word, 1> given{};
-  const Decision decision =
-      decide(store(), refund_step(key, charged(cost, taken), taken.at), error, {}, given);
-  return decision.allowed ? given[0] : 0;
+  return detail::run(Verbs::refund(*this, key, taken, cost), error);
 }
 
 Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost) const {
@@ -103,14 +100,20 @@ Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost) const
       [&](auto& error) { return refund(key, taken, cost, error); });
 }
 
-void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
+Step FixedWindow::clock_step(const Key& key) const noexcept {
   // A peek with windows of one width, which every clock is in, under a unit that no calendar has,
   // so that it reads no state.
-  const Step question{&fixed_window_peek,
-                      named(key).with_unit("clock"),
-                      {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
-  const Decision answer = decide(store(), question, error);
-  if (!error) known_->ahead = (answer.at - store().clock().now()).count();
+  return {&fixed_window_peek,
+          named(key).with_unit("clock"),
+          {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
+}
+
+void FixedWindow::learn_clock(const Decision& answer) const noexcept {
+  known_->ahead = (answer.at - store().clock().now()).count();
+}
+
+void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
+  detail::run(Verbs::synchronize(*this, key), error);
 }
 
 void FixedWindow::synchronize(const Key& key) const {
@@ -119,24 +122,32 @@ void FixedWindow::synchronize(const Key& key) const {
   if (error) throw detail::failed_call({type_name, "synchronize"}, error, reset_step(key));
 }
 
-template <class Ask>
-Decision FixedWindow::ask(const Key& key, Ask plan, std::error_code& error) const noexcept {
-  for (int asked = 1;; ++asked) {
-    const Decision decision = plan(error);
-    if (error != Errc::outside_calendar || asked == max_asked) return decision;
-    std::error_code unknown;
-    synchronize(key, unknown);
-    if (unknown) {
-      error = unknown;
-      return decision;
-    }
+std::optional<Plan> FixedWindow::Asking::next() noexcept {
+  if (due_ == Due::nothing) return std::nullopt;
+  if (due_ == Due::clock) {
+    clock_step_ = window_->clock_step(step_.key);
+    return Plan(clock_step_);
   }
+  // Again: by what was learned about the store's clock.
+  if (asked_ != 0) step_ = window_->step(*step_.operation, step_.key, step_.args[7]);
+  ++asked_;
+  return id_ ? Plan(step_).idempotent(*id_) : Plan(step_);
+}
+
+void FixedWindow::Asking::hear(const Outcome& outcome) noexcept {
+  error_ = outcome.error;
+  if (due_ == Due::clock) {
+    due_ = error_ ? Due::nothing : Due::step;
+    if (!error_) window_->learn_clock(outcome.decision);
+    return;
+  }
+  decision_ = outcome.decision;
+  due_ = error_ == Errc::outside_calendar && asked_ < max_asked ? Due::clock : Due::nothing;
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost,
                                   std::error_code& error) const noexcept {
-  return ask(
-      key, [&](std::error_code& e) { return decide(store(), acquire_step(key, cost), e); }, error);
+  return detail::run(Verbs::try_acquire(*this, key, cost), error);
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
@@ -147,12 +158,7 @@ Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
                                   std::error_code& error) const noexcept {
-  return ask(
-      key,
-      [&](std::error_code& e) {
-        return decide(store(), Plan(acquire_step(key, cost)).idempotent(id), e);
-      },
-      error);
+  return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
 }
 
 Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
@@ -162,8 +168,7 @@ Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id
 }
 
 Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
-  return ask(
-      key, [&](std::error_code& e) { return decide(store(), peek_step(key, cost), e); }, error);
+  return detail::run(Verbs::peek(*this, key, cost), error);
 }
 
 Decision FixedWindow::peek(const Key& key, Cost cost) const {
@@ -173,8 +178,7 @@ Decision FixedWindow::peek(const Key& key, Cost cost) const {
 }
 
 Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
-  return ask(
-      key, [&](std::error_code& e) { return decide(store(), reward_step(key, amount), e); }, error);
+  return detail::run(Verbs::reward(*this, key, amount), error);
 }
 
 Decision FixedWindow::reward(const Key& key, Cost amount) const {
@@ -184,9 +188,7 @@ Decision FixedWindow::reward(const Key& key, Cost amount) const {
 }
 
 Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
-  return ask(
-      key, [&](std::error_code& e) { return decide(store(), penalize_step(key, amount), e); },
-      error);
+  return detail::run(Verbs::penalize(*this, key, amount), error);
 }
 
 Decision FixedWindow::penalize(const Key& key, Cost amount) const {
@@ -196,8 +198,7 @@ Decision FixedWindow::penalize(const Key& key, Cost amount) const {
 }
 
 Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) const noexcept {
-  return ask(
-      key, [&](std::error_code& e) { return decide(store(), block_step(key, span), e); }, error);
+  return detail::run(Verbs::block(*this, key, span), error);
 }
 
 Decision FixedWindow::block(const Key& key, Span span) const {
@@ -221,19 +222,16 @@ Step FixedWindow::settle_step(const Key& key, const Decision& taken,
       cost, [&](Word units) { return refund_step(key, charged(units, taken), taken.at); }, charge);
 }
 
+Settlement FixedWindow::Verbs::AsSettlement::operator()(const Outcome& outcome,
+                                                        std::error_code& error) const noexcept {
+  if (error == Errc::outside_calendar) error.clear();
+  if (!outcome.decision.allowed) return {};
+  return more > 0 ? Settlement{0, more} : Settlement{detail::word_of(outcome, 0), 0};
+}
+
 Settlement FixedWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
                                std::error_code& error) const noexcept {
-  const Word estimated = cost.estimated.value();
-  const Word actual = cost.actual.value();
-  error.clear();
-  if (detail::nothing_to_settle(taken, cost)) return {};
-  std::array<Word, 1> output{};
-  const auto told = std::span(output).first(actual <= estimated ? 1 : 0);
-  const Decision settled = decide(store(), settle_step(key, taken, cost), error, {}, told);
-  if (error == Errc::outside_calendar) error.clear();
-  if (!settled.allowed) return {};
-  if (actual <= estimated) return {output[0], 0};
-  return {0, actual - estimated};
+  return detail::run(Verbs::settle(*this, key, taken, cost), error);
 }
 
 Settlement FixedWindow::settle(const Key& key, const Decision& taken,

@@ -87,30 +87,24 @@ Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight) const {
   return detail::or_throw(
       {type_name, "try_acquire"},
       [&] { return leases_.acquire_step(key(), share, weight, LeaseId{}); },
-      [&](auto& error) { return leases_.grant(key(), share, weight, error); });
+      [&](auto& error) { return try_acquire(tier, weight, error); });
 }
 Lease FleetShedder::try_acquire(detail::TextArg tier, std::error_code& error) const noexcept {
   return try_acquire(tier, 1, error);
 }
 Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight,
                                 std::error_code& error) const noexcept {
-  const Share share = find(tier);
-  if (share.limit != 0) return leases_.grant(key(), share, weight, error);
-  error = Errc::invalid_argument;
-  return {};
+  return detail::run(Verbs::try_acquire(*this, tier, weight), error);
 }
 Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight, const LeaseId& id) const {
   const Share share = known(tier);
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return leases_.acquire_step(key(), share, weight, id); },
-      [&](auto& error) { return leases_.grant(key(), share, weight, id, error); });
+      [&](auto& error) { return try_acquire(tier, weight, id, error); });
 }
 Lease FleetShedder::try_acquire(detail::TextArg tier, Cost weight, const LeaseId& id,
                                 std::error_code& error) const noexcept {
-  const Share share = find(tier);
-  if (share.limit != 0) return leases_.grant(key(), share, weight, id, error);
-  error = Errc::invalid_argument;
-  return {};
+  return detail::run(Verbs::try_acquire_by(*this, tier, weight, id), error);
 }
 
 Decision FleetShedder::peek(detail::TextArg tier, Cost weight) const {
@@ -121,22 +115,19 @@ Decision FleetShedder::peek(detail::TextArg tier, std::error_code& error) const 
 }
 Decision FleetShedder::peek(detail::TextArg tier, Cost weight,
                             std::error_code& error) const noexcept {
-  const Share share = find(tier);
-  if (share.limit != 0) return decide(store(), leases_.peek_step(key(), share, weight), error);
-  error = Errc::invalid_argument;
-  return {};
+  return detail::run(Verbs::peek(*this, tier, weight), error);
 }
 
 Decision FleetShedder::block(Span span) const {
-  return decide_as("block", leases_.block_step(key(), capacity_, span));
+  return decide_as("block", Verbs::block(*this, span));
 }
 Decision FleetShedder::block(Span span, std::error_code& error) const noexcept {
-  return decide(store(), leases_.block_step(key(), capacity_, span), error);
+  return decide(store(), Verbs::block(*this, span), error);
 }
 
-void FleetShedder::reset() const { decide_as("reset", leases_.reset_step(key(), capacity_)); }
+void FleetShedder::reset() const { decide_as("reset", Verbs::reset(*this)); }
 void FleetShedder::reset(std::error_code& error) const noexcept {
-  static_cast<void>(decide(store(), leases_.reset_step(key(), capacity_), error));
+  static_cast<void>(decide(store(), Verbs::reset(*this), error));
 }
 
 Step FleetShedder::acquire_step(detail::TextArg tier, const Key& key, const LeaseId& id,

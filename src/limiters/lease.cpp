@@ -8,6 +8,7 @@
 
 #include "sluice/detail/held_lease.hpp"
 #include "sluice/detail/lease_manager.hpp"
+#include "sluice/detail/lease_verbs.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
 #include "src/limiters/or_throw.hpp"
@@ -24,7 +25,6 @@ void put_id(Word* words, const LeaseId& id) noexcept {
 }
 
 constexpr std::size_t granted_words = 4;
-constexpr std::size_t renewed_words = 2;
 
 }  // namespace
 
@@ -74,23 +74,33 @@ bool HeldLease::renewed(const Decision& decision, std::span<const Word> output,
   return is_held() && !lost();  // the answer may have taken a TTL
 }
 
-bool HeldLease::release(Span within, std::error_code& error) noexcept {
+std::optional<HeldLease::Releasing> HeldLease::begin_release(std::error_code& error) noexcept {
   error.clear();
   if (is_orphaned()) {
     error = Errc::shut_down;
-    return false;
+    return std::nullopt;
   }
   State was = state_.load();
   do {
-    if (was == State::returning || was == State::returned) return false;
+    if (was == State::returning || was == State::returned) return std::nullopt;
   } while (!state_.compare_exchange_weak(was, State::returning));
+  return Releasing{was};
+}
+
+void HeldLease::end_release(Releasing releasing, bool released) noexcept {
+  State mine = State::returning;
+  state_.compare_exchange_strong(mine, released ? State::returned : releasing.was);
+}
+
+bool HeldLease::release(Span within, std::error_code& error) noexcept {
+  const auto releasing = begin_release(error);
+  if (!releasing) return false;
   const Release release(release_step(), terms_.queues);
   std::array<Word, 1 + WaitLineRule::output> output{};
   const Plan plan(release.steps());
   static_cast<void>(decide(store_.get(), within > Span{0} ? plan.within(within) : plan, error, {},
                            {output.data(), release.output()}));
-  State mine = State::returning;
-  state_.compare_exchange_strong(mine, error ? was : State::returned);
+  end_release(*releasing, !error);
   if (error) return false;
   release.wake(store_.get(), output);
   return output[0] == 1;
@@ -144,39 +154,56 @@ std::shared_ptr<HeldLease> LeaseManager::hold(const Key& key, Share share, Cost 
                        queues_});
 }
 
-Lease LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
-                        std::error_code& error) const {
+LeaseManager::Asking LeaseManager::ask(const Key& key, Share share, Cost weight, const LeaseId& id,
+                                       Seek seek) const {
   auto held = hold(key, share, weight, id);  // allocates first: after the grant nothing may fail
   const Step step = seek == known_id ? acquire_step(held->key(), share, weight, id)
                                      : acquire_new_step(held->key(), share, weight, id);
-  std::array<Word, granted_words> output{};
-  const bool stamped = store_->stamps_by_clock();
-  const Time before = stamped ? Time{} : store_->clock().now();
-  const Decision decision = decide(*store_, step, error, {}, output);
-  if (error || !decision.allowed) return {decision, nullptr};
-  held->granted(decision, output, stamped ? decision.at : before);
+  return {*this, step, std::move(held)};
+}
+
+Lease LeaseManager::granted(const Decision& decision, std::span<const Word> output,
+                            std::shared_ptr<HeldLease> held, Time asked_at) const {
+  if (!decision.allowed) return {decision, nullptr};
+  held->granted(decision, output, asked_at);
   Lease lease(decision, std::move(held));
   if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
   return lease;
 }
 
-Lease LeaseManager::grant(const Key& key, Share share, Cost weight,
-                          std::error_code& error) const noexcept try {
-  return ask(key, share, weight, draw_id(), fresh_id, error);
-} catch (const std::system_error& failure) {
-  error = failure.code();
-  return {};
-} catch (...) {  // std::bad_alloc, or an exception of the caller's generator
-  error = std::make_error_code(std::errc::not_enough_memory);
-  return {};
+std::optional<Plan> LeaseManager::Asking::next() noexcept {
+  if (!step_ || held_ == nullptr) return std::nullopt;
+  if (!store().stamps_by_clock()) asked_at_ = store().clock().now();
+  return Plan(*step_);
 }
 
-Lease LeaseManager::grant(const Key& key, Share share, Cost weight, const LeaseId& id,
-                          std::error_code& error) const noexcept try {
-  return ask(key, share, weight, id, known_id, error);
+void LeaseManager::Asking::hear(const Outcome& outcome) noexcept {
+  const auto held = std::exchange(held_, nullptr);
+  error_ = outcome.error;
+  const bool stamped = !error_ && store().stamps_by_clock();
+  const Time asked_at = stamped ? outcome.decision.at : asked_at_;
+  std::error_code failed;
+  const auto make = [&] {
+    lease_ = leases_->granted(outcome.decision, outcome.output, held, asked_at);
+  };
+  call_within_memory(make, failed);
+  if (failed) error_ = failed;
+}
+
+LeaseManager::Asking LeaseManager::asking(const Key& key, Share share, Cost weight) const noexcept
+    try {
+  return ask(key, share, weight, draw_id(), fresh_id);
+} catch (const std::system_error& failure) {
+  return {*this, failure.code()};
+} catch (...) {  // std::bad_alloc, or an exception of the caller's generator
+  return {*this, std::make_error_code(std::errc::not_enough_memory)};
+}
+
+LeaseManager::Asking LeaseManager::asking(const Key& key, Share share, Cost weight,
+                                          const LeaseId& id) const noexcept try {
+  return ask(key, share, weight, id, known_id);
 } catch (const std::bad_alloc&) {
-  error = std::make_error_code(std::errc::not_enough_memory);
-  return {};
+  return {*this, std::make_error_code(std::errc::not_enough_memory)};
 }
 
 Lease LeaseManager::adopt(const Key& key, Share share, Cost weight, const LeaseId& id,
@@ -187,11 +214,7 @@ Lease LeaseManager::adopt(const Key& key, Share share, Cost weight, const LeaseI
                                 std::to_string(output.size()));
   }
   if (!decision.allowed) return {decision, nullptr};
-  auto held = hold(key, share, weight, id);
-  held->granted(decision, output, asked_at);
-  Lease lease(decision, std::move(held));
-  if (options_.renewer != nullptr) lease.keep_alive(*options_.renewer, options_.on_lost);
-  return lease;
+  return granted(decision, output, hold(key, share, weight, id), asked_at);
 }
 
 Step LeaseManager::acquire_step(const Key& key, Share share, Cost weight,
@@ -267,15 +290,7 @@ bool Lease::renew() {
 }
 bool Lease::renew(std::error_code& error) noexcept {
   error.clear();
-  if (!held_ || !held_->is_held()) return false;
-  if (held_->is_orphaned()) {
-    error = Errc::shut_down;
-    return false;
-  }
-  const Time asked_at = held_->store().clock().now();
-  std::array<Word, renewed_words> output{};
-  const Decision decision = decide(held_->store(), held_->renew_step(), error, {}, output);
-  return !error && held_->renewed(decision, output, asked_at);
+  return held_ && detail::run(detail::RenewVerb(*this), error);
 }
 
 bool Lease::release() {

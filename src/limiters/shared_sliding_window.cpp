@@ -59,26 +59,29 @@ Step SharedSlidingWindow::configure_step(SharedSlidingWindowRule::Mode mode, Rat
            options_.keep_alive.count()}};
 }
 
-SharedSlidingWindow::Change SharedSlidingWindow::change(const Step& step,
-                                                        std::error_code& error) const {
-  std::array<Word, 2> output{};
-  static_cast<void>(decide(*store_, step, error, {}, output));
-  return {output[1] != 0, output[0]};
-}
-
 SharedSlidingWindow::Change SharedSlidingWindow::change_as(const char* verb,
                                                            const Step& step) const {
   std::error_code error;
-  const Change result = change(step, error);
+  const Change result = detail::run(Verbs::Configure(*store_, step, {}), error);
   if (error) throw detail::failed_call({type_name, verb}, error, step);
   return result;
+}
+
+SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::try_configure(
+    const SharedSlidingWindow& limiter, RateType type, Word rate, Span interval) {
+  using Mode = SharedSlidingWindowRule::Mode;
+  return {*limiter.store_, limiter.configure_step(Mode::if_absent, type, rate, interval), {}};
+}
+SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::configure(
+    const SharedSlidingWindow& limiter, RateType type, Word rate, Span interval,
+    SpentPermits spent) {
+  return {*limiter.store_, limiter.configure_step(mode_of(spent), type, rate, interval), {}};
 }
 
 SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
                                                                Span interval,
                                                                std::error_code& error) const {
-  return change(configure_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval),
-                error);
+  return detail::run(Verbs::try_configure(*this, type, rate, interval), error);
 }
 SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
                                                                Span interval) const {
@@ -88,7 +91,7 @@ SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Wo
 SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
                                                            SpentPermits spent,
                                                            std::error_code& error) const {
-  return change(configure_step(mode_of(spent), type, rate, interval), error);
+  return detail::run(Verbs::configure(*this, type, rate, interval, spent), error);
 }
 SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
                                                            SpentPermits spent) const {
@@ -140,11 +143,15 @@ std::shared_ptr<const SharedSlidingWindow::Known> SharedSlidingWindow::read(
   return error ? nullptr : remember(output, error);
 }
 
+std::optional<RateSetting> SharedSlidingWindow::found(const Outcome& outcome,
+                                                      std::error_code& error) const noexcept {
+  const auto known = error ? nullptr : remember(outcome.output, error);
+  if (!known) return std::nullopt;
+  return known->setting;
+}
+
 std::optional<RateSetting> SharedSlidingWindow::config(std::error_code& error) const {
-  const auto found = read(error);
-  if (error == Errc::not_configured) error.clear();
-  if (!found) return std::nullopt;
-  return found->setting;
+  return detail::run(Verbs::config(*this), error);
 }
 std::optional<RateSetting> SharedSlidingWindow::config() const {
   return detail::or_throw(
@@ -152,7 +159,9 @@ std::optional<RateSetting> SharedSlidingWindow::config() const {
       [&](auto& error) { return config(error); });
 }
 
-void SharedSlidingWindow::refresh(std::error_code& error) const { (void)read(error); }
+void SharedSlidingWindow::refresh(std::error_code& error) const {
+  detail::run(Verbs::refresh(*this), error);
+}
 void SharedSlidingWindow::refresh() const {
   std::error_code error;
   refresh(error);

@@ -60,105 +60,151 @@ SharedSlidingWindowSteps SharedSlidingWindow::steps(const Question& question,
 
 SharedSlidingWindow::Answered SharedSlidingWindow::ask(const Question& question,
                                                        std::error_code& error) const {
-  auto setting = known();
-  for (int attempt = 0; attempt < max_attempts; ++attempt) {
-    const bool remembered = setting != nullptr;
-    if (!remembered) setting = read(error);
-    if (!setting) return {};
-    if (remembered && question.needed() > setting->setting.rate) {
-      setting = nullptr;  // the stored rate may be larger
-      continue;
-    }
-    const auto steps = steps_of(*setting, question);
-    std::array<Decision, 2> each{};
-    const Plan plan = question.id ? Plan(steps).idempotent(*question.id) : Plan(steps);
-    const Decision decision = decide(*store_, plan, error, each);
-    if (!is_outdated(error, remembered)) {
-      if (error && decision.step == 0) setting = nullptr;
-      return {error ? Decision{} : of_permits(each), std::move(setting)};
-    }
-    setting = nullptr;
-  }
-  return {};
+  return detail::run(Asking(*this, question), error);
 }
 
-/// The asynchronous form of ask(). Destroys itself after its answer.
-class SharedSlidingWindow::Asking {
- public:
-  Asking(const SharedSlidingWindow& limiter, Cost permits, Completion done, Span max_wait = Span{0},
-         std::shared_ptr<const Known>* used = nullptr)
-      : limiter_(limiter),
-        permits_(permits),
-        max_wait_(max_wait),
-        used_(used),
-        done_(std::move(done)),
-        life_(limiter.life_.view()),
-        setting_(limiter.known()) {}
+SharedSlidingWindow::Asking::Asking(const SharedSlidingWindow& limiter, const Question& question)
+    : limiter_(&limiter),
+      store_(&*limiter.store_),
+      life_(limiter.life_.view()),
+      question_(question),
+      setting_(limiter.known()),
+      // The stored rate may be larger than the cached one.
+      remembered_(setting_ != nullptr && question.needed() <= setting_->setting.rate),
+      due_(remembered_ ? Due::request : Due::setting) {}
 
-  void proceed() {
-    remembered_ = setting_ != nullptr && permits_.value() <= setting_->setting.rate;
-    if (remembered_) {
-      ask();
-    } else {
-      limiter_.store_->execute(limiter_.read_step(), Completion(&Asking::on_setting, this));
-    }
+std::optional<Plan> SharedSlidingWindow::Asking::next() {
+  if (due_ == Due::nothing) return std::nullopt;
+  if (due_ == Due::setting) {
+    const Step read = limiter_->read_step();
+    steps_.emplace(std::array<Step, 2>{read, read});
+    return Plan(steps_->front());
   }
+  steps_.emplace(limiter_->steps_of(*setting_, question_));
+  const Plan plan(*steps_);
+  return question_.id ? plan.idempotent(*question_.id) : plan;
+}
 
- private:
-  void ask() {
-    const auto steps = limiter_.steps_of(*setting_, {.permits = permits_, .span = max_wait_});
-    limiter_.store_->execute(steps, Completion(&Asking::on_answer, this));
+void SharedSlidingWindow::Asking::hear(const Outcome& outcome) noexcept {
+  if (due_ == Due::setting) {
+    hear_setting(outcome);
+  } else {
+    hear_answer(outcome);
   }
+}
 
-  static void on_setting(void* self, const Outcome& outcome) noexcept {
-    auto& asking = *static_cast<Asking*>(self);
-    if (outcome.error) return asking.end(outcome.error, {});
-    if (asking.life_.is_over()) return asking.end(Errc::shut_down, {});
-    std::error_code error;
-    asking.setting_ = asking.limiter_.remember(outcome.output, error);
-    if (error) return asking.end(error, {});
-    asking.ask();
+void SharedSlidingWindow::Asking::hear_setting(const Outcome& outcome) noexcept {
+  error_ = outcome.error;
+  if (!error_ && life_.is_over()) error_ = Errc::shut_down;
+  if (!error_) setting_ = limiter_->remember(outcome.output, error_);
+  remembered_ = false;
+  due_ = error_ ? Due::nothing : Due::request;
+}
+
+void SharedSlidingWindow::Asking::hear_answer(const Outcome& outcome) noexcept {
+  due_ = Due::nothing;
+  error_ = outcome.error;
+  const bool outdated = is_outdated(error_, remembered_);
+  if (outdated && life_.is_over()) {
+    error_ = Errc::shut_down;
+  } else if (outdated && ++attempts_ < max_attempts) {
+    due_ = Due::setting;
+  } else if (!error_) {
+    answered_ = {of_permits(outcome.steps), std::move(setting_)};
+  } else if (!outdated && outcome.decision.step != 0) {
+    answered_.used = std::move(setting_);
   }
+}
 
-  static void on_answer(void* self, const Outcome& outcome) noexcept {
-    auto& asking = *static_cast<Asking*>(self);
-    const bool outdated = is_outdated(outcome.error, asking.remembered_);
-    if (outdated && asking.life_.is_over()) return asking.end(Errc::shut_down, {});
-    if (outdated && ++asking.attempts_ < max_attempts) {
-      asking.setting_ = nullptr;
-      return asking.proceed();
-    }
-    if (outcome.error) return asking.end(outcome.error, {});
-    if (asking.used_ != nullptr) *asking.used_ = asking.setting_;
-    asking.end({}, of_permits(outcome.steps));
+namespace {
+
+/// Delivers an answer without its configuration, which goes to `*used`, unless that is null.
+template <class Setting>
+struct Deliver {
+  Completion done;
+  Setting* used;
+
+  template <class Answered>
+  void operator()(const std::error_code& error, Answered answered) noexcept {
+    if (!error && used != nullptr) *used = std::move(answered.used);
+    done({error, answered.decision, {}, {}});
   }
-
-  void end(const std::error_code& error, const Decision& decision) noexcept {
-    const std::unique_ptr<Asking> mine(this);
-    done_({error, decision, {}, {}});
-  }
-
-  const SharedSlidingWindow& limiter_;
-  Cost permits_;
-  Span max_wait_;
-  std::shared_ptr<const Known>* used_;  // null: not wanted
-  Completion done_;
-  detail::Life::View life_;  // the limiter's
-  std::shared_ptr<const Known> setting_;
-  bool remembered_ = false;
-  int attempts_ = 0;
 };
 
+}  // namespace
+
 void SharedSlidingWindow::ask_then(Cost permits, Completion done) const {
-  std::make_unique<Asking>(*this, permits, std::move(done)).release()->proceed();
+  using Setting = std::shared_ptr<const Known>;
+  Setting* const unwanted = nullptr;
+  detail::Running<Asking, Deliver<Setting>>::start(Asking(*this, {.permits = permits}),
+                                                   std::move(done), unwanted);
 }
 
 void SharedSlidingWindow::reserve_then(Cost permits, Span max_wait,
                                        std::shared_ptr<const Known>& used,
                                        Completion done) const noexcept try {
-  std::make_unique<Asking>(*this, permits, std::move(done), max_wait, &used).release()->proceed();
+  using Setting = std::shared_ptr<const Known>;
+  detail::Running<Asking, Deliver<Setting>>::start(
+      Asking(*this, {.permits = permits, .span = max_wait}), std::move(done), &used);
 } catch (const std::bad_alloc&) {
   if (done) done.fail(std::make_error_code(std::errc::not_enough_memory));
+}
+
+SharedSlidingWindow::Changing::Changing(const SharedSlidingWindow& limiter,
+                                        RateReservation& reservation, std::error_code error)
+    : store_(&*limiter.store_), reservation_(&reservation), error_(error) {}
+
+SharedSlidingWindow::Changing SharedSlidingWindow::Changing::refund(
+    const SharedSlidingWindow& limiter, RateReservation& reservation, Cost units) {
+  // Of a reservation that no limiter has made nothing can be given back.
+  const Word charged = reservation.setting_ != nullptr ? reservation.granted : 0;
+  if (units.value() < 0) return {limiter, reservation, Errc::invalid_cost};
+  if (units.value() > charged) return {limiter, reservation, Errc::invalid_argument};
+  Changing result(limiter, reservation);
+  if (charged == 0 || !reservation.allowed) return result;
+  result.setting_ = reservation.setting_;
+  const auto& used = *static_cast<const Known*>(result.setting_.get());
+  result.refund_ = used.log.refund_step({limiter.tag_, used.log_name}, reservation, units);
+  return result;
+}
+
+SharedSlidingWindow::Changing SharedSlidingWindow::Changing::settle(
+    const SharedSlidingWindow& limiter, RateReservation& reservation, Cost true_cost) {
+  if (true_cost.value() < 0 || reservation.granted < 0) {
+    return {limiter, reservation, Errc::invalid_cost};
+  }
+  if (detail::charged_nothing(reservation)) return {limiter, reservation};
+  const Word more = true_cost.value() - reservation.granted - reservation.settled_;
+  if (more <= 0) return refund(limiter, reservation, std::min(-more, reservation.granted));
+  Changing result(limiter, reservation);
+  const Span longest{SlidingWindowRule::max_ahead_of_time};
+  result.charge_.emplace(limiter, Question{.permits = more, .span = longest});
+  result.more_ = more;
+  return result;
+}
+
+std::optional<Plan> SharedSlidingWindow::Changing::next() {
+  if (refund_) return asked_ ? std::nullopt : std::optional(Plan(*refund_));
+  if (!charge_) return std::nullopt;
+  auto plan = charge_->next();
+  if (plan) return plan;
+  const Decision charged = charge_->take(error_).decision;
+  // What another store decided is not charged where the reservation is.
+  if (!error_ && is_degraded(charged.source)) error_ = Errc::circuit_open;
+  if (!error_ && charged.allowed) settlement_ = {0, more_};
+  return std::nullopt;
+}
+
+void SharedSlidingWindow::Changing::hear(const Outcome& outcome) noexcept {
+  if (charge_) return charge_->hear(outcome);
+  asked_ = true;
+  error_ = outcome.error;
+  settlement_ = {detail::word_of(outcome, 0), 0};
+}
+
+void SharedSlidingWindow::Changing::commit() noexcept {
+  reservation_->granted -= settlement_.given_back;
+  reservation_->settled_ += settlement_.charged;
 }
 
 void SharedSlidingWindow::refund_then(const Known& used, Cost permits, const Decision& grant,
@@ -268,14 +314,14 @@ std::system_error SharedSlidingWindow::failed_to_refund(const char* verb,
 }
 
 Decision SharedSlidingWindow::try_acquire(Cost permits, std::error_code& error) const {
-  return ask({permits}, error).decision;
+  return detail::run(Verbs::try_acquire(*this, permits), error);
 }
 Decision SharedSlidingWindow::try_acquire(Cost permits) const {
   return ask_as("try_acquire", {permits}).decision;
 }
 Decision SharedSlidingWindow::try_acquire(Cost permits, const RequestId& id,
                                           std::error_code& error) const {
-  return ask({.permits = permits, .id = id}, error).decision;
+  return detail::run(Verbs::try_acquire_once(*this, permits, id), error);
 }
 Decision SharedSlidingWindow::try_acquire(Cost permits, const RequestId& id) const {
   return ask_as("try_acquire", {.permits = permits, .id = id}).decision;
@@ -292,25 +338,14 @@ RateReservation SharedSlidingWindow::reservation(Answered answered, Cost permits
 }
 RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait,
                                              std::error_code& error) const {
-  return reservation(ask({.permits = permits, .span = max_wait}, error), permits);
+  return detail::run(Verbs::reserve(*this, permits, max_wait), error);
 }
 RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait) const {
   return reservation(ask_as("reserve", {.permits = permits, .span = max_wait}), permits);
 }
 Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount,
                                  std::error_code& error) const {
-  error.clear();
-  // Of a reservation that no limiter has made nothing can be given back.
-  const Word charged = reservation.setting_ != nullptr ? reservation.granted : 0;
-  if (amount.value() < 0 || amount.value() > charged) {
-    error = amount.value() < 0 ? Errc::invalid_cost : Errc::invalid_argument;
-    return 0;
-  }
-  if (charged == 0) return 0;
-  const auto& used = *static_cast<const Known*>(reservation.setting_.get());
-  const Word units = used.log.refund({tag_, used.log_name}, reservation, amount, error);
-  reservation.granted -= units;
-  return units;
+  return detail::run(Verbs::refund(*this, reservation, amount), error);
 }
 Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount) const {
   std::error_code error;
@@ -319,7 +354,7 @@ Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount) cons
   return units;
 }
 Word SharedSlidingWindow::cancel(RateReservation& reservation, std::error_code& error) const {
-  return refund(reservation, reservation.granted, error);
+  return detail::run(Verbs::cancel(*this, reservation), error);
 }
 Word SharedSlidingWindow::cancel(RateReservation& reservation) const {
   std::error_code error;
@@ -329,21 +364,7 @@ Word SharedSlidingWindow::cancel(RateReservation& reservation) const {
 }
 Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_cost,
                                        std::error_code& error) const {
-  error.clear();
-  if (true_cost.value() < 0 || reservation.granted < 0) {
-    error = Errc::invalid_cost;
-    return {};
-  }
-  if (detail::charged_nothing(reservation)) return {};
-  const Word more = true_cost.value() - reservation.granted - reservation.settled_;
-  if (more <= 0) return {refund(reservation, std::min(-more, reservation.granted), error), 0};
-  const Span longest{SlidingWindowRule::max_ahead_of_time};
-  const Decision charged = ask({.permits = more, .span = longest}, error).decision;
-  // What another store decided is not charged where the reservation is.
-  if (!error && is_degraded(charged.source)) error = Errc::circuit_open;
-  if (error || !charged.allowed) return {};
-  reservation.settled_ += more;
-  return {0, more};
+  return detail::run(Verbs::settle(*this, reservation, true_cost), error);
 }
 Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_cost) const {
   std::error_code error;
@@ -360,26 +381,26 @@ Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_c
 }
 
 Decision SharedSlidingWindow::block(Span span, std::error_code& error) const {
-  return ask({.permits = 0, .verb = Verb::block, .span = span}, error).decision;
+  return detail::run(Verbs::block(*this, span), error);
 }
 Decision SharedSlidingWindow::block(Span span) const {
   return ask_as("block", {.permits = 0, .verb = Verb::block, .span = span}).decision;
 }
 Decision SharedSlidingWindow::reward(Cost permits, std::error_code& error) const {
-  return ask({.permits = permits, .verb = Verb::reward}, error).decision;
+  return detail::run(Verbs::reward(*this, permits), error);
 }
 Decision SharedSlidingWindow::reward(Cost permits) const {
   return ask_as("reward", {.permits = permits, .verb = Verb::reward}).decision;
 }
 
 Decision SharedSlidingWindow::peek(Cost permits, std::error_code& error) const {
-  return ask({.permits = permits, .verb = Verb::peek}, error).decision;
+  return detail::run(Verbs::peek(*this, permits), error);
 }
 Decision SharedSlidingWindow::peek(Cost permits) const {
   return ask_as("peek", {.permits = permits, .verb = Verb::peek}).decision;
 }
 Word SharedSlidingWindow::available_permits(std::error_code& error) const {
-  return peek(0, error).remaining;
+  return detail::run(Verbs::available_permits(*this), error);
 }
 Word SharedSlidingWindow::available_permits() const {
   return ask_as("available_permits", {.permits = 0, .verb = Verb::peek}).decision.remaining;

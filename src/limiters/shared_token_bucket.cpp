@@ -1,7 +1,6 @@
 // The calls of the shared token bucket.
 #include "sluice/limiters/shared_token_bucket.hpp"
 
-#include <array>
 #include <stdexcept>
 
 #include "src/limiters/refund_calls.hpp"
@@ -17,18 +16,18 @@ SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, detail::TextArg n
   }
 }
 
-Decision SharedTokenBucket::ask(const Plan& plan, std::error_code& error) const noexcept {
-  std::array<Word, 4> output{};
-  Decision decision = decide(store(), plan, error, {}, output);
-  decision.limit = output[1];
-  return decision;
+Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost,
+                                        std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_acquire(*this, key, cost), error);
 }
 
-SharedTokenBucket::Change SharedTokenBucket::change(const Step& step,
-                                                    std::error_code& error) const noexcept {
-  std::array<Word, 2> output{};
-  static_cast<void>(decide(store(), step, error, {}, output));
-  return {output[1] != 0, output[0]};
+Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost, const RequestId& id,
+                                        std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
+}
+
+Decision SharedTokenBucket::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+  return detail::run(Verbs::peek(*this, key, cost), error);
 }
 
 Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost) const {
@@ -58,9 +57,7 @@ Reservation SharedTokenBucket::reservation(const Decision& decision,
 
 Reservation SharedTokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
                                        std::error_code& error) const noexcept {
-  std::array<Word, 6> output{};
-  const Decision decision = decide(store(), reserve_step(key, cost, max_wait), error, {}, output);
-  return reservation(decision, output);
+  return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
 }
 
 Reservation SharedTokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
@@ -77,7 +74,7 @@ Reservation SharedTokenBucket::borrow(const Key& key, Cost cost, Span max_debt) 
 
 Word SharedTokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
                                std::error_code& error) const noexcept {
-  return detail::refund(*this, key, reservation, amount, error);
+  return detail::run(Verbs::refund(*this, key, reservation, amount), error);
 }
 
 Word SharedTokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
@@ -86,7 +83,7 @@ Word SharedTokenBucket::refund(const Key& key, Reservation& reservation, Cost am
 
 Word SharedTokenBucket::cancel(const Key& key, Reservation& reservation,
                                std::error_code& error) const noexcept {
-  return detail::refund(*this, key, reservation, reservation.granted, error);
+  return detail::run(Verbs::cancel(*this, key, reservation), error);
 }
 
 Word SharedTokenBucket::cancel(const Key& key, Reservation& reservation) const {
@@ -95,19 +92,12 @@ Word SharedTokenBucket::cancel(const Key& key, Reservation& reservation) const {
 
 Settlement SharedTokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
                                      std::error_code& error) const noexcept {
-  return detail::settle(*this, key, reservation, true_cost, error);
+  return detail::run(Verbs::settle(*this, key, reservation, true_cost), error);
 }
 
 Settlement SharedTokenBucket::settle(const Key& key, Reservation& reservation,
                                      Cost true_cost) const {
   return detail::settle(*this, key, reservation, true_cost);
-}
-
-Decision SharedTokenBucket::adjust(const Step& step, std::error_code& error) const noexcept {
-  std::array<Word, 2> output{};
-  Decision decision = decide(store(), step, error, {}, output);
-  decision.limit = output[1];
-  return decision;
 }
 
 void SharedTokenBucket::reset(const Key& key) const {
@@ -116,16 +106,31 @@ void SharedTokenBucket::reset(const Key& key) const {
   if (error) throw detail::failed_call({type_name, "reset"}, error, reset_step(key));
 }
 
+Decision SharedTokenBucket::block(const Key& key, Span span,
+                                  std::error_code& error) const noexcept {
+  return detail::run(Verbs::block(*this, key, span), error);
+}
+
 Decision SharedTokenBucket::block(const Key& key, Span span) const {
   return detail::or_throw(
       {type_name, "block"}, [&] { return block_step(key, span); },
       [&](auto& error) { return block(key, span, error); });
 }
 
+Decision SharedTokenBucket::reward(const Key& key, Cost amount,
+                                   std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
+}
+
 Decision SharedTokenBucket::reward(const Key& key, Cost amount) const {
   return detail::or_throw(
       {type_name, "reward"}, [&] { return reward_step(key, amount); },
       [&](auto& error) { return reward(key, amount, error); });
+}
+
+Decision SharedTokenBucket::penalize(const Key& key, Cost amount,
+                                     std::error_code& error) const noexcept {
+  return detail::run(Verbs::penalize(*this, key, amount), error);
 }
 
 Decision SharedTokenBucket::penalize(const Key& key, Cost amount) const {
@@ -136,7 +141,7 @@ Decision SharedTokenBucket::penalize(const Key& key, Cost amount) const {
 
 SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key, const Quota& quota,
                                                            std::error_code& error) const noexcept {
-  return change(configure_step(key, quota, Inheritance::as_is, true), error);
+  return detail::run(Verbs::try_configure(*this, key, quota), error);
 }
 
 SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key,
@@ -150,7 +155,7 @@ SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key,
 SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
                                                        Inheritance inheritance,
                                                        std::error_code& error) const noexcept {
-  return change(configure_step(key, quota, inheritance), error);
+  return detail::run(Verbs::configure(*this, key, quota, inheritance), error);
 }
 
 SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
@@ -160,14 +165,22 @@ SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quo
       [&](auto& error) { return configure(key, quota, inheritance, error); });
 }
 
+std::optional<SharedTokenBucket::Setting> SharedTokenBucket::Verbs::AsSetting::operator()(
+    const Outcome& outcome, std::error_code& error) const noexcept {
+  using detail::word_of;
+  if (error == Errc::not_configured) error.clear();
+  const Word version = word_of(outcome, 0);
+  if (error || version == 0) return std::nullopt;
+  const Word burst = word_of(outcome, 1);
+  Decision decision = outcome.decision;
+  decision.limit = burst;
+  const Quota quota = Quota::per(word_of(outcome, 2), Span{word_of(outcome, 3)}).burst(burst);
+  return Setting{quota, version, decision};
+}
+
 std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(
     const Key& key, std::error_code& error) const noexcept {
-  std::array<Word, 4> output{};
-  Decision decision = decide(store(), peek_step(key, 0), error, {}, output);
-  if (error == Errc::not_configured) error.clear();
-  if (error || output[0] == 0) return std::nullopt;
-  decision.limit = output[1];
-  return Setting{Quota::per(output[2], Span{output[3]}).burst(output[1]), output[0], decision};
+  return detail::run(Verbs::config(*this, key), error);
 }
 
 std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(const Key& key) const {

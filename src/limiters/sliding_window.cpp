@@ -116,18 +116,42 @@ Step SlidingWindow::reset_step(const Key& key) const noexcept {
   return step(sliding_window_reset, key, {least_});
 }
 
-WindowsDecision SlidingWindow::decide_all(const Plan& plan, std::error_code& error) const noexcept {
-  std::array<Word, max_output> output{};
-  const auto words = std::span(output).first(1 + windows_.size());
-  const Decision decision = decide(store(), plan, error, {}, words);
-  return error ? WindowsDecision{decision, {}, 0} : with_windows(decision, words);
+WindowsDecision SlidingWindow::with_windows(const Decision& decision,
+                                            std::span<const Word> output) noexcept {
+  if (output.empty()) return {decision, {}, 0};
+  WindowsDecision result{decision, {}, std::min(output.size() - 1, Rule::max_windows)};
+  std::copy_n(output.begin() + 1, result.count, result.left.begin());
+  return result;
 }
 
-WindowsDecision SlidingWindow::with_windows(const Decision& decision,
-                                            std::span<const Word> output) const noexcept {
-  WindowsDecision result{decision, {}, output.empty() ? 0 : windows_.size()};
-  if (!output.empty()) std::copy(output.begin() + 1, output.end(), result.left.begin());
-  return result;
+WindowReservation SlidingWindow::reservation(const Decision& decision, std::span<const Word> output,
+                                             Cost cost) noexcept {
+  return {with_windows(decision, output), decision.allowed ? cost.value() : 0};
+}
+
+WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost,
+                                           std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_acquire(*this, key, cost), error);
+}
+
+WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
+                                           std::error_code& error) const noexcept {
+  return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
+}
+
+WindowsDecision SlidingWindow::peek(const Key& key, Cost cost,
+                                    std::error_code& error) const noexcept {
+  return detail::run(Verbs::peek(*this, key, cost), error);
+}
+
+WindowsDecision SlidingWindow::block(const Key& key, Span span,
+                                     std::error_code& error) const noexcept {
+  return detail::run(Verbs::block(*this, key, span), error);
+}
+
+WindowsDecision SlidingWindow::reward(const Key& key, Cost amount,
+                                      std::error_code& error) const noexcept {
+  return detail::run(Verbs::reward(*this, key, amount), error);
 }
 
 WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost) const {
@@ -150,8 +174,7 @@ WindowsDecision SlidingWindow::peek(const Key& key, Cost cost) const {
 
 WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait,
                                          std::error_code& error) const noexcept {
-  const WindowsDecision decision = decide_all(acquire_step(key, cost, max_wait), error);
-  return {decision, decision.allowed ? cost.value() : 0};
+  return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
 }
 
 WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait) const {
@@ -162,13 +185,7 @@ WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wai
 
 Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused,
                            std::error_code& error) const noexcept {
-  error.clear();
-  if (!grant.allowed && unused.value() >= 0) return 0;
-  std::array<Word, max_output> output{};
-  const std::size_t told = 1 + windows_.size();
-  static_cast<void>(
-      decide(store(), refund_step(key, grant, unused), error, {}, std::span(output).first(told)));
-  return error ? 0 : output[0];
+  return detail::run(Verbs::refund(*this, key, grant, unused), error);
 }
 
 Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused) const {
@@ -179,7 +196,7 @@ Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused) c
 
 Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation,
                            std::error_code& error) const noexcept {
-  return refund(key, reservation, reservation.granted, error);
+  return detail::run(Verbs::cancel(*this, key, reservation), error);
 }
 
 Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation) const {
@@ -198,19 +215,19 @@ Step SlidingWindow::settle_step(const Key& key, const Decision& taken,
       cost, [&](Word units) { return refund_step(key, taken, units); }, charge);
 }
 
-Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
-                                 std::error_code& error) const noexcept {
-  error.clear();
-  if (detail::nothing_to_settle(taken, cost)) return {};
-  std::array<Word, max_output> output{};
-  const auto told = std::span(output).first(1 + windows_.size());
-  const Decision settled = decide(store(), settle_step(key, taken, cost), error, {}, told);
+Settlement SlidingWindow::Verbs::AsSettlement::operator()(const Outcome& outcome,
+                                                          std::error_code& error) const noexcept {
   // An additional charge is a request, which a policy may answer; but then the store has not
   // charged it.
-  if (!error && is_degraded(settled.source)) error = Errc::circuit_open;
-  if (error || !settled.allowed) return {};
+  if (!error && is_degraded(outcome.decision.source)) error = Errc::circuit_open;
+  if (error || !outcome.decision.allowed) return {};
   const Word more = cost.actual.value() - cost.estimated.value();
-  return more > 0 ? Settlement{0, more} : Settlement{output[0], 0};
+  return more > 0 ? Settlement{0, more} : Settlement{detail::word_of(outcome, 0), 0};
+}
+
+Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
+                                 std::error_code& error) const noexcept {
+  return detail::run(Verbs::settle(*this, key, taken, cost), error);
 }
 
 Settlement SlidingWindow::settle(const Key& key, const Decision& taken,

@@ -1,7 +1,6 @@
 // Construction of the sliding window counter.
 #include "sluice/limiters/sliding_window_counter.hpp"
 
-#include <array>
 #include <stdexcept>
 
 #include "src/core/unit_text.hpp"
@@ -27,9 +26,7 @@ SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, detail::Tex
 
 Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost amount,
                                   std::error_code& error) const noexcept {
-  std::array<Word, 1> output{};
-  static_cast<void>(decide(store(), refund_step(key, taken, amount), error, {}, output));
-  return output[0];
+  return detail::run(Verbs::refund(*this, key, taken, amount), error);
 }
 
 Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost amount) const {
@@ -49,12 +46,7 @@ Step SlidingWindowCounter::settle_step(const Key& key, const Decision& taken,
 Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
                                         const SettledCost& cost,
                                         std::error_code& error) const noexcept {
-  error.clear();
-  if (detail::nothing_to_settle(taken, cost)) return {};
-  std::array<Word, 1> output{};
-  static_cast<void>(decide(store(), settle_step(key, taken, cost), error, {}, output));
-  if (cost.actual.value() <= cost.estimated.value()) return {output[0], 0};
-  return {0, output[0]};
+  return detail::run(Verbs::settle(*this, key, taken, cost), error);
 }
 
 Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,

@@ -38,9 +38,13 @@ SlotPermit SlotLock::granted(const char* verb, const Key& key, Span max_wait) co
   return permit(decide_as(verb, acquire_step(key, max_wait)), asked);
 }
 
+SlotLock::Verbs::Reserve SlotLock::Verbs::reserve(const SlotLock& lock, const Key& key,
+                                                  Span max_wait) {
+  return {lock.store(), lock.acquire_step(key, max_wait), {&lock, before(lock.store())}};
+}
+
 SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept {
-  const Time asked = before(*store_);
-  return permit(decide(*store_, acquire_step(key, max_wait), error), asked);
+  return detail::run(Verbs::reserve(*this, key, max_wait), error);
 }
 
 Word SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
@@ -49,8 +53,7 @@ Word SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
 
 Word SlotLock::cancel(const Key& key, const SlotPermit& permit,
                       std::error_code& error) const noexcept {
-  error.clear();
-  return permit && decide(*store_, cancel_step(key, permit), error).allowed ? 1 : 0;
+  return detail::run(Verbs::cancel(*this, key, permit), error);
 }
 
 Step SlotLock::reset_step(const Key& key) const noexcept {

@@ -92,9 +92,7 @@ Span TokenBucket::Waiting::refill_time(const TokenBucket& bucket, const Request&
 
 Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
                                  std::error_code& error) const noexcept {
-  std::array<Word, 3> output{};
-  const Decision decision = decide(store(), reserve_step(key, cost, max_wait), error, {}, output);
-  return {decision, output};
+  return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
 }
 
 Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
@@ -111,9 +109,7 @@ Reservation TokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const 
 
 Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least,
                                            std::error_code& error) const noexcept {
-  std::array<Word, 3> output{};
-  const Decision decision = decide(store(), up_to_step(key, most, least), error, {}, output);
-  return {decision, output};
+  return detail::run(Verbs::up_to(*this, key, most, least), error);
 }
 
 Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least) const {
@@ -132,7 +128,7 @@ Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
 
 Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
                          std::error_code& error) const noexcept {
-  return detail::refund(*this, key, reservation, amount, error);
+  return detail::run(Verbs::refund(*this, key, reservation, amount), error);
 }
 
 Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
@@ -141,7 +137,7 @@ Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) 
 
 Word TokenBucket::cancel(const Key& key, Reservation& reservation,
                          std::error_code& error) const noexcept {
-  return detail::refund(*this, key, reservation, reservation.granted, error);
+  return detail::run(Verbs::cancel(*this, key, reservation), error);
 }
 
 Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
@@ -150,7 +146,7 @@ Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
 
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
                                std::error_code& error) const noexcept {
-  return detail::settle(*this, key, reservation, true_cost, error);
+  return detail::run(Verbs::settle(*this, key, reservation, true_cost), error);
 }
 
 Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {

@@ -132,20 +132,22 @@ UtilizationReport UtilizationShedder::report(const Key& key) const {
 }
 
 UtilizationReport UtilizationShedder::report(const Key& key, std::error_code& error) const {
-  std::array<Decision, 1> each;
-  std::array<Word, 4> output{};
-  const Decision decision = decide(*store_, peek_step(key, Tier(shed_[5])), error, each, output);
-  if (error) return {};
+  return detail::run(Verbs::report(*this, key), error);
+}
+
+UtilizationReport UtilizationShedder::report_of(const Outcome& outcome) const {
   const auto pace = detail::unpack<Rule::Pace>(shed_);
   const auto whole = static_cast<double>(pace.full_after);
+  const Word level = detail::word_of(outcome, 2);
+  const Word sampled = detail::word_of(outcome, 3);
   UtilizationReport result;
-  result.amount = static_cast<double>(output[2] - pace.grace) / whole;
+  result.amount = static_cast<double>(level - pace.grace) / whole;
   for (Word tier = 0; tier <= shed_[5]; ++tier) {
-    const Word span = Rule::shed_span(pace, shed_[5], tier, output[2]);
+    const Word span = Rule::shed_span(pace, shed_[5], tier, level);
     result.probabilities.push_back(static_cast<double>(span) / whole);
   }
-  if (output[3] != 0) result.last_sample = to_time(output[3]);
-  result.rests_after = decision.reset_after;
+  if (sampled != 0) result.last_sample = to_time(sampled);
+  result.rests_after = outcome.decision.reset_after;
   return result;
 }
 

@@ -33,7 +33,8 @@ template <class... Ts>
 constexpr bool all_plain = (std::is_trivially_destructible_v<Ts> && ...);
 static_assert(
     all_plain<Key, Cost, Deadline, asio::AsyncWaitOptions, BackoffOptions, WaitQueueOptions,
-              RequestId, Step, std::array<Step, 2>, SettledCost, BreakerOptions>);
+              RequestId, Step, std::array<Step, 2>, SettledCost, BreakerOptions, LeaseId, Quota,
+              Utilization, Reservation, WindowReservation, SlotPermit>);
 
 template <class L, class Options>
 concept Waits = requires(const L& limiter, Options&& options) {
@@ -53,6 +54,19 @@ static_assert(Passes<const std::array<Scope, 1>&>);
 static_assert(Passes<std::span<const Scope>>);
 static_assert(!Passes<std::array<Scope, 1>>);
 static_assert(!Passes<const std::array<Scope, 2>>);
+
+template <class Scopes>
+concept PassesNow = requires(const Gates& gates, Scopes&& scopes) {
+  asio::async_pass(gates, std::forward<Scopes>(scopes));
+};
+template <class Scopes>
+concept Peeks = requires(const Gates& gates, Scopes&& scopes) {
+  asio::async_peek(gates, std::forward<Scopes>(scopes));
+};
+static_assert(PassesNow<std::array<Scope, 1>&> && Peeks<const std::array<Scope, 1>&>);
+static_assert(PassesNow<std::span<const Scope>> && Peeks<Scope>);
+static_assert(!PassesNow<std::array<Scope, 1>> && !Peeks<std::array<Scope, 1>>);
+static_assert(!PassesNow<const std::array<Scope, 2>> && !Peeks<const std::array<Scope, 2>>);
 
 template <class Scopes>
 concept Retries = requires(const Gates& gates, Scopes&& scopes, awaitable<int> (*call)()) {
@@ -141,6 +155,34 @@ TEST_CASE("options in braces, and functions that are named, are destroyed once i
     CHECK(held.use_count() == 2);
   });
   CHECK(held.use_count() == 1);
+}
+
+TEST_CASE("arguments in braces are destroyed once in a co_await of a call", "[asio]") {
+  Rig rig;
+  const FixedWindow window(*rig.store, "w", 10, Calendar::every(1min));
+  const ConcurrencyLimiter jobs(*rig.store, "j", 2);
+  const std::array scopes{rig.gates.scope("host", "k")};
+  rig.run([&]() -> awaitable<void> {
+    const std::string part(40, 'x');
+    CHECK(co_await asio::async_try_acquire(rig.bucket, {part + "t", part + "k"}, 1));
+    CHECK(co_await asio::async_try_acquire(rig.bucket, part + "u", 1, RequestId{1, 2}));
+    const Decision taken = co_await asio::async_try_acquire(window, {"t", "k"}, 1);
+    const auto settled =
+        co_await asio::async_settle(window, {"t", "k"}, taken, {.estimated = 1, .actual = 3});
+    CHECK(settled.charged == 2);
+    Lease lease = co_await asio::async_try_acquire(jobs, part, 1, LeaseId{1, 2});
+    const bool renewed = co_await asio::async_renew(lease);
+    CHECK(renewed);
+    const bool released = co_await asio::async_release(jobs, part, {1, 2});
+    CHECK(released);
+    CHECK(co_await asio::async_pass(rig.gates, scopes));
+    CHECK(co_await asio::async_pass(rig.gates, rig.gates.scope("host", part)));
+    co_await asio::async_reset(rig.bucket, part);
+    const std::array steps{rig.bucket.acquire_step("k"), window.acquire_step("k")};
+    const OwnedOutcome outcome = co_await asio::async_execute(*rig.store, steps);
+    CHECK(outcome.steps().size() == 2);
+    CHECK(co_await asio::async_decide(*rig.store, steps[0]));
+  });
 }
 
 TEST_CASE("a priority that is out of range ends an asynchronous wait at once", "[asio][waiting]") {

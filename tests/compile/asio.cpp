@@ -23,6 +23,12 @@ boost::asio::awaitable<void> asynchronous_results_are_looked_at(
   asio::async_decide(store, bucket.acquire_step("a"), deferred);  // error: nodiscard
   asio::async_decide(store, bucket.acquire_step("a"), use_future);  // error: nodiscard
   asio::async_try_acquire(bucket, "a", 1, use_future);    // error: nodiscard
+  asio::async_execute(store, bucket.acquire_step("a"));   // error: nodiscard
+  asio::async_reserve(bucket, "a", 1, 1s);                // error: nodiscard
+  asio::async_reset(bucket, "a");                         // error: nodiscard
+  asio::async_reset(bucket, "a", use_future);             // error: nodiscard
+  asio::async_try_acquire(bucket, "a", 1, RequestId{});   // error: nodiscard
+  asio::async_try_acquire(bucket, nullptr, 1, use_future);  // error: delete|no match
   asio::async_acquire(bucket, "a", 1, 1s);                // error: nodiscard
   asio::async_acquire(bucket, "a", 1, 1s, use_future);    // error: nodiscard
   asio::async_acquire(lock, "a", 1s);                     // error: nodiscard
@@ -37,6 +43,9 @@ boost::asio::awaitable<void> asynchronous_results_are_looked_at(
   asio::async_acquire(bucket, "a", 1, 1s, [](auto, const Reservation&) {});
   asio::async_try_acquire(bucket, "a", 1, [](auto, const Decision&) {});
   asio::async_decide(store, bucket.acquire_step("a"), [](auto, const Decision&) {});
+  asio::async_execute(store, bucket.acquire_step("a"), [](auto, const OwnedOutcome&) {});
+  asio::async_reset(bucket, "a", [](auto) {});
+  co_await asio::async_reset(bucket, "a");
   asio::sleep_for(store.clock(), 1s, [](auto) {});
 }
 // clang-format on

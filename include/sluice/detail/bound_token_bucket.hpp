@@ -63,6 +63,8 @@ class BoundTokenBucket {
     return step(plain_ ? token_bucket_peek : token_bucket_peek_reserve, cost);
   }
 
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+
  private:
   friend class TokenBucket;
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
@@ -49,6 +50,10 @@ class HeldLease {
   /// True if this call released the held lease. On an error it stays held, and is renewed as
   /// before.
   bool release(Span within, std::error_code& error) noexcept;
+  /// The two halves of release(). None: it was released before, or there is an error.
+  class Releasing;
+  std::optional<Releasing> begin_release(std::error_code& error) noexcept;
+  void end_release(Releasing releasing, bool released) noexcept;
   /// Releases it without waiting: for threads that must not block.
   static void release_later(const std::shared_ptr<HeldLease>& held) noexcept;
   /// Marks it as released without a request: it is no longer renewed, and expires by its TTL.
@@ -75,6 +80,14 @@ class HeldLease {
   std::atomic<Word> expires_at_{0};
   std::atomic<Word> safe_until_{0};
   std::atomic<State> state_{State::held};
+};
+
+/// A release that has begun: the state before it.
+class HeldLease::Releasing {
+ private:
+  friend class HeldLease;
+  explicit Releasing(State before) noexcept : was(before) {}
+  State was;
 };
 
 }  // namespace sluice::detail

@@ -6,6 +6,7 @@
 #include "sluice/detail/copy_on_move_ptr.hpp"
 #include "sluice/detail/exceptions.hpp"
 #include "sluice/detail/held_lease.hpp"
+#include "sluice/detail/verb.hpp"
 #include "sluice/limiters/lease.hpp"
 #include "sluice/rules/leases.hpp"
 #include "sluice/store_handle.hpp"
@@ -24,11 +25,12 @@ class LeaseManager {
   LeaseManager(const StoreHandle& store, TextArg name, const LeaseOptions& options,
                std::shared_ptr<WaitQueues> queues = nullptr);
 
-  /// A lease with an id that is drawn for it.
-  Lease grant(const Key& key, Share share, Cost weight, std::error_code& error) const noexcept;
-  /// A lease with this id; if one is live, that one.
-  Lease grant(const Key& key, Share share, Cost weight, const LeaseId& id,
-              std::error_code& error) const noexcept;
+  class Asking;
+  /// Asks for a lease with an id that is drawn for it.
+  [[nodiscard]] Asking asking(const Key& key, Share share, Cost weight) const noexcept;
+  /// Asks for a lease with this id; if one is live, for that one.
+  [[nodiscard]] Asking asking(const Key& key, Share share, Cost weight,
+                              const LeaseId& id) const noexcept;
   /// The lease that acquire_step() was granted in a plan. `output`: the output words of its step.
   Lease adopt(const Key& key, Share share, Cost weight, const LeaseId& id, const Decision& decision,
               std::span<const Word> output, Time asked_at) const;
@@ -59,13 +61,44 @@ class LeaseManager {
 
   [[nodiscard]] std::shared_ptr<HeldLease> hold(const Key& key, Share share, Cost weight,
                                                 const LeaseId& id) const;
-  Lease ask(const Key& key, Share share, Cost weight, const LeaseId& id, Seek seek,
-            std::error_code& error) const;
+  [[nodiscard]] Asking ask(const Key& key, Share share, Cost weight, const LeaseId& id,
+                           Seek seek) const;
+  /// The lease of a decision; refused without `held`.
+  [[nodiscard]] Lease granted(const Decision& decision, std::span<const Word> output,
+                              std::shared_ptr<HeldLease> held, Time asked_at) const;
 
   StoreHandle store_;
   std::string name_;
   LeaseOptions options_;
   CopyOnMovePtr<WaitQueues> queues_;  // null: callers cannot wait
+};
+
+/// Asks for a lease; see sluice/detail/verb.hpp. The manager must live until it is over.
+class LeaseManager::Asking {
+ public:
+  using Result = Lease;
+
+  /// A call that is over at once.
+  Asking(const LeaseManager& leases, std::error_code error) noexcept
+      : leases_(&leases), error_(error) {}
+  Asking(const LeaseManager& leases, const Step& step, std::shared_ptr<HeldLease> held) noexcept
+      : leases_(&leases), step_(step), held_(std::move(held)) {}
+
+  [[nodiscard]] Store& store() const noexcept { return leases_->store(); }
+  [[nodiscard]] std::optional<Plan> next() noexcept;
+  void hear(const Outcome& outcome) noexcept;
+  [[nodiscard]] Lease take(std::error_code& error) noexcept {
+    error = error_;
+    return std::move(lease_);
+  }
+
+ private:
+  const LeaseManager* leases_;
+  std::optional<Step> step_;
+  std::shared_ptr<HeldLease> held_;
+  Time asked_at_{};
+  std::error_code error_;
+  Lease lease_;
 };
 
 }  // namespace sluice::detail

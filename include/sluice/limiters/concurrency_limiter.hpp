@@ -3,6 +3,7 @@
 
 #include "sluice/detail/acquire.hpp"
 #include "sluice/detail/lease_manager.hpp"
+#include "sluice/detail/lease_verbs.hpp"
 
 namespace sluice {
 
@@ -143,6 +144,7 @@ class ConcurrencyLimiter : public Waitable {
   [[nodiscard]] const std::string& name() const noexcept { return leases_.name(); }
   [[nodiscard]] Store& store() const noexcept { return leases_.store(); }
 
+  struct Verbs;    ///< the calls whose result is no Decision; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -152,6 +154,26 @@ class ConcurrencyLimiter : public Waitable {
 
   detail::LeaseManager leases_;
   Word limit_;
+};
+
+/// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
+struct ConcurrencyLimiter::Verbs {
+  using Ask = detail::LeaseManager::Asking;
+
+  static Ask try_acquire(const ConcurrencyLimiter& jobs, const Key& key, Cost weight) {
+    return jobs.leases_.asking(key, {jobs.limit_, 0}, weight);
+  }
+  static Ask try_acquire_by(const ConcurrencyLimiter& jobs, const Key& key, Cost weight,
+                            const LeaseId& id) {
+    return jobs.leases_.asking(key, {jobs.limit_, 0}, weight, id);
+  }
+  static detail::ReleaseByIdVerb release(const ConcurrencyLimiter& jobs, const Key& key,
+                                         const LeaseId& id) {
+    return {jobs.store(), jobs.release_step(key, id), jobs.queues()};
+  }
+  static Step reset(const ConcurrencyLimiter& jobs, const Key& key) {
+    return jobs.leases_.reset_step(key, jobs.limit_);
+  }
 };
 
 /// How acquire() waits; see detail::WaiterFor.

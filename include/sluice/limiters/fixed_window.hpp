@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sluice/detail/keyed_limiter.hpp"
+#include "sluice/detail/verb.hpp"
 #include "sluice/limiters/calendar.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/fixed_window.hpp"
@@ -22,9 +23,9 @@ namespace sluice {
 /// KeyedLimiter has the other forms of try_acquire() and peek().
 ///
 /// The store's clock decides which window is current; the limiter sends the windows around the time
-/// of its own clock. If the two clocks differ by more than a window, the blocking calls determine
-/// the difference and retry; the callback, future and co_await forms fail with
-/// Errc::outside_calendar until a blocking call, or synchronize(), has done so. Thread-safe.
+/// of its own clock. If the two clocks differ by more than a window, the blocking calls and their
+/// Asio forms determine the difference and retry; the callback, future and awaitable forms fail
+/// with Errc::outside_calendar until another call, or synchronize(), has done so. Thread-safe.
 /// Borrows or owns its store: see StoreHandle.
 class FixedWindow : public KeyedLimiter<FixedWindow> {
  public:
@@ -137,6 +138,8 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] Word limit() const noexcept { return limit_; }
   [[nodiscard]] const Calendar& calendar() const noexcept { return calendar_; }
 
+  class Asking;    ///< the verb of a call that asks again by the store's clock
+  struct Verbs;    ///< the calls that are more than a step; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -148,9 +151,9 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   [[nodiscard]] static Cost charged(Cost cost, const Decision& taken) noexcept {
     return detail::charged_nothing(taken) && cost.value() > 0 ? Cost(0) : cost;
   }
-  /// Executes a plan; if its windows were not those around the store's clock, executes it again.
-  template <class Ask>
-  Decision ask(const Key& key, Ask plan, std::error_code& error) const noexcept;
+  [[nodiscard]] Step clock_step(const Key& key) const noexcept;
+  /// Learns the difference of the clocks from the decision on clock_step().
+  void learn_clock(const Decision& answer) const noexcept;
 
   Word limit_;
   Calendar calendar_;
@@ -158,6 +161,90 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// copies.
   struct Known;
   detail::CopyOnMovePtr<Known> known_;
+};
+
+/// Asks a step with the windows around the present; if the store's clock is not in them, learns the
+/// difference of the clocks and asks again. The limiter must live until it is over.
+class FixedWindow::Asking {
+ public:
+  using Result = Decision;
+
+  Asking(const FixedWindow& window, const Step& step) noexcept : window_(&window), step_(step) {}
+  /// Plan::idempotent()
+  [[nodiscard]] Asking idempotent(const RequestId& id) && noexcept {
+    id_ = id;
+    return *this;
+  }
+
+  [[nodiscard]] Store& store() const noexcept { return window_->store(); }
+  [[nodiscard]] std::optional<Plan> next() noexcept;
+  void hear(const Outcome& outcome) noexcept;
+  [[nodiscard]] Decision take(std::error_code& error) const noexcept {
+    error = error_;
+    return decision_;
+  }
+
+ private:
+  enum class Due : std::uint8_t { step, clock, nothing };
+
+  const FixedWindow* window_;
+  Step step_;
+  Step clock_step_ = step_;
+  std::optional<RequestId> id_{};
+  Due due_ = Due::step;
+  int asked_ = 0;
+  std::error_code error_{};
+  Decision decision_{};
+};
+
+/// Verbs of the calls that are more than a step; see sluice/detail/verb.hpp.
+struct FixedWindow::Verbs {
+  struct AsUnits {
+    Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return outcome.decision.allowed ? detail::word_of(outcome, 0) : 0;
+    }
+  };
+  struct AsSettlement {
+    Settlement operator()(const Outcome& outcome, std::error_code& error) const noexcept;
+    Word more;  // than estimated
+  };
+  struct Learn {
+    detail::Done operator()(const Outcome& outcome, std::error_code& error) const noexcept {
+      if (!error) window->learn_clock(outcome.decision);
+      return {};
+    }
+    const FixedWindow* window;
+  };
+
+  static Asking try_acquire(const FixedWindow& window, const Key& key, Cost cost) {
+    return {window, window.acquire_step(key, cost)};
+  }
+  static Asking peek(const FixedWindow& window, const Key& key, Cost cost) {
+    return {window, window.peek_step(key, cost)};
+  }
+  static Asking reward(const FixedWindow& window, const Key& key, Cost amount) {
+    return {window, window.reward_step(key, amount)};
+  }
+  static Asking penalize(const FixedWindow& window, const Key& key, Cost amount) {
+    return {window, window.penalize_step(key, amount)};
+  }
+  static Asking block(const FixedWindow& window, const Key& key, Span span) {
+    return {window, window.block_step(key, span)};
+  }
+  static detail::StepVerb<AsUnits> refund(const FixedWindow& window, const Key& key,
+                                          const Decision& taken, Cost cost) {
+    return {window.store(), window.refund_step(key, charged(cost, taken), taken.at), {}};
+  }
+  static detail::StepVerb<AsSettlement> settle(const FixedWindow& window, const Key& key,
+                                               const Decision& taken, const SettledCost& cost) {
+    if (detail::nothing_to_settle(taken, cost)) return {window.store(), {}, {0}};
+    return {window.store(),
+            window.settle_step(key, taken, cost),
+            {cost.actual.value() - cost.estimated.value()}};
+  }
+  static detail::StepVerb<Learn> synchronize(const FixedWindow& window, const Key& key) {
+    return {window.store(), window.clock_step(key), {&window}};
+  }
 };
 
 /// How acquire() waits; see detail::WaiterFor.

@@ -11,6 +11,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
+#include "sluice/detail/verb.hpp"
 #include "sluice/rules/gate.hpp"
 #include "sluice/store_handle.hpp"
 
@@ -148,6 +149,7 @@ class Gates : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+  struct Verbs;    ///< the calls with several scopes; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -169,6 +171,49 @@ class Gates : public Waitable {
   std::string name_;
   std::vector<std::string> kinds_;
   GateOptions options_;
+};
+
+/// Verbs of the calls with several scopes; see sluice/detail/verb.hpp.
+struct Gates::Verbs {
+  /// Asks one step for each scope.
+  class Ask {
+   public:
+    using Result = Decision;
+
+    Ask(const Gates& gates, std::span<const Scope> scopes,
+        Step (Gates::*step_of)(const Scope&) const noexcept)
+        : store_(&gates.store()) {
+      for (const Scope& scope : scopes) steps_.push_back((gates.*step_of)(scope));
+    }
+
+    [[nodiscard]] Store& store() const noexcept { return *store_; }
+    [[nodiscard]] std::optional<Plan> next() noexcept {
+      if (std::exchange(asked_, true)) return std::nullopt;
+      return Plan(steps_);
+    }
+    void hear(const Outcome& outcome) noexcept {
+      error_ = outcome.error;
+      decision_ = outcome.decision;
+    }
+    [[nodiscard]] Decision take(std::error_code& error) const noexcept {
+      error = error_;
+      return decision_;
+    }
+
+   private:
+    Store* store_;
+    std::vector<Step> steps_;
+    bool asked_ = false;
+    std::error_code error_{};
+    Decision decision_{};
+  };
+
+  static Ask pass(const Gates& gates, std::span<const Scope> scopes) {
+    return {gates, scopes, &Gates::pass_step};
+  }
+  static Ask peek(const Gates& gates, std::span<const Scope> scopes) {
+    return {gates, scopes, &Gates::peek_step};
+  }
 };
 
 /// How acquire() waits; see detail::WaiterFor.

@@ -42,6 +42,8 @@ struct LeaseOptions {
 namespace detail {
 class HeldLease;
 class LeaseManager;
+class ReleaseVerb;
+class RenewVerb;
 }  // namespace detail
 
 /// Holds places of a limiter, and releases them when it is destroyed. Or it is a refusal: then it
@@ -102,8 +104,12 @@ class [[nodiscard]] Lease {
   /// thread. Not for a lease that LeaseOptions::renewer already renews. Throws std::bad_alloc.
   void keep_alive(LeaseRenewer& renewer, OnLost on_lost = {});
 
+  struct Verbs;  ///< renew() and release(): see sluice/detail/lease_verbs.hpp
+
  private:
   friend class detail::LeaseManager;
+  friend class detail::ReleaseVerb;
+  friend class detail::RenewVerb;
 
   Lease(Decision decision, std::shared_ptr<detail::HeldLease> held) noexcept
       : decision_(decision), held_(std::move(held)) {}

@@ -12,6 +12,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
+#include "sluice/detail/verb.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/shared_sliding_window.hpp"
@@ -230,22 +231,27 @@ class SharedSlidingWindow : public Waitable {
 
   [[nodiscard]] const std::string& client() const noexcept { return options_.client; }
 
+  struct Verbs;  ///< the calls of the limiter; see sluice/detail/verb.hpp
+
  private:
   friend class SharedSlidingWindowAwaitable;
   struct Known;
   class Asking;
+  class Changing;
 
   [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
   [[nodiscard]] Step configure_step(SharedSlidingWindowRule::Mode mode, RateType type, Word rate,
                                     Span interval) const noexcept;
-  [[nodiscard]] Change change(const Step& step, std::error_code& error) const;
   [[nodiscard]] Change change_as(const char* verb, const Step& step) const;
   [[nodiscard]] std::string log_name(Word generation, RateType type) const;
   [[nodiscard]] Step read_step() const noexcept;
   std::shared_ptr<const Known> known() const;
   std::shared_ptr<const Known> remember(std::span<const Word> output,
                                         std::error_code& error) const noexcept;
-  std::shared_ptr<const Known> read(std::error_code& error) const;
+  [[nodiscard]] std::shared_ptr<const Known> read(std::error_code& error) const;
+  /// The configuration that a read_step() found.
+  [[nodiscard]] std::optional<RateSetting> found(const Outcome& outcome,
+                                                 std::error_code& error) const noexcept;
   enum class Verb : std::uint8_t { acquire, peek, block, reward };
   /// A request, which is decided by the cached configuration or, if that has changed, by the one in
   /// the store.
@@ -295,6 +301,186 @@ class SharedSlidingWindow : public Waitable {
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Known> known_;  // guarded by mutex_
   detail::Life life_;
+};
+
+/// A request: by the cached configuration, and again by the stored one if that has changed.
+class SharedSlidingWindow::Asking {
+ public:
+  using Result = Answered;
+
+  Asking(const SharedSlidingWindow& limiter, const Question& question);
+
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  [[nodiscard]] std::optional<Plan> next();
+  void hear(const Outcome& outcome) noexcept;
+  /// On an error, the configuration whose log was at fault, or null.
+  [[nodiscard]] Answered take(std::error_code& error) noexcept {
+    error = error_;
+    return std::move(answered_);
+  }
+
+ private:
+  void hear_setting(const Outcome& outcome) noexcept;
+  void hear_answer(const Outcome& outcome) noexcept;
+
+  const SharedSlidingWindow* limiter_;
+  Store* store_;
+  detail::Life::View life_;  // the limiter's
+  Question question_;
+  std::shared_ptr<const Known> setting_;
+  bool remembered_;  // setting_ was cached
+  enum class Due : std::uint8_t { setting, request, nothing } due_;
+  std::optional<std::array<Step, 2>> steps_{};
+  int attempts_ = 0;
+  std::error_code error_{};
+  Answered answered_{};
+};
+
+/// A refund or a further charge of a reservation, which is read when the verb is made, and updated
+/// by commit().
+class SharedSlidingWindow::Changing {
+ public:
+  /// A call that is over at once.
+  Changing(const SharedSlidingWindow& limiter, RateReservation& reservation,
+           std::error_code error = {});
+  /// Refunds `units`.
+  static Changing refund(const SharedSlidingWindow& limiter, RateReservation& reservation,
+                         Cost units);
+  /// Refunds or charges the difference to the true cost.
+  static Changing settle(const SharedSlidingWindow& limiter, RateReservation& reservation,
+                         Cost true_cost);
+
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  [[nodiscard]] std::optional<Plan> next();
+  void hear(const Outcome& outcome) noexcept;
+  void commit() noexcept;
+
+ protected:
+  [[nodiscard]] Settlement settlement(std::error_code& error) const noexcept {
+    error = error_;
+    return settlement_;
+  }
+
+ private:
+  Store* store_;
+  RateReservation* reservation_;
+  std::shared_ptr<const void> setting_;  // owns what refund_ views
+  std::optional<Step> refund_{};
+  std::optional<Asking> charge_{};
+  bool asked_ = false;
+  Word more_ = 0;
+  std::error_code error_{};
+  Settlement settlement_{};
+};
+
+/// Verbs of the calls; see sluice/detail/verb.hpp. The limiter must live until they are over.
+struct SharedSlidingWindow::Verbs {
+  struct AsAnswer {
+    Decision operator()(const Answered& answered, std::error_code& /*error*/) const noexcept {
+      return answered.decision;
+    }
+  };
+  struct AsRemaining {
+    Word operator()(const Answered& answered, std::error_code& /*error*/) const noexcept {
+      return answered.decision.remaining;
+    }
+  };
+  struct AsReservation {
+    RateReservation operator()(Answered answered, std::error_code& /*error*/) const noexcept {
+      return reservation(std::move(answered), permits);
+    }
+    Cost permits;
+  };
+  struct AsChange {
+    Change operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return {detail::word_of(outcome, 1) != 0, detail::word_of(outcome, 0)};
+    }
+  };
+  struct AsSetting {
+    std::optional<RateSetting> operator()(const Outcome& outcome,
+                                          std::error_code& error) const noexcept {
+      const auto setting = limiter->found(outcome, error);
+      if (error == Errc::not_configured) error.clear();
+      return setting;
+    }
+    const SharedSlidingWindow* limiter;
+  };
+  struct AsRefreshed {
+    detail::Done operator()(const Outcome& outcome, std::error_code& error) const noexcept {
+      static_cast<void>(limiter->found(outcome, error));
+      return {};
+    }
+    const SharedSlidingWindow* limiter;
+  };
+  class Refund : public Changing {
+   public:
+    using Result = Word;
+    explicit Refund(Changing changing) : Changing(std::move(changing)) {}
+    [[nodiscard]] Word take(std::error_code& error) const noexcept {
+      return settlement(error).given_back;
+    }
+  };
+  class Settle : public Changing {
+   public:
+    using Result = Settlement;
+    explicit Settle(Changing changing) : Changing(std::move(changing)) {}
+    [[nodiscard]] Settlement take(std::error_code& error) const noexcept {
+      return settlement(error);
+    }
+  };
+  using Decide = detail::MappedVerb<Asking, AsAnswer>;
+  using Configure = detail::StepVerb<AsChange>;
+
+  static Configure try_configure(const SharedSlidingWindow& limiter, RateType type, Word rate,
+                                 Span interval);
+  static Configure configure(const SharedSlidingWindow& limiter, RateType type, Word rate,
+                             Span interval, SpentPermits spent);
+  static detail::StepVerb<AsSetting> config(const SharedSlidingWindow& limiter) {
+    return {*limiter.store_, limiter.read_step(), {&limiter}};
+  }
+  static detail::StepVerb<AsRefreshed> refresh(const SharedSlidingWindow& limiter) {
+    return {*limiter.store_, limiter.read_step(), {&limiter}};
+  }
+  static Decide try_acquire(const SharedSlidingWindow& limiter, Cost permits) {
+    return ask(limiter, {.permits = permits});
+  }
+  static Decide try_acquire_once(const SharedSlidingWindow& limiter, Cost permits,
+                                 const RequestId& id) {
+    return ask(limiter, {.permits = permits, .id = id});
+  }
+  static detail::MappedVerb<Asking, AsReservation> reserve(const SharedSlidingWindow& limiter,
+                                                           Cost permits, Span max_wait) {
+    return {Asking(limiter, {.permits = permits, .span = max_wait}), {permits}};
+  }
+  static Refund cancel(const SharedSlidingWindow& limiter, RateReservation& reservation) {
+    return Refund(Changing::refund(limiter, reservation, reservation.granted));
+  }
+  static Refund refund(const SharedSlidingWindow& limiter, RateReservation& reservation,
+                       Cost amount) {
+    return Refund(Changing::refund(limiter, reservation, amount));
+  }
+  static Settle settle(const SharedSlidingWindow& limiter, RateReservation& reservation,
+                       Cost true_cost) {
+    return Settle(Changing::settle(limiter, reservation, true_cost));
+  }
+  static Decide block(const SharedSlidingWindow& limiter, Span span) {
+    return ask(limiter, {.permits = 0, .verb = Verb::block, .span = span});
+  }
+  static Decide reward(const SharedSlidingWindow& limiter, Cost permits) {
+    return ask(limiter, {.permits = permits, .verb = Verb::reward});
+  }
+  static Decide peek(const SharedSlidingWindow& limiter, Cost permits) {
+    return ask(limiter, {.permits = permits, .verb = Verb::peek});
+  }
+  static detail::MappedVerb<Asking, AsRemaining> available_permits(
+      const SharedSlidingWindow& limiter) {
+    return {Asking(limiter, {.permits = 0, .verb = Verb::peek}), {}};
+  }
+
+ private:
+  static Decide ask(const SharedSlidingWindow& limiter, const Question& question) {
+    return {Asking(limiter, question), {}};
+  }
 };
 
 /// The limiter as waiters refer to it; see detail::WaiterFor.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sluice/detail/keyed_limiter.hpp"
+#include "sluice/detail/reservation_verb.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 
@@ -71,24 +72,18 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   /// As in KeyedLimiter, with Decision::limit filled in.
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
   [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
-    return ask(acquire_step(key), error);
+    return try_acquire(key, 1, error);
   }
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
-                                     std::error_code& error) const noexcept {
-    return ask(acquire_step(key, cost), error);
-  }
+                                     std::error_code& error) const noexcept;
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
   [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
-                                     std::error_code& error) const noexcept {
-    return ask(Plan(acquire_step(key, cost)).idempotent(id), error);
-  }
+                                     std::error_code& error) const noexcept;
   [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const;
   [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
-    return ask(peek_step(key), error);
+    return peek(key, 1, error);
   }
-  [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
-    return ask(peek_step(key, cost), error);
-  }
+  [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept;
 
   /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
   /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
@@ -123,25 +118,19 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   /// permits.)
   void reset(const Key& key) const;
   void reset(const Key& key, std::error_code& error) const noexcept {
-    static_cast<void>(adjust(reset_step(key), error));
+    static_cast<void>(decide(store(), reset_step(key), error));
   }
   /// Grants no token until `span` from now, whatever the quota becomes; then one is available, and
   /// more as the quota says. Errc::invalid_argument if `span` is negative or more than longest().
   Decision block(const Key& key, Span span) const;
-  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
-    return adjust(block_step(key, span), error);
-  }
+  Decision block(const Key& key, Span span, std::error_code& error) const noexcept;
   /// Adds `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
   Decision reward(const Key& key, Cost amount) const;
-  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
-    return adjust(reward_step(key, amount), error);
-  }
+  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
   /// Removes `amount` units, whatever is available, up to a debt of longest().
   Decision penalize(const Key& key, Cost amount) const;
-  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
-    return adjust(penalize_step(key, amount), error);
-  }
+  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept;
 
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return {&shared_token_bucket_acquire, named(key), {0, cost.value(), keep_alive_.count()}};
@@ -191,6 +180,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   /// The longest reservation, debt or block: a minute.
   [[nodiscard]] Span longest() const noexcept { return Span{SharedTokenBucketReserve::longest}; }
 
+  struct Verbs;    ///< the calls of the limiter; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -201,11 +191,79 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
             {0, static_cast<Word>(change), keep_alive_.count(), amount}};
   }
 
-  Decision ask(const Plan& plan, std::error_code& error) const noexcept;
-  Decision adjust(const Step& step, std::error_code& error) const noexcept;
-  Change change(const Step& step, std::error_code& error) const noexcept;
-
   Span keep_alive_;
+};
+
+/// Verbs of the calls; see sluice/detail/verb.hpp.
+struct SharedTokenBucket::Verbs {
+  /// The decision, with the quota's burst from the second output word.
+  struct WithLimit {
+    Decision operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      Decision decision = outcome.decision;
+      decision.limit = detail::word_of(outcome, 1);
+      return decision;
+    }
+  };
+  struct AsReservation {
+    Reservation operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return reservation(outcome.decision, outcome.output);
+    }
+  };
+  struct AsChange {
+    Change operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return {detail::word_of(outcome, 1) != 0, detail::word_of(outcome, 0)};
+    }
+  };
+  struct AsSetting {
+    std::optional<Setting> operator()(const Outcome& outcome,
+                                      std::error_code& error) const noexcept;
+  };
+  using Limited = detail::StepVerb<WithLimit>;
+  using Reserve = detail::StepVerb<AsReservation>;
+  using Configure = detail::StepVerb<AsChange>;
+
+  static Limited try_acquire(const SharedTokenBucket& bucket, const Key& key, Cost cost) {
+    return {bucket.store(), bucket.acquire_step(key, cost), {}};
+  }
+  static Limited peek(const SharedTokenBucket& bucket, const Key& key, Cost cost) {
+    return {bucket.store(), bucket.peek_step(key, cost), {}};
+  }
+  static Reserve reserve(const SharedTokenBucket& bucket, const Key& key, Cost cost,
+                         Span max_wait) {
+    return {bucket.store(), bucket.reserve_step(key, cost, max_wait), {}};
+  }
+  static detail::RefundVerb refund(const SharedTokenBucket& bucket, const Key& key,
+                                   Reservation& reservation, Cost amount) {
+    return {bucket, key, reservation, amount};
+  }
+  static detail::RefundVerb cancel(const SharedTokenBucket& bucket, const Key& key,
+                                   Reservation& reservation) {
+    return {bucket, key, reservation, reservation.granted};
+  }
+  static detail::SettleVerb settle(const SharedTokenBucket& bucket, const Key& key,
+                                   Reservation& reservation, Cost true_cost) {
+    return {bucket, key, reservation, true_cost};
+  }
+  static Limited block(const SharedTokenBucket& bucket, const Key& key, Span span) {
+    return {bucket.store(), bucket.block_step(key, span), {}};
+  }
+  static Limited reward(const SharedTokenBucket& bucket, const Key& key, Cost amount) {
+    return {bucket.store(), bucket.reward_step(key, amount), {}};
+  }
+  static Limited penalize(const SharedTokenBucket& bucket, const Key& key, Cost amount) {
+    return {bucket.store(), bucket.penalize_step(key, amount), {}};
+  }
+  static Configure try_configure(const SharedTokenBucket& bucket, const Key& key,
+                                 const Quota& quota) {
+    return {bucket.store(), bucket.configure_step(key, quota, Inheritance::as_is, true), {}};
+  }
+  static Configure configure(const SharedTokenBucket& bucket, const Key& key, const Quota& quota,
+                             Inheritance inheritance) {
+    return {bucket.store(), bucket.configure_step(key, quota, inheritance), {}};
+  }
+  static detail::StepVerb<AsSetting> config(const SharedTokenBucket& bucket, const Key& key) {
+    return {bucket.store(), bucket.peek_step(key, 0), {}};
+  }
 };
 
 /// How acquire() waits; see detail::WaiterFor.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/detail/keyed_limiter.hpp"
+#include "sluice/detail/verb.hpp"
 #include "sluice/limiters/window_limit.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/sliding_window.hpp"
@@ -67,22 +68,16 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     return try_acquire(key, 1, error);
   }
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost,
-                                            std::error_code& error) const noexcept {
-    return decide_all(acquire_step(key, cost), error);
-  }
+                                            std::error_code& error) const noexcept;
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
   [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id,
-                                            std::error_code& error) const noexcept {
-    return decide_all(Plan(acquire_step(key, cost)).idempotent(id), error);
-  }
+                                            std::error_code& error) const noexcept;
   [[nodiscard]] WindowsDecision peek(const Key& key, Cost cost = 1) const;
   [[nodiscard]] WindowsDecision peek(const Key& key, std::error_code& error) const noexcept {
     return peek(key, 1, error);
   }
   [[nodiscard]] WindowsDecision peek(const Key& key, Cost cost,
-                                     std::error_code& error) const noexcept {
-    return decide_all(peek_step(key, cost), error);
-  }
+                                     std::error_code& error) const noexcept;
 
   /// Reserves `cost` at the first instant at which all windows admit it, if that is at most
   /// `max_wait` ahead: the decision is then allowed, and retry_after is the wait. Reservations are
@@ -128,17 +123,13 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   ///
   ///     if (response.status == 429) limit.block("shop-7", feedback.wait());
   WindowsDecision block(const Key& key, Span span) const;
-  WindowsDecision block(const Key& key, Span span, std::error_code& error) const noexcept {
-    return decide_all(block_step(key, span), error);
-  }
+  WindowsDecision block(const Key& key, Span span, std::error_code& error) const noexcept;
   static constexpr Span max_block{SlidingWindowRule::max_block};  ///< 366 days
   /// Removes the newest `amount` units from the log of the key, whoever spent them, reservations
   /// first; all, if there are fewer. REQUIRES: their grants are not refunded afterwards.
   /// Errc::invalid_cost if `amount` is negative or above 2^52.
   WindowsDecision reward(const Key& key, Cost amount) const;
-  WindowsDecision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
-    return decide_all(reward_step(key, amount), error);
-  }
+  WindowsDecision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
 
   /// Clears the log of the key, and ends a block.
   void reset(const Key& key) const;
@@ -166,6 +157,12 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// The step of reset().
   [[nodiscard]] Step reset_step(const Key& key) const noexcept;
 
+  /// What a plan's acquire_step() for `cost` has granted: of the decision on it and its output
+  /// words.
+  [[nodiscard]] static WindowReservation reservation(const Decision& decision,
+                                                     std::span<const Word> output,
+                                                     Cost cost) noexcept;
+
   [[nodiscard]] std::span<const WindowLimit> windows() const noexcept { return windows_; }
 
   /// Describes the windows that can never bind, because others always refuse first. This is
@@ -181,6 +178,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
     return redundant_windows(windows_);
   }
 
+  struct Verbs;    ///< the calls whose result is no Decision; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -189,9 +187,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   SlidingWindow(const StoreHandle& store, detail::TextArg name, std::string unit,
                 std::vector<WindowLimit>&& windows);
 
-  WindowsDecision decide_all(const Plan& plan, std::error_code& error) const noexcept;
-  [[nodiscard]] WindowsDecision with_windows(const Decision& decision,
-                                             std::span<const Word> output) const noexcept;
+  [[nodiscard]] static WindowsDecision with_windows(const Decision& decision,
+                                                    std::span<const Word> output) noexcept;
   [[nodiscard]] Step step(const Operation& operation, const Key& key,
                           const Arguments& args) const noexcept {
     return {&operation, named(key), args, nullptr, table_};
@@ -203,6 +200,64 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   Word longest_ = 0;
 };
 
+/// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
+struct SlidingWindow::Verbs {
+  struct WithWindows {
+    WindowsDecision operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return with_windows(outcome.decision, outcome.output);
+    }
+  };
+  struct AsReservation {
+    WindowReservation operator()(const Outcome& outcome,
+                                 std::error_code& /*error*/) const noexcept {
+      return reservation(outcome.decision, outcome.output, cost);
+    }
+    Cost cost;
+  };
+  struct AsUnits {
+    Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return detail::word_of(outcome, 0);
+    }
+  };
+  struct AsSettlement {
+    Settlement operator()(const Outcome& outcome, std::error_code& error) const noexcept;
+    SettledCost cost;
+  };
+  using Windows = detail::StepVerb<WithWindows>;
+  using Refund = detail::StepVerb<AsUnits>;
+
+  static Windows try_acquire(const SlidingWindow& windows, const Key& key, Cost cost) {
+    return {windows.store(), windows.acquire_step(key, cost), {}};
+  }
+  static Windows peek(const SlidingWindow& windows, const Key& key, Cost cost) {
+    return {windows.store(), windows.peek_step(key, cost), {}};
+  }
+  static detail::StepVerb<AsReservation> reserve(const SlidingWindow& windows, const Key& key,
+                                                 Cost cost, Span max_wait) {
+    return {windows.store(), windows.acquire_step(key, cost, max_wait), {cost}};
+  }
+  static Refund refund(const SlidingWindow& windows, const Key& key, const Decision& grant,
+                       Cost unused) {
+    if (!grant.allowed && unused.value() >= 0) return {windows.store(), {}, {}};
+    return {windows.store(), windows.refund_step(key, grant, unused), {}};
+  }
+  static Refund cancel(const SlidingWindow& windows, const Key& key,
+                       const WindowReservation& reservation) {
+    return refund(windows, key, reservation, reservation.granted);
+  }
+  static detail::StepVerb<AsSettlement> settle(const SlidingWindow& windows, const Key& key,
+                                               const Decision& taken, const SettledCost& cost) {
+    if (detail::nothing_to_settle(taken, cost)) return {windows.store(), {}, {cost}};
+    return {windows.store(), windows.settle_step(key, taken, cost), {cost}};
+  }
+  static Windows block(const SlidingWindow& windows, const Key& key, Span span) {
+    return {windows.store(), windows.block_step(key, span), {}};
+  }
+  static Windows reward(const SlidingWindow& windows, const Key& key, Cost amount) {
+    return {windows.store(), windows.reward_step(key, amount), {}};
+  }
+};
+
 /// How acquire() waits; see detail::WaiterFor.
 struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
   using Grant = WindowReservation;
@@ -212,10 +267,9 @@ struct SlidingWindow::Waiting : KeyedLimiter<SlidingWindow>::Waiting {
   static Step step(const SlidingWindow& windows, const Request& request, Span max_wait) noexcept {
     return windows.acquire_step(request.key(), request.cost, max_wait);
   }
-  static Grant grant(const SlidingWindow& windows, const Request& request, const Outcome& outcome,
+  static Grant grant(const SlidingWindow&, const Request& request, const Outcome& outcome,
                      Time) noexcept {
-    return {windows.with_windows(outcome.decision, outcome.output),
-            outcome.decision.allowed ? request.cost.value() : 0};
+    return reservation(outcome.decision, outcome.output, request.cost);
   }
   static void refund(const SlidingWindow& windows, const Request& request, Grant& grant,
                      Completion done) noexcept {

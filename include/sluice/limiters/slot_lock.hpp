@@ -7,6 +7,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/detail/acquire.hpp"
+#include "sluice/detail/verb.hpp"
 #include "sluice/rules/slot_lock.hpp"
 #include "sluice/store_handle.hpp"
 
@@ -168,6 +169,7 @@ class SlotLock : public Waitable {
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
+  struct Verbs;    ///< the calls whose result is no Decision; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -184,6 +186,33 @@ class SlotLock : public Waitable {
   std::string name_;
   Span interval_;
   Span slack_;
+};
+
+/// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
+struct SlotLock::Verbs {
+  struct AsPermit {
+    SlotPermit operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return lock->permit(outcome.decision, asked);
+    }
+    const SlotLock* lock;
+    Time asked;
+  };
+  struct AsSlots {
+    Word operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return outcome.decision.allowed ? 1 : 0;
+    }
+  };
+  using Reserve = detail::StepVerb<AsPermit>;
+
+  static Reserve reserve(const SlotLock& lock, const Key& key, Span max_wait);
+  static Reserve try_acquire(const SlotLock& lock, const Key& key) {
+    return reserve(lock, key, Span{0});
+  }
+  static detail::StepVerb<AsSlots> cancel(const SlotLock& lock, const Key& key,
+                                          const SlotPermit& permit) {
+    if (!permit) return {lock.store(), {}, {}};
+    return {lock.store(), lock.cancel_step(key, permit), {}};
+  }
 };
 
 /// How acquire() waits; see detail::WaiterFor.

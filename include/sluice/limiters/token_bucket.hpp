@@ -7,6 +7,7 @@
 
 #include "sluice/detail/bound_token_bucket.hpp"
 #include "sluice/detail/keyed_limiter.hpp"
+#include "sluice/detail/reservation_verb.hpp"
 #include "sluice/reservation.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
 
@@ -182,6 +183,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   /// The longest reservation, debt or block.
   [[nodiscard]] Span longest() const noexcept { return longest_; }
 
+  struct Verbs;    ///< the calls whose result is no Decision; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -207,6 +209,35 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   bool plain_ = true;  // acquire_step() and peek_step() use the plain form of the rule
   Arguments args_{};   // of the plain form; each call sets the last one, the cost
   Arguments shape_{};  // of the full form; each call sets the last two
+};
+
+/// Verbs of the calls whose result is no Decision; see sluice/detail/verb.hpp.
+struct TokenBucket::Verbs {
+  struct AsReservation {
+    Reservation operator()(const Outcome& outcome, std::error_code& /*error*/) const noexcept {
+      return {outcome.decision, outcome.output};
+    }
+  };
+  using Reserve = detail::StepVerb<AsReservation>;
+
+  static Reserve reserve(const TokenBucket& bucket, const Key& key, Cost cost, Span max_wait) {
+    return {bucket.store(), bucket.reserve_step(key, cost, max_wait), {}};
+  }
+  static Reserve up_to(const TokenBucket& bucket, const Key& key, Cost most, Cost least) {
+    return {bucket.store(), bucket.up_to_step(key, most, least), {}};
+  }
+  static detail::RefundVerb refund(const TokenBucket& bucket, const Key& key,
+                                   Reservation& reservation, Cost amount) {
+    return {bucket, key, reservation, amount};
+  }
+  static detail::RefundVerb cancel(const TokenBucket& bucket, const Key& key,
+                                   Reservation& reservation) {
+    return {bucket, key, reservation, reservation.granted};
+  }
+  static detail::SettleVerb settle(const TokenBucket& bucket, const Key& key,
+                                   Reservation& reservation, Cost true_cost) {
+    return {bucket, key, reservation, true_cost};
+  }
 };
 
 /// How acquire() waits; see detail::WaiterFor.

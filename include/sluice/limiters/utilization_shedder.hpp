@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/decide.hpp"
+#include "sluice/detail/verb.hpp"
 #include "sluice/quota.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/rules/utilization.hpp"
@@ -227,10 +228,13 @@ class UtilizationShedder {
   /// The key of the service as a whole.
   [[nodiscard]] Key whole() const noexcept { return {name_, "utilization"}; }
 
+  struct Verbs;  ///< the calls of the shedder; see sluice/detail/verb.hpp
+
  private:
   Decision decide_as(const char* verb, const Step& step) const {
     return detail::decide_as({type_name, verb}, *store_, step);
   }
+  [[nodiscard]] UtilizationReport report_of(const Outcome& outcome) const;
   [[nodiscard]] Tier find(std::string_view name) const noexcept;
   [[nodiscard]] Tier named_tier(const char* verb, std::string_view name) const;
   [[nodiscard]] std::string no_tier(std::string_view name) const;
@@ -242,6 +246,57 @@ class UtilizationShedder {
   UtilizationOptions options_;
   Arguments sample_{};  // each call sets the last one, the utilization
   Arguments shed_{};    // each call sets the last two, tier and draw
+};
+
+/// Verbs of the calls; see sluice/detail/verb.hpp.
+struct UtilizationShedder::Verbs {
+  struct AsReport {
+    UtilizationReport operator()(const Outcome& outcome, std::error_code& error) const {
+      return error ? UtilizationReport{} : shedder->report_of(outcome);
+    }
+    const UtilizationShedder* shedder;
+  };
+  using Decide = detail::StepVerb<detail::AsDecision>;
+  using Report = detail::StepVerb<AsReport>;
+
+  static Decide sample_whole(const UtilizationShedder& shedder, Utilization utilization) {
+    return {shedder.store(), shedder.sample_step(shedder.whole(), utilization), {}};
+  }
+  static Decide try_acquire(const UtilizationShedder& shedder, const Key& key, Tier tier) {
+    return {shedder.store(), shedder.acquire_step(key, tier), {}};
+  }
+  static Decide try_acquire_named(const UtilizationShedder& shedder, const Key& key,
+                                  detail::TextArg tier) {
+    return try_acquire(shedder, key, shedder.find(tier));
+  }
+  static Decide try_acquire_whole(const UtilizationShedder& shedder, Tier tier) {
+    return try_acquire(shedder, shedder.whole(), tier);
+  }
+  static Decide try_acquire_whole_named(const UtilizationShedder& shedder, detail::TextArg tier) {
+    return try_acquire(shedder, shedder.whole(), shedder.find(tier));
+  }
+  static Decide peek(const UtilizationShedder& shedder, const Key& key, Tier tier) {
+    return {shedder.store(), shedder.peek_step(key, tier), {}};
+  }
+  static Decide peek_named(const UtilizationShedder& shedder, const Key& key,
+                           detail::TextArg tier) {
+    return peek(shedder, key, shedder.find(tier));
+  }
+  static Decide peek_whole(const UtilizationShedder& shedder, Tier tier) {
+    return peek(shedder, shedder.whole(), tier);
+  }
+  static Decide peek_whole_named(const UtilizationShedder& shedder, detail::TextArg tier) {
+    return peek(shedder, shedder.whole(), shedder.find(tier));
+  }
+  static Report report(const UtilizationShedder& shedder, const Key& key) {
+    return {shedder.store(), shedder.peek_step(key, Tier(shedder.shed_[5])), {&shedder}};
+  }
+  static Report report_whole(const UtilizationShedder& shedder) {
+    return report(shedder, shedder.whole());
+  }
+  static Step reset_whole(const UtilizationShedder& shedder) {
+    return shedder.reset_step(shedder.whole());
+  }
 };
 
 }  // namespace sluice

@@ -1,0 +1,55 @@
+// Kept: how an argument of a call outlives it, until the operation starts and while it runs.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "sluice/detail/text_arg.hpp"
+#include "sluice/key.hpp"
+
+namespace sluice::asio::detail {
+
+/// A copy of a value, and a reference to what is passed by a mutable reference.
+template <class Arg>
+struct Kept {
+  explicit Kept(const Arg& given) : value(given) {}
+  [[nodiscard]] const Arg& get() const noexcept { return value; }
+  Arg value;
+};
+template <class T>
+struct Kept<const T&> : Kept<T> {
+  using Kept<T>::Kept;
+};
+template <class T>
+struct Kept<T&> {
+  explicit Kept(T& given) noexcept : value(given) {}
+  [[nodiscard]] T& get() const noexcept { return value; }
+  std::reference_wrapper<T> value;
+};
+
+/// The bytes of a view.
+template <>
+struct Kept<const Key&> {
+  explicit Kept(const Key& key) : tag(key.tag()), name(key.name()), unit(key.unit()) {}
+  [[nodiscard]] Key get() const noexcept { return Key{tag, name}.with_unit(unit); }
+  std::string tag;
+  std::string name;
+  std::string unit;
+};
+template <>
+struct Kept<sluice::detail::TextArg> {
+  explicit Kept(sluice::detail::TextArg given) : text(given.view()) {}
+  [[nodiscard]] sluice::detail::TextArg get() const noexcept { return text; }
+  std::string text;
+};
+template <class T>
+struct Kept<std::span<const T>> {
+  explicit Kept(std::span<const T> given) : values(given.begin(), given.end()) {}
+  [[nodiscard]] std::span<const T> get() const noexcept { return values; }
+  std::vector<T> values;
+};
+
+}  // namespace sluice::asio::detail

@@ -1,0 +1,239 @@
+// Every call of every limiter as a Boost.Asio operation. Header only; needs Boost 1.81.
+//
+// A call takes the limiter, the arguments of its blocking form, all of them, and a completion
+// token; without one it is deferred, and starts when it is awaited:
+//
+//     Reservation r = co_await async_reserve(bucket, "alice", 10, 2s);
+//     const Settlement settled = co_await async_settle(bucket, "alice", r, tokens_used);
+//
+// Completion signature: `void(boost::system::error_code, Result)` with the result of the blocking
+// form, or without it if that returns nothing. The error has the value and the category of Errc.
+// A call asks the store exactly what its blocking form asks: both are made of one verb.
+//
+// Per-operation cancellation: all types, as async_decide(). A lease or reservation of a request
+// that fails with Errc::unknown may be held until it expires: see docs/failures.md.
+//
+// Lifetimes: arguments are copied before the call returns, except those that the call updates: a
+// Reservation, RateReservation or Lease must live until the completion, and no other call may use
+// it meanwhile. It is read when the operation starts and updated on the handler's executor, right
+// before the handler is called. (A lease is updated as soon as the store has answered.) The
+// limiter, its store and the handler's execution context must live until the completion. The
+// handler is posted to its associated executor, with its allocator, and work is tracked there.
+#pragma once
+
+#include <array>
+#include <concepts>
+
+#include "sluice/asio/detail/async_verb.hpp"
+#include "sluice/limiters/concurrency_limiter.hpp"
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/fleet_shedder.hpp"
+#include "sluice/limiters/gates.hpp"
+#include "sluice/limiters/shared_sliding_window.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
+#include "sluice/limiters/sliding_window.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
+#include "sluice/limiters/slot_lock.hpp"
+#include "sluice/limiters/token_bucket.hpp"
+#include "sluice/limiters/utilization_shedder.hpp"
+
+namespace sluice::asio {
+
+namespace detail {
+
+/// A limiter of the program's own, with `acquire_step(key, cost)` and `store()`.
+template <class L>
+concept OwnLimiter = !requires {
+  typename L::Verbs;
+}
+&&requires(const L& limiter, const Key& key) {
+  { limiter.acquire_step(key, Cost(1)) } -> std::same_as<Step>;
+  { limiter.store() } -> std::convertible_to<Store&>;
+};
+struct OwnTryAcquire {
+  template <OwnLimiter L,
+            boost::asio::completion_token_for<void(boost::system::error_code, Decision)>
+                CompletionToken = boost::asio::deferred_t>
+  [[nodiscard]] auto operator()(const L& limiter, const Key& key, Cost cost,
+                                CompletionToken&& token = {}) const {
+    const auto step_of = [](const L& of, const Key& k, Cost c) { return of.acquire_step(k, c); };
+    using Request = Asked<decltype(+step_of), const L, const Key&, Cost>;
+    return initiate(Request{step_of, &limiter, {Kept<const Key&>(key), Kept<Cost>(cost)}},
+                    std::forward<CompletionToken>(token));
+  }
+};
+
+/// Scopes that are made inside the call: g++ 12 would destroy them twice in a co_await.
+struct NoScopesInside {
+  template <std::size_t n, class... Rest>
+  void operator()(const Gates&, std::array<Scope, n>&&, Rest&&...) const = delete;
+  template <std::size_t n, class... Rest>
+  void operator()(const Gates&, const std::array<Scope, n>&&, Rest&&...) const = delete;
+};
+
+}  // namespace detail
+
+/// try_acquire()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::acquire_step>, detail::CallOnce<&TokenBucket::acquire_step>,
+    detail::Call<&BoundTokenBucket::acquire_step>,
+    detail::CallOnce<&BoundTokenBucket::acquire_step>,
+    detail::Call<&SharedTokenBucket::Verbs::try_acquire>,
+    detail::CallOnce<&SharedTokenBucket::Verbs::try_acquire>,
+    detail::Call<&FixedWindow::Verbs::try_acquire>,
+    detail::CallOnce<&FixedWindow::Verbs::try_acquire>,
+    detail::Call<&SlidingWindow::Verbs::try_acquire>,
+    detail::CallOnce<&SlidingWindow::Verbs::try_acquire>,
+    detail::Call<&SlidingWindowCounter::acquire_step>,
+    detail::CallOnce<&SlidingWindowCounter::acquire_step>,
+    detail::Call<&SharedSlidingWindow::Verbs::try_acquire>,
+    detail::Call<&SharedSlidingWindow::Verbs::try_acquire_once>,
+    detail::Call<&SlotLock::Verbs::try_acquire>,
+    detail::Call<&ConcurrencyLimiter::Verbs::try_acquire>,
+    detail::Call<&ConcurrencyLimiter::Verbs::try_acquire_by>,
+    detail::Call<&FleetShedder::Verbs::try_acquire>,
+    detail::Call<&FleetShedder::Verbs::try_acquire_by>,
+    detail::Call<&UtilizationShedder::Verbs::try_acquire>,
+    detail::Call<&UtilizationShedder::Verbs::try_acquire_named>,
+    detail::Call<&UtilizationShedder::Verbs::try_acquire_whole>,
+    detail::Call<&UtilizationShedder::Verbs::try_acquire_whole_named>, detail::OwnTryAcquire>
+    async_try_acquire{};
+
+/// peek()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::peek_step>, detail::Call<&BoundTokenBucket::peek_step>,
+    detail::Call<&SharedTokenBucket::Verbs::peek>, detail::Call<&FixedWindow::Verbs::peek>,
+    detail::Call<&SlidingWindow::Verbs::peek>, detail::Call<&SlidingWindowCounter::peek_step>,
+    detail::Call<&SharedSlidingWindow::Verbs::peek>, detail::Call<&SlotLock::peek_step>,
+    detail::Call<&ConcurrencyLimiter::peek_step>, detail::Call<&FleetShedder::Verbs::peek>,
+    detail::Call<&UtilizationShedder::Verbs::peek>,
+    detail::Call<&UtilizationShedder::Verbs::peek_named>,
+    detail::Call<&UtilizationShedder::Verbs::peek_whole>,
+    detail::Call<&UtilizationShedder::Verbs::peek_whole_named>, detail::Call<&Gates::Verbs::peek>,
+    detail::Call<&Gates::peek_step>, detail::NoScopesInside>
+    async_peek{};
+
+/// reserve()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::Verbs::reserve>, detail::Call<&SharedTokenBucket::Verbs::reserve>,
+    detail::Call<&SlidingWindow::Verbs::reserve>,
+    detail::Call<&SharedSlidingWindow::Verbs::reserve>, detail::Call<&SlotLock::Verbs::reserve>>
+    async_reserve{};
+
+/// borrow()
+inline constexpr detail::AsyncVerb<detail::Call<&TokenBucket::Verbs::reserve>,
+                                   detail::Call<&SharedTokenBucket::Verbs::reserve>>
+    async_borrow{};
+
+/// TokenBucket::try_acquire_up_to()
+inline constexpr detail::AsyncVerb<detail::Call<&TokenBucket::Verbs::up_to>>
+    async_try_acquire_up_to{};
+
+/// cancel()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::Verbs::cancel>, detail::Call<&SharedTokenBucket::Verbs::cancel>,
+    detail::Call<&SlidingWindow::Verbs::cancel>, detail::Call<&SharedSlidingWindow::Verbs::cancel>,
+    detail::Call<&SlotLock::Verbs::cancel>>
+    async_cancel{};
+
+/// refund()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::Verbs::refund>, detail::Call<&SharedTokenBucket::Verbs::refund>,
+    detail::Call<&FixedWindow::Verbs::refund>, detail::Call<&SlidingWindow::Verbs::refund>,
+    detail::Call<&SlidingWindowCounter::Verbs::refund>,
+    detail::Call<&SharedSlidingWindow::Verbs::refund>>
+    async_refund{};
+
+/// settle()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::Verbs::settle>, detail::Call<&SharedTokenBucket::Verbs::settle>,
+    detail::Call<&FixedWindow::Verbs::settle>, detail::Call<&SlidingWindow::Verbs::settle>,
+    detail::Call<&SlidingWindowCounter::Verbs::settle>,
+    detail::Call<&SharedSlidingWindow::Verbs::settle>>
+    async_settle{};
+
+/// block()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::block_step>, detail::Call<&SharedTokenBucket::Verbs::block>,
+    detail::Call<&FixedWindow::Verbs::block>, detail::Call<&SlidingWindow::Verbs::block>,
+    detail::Call<&SlidingWindowCounter::block_step>,
+    detail::Call<&SharedSlidingWindow::Verbs::block>, detail::Call<&SlotLock::block_step>,
+    detail::Call<&ConcurrencyLimiter::block_step>, detail::Call<&FleetShedder::Verbs::block>>
+    async_block{};
+
+/// reward()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::reward_step>, detail::Call<&SharedTokenBucket::Verbs::reward>,
+    detail::Call<&FixedWindow::Verbs::reward>, detail::Call<&SlidingWindow::Verbs::reward>,
+    detail::Call<&SlidingWindowCounter::reward_step>,
+    detail::Call<&SharedSlidingWindow::Verbs::reward>>
+    async_reward{};
+
+/// penalize()
+inline constexpr detail::AsyncVerb<
+    detail::Call<&TokenBucket::penalize_step>, detail::Call<&SharedTokenBucket::Verbs::penalize>,
+    detail::Call<&FixedWindow::Verbs::penalize>, detail::Call<&SlidingWindowCounter::penalize_step>>
+    async_penalize{};
+
+/// reset()
+inline constexpr detail::AsyncVerb<detail::SilentCall<&TokenBucket::reset_step>,
+                                   detail::SilentCall<&SharedTokenBucket::reset_step>,
+                                   detail::SilentCall<&FixedWindow::reset_step>,
+                                   detail::SilentCall<&SlidingWindow::reset_step>,
+                                   detail::SilentCall<&SlidingWindowCounter::reset_step>,
+                                   detail::SilentCall<&SlotLock::reset_step>,
+                                   detail::SilentCall<&ConcurrencyLimiter::Verbs::reset>,
+                                   detail::SilentCall<&FleetShedder::Verbs::reset>,
+                                   detail::SilentCall<&UtilizationShedder::reset_step>,
+                                   detail::SilentCall<&UtilizationShedder::Verbs::reset_whole>>
+    async_reset{};
+
+/// configure() and try_configure()
+inline constexpr detail::AsyncVerb<detail::Call<&SharedTokenBucket::Verbs::configure>,
+                                   detail::Call<&SharedSlidingWindow::Verbs::configure>>
+    async_configure{};
+inline constexpr detail::AsyncVerb<detail::Call<&SharedTokenBucket::Verbs::try_configure>,
+                                   detail::Call<&SharedSlidingWindow::Verbs::try_configure>>
+    async_try_configure{};
+/// config()
+inline constexpr detail::AsyncVerb<detail::Call<&SharedTokenBucket::Verbs::config>,
+                                   detail::Call<&SharedSlidingWindow::Verbs::config>>
+    async_config{};
+/// SharedSlidingWindow::refresh()
+inline constexpr detail::AsyncVerb<detail::Call<&SharedSlidingWindow::Verbs::refresh>>
+    async_refresh{};
+/// SharedSlidingWindow::available_permits()
+inline constexpr detail::AsyncVerb<detail::Call<&SharedSlidingWindow::Verbs::available_permits>>
+    async_available_permits{};
+
+/// FixedWindow::synchronize()
+inline constexpr detail::AsyncVerb<detail::Call<&FixedWindow::Verbs::synchronize>>
+    async_synchronize{};
+
+/// Lease::renew()
+inline constexpr detail::AsyncVerb<detail::Call<&Lease::Verbs::renew>> async_renew{};
+/// Lease::release() and ConcurrencyLimiter::release(). False: the lease is not held, or no lease
+/// with the id is live.
+inline constexpr detail::AsyncVerb<detail::Call<&Lease::Verbs::release>,
+                                   detail::Call<&ConcurrencyLimiter::Verbs::release>>
+    async_release{};
+
+/// UtilizationShedder::sample()
+inline constexpr detail::AsyncVerb<detail::Call<&UtilizationShedder::sample_step>,
+                                   detail::Call<&UtilizationShedder::Verbs::sample_whole>>
+    async_sample{};
+/// UtilizationShedder::report()
+inline constexpr detail::AsyncVerb<detail::Call<&UtilizationShedder::Verbs::report>,
+                                   detail::Call<&UtilizationShedder::Verbs::report_whole>>
+    async_report{};
+
+/// Gates::pass()
+inline constexpr detail::AsyncVerb<detail::Call<&Gates::Verbs::pass>,
+                                   detail::Call<&Gates::pass_step>, detail::NoScopesInside>
+    async_pass{};
+/// Gates::close()
+inline constexpr detail::AsyncVerb<detail::Call<&Gates::close_step>> async_close{};
+/// Gates::open()
+inline constexpr detail::AsyncVerb<detail::SilentCall<&Gates::open_step>> async_open{};
+
+}  // namespace sluice::asio

@@ -1,0 +1,93 @@
+// The verbs of a Lease, and of a lease that is known by its id; see sluice/detail/verb.hpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "sluice/detail/held_lease.hpp"
+#include "sluice/detail/verb.hpp"
+#include "sluice/limiters/lease.hpp"
+
+namespace sluice::detail {
+
+class Release;
+
+/// Lease::renew(). The lease may be moved or destroyed meanwhile.
+class RenewVerb {
+ public:
+  using Result = bool;
+
+  /// REQUIRES: the store lives, if the lease is held.
+  explicit RenewVerb(Lease& lease) noexcept : held_(lease.held_) {}
+
+  [[nodiscard]] Store& store() const noexcept { return held_->store(); }
+  [[nodiscard]] std::optional<Plan> next() noexcept;
+  void hear(const Outcome& outcome) noexcept;
+  [[nodiscard]] bool take(std::error_code& error) const noexcept {
+    error = error_;
+    return renewed_;
+  }
+
+ private:
+  std::shared_ptr<HeldLease> held_;  // null: refused
+  std::optional<Step> step_{};       // once it has asked
+  Time asked_at_{};
+  bool renewed_ = false;
+  std::error_code error_{};
+};
+
+/// Lease::release(). The lease may be moved or destroyed meanwhile.
+class ReleaseVerb {
+ public:
+  using Result = bool;
+
+  explicit ReleaseVerb(Lease& lease) : held_(lease.held_) {}
+
+  [[nodiscard]] Store& store() const noexcept { return held_->store(); }
+  [[nodiscard]] std::optional<Plan> next();
+  void hear(const Outcome& outcome) noexcept;
+  [[nodiscard]] bool take(std::error_code& error) const noexcept {
+    error = error_;
+    return released_;
+  }
+
+ private:
+  std::shared_ptr<HeldLease> held_;  // null: refused
+  std::optional<HeldLease::Releasing> releasing_{};
+  std::shared_ptr<const Release> release_{};
+  bool over_ = false;
+  bool released_ = false;
+  std::error_code error_{};
+};
+
+/// The release of a lease by its id. False: none is live.
+class ReleaseByIdVerb {
+ public:
+  using Result = bool;
+
+  ReleaseByIdVerb(Store& store, const Step& step, std::shared_ptr<WaitQueues> queues);
+
+  [[nodiscard]] Store& store() const noexcept { return *store_; }
+  [[nodiscard]] std::optional<Plan> next() noexcept;
+  void hear(const Outcome& outcome) noexcept;
+  [[nodiscard]] bool take(std::error_code& error) const noexcept {
+    error = error_;
+    return released_;
+  }
+
+ private:
+  Store* store_;
+  std::shared_ptr<const Release> release_;
+  bool asked_ = false;
+  bool released_ = false;
+  std::error_code error_{};
+};
+
+}  // namespace sluice::detail
+
+/// Verbs of the calls that ask the store; see sluice/detail/verb.hpp.
+struct sluice::Lease::Verbs {
+  static detail::RenewVerb renew(Lease& lease) noexcept { return detail::RenewVerb(lease); }
+  static detail::ReleaseVerb release(Lease& lease) { return detail::ReleaseVerb(lease); }
+};
