@@ -433,11 +433,11 @@ TEST_CASE("arguments are copied before the call returns", "[asio]") {
   std::vector<Scope> scopes{gates.scope("host", "a"), gates.scope("host", "b")};
   auto charge = async_penalize(bucket, {tag, name}, 3);
   auto pass = async_pass(gates, scopes);
-  const std::string tag_then = std::exchange(tag, std::string(40, 'x'));
-  const std::string name_then = std::exchange(name, std::string(40, 'x'));
-  tag.assign(40, 'y');
+  const std::string tag_then(40, 't');
+  const std::string name_then(40, 'n');
+  tag.assign(40, 'y');  // in the same memory
   name.assign(40, 'y');
-  const std::vector<Scope> scopes_then = std::exchange(scopes, {});
+  scopes.clear();
   CHECK(store.calls == 0);
   std::move(charge)(net::bind_executor(io, [](Error, const Decision&) {}));
   std::move(pass)(net::bind_executor(io, [](Error error, const Decision& passed) {
