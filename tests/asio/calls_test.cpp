@@ -12,7 +12,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sluice/asio.hpp"
@@ -419,6 +421,32 @@ TEST_CASE("a lease may be destroyed while it is renewed or released", "[asio]") 
   io.run();
   CHECK(called == 2);
   CHECK(lease.lost());
+}
+
+TEST_CASE("arguments are copied before the call returns", "[asio]") {
+  StoreInFront store;
+  net::io_context io;
+  const TokenBucket bucket(store, "b", Quota::per_second(10).burst(8));
+  const Gates gates(store, "g", {"host"});
+  std::string tag(40, 't');
+  std::string name(40, 'n');
+  std::vector<Scope> scopes{gates.scope("host", "a"), gates.scope("host", "b")};
+  auto charge = async_penalize(bucket, {tag, name}, 3);
+  auto pass = async_pass(gates, scopes);
+  const std::string tag_then(40, 't');
+  const std::string name_then(40, 'n');
+  tag.assign(40, 'y');  // in the same memory
+  name.assign(40, 'y');
+  scopes.clear();
+  CHECK(store.calls == 0);
+  std::move(charge)(net::bind_executor(io, [](Error, const Decision&) {}));
+  std::move(pass)(net::bind_executor(io, [](Error error, const Decision& passed) {
+    CHECK_FALSE(error);
+    CHECK(passed.allowed);
+  }));
+  io.run();
+  CHECK(bucket.peek({tag_then, name_then}).remaining == 5);
+  CHECK(bucket.peek({tag, name}).remaining == 8);
 }
 
 TEST_CASE("a limiter of the program's own is asked by its step", "[asio]") {

@@ -50,16 +50,17 @@ concept OwnLimiter = !requires {
   { limiter.acquire_step(key, Cost(1)) } -> std::same_as<Step>;
   { limiter.store() } -> std::convertible_to<Store&>;
 };
+template <class L>
+Step own_step(const L& limiter, const Key& key, Cost cost) {
+  return limiter.acquire_step(key, cost);
+}
 struct OwnTryAcquire {
   template <OwnLimiter L,
             boost::asio::completion_token_for<void(boost::system::error_code, Decision)>
                 CompletionToken = boost::asio::deferred_t>
   [[nodiscard]] auto operator()(const L& limiter, const Key& key, Cost cost,
                                 CompletionToken&& token = {}) const {
-    const auto step_of = [](const L& of, const Key& k, Cost c) { return of.acquire_step(k, c); };
-    using Request = Asked<decltype(+step_of), const L, const Key&, Cost>;
-    return initiate(Request{step_of, &limiter, {Kept<const Key&>(key), Kept<Cost>(cost)}},
-                    std::forward<CompletionToken>(token));
+    return Call<&own_step<L>>()(limiter, key, cost, std::forward<CompletionToken>(token));
   }
 };
 

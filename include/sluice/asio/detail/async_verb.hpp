@@ -44,97 +44,77 @@ template <class Make, class L, class... Args>
 }
 
 /// What a call asks for, with copies of its arguments.
-template <class Make, class L, class... Args>
-struct Asked {
-  Make make;
-  L* limiter;
-  std::tuple<Kept<Args>...> kept;
+template <auto make, class L, class Arguments>
+struct Asked;
+template <auto make, class L, class... Args>
+struct Asked<make, L, Types<Args...>> {
+  using Limiter = L;
+  using Arguments = Types<Args...>;
 
+  explicit Asked(L& of, Args... args) : limiter(&of), kept(Kept<Args>(args)...) {}
   [[nodiscard]] auto verb() {
     const auto with = [this](auto&... each) { return make_verb(make, *limiter, each.get()...); };
     return std::apply(with, kept);
   }
+
+  L* limiter;
+  std::tuple<Kept<Args>...> kept;
 };
-/// The same under a request id.
-template <class Inner>
-struct AskedOnce {
+/// The same under a request id, the last argument.
+template <class Inner, class Arguments = typename Inner::Arguments>
+struct AskedOnce;
+template <class Inner, class... Args>
+struct AskedOnce<Inner, Types<Args...>> {
+  using Limiter = typename Inner::Limiter;
+  using Arguments = Types<Args..., const RequestId&>;
+
+  AskedOnce(Limiter& of, Args... args, const RequestId& once) : inner(of, args...), id(once) {}
+  [[nodiscard]] auto verb() { return inner.verb().idempotent(id); }
+
   Inner inner;
   RequestId id;
-
-  [[nodiscard]] auto verb() { return inner.verb().idempotent(id); }
 };
 /// The same without a result.
 template <class Inner>
-struct AskedSilently {
-  Inner inner;
-
+struct AskedSilently : Inner {
+  using Inner::Inner;
   [[nodiscard]] auto verb() {
     using sluice::detail::Done;
     const auto nothing = [](const auto&, std::error_code&) { return Done{}; };
-    return sluice::detail::MappedVerb(inner.verb(), nothing);
+    return sluice::detail::MappedVerb(Inner::verb(), nothing);
   }
 };
 
 template <class Request>
-using ResultOf = typename decltype(std::declval<Request&>().verb())::Result;
-template <class Request>
-using CallSignature = typename SignatureOf<ResultOf<Request>>::Type;
-
-template <auto make, class L, class Arguments>
-struct OverloadFor;
+using CallSignature =
+    typename SignatureOf<typename decltype(std::declval<Request&>().verb())::Result>::Type;
 
 /// One overload of an asynchronous call.
-template <auto make, class L, class... Args>
-struct OverloadFor<make, L, Types<Args...>> {
-  using Request = Asked<decltype(make), L, Args...>;
-
+template <class Request, class L = typename Request::Limiter,
+          class Arguments = typename Request::Arguments>
+struct Overload;
+template <class Request, class L, class... Args>
+struct Overload<Request, L, Types<Args...>> {
   template <boost::asio::completion_token_for<CallSignature<Request>> CompletionToken =
                 boost::asio::deferred_t>
   [[nodiscard]] auto operator()(L& limiter, Args... args, CompletionToken&& token = {}) const {
-    return initiate(Request{make, &limiter, {Kept<Args>(args)...}},
-                    std::forward<CompletionToken>(token));
+    return initiate(Request(limiter, args...), std::forward<CompletionToken>(token));
   }
 };
-template <auto make, class L, class Arguments>
-struct OverloadOnceFor;
-template <auto make, class L, class... Args>
-struct OverloadOnceFor<make, L, Types<Args...>> {
-  using Request = AskedOnce<Asked<decltype(make), L, Args...>>;
 
-  template <boost::asio::completion_token_for<CallSignature<Request>> CompletionToken =
-                boost::asio::deferred_t>
-  [[nodiscard]] auto operator()(L& limiter, Args... args, const RequestId& id,
-                                CompletionToken&& token = {}) const {
-    return initiate(Request{{make, &limiter, {Kept<Args>(args)...}}, id},
-                    std::forward<CompletionToken>(token));
-  }
-};
-template <auto make, class L, class Arguments>
-struct OverloadSilentFor;
-template <auto make, class L, class... Args>
-struct OverloadSilentFor<make, L, Types<Args...>> {
-  using Request = AskedSilently<Asked<decltype(make), L, Args...>>;
-
-  template <boost::asio::completion_token_for<CallSignature<Request>> CompletionToken =
-                boost::asio::deferred_t>
-  [[nodiscard]] auto operator()(L& limiter, Args... args, CompletionToken&& token = {}) const {
-    return initiate(Request{{make, &limiter, {Kept<Args>(args)...}}},
-                    std::forward<CompletionToken>(token));
-  }
-};
+template <auto make>
+using AskedBy = Asked<make, typename MakerOf<decltype(make)>::Limiter,
+                      typename MakerOf<decltype(make)>::Arguments>;
 
 /// The call of which `make` makes the verb or the step: its result is that of the verb.
 template <auto make>
-struct Call : OverloadFor<make, typename MakerOf<decltype(make)>::Limiter,
-                          typename MakerOf<decltype(make)>::Arguments> {};
+using Call = Overload<AskedBy<make>>;
 /// The same with a RequestId as the last argument.
 template <auto make>
-struct CallOnce : OverloadOnceFor<make, typename MakerOf<decltype(make)>::Limiter,
-                                  typename MakerOf<decltype(make)>::Arguments> {};
+using CallOnce = Overload<AskedOnce<AskedBy<make>>>;
 /// The same without a result.
 template <auto make>
-struct SilentCall : OverloadSilentFor<make, typename MakerOf<decltype(make)>::Limiter,
-                                      typename MakerOf<decltype(make)>::Arguments> {};
+using SilentCall = Overload<AskedSilently<AskedBy<make>>>;
 
 /// An asynchronous call with an overload for each limiter that has it.
 template <class... Calls>
