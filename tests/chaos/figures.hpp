@@ -26,6 +26,7 @@ void add_sentinel(CLI::App& app, Figures& figures);
 void add_cluster(CLI::App& app, Figures& figures);
 void add_cpu(CLI::App& app, Figures& figures);
 void add_clock(CLI::App& app, Figures& figures);
+void add_hostile(CLI::App& app, Figures& figures);
 void add_lone(CLI::App& app, Figures& figures);
 
 /// A duration in seconds as the command line has it.

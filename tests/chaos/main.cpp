@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   app.add_flag("--strict", strict, "Figures that depend on the machine's speed must hold as well");
   Figures figures;
   for (const auto add : {add_crash, add_outage, add_sentinel, add_cluster, add_cuts, add_flush,
-                         add_look_up, add_crowd, add_cpu, add_clock, add_lone}) {
+                         add_look_up, add_crowd, add_cpu, add_clock, add_lone, add_hostile}) {
     add(app, figures);
   }
   const CLI::App* all = app.add_subcommand("all", "Every figure, by its defaults");

@@ -103,6 +103,25 @@ TEST_CASE("replies in front of garbage are heard", "[guard]") {
   CHECK(reader.feed("+OK\r\n"));
 }
 
+TEST_CASE("all replies of a long read are heard, and the begun one with the next", "[guard]") {
+  Replies expected;
+  std::string text;
+  for (std::size_t i = 0; text.size() < 65'536; ++i) {
+    expected.emplace_back(Kind::string, std::string(i % 300, static_cast<char>('a' + i % 26)));
+    text += bulk(expected.back().second);
+  }
+  const std::size_t begun = text.size() - 10;
+  ReplyReader reader;
+  reader.reset();
+  Replies replies;
+  CHECK(reader.feed(std::string_view(text).substr(0, begun)));
+  collect(reader, replies);
+  CHECK(replies.size() == expected.size() - 1);
+  CHECK(reader.feed(std::string_view(text).substr(begun)));
+  collect(reader, replies);
+  CHECK(replies == expected);
+}
+
 TEST_CASE("what the guard accepts never breaks the reader and never piles up in it", "[guard]") {
   Random random("what the guard accepts never breaks the reader and never piles up in it");
   CAPTURE(random.repeat());
