@@ -76,17 +76,17 @@ std::uint64_t mutex_bucket(std::uint64_t times) {
 }
 
 constexpr InstructionCase cases[] = {
-    {"instructions/bound_spent", "bound bucket, allowed, partly spent", bound_spent, 430},
-    {"instructions/bound_full", "bound bucket, allowed, full", bound_full, 420},
+    {"instructions/bound_spent", "bound bucket, allowed, partly spent", bound_spent, 226},
+    {"instructions/bound_full", "bound bucket, allowed, full", bound_full, 241},
     {"instructions/bound_refused_for_short", "bound bucket, refused for 60 ms",
-     bound_refused_for_short, 370},
+     bound_refused_for_short, 217},
     {"instructions/bound_refused_for_long", "bound bucket, refused for 20 minutes",
-     bound_refused_for_long, 390},
+     bound_refused_for_long, 207},
     {"instructions/bound_throwing_form", "bound bucket, the form that throws", bound_throwing_form,
-     445},
-    {"instructions/bucket_by_name", "bucket by name, allowed, partly spent", bucket_by_name, 720},
+     290},
+    {"instructions/bucket_by_name", "bucket by name, allowed, partly spent", bucket_by_name, 570},
     {"instructions/fixed_window_by_name", "fixed window by name, allowed", fixed_window_by_name,
-     1460},
+     1470},
     {"instructions/mutex_bucket", "mutex, doubles and a clock", mutex_bucket, 0},
 };
 
