@@ -9,9 +9,7 @@ namespace sluice::memory {
 /// Prefetches the memory of `step`, and returns its id.
 SlotId Engine::prefetch(const Step& step) const noexcept {
   const SlotId id = id_of(step);
-  const void* const slot =
-      is_bound(step) ? step.binding->slot.load(std::memory_order_relaxed)  // a hint: see bind()
-                     : nullptr;
+  const Slot* const slot = is_bound(step) ? slot_of(step) : nullptr;
   if (slot != nullptr) {
     __builtin_prefetch(slot, 1);
   } else {
@@ -20,25 +18,33 @@ SlotId Engine::prefetch(const Step& step) const noexcept {
   return id;
 }
 
-/// Decides a step of a batch at the time of `reading`, and returns its status.
-Word Engine::decide_at(const Step& step, const SlotId& id, Reading& reading,
-                       Decision& decision) noexcept {
+/// Decides a step by a rule with apply() at `now`, and returns its status.
+Word Engine::decide_at(const Step& step, const SlotId& id, Word now, Decision& decision) noexcept {
   Answer answer{decision};
   if (!is_bound(step) && !is_valid(step.key)) {
     answer.fail(Errc::invalid_key);
     return answer.status;
   }
-  auto* slot = is_bound(step) ? static_cast<Slot*>(step.binding->slot.load(
-                                    std::memory_order_relaxed))  // a hint: see bind()
-                              : nullptr;
+  Slot* slot = is_bound(step) ? slot_of(step) : nullptr;
   const bool known = slot != nullptr;
   if (!known) slot = &table_.guess(id);
-  if (!decide_in(*slot, step, id, reading, answer)) {
-    decide(step, id, reading, answer);
+  if (!decide_in(*slot, step, id, now, answer)) {
+    decide(step, id, now, answer);
   } else if (!known && is_bound(step)) {
     remember(*step.binding, *slot);
   }
   return answer.status;
+}
+
+/// The same, and delivers the answer.
+void Engine::deliver(const Step& step, const SlotId& id, Word now, Completion& done) noexcept {
+  if (auto* const call = detail::BlockedCall::of(done); call != nullptr) {
+    return call->finish(done, error_of(decide_at(step, id, now, *call->decision)));
+  }
+  Outcome outcome{no_error_, {}, {}, {}};
+  outcome.error = error_of(decide_at(step, id, now, outcome.decision));
+  if (!outcome.error) outcome.steps = {&outcome.decision, 1};
+  done(outcome);
 }
 
 /// Decides up to `ahead` plans: prefetches the memory of all, reads the clock once, then decides.
@@ -47,21 +53,13 @@ void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (is_fast(plans[i])) ids[i] = prefetch(plans[i].steps().front());
   }
-  Reading reading(*clock_);
+  const Word now = to_word(clock_->now());
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (!is_fast(plans[i])) {
       execute_other(plans[i], done[i]);
       continue;
     }
-    const Step& step = plans[i].steps().front();
-    if (auto* const call = detail::BlockedCall::of(done[i]); call != nullptr) {
-      call->finish(done[i], error_of(decide_at(step, ids[i], reading, *call->decision)));
-      continue;
-    }
-    Outcome outcome{no_error_, {}, {}, {}};
-    outcome.error = error_of(decide_at(step, ids[i], reading, outcome.decision));
-    if (!outcome.error) outcome.steps = {&outcome.decision, 1};
-    done[i](outcome);
+    deliver(plans[i].steps().front(), ids[i], now, done[i]);
   }
 }
 

@@ -42,6 +42,9 @@ class alignas(16) Cell {
   /// and returns false. A full barrier.
   bool exchange(Pair& expected, const Pair& desired) noexcept;
 
+  /// The same without the current value. Without a comparison after the instruction.
+  bool try_exchange(const Pair& expected, const Pair& desired) noexcept;
+
   /// Swaps the high word alone.
   bool exchange_high(std::uint64_t& expected, std::uint64_t desired) noexcept {
     return high_.compare_exchange_weak(expected, desired,
@@ -64,9 +67,19 @@ static_assert(sizeof(Cell) == 16 && alignof(Cell) == 16, "exchanged as one align
 static_assert(Atomic<std::uint64_t>::is_always_lock_free);
 
 #if defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16)
+[[nodiscard]] inline Wide wide(const Pair& pair) noexcept {
+  return Wide{pair.high} << 64 | pair.low;
+}
+inline bool Cell::try_exchange(const Pair& expected, const Pair& desired) noexcept {
+  interleave();
+  if (!__sync_bool_compare_and_swap(reinterpret_cast<Wide*>(this), wide(expected), wide(desired))) {
+    return false;
+  }
+  changed();
+  return true;
+}
 inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
   interleave();
-  const auto wide = [](const Pair& pair) { return Wide{pair.high} << 64 | pair.low; };
   const Wide want = wide(expected);
   // The __sync builtin compiles to the instruction; std::atomic of 16 bytes calls a library, which
   // may lock. It is sequentially consistent.
@@ -92,6 +105,10 @@ inline bool Cell::exchange(Pair& expected, const Pair& desired) noexcept {
   expected = seen;
   return same;
 }
+inline bool Cell::try_exchange(const Pair& expected, const Pair& desired) noexcept {
+  Pair seen = expected;
+  return exchange(seen, desired);
+}
 #endif
 
 /// The state of a key in a cell: level and stamp of 53 bits (a Word has 52 bits and word_limit),
@@ -108,6 +125,9 @@ inline constexpr Word dead = word_limit + 2;
 
 [[nodiscard]] constexpr Word level(const Pair& pair) noexcept {
   return static_cast<Word>(pair.low >> generation_bits);
+}
+[[nodiscard]] constexpr Word stamp(const Pair& pair) noexcept {
+  return static_cast<Word>(pair.high >> generation_bits);
 }
 [[nodiscard]] constexpr bool is_special(const Pair& pair) noexcept {
   return level(pair) > word_limit;
@@ -131,7 +151,7 @@ inline constexpr Word dead = word_limit + 2;
   std::memcpy(result.data(), &both, sizeof(both));
   return result;
 #else
-  return {level(pair), static_cast<Word>(pair.high >> generation_bits)};
+  return {level(pair), stamp(pair)};
 #endif
 }
 [[nodiscard]] inline Pair make(const StateWords& words, std::uint64_t generation) noexcept {

@@ -62,7 +62,8 @@ void Engine::bind(const Key& key, Binding& binding) noexcept {
   binding.hash = hash(key);
   // Relaxed, here and wherever a binding's slot is read or written: the pointer is a hint into this
   // store's table, which lives as long as the store, and each use compares the slot's hash.
-  binding.slot.store(nullptr, std::memory_order_relaxed);  // see above
+  binding.slot.store(nullptr, std::memory_order_relaxed);   // see above
+  binding.fine.store(!coarse_, std::memory_order_relaxed);  // a hint: see acquire_coarse()
 }
 
 Counters& Engine::counters() const noexcept {

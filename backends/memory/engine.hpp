@@ -10,7 +10,6 @@
 
 #include "backends/memory/blocks.hpp"
 #include "backends/memory/locked_slot.hpp"
-#include "backends/memory/reading.hpp"
 #include "backends/memory/spin.hpp"
 #include "backends/memory/table.hpp"
 #include "sluice/detail/blocked_call.hpp"
@@ -32,6 +31,7 @@ class Engine final : public MemoryStore {
   explicit Engine(const MemoryOptions& options);
 
   void execute(const Plan& plan, Completion done) noexcept override;
+  Decision decide_one(const Step& step, std::error_code& error) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
   [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return true; }
@@ -56,8 +56,20 @@ class Engine final : public MemoryStore {
     IdleTick idle_at = 0;
   };
 
-  /// The result of an attempt to decide from a snapshot of a slot; unread: no usable snapshot.
-  enum class Try : std::uint8_t { unread, decided, unsettled, conflict };
+  /// The result of one attempt to decide in a slot. elsewhere: another path must decide.
+  enum class Try : std::uint8_t { decided, unsettled, conflict, elsewhere };
+
+  /// REQUIRES: the verdict is allowed or refused.
+  [[nodiscard]] static Decision decision_of(const Step& step, const Verdict& verdict,
+                                            Word at) noexcept {
+    return {.allowed = verdict.status == Verdict::allowed,
+            .source = Source::memory,
+            .limit = step.args[0],
+            .remaining = verdict.remaining,
+            .retry_after = Span{verdict.retry_after},
+            .reset_after = Span{verdict.reset_after},
+            .at = to_time(at)};
+  }
 
   /// The destination of the answer to one step: the caller's decision.
   struct Answer {
@@ -67,13 +79,7 @@ class Engine final : public MemoryStore {
     void put(const Step& step, const Verdict& verdict, Word at) noexcept {
       status = verdict.status;
       if (status < 0) return fail_as(verdict);
-      decision.allowed = verdict.status == Verdict::allowed;
-      decision.source = Source::memory;
-      decision.limit = step.args[0];
-      decision.remaining = verdict.remaining;
-      decision.retry_after = Span{verdict.retry_after};
-      decision.reset_after = Span{verdict.reset_after};
-      decision.at = to_time(at);
+      decision = decision_of(step, verdict, at);
     }
     void fail(Errc code) noexcept { fail_as(Verdict::failed(code)); }
     void fail_as(const Verdict& verdict) noexcept {
@@ -94,27 +100,30 @@ class Engine final : public MemoryStore {
   [[nodiscard]] bool is_bound(const Step& step) const noexcept {
     return step.binding != nullptr && step.binding->owner == this;
   }
+  /// Where a bound key probably is, or null. REQUIRES, here and below: is_bound(step).
+  [[nodiscard]] static Slot* slot_of(const Step& step) noexcept {
+    return static_cast<Slot*>(
+        step.binding->slot.load(std::memory_order_relaxed));  // a hint: see bind()
+  }
+  /// Word by word, which the compiler does not do by itself. If the hash was just written, a load
+  /// across both stores stalls until they have left the processor's store buffer, after all that
+  /// the last decision waits for; and the prefetch depends on it.
+  [[nodiscard]] static SlotId bound_id(const Step& step, StateKind kind) noexcept {
+    const auto word = [&step](std::size_t i) noexcept {
+      return __atomic_load_n(&step.binding->hash[i], __ATOMIC_RELAXED);  // see bind()
+    };
+    return {{word(0), word(1)}, kind};
+  }
   void execute_other(const Plan& plan, Completion& done) noexcept;
-  void execute_elsewhere(const Plan& plan, Completion& done) noexcept;
-  Word decide_one(const Step& step, Decision& decision) noexcept;
-  void hurry(const Step& step, const Decision& decision) const noexcept;
-  Word decide_after_conflict(Slot& slot, const Step& step, Reading reading, Try first,
-                             Decision& decision) noexcept;
-  Word decide_named(const Step& step, Decision& decision) noexcept;
-  [[gnu::noinline]] Word decide_after_miss(const Step& step, Decision& decision, Hash hash,
-                                           Word now) noexcept;
   [[nodiscard]] std::error_code error_of(Word status) const noexcept {
     return status >= 0 ? no_error_ : make_error_code(static_cast<Errc>(-status));
   }
-  void decide(const Step& step, const SlotId& id, Reading& reading, Answer& answer) noexcept;
-  bool decide_in(Slot& slot, const Step& step, const SlotId& id, Reading& reading,
-                 Answer& answer) noexcept;
-  Try try_in(Slot& slot, Slot::Snapshot& seen, const Step& step, const SlotId& id,
-             const Reading& reading, Answer& answer) noexcept;
+  void decide(const Step& step, const SlotId& id, Word now, Answer& answer) noexcept;
+  bool decide_in(Slot& slot, const Step& step, const SlotId& id, Word now, Answer& answer) noexcept;
   bool decide_on_mismatch(Slot& slot, const Pair& identity, const Step& step, const SlotId& id,
-                          const Reading& reading, Answer& answer) noexcept;
+                          Word now, Answer& answer) noexcept;
   bool change_kind(Slot& slot, const SlotId& id, Word now) noexcept;
-  static void decide_absent(const Step& step, const StateWords& state, const Reading& reading,
+  static void decide_absent(const Step& step, const StateWords& state, Word now,
                             Answer& answer) noexcept;
   Pair await(const Slot& slot, Pair before) const noexcept;
   static void remember(Binding& binding, Slot& slot) noexcept {
@@ -123,10 +132,21 @@ class Engine final : public MemoryStore {
     }
   }
 
+  // decide_one.cpp
+  template <Word lag>
+  Try attempt(Slot& slot, const Step& step, const SlotId& id, Word now, Verdict& verdict) noexcept;
+  Decision acquire_coarse(const Step& step, std::error_code& error) noexcept;
+  [[gnu::noinline]] Decision acquire_fine(const Step& step, std::error_code& error) noexcept;
+  [[gnu::noinline]] Decision acquire_named(const Step& step, std::error_code& error) noexcept;
+  [[gnu::noinline]] Decision decide_after(Try tried, const Step& step, std::uint64_t hash_low,
+                                          std::uint64_t hash_high, Word now,
+                                          std::error_code& error) noexcept;
+
   // batch.cpp
   static constexpr std::size_t ahead = 32;  // decisions whose memory is prefetched together
   [[nodiscard]] SlotId prefetch(const Step& step) const noexcept;
-  Word decide_at(const Step& step, const SlotId& id, Reading& reading, Decision& decision) noexcept;
+  Word decide_at(const Step& step, const SlotId& id, Word now, Decision& decision) noexcept;
+  void deliver(const Step& step, const SlotId& id, Word now, Completion& done) noexcept;
   void execute_run(std::span<const Plan> plans, std::span<Completion> done) noexcept;
 
   // rule.cpp
@@ -158,10 +178,8 @@ class Engine final : public MemoryStore {
   void execute_plan(const Plan& plan, Completion& done) noexcept;
 
   // overflow.cpp
-  void decide_overflow(const Step& step, const SlotId& id, Reading& reading,
-                       Answer& answer) noexcept;
-  void decide_shared(const Step& step, const SlotId& shared, Reading& reading,
-                     Answer& answer) noexcept;
+  void decide_overflow(const Step& step, const SlotId& id, Word now, Answer& answer) noexcept;
+  void decide_shared(const Step& step, const SlotId& shared, Word now, Answer& answer) noexcept;
   [[nodiscard]] SlotId shared_id(const Step& step, const SlotId& id) const noexcept;
   [[nodiscard]] Seed first_state(const Step& step, const SlotId& id, Word now) const noexcept;
   [[nodiscard]] Seed seed(const SlotId& shared, Word now) const noexcept;

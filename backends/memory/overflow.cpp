@@ -16,21 +16,21 @@ constexpr std::uint64_t shared_token_buckets = 64;
 
 }  // namespace
 
-void Engine::decide_overflow(const Step& step, const SlotId& id, Reading& reading,
+void Engine::decide_overflow(const Step& step, const SlotId& id, Word now,
                              Answer& answer) noexcept {
   const std::lock_guard lock(stripes_[stripe_of(id)]);
   const SlotId shared = shared_id(step, id);
   Pause pause;
   for (;; pause()) {
     Slot* slot = table_.find(id).slot;
-    if (slot == nullptr && !step.operation->writes && table_.has_idle(id, tick(reading.latest()))) {
-      return decide_absent(step, seed(shared, reading.latest()).state, reading, answer);
+    if (slot == nullptr && !step.operation->writes && table_.has_idle(id, tick(now))) {
+      return decide_absent(step, seed(shared, now).state, now, answer);
     }
     if (slot == nullptr && step.operation->writes) {
-      slot = take_over(id, seed(shared, reading.latest()), reading.latest());
+      slot = take_over(id, seed(shared, now), now);
     }
-    if (slot == nullptr) return decide_shared(step, shared, reading, answer);
-    if (decide_in(*slot, step, id, reading, answer)) return;
+    if (slot == nullptr) return decide_shared(step, shared, now, answer);
+    if (decide_in(*slot, step, id, now, answer)) return;
   }
 }
 
@@ -45,22 +45,22 @@ Slot* Engine::take_over(const SlotId& id, const Seed& first, Word now) noexcept 
 }
 
 /// Decides in the shared bucket. REQUIRES: the key's stripe is locked.
-void Engine::decide_shared(const Step& step, const SlotId& shared, Reading& reading,
+void Engine::decide_shared(const Step& step, const SlotId& shared, Word now,
                            Answer& answer) noexcept {
   Step unbound = step;
   unbound.binding = nullptr;  // the shared slot does not belong to the key
   Pause pause;
   for (;; pause()) {
-    Slot* const slot = step.operation->writes ? find_shared(shared, reading.latest())
-                                              : overflow_.find(shared).slot;
+    Slot* const slot =
+        step.operation->writes ? find_shared(shared, now) : overflow_.find(shared).slot;
     if (slot == nullptr && !step.operation->writes) {
-      return decide_absent(step, {}, reading, answer);
+      return decide_absent(step, {}, now, answer);
     }
     if (slot == nullptr) {
       count(&Counters::rejected);
       return answer.fail(Errc::store_full);
     }
-    if (decide_in(*slot, unbound, shared, reading, answer)) {
+    if (decide_in(*slot, unbound, shared, now, answer)) {
       return count(&Counters::overflowed);
     }
   }

@@ -35,9 +35,7 @@ void Engine::RuleResult::decide(const Step& step, std::span<const Word> words) n
 
 void Engine::decide_rule(const Step& step, const SlotId& id, RuleResult& result) noexcept {
   const bool bound = is_bound(step);
-  auto* slot = bound ? static_cast<Slot*>(step.binding->slot.load(
-                           std::memory_order_relaxed))  // a hint: see bind()
-                     : nullptr;
+  Slot* slot = bound ? slot_of(step) : nullptr;
   if (slot == nullptr) table_.prefetch(id.hash);
   Pause pause;
   for (;; slot = nullptr, pause()) {

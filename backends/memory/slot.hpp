@@ -59,10 +59,19 @@ struct alignas(32) Slot {
     Pair state;
   };
   [[nodiscard]] bool try_snapshot(Snapshot& seen) const noexcept {
+    seen = glance();
+    return confirms(seen);
+  }
+  /// The first four loads of a snapshot, and whether the others agree.
+  [[nodiscard]] Snapshot glance() const noexcept {
+    Snapshot seen;
     seen.state.high = state.high();
     seen.state.low = state.low();
     seen.identity.high = identity.high();
     seen.identity.low = identity.low();
+    return seen;
+  }
+  [[nodiscard]] bool confirms(const Snapshot& seen) const noexcept {
     const Pair again{state.low(), state.high()};
     return again.high == seen.state.high &&
            ((again.low ^ seen.state.low) & state::generation_mask) == 0;
@@ -78,15 +87,16 @@ struct alignas(32) Slot {
   /// requires it, so that a thread that sees that state sees this, too.
   void keep_until(const SlotId& id, IdleTick until) noexcept {
     if (idle_at(identity.high()) < until) [[unlikely]] {
-      put_off(id, until);
+      put_off(id.high(0), until);
     }
   }
 
  private:
-  [[gnu::noinline, gnu::cold]] void put_off(SlotId id, IdleTick until) noexcept {
+  /// `owner` is SlotId::high(0).
+  [[gnu::noinline, gnu::cold]] void put_off(std::uint64_t owner, IdleTick until) noexcept {
     std::uint64_t seen = identity.high();
-    while (idle_at(seen) < until && (seen ^ id.high(0)) >> 32 == 0) {
-      if (identity.exchange_high(seen, id.high(until))) return;
+    while (idle_at(seen) < until && (seen ^ owner) >> 32 == 0) {
+      if (identity.exchange_high(seen, owner | until)) return;
     }
   }
 };

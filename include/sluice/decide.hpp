@@ -21,9 +21,14 @@ namespace sluice {
 /// Executes a plan and blocks until the store has answered. Throws std::system_error if it could
 /// not decide. No allocation; does not wait on a store without I/O.
 [[nodiscard]] Decision decide(Store& store, const Plan& plan);
+[[nodiscard]] Decision decide(Store& store, const Step& step);
 
 /// The same without exceptions: on failure `error` is set and the decision is not allowed.
 [[nodiscard]] Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept;
+[[nodiscard]] inline Decision decide(Store& store, const Step& step,
+                                     std::error_code& error) noexcept {
+  return store.decide_one(step, error);
+}
 
 /// The same; `each` receives the decision on each step, and `output` the output words
 /// (Outcome::output). Either may be empty. REQUIRES: a non-empty span has room for all.
@@ -67,6 +72,7 @@ void note_reason(const std::error_code& error, std::shared_ptr<const std::string
 [[nodiscard]] std::string not_allowed(const char* name, Word value, Word least, Word most);
 /// decide() for a call of a limiter, whose name its exceptions carry.
 Decision decide_as(const CallName& call, Store& store, const Plan& plan);
+Decision decide_as(const CallName& call, Store& store, const Step& step);
 
 }  // namespace detail
 

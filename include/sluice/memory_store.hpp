@@ -43,11 +43,11 @@ struct MemoryOptions {
   /// The generator of the secret of the table's hash; null: Clock::rng() of `clock`, else
   /// SystemRng. Used during construction only.
   Rng* rng = nullptr;
-  /// Limiters that are bound to one key (BoundTokenBucket) read Clock::coarse_now() where the exact
-  /// time cannot change the decision. Decision::at is then the coarse time, a few milliseconds ago;
-  /// `retry_after` and `reset_after` count exactly from it, and `remaining` is what was left at it:
-  /// a lower bound. Decisions are those of now(), as long as the coarse clock lags by less than
-  /// Clock::coarse_lag. False: every decision reads now().
+  /// Blocking calls of limiters that are bound to one key (BoundTokenBucket) read coarse_now()
+  /// where the exact time cannot change the decision. Decision::at is then the coarse time, a few
+  /// milliseconds ago; `retry_after` and `reset_after` count exactly from it, and `remaining` is
+  /// what was left at it: a lower bound. Decisions are those of now(), as long as the coarse clock
+  /// lags by less than Clock::coarse_lag. False: every decision reads now().
   bool coarse_clock = true;
 };
 

@@ -96,6 +96,11 @@ class Store {
   /// errors of the outcome.
   virtual void execute(const Plan& plan, Completion done) noexcept = 0;
 
+  /// Decides one step and blocks until it is answered, as decide() does with a plan of it: on
+  /// failure `error` is set and the decision is not allowed. Never throws. By default it calls
+  /// execute(); a store that answers at once may do without plan and completion.
+  [[nodiscard]] virtual Decision decide_one(const Step& step, std::error_code& error) noexcept;
+
   /// Executes independent plans; done[i] receives the outcome of plans[i]. A store may read its
   /// clock once for all of them. By default, it calls execute() for each in turn. REQUIRES: both
   /// spans have the same size.

@@ -2,17 +2,24 @@
 #include "sluice/clock.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <ctime>
 
 namespace sluice {
 namespace {
 
+#ifdef CLOCK_MONOTONIC
+/// Fewer than 10^9 nanoseconds, which a division of 32 bits is enough for.
+Word microseconds(const timespec& ts) noexcept {
+  return Word{ts.tv_sec} * 1'000'000 + static_cast<std::uint32_t>(ts.tv_nsec) / 1'000;
+}
+#endif
+
 Word monotonic_us() noexcept {
 #ifdef CLOCK_MONOTONIC
   // The clock of steady_clock::now(), without the conversion from nanoseconds.
   timespec ts{};
-  if (clock_gettime(CLOCK_MONOTONIC, &ts) == 0)
-    return Word{ts.tv_sec} * 1'000'000 + ts.tv_nsec / 1'000;
+  if (clock_gettime(CLOCK_MONOTONIC, &ts) == 0) return microseconds(ts);
 #endif
   return std::chrono::duration_cast<Span>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -31,7 +38,7 @@ Time SystemClock::coarse_now() const noexcept {
 #ifdef CLOCK_MONOTONIC_COARSE
   timespec ts{};
   if (clock_gettime(CLOCK_MONOTONIC_COARSE, &ts) == 0) {
-    return to_time(Word{ts.tv_sec} * 1'000'000 + ts.tv_nsec / 1'000 + offset_);
+    return to_time(microseconds(ts) + offset_);
   }
 #endif
   return now();

@@ -107,6 +107,10 @@ Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept
   return ask(store, plan, error, {}, {});
 }
 
+Decision Store::decide_one(const Step& step, std::error_code& error) noexcept {
+  return ask(*this, step, error, {}, {});
+}
+
 Decision decide(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
                 std::span<Word> output) noexcept {
   return ask(store, plan, error, each, output);
@@ -116,10 +120,21 @@ Decision decide(Store& store, const Plan& plan) {
   return detail::decide_as({"sluice", "decide"}, store, plan);
 }
 
+Decision decide(Store& store, const Step& step) {
+  return detail::decide_as({"sluice", "decide"}, store, step);
+}
+
 Decision detail::decide_as(const CallName& call, Store& store, const Plan& plan) {
   std::error_code error;
   const Decision decision = decide(store, plan, error);
   if (error) throw failed_call(call, error, plan, decision.step);
+  return decision;
+}
+
+Decision detail::decide_as(const CallName& call, Store& store, const Step& step) {
+  std::error_code error;
+  const Decision decision = store.decide_one(step, error);
+  if (error) throw failed_call(call, error, step);
   return decision;
 }
 

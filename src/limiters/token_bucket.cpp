@@ -161,35 +161,38 @@ BoundTokenBucket TokenBucket::at(const Key& key) const {
 
 BoundTokenBucket::BoundTokenBucket(const StoreHandle& store, const Step& step)
     : store_(store),
-      plain_(step.operation == &token_bucket_acquire),
-      key_(step.key),
-      args_(step.args),
-      bytes_(
-          std::make_unique<char[]>(key_.tag().size() + key_.name().size() + key_.unit().size())) {
+      step_(step),
+      bytes_(std::make_unique<char[]>(step.key.tag().size() + step.key.name().size() +
+                                      step.key.unit().size())) {
   char* to = bytes_.get();
   const auto keep = [&to](std::string_view part) {
     char* const begin = to;
     to = std::copy(part.begin(), part.end(), begin);
     return std::string_view(begin, part.size());
   };
-  key_ = Key{keep(key_.tag()), keep(key_.name())}.with_unit(keep(key_.unit()));
-  store_->bind(key_, binding_);
+  const std::string_view tag = keep(step.key.tag());
+  const std::string_view name = keep(step.key.name());
+  step_.key = Key{tag, name}.with_unit(keep(step.key.unit()));
+  step_.binding = &binding_;
+  store_->bind(step_.key, binding_);
 }
 
 BoundTokenBucket::BoundTokenBucket(BoundTokenBucket&& other) noexcept
     : store_(other.store_),
       binding_(std::exchange(other.binding_, Binding())),
-      plain_(other.plain_),
-      key_(std::exchange(other.key_, Key{"", ""})),
-      args_(other.args_),
-      bytes_(std::move(other.bytes_)) {}
+      step_(other.step_),
+      bytes_(std::move(other.bytes_)) {
+  step_.binding = &binding_;
+  other.step_.key = Key{"", ""};
+}
 
 BoundTokenBucket& BoundTokenBucket::operator=(BoundTokenBucket&& other) noexcept {
   store_ = other.store_;
   binding_ = std::exchange(other.binding_, Binding());
-  plain_ = other.plain_;
-  key_ = std::exchange(other.key_, Key{"", ""});
-  args_ = other.args_;
+  const Key key = std::exchange(other.step_.key, Key{"", ""});
+  step_ = other.step_;
+  step_.key = key;
+  step_.binding = &binding_;
   bytes_ = std::move(other.bytes_);
   return *this;
 }

@@ -1,141 +1,39 @@
-// The kernel of the token bucket. Its twin is backends/redis/lua/rules/token_bucket.lua: same
-// names, same order. lua/fast/token_bucket.lua decides plans of two or three calls. All values stay
-// within 2^52 for a Quota's arguments, and sums within 2^53.
-#include "sluice/rules/token_bucket.hpp"
-
-#include <algorithm>
+// The rows of the token bucket.
+#include "src/rules/token_bucket_kernel.hpp"
 
 namespace sluice {
-namespace {
 
-using State = TokenBucketRule::State;
-using Args = TokenBucketRule::Args;
-
-/// floor(a / b) for a >= 0, b > 0, without a division in simple cases; 0 if a < 0.
-Word floor_div(Word a, Word b) noexcept { return a < b ? 0 : b == 1 ? a : a / b; }
-
-Word ceil_div(Word a, Word b) noexcept { return b == 1 ? a : (a + b - 1) / b; }
-
-/// The tokens left at a level, which may be above the limit.
-Word drained(Word level, Word elapsed, Word refill) noexcept {
-  return elapsed > level / refill ? 0 : level - elapsed * refill;
-}
-
-/// The bucket at one instant, before a request.
-struct BucketView {
-  Word limit;
-  Word charge;
-  Word at;              // the time of the decision: never before the stamp
-  Word level;           // spent at `at`: above the limit if another limiter has a larger one
-  bool closed = false;  // nothing is granted before `at`
-};
-
-BucketView moment(const State& state, const Args& args, Word now) noexcept {
-  const Word limit = args.capacity * args.period;
-  const Word charge = args.cost * args.period;
-  const Word level = token_bucket::level_in(state.spent);
-  if (state.stamp > now) [[unlikely]] {
-    if (state.stamp > now + TokenBucketRule::max_ahead) {
-      return {limit, charge, now, std::min(level, limit - charge)};
-    }
-    return {limit, charge, state.stamp, level, token_bucket::is_closed(state.spent)};
-  }
-  const Word elapsed = now - state.stamp;
-  if (elapsed >= args.full_after) {
-    return {limit, charge, now, level <= limit ? 0 : drained(level, elapsed, args.refill)};
-  }
-  return {limit, charge, now, std::max(Word{0}, level - elapsed * args.refill)};
-}
-
-bool fits(const BucketView& m, Word want) noexcept { return want <= m.limit && !m.closed; }
-
-Verdict refused(const BucketView& m, const Args& args, Word want, Word now) noexcept {
-  return {Verdict::refused, m.closed ? 0 : floor_div(m.limit - m.level, args.period),
-          m.at - now + ceil_div(std::max(Word{0}, want - m.limit), args.refill),
-          m.at - now + ceil_div(m.level, args.refill)};
-}
-
-Verdict allowed(const BucketView& m, const Args& args, Word level, Word now) noexcept {
-  return {Verdict::allowed, floor_div(m.limit - level, args.period), 0,
-          m.at - now + ceil_div(level, args.refill)};
-}
-
-/// True if the verdict stays the same until `now + lag`; see TokenBucketRule::acquire_lagging().
-bool settles(const State& state, const BucketView& m, const Args& args, Word want, Word now,
-             Word lag) noexcept {
-  if (!fits(m, want)) {
-    return m.at - now + ceil_div(std::max(Word{0}, want - m.limit), args.refill) > lag;
-  }
-  const Word drained = std::min(lag, args.full_after) * args.refill;
-  // After the clock was set far back, the level is clamped at `now`, not later.
-  return m.level > drained && state.stamp - TokenBucketRule::max_ahead <= now;
-}
-
-/// acquire(), or acquire_lagging() with a lag. Inlined into both: passing a verdict through memory
-/// would cost as much as the rule.
-[[gnu::always_inline]] inline Verdict taken(State& state, const Args& args, Word now,
-                                            Word lag) noexcept {
-  if (const Word status = TokenBucketRule::check(args); status < 0) return {status, 0, 0, 0};
-  const BucketView m = moment(state, args, now);
-  const Word want = m.level + m.charge;
-  if (lag > 0 && !settles(state, m, args, want, now, lag)) return {Verdict::unsettled, 0, 0, 0};
-  if (!fits(m, want)) return refused(m, args, want, now);
-  if (args.cost > 0) state = {token_bucket::word_of(want), m.at};
-  return allowed(m, args, want, now);
-}
-
-}  // namespace
+using token_bucket::args_of;
 
 Verdict TokenBucketRule::acquire(State& state, const Args& args, Word now) noexcept {
-  return taken(state, args, now, 0);
+  return token_bucket::taken(state, args, now, 0);
 }
 
 Verdict TokenBucketRule::acquire_lagging(State& state, const Args& args, Word now,
                                          Word lag) noexcept {
-  return taken(state, args, now, lag);
+  return token_bucket::taken(state, args, now, lag);
 }
 
 Verdict TokenBucketRule::peek(const State& state, const Args& args, Word now) noexcept {
-  if (const Word status = check(args); status < 0) return {status, 0, 0, 0};
-  const BucketView m = moment(state, args, now);
-  const Word want = m.level + m.charge;
-  if (!fits(m, want)) return refused(m, args, want, now);
-  return allowed(m, args, m.level, now);
+  return token_bucket::peeked(state, args, now);
 }
 
-Word TokenBucketRule::check(const Args& args) noexcept {
-  if (args.cost < 0) return -static_cast<Word>(Errc::invalid_cost);
-  if (args.cost > args.capacity) return -static_cast<Word>(Errc::cost_exceeds_capacity);
-  return Verdict::allowed;
-}
+Word TokenBucketRule::check(const Args& args) noexcept { return token_bucket::check(args); }
 
 namespace {
 
-// Word by word: a copy would move two words at once, and stall on the one that the caller has just
-// written.
-State state_of(const StateWords& words) noexcept { return {words[0], words[1]}; }
-Args args_of(const Arguments& a) noexcept { return {a[0], a[1], a[2], a[3], a[4]}; }
-
-Verdict apply_acquire_lagging(StateWords& words, const Arguments& args, Word now,
-                              Word lag) noexcept {
-  State state = state_of(words);
-  const Verdict verdict = TokenBucketRule::acquire_lagging(state, args_of(args), now, lag);
-  words = {state.spent, state.stamp};
-  return verdict;
-}
-
 Verdict apply_acquire(StateWords& words, const Arguments& args, Word now) noexcept {
-  State state = state_of(words);
-  const Verdict verdict = TokenBucketRule::acquire(state, args_of(args), now);
+  token_bucket::State state{words[0], words[1]};
+  const Verdict verdict = token_bucket::taken(state, args_of(args), now, 0);
   words = {state.spent, state.stamp};
   return verdict;
 }
 
 Verdict apply_peek(StateWords& words, const Arguments& args, Word now) noexcept {
-  return TokenBucketRule::peek(state_of(words), args_of(args), now);
+  return token_bucket::peeked({words[0], words[1]}, args_of(args), now);
 }
 
-Word check_cost(const Arguments& args) noexcept { return TokenBucketRule::check(args_of(args)); }
+Word check_cost(const Arguments& args) noexcept { return token_bucket::check(args_of(args)); }
 
 /// The stamp may be ahead of the clock by max_ahead when it is written.
 Word ttl(const Arguments& args) noexcept {
@@ -153,7 +51,6 @@ constinit const Operation token_bucket_acquire{
     .apply = apply_acquire,
     .check = check_cost,
     .ttl = ttl,
-    .apply_lagging = apply_acquire_lagging,
     .grants = Operation::Grants::cost,
     .without_store = Operation::WithoutStore::fresh_state,
     .share = Operation::Share::plain_bucket,

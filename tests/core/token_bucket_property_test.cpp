@@ -103,8 +103,10 @@ TEST_CASE("what a lagging clock settles, any instant of the lag decides alike",
                            std::max<Word>(0, from - random.between(-ahead, full))};
     Arguments args{};
     detail::pack(args, TokenBucketRule::args(quota, draw_cost(random, quota)));
-    StateWords at_first = state;
-    const Verdict first = token_bucket_acquire.apply_lagging(at_first, args, from, lag);
+    TokenBucketRule::State first_state{state[0], state[1]};
+    const Verdict first = TokenBucketRule::acquire_lagging(
+        first_state, {args[0], args[1], args[2], args[3], args[4]}, from, lag);
+    StateWords at_first{first_state.spent, first_state.stamp};
     if (first.status == Verdict::unsettled) {
       if (at_first != state) FAIL("unsettled, and the state changed");
       continue;

@@ -113,7 +113,9 @@ std::string text(const std::vector<Call>& calls) {
     for (std::size_t i = 0; i < call.steps.size(); ++i) {
       result += ' ' + std::string(call.steps[i].operation->name) + ' ' + render(call.steps[i].key) +
                 (call.each[i].allowed ? " allowed, " : " refused, ") +
-                std::to_string(call.each[i].remaining) + " left";
+                std::to_string(call.each[i].remaining) + " left, " +
+                std::to_string(call.each[i].retry_after.count()) + " us and " +
+                std::to_string(call.each[i].reset_after.count()) + " us";
     }
     if (call.id) result += " once " + std::to_string(call.id->low);
     if (call.error) result += ' ' + call.error.message();

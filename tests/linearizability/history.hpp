@@ -30,11 +30,17 @@ struct Call {
     const Plan whole{std::span<const Step>(steps)};
     return id ? whole.idempotent(*id) : whole;
   }
-  /// Asks the store; `tick` gives the instants of the history.
+  /// Asks the store, one step without output words as a limiter does; `tick` gives the instants of
+  /// the history.
   template <class Tick>
   void ask(Store& store, const Tick& tick) {
     begin = tick();
-    at = decide(store, plan(), error, std::span(each).first(steps.size()), output).at;
+    if (steps.size() == 1 && !id && steps.front().operation->output == 0) {
+      each[0] = decide(store, steps.front(), error);
+      at = each[0].at;
+    } else {
+      at = decide(store, plan(), error, std::span(each).first(steps.size()), output).at;
+    }
     end = tick();
   }
 };

@@ -151,8 +151,18 @@ LuaFiles plant(const LuaFiles& files, const Mutant& mutant) {
        rule + ".lua has no section " + in_quotes(mutant.section) + " but: " + there);
 }
 
+std::string kernel_source(const std::string& path) {
+  std::string text = read_source(path);
+  const std::string header = path.substr(0, path.rfind('.')) + "_kernel.hpp";
+  const std::string line = "#include \"" + header + "\"\n";
+  if (const auto at = text.find(line); at != text.npos) {
+    text.replace(at, line.size(), read_source(header));
+  }
+  return text;
+}
+
 std::string plant_in_kernel(const Mutant& mutant) {
-  return replace(without_indentation(read_source(mutant.kernel())), mutant);
+  return replace(without_indentation(kernel_source(mutant.kernel())), mutant);
 }
 
 std::vector<std::string> unplanted(const LuaFiles& files, std::span<const Mutant> mutants) {

@@ -43,7 +43,10 @@ struct Mutant {
 /// file of its name has no such section, or if the code does not stand there exactly once.
 [[nodiscard]] LuaFiles plant(const LuaFiles& files, const Mutant& mutant);
 
-/// The kernel's source with the bug; throws as above.
+/// The source of a kernel, with its own header, if it has one, in the place of the line that
+/// includes it.
+[[nodiscard]] std::string kernel_source(const std::string& path);
+/// The same with the bug; throws as above.
 [[nodiscard]] std::string plant_in_kernel(const Mutant& mutant);
 
 /// The sections of the Lua files in which no bug is planted, each with its file.

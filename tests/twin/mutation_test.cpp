@@ -211,7 +211,7 @@ TEST_CASE("every bug planted in a kernel is caught, and the unchanged copies are
     const fs::path stem = folder.path / std::to_string(started++);
     compiling.push_back(std::async(std::launch::async, [&mutant, stem] {
       const bool is_changed = !mutant.from.empty();
-      return CompiledKernel(is_changed ? plant_in_kernel(mutant) : read_source(mutant.kernel()),
+      return CompiledKernel(is_changed ? plant_in_kernel(mutant) : kernel_source(mutant.kernel()),
                             stem);
     }));
   };

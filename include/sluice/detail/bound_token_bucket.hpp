@@ -26,7 +26,7 @@ class BoundTokenBucket {
     return decide_as("try_acquire", acquire_step(cost));
   }
   [[nodiscard]] Decision try_acquire(std::error_code& error) const noexcept {
-    return decide(*store_, acquire_step(), error);
+    return decide(*store_, step_, error);
   }
   [[nodiscard]] Decision try_acquire(Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, acquire_step(cost), error);
@@ -57,10 +57,14 @@ class BoundTokenBucket {
     return decide(*store_, peek_step(cost), error);
   }
   [[nodiscard]] Step acquire_step(Cost cost = 1) const noexcept {
-    return step(plain_ ? token_bucket_acquire : token_bucket_reserve, cost);
+    Step result = step_;
+    result.args[is_plain() ? 4 : 7] = cost.value();
+    return result;
   }
   [[nodiscard]] Step peek_step(Cost cost = 1) const noexcept {
-    return step(plain_ ? token_bucket_peek : token_bucket_peek_reserve, cost);
+    Step result = acquire_step(cost);
+    result.operation = is_plain() ? &token_bucket_peek : &token_bucket_peek_reserve;
+    return result;
   }
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
@@ -68,22 +72,19 @@ class BoundTokenBucket {
  private:
   friend class TokenBucket;
 
+  /// `step` acquires one unit.
   BoundTokenBucket(const StoreHandle& store, const Step& step);
-  Decision decide_as(const char* verb, const Plan& plan) const {
-    return detail::decide_as({type_name, verb}, *store_, plan);
+  template <class Asked>
+  Decision decide_as(const char* verb, const Asked& asked) const {
+    return detail::decide_as({type_name, verb}, *store_, asked);
   }
-  [[nodiscard]] Step step(const Operation& operation, Cost cost) const noexcept {
-    Step result{&operation, key_, args_, &binding_};
-    result.args[plain_ ? 4 : 7] = cost.value();
-    return result;
-  }
+  /// Uses the plain form of the rule.
+  [[nodiscard]] bool is_plain() const noexcept { return step_.operation == &token_bucket_acquire; }
 
   // Contiguous members, so that a cold limiter costs few cache misses.
   StoreHandle store_;
   mutable Binding binding_;  // filled by the store
-  bool plain_;               // uses the plain form of the rule
-  Key key_;                  // its bytes are in bytes_
-  Arguments args_;
+  Step step_;                // acquires one unit; its key's bytes are in bytes_
   std::unique_ptr<char[]> bytes_;
 };
 

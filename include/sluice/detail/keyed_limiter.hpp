@@ -135,9 +135,10 @@ class KeyedLimiter : public Waitable {
 
   /// For objects that the limiter makes and that share the ownership of the store.
   [[nodiscard]] const StoreHandle& store_handle() const noexcept { return store_; }
-  /// Executes a plan; exceptions name the call, "Limiter::verb".
-  Decision decide_as(const char* verb, const Plan& plan) const {
-    return detail::decide_as({Limiter::type_name, verb}, *store_, plan);
+  /// Executes a plan or a step; exceptions name the call, "Limiter::verb".
+  template <class Asked>
+  Decision decide_as(const char* verb, const Asked& asked) const {
+    return detail::decide_as({Limiter::type_name, verb}, *store_, asked);
   }
   /// The key, with the limiter's name if it has none of its own, and the limiter's unit.
   [[nodiscard]] Key named(const Key& key) const noexcept {

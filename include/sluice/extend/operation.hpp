@@ -28,7 +28,7 @@ struct Verdict {
 
   static constexpr Word allowed = 1;
   static constexpr Word refused = 0;
-  static constexpr Word unsettled = 2;  ///< from Operation::apply_lagging only
+  static constexpr Word unsettled = 2;  ///< from TokenBucketRule::acquire_lagging() only
   [[nodiscard]] static constexpr Verdict failed(Errc code) noexcept {
     return {-static_cast<Word>(code), 0, 0, 0};
   }
@@ -302,12 +302,6 @@ struct Operation {
   /// The microseconds after which a state written now is equivalent to an absent one, also if the
   /// clock is set back by up to clock_slack by then, so that a store may drop it.
   Word (*ttl)(const Arguments& args) noexcept;
-  /// The kernel with a clock that is up to `lag` microseconds behind. It decides as apply() does if
-  /// the lag cannot be observed: at every instant up to `now + lag` the verdict is the same, and if
-  /// allowed, the state written at any of them is equivalent from `now + lag` on. Otherwise it
-  /// returns Verdict::unsettled and changes nothing. Null: always unsettled.
-  Verdict (*apply_lagging)(StateWords& state, const Arguments& args, Word now,
-                           Word lag) noexcept = nullptr;
   /// The kernel of all other rows. As pure as apply(); it reads before it adds effects, and adds
   /// changes only when it allows. The changes include word 0.
   Verdict (*decide)(const StateView& state, const RuleRequest& request, Word now,

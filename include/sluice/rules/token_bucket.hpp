@@ -70,10 +70,12 @@ struct TokenBucketRule {
   /// allowed (1), or the negative code of a cost that can never be admitted.
   [[nodiscard]] static Word check(const Args& args) noexcept;
 
-  /// acquire() with a clock that is up to `lag` microseconds behind; see Operation::apply_lagging.
-  /// A refusal is final if retry_after is beyond the lag. A grant is final if the level before it
-  /// does not drain to zero within the lag: then a charge at any instant of the lag gives the same
-  /// state.
+  /// acquire() with a clock that is up to `lag` microseconds behind. It decides as acquire() does
+  /// if the lag cannot be observed: at every instant up to `now + lag` the verdict is the same, and
+  /// if allowed, the state written at any of them is equivalent from `now + lag` on. Otherwise it
+  /// returns Verdict::unsettled and changes nothing. A refusal is final if retry_after is beyond
+  /// the lag. A grant is final if the level before it does not drain to zero within the lag: then a
+  /// charge at any instant of the lag gives the same state.
   [[nodiscard]] static Verdict acquire_lagging(State& state, const Args& args, Word now,
                                                Word lag) noexcept;
 

@@ -105,7 +105,7 @@
   return 1, remaining, wait, reset_after, nil, nil, output
 
 --@ piece token_bucket_moment
--- The twins of check() and moment() in src/rules/token_bucket.cpp in their place in a rule: from the state and the
+-- The twins of check() and moment() of src/rules/token_bucket_kernel.hpp in their place: from the state and the
 -- arguments to the bucket at one instant, limit, level, at and closed, and to what is asked, charge and want.
   if cost < 0 then return Errc.invalid_cost end
   if cost > capacity then return Errc.cost_exceeds_capacity end
@@ -123,7 +123,7 @@
   local want = level + charge
 
 --@ operation token_bucket_acquire(spent, stamp | capacity, refill, period, full_after, cost)
--- The twin of TokenBucketRule::acquire in src/rules/token_bucket.cpp: same names, same order,
+-- The twin of TokenBucketRule::acquire in src/rules/token_bucket_kernel.hpp: same names, same order,
 -- with moment() in its place. Returns status, remaining, retry_after, reset_after and, if the state
 -- changes, the new level and stamp.
 --@ use token_bucket_moment
@@ -141,7 +141,7 @@
   return 1, remaining, 0, reset_after
 
 --@ operation token_bucket_peek(spent, stamp | capacity, refill, period, full_after, cost)
--- The twin of TokenBucketRule::peek in src/rules/token_bucket.cpp: same names, same order,
+-- The twin of TokenBucketRule::peek in src/rules/token_bucket_kernel.hpp: same names, same order,
 -- with moment() in its place. Returns status, remaining, retry_after and reset_after.
 --@ use token_bucket_moment
   local free, over = limit - level, want - limit
