@@ -1,0 +1,223 @@
+#include "src/stores/leased_account.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::leased {
+namespace {
+
+/// Spent lots are kept for refunds, and a few refusals, each of another cost.
+constexpr std::size_t kept_lots = 8;
+constexpr std::size_t kept_refusals = 4;
+
+/// The next lot is asked for when this part of the last one is left.
+constexpr Word low_part = 4;
+
+}  // namespace
+
+void Demand::turn(Time now) noexcept {
+  const Span passed = now - start_;
+  if (passed >= Span{0} && passed < period_) return;
+  previous_ = passed >= period_ && passed < 2 * period_ ? current_ : 0;
+  current_ = 0;
+  start_ = now - (passed >= period_ && passed < 2 * period_ ? passed - period_ : Span{0});
+}
+
+void Demand::note(Word units, Time now) noexcept {
+  turn(now);
+  current_ = std::min(word_limit, current_ + units);
+}
+
+Word Demand::lately(Time now) noexcept {
+  turn(now);
+  const double covered =
+      1 - static_cast<double>((now - start_).count()) / static_cast<double>(period_.count());
+  return current_ + static_cast<Word>(static_cast<double>(previous_) * covered);
+}
+
+Account::Account(const Step& step, const Terms& terms)
+    : terms_(terms),
+      tag_size_(step.key.tag().size()),
+      name_size_(step.key.name().size()),
+      operation_(step.operation),
+      args_(step.args),
+      limit_(limit_of(step)),
+      demand_(std::max(Span{1}, terms.hold / 2)) {
+  bytes_.append(step.key.tag()).append(step.key.name()).append(step.key.unit());
+  lots_.reserve(kept_lots);
+  refusals_.reserve(kept_refusals);
+}
+
+bool Account::accepts(const Step& step) noexcept {
+  if (step.operation->kind != operation_->kind) return false;
+  if (limit_of(step) != limit_) {
+    // Another limit of the same key: units that were granted under one are not spent under the
+    // other.
+    if (!lots_.empty()) return false;
+    limit_ = limit_of(step);
+    forget_refusals();
+  }
+  operation_ = step.operation;
+  args_ = step.args;
+  return true;
+}
+
+Step Account::pattern() const noexcept {
+  const std::string_view bytes(bytes_);
+  return {operation_,
+          Key(bytes.substr(0, tag_size_), bytes.substr(tag_size_, name_size_))
+              .with_unit(bytes.substr(tag_size_ + name_size_)),
+          args_};
+}
+
+Word Account::expire(Time now) noexcept {
+  const bool set_back = now < latest_;
+  latest_ = now;
+  if (set_back) forget_refusals();
+  Word dropped = set_back ? drop() : 0;
+  std::erase_if(lots_, [&](const Lot& lot) {
+    if (now < lot.until) return false;
+    dropped += lot.units;
+    return true;
+  });
+  std::erase_if(refusals_, [&](const Refusal& one) { return one.until <= now; });
+  return dropped;
+}
+
+Word Account::drop() noexcept {
+  Word dropped = 0;
+  for (const Lot& lot : lots_) dropped += lot.units;
+  lots_.clear();
+  ++epoch_;
+  return dropped;
+}
+
+Word Account::held() const noexcept {
+  Word sum = 0;
+  for (const Lot& lot : lots_) sum += lot.units;
+  return sum;
+}
+
+Word Account::spendable(Time now) const noexcept {
+  Word sum = 0;
+  for (const Lot& lot : lots_) {
+    if (lot.from <= now && now < lot.until) sum += lot.units;
+  }
+  return sum;
+}
+
+Word Account::capacity() const noexcept { return capacity_ > 0 ? capacity_ : limit_; }
+
+/// The first instant from `now` on at which so many units can be spent.
+std::optional<Time> Account::ready_at(Word cost, Time now) const noexcept {
+  if (spendable(now) >= cost) return now;
+  for (const Lot& lot : lots_) {
+    if (lot.from > now && spendable(lot.from) >= cost) return lot.from;
+  }
+  return std::nullopt;
+}
+
+Local Account::refused(Word remaining, Word wait, Time clear_at, Time now) const noexcept {
+  const Word clear = std::max(Word{0}, (clear_at - now).count());
+  return {{Verdict::refused, std::min(remaining, word_limit), wait, clear}};
+}
+
+Local Account::spend(const Request& request, Time ready, Time now) noexcept {
+  const Taken* first = nullptr;
+  Word left = request.cost;
+  for (Lot& lot : lots_) {
+    if (lot.from > ready || lot.until <= ready || lot.units == 0) continue;
+    const Word part = std::min(left, lot.units);
+    lot.units -= part;
+    left -= part;
+    if (first == nullptr) first = &lot.taken;
+    if (left == 0) break;
+  }
+  demand_.note(request.cost, now);
+  const Word clear = std::max(Word{0}, (clear_at_ - now).count());
+  return {{Verdict::allowed, spendable(ready), (ready - now).count(), clear}, first};
+}
+
+std::optional<Local> Account::decide(const Request& request, Time now) noexcept {
+  last_use_ = now;
+  const Time latest = now + Span{request.max_wait};
+  if (const auto ready = ready_at(request.cost, now)) {
+    if (*ready <= latest) return spend(request, *ready, now);
+    unmet_ = std::min(word_limit, unmet_ + request.cost);
+    return refused(spendable(now), (*ready - latest).count(), clear_at_, now);
+  }
+  for (const Refusal& one : refusals_) {
+    if (one.cost != request.cost || one.fits_at <= latest) continue;
+    unmet_ = std::min(word_limit, unmet_ + request.cost);
+    return refused(one.remaining, (one.fits_at - latest).count(), one.clear_at, now);
+  }
+  return std::nullopt;
+}
+
+void Account::restore(const Taken& taken, Word units) noexcept {
+  static_cast<void>(refund({units, taken.level, taken.stamp, taken.version}));
+}
+
+bool Account::refund(const RefundAsked& refund) noexcept {
+  const auto lot = std::find_if(lots_.begin(), lots_.end(), [&](const Lot& one) {
+    return one.is_of(refund) && refund.amount <= one.granted - one.units;
+  });
+  if (lot == lots_.end()) return false;
+  lot->units += refund.amount;
+  return true;
+}
+
+bool Account::runs_low(Time now) noexcept {
+  const Word used = demand_.lately(now);
+  return used > 1 && held() <= std::min(used, target_) / low_part && refusals_.empty() &&
+         now >= quiet_until_;
+}
+
+Word Account::need(Word cost) const noexcept {
+  const Word short_of = cost - held();
+  return short_of > 0 ? short_of : cost;
+}
+
+Ask Account::next_ask(Word least, Time now) noexcept {
+  const Word used = demand_.lately(now);
+  const Word wanted = used + std::min(std::exchange(unmet_, 0), used + least);
+  const Word fair = (scarce_ ? capacity() : remaining_) / fair_part;
+  target_ = std::max(Word{0}, std::min({wanted, terms_.most - held(), fair}));
+  return {least, std::min(target_, capacity()), 0};
+}
+
+bool Account::add(const Taken& taken, const Decision& decision, Time sent, Time now) {
+  const Span wait = decision.retry_after;
+  if (lots_.size() >= kept_lots) {
+    const auto spent =
+        std::find_if(lots_.begin(), lots_.end(), [](const Lot& lot) { return lot.units == 0; });
+    if (spent != lots_.end()) lots_.erase(spent);
+  }
+  const Time until = sent + wait + std::min(terms_.hold, Span{taken.lives});
+  if (until <= now + wait) return false;
+  lots_.push_back(
+      {taken, taken.units, taken.units, now + wait, until, to_word(decision.at + wait)});
+  scarce_ = wait > Span{0};
+  remaining_ = decision.remaining;
+  if (taken.capacity > 0) capacity_ = taken.capacity;
+  clear_at_ = now + decision.reset_after;
+  note_time(decision, now);
+  return true;
+}
+
+void Account::note_time(const Decision& decision, Time now) noexcept {
+  ahead_ = terms_.same_clock ? Span{0} : decision.at - now;
+}
+
+void Account::refuse(const Request& request, const Decision& decision, Time now) noexcept {
+  const Time fits_at = now + decision.retry_after + Span{request.max_wait};
+  std::erase_if(refusals_, [&](const Refusal& one) { return one.cost == request.cost; });
+  if (refusals_.size() >= kept_refusals) refusals_.erase(refusals_.begin());
+  refusals_.push_back({request.cost, fits_at, std::min(fits_at, now + terms_.recheck),
+                       decision.remaining, now + decision.reset_after});
+  scarce_ = true;
+  remaining_ = decision.remaining;
+  note_time(decision, now);
+}
+
+}  // namespace sluice::leased

@@ -1,0 +1,84 @@
+// sluice_leased_figures: what leases cost and bring in simulated fleets, each row beside the same
+// fleet without leases; and any number of seeds with faults, of which none may break the bound.
+#include <chrono>
+#include <cstdlib>
+#include <iomanip>
+#include <iostream>
+#include <string>
+
+#include "tests/leased/fleet.hpp"
+
+namespace sluice::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const char* name_of(Spread spread) { return spread == Spread::equal ? "equal" : "zipf"; }
+
+void row(std::size_t workers, Spread spread, Word load, bool leased) {
+  LeasedFleetOptions options;
+  options.workers = workers;
+  options.spread = spread;
+  options.load = load;
+  if (leased) options.leased = LeasedStoreOptions{.hold = 60s, .most = 100};
+  LeasedFleet fleet(options);
+  const Span warm = 2min;
+  fleet.run_for(warm);
+  const LeasedFleetResult before = fleet.result();
+  const Span span = 10min;
+  fleet.run_for(span);
+  LeasedFleetResult after = fleet.result();
+  const auto calls = static_cast<double>(after.calls - before.calls);
+  for (std::size_t i = 0; i < workers; ++i) after.calls_of[i] -= before.calls_of[i];
+  after.waits.erase(after.waits.begin(),
+                    after.waits.begin() + static_cast<std::ptrdiff_t>(before.waits.size()));
+  std::cout << std::setw(5) << workers << ' ' << std::setw(5) << name_of(spread) << std::setw(5)
+            << load << " % " << (leased ? "leased" : "plain ") << std::fixed << std::setprecision(3)
+            << "  used " << calls / (10'000.0 * 10) << "  jain " << after.jain()
+            << "  operations a call " << std::setprecision(4)
+            << static_cast<double>(after.operations - before.operations) / calls << "  p99 wait "
+            << std::setprecision(1) << static_cast<double>(after.wait_at(0.99)) / 1000 << " ms  "
+            << after.breach << std::endl;
+}
+
+int seeds(std::uint64_t from, std::uint64_t count) {
+  std::uint64_t broken = 0;
+  LeasedFleetResult sum;
+  for (std::uint64_t seed = from; seed < from + count; ++seed) {
+    const LeasedFleetResult result = run_with_faults(seed);
+    sum.calls += result.calls;
+    sum.crashes += result.crashes;
+    sum.pauses += result.pauses;
+    sum.partitions += result.partitions;
+    sum.failovers += result.failovers;
+    if (result.breach.empty()) continue;
+    ++broken;
+    std::cout << "seed " << seed << ": " << result.breach << std::endl;
+  }
+  std::cout << count << " seeds from " << from << ": " << sum.calls << " calls, " << sum.crashes
+            << " crashes, " << sum.pauses << " pauses, " << sum.partitions << " partitions, "
+            << sum.failovers << " failovers, " << broken << " violations" << std::endl;
+  return broken == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace sluice::test
+
+int main(int argc, char** argv) {
+  using namespace sluice::test;
+  if (argc == 4 && std::string(argv[1]) == "seeds") {
+    return seeds(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
+  }
+  if (argc != 1) {
+    std::cerr << "usage: sluice_leased_figures [seeds <first> <count>]\n";
+    return 2;
+  }
+  for (const std::size_t workers : {10U, 200U, 2000U}) {
+    for (const Spread spread : {Spread::equal, Spread::zipf}) {
+      for (const sluice::Word load : {200, 90, 60}) {
+        for (const bool leased : {false, true}) row(workers, spread, load, leased);
+      }
+    }
+  }
+  return 0;
+}
