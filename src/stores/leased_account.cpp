@@ -106,6 +106,11 @@ Word Account::spendable(Time now) const noexcept {
   return sum;
 }
 
+bool Account::is_idle(Time now) const noexcept {
+  const Time expected = lots_.empty() ? last_use_ : std::max(last_use_, lots_.back().from);
+  return now >= expected + terms_.hold / 2;
+}
+
 Word Account::capacity() const noexcept { return capacity_ > 0 ? capacity_ : limit_; }
 
 /// The first instant from `now` on at which so many units can be spent.
@@ -181,9 +186,22 @@ Word Account::need(Word cost) const noexcept {
 Ask Account::next_ask(Word least, Time now) noexcept {
   const Word used = demand_.lately(now);
   const Word wanted = used + std::min(std::exchange(unmet_, 0), used + least);
-  const Word fair = (scarce_ ? capacity() : remaining_) / fair_part;
-  target_ = std::max(Word{0}, std::min({wanted, terms_.most - held(), fair}));
-  return {least, std::min(target_, capacity()), 0};
+  const Word fair = scarce_ ? std::min(share_, capacity() / fair_part) : remaining_ / fair_part;
+  target_ = std::max(Word{0}, std::min({wanted, terms_.most - held(), fair, capacity()}));
+  return {least, target_, 0};
+}
+
+/// Where units are reserved ahead, all processes are in one line, whose length every grant tells. A
+/// lot grows by a constant while the line is shorter than half of `hold`, and by a factor it
+/// becomes smaller otherwise: so lots become equal, and the line has room for everybody.
+void Account::note_line(Span wait) noexcept {
+  const Span wanted = terms_.hold / 2;
+  if (wait <= wanted) {
+    share_ = std::min(share_ + share_ / 8 + 1, terms_.most);
+  } else {
+    const double part = static_cast<double>(wanted.count()) / static_cast<double>(wait.count());
+    share_ = std::max(Word{1}, static_cast<Word>(static_cast<double>(share_) * part));
+  }
 }
 
 bool Account::add(const Taken& taken, const Decision& decision, Time sent, Time now) {
@@ -198,6 +216,7 @@ bool Account::add(const Taken& taken, const Decision& decision, Time sent, Time 
   lots_.push_back(
       {taken, taken.units, taken.units, now + wait, until, to_word(decision.at + wait)});
   scarce_ = wait > Span{0};
+  if (scarce_) note_line(wait);
   remaining_ = decision.remaining;
   if (taken.capacity > 0) capacity_ = taken.capacity;
   clear_at_ = now + decision.reset_after;
@@ -216,6 +235,7 @@ void Account::refuse(const Request& request, const Decision& decision, Time now)
   refusals_.push_back({request.cost, fits_at, std::min(fits_at, now + terms_.recheck),
                        decision.remaining, now + decision.reset_after});
   scarce_ = true;
+  if (request.max_wait > 0) note_line(Span{request.max_wait});
   remaining_ = decision.remaining;
   note_time(decision, now);
 }

@@ -115,7 +115,8 @@ class Account {
   [[nodiscard]] Word held() const noexcept;
   [[nodiscard]] bool has_lots() const noexcept { return !lots_.empty(); }
   [[nodiscard]] bool is_refused() const noexcept { return !refusals_.empty(); }
-  [[nodiscard]] bool is_idle(Time now) const noexcept { return now >= last_use_ + terms_.hold / 2; }
+  /// Nobody has asked for half of `hold`, nor was told to come back since.
+  [[nodiscard]] bool is_idle(Time now) const noexcept;
   void forget_lots() noexcept { lots_.clear(); }
   [[nodiscard]] std::vector<Lot>& lots() noexcept { return lots_; }
   [[nodiscard]] Word capacity() const noexcept;
@@ -130,6 +131,7 @@ class Account {
   [[nodiscard]] Local spend(const Request& request, Time ready, Time now) noexcept;
   [[nodiscard]] Local refused(Word remaining, Word wait, Time clear_at, Time now) const noexcept;
   [[nodiscard]] Word spendable(Time now) const noexcept;
+  void note_line(Span wait) noexcept;
   void note_time(const Decision& decision, Time now) noexcept;
 
   Terms terms_;
@@ -147,6 +149,7 @@ class Account {
   Word remaining_ = 0;        // at the store, when it was last told
   Word capacity_ = 0;         // of the store, if it has told
   bool scarce_ = false;
+  Word share_ = 1;  // of the line of reservations, where units are scarce
   Time clear_at_{};
   Time quiet_until_{};
   Time latest_{};

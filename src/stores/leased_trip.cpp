@@ -38,9 +38,9 @@ class LeasedStore::Impl::Trip final : public detail::PassedCall {
   Word cost;  // of the first caller; 0: nobody waited
 };
 
-/// How far ahead units are reserved: as far as the most patient caller waits, or half of `hold`.
+/// How far ahead units are reserved: as far as the most patient caller waits, or `hold`.
 Word LeasedStore::Impl::wait_of(const Entry& entry) const noexcept {
-  Word wait = options_.hold.count() / 2;
+  Word wait = options_.hold.count();
   for (const Waiting& one : entry.waiting) wait = std::max(wait, one.request.max_wait);
   return std::min(wait, leased::longest_of(entry.account.pattern()));
 }
@@ -52,10 +52,10 @@ LeasedStore::Impl::Departure LeasedStore::Impl::depart(Entry& entry, Time now) n
   for (const Waiting& one : entry.waiting) all += one.request.cost;
   const Word least = entry.waiting.empty() ? 0 : account.need(entry.waiting.front().request.cost);
   if (least > 0) all = std::max(least, all - account.held());
+  const Word wait = wait_of(entry);
   Ask ask = account.next_ask(least, now);
   const Word capacity = account.capacity() > 0 ? account.capacity() : least;
   all = std::min(all, capacity);
-  const Word wait = wait_of(entry);
   if (account.is_scarce() && wait > 0) {
     // Callers that wait are not to wait for more than they need.
     ask.most = least > 0 ? all : ask.most;

@@ -299,7 +299,8 @@ std::string LeasedFleet::judge() const {
   const Quota& q = options_.quota;
   const Word hold = options_.leased ? options_.leased->hold.count() : 0;
   const Word slack = options_.link.from_store.max().count();  // of an answer on its way
-  const Word late = (std::max(hold, slack) * q.refill() + q.period() - 1) / q.period();
+  // A reservation may be 1 us late, and the next one that much closer.
+  const Word late = ((std::max(hold, slack) + 1) * q.refill() + q.period() - 1) / q.period();
   const std::size_t n = failovers_.size();
   for (std::size_t i = 0; i <= n; ++i) {
     for (std::size_t j = i; j <= n; ++j) {
