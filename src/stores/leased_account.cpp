@@ -195,6 +195,7 @@ Ask Account::next_ask(Word least, Time now) noexcept {
 /// lot grows by a constant while the line is shorter than half of `hold`, and by a factor it
 /// becomes smaller otherwise: so lots become equal, and the line has room for everybody.
 void Account::note_line(Span wait) noexcept {
+  line_ = wait;
   const Span wanted = terms_.hold / 2;
   if (wait <= wanted) {
     share_ = std::min(share_ + share_ / 8 + 1, terms_.most);

@@ -125,6 +125,8 @@ class Account {
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   /// The store cannot grant now, so that units are reserved ahead.
   [[nodiscard]] bool is_scarce() const noexcept { return scarce_; }
+  /// ... and so many wait that a lot more or less makes no difference.
+  [[nodiscard]] bool is_crowded() const noexcept { return scarce_ && line_ > terms_.hold / 8; }
 
  private:
   [[nodiscard]] std::optional<Time> ready_at(Word cost, Time now) const noexcept;
@@ -149,6 +151,7 @@ class Account {
   Word remaining_ = 0;        // at the store, when it was last told
   Word capacity_ = 0;         // of the store, if it has told
   bool scarce_ = false;
+  Span line_{0};    // the length of the line, as the last grant told
   Word share_ = 1;  // of the line of reservations, where units are scarce
   Time clear_at_{};
   Time quiet_until_{};

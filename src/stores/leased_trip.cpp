@@ -57,8 +57,8 @@ LeasedStore::Impl::Departure LeasedStore::Impl::depart(Entry& entry, Time now) n
   const Word capacity = account.capacity() > 0 ? account.capacity() : least;
   all = std::min(all, capacity);
   if (account.is_scarce() && wait > 0) {
-    // Callers that wait are not to wait for more than they need.
-    ask.most = least > 0 ? all : ask.most;
+    // Callers that wait are not to wait for more than they need, unless that is long anyway.
+    if (least > 0) ask.most = account.is_crowded() ? std::max(all, ask.most) : all;
     ask.max_wait = wait;
     return depart(entry, ask, Stage::ahead, now);
   }
