@@ -120,6 +120,10 @@ class Account {
   void forget_lots() noexcept { lots_.clear(); }
   [[nodiscard]] std::vector<Lot>& lots() noexcept { return lots_; }
   [[nodiscard]] Word capacity() const noexcept;
+  /// False for a cost that the store never grants at once, whatever is held.
+  [[nodiscard]] bool may_grant(Word cost) const noexcept {
+    return capacity() == 0 || cost <= capacity();
+  }
   /// The store's time at `now`, as far as it is known: never ahead of it.
   [[nodiscard]] Time store_time(Time now) const noexcept { return now + ahead_; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }

@@ -114,7 +114,7 @@ bool LeasedStore::Impl::spend_now(const Step& step, const leased::Request& reque
   {
     const std::lock_guard lock(shard.mutex);
     Entry* const entry = find_or_make(shard, part.hash, step);
-    if (entry == nullptr) return false;
+    if (entry == nullptr || !entry->account.may_grant(request.cost)) return false;
     const Time now = read_clock(*entry);
     if (entry->waiting.empty() && entry->account.can_spend(request.cost, now)) {
       const leased::Local local = *entry->account.decide(request, now);

@@ -207,7 +207,7 @@ void LeasedStore::Impl::decide_one(const Plan& plan, const leased::Request& requ
   Shard& shard = shard_of(hash);
   Lock lock(shard.mutex);
   Entry* const entry = find_or_make(shard, hash, step);
-  if (entry == nullptr) {
+  if (entry == nullptr || !entry->account.may_grant(request.cost)) {
     lock.unlock();
     return pass_on(plan, done);
   }
