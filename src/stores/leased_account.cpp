@@ -13,6 +13,9 @@ constexpr std::size_t kept_refusals = 4;
 /// The next lot is asked for when this part of the last one is left.
 constexpr Word low_part = 4;
 
+/// The part of what is held that a thread gets as its credit.
+constexpr Word credit_part = 4;
+
 }  // namespace
 
 void Demand::turn(Time now) noexcept {
@@ -44,7 +47,7 @@ Account::Account(const Step& step, const Terms& terms)
       limit_(limit_of(step)),
       demand_(std::max(Span{1}, terms.hold / 2)) {
   bytes_.append(step.key.tag()).append(step.key.name()).append(step.key.unit());
-  lots_.reserve(kept_lots);
+  lots_.reserve(2 * kept_lots);
   refusals_.reserve(kept_refusals);
 }
 
@@ -157,6 +160,24 @@ std::optional<Local> Account::decide(const Request& request, Time now) noexcept 
     return refused(one.remaining, (one.fits_at - latest).count(), one.clear_at, now);
   }
   return std::nullopt;
+}
+
+Account::Part Account::take_part(Word most, Time now) noexcept {
+  const Word part = std::min(most, spendable(now) / credit_part);
+  for (Lot& lot : lots_) {
+    if (lot.from > now || lot.until <= now || lot.units == 0) continue;
+    const Word units = std::min(part, lot.units);
+    lot.units -= units;
+    demand_.note(units, now);
+    return {units, lot.until};
+  }
+  return {};
+}
+
+void Account::put_back(Word units, Time until, Time now) noexcept {
+  if (units == 0 || until <= now || lots_.size() == lots_.capacity()) return;
+  // Of no known grant, so that they lapse instead of going back to the store.
+  lots_.insert(lots_.begin(), {Taken{}, units, units, now, until, 0});
 }
 
 void Account::restore(const Taken& taken, Word units) noexcept {

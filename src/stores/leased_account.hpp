@@ -77,6 +77,7 @@ class Account {
   /// A step like the last one, which lives as long as the account.
   [[nodiscard]] Step pattern() const noexcept;
 
+  [[nodiscard]] bool is_before(Time now) const noexcept { return now < latest_; }
   /// Drops lots and refusals whose time is over, and everything if the clock was set back. Returns
   /// the number of units dropped.
   Word expire(Time now) noexcept;
@@ -92,6 +93,15 @@ class Account {
   void restore(const Taken& taken, Word units) noexcept;
   /// Takes a refund of a grant that was made here; false: it is not known.
   [[nodiscard]] bool refund(const RefundAsked& refund) noexcept;
+
+  /// A part of what can be spent now, of one lot, which another place spends instead.
+  struct Part {
+    Word units = 0;
+    Time until{};
+  };
+  [[nodiscard]] Part take_part(Word most, Time now) noexcept;
+  /// Units of take_part() that were not spent.
+  void put_back(Word units, Time until, Time now) noexcept;
 
   /// True if little is left for what was spent lately, so that the store should be asked.
   [[nodiscard]] bool runs_low(Time now) noexcept;
@@ -112,6 +122,7 @@ class Account {
   /// Drops what is held, and ignores what the store grants by an earlier question.
   Word drop() noexcept;
 
+  [[nodiscard]] Time clear_at() const noexcept { return clear_at_; }
   [[nodiscard]] Word held() const noexcept;
   [[nodiscard]] bool has_lots() const noexcept { return !lots_.empty(); }
   [[nodiscard]] bool is_refused() const noexcept { return !refusals_.empty(); }

@@ -15,16 +15,18 @@
 #include "sluice/extend/owned_plan.hpp"
 #include "sluice/leased_store.hpp"
 #include "src/stores/leased_account.hpp"
+#include "src/stores/leased_credit.hpp"
 #include "src/stores/leased_ticker.hpp"
 
 namespace sluice {
 
 class LeasedStore::Impl {
  public:
-  Impl(const StoreHandle& inner, const LeasedStoreOptions& options);
+  Impl(LeasedStore& owner, const StoreHandle& inner, const LeasedStoreOptions& options);
   ~Impl();
 
   void execute(const Plan& plan, Completion& done) noexcept;
+  void bind(const Key& key, Binding& binding) const noexcept;
   [[nodiscard]] Store& inner() const noexcept { return *inner_; }
   [[nodiscard]] LeasedStats stats() const noexcept;
 
@@ -54,12 +56,18 @@ class LeasedStore::Impl {
     Answer answer{};
   };
   using Queue = std::list<Waiting>;
+  /// What a bound key has besides: its limit, and the credit of threads.
+  struct Bound {
+    Word limit;
+    leased::Credit threads;
+  };
   struct Entry {
     Entry(const Step& step, const leased::Account::Terms& terms) : account(step, terms) {}
     leased::Account account;
     Queue waiting{};
     bool under_way = false;                // a trip
     Span timeout{0};                       // of that trip
+    std::unique_ptr<Bound> credit{};       // if bindings refer to this entry, which then stays
     std::unique_ptr<Subscription> news{};  // of changes, once a refusal was long
   };
   struct Shard {
@@ -114,6 +122,14 @@ class LeasedStore::Impl {
   void write(Answer& answer, const Step& step, const leased::Local& local, const Entry& entry,
              Time now) const noexcept;
 
+  [[nodiscard]] Word drop(Entry& entry) noexcept;
+
+  // leased_bound.cpp
+  [[nodiscard]] Entry* bound_entry(const Step& step) const noexcept;
+  [[nodiscard]] bool spend_credit(const Plan& plan, Completion& done) noexcept;
+  void give_credit(Entry& entry, const Step& step, Time now) noexcept;
+  static void take_credits(Entry& entry, Time now) noexcept;
+
   // leased_trip.cpp
   [[nodiscard]] Departure depart(Entry& entry, Time now) noexcept;
   [[nodiscard]] Departure depart(Entry& entry, const leased::Ask& ask, Stage stage,
@@ -142,6 +158,7 @@ class LeasedStore::Impl {
 
   static constexpr std::size_t shard_count = 64;
 
+  LeasedStore& owner_;
   StoreHandle inner_;
   detail::Life::View inner_life_;
   detail::Life::View clock_life_;

@@ -52,6 +52,7 @@ void LeasedStore::Impl::give_back(Shard& shard, bool idle_only) noexcept {
 /// Takes what an entry holds; without memory, that lapses.
 void LeasedStore::Impl::give_back(Entry& entry, Time now,
                                   std::vector<OwnedPlan>& refunds) noexcept {
+  take_credits(entry, now);
   const Step pattern = entry.account.pattern();
   const Word store_now = to_word(entry.account.store_time(now));
   for (leased::Lot& lot : entry.account.lots()) {

@@ -39,7 +39,7 @@ LeasedStore::LeasedStore(const StoreHandle& inner, const LeasedStoreOptions& opt
   if (options.max_keys == 0) {
     throw std::invalid_argument("LeasedStore: max_keys must be 1 or more, got 0");
   }
-  impl_ = std::make_unique<Impl>(inner, options);
+  impl_ = std::make_unique<Impl>(*this, inner, options);
 }
 
 LeasedStore::~LeasedStore() {
@@ -52,9 +52,7 @@ void LeasedStore::execute(const Plan& plan, Completion done) noexcept {
 }
 Clock& LeasedStore::clock() noexcept { return impl_->inner().clock(); }
 bool LeasedStore::stamps_by_clock() const noexcept { return impl_->inner().stamps_by_clock(); }
-void LeasedStore::bind(const Key& key, Binding& binding) noexcept {
-  impl_->inner().bind(key, binding);
-}
+void LeasedStore::bind(const Key& key, Binding& binding) noexcept { impl_->bind(key, binding); }
 void LeasedStore::notify(const Key& key) noexcept { impl_->inner().notify(key); }
 std::unique_ptr<Subscription> LeasedStore::subscribe(const Key& key,
                                                      std::function<void()> seen) noexcept {
@@ -70,8 +68,10 @@ StorePart LeasedStore::part_of(const Key& key) const noexcept {
 bool LeasedStore::may_block() const noexcept { return impl_->inner().may_block(); }
 LeasedStats LeasedStore::stats() const noexcept { return impl_->stats(); }
 
-LeasedStore::Impl::Impl(const StoreHandle& inner, const LeasedStoreOptions& options)
-    : inner_(inner),
+LeasedStore::Impl::Impl(LeasedStore& owner, const StoreHandle& inner,
+                        const LeasedStoreOptions& options)
+    : owner_(owner),
+      inner_(inner),
       inner_life_(inner->life()),
       clock_life_(inner->clock().life()),
       options_(options),
@@ -122,11 +122,12 @@ LeasedStore::Impl::Entry* LeasedStore::Impl::find_or_make(Shard& shard, const Ha
 
 bool LeasedStore::Impl::is_unused(Entry& entry, Time now) noexcept {
   counts_.lapsed += static_cast<std::uint64_t>(entry.account.expire(now));
-  return !entry.under_way && entry.waiting.empty() && !entry.account.has_lots() &&
+  return !entry.credit && !entry.under_way && entry.waiting.empty() && !entry.account.has_lots() &&
          !entry.account.is_refused() && entry.account.is_idle(now);
 }
 
 void LeasedStore::Impl::execute(const Plan& plan, Completion& done) noexcept {
+  if (spend_credit(plan, done)) return;
   const auto steps = plan.steps();
   const bool leases = !plan.id() && !is_forked() && plan.timeout() >= Span{0};
   if (leases && steps.size() == 1) {
@@ -166,14 +167,23 @@ void LeasedStore::Impl::note_changes(const Plan& plan) noexcept {
     if (entry == nullptr) continue;
     entry->account.forget_refusals();
     if (leased::ends_grants(step)) {
-      counts_.lapsed += static_cast<std::uint64_t>(entry->account.drop());
+      counts_.lapsed += static_cast<std::uint64_t>(drop(*entry));
     }
   }
+}
+
+/// Drops all that is held, whoever has it.
+Word LeasedStore::Impl::drop(Entry& entry) noexcept {
+  take_credits(entry, Time::min());
+  return entry.account.drop();
 }
 
 /// The present, at which everything that is over has been dropped.
 Time LeasedStore::Impl::read_clock(Entry& entry) noexcept {
   const Time now = inner_->clock().now();
+  if (entry.account.is_before(now)) {  // the clock was set back
+    counts_.lapsed += static_cast<std::uint64_t>(drop(entry));
+  }
   counts_.lapsed += static_cast<std::uint64_t>(entry.account.expire(now));
   return now;
 }
@@ -203,7 +213,8 @@ void LeasedStore::Impl::decide_one(const Plan& plan, const leased::Request& requ
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return done.fail(fault.error, fault.step);
   }
-  const Hash hash = hash_of(step.key);
+  const bool bound = step.binding != nullptr && step.binding->owner == &owner_;
+  const Hash hash = bound ? step.binding->hash : hash_of(step.key);
   Shard& shard = shard_of(hash);
   Lock lock(shard.mutex);
   Entry* const entry = find_or_make(shard, hash, step);
@@ -214,9 +225,11 @@ void LeasedStore::Impl::decide_one(const Plan& plan, const leased::Request& requ
   const Time now = read_clock(*entry);
   Departure departure;
   if (entry->waiting.empty()) {
+    if (!entry->account.can_spend(request.cost, now)) take_credits(*entry, now);
     if (const auto local = entry->account.decide(request, now)) {
       Answer answer;
       write(answer, step, *local, *entry, now);
+      if (answer.decision.allowed) give_credit(*entry, step, now);
       if (!entry->under_way && entry->account.runs_low(now)) departure = depart(*entry, now);
       lock.unlock();
       ++counts_.local;

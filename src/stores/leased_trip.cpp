@@ -162,7 +162,7 @@ void LeasedStore::Impl::grant(const Trip& trip, const Outcome& outcome, Time now
   }
   settle(entry, now, answers);
   if (trip.epoch != entry.account.epoch()) {  // a block or a reset came meanwhile
-    counts_.lapsed += static_cast<std::uint64_t>(entry.account.drop());
+    counts_.lapsed += static_cast<std::uint64_t>(drop(entry));
   }
 }
 
