@@ -1,11 +1,18 @@
 // sluice_leased_figures: what leases cost and bring in simulated fleets, each row beside the same
 // fleet without leases; and any number of seeds with faults, of which none may break the bound.
+#include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <iomanip>
 #include <iostream>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "sluice/memory_store.hpp"
 #include "tests/leased/fleet.hpp"
 
 namespace sluice::test {
@@ -61,6 +68,76 @@ int seeds(std::uint64_t from, std::uint64_t count) {
   return broken == 0 ? 0 : 1;
 }
 
+double processor_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+/// The processor time of a decision of `decide()`, by so many threads at once: the least of eleven
+/// rounds, since others may use the machine as well.
+template <class Decide>
+double nanoseconds(int threads, Decide decide) {
+  constexpr int calls = 500'000;
+  double least = 1e9;
+  for (int round = 0; round < 11; ++round) {
+    std::barrier begin(threads);
+    std::vector<std::thread> all;
+    std::atomic<double> sum{0};
+    for (int i = 0; i < threads; ++i) {
+      all.emplace_back([&] {
+        begin.arrive_and_wait();
+        const double start = processor_time();
+        for (int call = 0; call < calls; ++call) decide();
+        sum += processor_time() - start;
+      });
+    }
+    for (std::thread& thread : all) thread.join();
+    least = std::min(least, sum / (static_cast<double>(calls) * threads));
+  }
+  return least;
+}
+
+/// One key of a store in memory, by threads of this process.
+void threads() {
+  const auto memory = make_memory_store();
+  LeasedStore store(*memory, {.hold = 1s, .most = 100'000});
+  const Quota quota = Quota::per_second(1000).burst(2'000'000'000);
+  const TokenBucket plain(*memory, "plain", quota);
+  const TokenBucket leased(store, "leased", quota);
+  const BoundTokenBucket bound = plain.at("key");
+  const BoundTokenBucket credit = leased.at("key");
+  std::cout << "nanoseconds of processor time a decision\n" << std::fixed << std::setprecision(1);
+  for (const int count : {1, 2}) {
+    std::cout << count << " thread(s)"
+              << "  bound "
+              << nanoseconds(count,
+                             [&] {
+                               std::error_code e;
+                               (void)bound.try_acquire(e);
+                             })
+              << "  leased "
+              << nanoseconds(count,
+                             [&] {
+                               std::error_code e;
+                               (void)credit.try_acquire(e);
+                             })
+              << "  by name "
+              << nanoseconds(count,
+                             [&] {
+                               std::error_code e;
+                               (void)plain.try_acquire("key", e);
+                             })
+              << "  leased by name "
+              << nanoseconds(count,
+                             [&] {
+                               std::error_code e;
+                               (void)leased.try_acquire("key", e);
+                             })
+              << std::endl;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::test
 
@@ -75,9 +152,14 @@ int main(int argc, char** argv) {
         argv[5] == std::string("leased"));
     return 0;
   }
+  if (argc == 2 && std::string(argv[1]) == "threads") {
+    threads();
+    return 0;
+  }
   if (argc != 1) {
-    std::cerr << "usage: sluice_leased_figures [seeds <first> <count> | row <workers> <spread> "
-                 "<load> leased|plain]\n";
+    std::cerr
+        << "usage: sluice_leased_figures [threads | seeds <first> <count> | row <workers> <spread> "
+           "<load> leased|plain]\n";
     return 2;
   }
   for (const std::size_t workers : {10U, 200U, 2000U}) {
