@@ -58,7 +58,7 @@ struct LeasedStats {
 /// process holds of the key; others may spend what they hold for up to `hold`.
 ///
 /// Decisions of this store have Source::leased. Decision::remaining is then what this process
-/// holds, or knows to remain after a refusal; `at` is the store's time as far as it is known.
+/// holds and what `inner` last told to remain; `at` is the store's time as far as it is known.
 /// peek() asks `inner`, which does not count what is held. Every process of a fleet may choose
 /// options of its own, or none.
 ///

@@ -114,6 +114,12 @@ bool Account::is_idle(Time now) const noexcept {
   return now >= expected + terms_.hold / 2;
 }
 
+/// What is held, and what the store told to remain.
+Word Account::remaining(Time now) const noexcept {
+  return std::min(spendable(now) + (scarce_ ? 0 : remaining_),
+                  capacity() > 0 ? capacity() : word_limit);
+}
+
 Word Account::capacity() const noexcept { return capacity_ > 0 ? capacity_ : limit_; }
 
 /// The first instant from `now` on at which so many units can be spent.
@@ -143,7 +149,7 @@ Local Account::spend(const Request& request, Time ready, Time now) noexcept {
   }
   demand_.note(request.cost, now);
   const Word clear = std::max(Word{0}, (clear_at_ - now).count());
-  return {{Verdict::allowed, spendable(ready), (ready - now).count(), clear}, first};
+  return {{Verdict::allowed, remaining(ready), (ready - now).count(), clear}, first};
 }
 
 std::optional<Local> Account::decide(const Request& request, Time now) noexcept {
@@ -152,7 +158,7 @@ std::optional<Local> Account::decide(const Request& request, Time now) noexcept 
   if (const auto ready = ready_at(request.cost, now)) {
     if (*ready <= latest) return spend(request, *ready, now);
     unmet_ = std::min(word_limit, unmet_ + request.cost);
-    return refused(spendable(now), (*ready - latest).count(), clear_at_, now);
+    return refused(remaining(now), (*ready - latest).count(), clear_at_, now);
   }
   for (const Refusal& one : refusals_) {
     if (one.cost != request.cost || one.fits_at <= latest) continue;
@@ -174,10 +180,15 @@ Account::Part Account::take_part(Word most, Time now) noexcept {
   return {};
 }
 
-void Account::put_back(Word units, Time until, Time now) noexcept {
-  if (units == 0 || until <= now || lots_.size() == lots_.capacity()) return;
+Word Account::put_back(Word units, Time until, Time now) noexcept {
+  if (units == 0) return 0;
+  if (lots_.size() == lots_.capacity()) {
+    std::erase_if(lots_, [](const Lot& lot) { return lot.units == 0; });
+  }
+  if (until <= now || lots_.size() == lots_.capacity()) return units;
   // Of no known grant, so that they lapse instead of going back to the store.
   lots_.insert(lots_.begin(), {Taken{}, units, units, now, until, 0});
+  return 0;
 }
 
 void Account::restore(const Taken& taken, Word units) noexcept {

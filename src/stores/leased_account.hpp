@@ -100,8 +100,8 @@ class Account {
     Time until{};
   };
   [[nodiscard]] Part take_part(Word most, Time now) noexcept;
-  /// Units of take_part() that were not spent.
-  void put_back(Word units, Time until, Time now) noexcept;
+  /// Units of take_part() that were not spent. Returns those that lapse.
+  [[nodiscard]] Word put_back(Word units, Time until, Time now) noexcept;
 
   /// True if little is left for what was spent lately, so that the store should be asked.
   [[nodiscard]] bool runs_low(Time now) noexcept;
@@ -130,6 +130,7 @@ class Account {
   [[nodiscard]] bool is_idle(Time now) const noexcept;
   void forget_lots() noexcept { lots_.clear(); }
   [[nodiscard]] std::vector<Lot>& lots() noexcept { return lots_; }
+  [[nodiscard]] Word remaining(Time now) const noexcept;
   [[nodiscard]] Word capacity() const noexcept;
   /// False for a cost that the store never grants at once, whatever is held.
   [[nodiscard]] bool may_grant(Word cost) const noexcept {

@@ -37,7 +37,8 @@ bool LeasedStore::Impl::spend_credit(const Plan& plan, Completion& done) noexcep
     decision.allowed = true;
     decision.source = Source::leased;
     decision.limit = step.args[0];
-    decision.remaining = left;
+    const Word elsewhere = credit.remaining.load(std::memory_order_relaxed);  // for information
+    decision.remaining = std::min(step.args[0], left + elsewhere);
     const Word clear_at = credit.clear_at.load(std::memory_order_relaxed);  // for information
     decision.reset_after = Span{std::max(Word{0}, clear_at - to_word(now))};
     decision.at = now + Span{credit.ahead.load(std::memory_order_relaxed)};  // the same
@@ -70,12 +71,14 @@ void LeasedStore::Impl::give_credit(Entry& entry, const Step& step, Time now) no
   leased::Credit& credit = entry.credit->threads;
   const leased::Account::Part part = entry.account.take_part(leased::Credit::max_units, now);
   if (part.units == 0) return;
+  credit.remaining.store(entry.account.remaining(now), std::memory_order_relaxed);      // as above
   credit.clear_at.store(to_word(entry.account.clear_at()), std::memory_order_relaxed);  // as above
   const Time seen = entry.account.store_time(now);
   credit.ahead.store((seen - now).count(), std::memory_order_relaxed);  // as above
   counts_.local += static_cast<std::uint64_t>(part.units);
   const leased::Credit::Units before = credit.give({part.units, part.until}, now);
-  entry.account.put_back(before.count, before.until, now);
+  counts_.lapsed +=
+      static_cast<std::uint64_t>(entry.account.put_back(before.count, before.until, now));
 }
 
 /// Takes the credit of all threads back. REQUIRES: the lock.
@@ -83,7 +86,8 @@ void LeasedStore::Impl::take_credits(Entry& entry, Time now) noexcept {
   if (!entry.credit) return;
   for (std::size_t i = 0; i < leased::Credit::cells; ++i) {
     const leased::Credit::Units units = entry.credit->threads.take(i);
-    entry.account.put_back(units.count, units.until, now);
+    counts_.lapsed +=
+        static_cast<std::uint64_t>(entry.account.put_back(units.count, units.until, now));
   }
 }
 

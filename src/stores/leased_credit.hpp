@@ -56,7 +56,9 @@ class Credit {
     return unpack(cells_[cell].word.exchange(0, std::memory_order_relaxed));
   }
 
-  /// What decisions tell: when nothing is spent any more, and the store's time minus this one's.
+  /// What decisions tell: what remains elsewhere, when nothing is spent any more, and the store's
+  /// time minus this one's.
+  std::atomic<Word> remaining{0};
   std::atomic<Word> clear_at{0};
   std::atomic<Word> ahead{0};
 

@@ -128,7 +128,7 @@ class LeasedStore::Impl {
   [[nodiscard]] Entry* bound_entry(const Step& step) const noexcept;
   [[nodiscard]] bool spend_credit(const Plan& plan, Completion& done) noexcept;
   void give_credit(Entry& entry, const Step& step, Time now) noexcept;
-  static void take_credits(Entry& entry, Time now) noexcept;
+  void take_credits(Entry& entry, Time now) noexcept;
 
   // leased_trip.cpp
   [[nodiscard]] Departure depart(Entry& entry, Time now) noexcept;

@@ -281,7 +281,7 @@ bool LeasedStore::Impl::refund_one(const Step& step, const leased::RefundAsked& 
     if (entry == nullptr) return false;
     const Time now = read_clock(*entry);
     if (!entry->account.refund(refund)) return false;
-    write(answer, step, {{Verdict::allowed, entry->account.held(), 0, 0}}, *entry, now);
+    write(answer, step, {{Verdict::allowed, entry->account.remaining(now), 0, 0}}, *entry, now);
     answer.output[0] = refund.amount;
     answer.output[1] = 0;
     answer.output[2] = refund.stamp;

@@ -122,6 +122,7 @@ void LeasedStore::Impl::answered(const Trip& trip, const Outcome& outcome) noexc
     const std::lock_guard lock(shard.mutex);
     const Time now = read_clock(entry);
     entry.under_way = false;
+    take_credits(entry, now);  // before a caller is refused
     if (outcome.error) {
       entry.account.pause(now);
       fail(entry, outcome.error, answers);
