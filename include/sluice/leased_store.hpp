@@ -46,7 +46,7 @@ struct LeasedStats {
 /// burst + rate * (t + hold) units are spent by all processes together, whatever dies or freezes,
 /// and in the long run never more than was granted. Units of a window are spent in that window: a
 /// fixed window admits no more than without leases. The price is unused capacity: what a process
-/// holds, others cannot spend meanwhile. See docs/leased-capacity.md.
+/// holds, others cannot spend meanwhile. See docs/leased_capacity.md.
 ///
 /// How much is taken follows what was spent in the last half of `hold`, up to `most` and to a
 /// quarter of what remains. It is asked for when a quarter of the last lot is left, with one trip

@@ -1,6 +1,7 @@
 #include "src/stores/leased_account.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace sluice::leased {
@@ -237,40 +238,56 @@ void Account::note_line(Span wait) noexcept {
   }
 }
 
-bool Account::add(const Taken& taken, const Decision& decision, Time sent, Time now) {
+Account::Added Account::add(const Taken& taken, const Decision& decision, Time sent,
+                            Time now) noexcept try {
   const Span wait = decision.retry_after;
+  const Time from = instant_of(decision, now) + wait;
   if (lots_.size() >= kept_lots) {
     const auto spent =
         std::find_if(lots_.begin(), lots_.end(), [](const Lot& lot) { return lot.units == 0; });
     if (spent != lots_.end()) lots_.erase(spent);
   }
-  const Time until = sent + wait + std::min(terms_.hold, Span{taken.lives});
-  if (until <= now + wait) return false;
-  lots_.push_back(
-      {taken, taken.units, taken.units, now + wait, until, to_word(decision.at + wait)});
+  Time until = sent + wait + terms_.hold;
+  if (until <= std::max(now, from)) return Added::late;
+  const bool is_over = sent + Span{taken.lives} <= now;
+  until = is_over ? now + Span{1} : std::min(until, sent + wait + Span{taken.lives});
+  lots_.push_back({taken, taken.units, taken.units, from, until, to_word(decision.at + wait)});
   scarce_ = wait > Span{0};
   if (scarce_) note_line(wait);
-  remaining_ = decision.remaining;
   if (taken.capacity > 0) capacity_ = taken.capacity;
-  clear_at_ = now + decision.reset_after;
-  note_time(decision, now);
-  return true;
+  note_store(decision, now);
+  clear_at_ = instant_of(decision, now) + decision.reset_after;
+  return is_over ? Added::for_callers : Added::held;
+} catch (const std::bad_alloc&) {
+  return Added::late;
 }
 
-void Account::note_time(const Decision& decision, Time now) noexcept {
+Word Account::drop_last() noexcept {
+  const Word units = lots_.back().units;
+  lots_.pop_back();
+  return units;
+}
+
+/// The instant of the store's decision by this process's clock: not before it.
+Time Account::instant_of(const Decision& decision, Time now) const noexcept {
+  return terms_.same_clock ? decision.at : now;
+}
+
+void Account::note_store(const Decision& decision, Time now) noexcept {
+  remaining_ = decision.remaining;
   ahead_ = terms_.same_clock ? Span{0} : decision.at - now;
 }
 
 void Account::refuse(const Request& request, const Decision& decision, Time now) noexcept {
-  const Time fits_at = now + decision.retry_after + Span{request.max_wait};
+  const Time at = instant_of(decision, now);
+  const Time fits_at = at + decision.retry_after + Span{request.max_wait};
   std::erase_if(refusals_, [&](const Refusal& one) { return one.cost == request.cost; });
   if (refusals_.size() >= kept_refusals) refusals_.erase(refusals_.begin());
   refusals_.push_back({request.cost, fits_at, std::min(fits_at, now + terms_.recheck),
-                       decision.remaining, now + decision.reset_after});
+                       decision.remaining, at + decision.reset_after});
   scarce_ = true;
   if (request.max_wait > 0) note_line(Span{request.max_wait});
-  remaining_ = decision.remaining;
-  note_time(decision, now);
+  note_store(decision, now);
 }
 
 }  // namespace sluice::leased

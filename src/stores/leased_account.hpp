@@ -112,9 +112,13 @@ class Account {
 
   /// Does not ask ahead for a while, since the store could not decide.
   void pause(Time now) noexcept { quiet_until_ = now + terms_.hold / 8; }
-  /// Adds units that were asked for at `sent` and granted as `decision` says; false: their time is
-  /// over.
-  [[nodiscard]] bool add(const Taken& taken, const Decision& decision, Time sent, Time now);
+  /// Adds units that were asked for at `sent` and granted as `decision` says, unless `hold` is
+  /// over. If their window is, they are for the callers of this trip alone, as without leases: then
+  /// drop_last(), which returns what is left of them.
+  enum class Added : std::uint8_t { held, for_callers, late };
+  [[nodiscard]] Added add(const Taken& taken, const Decision& decision, Time sent,
+                          Time now) noexcept;
+  [[nodiscard]] Word drop_last() noexcept;
   /// Notes that the store refused this.
   void refuse(const Request& request, const Decision& decision, Time now) noexcept;
   /// A change of the limit: what was refused may be granted now.
@@ -150,7 +154,8 @@ class Account {
   [[nodiscard]] Local refused(Word remaining, Word wait, Time clear_at, Time now) const noexcept;
   [[nodiscard]] Word spendable(Time now) const noexcept;
   void note_line(Span wait) noexcept;
-  void note_time(const Decision& decision, Time now) noexcept;
+  [[nodiscard]] Time instant_of(const Decision& decision, Time now) const noexcept;
+  void note_store(const Decision& decision, Time now) noexcept;
 
   Terms terms_;
   std::string bytes_;

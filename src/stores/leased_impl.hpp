@@ -56,6 +56,7 @@ class LeasedStore::Impl {
     Answer answer{};
   };
   using Queue = std::list<Waiting>;
+  static constexpr std::size_t all_callers = ~std::size_t{0};
   /// What a bound key has besides: its limit, and the credit of threads.
   struct Bound {
     Word limit;
@@ -139,7 +140,7 @@ class LeasedStore::Impl {
   void answered(const Trip& trip, const Outcome& outcome) noexcept;
   [[nodiscard]] Departure next_stage(const Trip& trip, const Outcome& outcome, Time now) noexcept;
   void grant(const Trip& trip, const Outcome& outcome, Time now, Queue& answers) noexcept;
-  void settle(Entry& entry, Time now, Queue& answers) noexcept;
+  void settle(Entry& entry, Time now, Queue& answers, std::size_t most = all_callers) noexcept;
   static void fail(Entry& entry, std::error_code error, Queue& answers) noexcept;
   static void pass_degraded(const Trip& trip, const Outcome& outcome, Queue& answers) noexcept;
   void listen(Shard& shard, const Step& pattern) noexcept;

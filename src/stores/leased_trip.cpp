@@ -20,7 +20,8 @@ class LeasedStore::Impl::Trip final : public detail::PassedCall {
         stage(how),
         sent(now),
         epoch(of.account.epoch()),
-        cost(of.waiting.empty() ? 0 : of.waiting.front().request.cost) {
+        cost(of.waiting.empty() ? 0 : of.waiting.front().request.cost),
+        callers(of.waiting.size()) {
     // Callers are answered by the destructor of the store.
     done = {[](void*, const Outcome&) noexcept {}, nullptr};
   }
@@ -35,7 +36,8 @@ class LeasedStore::Impl::Trip final : public detail::PassedCall {
   Stage stage;
   Time sent;
   std::uint64_t epoch;
-  Word cost;  // of the first caller; 0: nobody waited
+  Word cost;            // of the first caller; 0: nobody waited
+  std::size_t callers;  // that waited
 };
 
 /// How far ahead units are reserved: as far as the most patient caller waits, or `hold`.
@@ -156,20 +158,25 @@ void LeasedStore::Impl::grant(const Trip& trip, const Outcome& outcome, Time now
   Entry& entry = trip.entry;
   const leased::Taken taken = leased::taken_by(trip.pattern, trip.ask, outcome);
   counts_.taken += static_cast<std::uint64_t>(taken.units);
-  if (!entry.account.add(taken, outcome.decision, trip.sent, now)) {
+  using Added = leased::Account::Added;
+  const Added added = entry.account.add(taken, outcome.decision, trip.sent, now);
+  if (added == Added::late) {
     // The answer came after `hold`: its units must not be spent any more.
     counts_.lapsed += static_cast<std::uint64_t>(taken.units);
     return fail(entry, Errc::unknown, answers);
   }
-  settle(entry, now, answers);
+  settle(entry, now, answers, added == Added::held ? all_callers : trip.callers);
+  if (added == Added::for_callers) {
+    counts_.lapsed += static_cast<std::uint64_t>(entry.account.drop_last());
+  }
   if (trip.epoch != entry.account.epoch()) {  // a block or a reset came meanwhile
     counts_.lapsed += static_cast<std::uint64_t>(drop(entry));
   }
 }
 
 /// Answers the callers that wait, in their order, as far as what is held and known allows.
-void LeasedStore::Impl::settle(Entry& entry, Time now, Queue& answers) noexcept {
-  while (!entry.waiting.empty()) {
+void LeasedStore::Impl::settle(Entry& entry, Time now, Queue& answers, std::size_t most) noexcept {
+  for (; most > 0 && !entry.waiting.empty(); --most) {
     Waiting& first = entry.waiting.front();
     const auto local = entry.account.decide(first.request, now);
     if (!local) return;

@@ -9,12 +9,12 @@ TEST_CASE("a store with leases keeps every promise of a leased store", "[conform
   sluice::VirtualClock clock;
   const auto inner = sluice::make_virtual_store(clock);
   sluice::LeasedStore store(*inner);
-  sluice::test::check_store(store, &clock);
+  sluice::test::check_store(store, &clock, 1, true);
 }
 
 TEST_CASE("a memory store with leases keeps every promise of a leased store",
           "[conformance][leased]") {
   const auto inner = sluice::make_memory_store();
   sluice::LeasedStore store(*inner);
-  sluice::test::check_store(store);
+  sluice::test::check_store(store, nullptr, 1, true);
 }

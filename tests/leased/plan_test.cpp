@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sluice/fallback_store.hpp"
+#include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/leased/rig.hpp"
@@ -113,6 +114,29 @@ TEST_CASE("an answer that comes after hold is not spent", "[leased]") {
       "a", 1, [&](std::error_code, const Decision& decision) { allowed = decision.allowed; });
   rig.clock.advance(99ms);
   CHECK(allowed);
+}
+
+TEST_CASE("a window that ends during the trip grants what its callers asked for, and no more",
+          "[leased]") {
+  LeasedRig rig({.hold = 10s});
+  const FixedWindow window(rig.store, "w", 50, Calendar::every(1s));
+  rig.clock.advance(990ms);
+  rig.inner.play(FaultScript("delay(100ms)"));
+  int allowed = 0;
+  const auto ask = [&] {
+    window.try_acquire_then("a", 1, [&](std::error_code error, const Decision& decision) {
+      CHECK_FALSE(error);
+      allowed += decision.allowed ? 1 : 0;
+    });
+  };
+  ask();
+  rig.clock.advance(100ms);
+  CHECK(allowed == 1);
+  const FixedWindow plain(*rig.whole, "w", 50, Calendar::every(1s));
+  CHECK(plain.peek("a").remaining == 50);
+  ask();
+  CHECK(allowed == 2);
+  CHECK(plain.peek("a").remaining < 50);  // of the new window
 }
 
 TEST_CASE("hold counts from before the question", "[leased]") {
