@@ -73,21 +73,22 @@ struct Check {
   std::string_view name;
   void (*run)(Context&);
   bool moves_time = false;  // needs ConformanceOptions::clock
+  bool of_leased = false;   // holds also with ConformanceOptions::leased
 };
 
 inline constexpr Check checks[] = {
-    {"every operation of the table can be checked", every_row_has_a_generator},
+    {"every operation of the table can be checked", every_row_has_a_generator, false, true},
     {"the instant of a decision is the store's time", instants_are_the_clocks},
     {"every decision of a long history is the kernel's", history_of_single_steps},
     {"every plan of a long history is decided as its steps together", history_of_plans},
     {"a key that was bound is the same key", history_of_bound_keys},
     {"output words are those of the kernel", output_words_are_the_kernels},
     {"a state of any size survives", states_grow},
-    {"keys that look alike are different keys", similar_keys_are_apart},
+    {"keys that look alike are different keys", similar_keys_are_apart, false, true},
     {"a peek changes nothing", peeks_change_nothing},
     {"a refusal changes nothing", refusals_change_nothing},
     {"a refused plan leaves every key as it was", refused_plans_write_nothing},
-    {"a plan names the step that decides it", plans_name_their_step},
+    {"a plan names the step that decides it", plans_name_their_step, false, true},
     {"the same key twice in one plan is an error", duplicate_keys_are_errors},
     {"an invalid key is an error", invalid_keys_are_errors},
     {"a plan without steps, or with too many, is an error", invalid_sizes_are_errors},
@@ -97,8 +98,9 @@ inline constexpr Check checks[] = {
     {"an id charges once, however often it is used", ids_charge_once},
     {"every form of a call gives its answer once", every_form_answers_once},
     {"a batch answers each plan in its place", batches_answer_in_place},
-    {"concurrent callers get no more than the quota, and no less", concurrent_callers_share},
-    {"concurrent plans are all or nothing", concurrent_plans_are_atomic},
+    {"concurrent callers get no more than the quota, and no less", concurrent_callers_share, false,
+     true},
+    {"concurrent plans are all or nothing", concurrent_plans_are_atomic, false, true},
     {"concurrent callers with keys of their own do not affect each other",
      concurrent_callers_are_apart},
     {"the hint is exact to the microsecond", hints_are_exact, true},
@@ -133,6 +135,7 @@ inline Report check_conformance(Store& store, ConformanceOptions options = {},
   Report report{options.seed, {}};
   for (const detail::Check& check : detail::checks) {
     if (check.moves_time && options.clock == nullptr) continue;
+    if (options.leased && !check.of_leased) continue;
     Claim claim{check.name, false, detail::run_check(check, store, options, prefix)};
     claim.ok = claim.failure.empty();
     if (!claim.ok) {

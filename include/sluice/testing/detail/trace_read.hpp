@@ -123,12 +123,12 @@ inline RequestId read_id(Cursor& line) {
 inline Source read_source(Cursor& line) {
   line.require("from");
   for (const Source source : {Source::memory, Source::virtual_store, Source::redis, Source::other,
-                              Source::fallback, Source::policy}) {
+                              Source::fallback, Source::policy, Source::leased}) {
     if (to_string(source) != line.peek()) continue;
     line.take();
     return source;
   }
-  expected("memory, virtual, redis, other, fallback or policy", line.peek());
+  expected("memory, virtual, redis, other, fallback, policy or leased", line.peek());
 }
 
 inline Decision read_decision(Cursor& line, std::size_t usual_step, Time usual_at) {

@@ -1,0 +1,178 @@
+// The parts of a LeasedStore: its entries in shards, the trips to the store behind it, plans of
+// several steps, and the return of idle units. Threading: any member from any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "sluice/detail/in_flight.hpp"
+#include "sluice/detail/store_ref.hpp"
+#include "sluice/extend/owned_plan.hpp"
+#include "sluice/leased_store.hpp"
+#include "src/stores/leased_account.hpp"
+#include "src/stores/leased_credit.hpp"
+#include "src/stores/leased_ticker.hpp"
+
+namespace sluice {
+
+class LeasedStore::Impl {
+ public:
+  Impl(LeasedStore& owner, const StoreHandle& inner, const LeasedStoreOptions& options);
+  ~Impl();
+
+  void execute(const Plan& plan, Completion& done) noexcept;
+  void bind(const Key& key, Binding& binding) const noexcept;
+  [[nodiscard]] Store& inner() const noexcept { return *inner_; }
+  [[nodiscard]] LeasedStats stats() const noexcept;
+
+ private:
+  using Hash = std::array<std::uint64_t, 2>;
+  using Lock = std::unique_lock<std::mutex>;
+  struct HashOf {
+    std::size_t operator()(const Hash& hash) const noexcept { return hash[0]; }
+  };
+
+  /// An answer to deliver once the lock is released.
+  struct Answer {
+    Completion done{nullptr, nullptr};
+    std::error_code error{};
+    Decision decision{};
+    std::array<Word, max_output> output{};
+    std::size_t output_count = 0;
+
+    void deliver() noexcept;
+  };
+  /// A caller that waits for the answer to a trip.
+  struct Waiting {
+    const Operation* operation;
+    Arguments args;
+    leased::Request request;
+    Span timeout;
+    Answer answer{};
+  };
+  using Queue = std::list<Waiting>;
+  static constexpr std::size_t all_callers = ~std::size_t{0};
+  /// What a bound key has besides: its limit, and the credit of threads.
+  struct Bound {
+    Word limit;
+    leased::Credit threads;
+  };
+  struct Entry {
+    Entry(const Step& step, const leased::Account::Terms& terms) : account(step, terms) {}
+    leased::Account account;
+    Queue waiting{};
+    bool under_way = false;                // a trip
+    Span timeout{0};                       // of that trip
+    std::unique_ptr<Bound> credit{};       // if bindings refer to this entry, which then stays
+    std::unique_ptr<Subscription> news{};  // of changes, once a refusal was long
+  };
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<Hash, std::unique_ptr<Entry>, HashOf> entries;
+    Time sweep_at{};
+  };
+
+  /// How a trip asks: for what is there now; for what is there, all or nothing; for units at a
+  /// later time, as many as are wanted, and only those that are needed.
+  enum class Stage : std::uint8_t { now, partial, ahead, ahead_needed };
+  class Trip;
+  /// A trip to send once the lock is released.
+  struct Departure {
+    std::optional<Step> step{};
+    Span timeout{0};
+    Completion done{nullptr, nullptr};
+  };
+  class PlanCall;
+  /// A step of a plan, and what was spent for it here.
+  struct Part {
+    AskedStep asked;
+    bool here = false;
+    Answer answer{};
+    Hash hash{};
+    leased::Taken taken{};
+    Word cost = 0;
+    std::uint64_t epoch = 0;
+  };
+  struct Counts {
+    std::atomic<std::uint64_t> local{0}, trips{0}, passed_on{0}, taken{0}, returned{0}, lapsed{0};
+  };
+
+  // leased_store.cpp
+  [[nodiscard]] Hash hash_of(const Key& key) const noexcept;
+  [[nodiscard]] Shard& shard_of(const Hash& hash) noexcept {
+    return shards_[hash[1] % shard_count];
+  }
+  [[nodiscard]] Entry* find(Shard& shard, const Hash& hash) noexcept;
+  [[nodiscard]] Entry* find_or_make(Shard& shard, const Hash& hash, const Step& step) noexcept;
+  [[nodiscard]] bool is_unused(Entry& entry, Time now) noexcept;
+  [[nodiscard]] bool is_forked() const noexcept;
+  void pass_on(const Plan& plan, Completion& done) noexcept;
+  void decide_one(const Plan& plan, const leased::Request& request, Completion& done) noexcept;
+  [[nodiscard]] bool refund_one(const Step& step, const leased::RefundAsked& refund,
+                                Completion& done) noexcept;
+  void note_changes(const Plan& plan) noexcept;
+  [[nodiscard]] static bool may_join(const Entry& entry, const Plan& plan) noexcept;
+  [[nodiscard]] static bool join(Entry& entry, const Plan& plan, const leased::Request& request,
+                                 Completion& done) noexcept;
+  [[nodiscard]] Time read_clock(Entry& entry) noexcept;
+  void write(Answer& answer, const Step& step, const leased::Local& local, const Entry& entry,
+             Time now) const noexcept;
+
+  [[nodiscard]] Word drop(Entry& entry) noexcept;
+
+  // leased_bound.cpp
+  [[nodiscard]] Entry* bound_entry(const Step& step) const noexcept;
+  [[nodiscard]] bool spend_credit(const Plan& plan, Completion& done) noexcept;
+  void give_credit(Entry& entry, const Step& step, Time now) noexcept;
+  void take_credits(Entry& entry, Time now) noexcept;
+
+  // leased_trip.cpp
+  [[nodiscard]] Departure depart(Entry& entry, Time now) noexcept;
+  [[nodiscard]] Departure depart(Entry& entry, const leased::Ask& ask, Stage stage,
+                                 Time now) noexcept;
+  [[nodiscard]] Word wait_of(const Entry& entry) const noexcept;
+  void send(Departure& departure) noexcept;
+  void answered(const Trip& trip, const Outcome& outcome) noexcept;
+  [[nodiscard]] Departure next_stage(const Trip& trip, const Outcome& outcome, Time now) noexcept;
+  void grant(const Trip& trip, const Outcome& outcome, Time now, Queue& answers) noexcept;
+  void settle(Entry& entry, Time now, Queue& answers, std::size_t most = all_callers) noexcept;
+  static void fail(Entry& entry, std::error_code error, Queue& answers) noexcept;
+  static void pass_degraded(const Trip& trip, const Outcome& outcome, Queue& answers) noexcept;
+  void listen(Shard& shard, const Step& pattern) noexcept;
+  void forget_refusals(const Hash& hash) noexcept;
+
+  // leased_plan.cpp
+  void decide_plan(const Plan& plan, Completion& done) noexcept;
+  [[nodiscard]] bool spend_now(const Step& step, const leased::Request& request,
+                               Part& part) noexcept;
+  void restore(const Part& part) noexcept;
+
+  // leased_returns.cpp
+  void give_back_idle() noexcept;
+  void give_back(Shard& shard, bool idle_only) noexcept;
+  void give_back(Entry& entry, Time now, std::vector<OwnedPlan>& refunds) noexcept;
+
+  static constexpr std::size_t shard_count = 64;
+
+  LeasedStore& owner_;
+  StoreHandle inner_;
+  detail::Life::View inner_life_;
+  detail::Life::View clock_life_;
+  LeasedStoreOptions options_;
+  std::array<std::uint64_t, 2> secret_;
+  unsigned forks_;
+  bool same_clock_;
+  std::array<Shard, shard_count> shards_;
+  Counts counts_;
+  std::shared_ptr<leased::Gate<Impl>> gate_;  // for notifications that come late
+  std::atomic<bool> closing_{false};
+  std::optional<leased::Ticker> ticker_;
+  detail::InFlight in_flight_;  // the last member: pending trips end first
+};
+
+}  // namespace sluice

@@ -1,0 +1,56 @@
+// What is taken ahead of need, how long it is held, what goes back. Threading: single-threaded.
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
+#include "tests/leased/rig.hpp"
+
+namespace sluice::test {
+namespace {
+
+const Quota thousand = Quota::per_second(1000).burst(1000);
+
+}  // namespace
+
+TEST_CASE("a busy key is decided with few trips", "[leased]") {
+  LeasedRig rig({.hold = 1s, .most = 200});
+  const TokenBucket bucket(rig.store, "api", thousand);
+  CHECK(rig.spend(bucket, 2000, 2ms) == 2000);
+  const std::uint64_t trips = rig.asked();
+  CAPTURE(trips);
+  CHECK(trips <= 40);
+  CHECK(bucket.try_acquire("a").source == Source::leased);
+  const LeasedStats stats = rig.store.stats();
+  CHECK(stats.taken >= 2001);
+  CHECK(stats.local >= 1950);
+}
+
+TEST_CASE("what is held too long is dropped before it is spent", "[leased]") {
+  LeasedRig rig({.hold = 1s, .most = 200});
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  CHECK(rig.spend(bucket, 100, 2ms) == 100);
+  const Word left = rig.whole->clock().now() == rig.clock.now() ? 1 : 0;
+  CHECK(left == 1);
+  const LeasedStats before = rig.store.stats();
+  const auto held = before.taken - 100 - before.lapsed - before.returned;
+  CAPTURE(held);
+  CHECK(held > 0);
+  rig.inner.fail_all(Fault::not_executed(Errc::not_connected));
+  rig.clock.advance(1s);
+  std::error_code error;
+  CHECK_FALSE(bucket.try_acquire("a", error).allowed);
+  CHECK(error == Errc::not_connected);
+}
+
+TEST_CASE("options out of range are named", "[leased]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  CHECK_THROWS_WITH(LeasedStore(*store, {.hold = Span{0}}),
+                    "LeasedStore: hold must be 1 us to 3600000000 us, got 0 us");
+  CHECK_THROWS_AS(LeasedStore(*store, {.hold = 1h + Span{1}}), std::invalid_argument);
+  CHECK_THROWS_AS(LeasedStore(*store, {.most = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(LeasedStore(*store, {.recheck = Span{0}}), std::invalid_argument);
+  CHECK_THROWS_AS(LeasedStore(*store, {.max_keys = 0}), std::invalid_argument);
+  CHECK_NOTHROW(LeasedStore(*store, {.hold = 1h}));
+}
+
+}  // namespace sluice::test

@@ -1,0 +1,28 @@
+// The bound of leases in simulated fleets with crashes, pauses, partitions and failovers, by a
+// judge that counts the calls at the upstream. Threading: single-threaded.
+#include "tests/leased/fleet.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+namespace sluice::test {
+
+TEST_CASE("whatever dies or freezes, no interval has more than the bound", "[leased][fleet]") {
+  Random random("whatever dies or freezes, no interval has more than the bound");
+  CAPTURE(random.repeat());
+  LeasedFleetResult sum;
+  for (std::size_t i = 0; i < scaled(200); ++i) {
+    const std::uint64_t seed = random.below(1'000'000'000);
+    CAPTURE(seed);
+    const LeasedFleetResult result = run_with_faults(seed);
+    CHECK(result.breach == "");
+    sum.calls += result.calls;
+    sum.crashes += result.crashes;
+    sum.pauses += result.pauses;
+    sum.failovers += result.failovers;
+  }
+  CHECK(sum.calls > scaled(200) * 10);
+  CHECK(sum.crashes + sum.pauses > scaled(200));
+  CHECK(sum.failovers > 0);
+}
+
+}  // namespace sluice::test

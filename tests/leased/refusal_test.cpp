@@ -1,0 +1,118 @@
+// What is refused without a trip, until when, and what ends it. Threading: single-threaded.
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/shared_token_bucket.hpp"
+#include "tests/leased/rig.hpp"
+
+namespace sluice::test {
+
+TEST_CASE("a refused caller that asks in a loop makes one trip per hint", "[leased]") {
+  LeasedRig rig({.hold = 1s, .recheck = 1h});
+  const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
+  CHECK(rig.spend(window, 5) == 5);
+  const Decision first = window.try_acquire("a");
+  REQUIRE_FALSE(first.allowed);
+  static_cast<void>(rig.asked());
+  for (Span waited{0}; waited < first.retry_after; waited += 1s) {
+    const Decision again = window.try_acquire("a");
+    CHECK_FALSE(again.allowed);
+    CHECK(again.source == Source::leased);
+    CHECK(again.retry_after == first.retry_after - waited);
+    CHECK(again.at + again.retry_after == first.at + first.retry_after);
+    rig.clock.advance(std::min(Span{1s}, first.retry_after - waited));
+  }
+  CHECK(rig.asked() == 0);
+  CHECK(window.try_acquire("a").allowed);
+}
+
+TEST_CASE("a refusal is of its own cost and key", "[leased]") {
+  LeasedRig rig({.hold = 1ms, .recheck = 1h});
+  const FixedWindow window(rig.store, "w", 10, Calendar::every(1min));
+  CHECK(window.try_acquire("a", 7).allowed);
+  rig.clock.advance(1ms);
+  CHECK_FALSE(window.try_acquire("a", 5).allowed);
+  CHECK(window.try_acquire("a", 3).allowed);
+  CHECK(window.try_acquire("b", 5).allowed);
+  static_cast<void>(rig.asked());
+  CHECK_FALSE(window.try_acquire("a", 5).allowed);
+  CHECK(rig.asked() == 0);
+  CHECK_FALSE(window.try_acquire("a", 6).allowed);  // another cost is another question
+  CHECK(rig.asked() > 0);
+}
+
+TEST_CASE("after recheck the store is asked again", "[leased]") {
+  LeasedRig rig({.hold = 1s, .recheck = 2s});
+  const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
+  CHECK(rig.spend(window, 5) == 5);
+  CHECK_FALSE(window.try_acquire("a").allowed);
+  const FixedWindow plain(*rig.whole, "w", 5, Calendar::every(1min));
+  plain.reward("a", 2);  // by a process without leases, which tells nobody
+  rig.clock.advance(2s - Span{1});
+  CHECK_FALSE(window.try_acquire("a").allowed);
+  rig.clock.advance(Span{1});
+  CHECK(window.try_acquire("a").allowed);
+}
+
+TEST_CASE("a change of the limit ends a refusal here and in other processes", "[leased]") {
+  LeasedRig rig({.hold = 1s, .recheck = 1s});
+  LeasedStore other(rig.inner, {.hold = 1s, .recheck = 1s});
+  const auto check = [&](const auto& here, const auto& there, auto change) {
+    CHECK(rig.spend(here, 5) == 5);
+    CHECK_FALSE(here.try_acquire("a").allowed);
+    CHECK_FALSE(there.try_acquire("a").allowed);
+    change(there);
+    CHECK(here.try_acquire("a").allowed);
+    CHECK(there.try_acquire("a").allowed);
+  };
+  const auto window = [](Store& store, const char* name) {
+    return FixedWindow(store, name, 5, Calendar::every(1min));
+  };
+  check(window(rig.store, "reset"), window(other, "reset"), [](auto& w) { w.reset("a"); });
+  check(window(rig.store, "reward"), window(other, "reward"), [](auto& w) { w.reward("a", 2); });
+
+  const SharedTokenBucket shared(rig.store, "shared");
+  const SharedTokenBucket there(other, "shared");
+  shared.configure("a", Quota::per_hour(5));
+  check(shared, there,
+        [](auto& bucket) { bucket.configure("a", Quota::per_hour(50), Inheritance::additive); });
+}
+
+TEST_CASE("a block stops what is held here at once", "[leased]") {
+  LeasedRig rig({.hold = 10s, .most = 100});
+  const TokenBucket bucket(rig.store, "api", Quota::per_second(100).burst(1000));
+  CHECK(rig.spend(bucket, 100, 1ms) == 100);
+  const LeasedStats stats = rig.store.stats();
+  REQUIRE(stats.taken > 100);  // something is held
+  bucket.block("a", 5s);
+  CHECK_FALSE(bucket.try_acquire("a").allowed);
+  rig.clock.advance(5s - Span{1});
+  CHECK_FALSE(bucket.try_acquire("a").allowed);
+  rig.clock.advance(Span{1});
+  CHECK(bucket.try_acquire("a").allowed);
+}
+
+TEST_CASE("where units are scarce, hints are kept to the microsecond", "[leased]") {
+  LeasedRig rig({.hold = 2s});
+  const TokenBucket bucket(rig.store, "api", Quota::per_second(50).burst(40));
+  const Time start = rig.clock.now();
+  int granted = 0;
+  std::size_t refused = 0;
+  while (rig.clock.now() < start + 20s) {
+    const Decision decision = bucket.try_acquire("a");
+    if (decision) {
+      ++granted;
+      continue;
+    }
+    ++refused;
+    rig.clock.advance(decision.retry_after - Span{1});
+    CHECK_FALSE(bucket.try_acquire("a").allowed);
+    rig.clock.advance(Span{1});
+    CHECK(bucket.try_acquire("a").allowed);
+    ++granted;
+  }
+  CHECK(refused > 10);
+  CHECK(granted <= 40 + 20 * 50 + 1);
+  CHECK(granted >= 40 + 20 * 50 - 40);
+  CHECK(rig.asked() <= 1040 / 4);
+}
+
+}  // namespace sluice::test
