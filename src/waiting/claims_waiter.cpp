@@ -94,6 +94,12 @@ bool ClaimsWaiter::shares_queue(std::size_t limit) const noexcept {
          call_->queue_keys_[limit] == call_->queue_keys_[home_];
 }
 
+Decision ClaimsWaiter::left() const noexcept {
+  const Decision& decision = call_->limits_[home_]->decision();
+  // What a process holds comes back earlier than what the limit refills.
+  return decision.source == Source::leased ? Decision{} : decision;
+}
+
 bool ClaimsWaiter::may_be_freed_early() const noexcept {
   return call_->limits_[next_home_]->freed_early();
 }

@@ -21,7 +21,7 @@ class ClaimsWaiter final : public Waiter {
   void timer_changed() noexcept override { call_->timer_changed(); }
   void finished(std::error_code error) noexcept override { call_->end(error, refusal()); }
 
-  Decision left() const noexcept override { return call_->limits_[home_]->decision(); }
+  Decision left() const noexcept override;
   Span refill_time(const Decision& left) const noexcept override {
     return call_->limits_[home_]->refill_time(left);
   }
