@@ -271,7 +271,10 @@ TEST_CASE("calls that wait for a node go to the one that gets its slots", "[fake
   for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], Key(std::to_string(i)), 20s);
   CHECK(crowd.wait());
   CHECK(crowd.count([](const Asked& asked) { return !asked.error; }) == crowd.size());
-  CHECK(owner.connections() == 1);
+  for (const RedisNodeStats& each : store->stats().nodes) {  // the map may be asked for elsewhere
+    if (each.address == "127.0.0.1:" + std::to_string(owner.port())) CHECK(each.connections == 1);
+  }
+  CHECK(owner.connections() >= 1);
 }
 
 TEST_CASE("a node that has no slots any more is left, and its link serves the next node",

@@ -164,7 +164,7 @@ TEST_CASE("Sentinels and servers are verified, each under its own host", "[redis
     const Bucket bucket(*store, quota);
     REQUIRE_FALSE(bucket.error("key0"));
     CHECK(store->stats().failed_attempts == 0);
-    group.force_failover();
+    group.fail_over();
     CHECK(eventually([&] { return !bucket.error("key0", 1s) && store->stats().connections > 1; }));
   }
   RedisOptions other = options;

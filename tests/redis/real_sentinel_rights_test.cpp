@@ -44,7 +44,7 @@ struct Limited {
   /// The first Sentinel ends, and the others name another master.
   void leave_to_the_others() {
     group.sentinel(0).kill();
-    group.force_failover();
+    group.fail_over();
   }
 
   RedisSentinels group;
@@ -112,7 +112,7 @@ TEST_CASE("users with the documented rights can do everything behind Sentinels",
       return !it.group.sentinel_client(0)({"ACL", "LOG"}).elements.empty();
     }));
     CHECK_FALSE(is_watched(it.group));
-    it.group.force_failover();  // the old master sends its clients away
+    it.group.fail_over();  // the old master sends its clients away
     CHECK(eventually([&] { return !bucket.error("a", 1s) && store->stats().connections > 1; }));
   }
 }

@@ -57,7 +57,7 @@ TEST_CASE("the master that Sentinels name decides, before and after failovers",
   CHECK(events.all().back().address == "127.0.0.1:" + std::to_string(group.master_port()));
 
   SECTION("a failover on request") {
-    group.force_failover();
+    group.fail_over();
     CHECK(eventually([&] { return count(events, RedisEvent::Kind::switched) > 0; }));
     REQUIRE(eventually([&] {
       const std::string master = "127.0.0.1:" + std::to_string(group.master_port());
@@ -94,7 +94,7 @@ TEST_CASE("Sentinels that are down, wrong or unknown to the configuration", "[re
     const Bucket bucket(*store, quota);
     REQUIRE_FALSE(bucket.error("alice"));
     group.sentinel(0).kill();
-    group.force_failover();
+    group.fail_over();
     REQUIRE(eventually([&] { return !bucket.error("alice"); }));
     CHECK(eventually([&] { return count(events, RedisEvent::Kind::switched) > 0; }));
   }

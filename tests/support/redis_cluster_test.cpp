@@ -76,7 +76,7 @@ TEST_CASE("Sentinels name another master when they are told to, and when it dies
   CHECK(client({"SET", "key", "value"}).text == "OK");
   CHECK(client({"WAIT", "2", "5000"}).integer == 2);
 
-  const std::size_t second = group.force_failover();
+  const std::size_t second = group.fail_over();
   CHECK(second != 0);
   CHECK(group.await_new_master(0) == second);
   CHECK(group.client(second)({"GET", "key"}).text == "value");

@@ -121,6 +121,22 @@ std::size_t RedisSentinels::force_failover() {
   return now;
 }
 
+std::size_t RedisSentinels::fail_over() {
+  const std::size_t old = master();
+  const std::size_t asked = running_sentinel();
+  std::size_t now = old;
+  std::chrono::steady_clock::time_point again{};
+  await("a failover", [&] {
+    if (const auto time = std::chrono::steady_clock::now(); time >= again) {
+      sentinel_client(asked)({"SENTINEL", "FAILOVER", group});  // refused while another one ends
+      again = time + 5s;
+    }
+    now = server_of(port_named_by(asked));
+    return now != old;
+  });
+  return now;
+}
+
 std::size_t RedisSentinels::kill_master() {
   const std::size_t node = master();
   servers_[node]->kill();

@@ -48,6 +48,9 @@ class RedisSentinels {
   /// SENTINEL FAILOVER; returns the new master as soon as it takes writes. The Sentinels name it a
   /// moment later: await_new_master().
   std::size_t force_failover();
+  /// The same, but returns once a Sentinel names it. They give a failover up if a busy server does
+  /// not answer for two seconds: it is asked for again then.
+  std::size_t fail_over();
   /// SIGKILL; returns which server it was. The Sentinels promote another one.
   std::size_t kill_master();
   /// Waits until another server than `old` is a master.
