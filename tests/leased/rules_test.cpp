@@ -57,6 +57,23 @@ TEST_CASE("units of a fixed window are spent in their window", "[leased]") {
   CHECK(sum_of(history) > 30 * 30);
 }
 
+TEST_CASE("units of one window are not spent in the next", "[leased]") {
+  const auto check = [](auto make) {
+    LeasedRig rig({.hold = 10s, .most = 100});
+    const auto leased = make(rig.store);
+    rig.clock.advance(500ms);
+    CHECK(rig.spend(leased, 60, 8ms) == 60);
+    REQUIRE(rig.store.stats().taken > 60);  // something is held
+    rig.clock.advance(20ms);                // the next window
+    const auto plain = make(*rig.whole);
+    while (plain.try_acquire("a")) {
+    }
+    CHECK_FALSE(leased.try_acquire("a"));
+  };
+  check([](Store& store) { return FixedWindow(store, "w", 200, Calendar::every(1s)); });
+  check([](Store& store) { return SlidingWindowCounter(store, "w", WindowLimit{200, 1s}); });
+}
+
 TEST_CASE("units of a sliding window counter keep its worst case over a span and hold",
           "[leased]") {
   Random random("units of a sliding window counter keep its worst case over a span and hold");
