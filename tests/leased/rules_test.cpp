@@ -134,6 +134,23 @@ TEST_CASE("what is refunded is held again, once", "[leased]") {
   CHECK(bucket.cancel("a", grant) == 0);
 }
 
+TEST_CASE("a reservation that is refunded again and again mints nothing", "[leased]") {
+  LeasedRig rig({.hold = 10s, .most = 100});
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  CHECK(rig.spend(bucket, 64, 1ms) == 64);
+  const Reservation grant = bucket.reserve("a", 3, 0s);
+  REQUIRE(grant);
+  rig.inner.fail_all(Fault::not_executed(Errc::not_connected));
+  std::error_code error;
+  for (int i = 0; i < 100; ++i) {
+    Reservation copy = grant;
+    bucket.cancel("a", copy, error);
+  }
+  std::uint64_t spent = 0;
+  while (bucket.try_acquire("a", error).allowed) ++spent;
+  CHECK(spent <= rig.store.stats().taken);
+}
+
 TEST_CASE("every unit of a quota is spent once, however it was held", "[leased]") {
   // Nothing drains, so that what is spent, returned and lapsed must be what was taken.
   LeasedRig rig({.hold = 1s, .most = 50});
