@@ -20,6 +20,7 @@
 #include "sluice/fallback_store.hpp"
 #include "sluice/http.hpp"
 #include "sluice/key.hpp"
+#include "sluice/leased_store.hpp"
 #include "sluice/limiters/calendar.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/fixed_window.hpp"

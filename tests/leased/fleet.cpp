@@ -293,8 +293,9 @@ void LeasedFleet::run_for(Span span) {
   timeline_.run_until(timeline_.now() + span);
 }
 
-/// In any interval of t at most burst + rate * (t + hold), and a burst more for each time that the
-/// store has forgotten what it granted, from `hold` before the interval on.
+/// In any interval of t at most burst + rate * (t + hold). Each time that the store forgets what it
+/// granted, from `hold` before the interval on, adds a burst, and the units that were reserved
+/// ahead.
 std::string LeasedFleet::judge() const {
   const Quota& q = options_.quota;
   const Word hold = options_.leased ? options_.leased->hold.count() : 0;
@@ -310,8 +311,8 @@ std::string LeasedFleet::judge() const {
       testing::History some;
       std::copy_if(calls_.begin(), calls_.end(), std::back_inserter(some),
                    [&](const auto& one) { return one.at >= from && one.at < until; });
-      const Word bursts = static_cast<Word>(j - i) + 1;
-      const testing::RateBound bound{bursts * q.capacity() + late, q.refill(), Span{q.period()}};
+      const Word stores = static_cast<Word>(j - i) + 1;
+      const testing::RateBound bound{stores * (q.capacity() + late), q.refill(), Span{q.period()}};
       if (const auto breach = testing::check_rate(some, bound)) return breach->what;
     }
   }

@@ -1,6 +1,8 @@
 // The bound of leases in simulated fleets with crashes, pauses, partitions and failovers, by a
 // judge that counts the calls at the upstream. Threading: single-threaded.
 #include "tests/leased/fleet.hpp"
+#include <chrono>
+
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -23,6 +25,25 @@ TEST_CASE("whatever dies or freezes, no interval has more than the bound", "[lea
   CHECK(sum.calls > scaled(200) * 10);
   CHECK(sum.crashes + sum.pauses > scaled(200));
   CHECK(sum.failovers > 0);
+}
+
+TEST_CASE("a saturated fleet uses its quota, in equal parts, with few operations",
+          "[leased][fleet]") {
+  LeasedFleetOptions options;
+  options.workers = 200;
+  options.leased = LeasedStoreOptions{.hold = std::chrono::minutes{1}, .most = 100};
+  LeasedFleet fleet(options);
+  fleet.run_for(std::chrono::minutes{2});
+  const LeasedFleetResult before = fleet.result();
+  fleet.run_for(std::chrono::minutes{5});
+  LeasedFleetResult after = fleet.result();
+  const std::uint64_t calls = after.calls - before.calls;
+  const std::uint64_t operations = after.operations - before.operations;
+  for (std::size_t i = 0; i < options.workers; ++i) after.calls_of[i] -= before.calls_of[i];
+  CHECK(calls >= 50'000 * 99 / 100);
+  CHECK(operations * 20 <= calls);
+  CHECK(after.jain() >= 0.98);
+  CHECK(after.breach == "");
 }
 
 }  // namespace sluice::test

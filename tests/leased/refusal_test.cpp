@@ -76,6 +76,15 @@ TEST_CASE("a change of the limit ends a refusal here and in other processes", "[
         [](auto& bucket) { bucket.configure("a", Quota::per_hour(50), Inheritance::additive); });
 }
 
+TEST_CASE("a change through the same store ends a short refusal", "[leased]") {
+  LeasedRig rig({.hold = 1s, .recheck = 1h});  // nobody listens to shorter hints
+  const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
+  CHECK(rig.spend(window, 5) == 5);
+  CHECK_FALSE(window.try_acquire("a").allowed);
+  window.reward("a", 1);
+  CHECK(window.try_acquire("a").allowed);
+}
+
 TEST_CASE("a block stops what is held here at once", "[leased]") {
   LeasedRig rig({.hold = 10s, .most = 100});
   const TokenBucket bucket(rig.store, "api", Quota::per_second(100).burst(1000));

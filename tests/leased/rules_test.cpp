@@ -57,6 +57,23 @@ TEST_CASE("units of a fixed window are spent in their window", "[leased]") {
   CHECK(sum_of(history) > 30 * 30);
 }
 
+TEST_CASE("units of one window are not spent in the next", "[leased]") {
+  const auto check = [](auto make) {
+    LeasedRig rig({.hold = 10s, .most = 100});
+    const auto leased = make(rig.store);
+    rig.clock.advance(500ms);
+    CHECK(rig.spend(leased, 60, 8ms) == 60);
+    REQUIRE(rig.store.stats().taken > 60);  // something is held
+    rig.clock.advance(20ms);                // the next window
+    const auto plain = make(*rig.whole);
+    while (plain.try_acquire("a")) {
+    }
+    CHECK_FALSE(leased.try_acquire("a"));
+  };
+  check([](Store& store) { return FixedWindow(store, "w", 200, Calendar::every(1s)); });
+  check([](Store& store) { return SlidingWindowCounter(store, "w", WindowLimit{200, 1s}); });
+}
+
 TEST_CASE("units of a sliding window counter keep its worst case over a span and hold",
           "[leased]") {
   Random random("units of a sliding window counter keep its worst case over a span and hold");
@@ -115,6 +132,23 @@ TEST_CASE("what is refunded is held again, once", "[leased]") {
   CHECK(rig.asked() == 0);
   CHECK(bucket.try_acquire("a").remaining == before + 3 - 1);
   CHECK(bucket.cancel("a", grant) == 0);
+}
+
+TEST_CASE("a reservation that is refunded again and again mints nothing", "[leased]") {
+  LeasedRig rig({.hold = 10s, .most = 100});
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  CHECK(rig.spend(bucket, 64, 1ms) == 64);
+  const Reservation grant = bucket.reserve("a", 3, 0s);
+  REQUIRE(grant);
+  rig.inner.fail_all(Fault::not_executed(Errc::not_connected));
+  std::error_code error;
+  for (int i = 0; i < 100; ++i) {
+    Reservation copy = grant;
+    bucket.cancel("a", copy, error);
+  }
+  std::uint64_t spent = 0;
+  while (bucket.try_acquire("a", error).allowed) ++spent;
+  CHECK(spent <= rig.store.stats().taken);
 }
 
 TEST_CASE("every unit of a quota is spent once, however it was held", "[leased]") {
