@@ -410,7 +410,7 @@ std::string text_of(const std::filesystem::path& path) {
 
 using Names = std::set<std::pair<std::string, std::string>>;
 
-/// The calls that verbs.hpp declares: `AsyncVerb<Call<&Limiter::...>, ...> async_name{};`
+/// The calls that verbs.hpp declares: `AsyncVerb<Form<&Limiter::...>, ...> async_name{};`
 Names names_in_header() {
   const std::string text =
       text_of(std::filesystem::path(SLUICE_SOURCE) / "include/sluice/asio/verbs.hpp");

@@ -120,7 +120,7 @@ boost::asio::awaitable<bool, Ex> retry_after(sluice::detail::CallTries& tries, G
 
 /// The coroutine of a Call, which it copies.
 template <class Function>
-ResultOf<Grants, Function> run(Call call, Function function) {
+ResultOf<Grants, Function> run(sluice::Call call, Function function) {
   using Result = CallOf<Grants, Function>;
   constexpr boost::asio::use_awaitable_t<typename Result::Executor> token;
   constexpr bool settles = sluice::detail::is_costed<typename Result::Value>;
@@ -152,7 +152,7 @@ auto guard(const Claim& claim, const Deadline& deadline, Function function) {
   auto with_grant = [function = std::move(function)](Grants& grants) mutable {
     return sluice::detail::call_with(function, grants.get<Grant>(0));
   };
-  return run(Call({claim}, {.deadline = deadline, .attempts = 1}), std::move(with_grant));
+  return run(sluice::Call({claim}, {.deadline = deadline, .attempts = 1}), std::move(with_grant));
 }
 
 }  // namespace detail
@@ -195,7 +195,7 @@ template <SafeInCoAwait Function>
 template <SafeInCoAwait Function>
 [[nodiscard]] auto with_backoff(const Gates& gates, std::span<const Scope> scopes,
                                 Function&& function, const BackoffOptions& options = {}) {
-  return detail::run(Call(sluice::detail::gate_claims(gates, scopes), options),
+  return detail::run(sluice::Call(sluice::detail::gate_claims(gates, scopes), options),
                      std::decay_t<Function>(std::forward<Function>(function)));
 }
 template <std::size_t n, class... Rest>

@@ -60,7 +60,7 @@ struct OwnTryAcquire {
                 CompletionToken = boost::asio::deferred_t>
   [[nodiscard]] auto operator()(const L& limiter, const Key& key, Cost cost,
                                 CompletionToken&& token = {}) const {
-    return Call<&own_step<L>>()(limiter, key, cost, std::forward<CompletionToken>(token));
+    return Form<&own_step<L>>()(limiter, key, cost, std::forward<CompletionToken>(token));
   }
 };
 
@@ -76,104 +76,104 @@ struct NoScopesInside {
 
 /// try_acquire()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::acquire_step>, detail::CallOnce<&TokenBucket::acquire_step>,
-    detail::Call<&BoundTokenBucket::acquire_step>,
-    detail::CallOnce<&BoundTokenBucket::acquire_step>,
-    detail::Call<&SharedTokenBucket::Verbs::try_acquire>,
-    detail::CallOnce<&SharedTokenBucket::Verbs::try_acquire>,
-    detail::Call<&FixedWindow::Verbs::try_acquire>,
-    detail::CallOnce<&FixedWindow::Verbs::try_acquire>,
-    detail::Call<&SlidingWindow::Verbs::try_acquire>,
-    detail::CallOnce<&SlidingWindow::Verbs::try_acquire>,
-    detail::Call<&SlidingWindowCounter::acquire_step>,
-    detail::CallOnce<&SlidingWindowCounter::acquire_step>,
-    detail::Call<&SharedSlidingWindow::Verbs::try_acquire>,
-    detail::Call<&SharedSlidingWindow::Verbs::try_acquire_once>,
-    detail::Call<&SlotLock::Verbs::try_acquire>,
-    detail::Call<&ConcurrencyLimiter::Verbs::try_acquire>,
-    detail::Call<&ConcurrencyLimiter::Verbs::try_acquire_by>,
-    detail::Call<&FleetShedder::Verbs::try_acquire>,
-    detail::Call<&FleetShedder::Verbs::try_acquire_by>,
-    detail::Call<&UtilizationShedder::Verbs::try_acquire>,
-    detail::Call<&UtilizationShedder::Verbs::try_acquire_named>,
-    detail::Call<&UtilizationShedder::Verbs::try_acquire_whole>,
-    detail::Call<&UtilizationShedder::Verbs::try_acquire_whole_named>, detail::OwnTryAcquire>
+    detail::Form<&TokenBucket::acquire_step>, detail::FormOnce<&TokenBucket::acquire_step>,
+    detail::Form<&BoundTokenBucket::acquire_step>,
+    detail::FormOnce<&BoundTokenBucket::acquire_step>,
+    detail::Form<&SharedTokenBucket::Verbs::try_acquire>,
+    detail::FormOnce<&SharedTokenBucket::Verbs::try_acquire>,
+    detail::Form<&FixedWindow::Verbs::try_acquire>,
+    detail::FormOnce<&FixedWindow::Verbs::try_acquire>,
+    detail::Form<&SlidingWindow::Verbs::try_acquire>,
+    detail::FormOnce<&SlidingWindow::Verbs::try_acquire>,
+    detail::Form<&SlidingWindowCounter::acquire_step>,
+    detail::FormOnce<&SlidingWindowCounter::acquire_step>,
+    detail::Form<&SharedSlidingWindow::Verbs::try_acquire>,
+    detail::Form<&SharedSlidingWindow::Verbs::try_acquire_once>,
+    detail::Form<&SlotLock::Verbs::try_acquire>,
+    detail::Form<&ConcurrencyLimiter::Verbs::try_acquire>,
+    detail::Form<&ConcurrencyLimiter::Verbs::try_acquire_by>,
+    detail::Form<&FleetShedder::Verbs::try_acquire>,
+    detail::Form<&FleetShedder::Verbs::try_acquire_by>,
+    detail::Form<&UtilizationShedder::Verbs::try_acquire>,
+    detail::Form<&UtilizationShedder::Verbs::try_acquire_named>,
+    detail::Form<&UtilizationShedder::Verbs::try_acquire_whole>,
+    detail::Form<&UtilizationShedder::Verbs::try_acquire_whole_named>, detail::OwnTryAcquire>
     async_try_acquire{};
 
 /// peek()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::peek_step>, detail::Call<&BoundTokenBucket::peek_step>,
-    detail::Call<&SharedTokenBucket::Verbs::peek>, detail::Call<&FixedWindow::Verbs::peek>,
-    detail::Call<&SlidingWindow::Verbs::peek>, detail::Call<&SlidingWindowCounter::peek_step>,
-    detail::Call<&SharedSlidingWindow::Verbs::peek>, detail::Call<&SlotLock::peek_step>,
-    detail::Call<&ConcurrencyLimiter::peek_step>, detail::Call<&FleetShedder::Verbs::peek>,
-    detail::Call<&UtilizationShedder::Verbs::peek>,
-    detail::Call<&UtilizationShedder::Verbs::peek_named>,
-    detail::Call<&UtilizationShedder::Verbs::peek_whole>,
-    detail::Call<&UtilizationShedder::Verbs::peek_whole_named>, detail::Call<&Gates::Verbs::peek>,
-    detail::Call<&Gates::peek_step>, detail::NoScopesInside>
+    detail::Form<&TokenBucket::peek_step>, detail::Form<&BoundTokenBucket::peek_step>,
+    detail::Form<&SharedTokenBucket::Verbs::peek>, detail::Form<&FixedWindow::Verbs::peek>,
+    detail::Form<&SlidingWindow::Verbs::peek>, detail::Form<&SlidingWindowCounter::peek_step>,
+    detail::Form<&SharedSlidingWindow::Verbs::peek>, detail::Form<&SlotLock::peek_step>,
+    detail::Form<&ConcurrencyLimiter::peek_step>, detail::Form<&FleetShedder::Verbs::peek>,
+    detail::Form<&UtilizationShedder::Verbs::peek>,
+    detail::Form<&UtilizationShedder::Verbs::peek_named>,
+    detail::Form<&UtilizationShedder::Verbs::peek_whole>,
+    detail::Form<&UtilizationShedder::Verbs::peek_whole_named>, detail::Form<&Gates::Verbs::peek>,
+    detail::Form<&Gates::peek_step>, detail::NoScopesInside>
     async_peek{};
 
 /// reserve()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::Verbs::reserve>, detail::Call<&SharedTokenBucket::Verbs::reserve>,
-    detail::Call<&SlidingWindow::Verbs::reserve>,
-    detail::Call<&SharedSlidingWindow::Verbs::reserve>, detail::Call<&SlotLock::Verbs::reserve>>
+    detail::Form<&TokenBucket::Verbs::reserve>, detail::Form<&SharedTokenBucket::Verbs::reserve>,
+    detail::Form<&SlidingWindow::Verbs::reserve>,
+    detail::Form<&SharedSlidingWindow::Verbs::reserve>, detail::Form<&SlotLock::Verbs::reserve>>
     async_reserve{};
 
 /// borrow()
-inline constexpr detail::AsyncVerb<detail::Call<&TokenBucket::Verbs::reserve>,
-                                   detail::Call<&SharedTokenBucket::Verbs::reserve>>
+inline constexpr detail::AsyncVerb<detail::Form<&TokenBucket::Verbs::reserve>,
+                                   detail::Form<&SharedTokenBucket::Verbs::reserve>>
     async_borrow{};
 
 /// TokenBucket::try_acquire_up_to()
-inline constexpr detail::AsyncVerb<detail::Call<&TokenBucket::Verbs::up_to>>
+inline constexpr detail::AsyncVerb<detail::Form<&TokenBucket::Verbs::up_to>>
     async_try_acquire_up_to{};
 
 /// cancel()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::Verbs::cancel>, detail::Call<&SharedTokenBucket::Verbs::cancel>,
-    detail::Call<&SlidingWindow::Verbs::cancel>, detail::Call<&SharedSlidingWindow::Verbs::cancel>,
-    detail::Call<&SlotLock::Verbs::cancel>>
+    detail::Form<&TokenBucket::Verbs::cancel>, detail::Form<&SharedTokenBucket::Verbs::cancel>,
+    detail::Form<&SlidingWindow::Verbs::cancel>, detail::Form<&SharedSlidingWindow::Verbs::cancel>,
+    detail::Form<&SlotLock::Verbs::cancel>>
     async_cancel{};
 
 /// refund()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::Verbs::refund>, detail::Call<&SharedTokenBucket::Verbs::refund>,
-    detail::Call<&FixedWindow::Verbs::refund>, detail::Call<&SlidingWindow::Verbs::refund>,
-    detail::Call<&SlidingWindowCounter::Verbs::refund>,
-    detail::Call<&SharedSlidingWindow::Verbs::refund>>
+    detail::Form<&TokenBucket::Verbs::refund>, detail::Form<&SharedTokenBucket::Verbs::refund>,
+    detail::Form<&FixedWindow::Verbs::refund>, detail::Form<&SlidingWindow::Verbs::refund>,
+    detail::Form<&SlidingWindowCounter::Verbs::refund>,
+    detail::Form<&SharedSlidingWindow::Verbs::refund>>
     async_refund{};
 
 /// settle()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::Verbs::settle>, detail::Call<&SharedTokenBucket::Verbs::settle>,
-    detail::Call<&FixedWindow::Verbs::settle>, detail::Call<&SlidingWindow::Verbs::settle>,
-    detail::Call<&SlidingWindowCounter::Verbs::settle>,
-    detail::Call<&SharedSlidingWindow::Verbs::settle>>
+    detail::Form<&TokenBucket::Verbs::settle>, detail::Form<&SharedTokenBucket::Verbs::settle>,
+    detail::Form<&FixedWindow::Verbs::settle>, detail::Form<&SlidingWindow::Verbs::settle>,
+    detail::Form<&SlidingWindowCounter::Verbs::settle>,
+    detail::Form<&SharedSlidingWindow::Verbs::settle>>
     async_settle{};
 
 /// block()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::block_step>, detail::Call<&SharedTokenBucket::Verbs::block>,
-    detail::Call<&FixedWindow::Verbs::block>, detail::Call<&SlidingWindow::Verbs::block>,
-    detail::Call<&SlidingWindowCounter::block_step>,
-    detail::Call<&SharedSlidingWindow::Verbs::block>, detail::Call<&SlotLock::block_step>,
-    detail::Call<&ConcurrencyLimiter::block_step>, detail::Call<&FleetShedder::Verbs::block>>
+    detail::Form<&TokenBucket::block_step>, detail::Form<&SharedTokenBucket::Verbs::block>,
+    detail::Form<&FixedWindow::Verbs::block>, detail::Form<&SlidingWindow::Verbs::block>,
+    detail::Form<&SlidingWindowCounter::block_step>,
+    detail::Form<&SharedSlidingWindow::Verbs::block>, detail::Form<&SlotLock::block_step>,
+    detail::Form<&ConcurrencyLimiter::block_step>, detail::Form<&FleetShedder::Verbs::block>>
     async_block{};
 
 /// reward()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::reward_step>, detail::Call<&SharedTokenBucket::Verbs::reward>,
-    detail::Call<&FixedWindow::Verbs::reward>, detail::Call<&SlidingWindow::Verbs::reward>,
-    detail::Call<&SlidingWindowCounter::reward_step>,
-    detail::Call<&SharedSlidingWindow::Verbs::reward>>
+    detail::Form<&TokenBucket::reward_step>, detail::Form<&SharedTokenBucket::Verbs::reward>,
+    detail::Form<&FixedWindow::Verbs::reward>, detail::Form<&SlidingWindow::Verbs::reward>,
+    detail::Form<&SlidingWindowCounter::reward_step>,
+    detail::Form<&SharedSlidingWindow::Verbs::reward>>
     async_reward{};
 
 /// penalize()
 inline constexpr detail::AsyncVerb<
-    detail::Call<&TokenBucket::penalize_step>, detail::Call<&SharedTokenBucket::Verbs::penalize>,
-    detail::Call<&FixedWindow::Verbs::penalize>, detail::Call<&SlidingWindowCounter::penalize_step>>
+    detail::Form<&TokenBucket::penalize_step>, detail::Form<&SharedTokenBucket::Verbs::penalize>,
+    detail::Form<&FixedWindow::Verbs::penalize>, detail::Form<&SlidingWindowCounter::penalize_step>>
     async_penalize{};
 
 /// reset()
@@ -190,50 +190,50 @@ inline constexpr detail::AsyncVerb<detail::SilentCall<&TokenBucket::reset_step>,
     async_reset{};
 
 /// configure() and try_configure()
-inline constexpr detail::AsyncVerb<detail::Call<&SharedTokenBucket::Verbs::configure>,
-                                   detail::Call<&SharedSlidingWindow::Verbs::configure>>
+inline constexpr detail::AsyncVerb<detail::Form<&SharedTokenBucket::Verbs::configure>,
+                                   detail::Form<&SharedSlidingWindow::Verbs::configure>>
     async_configure{};
-inline constexpr detail::AsyncVerb<detail::Call<&SharedTokenBucket::Verbs::try_configure>,
-                                   detail::Call<&SharedSlidingWindow::Verbs::try_configure>>
+inline constexpr detail::AsyncVerb<detail::Form<&SharedTokenBucket::Verbs::try_configure>,
+                                   detail::Form<&SharedSlidingWindow::Verbs::try_configure>>
     async_try_configure{};
 /// config()
-inline constexpr detail::AsyncVerb<detail::Call<&SharedTokenBucket::Verbs::config>,
-                                   detail::Call<&SharedSlidingWindow::Verbs::config>>
+inline constexpr detail::AsyncVerb<detail::Form<&SharedTokenBucket::Verbs::config>,
+                                   detail::Form<&SharedSlidingWindow::Verbs::config>>
     async_config{};
 /// SharedSlidingWindow::refresh()
-inline constexpr detail::AsyncVerb<detail::Call<&SharedSlidingWindow::Verbs::refresh>>
+inline constexpr detail::AsyncVerb<detail::Form<&SharedSlidingWindow::Verbs::refresh>>
     async_refresh{};
 /// SharedSlidingWindow::available_permits()
-inline constexpr detail::AsyncVerb<detail::Call<&SharedSlidingWindow::Verbs::available_permits>>
+inline constexpr detail::AsyncVerb<detail::Form<&SharedSlidingWindow::Verbs::available_permits>>
     async_available_permits{};
 
 /// FixedWindow::synchronize()
-inline constexpr detail::AsyncVerb<detail::Call<&FixedWindow::Verbs::synchronize>>
+inline constexpr detail::AsyncVerb<detail::Form<&FixedWindow::Verbs::synchronize>>
     async_synchronize{};
 
 /// Lease::renew()
-inline constexpr detail::AsyncVerb<detail::Call<&Lease::Verbs::renew>> async_renew{};
+inline constexpr detail::AsyncVerb<detail::Form<&Lease::Verbs::renew>> async_renew{};
 /// Lease::release() and ConcurrencyLimiter::release(). False: the lease is not held, or no lease
 /// with the id is live.
-inline constexpr detail::AsyncVerb<detail::Call<&Lease::Verbs::release>,
-                                   detail::Call<&ConcurrencyLimiter::Verbs::release>>
+inline constexpr detail::AsyncVerb<detail::Form<&Lease::Verbs::release>,
+                                   detail::Form<&ConcurrencyLimiter::Verbs::release>>
     async_release{};
 
 /// UtilizationShedder::sample()
-inline constexpr detail::AsyncVerb<detail::Call<&UtilizationShedder::sample_step>,
-                                   detail::Call<&UtilizationShedder::Verbs::sample_whole>>
+inline constexpr detail::AsyncVerb<detail::Form<&UtilizationShedder::sample_step>,
+                                   detail::Form<&UtilizationShedder::Verbs::sample_whole>>
     async_sample{};
 /// UtilizationShedder::report()
-inline constexpr detail::AsyncVerb<detail::Call<&UtilizationShedder::Verbs::report>,
-                                   detail::Call<&UtilizationShedder::Verbs::report_whole>>
+inline constexpr detail::AsyncVerb<detail::Form<&UtilizationShedder::Verbs::report>,
+                                   detail::Form<&UtilizationShedder::Verbs::report_whole>>
     async_report{};
 
 /// Gates::pass()
-inline constexpr detail::AsyncVerb<detail::Call<&Gates::Verbs::pass>,
-                                   detail::Call<&Gates::pass_step>, detail::NoScopesInside>
+inline constexpr detail::AsyncVerb<detail::Form<&Gates::Verbs::pass>,
+                                   detail::Form<&Gates::pass_step>, detail::NoScopesInside>
     async_pass{};
 /// Gates::close()
-inline constexpr detail::AsyncVerb<detail::Call<&Gates::close_step>> async_close{};
+inline constexpr detail::AsyncVerb<detail::Form<&Gates::close_step>> async_close{};
 /// Gates::open()
 inline constexpr detail::AsyncVerb<detail::SilentCall<&Gates::open_step>> async_open{};
 

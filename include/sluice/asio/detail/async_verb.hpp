@@ -108,10 +108,10 @@ using AskedBy = Asked<make, typename MakerOf<decltype(make)>::Limiter,
 
 /// The call of which `make` makes the verb or the step: its result is that of the verb.
 template <auto make>
-using Call = Overload<AskedBy<make>>;
+using Form = Overload<AskedBy<make>>;
 /// The same with a RequestId as the last argument.
 template <auto make>
-using CallOnce = Overload<AskedOnce<AskedBy<make>>>;
+using FormOnce = Overload<AskedOnce<AskedBy<make>>>;
 /// The same without a result.
 template <auto make>
 using SilentCall = Overload<AskedSilently<AskedBy<make>>>;
