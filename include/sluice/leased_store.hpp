@@ -37,8 +37,8 @@ struct LeasedStats {
 ///     LeasedStore leased(*redis, {.hold = 500ms});
 ///     TokenBucket bucket(leased, "api", Quota::per_second(100'000).burst(20'000));
 ///
-/// Limiters are unchanged. Leased are try_acquire(), acquire() and reserve() of TokenBucket,
-/// SharedTokenBucket and FixedWindow, and try_acquire() and acquire() of SlidingWindowCounter;
+/// Limiters are unchanged. Leased are try_acquire() and acquire() of TokenBucket,
+/// SharedTokenBucket, FixedWindow and SlidingWindowCounter, and reserve() of the buckets;
 /// everything else, and plans with a request id, are decided by `inner`. In a plan of several steps
 /// those are decided here of which enough is held, and `inner` decides the rest: all or nothing.
 ///
@@ -54,8 +54,8 @@ struct LeasedStats {
 ///
 /// After a refusal a request of the same cost is refused here until its hint, at the latest until
 /// `recheck` has passed. A change of the limit through any LeasedStore on `inner` (a refund, reset,
-/// reward, another quota) ends that earlier, by Store::notify(). Such a change drops what this
-/// process holds of the key; others may spend what they hold for up to `hold`.
+/// reward, another quota) ends that earlier, by Store::notify(). A block, a reset or another quota
+/// also drops what this process holds of the key; others may spend what they hold for up to `hold`.
 ///
 /// Decisions of this store have Source::leased. Decision::remaining is then what this process
 /// holds and what `inner` last told to remain; `at` is the store's time as far as it is known.
