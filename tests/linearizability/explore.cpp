@@ -43,16 +43,16 @@ Step add(std::string_view key, Word units, Word keep_us = day) {
   return asks(counter_add, {key, "c"}, units, 40, keep_us);
 }
 
-using Plans = std::vector<Call>;
+using Plans = std::vector<AskedPlan>;
 
-Call call(std::vector<Step> steps) {
-  Call result;
+AskedPlan call(std::vector<Step> steps) {
+  AskedPlan result;
   result.steps = std::move(steps);
   return result;
 }
-Call call(const Step& step) { return call(std::vector<Step>{step}); }
-Call once(std::uint64_t id, std::vector<Step> steps) {
-  Call result = call(std::move(steps));
+AskedPlan call(const Step& step) { return call(std::vector<Step>{step}); }
+AskedPlan once(std::uint64_t id, std::vector<Step> steps) {
+  AskedPlan result = call(std::move(steps));
   result.id = RequestId{0, id};
   return result;
 }
@@ -238,7 +238,7 @@ class Run {
  private:
   void go(const Plans& plans) { ask(lanes_.emplace_back(plans)); }
   void ask(Plans& lane) {
-    for (Call& call : lane) call.ask(*store_, [this] { return instant_++; });
+    for (AskedPlan& call : lane) call.ask(*store_, [this] { return instant_++; });
   }
 
   const Scenario& scenario_;
@@ -252,7 +252,7 @@ class Run {
 
 /// What is wrong with a history, if anything.
 std::string fault(const Scenario& scenario, const Plans& calls) {
-  for (const Call& call : calls) {
+  for (const AskedPlan& call : calls) {
     if (call.error && !(scenario.may_be_full && call.error == Errc::store_full)) {
       return "an error that cannot be";
     }

@@ -5,7 +5,7 @@
 
 namespace sluice::test {
 
-Model::Answer Model::decide(const Call& call) {
+Model::Answer Model::decide(const AskedPlan& call) {
   Answer answer;
   answer.allowed = true;
   answer.at = call.at;
@@ -34,7 +34,7 @@ Model::Answer Model::decide(const Call& call) {
   return answer;
 }
 
-bool Model::explains(const Call& call) {
+bool Model::explains(const AskedPlan& call) {
   if (call.error == Errc::store_full) return true;  // as if it was never asked
   Answer answer;
   std::array<std::uint64_t, 2> id{};
@@ -79,7 +79,7 @@ namespace {
 
 class Search {
  public:
-  explicit Search(const std::vector<Call>& calls) : calls_(calls) {}
+  explicit Search(const std::vector<AskedPlan>& calls) : calls_(calls) {}
 
   /// True if the calls that are not `done` can follow in some order.
   bool go(const Model& model, std::uint64_t done) {
@@ -98,17 +98,17 @@ class Search {
   }
 
  private:
-  const std::vector<Call>& calls_;
+  const std::vector<AskedPlan>& calls_;
   std::unordered_set<std::string> tried_;
 };
 
 }  // namespace
 
-bool linearizes(const std::vector<Call>& calls) { return Search(calls).go(Model(), 0); }
+bool linearizes(const std::vector<AskedPlan>& calls) { return Search(calls).go(Model(), 0); }
 
-std::string text(const std::vector<Call>& calls) {
+std::string text(const std::vector<AskedPlan>& calls) {
   std::string result;
-  for (const Call& call : calls) {
+  for (const AskedPlan& call : calls) {
     result += std::to_string(call.begin) + ".." + std::to_string(call.end);
     for (std::size_t i = 0; i < call.steps.size(); ++i) {
       result += ' ' + std::string(call.steps[i].operation->name) + ' ' + render(call.steps[i].key) +

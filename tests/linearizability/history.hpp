@@ -16,7 +16,7 @@
 namespace sluice::test {
 
 /// One call and its answer.
-struct Call {
+struct AskedPlan {
   std::vector<Step> steps;
   std::optional<RequestId> id;
   std::uint64_t begin = 0;  ///< instants of the history, not of the store
@@ -49,7 +49,7 @@ struct Call {
 class Model {
  public:
   /// True if the call's answer is what the rules say of these states; they are changed then.
-  bool explains(const Call& call);
+  bool explains(const AskedPlan& call);
   /// The states as text, to tell them apart.
   [[nodiscard]] std::string text() const;
 
@@ -61,16 +61,16 @@ class Model {
     std::vector<Word> output;
     Time at{};
   };
-  Answer decide(const Call& call);
+  Answer decide(const AskedPlan& call);
 
   std::map<std::string, std::vector<Word>> states_;
   std::map<std::array<std::uint64_t, 2>, Answer> records_;
 };
 
 /// True if some order of the calls explains them all. REQUIRES: at most 64 calls.
-[[nodiscard]] bool linearizes(const std::vector<Call>& calls);
+[[nodiscard]] bool linearizes(const std::vector<AskedPlan>& calls);
 
 /// The calls, one a line, for a failure's message.
-[[nodiscard]] std::string text(const std::vector<Call>& calls);
+[[nodiscard]] std::string text(const std::vector<AskedPlan>& calls);
 
 }  // namespace sluice::test

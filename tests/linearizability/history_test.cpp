@@ -19,13 +19,13 @@ struct World {
   }
 
   /// A call on the keys of one window: few, so that threads meet.
-  Call any_call(SeededRng& draw, const std::string& key) {
+  AskedPlan any_call(SeededRng& draw, const std::string& key) {
     const std::array<Step, 5> choices{
         bucket.acquire_step(Key(key, "b"), static_cast<Word>(draw.below(3))),
         asks(log_push, {key, "l"}, static_cast<Word>(draw.below(4)), 14),
         asks(counter_add, {key, "c"}, static_cast<Word>(draw.below(3)), 9),
         asks(log_pop, {key, "l"}, 1, 14), bucket.peek_step(Key(key, "b"))};
-    Call call;
+    AskedPlan call;
     call.steps.push_back(choices[draw.below(5)]);
     if (draw.below(3) == 0) {
       const Step& more = choices[draw.below(5)];
@@ -43,9 +43,9 @@ struct World {
 };
 
 /// A call on one key of the counter as a thread would have heard it: `count` after it.
-Call counted(std::uint64_t begin, std::uint64_t end, Word units, Word count,
-             const char* key = "k") {
-  Call call;
+AskedPlan counted(std::uint64_t begin, std::uint64_t end, Word units, Word count,
+                  const char* key = "k") {
+  AskedPlan call;
   call.steps.push_back(asks(counter_add, {key, "c"}, units));
   call.begin = begin;
   call.end = end;
@@ -57,8 +57,8 @@ Call counted(std::uint64_t begin, std::uint64_t end, Word units, Word count,
   return call;
 }
 
-Call refused(std::uint64_t begin, std::uint64_t end, Word units, Word count) {
-  Call call = counted(begin, end, units, count);
+AskedPlan refused(std::uint64_t begin, std::uint64_t end, Word units, Word count) {
+  AskedPlan call = counted(begin, end, units, count);
   call.each[0].allowed = false;
   call.each[0].retry_after = 1s;
   return call;
@@ -87,16 +87,16 @@ TEST_CASE("a history without an order is rejected", "[linearizability]") {
   // Seen by one and, later, not by another.
   CHECK_FALSE(linearizes({counted(0, 9, 2, 2), counted(1, 2, 0, 2), counted(3, 4, 0, 0)}));
   // A plan of which half is seen.
-  Call both = counted(0, 9, 1, 1, "a");
-  const Call other = counted(0, 9, 1, 1, "b");
+  AskedPlan both = counted(0, 9, 1, 1, "a");
+  const AskedPlan other = counted(0, 9, 1, 1, "b");
   both.steps.push_back(other.steps[0]);
   both.each[1] = other.each[0];
   std::copy_n(other.output.begin(), 2, both.output.begin() + 2);
   CHECK(linearizes({both, counted(1, 2, 0, 1, "a"), counted(3, 4, 0, 1, "b")}));
   CHECK_FALSE(linearizes({both, counted(1, 2, 0, 1, "a"), counted(3, 4, 0, 0, "b")}));
   // One id charged twice.
-  Call once = counted(0, 1, 1, 1);
-  Call again = counted(2, 3, 1, 1);
+  AskedPlan once = counted(0, 1, 1, 1);
+  AskedPlan again = counted(2, 3, 1, 1);
   once.id = again.id = RequestId{1, 1};
   CHECK(linearizes({once, again, counted(4, 5, 0, 1)}));
   CHECK_FALSE(linearizes({once, again, counted(4, 5, 0, 2)}));
@@ -118,18 +118,18 @@ TEST_CASE("what threads hear from the memory store has an order", "[linearizabil
   for (; window < 5'000 * least && (window < least || !met()); ++window) {
     const std::size_t threads = 2 + random.below(3);
     const std::string key = name("k", window);
-    std::vector<std::vector<Call>> lanes(threads);
+    std::vector<std::vector<AskedPlan>> lanes(threads);
     for (auto& lane : lanes) {
       SeededRng draw(random.next());
       for (int i = 0; i < 12; ++i) lane.push_back(world.any_call(draw, key));
     }
     together(threads, [&](std::size_t index) {
-      for (Call& call : lanes[index]) {
+      for (AskedPlan& call : lanes[index]) {
         if (index == 0) world.memory.clock.advance(5ms);
         call.ask(*world.memory.store, world.tick());
       }
     });
-    std::vector<Call> calls;
+    std::vector<AskedPlan> calls;
     for (const auto& lane : lanes) calls.insert(calls.end(), lane.begin(), lane.end());
     INFO(text(calls));
     REQUIRE(linearizes(calls));
