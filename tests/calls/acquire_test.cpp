@@ -125,6 +125,33 @@ TEST_CASE("calls of one limit and of several stand in one queue", "[claims]") {
   CHECK(bench.granted == std::vector{0, 1, 2, 3, 4});
 }
 
+TEST_CASE("processes that set across_processes are served in one order", "[claims]") {
+  Bench bench;
+  struct Process {
+    Process(Store& store, std::int64_t client)
+        : window(store, "w", 2, Calendar::every(1min)),
+          bucket(store, "b", Quota::per_second(1).burst(1)) {
+      window.set_wait_queue({.across_processes = true, .client = client});
+      bucket.set_wait_queue({.across_processes = true, .client = client});
+    }
+    FixedWindow window;
+    TokenBucket bucket;
+  };
+  std::array<Process, 3> processes{Process(bench.store, 1), Process(bench.store, 2),
+                                   Process(bench.store, 3)};
+  Random random("processes that set across_processes are served in one order");
+  CAPTURE(random.repeat());
+  std::vector<int> order;
+  for (int i = 0; i < 24; ++i) {
+    const Process& mine = processes[random.below(processes.size())];
+    bench.wait(i, {{mine.window, "a"}, {mine.bucket, "a"}});
+    order.push_back(i);
+    bench.clock.advance(10ms);
+  }
+  bench.clock.advance(1h);
+  CHECK(bench.granted == order);
+}
+
 TEST_CASE("a place that is released goes to the call that waits for it, which holds none meanwhile",
           "[claims][leases]") {
   Bench bench;
