@@ -177,23 +177,33 @@ namespace waiting_page {
 void across(ConcurrencyLimiter& jobs) {
 jobs.set_wait_queue({.across_processes = true});   // in every process
 }
-struct Page {};
-struct Answer {
+void retry_later(Span span);
+void several(const TokenBucket& requests, const TokenBucket& tokens, const ConcurrencyLimiter& jobs,
+             const Gates& gates, const Scope& account, LeaseRenewer& renewer, Word tokens_used) {
+Grants granted =
+    acquire({{requests, "alice"}, {tokens, "alice", 800}, {jobs, "alice"}, {gates, account}}, 10s);
+if (!granted) return retry_later(granted.decision().retry_after);
+granted.get<Lease>(2).keep_alive(renewer);
+granted.settle(1, tokens_used);
+}
+struct Reply {
   int status;
   Span retry_after;
-  std::size_t scope;
-  Page body;
+  std::string text;
+  Word tokens;
 };
-struct Http {
-  Answer get(const std::string& url);
+struct Model {
+  Reply ask(const std::string& prompt);
 };
-void backoff(const Gates& gates, std::span<const Scope> scopes, Http& http, const std::string& url) {
-const auto page = with_backoff(gates, scopes, [&] {
-  const auto answer = http.get(url);
-  if (answer.status == 429) throw RateLimited(answer.retry_after, answer.scope);
-  return answer.body;
+void call(const TokenBucket& requests, const TokenBucket& tokens, const Gates& gates,
+          const Scope& account, Model& model, const std::string& prompt) {
+const Call ask({{requests, "alice"}, {tokens, "alice", Estimate{800}}, {gates, account}},
+               {.deadline = 30s});
+const std::string text = ask([&] {
+  const auto answer = model.ask(prompt);
+  if (answer.status == 429) throw RateLimited(answer.retry_after);
+  return Costed<std::string>{answer.text, answer.tokens};
 });
-static_cast<void>(page);
 }
 }  // namespace waiting_page
 
