@@ -211,6 +211,29 @@ TEST_CASE("a call in a coroutine is settled, refunded and tried again", "[asio][
   CHECK(tokens.peek("a").remaining == 900);
 }
 
+TEST_CASE("a call that the API refuses is tried again before those that came later",
+          "[asio][claims]") {
+  World world;
+  const Call call({{world.window, "a"}, {world.gates, world.account}});
+  std::vector<int> order;
+  bool refuses = true;
+  for (int name = 0; name < 3; ++name) {
+    boost::asio::co_spawn(
+        world.context,
+        [&, name]() -> awaitable<void> {
+          const auto use = [&]() -> awaitable<void> {
+            co_await sluice::asio::sleep_for(world.clock, 1s, boost::asio::use_awaitable);
+            if (std::exchange(refuses, false)) throw RateLimited(10s);
+            order.push_back(name);
+          };
+          co_await async_call(call, use);
+        },
+        [](std::exception_ptr failed) { CHECK_FALSE(failed); });
+  }
+  for (int i = 0; i < 300; ++i) world.advance(1s);
+  CHECK(order == std::vector{0, 1, 2});
+}
+
 TEST_CASE("a call without a gate sleeps in its coroutine", "[asio][claims]") {
   World world;
   const Call call({{world.bucket, "a"}}, {.deadline = 1h});

@@ -72,6 +72,32 @@ TEST_CASE("all claims are granted at one instant, and nothing is charged before"
   CHECK(bench.held[1].get<Decision>(1).allowed);
 }
 
+TEST_CASE("a call asks at the hint, and behind a grant of a bucket when its units are there",
+          "[claims]") {
+  Bench bench;
+  const TokenBucket bucket(bench.store, "b", Quota::per_second(1).burst(4));
+  const FixedWindow window(bench.store, "w", 5, Calendar::every(1min));
+  (void)window.try_acquire("a", 5);
+  const std::uint64_t before = bench.operations();
+  bench.wait(1, {{bucket, "a", 4}, {window, "a"}});
+  bench.wait(2, {{bucket, "a", 2}, {window, "a"}});
+  CHECK(bench.operations() == before + 1);  // the second knows that the first was refused
+  bench.clock.advance(1min + 2s);
+  CHECK(bench.granted == std::vector{1, 2});
+  CHECK(bench.granted_at[2] - bench.granted_at[1] == 2s);
+  CHECK(bench.operations() <= before + 4);
+  const std::uint64_t then = bench.operations();
+  bench.wait(3, {{bucket, "a", 4}, {window, "a"}});
+  bench.wait(4, {{bucket, "a", 4}, {window, "a"}}, 2s);  // too early behind the third
+  CHECK(bench.refused.count(4) == 1);
+  bench.clock.advance(4s);
+  CHECK(bench.granted == std::vector{1, 2, 3});
+  bench.wait(5, {{bucket, "a", 4}, {window, "a"}}, 4s - 1us);
+  REQUIRE(bench.refused.count(5) == 1);
+  CHECK(bench.refused[5].retry_after == 4s);
+  CHECK(bench.operations() <= then + 4);
+}
+
 TEST_CASE("calls of several limits are served in order, whichever limit holds them back",
           "[claims]") {
   Random random("calls of several limits are served in order, whichever limit holds them back");
