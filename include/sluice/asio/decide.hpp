@@ -5,6 +5,7 @@
 
 #include <boost/asio/deferred.hpp>
 #include <boost/system/error_code.hpp>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -63,12 +64,15 @@ struct WholeOutcome {
   OwnedOutcome result;
 };
 
-/// A plan that a call asks for, with copies of its keys.
+/// A plan that a call asks for, with copies of its keys. It can be copied, because clang 14 does
+/// not compile a deferred operation that cannot.
 template <class Answer>
 struct AskedPlan {
+  AskedPlan(Store& asked, const Plan& given)
+      : store(&asked), plan(std::make_shared<const OwnedPlan>(given)) {}
   Store* store;
-  OwnedPlan plan;
-  [[nodiscard]] auto verb() const { return PlanVerb<Answer>(*store, plan.view()); }
+  std::shared_ptr<const OwnedPlan> plan;
+  [[nodiscard]] auto verb() const { return PlanVerb<Answer>(*store, plan->view()); }
 };
 
 }  // namespace detail
@@ -90,7 +94,7 @@ struct AskedPlan {
 /// destroys it, with the result.
 template <class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_decide(Store& store, const Plan& plan, CompletionToken&& token = {}) {
-  return detail::initiate(detail::AskedPlan<detail::JustDecision>{&store, OwnedPlan(plan)},
+  return detail::initiate(detail::AskedPlan<detail::JustDecision>(store, plan),
                           std::forward<CompletionToken>(token));
 }
 
@@ -98,7 +102,7 @@ template <class CompletionToken = boost::asio::deferred_t>
 /// words. The asynchronous form of Store::execute(); otherwise as async_decide().
 template <class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_execute(Store& store, const Plan& plan, CompletionToken&& token = {}) {
-  return detail::initiate(detail::AskedPlan<detail::WholeOutcome>{&store, OwnedPlan(plan)},
+  return detail::initiate(detail::AskedPlan<detail::WholeOutcome>(store, plan),
                           std::forward<CompletionToken>(token));
 }
 
