@@ -291,6 +291,8 @@ TEST_CASE("a grant of several limits can be settled and refunded, each as it is"
   CHECK_THROWS_WITH(granted.get<Lease>(0), "the grant of claim 0 of 4, \"t\", is of another type");
   CHECK_THROWS_AS(granted.decision(4), std::out_of_range);
   CHECK_THROWS_WITH(granted.settle(2, 1), "\"l\" has no settle()");
+  CHECK_THROWS_WITH(granted.settle(0, -1), Catch::Contains("cost -1, allowed 0 to"));
+  CHECK(tokens.peek("a").remaining == 50);
   granted.settle(0, 20);
   CHECK(tokens.peek("a").remaining == 80);
   granted.settle(1, 5);

@@ -49,7 +49,8 @@ class ClaimedLimit {
   /// Refunds the grant, as far as the limit allows.
   virtual void refund(Completion done) noexcept = 0;
   /// Replaces what was charged with `actual`; none if there is nothing to do. Throws
-  /// std::invalid_argument if the limiter has no settle().
+  /// std::invalid_argument if the limiter has no settle(), and std::system_error
+  /// (Errc::invalid_cost) if the cost is negative.
   [[nodiscard]] virtual std::optional<Step> settle_step(Cost actual) const = 0;
   /// Closes a gate; none for other limits.
   [[nodiscard]] virtual std::optional<Step> close_step(Span) const noexcept { return {}; }
@@ -138,6 +139,10 @@ class ClaimOf final : public ClaimedLimit {
 
  private:
   std::optional<Step> settle(Cost actual) const {
+    if (actual.value() < 0) {
+      raise(failed_with({"Grants", "settle"}, Errc::invalid_cost,
+                        not_allowed("cost", actual.value(), 0, word_limit)));
+    }
     if (charged_nothing(decision())) return {};
     if constexpr (requires { limiter_->settle_step(key(), *grant_, SettledCost{cost_, actual}); }) {
       return limiter_->settle_step(request_.key(), *grant_, SettledCost{cost_, actual});
