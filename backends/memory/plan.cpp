@@ -70,6 +70,7 @@ bool PlanRun::run_overflow() noexcept {
 bool PlanRun::find_overflow_slots() noexcept {
   slots_ = 0;
   shared_ = 0;
+  stale_ = false;
   const Word now = to_word(engine_.clock_->now());
   for (std::size_t i = 0; i < keys(); ++i) {
     SlotId id = ids_[i];
@@ -106,7 +107,8 @@ Slot* PlanRun::find_overflow_slot(std::size_t key, SlotId& id, Word now) noexcep
   return engine_.find_shared(id, now);
 }
 
-/// Two keys of a plan may share a bucket, and so a slot.
+/// Two keys of a plan may share a bucket, and so a slot and its id. A slot that is found under two
+/// ids has had another owner in between, and is looked up again.
 void PlanRun::use(std::size_t key, Slot* slot, const SlotId& id) noexcept {
   place_[key] = nowhere;
   if (slot == nullptr) return;
@@ -115,6 +117,8 @@ void PlanRun::use(std::size_t key, Slot* slot, const SlotId& id) noexcept {
     const Place other = order_[before - 1];
     if (locked_slots_[other].slot == slot) {
       place_[key] = other;
+      const SlotId& owner = locked_slots_[other].id;
+      stale_ = stale_ || !id.matches(owner.low(), owner.high(0));
       return;
     }
     if (std::less<>()(locked_slots_[other].slot, slot)) break;
@@ -129,6 +133,7 @@ void PlanRun::use(std::size_t key, Slot* slot, const SlotId& id) noexcept {
 
 /// Locks every slot. False, with none locked, if one of them has lost its owner.
 bool PlanRun::hold() noexcept {
+  if (stale_) return false;
   ContentionStats contention;
   for (std::size_t i = 0; i < slots_; ++i) {
     if (locked_slots_[order_[i]].hold(contention)) continue;

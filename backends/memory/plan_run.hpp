@@ -72,6 +72,7 @@ class PlanRun {
   detail::UninitializedArray<LockedSlot, most_slots> locked_slots_;
   std::array<Place, most_slots> order_;  // of locked_slots_, by the addresses of their slots
   std::size_t slots_ = 0;
+  bool stale_ = false;  // a key was found in a slot that has another owner now; see use()
   std::array<Place, most_slots>
       place_;               // index in locked_slots_; nowhere: no slot, and the state is absent
   std::size_t shared_ = 0;  // steps that are decided in a shared bucket
