@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/sim/delay.hpp"
 #include "sluice/sim/random.hpp"
 #include "sluice/sim/timeline.hpp"
 #include "sluice/store.hpp"

@@ -1,58 +1,151 @@
-// Upstream: the third-party API of a simulation, which enforces its limit. It keeps its own count
+// Upstream: the third-party API of a simulation, which enforces its limits. It keeps its own count
 // and shares no code with the limiters. Not thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sluice/time.hpp"
 
 namespace sluice::sim {
 
-/// A queue of times in ascending order. A ring that grows.
-class StampQueue {
+/// Times in ascending order, at consecutive positions from 0. A ring that grows; the oldest can be
+/// dropped.
+class StampLog {
  public:
   void push(Word stamp);
-  void pop() noexcept { ++first_; }
-  [[nodiscard]] Word front() const noexcept { return ring_[first_ & mask()]; }
-  [[nodiscard]] std::size_t size() const noexcept { return end_ - first_; }
+  /// Drops all before this position.
+  void drop_before(std::uint64_t position) noexcept { first_ = position; }
+  [[nodiscard]] Word at(std::uint64_t position) const noexcept { return ring_[position & mask()]; }
+  /// The oldest position that is kept, and the one behind the newest.
+  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
+  [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
 
  private:
   [[nodiscard]] std::size_t mask() const noexcept { return ring_.size() - 1; }
   std::vector<Word> ring_ = std::vector<Word>(1024);  // a power of two
-  std::size_t first_ = 0;
-  std::size_t end_ = 0;
+  std::uint64_t first_ = 0;
+  std::uint64_t end_ = 0;
 };
 
-/// An API that accepts exactly `limit` calls in any `window`: a call at `t` is answered 200 if
-/// fewer than `limit` calls were answered 200 in (t - window, t], else 429. Calls answered 429 do
-/// not count.
+/// At most `limit` calls in any `window`: at `t`, those in (t - window, t] count. Aligned: at most
+/// `limit` in [k * window, (k + 1) * window) for each whole k, as many APIs count, by the clock.
+struct WindowLimit {
+  Word limit = 1;
+  Span window = std::chrono::seconds{1};
+  bool aligned = false;
+};
+
+struct UpstreamOptions {
+  std::vector<WindowLimit> limits;
+  /// Calls that are answered 429 count against the limits as well.
+  bool refusals_count = false;
+  /// A call that is answered 429 closes the API to all calls for this long.
+  Span penalty{0};
+  /// The penalty starts anew with each call that is refused while it lasts.
+  bool penalty_renews = false;
+};
+
+/// An API that answers a call 200 if all of its limits admit it, else 429. Calls answered 429
+/// count against no limit, unless refusals_count.
 class Upstream {
  public:
   /// Throws std::invalid_argument unless the limit is 1 to 10^8 and the window 1 us or longer.
   Upstream(Word limit, Span window);
+  /// Throws std::invalid_argument as above, and unless there are 0 to 16 limits and the penalty is
+  /// 0 or longer.
+  explicit Upstream(const UpstreamOptions& options);
 
   /// True for 200, false for 429. REQUIRES: `now` is not before that of the previous call. O(1)
   /// amortised.
   bool call(Time now);
 
+  /// How long after `now` a call would be answered 200, if none comes before: exactly 0 if one at
+  /// `now` would be. REQUIRES: `now` is not before the last call. O(limits).
+  [[nodiscard]] Span retry_after(Time now) const noexcept;
+
+  /// Changes a limit from now on; what is in its window stays. Throws std::invalid_argument as the
+  /// constructor does, std::out_of_range if there is no such limit.
+  void set_limit(std::size_t index, Word limit);
+  /// Adds a limit, which counts the calls from now on; returns its index. Throws as the
+  /// constructor does.
+  std::size_t add_limit(const WindowLimit& limit);
+  [[nodiscard]] std::size_t limits() const noexcept { return windows_.size(); }
+  [[nodiscard]] const WindowLimit& limit(std::size_t index) const {
+    return windows_.at(index).limit;
+  }
+
   [[nodiscard]] std::uint64_t calls() const noexcept { return admitted_ + rejected_; }
   [[nodiscard]] std::uint64_t admitted() const noexcept { return admitted_; }
   [[nodiscard]] std::uint64_t rejected() const noexcept { return rejected_; }
-  /// The most calls that arrived in any window, whatever the answer.
-  [[nodiscard]] std::uint64_t busiest() const noexcept { return busiest_; }
-  /// The most calls that were answered 200 in any window.
-  [[nodiscard]] std::uint64_t busiest_admitted() const noexcept { return busiest_admitted_; }
+  /// The most calls that arrived in any window of a limit, whatever the answer.
+  [[nodiscard]] std::uint64_t busiest(std::size_t index = 0) const {
+    return windows_.at(index).busiest;
+  }
+  /// The most calls that were answered 200 in any window of a limit.
+  [[nodiscard]] std::uint64_t busiest_admitted(std::size_t index = 0) const {
+    return windows_.at(index).busiest_admitted;
+  }
+  /// The calls that a limit refused; one that several refuse counts for each. Those refused by a
+  /// penalty alone count for none.
+  [[nodiscard]] std::uint64_t refused_by(std::size_t index) const {
+    return windows_.at(index).refusals;
+  }
 
  private:
-  std::size_t limit_;
-  Word window_;
-  StampQueue arrivals_;
-  StampQueue admissions_;
+  struct Window {
+    WindowLimit limit;
+    std::uint64_t since_arrivals = 0;  // positions in the logs: when the limit was added
+    std::uint64_t since_admissions = 0;
+    std::uint64_t first_arrival = 0;  // positions in the logs: of the window that ends now
+    std::uint64_t first_admission = 0;
+    std::uint64_t busiest = 0;
+    std::uint64_t busiest_admitted = 0;
+    std::uint64_t refusals = 0;
+  };
+
+  [[nodiscard]] Word free_at(const Window& window) const noexcept;
+  bool all_admit(Word now) noexcept;
+  void count(const StampLog& log, std::uint64_t Window::*first, std::uint64_t Window::*most,
+             Word now) noexcept;
+  void forget() noexcept;
+
+  UpstreamOptions options_;
+  std::vector<Window> windows_;
+  StampLog arrivals_;
+  StampLog admissions_;
+  Word closed_until_ = 0;
   std::uint64_t admitted_ = 0;
   std::uint64_t rejected_ = 0;
-  std::uint64_t busiest_ = 0;
-  std::uint64_t busiest_admitted_ = 0;
+};
+
+/// What an API that answers 429 says about the wait, given the exact one.
+class RetryAfter {
+ public:
+  static RetryAfter exact() noexcept { return {Kind::scaled, one}; }
+  /// Nothing.
+  static RetryAfter missing() noexcept { return {Kind::missing, 0}; }
+  /// The wait times `factor`. Throws std::invalid_argument unless 0 <= factor <= 1 (too_short), 1
+  /// <= factor <= 10^6 (too_long). The factor is rounded to a multiple of 2^-32, the product down.
+  static RetryAfter too_short(double factor);
+  static RetryAfter too_long(double factor);
+  /// Always the same. Throws std::invalid_argument if it is negative.
+  static RetryAfter fixed(Span span);
+  /// The same, rounded up to whole seconds, as HTTP's Retry-After has them.
+  [[nodiscard]] RetryAfter in_seconds() const noexcept;
+
+  /// What the API says: none, or at least 0.
+  [[nodiscard]] std::optional<Span> tell(Span exact) const noexcept;
+
+ private:
+  enum class Kind : std::uint8_t { missing, scaled, fixed };
+  static constexpr Word one = Word{1} << 32;
+  RetryAfter(Kind kind, Word value) noexcept : kind_(kind), value_(value) {}
+
+  Kind kind_;
+  bool seconds_ = false;
+  Word value_;  // the factor in units of 2^-32; the fixed wait
 };
 
 /// The optimal limiter for an Upstream: it knows every job at its arrival, needs no network, and
