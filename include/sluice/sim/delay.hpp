@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sluice/rng.hpp"
@@ -88,22 +89,13 @@ class Delay {
     log_normal,
     quantiles,
     empirical,
-    mixture
+    mixture,
   };
-  struct Quantiles;
-  struct Empirical;
-  struct Mixture;
-
   Delay(Kind kind, Word a, Word b) noexcept : kind_(kind), a_(a), b_(b) {}
   Delay(Kind kind, Word low, Word high, std::shared_ptr<const void> table) noexcept
       : kind_(kind), a_(low), b_(high), table_(std::move(table)) {}
-  template <class Upper>
-  static Delay inverse(Upper upper);
-  template <class Table>
-  [[nodiscard]] const Table& table() const noexcept {
-    return *static_cast<const Table*>(table_.get());
-  }
   [[nodiscard]] Word stretched(std::int64_t bell) const noexcept;
+  [[nodiscard]] Word mean_of_log_normal() const;
 
   Kind kind_;
   Word a_;  // the constant, the mean, the median; else the lowest

@@ -96,22 +96,24 @@ class Upstream {
  private:
   struct Window {
     WindowLimit limit;
-    std::uint64_t since_arrivals = 0;  // positions in the logs: when the limit was added
-    std::uint64_t since_admissions = 0;
-    std::uint64_t first_arrival = 0;  // positions in the logs: of the window that ends now
-    std::uint64_t first_admission = 0;
+    std::uint64_t since;          // the first call that is charged, in that log
+    std::uint64_t first_arrival;  // in the window that ends now, in each log
+    std::uint64_t first_admission;
     std::uint64_t busiest = 0;
     std::uint64_t busiest_admitted = 0;
     std::uint64_t refusals = 0;
   };
 
+  [[nodiscard]] const StampLog& charged() const noexcept {
+    return refusals_count_ ? arrivals_ : admissions_;
+  }
   [[nodiscard]] Word free_at(const Window& window) const noexcept;
-  bool all_admit(Word now) noexcept;
-  void count(const StampLog& log, std::uint64_t Window::*first, std::uint64_t Window::*most,
+  void count(StampLog& log, std::uint64_t Window::*first, std::uint64_t Window::*most,
              Word now) noexcept;
-  void forget() noexcept;
 
-  UpstreamOptions options_;
+  bool refusals_count_;
+  Word penalty_;
+  bool penalty_renews_;
   std::vector<Window> windows_;
   StampLog arrivals_;
   StampLog admissions_;

@@ -1,0 +1,372 @@
+// Delays: means, quantiles and shapes against closed forms. Threading: single-threaded.
+#include "sluice/sim/delay.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sluice/sim/random.hpp"
+#include "tests/catch.hpp"
+
+using namespace sluice;
+using namespace sluice::sim;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t draws = 200'000;
+
+std::vector<Word> sorted_draws(const Delay& delay) {
+  SeededRng rng = stream(7, 1, 2);
+  std::vector<Word> values(draws);
+  for (Word& value : values) value = delay.sample(rng).count();
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+Word mean(const std::vector<Word>& values) {
+  Word sum = 0;
+  for (const Word value : values) sum += value;
+  return sum / static_cast<Word>(values.size());
+}
+
+Word quantile(const std::vector<Word>& sorted, std::size_t per_thousand) {
+  return sorted[sorted.size() * per_thousand / 1'000];
+}
+
+/// Whether `value` is within `per_thousand` of `expected`.
+bool is_near(Word value, Word expected, Word per_thousand) {
+  return std::abs(value - expected) * 1'000 <= expected * per_thousand;
+}
+
+double mean_of(const Delay& delay) { return static_cast<double>(delay.mean().count()) / 1'000; }
+
+/// The statistic of a chi-square test of `draws` draws against a distribution function, in `bins`
+/// bins between 0 and `high` and one above it.
+template <class Cdf>
+double chi_square(const Delay& delay, double high, Cdf cdf) {
+  constexpr std::size_t bins = 30;
+  std::vector<double> counts(bins + 1);
+  SeededRng rng = stream(11, 1, 2);
+  for (std::size_t i = 0; i < draws; ++i) {
+    const double place = static_cast<double>(delay.sample(rng).count()) / high * bins;
+    ++counts[std::min(static_cast<std::size_t>(place), bins)];
+  }
+  double statistic = 0;
+  double below = 0;
+  for (std::size_t i = 0; i <= bins; ++i) {
+    const double to = i == bins ? 1 : cdf(high * static_cast<double>(i + 1) / bins);
+    const double expected = (to - below) * draws;
+    below = to;
+    if (expected == 0 && counts[i] == 0) continue;
+    statistic += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  return statistic;
+}
+
+// The 99.9 % quantile of chi-square with 30 degrees of freedom.
+constexpr double chi_square_bound = 59.7;
+
+}  // namespace
+
+TEST_CASE("a constant delay is what it says and draws nothing") {
+  SeededRng rng = stream(1, 2, 3);
+  SeededRng untouched = stream(1, 2, 3);
+  CHECK(Delay::constant(5ms).sample(rng) == 5ms);
+  CHECK(rng.next() == untouched.next());
+}
+
+TEST_CASE("a uniform delay reaches both ends and has their mean") {
+  const auto values = sorted_draws(Delay::uniform(10us, 1'010us));
+  CHECK(values.front() == 10);
+  CHECK(values.back() == 1'010);
+  CHECK(is_near(mean(values), 510, 5));
+}
+
+TEST_CASE("an exponential delay has its mean, its median and its tail") {
+  const auto values = sorted_draws(Delay::exponential(1s));
+  CHECK(is_near(mean(values), 1'000'000, 8));
+  CHECK(is_near(quantile(values, 500), 693'147, 10));
+  CHECK(is_near(quantile(values, 990), 4'605'170, 20));
+  CHECK(values.front() >= 0);
+}
+
+TEST_CASE("a log-normal delay has the median and the p99 that were asked for") {
+  const auto values = sorted_draws(Delay::log_normal(20ms, 80ms));
+  CHECK(is_near(quantile(values, 500), 20'000, 10));
+  CHECK(is_near(quantile(values, 990), 80'000, 20));
+  // By symmetry of the logarithm: 20 ms squared, divided by 80 ms.
+  CHECK(is_near(quantile(values, 10), 5'000, 20));
+  CHECK(values.front() >= Delay::log_normal(20ms, 80ms).min().count());
+  CHECK(values.back() <= Delay::log_normal(20ms, 80ms).max().count());
+}
+
+TEST_CASE("a log-normal delay with p99 = p50 is constant") {
+  const Delay delay = Delay::log_normal(3ms, 3ms);
+  CHECK(delay.min() == delay.max());
+  CHECK(is_near(delay.max().count(), 3'000, 1));
+}
+
+TEST_CASE("delays are the same integers on every compiler") {
+  SeededRng rng = stream(42, 7, 1);
+  const Delay exponential = Delay::exponential(1s);
+  const Delay log_normal = Delay::log_normal(20ms, 80ms);
+  std::vector<Word> values;
+  for (int i = 0; i < 3; ++i) values.push_back(exponential.sample(rng).count());
+  for (int i = 0; i < 3; ++i) values.push_back(log_normal.sample(rng).count());
+  CHECK(values == std::vector<Word>{753'452, 568'099, 304'586, 12'798, 16'948, 11'913});
+}
+
+TEST_CASE("a delay out of range is refused with the range") {
+  CHECK_THROWS_AS(Delay::constant(-1us), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::constant(721h), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::uniform(2us, 1us), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::exponential(0us), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::log_normal(0us, 1us), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::log_normal(2us, 1us), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::log_normal(1us, 65us), std::invalid_argument);
+  CHECK_NOTHROW(Delay::log_normal(1us, 64us));
+}
+
+TEST_CASE("delays of the tables are the same integers on every compiler") {
+  SeededRng rng = stream(42, 7, 1);
+  std::vector<Word> values;
+  for (const Delay& delay :
+       {Delay::normal(20ms, 5ms), Delay::gamma(20ms, 0.3), Delay::pareto(1ms, 1.5),
+        Delay::weibull(20ms, 0.7), Delay::empirical({{0, 5ms}, {0.5, 20ms}, {1, 200ms}}),
+        Delay::mixture({{0.9, Delay::constant(1ms)}, {0.1, Delay::uniform(2ms, 3ms)}})}) {
+    for (int i = 0; i < 2; ++i) values.push_back(delay.sample(rng).count());
+    values.push_back(delay.mean().count());
+  }
+  CHECK(values == std::vector<Word>{19'633, 27'508, 20'000'036, 24'597, 549, 20'000'512, 1'068,
+                                    3'504, 2'999'971, 18'249, 221, 25'316'737, 13'375, 7'875,
+                                    61'250'000, 1'000, 1'000, 1'150'000});
+}
+
+TEST_CASE("mean() is the mean of the formula") {
+  const auto e = [](double m) { return 1 / (std::exp(1 / m) - 1); };  // of whole microseconds
+  const auto bounded = [](double least, double alpha, double most) {
+    return std::pow(least, alpha) / (1 - std::pow(least / most, alpha)) * alpha / (alpha - 1) *
+           (std::pow(least, 1 - alpha) - std::pow(most, 1 - alpha));
+  };
+  const double month = 30.0 * 86'400 * 1e6;
+  struct Case {
+    const char* name;
+    Delay delay;
+    double mean;
+  };
+  const std::vector<Case> cases{
+      {"constant", Delay::constant(7us), 7},
+      {"uniform", Delay::uniform(1us, 4us), 2.5},
+      {"exponential, 1 us", Delay::exponential(1us), e(1)},
+      {"exponential, 7 us", Delay::exponential(7us), e(7)},
+      {"exponential, 12 us", Delay::exponential(12us), e(12)},
+      {"exponential, 1 s", Delay::exponential(1s), e(1e6)},
+      {"normal", Delay::normal(20ms, 4ms), 20'000},
+      {"normal, 10 us", Delay::normal(10us, 1us), 10},
+      {"normal, without a deviation", Delay::normal(10us, 0us), 10},
+      {"half a normal", Delay::normal(0us, 1ms), 1'000 / std::sqrt(2 * std::acos(-1.0))},
+      {"gamma, 0.05", Delay::gamma(12us, 0.05), 12},
+      {"gamma, 0.5", Delay::gamma(20ms, 0.5), 20'000},
+      {"gamma, 1", Delay::gamma(1us, 1), 1},
+      {"gamma, 2.7", Delay::gamma(20ms, 2.7), 20'000},
+      {"gamma, 1000", Delay::gamma(20ms, 1'000), 20'000},
+      {"Pareto, 0.1", Delay::pareto(1ms, 0.1, 1s), bounded(1'000, 0.1, 1e6)},
+      {"Pareto, 1", Delay::pareto(1ms, 1, 1s), 1'000 * std::log(1'000) / (1 - 1e-3)},
+      {"Pareto, 1.1", Delay::pareto(1us, 1.1), bounded(1, 1.1, month)},
+      {"Pareto, 1.5", Delay::pareto(10us, 1.5, 20us), bounded(10, 1.5, 20)},
+      {"Pareto, 2.5", Delay::pareto(50ms, 2.5), bounded(5e4, 2.5, month)},
+      {"Pareto, 100", Delay::pareto(1ms, 100), bounded(1'000, 100, month)},
+      {"Weibull, 0.2", Delay::weibull(12us, 0.2), 12 * 120},
+      {"Weibull, 0.5", Delay::weibull(20ms, 0.5), 40'000},
+      {"Weibull, 2", Delay::weibull(20ms, 2), 20'000 * std::tgamma(1.5)},
+      {"Weibull, 100", Delay::weibull(20ms, 100), 20'000 * std::tgamma(1.01)},
+      {"empirical", Delay::empirical({{0, 5ms}, {0.5, 20ms}, {0.99, 80ms}, {1, 200ms}}),
+       0.5 * 12'500 + 0.49 * 50'000 + 0.01 * 140'000},
+      {"empirical with steps",
+       Delay::empirical({{0, 5us}, {0, 6us}, {0.5, 6us}, {0.5, 8us}, {1, 9us}, {1, 10us}}),
+       0.5 * 6 + 0.5 * 8.5},
+      {"mixture", Delay::mixture({{9, Delay::constant(1ms)}, {1, Delay::exponential(50ms)}}),
+       0.9 * 1'000 + 0.1 * e(5e4)},
+  };
+  for (const Case& c : cases) {
+    INFO(c.name << ": " << mean_of(c.delay) << " us, not " << c.mean << " us");
+    CHECK(std::abs(mean_of(c.delay) - c.mean) <= 0.000'1 * c.mean + 0.001);
+  }
+}
+
+TEST_CASE("a million draws have the mean that mean() states, and stay within min() and max()") {
+  const Delay log_normal = Delay::log_normal(20ms, 80ms);
+  const std::vector<Delay> delays{
+      Delay::exponential(3us),
+      Delay::log_normal(1us, 64us),
+      Delay::log_normal(5us, 6us),
+      Delay::log_normal(12us, 12us),
+      log_normal,
+      Delay::normal(3us, 2us),
+      Delay::gamma(12us, 0.5),
+      Delay::gamma(20ms, 30),
+      Delay::pareto(5us, 3),
+      Delay::weibull(2us, 0.8),
+      Delay::empirical({{0, 1us}, {0.3, 2us}, {0.3, 4us}, {1, 1s}}),
+      Delay::mixture({{0.25, log_normal}, {0.75, Delay::uniform(1us, 2us)}}),
+  };
+  constexpr std::size_t count = 1'000'000;
+  for (std::size_t i = 0; i < delays.size(); ++i) {
+    SeededRng rng = stream(5, i, 1);
+    double sum = 0;
+    double squares = 0;
+    Span least = delays[i].max();
+    Span most = delays[i].min();
+    for (std::size_t n = 0; n < count; ++n) {
+      const Span draw = delays[i].sample(rng);
+      least = std::min(least, draw);
+      most = std::max(most, draw);
+      sum += static_cast<double>(draw.count());
+      squares += static_cast<double>(draw.count()) * static_cast<double>(draw.count());
+    }
+    const double average = sum / count;
+    const double error = std::sqrt(std::max(0.0, squares / count - average * average) / count);
+    INFO("delay " << i << ": " << average << " +- " << error << ", mean() " << mean_of(delays[i]));
+    CHECK(std::abs(average - mean_of(delays[i])) <= 3.5 * error + 0.001);
+    CHECK(least >= delays[i].min());
+    CHECK(most <= delays[i].max());
+  }
+}
+
+TEST_CASE("draws have the distribution function of the formula") {
+  CHECK(chi_square(Delay::normal(50ms, 10ms), 90'000, [](double x) {
+          return std::erfc((5e4 - x) / 1e4 / std::sqrt(2.0)) / 2;
+        }) < chi_square_bound);
+  CHECK(chi_square(Delay::gamma(2s, 2), 8e6, [](double x) {
+          return 1 - std::exp(-x / 1e6) * (1 + x / 1e6);
+        }) < chi_square_bound);
+  CHECK(chi_square(Delay::gamma(500ms, 0.5), 4e6,
+                   [](double x) { return std::erf(std::sqrt(x / 1e6)); }) < chi_square_bound);
+  CHECK(chi_square(Delay::pareto(100ms, 1.5, 10s), 1e6, [](double x) {
+          const double q = 1e-3;
+          return x < 1e5 ? 0 : 1 - (std::pow(1e5 / x, 1.5) - q) / (1 - q);
+        }) < chi_square_bound);
+  CHECK(chi_square(Delay::weibull(1s, 0.7), 6e6, [](double x) {
+          return 1 - std::exp(-std::pow(x / 1e6, 0.7));
+        }) < chi_square_bound);
+  CHECK(chi_square(Delay::empirical({{0, 0us}, {0.5, 1s}, {0.9, 3s}, {1, 3s}}), 4e6, [](double x) {
+          return x < 1e6 ? x / 2e6 : x < 3e6 ? 0.5 + (x - 1e6) / 5e6 : 1;
+        }) < chi_square_bound);
+}
+
+TEST_CASE("quantiles deep in the tails are those of the formula") {
+  // The draws that are the quantiles of P(X > x) = 2^-20 and P(X < x) = 2^-20.
+  struct Fixed final : Rng {
+    explicit Fixed(std::uint64_t draw) : value(draw) {}
+    std::uint64_t next() override { return value; }
+    std::uint64_t value;
+  };
+  Fixed upper(std::uint64_t{1} << 63 | std::uint64_t{1} << 44);
+  Fixed lower(std::uint64_t{1} << 44);
+  CHECK(is_near(Delay::normal(100s, 10s).sample(upper).count(), 147'630'090, 1));
+  CHECK(is_near(Delay::normal(100s, 10s).sample(lower).count(), 52'369'910, 1));
+  CHECK(is_near(Delay::gamma(1s, 1).sample(upper).count(), 13'862'944, 1));
+  CHECK(is_near(Delay::gamma(1s, 0.5).sample(upper).count(), 23'990'000, 3));
+  CHECK(is_near(Delay::pareto(1ms, 1).sample(upper).count(), 1'048'171'000, 1));
+  CHECK(is_near(Delay::weibull(1s, 0.5).sample(upper).count(), 192'181'200, 1));
+  CHECK(is_near(Delay::weibull(1000s, 2).sample(lower).count(), 976'562, 1));
+  CHECK(is_near(Delay::gamma(1000s, 2).sample(lower).count(), 690'854, 1));
+}
+
+TEST_CASE("a gamma delay of shape 1 is an exponential delay") {
+  const auto values = sorted_draws(Delay::gamma(1s, 1));
+  CHECK(is_near(quantile(values, 500), 693'147, 10));
+  CHECK(is_near(quantile(values, 990), 4'605'170, 20));
+}
+
+TEST_CASE("a mixture draws from its parts in proportion to their weights") {
+  const Delay inner = Delay::mixture({{1, Delay::constant(2us)}, {1, Delay::constant(3us)}});
+  const Delay delay = Delay::mixture({{0, Delay::constant(9us)},
+                                      {3, Delay::constant(1us)},
+                                      {1, inner},
+                                      {0, Delay::constant(0us)}});
+  std::vector<Word> counts(4);
+  SeededRng rng = stream(1, 1, 1);
+  for (std::size_t i = 0; i < draws; ++i) {
+    ++counts.at(static_cast<std::size_t>(delay.sample(rng).count()));
+  }
+  CHECK(counts[0] == 0);
+  CHECK(is_near(counts[1], draws * 3 / 4, 10));
+  CHECK(is_near(counts[2], draws / 8, 20));
+  CHECK(is_near(counts[3], draws / 8, 20));
+  CHECK(delay.min() == 1us);
+  CHECK(delay.max() == 3us);
+}
+
+TEST_CASE("delays of the tables stay within what they state, at the extremes") {
+  struct Extreme final : Rng {
+    explicit Extreme(std::uint64_t draw) : value(draw) {}
+    std::uint64_t next() override { return value; }
+    std::uint64_t value;
+  };
+  for (const Delay& delay :
+       {Delay::normal(720h, 720h), Delay::normal(0us, 0us), Delay::gamma(720h, 0.05),
+        Delay::gamma(1us, 1'000), Delay::pareto(1us, 0.1), Delay::pareto(1us, 100),
+        Delay::pareto(720h - 1us, 100), Delay::weibull(720h, 0.1), Delay::weibull(1us, 100),
+        Delay::empirical({{0, 0us}, {1, 720h}}),
+        Delay::empirical({{0, 1us}, {1, 1us}, {1, 5us}})}) {
+    CHECK(delay.min() >= 0us);
+    CHECK(delay.max() <= Delay::longest_draw);
+    for (const std::uint64_t p :
+         {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{63}, std::uint64_t{64},
+          std::uint64_t{1} << 30, (std::uint64_t{1} << 63) - 1}) {
+      Extreme low(p);
+      CHECK(delay.sample(low) >= delay.min());
+      CHECK(delay.sample(low) <= delay.max());
+      Extreme high(~p);
+      CHECK(delay.sample(high) >= delay.min());
+      CHECK(delay.sample(high) <= delay.max());
+    }
+    CHECK(delay.mean() >= delay.min());
+    CHECK(delay.mean() <= delay.max());
+  }
+}
+
+TEST_CASE("the parameters of a delay are checked, and the message has value and range") {
+  using Catch::Matchers::Message;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_MATCHES(Delay::gamma(1s, 0), std::invalid_argument,
+                       Message("its shape must be 0.05 to 1000, got 0"));
+  CHECK_THROWS_MATCHES(Delay::gamma(0s, 1), std::invalid_argument,
+                       Message("the mean of a gamma delay must be 1 us to 30 days, got 0 us"));
+  CHECK_THROWS_AS(Delay::gamma(1s, nan), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::gamma(1s, 1'000.1), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::normal(-1us, 1us), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::normal(1us, -1us), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::normal(1us, 721h), std::invalid_argument);
+  CHECK_THROWS_MATCHES(Delay::pareto(1ms, 0.05), std::invalid_argument,
+                       Message("its alpha must be 0.1 to 100, got 0.05"));
+  CHECK_THROWS_AS(Delay::pareto(0us, 1), std::invalid_argument);
+  CHECK_THROWS_MATCHES(Delay::pareto(1ms, 1, 1ms), std::invalid_argument,
+                       Message("its bound must be 1001 us to 30 days, got 1000 us"));
+  CHECK_THROWS_AS(Delay::weibull(0us, 1), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::weibull(1s, std::numeric_limits<double>::infinity()),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(Delay::empirical({}), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::empirical({{1, 1s}}), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::empirical({{0.5, 1s}, {1, 2s}}), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::empirical({{0, 1s}, {0.9, 2s}}), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::empirical({{0, -1us}, {1, 2s}}), std::invalid_argument);
+  CHECK_THROWS_MATCHES(Delay::empirical({{0, 1s}, {0.9, 2s}, {0.8, 3s}, {1, 4s}}),
+                       std::invalid_argument,
+                       Message("the share of point 3 must be 0.9 to 1, got 0.8"));
+  CHECK_THROWS_MATCHES(
+      Delay::empirical({{0, 1s}, {0.5, 3s}, {1, 2s}}), std::invalid_argument,
+      Message("the delay of point 3 must be 3000000 us to 30 days, got 2000000 us"));
+  CHECK_THROWS_AS(Delay::empirical({{0, 1s}, {nan, 2s}, {1, 2s}}), std::invalid_argument);
+  CHECK_THROWS_AS(Delay::mixture({}), std::invalid_argument);
+  CHECK_THROWS_MATCHES(Delay::mixture({{0, Delay::constant(1s)}}), std::invalid_argument,
+                       Message("the sum of the weights must be positive, got 0"));
+  CHECK_THROWS_MATCHES(Delay::mixture({{1, Delay::constant(1s)}, {-1, Delay::constant(1s)}}),
+                       std::invalid_argument,
+                       Message("the weight of part 2 must be 0 to 1048576, got -1"));
+}
