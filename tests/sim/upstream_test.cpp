@@ -91,9 +91,202 @@ TEST_CASE("the ideal is never refused, never early and never idle while a job co
   }
 }
 
+namespace {
+
+/// An API by brute force: it keeps every call.
+struct Model {
+  struct Limit {
+    WindowLimit limit;
+    std::size_t since;
+  };
+  struct Call {
+    Word at;
+    bool admitted;
+  };
+  std::vector<Limit> limits;
+  bool refusals_count = false;
+  Word penalty = 0;
+  bool renews = false;
+  std::vector<Call> calls;
+  Word closed_until = 0;
+
+  [[nodiscard]] static bool is_in_window(Word stamp, Word now, const WindowLimit& limit) {
+    const Word window = limit.window.count();
+    return limit.aligned ? stamp / window == now / window : stamp > now - window;
+  }
+  [[nodiscard]] bool admits(Word now) const {
+    if (now < closed_until) return false;
+    for (const Limit& l : limits) {
+      Word in_window = 0;
+      for (std::size_t i = l.since; i < calls.size(); ++i) {
+        if ((calls[i].admitted || refusals_count) && is_in_window(calls[i].at, now, l.limit)) {
+          ++in_window;
+        }
+      }
+      if (in_window >= l.limit.limit) return false;
+    }
+    return true;
+  }
+  bool call(Word now) {
+    const bool admitted = admits(now);
+    if (!admitted && (renews || now >= closed_until)) closed_until = now + penalty;
+    calls.push_back({now, admitted});
+    return admitted;
+  }
+  [[nodiscard]] std::uint64_t busiest(const Limit& l, bool admitted_only) const {
+    std::uint64_t most = 0;
+    for (std::size_t end = l.since; end < calls.size(); ++end) {
+      std::uint64_t in_window = 0;
+      for (std::size_t i = l.since; i <= end; ++i) {
+        if ((calls[i].admitted || !admitted_only) &&
+            is_in_window(calls[i].at, calls[end].at, l.limit)) {
+          ++in_window;
+        }
+      }
+      if (calls[end].admitted || !admitted_only) most = std::max(most, in_window);
+    }
+    return most;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("several limits, changes, penalties and exact waits agree with a count of all calls") {
+  test::Random random("several limits, changes, penalties and exact waits agree with a count");
+  CAPTURE(random.repeat());
+  for (std::size_t run = 0; run < test::scaled(20, 5); ++run) {
+    UpstreamOptions options;
+    Model model;
+    const auto draw_limit = [&] {
+      return WindowLimit{random.between(1, 12), Span{random.between(1, 400)}, random.one_in(2)};
+    };
+    for (std::size_t n = random.below(4); n > 0; --n) {
+      options.limits.push_back(draw_limit());
+      model.limits.push_back({options.limits.back(), 0});
+    }
+    options.refusals_count = model.refusals_count = random.one_in(3);
+    options.penalty = Span{model.penalty = random.one_in(2) ? random.between(0, 200) : 0};
+    options.penalty_renews = model.renews = random.one_in(2);
+    Upstream api(options);
+    Word now = random.between(0, 1'000);
+    for (std::size_t i = 0; i < 300; ++i) {
+      now += random.between(0, 30);
+      if (random.one_in(100)) {
+        const WindowLimit limit = draw_limit();
+        CHECK(api.add_limit(limit) == model.limits.size());
+        model.limits.push_back({limit, model.calls.size()});
+      }
+      if (!model.limits.empty() && random.one_in(50)) {
+        const std::size_t index = random.below(model.limits.size());
+        const Word limit = random.between(1, 12);
+        api.set_limit(index, limit);
+        model.limits[index].limit.limit = limit;
+        CHECK(api.limit(index).limit == limit);
+      }
+      const Word wait = api.retry_after(to_time(now)).count();
+      REQUIRE(model.admits(now + wait));
+      if (wait > 0) REQUIRE_FALSE(model.admits(now + wait - 1));
+      REQUIRE(api.call(to_time(now)) == model.call(now));
+      REQUIRE((wait == 0) == model.calls.back().admitted);
+    }
+    REQUIRE(api.calls() == model.calls.size());
+    REQUIRE(api.limits() == model.limits.size());
+    for (std::size_t i = 0; i < model.limits.size(); ++i) {
+      REQUIRE(api.busiest(i) == model.busiest(model.limits[i], false));
+      REQUIRE(api.busiest_admitted(i) == model.busiest(model.limits[i], true));
+    }
+  }
+}
+
+TEST_CASE(
+    "a call is answered 200 only if all limits admit it, and a refused one is charged to none") {
+  Upstream api({.limits = {{.limit = 2, .window = 1s}, {.limit = 3, .window = 10s}}});
+  CHECK(api.call(to_time(0)));
+  CHECK(api.call(to_time(0)));
+  CHECK_FALSE(api.call(to_time(1)));  // the second limit would admit it
+  CHECK(api.call(to_time(1'000'000)));
+  CHECK_FALSE(api.call(to_time(1'000'000)));  // the first would admit it
+  CHECK(api.retry_after(to_time(1'000'000)) == 9s);
+  CHECK_FALSE(api.call(to_time(9'999'999)));
+  CHECK(api.call(to_time(10'000'000)));
+  CHECK(api.call(to_time(10'000'000)));
+  CHECK(api.refused_by(0) == 1);
+  CHECK(api.refused_by(1) == 2);
+  CHECK(api.rejected() == 3);
+}
+
+TEST_CASE("an aligned window empties at its end, whenever its calls came") {
+  Upstream api({.limits = {{.limit = 2, .window = 1s, .aligned = true}}});
+  CHECK(api.call(to_time(999'998)));
+  CHECK(api.call(to_time(999'999)));
+  CHECK(api.retry_after(to_time(999'999)) == 1us);
+  CHECK_FALSE(api.call(to_time(999'999)));
+  CHECK(api.call(to_time(1'000'000)));
+  CHECK(api.call(to_time(1'000'000)));
+  CHECK(api.retry_after(to_time(1'000'000)) == 1s);
+  CHECK(api.busiest_admitted() == 2);
+}
+
+TEST_CASE("refused calls that count keep the API closed to those who go on calling") {
+  Upstream api({.limits = {{.limit = 1, .window = 1s}}, .refusals_count = true});
+  CHECK(api.call(to_time(0)));
+  CHECK_FALSE(api.call(to_time(900'000)));
+  CHECK(api.retry_after(to_time(900'000)) == 1s);
+  CHECK_FALSE(api.call(to_time(1'800'000)));
+  CHECK(api.call(to_time(2'800'000)));
+}
+
+TEST_CASE("a penalty closes the API from the refusal on, and renews if it is meant to") {
+  for (const bool renews : {false, true}) {
+    Upstream api({.limits = {{.limit = 1, .window = 1s}}, .penalty = 5s, .penalty_renews = renews});
+    CHECK(api.call(to_time(0)));
+    CHECK_FALSE(api.call(to_time(1)));
+    CHECK_FALSE(api.call(to_time(4'000'000)));
+    CHECK(api.refused_by(0) == 1);
+    CHECK(api.retry_after(to_time(4'000'000)) == (renews ? 5s : 1'000'001us));
+    CHECK(api.call(to_time(5'000'001)) == !renews);
+  }
+}
+
+TEST_CASE("an API without limits admits everything and remembers nothing") {
+  Upstream api(UpstreamOptions{});
+  for (int i = 0; i < 5'000; ++i) CHECK(api.call(to_time(i)));
+  CHECK(api.admitted() == 5'000);
+  CHECK(api.retry_after(to_time(5'000)) == 0us);
+  CHECK_THROWS_AS(api.busiest(), std::out_of_range);
+}
+
+TEST_CASE("what an API says about the wait follows from the exact one") {
+  CHECK(RetryAfter::exact().tell(1'500'001us) == 1'500'001us);
+  CHECK(RetryAfter::exact().tell(0us) == 0us);
+  CHECK(RetryAfter::exact().tell(-1us) == 0us);
+  CHECK(RetryAfter::exact().in_seconds().tell(1'000'000us) == 1s);
+  CHECK(RetryAfter::exact().in_seconds().tell(1'000'001us) == 2s);
+  CHECK_FALSE(RetryAfter::missing().tell(1s));
+  CHECK_FALSE(RetryAfter::missing().in_seconds().tell(1s));
+  CHECK(RetryAfter::too_short(0.25).tell(1s) == 250ms);
+  CHECK(RetryAfter::too_short(0).tell(1s) == 0s);
+  CHECK(RetryAfter::too_short(0.25).in_seconds().tell(10s) == 3s);
+  CHECK(RetryAfter::too_long(10).tell(1s) == 10s);
+  CHECK(RetryAfter::too_long(1e6).tell(Span{word_limit}) == Span{word_limit});
+  CHECK(RetryAfter::fixed(60s).tell(1us) == 60s);
+  CHECK_THROWS_AS(RetryAfter::too_short(1.01), std::invalid_argument);
+  CHECK_THROWS_AS(RetryAfter::too_short(-0.1), std::invalid_argument);
+  CHECK_THROWS_AS(RetryAfter::too_long(0.99), std::invalid_argument);
+  CHECK_THROWS_AS(RetryAfter::too_long(1e7), std::invalid_argument);
+  CHECK_THROWS_AS(RetryAfter::fixed(-1us), std::invalid_argument);
+}
+
 TEST_CASE("an API without a limit or a window is refused") {
   CHECK_THROWS_AS(Upstream(0, 1s), std::invalid_argument);
   CHECK_THROWS_AS(Upstream(-1, 1s), std::invalid_argument);
   CHECK_THROWS_AS(Upstream(1, 0s), std::invalid_argument);
+  CHECK_THROWS_AS(Upstream(100'000'001, 1s), std::invalid_argument);
   CHECK_THROWS_AS(Ideal(0, 1s), std::invalid_argument);
+  CHECK_THROWS_AS(Upstream({.limits = {}, .penalty = -1us}), std::invalid_argument);
+  CHECK_THROWS_AS(Upstream({.limits = std::vector<WindowLimit>(17)}), std::invalid_argument);
+  Upstream api({.limits = std::vector<WindowLimit>(16)});
+  CHECK_THROWS_AS(api.add_limit({}), std::invalid_argument);
+  CHECK_THROWS_AS(api.set_limit(0, 0), std::invalid_argument);
+  CHECK_THROWS_AS(api.set_limit(16, 1), std::out_of_range);
 }
