@@ -21,30 +21,29 @@ class Choice {
   /// Each with the same probability.
   static Choice uniform(std::size_t n);
   /// Zipf's law: P(i) is in proportion to 1 / (i + 1)^exponent. The exponent is rounded to a
-  /// multiple of 2^-32, the probabilities to 2^-60. Takes 24 bytes and 0.2 us for each of n.
+  /// multiple of 2^-32, the probabilities to 2^-38. Takes 24 bytes and 0.2 us for each of n.
   /// REQUIRES: 0 <= exponent <= 20.
   static Choice zipf(std::size_t n, double exponent);
-  /// 0 has this share, all others have equal parts of the rest. REQUIRES: 0 <= share <= 1, and
-  /// share = 1 if n = 1.
+  /// 0 has this share, all others have equal parts of the rest. REQUIRES: 0 <= share <= 1. If n =
+  /// 1, 0 has all.
   static Choice hot(std::size_t n, double share);
   /// In proportion to these weights. REQUIRES: each is 0 to 2^20 in multiples of 2^-32, at least
   /// one positive.
   static Choice weights(const std::vector<double>& weights);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// One draw. O(1); uses the generator once, except that hot() uses it twice for what is not 0 and
-  /// a bias of 2^-64 n is avoided by drawing again.
+  /// One draw. O(1), by the alias method (Walker 1977, Vose 1991). Uses the generator once, hot()
+  /// once more for what is not 0.
   [[nodiscard]] std::size_t draw(Rng& rng) const;
-  /// The probability of `i`, within 2^-40 of that of draw(). REQUIRES: i < size().
+  /// The probability of `i`; that of draw() differs by at most 2^-60. REQUIRES: i < size().
   [[nodiscard]] double share(std::size_t i) const noexcept;
 
  private:
   enum class Kind : std::uint8_t { uniform, hot, table };
-  struct Column;
   struct Table;
   Choice(Kind kind, std::size_t size, std::uint64_t share) noexcept
       : kind_(kind), size_(size), hot_share_(share) {}
-  static Choice of_table(std::vector<std::uint64_t> weights);
+  static Choice of_weights(std::vector<std::uint64_t> weights);
 
   Kind kind_;
   std::size_t size_;
