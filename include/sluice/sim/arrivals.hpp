@@ -49,7 +49,7 @@ class Arrivals {
   static Arrivals on_off(Rate busy, Rate calm, Span phase);
   /// A Poisson process with the rate mean * (1 + swing * sin(2 pi t / period)), constant within
   /// each 288th of the period at its average there (5 minutes of a day): the mean rate first, then
-  /// the peak after a quarter of the period. REQUIRES: 0 <= swing <= 1, 1 ms <= period <= 365 days.
+  /// the peak after a quarter of the period. REQUIRES: 0 <= swing <= 1, 1 s <= period <= 365 days.
   static Arrivals diurnal(Rate mean, double swing, Span period);
   /// A Poisson process of the rate `base`, times `factor` from `from` until `from + length`.
   /// REQUIRES: 0 <= factor <= 10^6, 0 <= from, 1 us <= length, each at most 365 days.
@@ -69,14 +69,13 @@ class Arrivals {
   /// REQUIRES: index < of <= 2^20.
   [[nodiscard]] Arrivals part(std::uint32_t index, std::uint32_t of) const;
 
-  /// The highest rate. Of a trace: of the busiest whole second of its offsets.
-  [[nodiscard]] Rate peak() const;
-  /// The rate in the long run: of a period of a pattern; the base rate of a spike; of a trace, its
-  /// calls in the time from the start to the last of them (at least 1 us). Rates that are no whole
-  /// number of events are rounded to 1 in 10^9.
-  [[nodiscard]] Rate mean_rate() const;
-  /// The expected number of calls with an offset below `length` (of constant() and trace() before
-  /// rounding of parts: exact).
+  /// The highest rate, in calls per second. Of a trace: of the busiest whole second of its offsets.
+  [[nodiscard]] double peak() const;
+  /// The rate in the long run, in calls per second: of a period of a pattern; the base rate of a
+  /// spike; of a trace, its calls in the time from the start to the last of them (at least 1 us).
+  [[nodiscard]] double mean_rate() const;
+  /// The expected number of calls with an offset below `length`; of constant() and traces that are
+  /// not scaled, the number.
   [[nodiscard]] double expected(Span length) const;
   /// The number of calls of a trace, before scaling and division; 0 for all others.
   [[nodiscard]] std::size_t trace_size() const noexcept;
@@ -106,19 +105,19 @@ class ArrivalProcess {
   [[nodiscard]] std::size_t position() const noexcept { return position_; }
 
  private:
-  std::optional<Span> next_of_rate(std::uint64_t events);
+  std::optional<Span> next_of_rate();
   std::optional<Span> next_of_constant();
   std::optional<Span> next_of_trace();
 
   Arrivals arrivals_;
   SeededRng rng_;
-  std::uint64_t count_ = 0;     // calls of a constant rate; in a trace, the position behind it
-  std::size_t position_ = 0;    // in a trace
-  std::uint64_t repeats_ = 0;   // of the call at position_
-  std::size_t phase_ = 0;       // of a pattern
-  Word phase_start_ = 0;        // its offset
-  std::uint64_t into_us_ = 0;   // how far into the phase: microseconds
-  std::uint64_t into_q32_ = 0;  // and 2^-32 of one
+  std::uint64_t count_ = 0;    // calls of a constant rate; in a trace, the next position
+  std::size_t position_ = 0;   // in a trace
+  std::uint64_t repeats_ = 0;  // of the call at position_, that are left
+  std::size_t phase_ = 0;      // of a pattern
+  Word phase_start_ = 0;       // its offset
+  std::uint64_t into_ = 0;     // how far into the phase, in microseconds
+  std::uint32_t rest_ = 0;     // and 2^-32 us
 };
 
 }  // namespace sluice::sim
