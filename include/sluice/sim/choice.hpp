@@ -21,7 +21,7 @@ class Choice {
   /// Each with the same probability.
   static Choice uniform(std::size_t n);
   /// Zipf's law: P(i) is in proportion to 1 / (i + 1)^exponent. The exponent is rounded to a
-  /// multiple of 2^-32, the probabilities to 2^-38. Takes 24 bytes and 0.2 us for each of n.
+  /// multiple of 2^-32, the probabilities to 2^-38. Takes 24 bytes and 0.4 us for each of n.
   /// REQUIRES: 0 <= exponent <= 20.
   static Choice zipf(std::size_t n, double exponent);
   /// 0 has this share, all others have equal parts of the rest. REQUIRES: 0 <= share <= 1. If n =

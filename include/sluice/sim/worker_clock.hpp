@@ -26,14 +26,12 @@ struct ClockError {
 /// where t0 and `shown` are the time of the World and of this clock when it was made, stepped or
 /// given another drift; cut to [0, word_limit]. A step may set it back.
 ///
-/// A wait on it (timers, sleeps, limiters, asio::Timer) ends at the first microsecond of the World
+/// A wait on it (timers, sleeps, asio::Timer) ends at the first microsecond of the World
 /// at which this clock shows its time or later: at once if a step forwards passes it, later after a
 /// step back. Without an error it behaves as World::clock(), event by event. The generators of
 /// rng() are streams of this clock's own.
 class WorkerClock final : public Clock, private TimedLoop {
  public:
-  /// Made by make_worker_clock().
-  WorkerClock(World& world, std::uint64_t number, const ClockError& error);
   ~WorkerClock() override;
 
   [[nodiscard]] Time now() const noexcept override { return shown_at(world_.now()); }
@@ -67,16 +65,20 @@ class WorkerClock final : public Clock, private TimedLoop {
   }
 
  private:
+  friend WorkerClock& make_worker_clock(World& world, const ClockError& error);
   static constexpr Word million = 1'000'000;
   class Pending;
 
+  WorkerClock(World& world, std::uint64_t number, const ClockError& error);
   [[nodiscard]] bool calls_for(const boost::asio::any_io_executor& executor) const override;
   void set(Wait& wait, Time when) override;
   bool cancel(Wait& wait) noexcept override;
 
+  [[nodiscard]] Pending& take_slot(Time when);
+  void release(Pending& pending) noexcept;
+  void arm(Pending& pending);
+  bool disarm(Pending& pending) noexcept;
   void change(Word shown, Word rate);
-  void rearm();
-  [[nodiscard]] Pending& take_slot();
   static void step_now(void* clock, std::uint64_t by);
 
   World& world_;
