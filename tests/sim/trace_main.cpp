@@ -2,18 +2,26 @@
 // Threading: single-threaded.
 #include <cstdio>
 
+#include "tests/sim/pinned_models.hpp"
 #include "tests/sim/pinned_trace.hpp"
 
+namespace {
+
+bool is_pinned(std::uint64_t trace, std::uint64_t expected) {
+  std::printf("%016llx", static_cast<unsigned long long>(trace));
+  if (trace != expected) {
+    std::printf(" but %016llx is pinned", static_cast<unsigned long long>(expected));
+  }
+  std::printf("\n");
+  return trace == expected;
+}
+
+}  // namespace
+
 int main() {
-  bool same = true;
+  bool same = is_pinned(sluice::test::trace_of_models(), sluice::test::pinned_models);
   for (const auto& [limiting, expected] : sluice::test::pinned_traces) {
-    const std::uint64_t trace = sluice::test::trace_of(limiting);
-    std::printf("%016llx", static_cast<unsigned long long>(trace));
-    if (trace != expected) {
-      std::printf(" but %016llx is pinned", static_cast<unsigned long long>(expected));
-      same = false;
-    }
-    std::printf("\n");
+    same = is_pinned(sluice::test::trace_of(limiting), expected) && same;
   }
   return same ? 0 : 1;
 }
