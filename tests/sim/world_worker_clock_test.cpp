@@ -240,19 +240,22 @@ TEST_CASE("a clock without an error is the clock of the World, event by event") 
 TEST_CASE("waits keep their order over steps that change nothing in the end") {
   World world;
   WorkerClock& clock = make_worker_clock(world);
-  std::vector<int> order;
-  for (int i = 0; i < 20; ++i) {
-    sluice::asio::sleep_for(clock, Span{i % 3},
-                            net::bind_executor(world, [&order, i](Error) { order.push_back(i); }));
-  }
-  clock.step(1h);
-  clock.step(-1h);
-  world.run();
   std::vector<int> expected;
   for (int rest = 0; rest < 3; ++rest) {
     for (int i = rest; i < 20; i += 3) expected.push_back(i);
   }
-  CHECK(order == expected);
+  for (int round = 0; round < 3; ++round) {  // later rounds use the places of the first again
+    std::vector<int> order;
+    for (int i = 0; i < 20; ++i) {
+      sluice::asio::sleep_for(clock, Span{i % 3}, net::bind_executor(world, [&order, i](Error) {
+                                order.push_back(i);
+                              }));
+    }
+    clock.step(1h);
+    clock.step(-1h);
+    world.run();
+    CHECK(order == expected);
+  }
 }
 
 TEST_CASE("a clock stays within the range of times") {
