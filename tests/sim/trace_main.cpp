@@ -3,17 +3,32 @@
 #include <cstdio>
 
 #include "tests/sim/pinned_trace.hpp"
+#ifdef SLUICE_TRACE_WORLD
+#include "tests/sim/pinned_world_trace.hpp"
+#endif
+
+namespace {
+
+bool is_pinned(std::uint64_t trace, std::uint64_t expected) {
+  std::printf("%016llx", static_cast<unsigned long long>(trace));
+  if (trace != expected) {
+    std::printf(" but %016llx is pinned", static_cast<unsigned long long>(expected));
+  }
+  std::printf("\n");
+  return trace == expected;
+}
+
+}  // namespace
 
 int main() {
   bool same = true;
   for (const auto& [limiting, expected] : sluice::test::pinned_traces) {
-    const std::uint64_t trace = sluice::test::trace_of(limiting);
-    std::printf("%016llx", static_cast<unsigned long long>(trace));
-    if (trace != expected) {
-      std::printf(" but %016llx is pinned", static_cast<unsigned long long>(expected));
-      same = false;
-    }
-    std::printf("\n");
+    same &= is_pinned(sluice::test::trace_of(limiting), expected);
   }
+#ifdef SLUICE_TRACE_WORLD
+  for (const auto& [options, expected] : sluice::test::pinned_world_traces) {
+    same &= is_pinned(sluice::test::trace_of(options), expected);
+  }
+#endif
   return same ? 0 : 1;
 }
