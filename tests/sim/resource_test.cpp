@@ -255,7 +255,8 @@ TEST_CASE("a server moves, and is released once") {
   CHECK(desk.resource.stats().busy == 1);
   CHECK(a);
   CHECK_FALSE(b);    // NOLINT(bugprone-use-after-move)
-  a = std::move(a);  // NOLINT
+  Resource::Server& same = a;
+  a = std::move(same);
   CHECK(desk.resource.stats().busy == 1);
   const Resource::Server c(std::move(a));
   CHECK(desk.resource.stats().busy == 1);
