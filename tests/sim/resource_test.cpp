@@ -254,7 +254,7 @@ TEST_CASE("a server moves, and is released once") {
   a = std::move(b);
   CHECK(desk.resource.stats().busy == 1);
   CHECK(a);
-  CHECK_FALSE(b);    // NOLINT(bugprone-use-after-move)
+  CHECK_FALSE(b);  // NOLINT(bugprone-use-after-move)
   Resource::Server& same = a;
   a = std::move(same);
   CHECK(desk.resource.stats().busy == 1);
