@@ -170,8 +170,16 @@ bool Timeline::step(Time end) {
   if (!take_next(to_word(end), event, time)) return false;
   move_to(time);
   ++events_;
+  const std::uint64_t order = event.id >> slot_bits;
+  trace_.fold(to_time(time), order);
+  if (observer_ != nullptr) show({to_time(time), false, order, 0, 0, 0, 0});
   event.action(event.context, event.value);
   return true;
+}
+
+void Timeline::show(TraceStep step) {
+  step.trace = trace();
+  observer_(observer_context_, step);
 }
 
 void Timeline::run_until(Time end) {

@@ -96,9 +96,7 @@ void simulate() {
   for (int i = 0; i < 4; ++i) {
     processes.push_back(std::make_unique<Client>(world.store()));
     for (int worker = 0; worker < 10; ++worker) {
-      net::co_spawn(world, work(*processes.back(), model, jobs), [](std::exception_ptr failure) {
-        if (failure) std::rethrow_exception(failure);
-      });
+      world.spawn(work(*processes.back(), model, jobs));
     }
   }
   world.run_for(1h);

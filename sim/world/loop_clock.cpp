@@ -57,6 +57,11 @@ bool LoopClock::calls_for(const boost::asio::any_io_executor& executor) const {
 
 void LoopClock::set(Wait& wait, Time when) { wait.place = schedule(when, &finish_wait, &wait); }
 
+void LoopClock::finish_soon(Wait& wait) {
+  wait.place = 0;
+  world_.timeline_.post(&finish_wait, &wait);
+}
+
 void LoopClock::finish_wait(void* context, std::uint64_t) {
   auto& wait = *static_cast<Wait*>(context);
   wait.place = 0;

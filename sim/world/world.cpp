@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "sluice/sim/resource.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::sim {
@@ -92,6 +93,7 @@ World::~World() {
       .end();  // first: objects that are destroyed now call no store, which may have been destroyed
   // Answered handlers are only queued, to be destroyed.
   while (connections_ != nullptr) connections_->cut_off();
+  while (resources_ != nullptr) resources_->leave_world();
   shutdown();
   drain();
   destroy();

@@ -106,6 +106,54 @@ TEST_CASE("what a handler throws leaves the run, and the next run goes on behind
   CHECK(seen == std::vector<int>{1, 2});
 }
 
+TEST_CASE("what a spawned coroutine throws leaves the run, and the next run goes on behind it") {
+  World world;
+  int alive = 0;
+  std::vector<int> seen;
+  const auto fail = [](Clock& clock, Span span) -> net::awaitable<void, World::Executor> {
+    co_await sluice::asio::sleep_for(clock, span);
+    throw std::runtime_error("awaited");
+  };
+  world.spawn(fail(world.clock(), 1s));
+  world.spawn([counted = Counted(alive)]() -> net::awaitable<void> {
+    throw std::runtime_error("at once");
+    co_return;
+  });
+  for (int i = 0; i < 3; ++i) {
+    world.spawn([&, i, counted = Counted(alive)]() -> net::awaitable<void> {
+      co_await sluice::asio::sleep_for(world.clock(), 2s);
+      CHECK(alive == 3 - i);  // the captures live as long as the coroutine
+      seen.push_back(i);
+    });
+  }
+  CHECK(alive == 4);
+  CHECK_THROWS_WITH(world.run(), "at once");
+  CHECK_THROWS_WITH(world.run(), "awaited");
+  world.run();
+  CHECK(seen == std::vector<int>{0, 1, 2});
+  CHECK(alive == 0);
+  CHECK(world.outstanding_work() == 0);
+}
+
+TEST_CASE("a coroutine that is spawned inside the loop runs at once until it waits") {
+  World world;
+  std::vector<int> seen;
+  world.spawn([&]() -> net::awaitable<void> {
+    seen.push_back(1);
+    world.spawn([&]() -> net::awaitable<void> {
+      seen.push_back(2);
+      co_await sluice::asio::sleep_for(world.clock(), 0s);
+      seen.push_back(4);
+      throw std::runtime_error("inner");
+    });
+    seen.push_back(3);
+    co_return;
+  });
+  CHECK(seen.empty());
+  CHECK_THROWS_WITH(world.run(), "inner");
+  CHECK(seen == std::vector<int>{1, 2, 3, 4});
+}
+
 TEST_CASE("an exception of what was dispatched lets the function around it end first") {
   World world;
   bool ended = false;

@@ -11,6 +11,7 @@
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/http.hpp"
 #include "sluice/sim/fleet.hpp"
+#include "sluice/sim/resource.hpp"
 #include "sluice/sim/world.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/testing/conformance.hpp"
@@ -168,9 +169,17 @@ context.run();
 // In a test: an hour in milliseconds
 sluice::sim::World world({.seed = 7});
 const sluice::TokenBucket simulated(world.store(), "api", quota);
-boost::asio::co_spawn(world, worker(simulated, world.clock()), boost::asio::detached);
+world.spawn(worker(simulated, world.clock()));
 world.run_for(1h);
 }
+void servers(sluice::sim::World& world) {
+sim::Resource database(world, 4);                    // or: 4, sim::Discipline::priority
+}
+boost::asio::awaitable<void> query(sim::World& world, sim::Resource& database) {
+  const sim::Resource::Server server = co_await database.acquire({.deadline = world.now() + 1s});
+  if (!server) co_return;                            // timed out
+  co_await sluice::asio::sleep_for(world.clock(), 5ms);
+}                                                    // releases the server
 }  // namespace simulation_page
 
 namespace waiting_page {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/sim/event_queue.hpp"
+#include "sluice/sim/trace.hpp"
 #include "sluice/virtual_clock.hpp"
 
 namespace sluice::sim {
@@ -106,6 +107,25 @@ class Timeline {
   /// already prefetched.
   void fetch_ahead(void (*fetch)(Action action, void* context)) noexcept { fetch_ = fetch; }
 
+  /// A hash of the run so far: of each event's time and place in the order of scheduling, and of
+  /// the notes. Two runs of one program with equal seeds have equal traces, whatever compiled it;
+  /// runs that differ in the order, the time or the number of their events have different ones.
+  [[nodiscard]] std::uint64_t trace() const noexcept { return trace_.value(); }
+
+  /// Adds to the trace what a model has done, such as a call or its answer, so that runs whose
+  /// events are alike but whose decisions are not have different traces.
+  void note(std::uint32_t entity, std::uint32_t kind, std::uint64_t value) {
+    trace_.fold(now(), entity, kind, value);
+    if (observer_ != nullptr) show({now(), true, 0, entity, kind, value, 0});
+  }
+
+  /// From now on, `observer(context, step)` is called with each step of the trace; null: none. It
+  /// may not use the timeline.
+  void observe(TraceObserver observer, void* context) noexcept {
+    observer_ = observer;
+    observer_context_ = context;
+  }
+
   /// The number of events that have run.
   [[nodiscard]] std::uint64_t events() const noexcept { return events_; }
   /// The number of events that have not run.
@@ -167,6 +187,7 @@ class Timeline {
   void take_live(std::uint64_t id, Event& event) noexcept;
   void fetch_coming() noexcept;
   void move_to(Word time);
+  void show(TraceStep step);
 
   VirtualClock& clock_;
   Word now_;
@@ -175,6 +196,9 @@ class Timeline {
   std::uint64_t sequence_ = 0;
   std::uint64_t events_ = 0;
   std::size_t stale_ = 0;  // cancelled events that are still in the queue or the ring
+  TraceHash trace_;
+  TraceObserver observer_ = nullptr;
+  void* observer_context_ = nullptr;
   void (*fetch_)(Action action, void* context) = nullptr;
   std::size_t parked_ = 0;
   std::size_t bare_ = 0;  // posted events without a slot

@@ -3,19 +3,28 @@
 // thread runs a World and uses it meanwhile; several Worlds are independent.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
 #include "sluice/sim/remote_store.hpp"
 #include "sluice/sim/timeline.hpp"
 #include "sluice/sim/world/executor.hpp"
 #include "sluice/sim/world/loop.hpp"
 #include "sluice/sim/world/loop_clock.hpp"
+#include "sluice/sim/world/spawn.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::sim {
+
+namespace detail {
+class ResourceCore;
+}
 
 struct WorldOptions {
   std::uint64_t seed = 1;  ///< of all random numbers in the World
@@ -34,7 +43,7 @@ struct WorldOptions {
 ///
 ///     World world({.seed = 7});
 ///     const TokenBucket bucket(world.store(), "api", Quota::per_second(10));
-///     boost::asio::co_spawn(world, worker(bucket, world.clock()), boost::asio::detached);
+///     world.spawn(worker(bucket, world.clock()));
 ///     world.run_for(1h);              // takes milliseconds of real time
 ///
 /// Posted functions run at the instant of the post, after everything that is already due then; time
@@ -66,6 +75,23 @@ class World : public boost::asio::execution_context {
   ~World();
 
   [[nodiscard]] Executor get_executor() noexcept { return {loop_, {}, false, false}; }
+
+  /// Starts a coroutine. An exception that leaves it leaves run(), and the next run() goes on
+  /// behind it; in all else this is co_spawn() on the World: inside the run loop, the coroutine
+  /// runs at once until its first wait, otherwise it starts when the World runs.
+  template <class Ex>
+  requires std::is_convertible_v<Executor, Ex>
+  void spawn(boost::asio::awaitable<void, Ex> coroutine) {
+    boost::asio::co_spawn(get_executor(), std::move(coroutine), detail::Rethrow{});
+  }
+  /// The same for a callable that returns a coroutine. It lives as long as that does, and so do the
+  /// captures of a lambda:
+  ///
+  ///     world.spawn([&, i]() -> boost::asio::awaitable<void> { ... });
+  template <detail::MakesCoroutine F>
+  void spawn(F&& function) {
+    boost::asio::co_spawn(get_executor(), std::forward<F>(function), detail::Rethrow{});
+  }
 
   /// Runs until no event is left, or until stop(); returns the number of events. Waits that remain
   /// wait for something that never happens: see outstanding_work().
@@ -114,6 +140,19 @@ class World : public boost::asio::execution_context {
   /// The timeline, on which models without coroutines schedule their events.
   [[nodiscard]] Timeline& timeline() noexcept { return timeline_; }
 
+  /// A hash of the run so far, of every event and every note, the same in every build: see
+  /// Timeline::trace().
+  [[nodiscard]] std::uint64_t trace() const noexcept { return timeline_.trace(); }
+  /// Adds to the trace what `entity` of a model has done; `kind` and `value` are the model's.
+  void note(std::uint32_t entity, std::uint32_t kind, std::uint64_t value) {
+    timeline_.note(entity, kind, value);
+  }
+  /// Shows each step of the trace to a function, which finds the first one in which two runs
+  /// differ: see Timeline::observe().
+  void observe(TraceObserver observer, void* context) noexcept {
+    timeline_.observe(observer, context);
+  }
+
   /// The number of events that have run.
   [[nodiscard]] std::uint64_t events() const noexcept { return timeline_.events(); }
   /// The number of executors with outstanding_work.tracked, which incomplete operations hold: 0
@@ -122,6 +161,7 @@ class World : public boost::asio::execution_context {
 
  private:
   friend class LoopClock;
+  friend class detail::ResourceCore;
   class Connection;
 
   template <class Body>
@@ -132,7 +172,8 @@ class World : public boost::asio::execution_context {
 
   std::uint64_t seed_;
   std::uint64_t connections_made_ = 0;
-  Connection* connections_ = nullptr;  // a list
+  Connection* connections_ = nullptr;          // a list
+  detail::ResourceCore* resources_ = nullptr;  // another
   std::atomic<bool> stopped_{false};
   LoopClock clock_;
   Timeline timeline_;

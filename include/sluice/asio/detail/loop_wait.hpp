@@ -12,11 +12,30 @@
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "sluice/asio/detail/wait.hpp"
 #include "sluice/asio/timed_loop.hpp"
 
 namespace sluice::asio::detail {
+
+/// Calls the handler of a wait that is over, from the event of the loop if the executor allows it.
+template <class Executor, class Handler, class... Args>
+void call_from(const TimedLoop& loop, const Executor& executor, Handler&& handler, Args... args) {
+  if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
+    if (loop.calls_for(executor)) return std::forward<Handler>(handler)(std::move(args)...);
+  }
+  if constexpr (requires { executor.runs_at_once(); }) {
+    if (executor.runs_at_once()) return std::forward<Handler>(handler)(std::move(args)...);
+  }
+  if constexpr (std::is_same_v<Executor, boost::asio::system_executor>) {
+    std::forward<Handler>(handler)(std::move(args)...);  // no executor was requested
+  } else {
+    run_on(executor,
+           [own = std::decay_t<Handler>(std::forward<Handler>(handler)),
+            ... with = std::move(args)]() mutable { std::move(own)(std::move(with)...); });
+  }
+}
 
 template <class Handler, class IoExecutor>
 class LoopWait final : public TimedLoop::Wait, public TimerWait {
@@ -89,17 +108,8 @@ class LoopWait final : public TimedLoop::Wait, public TimerWait {
     if (slot.is_connected()) slot.clear();
     const boost::system::error_code error = error_;
     const Executor executor = boost::asio::get_associated_executor(handler_, io_executor_);
-    if constexpr (std::is_same_v<Executor, boost::asio::any_io_executor>) {
-      if (loop_.calls_for(executor)) return take()(error);
-    }
-    if constexpr (requires { executor.runs_at_once(); }) {
-      if (executor.runs_at_once()) return take()(error);
-    }
-    if constexpr (std::is_same_v<Executor, boost::asio::system_executor>) {
-      take()(error);  // no executor was requested
-    } else {
-      run_on(executor, [handler = take(), error]() mutable { std::move(handler)(error); });
-    }
+    TimedLoop& loop = loop_;  // take() ends this object
+    call_from(loop, executor, take(), error);
   }
 
   Handler handler_;

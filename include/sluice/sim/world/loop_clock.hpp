@@ -13,6 +13,9 @@
 namespace sluice::sim {
 
 class World;
+namespace detail {
+class ResourceCore;
+}
 
 /// See World::clock().
 class LoopClock final : public VirtualClock, private TimedLoop {
@@ -33,10 +36,13 @@ class LoopClock final : public VirtualClock, private TimedLoop {
 
  private:
   friend class World;
+  friend class detail::ResourceCore;
 
   [[nodiscard]] bool calls_for(const boost::asio::any_io_executor& executor) const override;
   void set(Wait& wait, Time when) override;
   bool cancel(Wait& wait) noexcept override;
+  /// set() for this instant, for a wait that will not be cancelled.
+  void finish_soon(Wait& wait);
 
   [[nodiscard]] std::uint64_t schedule(Time when, void (*action)(void*, std::uint64_t), void* what);
   static void ring_timer(void* timer, std::uint64_t);
