@@ -151,8 +151,27 @@ function undefinedFixture() {
   });
 }
 
+// Twelve variants with long names, sixty faults, seven days, and a sweep over words.
+function crowdFixture() {
+  const next = random(5);
+  const day = 86_400e6;
+  const policies = ['none', 'one limiter per process', 'fail_open_but_never_for_longer_than_the_lease_of_the_slot'];
+  return base('rolling-deploy-with-a-name-longer-than-the-width-of-any-phone', {
+    duration_us: 7 * day, sweep: { parameter: 'limiter.policy', values: policies }, verdict: 'holds',
+    faults: Array.from({ length: 60 }, (_, index) => ({ kind: 'worker_crash', from_us: index * 0.1 * day, to_us: (index + (index % 2) * 0.05) * 0.1 * day, text: `worker ${index} restarts` })),
+    rows: Array.from({ length: 12 }, (_, v) => policies.map((policy, point) => ({
+      variant: `variant ${v}${v % 3 === 0 ? ' with a rather long description of what it does' : ''}`, point, trace: hash(next),
+      figures: Object.fromEntries(headline.map((metric, index) => [metric, figure((index + 1) * (v + 1) * (point + 1) * 1e-3, 0.2)])),
+      series: series({ steps: 168, step: day / 24, rate: 50 + 10 * v, factor: 1, store: 2, next }),
+      wait_quantiles: [[0.01, 1], [0.1, 10], [0.25, 50], [0.5, 300 + v], [0.75, 1e4], [0.9, 1e5], [0.95, 2e5], [0.99, 1e6 * (v + 1)], [0.999, 1e8], [0.9999, 1e9], [1, 5e10]],
+      windows: [1, 60, 3600, 86400].map((seconds) => ({ limit: 100 * seconds, window_us: seconds * 1e6, worst: 100 * seconds + v * point })),
+      workers: shares(3 + v, 0.5, next),
+    }))).flat(),
+  });
+}
+
 export const fixtures = {
-  sweep: sweepFixture, workers: workersFixture, stopped: stoppedFixture, undefined: undefinedFixture,
+  sweep: sweepFixture, crowd: crowdFixture, workers: workersFixture, stopped: stoppedFixture, undefined: undefinedFixture,
 };
 
 // What the page must say of data that it cannot show: [text of the data, words of the message].

@@ -142,8 +142,7 @@ function checkHead(check, result, text) {
   check(result.partial || !/Partial/.test(text), 'a whole run has a banner');
 }
 
-async function checkOnce(check, session, url, picture) {
-  const { page, troubles, requests } = session;
+async function checkOnce(check, { page }, picture) {
   const result = await resultOf(page);
   const last = pointsOf(result).at(-1);
   checkHead(check, result, await page.evaluate(() => document.querySelector('header').innerText));
@@ -155,6 +154,9 @@ async function checkOnce(check, session, url, picture) {
   check(wide.by <= 0, `the page is ${wide.by} px wider than its window: ${wide.culprits}`);
   await page.screenshot({ path: picture, fullPage: true });
   if (result.sweep) await checkOtherPoint(check, page, result);
+}
+
+function checkQuiet(check, { troubles, requests }, url) {
   check(troubles.length === 0, troubles.join('; '));
   check(requests.length === 1 && requests[0] === url, `requests beyond the file: ${requests.filter((request) => request !== url)}`);
 }
@@ -164,6 +166,30 @@ async function checkOtherPoint(check, page, result) {
   checkCharts(check, result, 0, await page.evaluate(charts));
   checkCells(check, result, await page.evaluate(cells), 0);
   checkPlotted(check, result, 0, await page.evaluate(plotted));
+}
+
+// The tooltip opens, and the legend hides a series and shows it again without losing the focus.
+async function checkHands(check, page) {
+  const figures = page.locator('figure.chart:not([hidden])', { has: page.locator('.legend button') });
+  if ((await figures.count()) === 0) return;
+  const figure = figures.first();
+  await figure.evaluate((node) => node.scrollIntoView({ block: 'center' }));
+  const box = await figure.locator('.plot').boundingBox();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 80);
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 80);
+  await page.waitForTimeout(200);
+  check((await figure.locator('.plot > div').last().innerText()).trim() !== '', 'the first chart has no tooltip');
+  await page.mouse.move(0, 0);
+
+  const button = figure.locator('.legend button').last();
+  const marks = () => figure.locator(`.plot svg path[stroke="${color}"]`).count();
+  const color = await button.getAttribute('data-color');
+  const before = await marks();
+  await button.focus();
+  await page.keyboard.press('Enter');
+  check((await marks()) < before, 'the legend does not hide its series');
+  await page.keyboard.press('Enter');
+  check((await marks()) === before, 'the legend does not show its series again');
 }
 
 // Printed while dark: charts and page must both turn light, and back again.
@@ -179,8 +205,11 @@ export async function checkReport(check, browser, url, pictures) {
   const modes = { light: {}, dark: { dark: true }, phone: { width: 390, height: 844, scale: 2 } };
   for (const [mode, settings] of Object.entries(modes)) {
     const session = await open(browser, url, settings);
-    await checkOnce((condition, words) => check(condition, `${mode}: ${words}`), session, url, `${pictures}-${mode}.png`);
-    if (mode === 'dark') await checkPrint((condition, words) => check(condition, `print: ${words}`), session, `${pictures}-print.pdf`);
+    const named = (part) => (condition, words) => check(condition, `${part}: ${words}`);
+    await checkOnce(named(mode), session, `${pictures}-${mode}.png`);
+    if (mode === 'light') await checkHands(named('hands'), session.page);
+    if (mode === 'dark') await checkPrint(named('print'), session, `${pictures}-print.pdf`);
+    checkQuiet(named(mode), session, url);
     await session.context.close();
   }
 }

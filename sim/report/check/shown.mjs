@@ -34,6 +34,7 @@ function readSpan(text, size) {
 // the difference as well; only spans of a minute or more are rounded by their parts.
 export function agrees(text, value, unit) {
   if (value === null || value === undefined) return text.trim() === '–';
+  if (text.trim() === '–') return false;
   const shown = read(text, unit);
   if (value === 0) return shown.value === 0;
   const third = 0.5 * 10 ** (Math.floor(Math.log10(Math.abs(value))) - 2);

@@ -3,12 +3,13 @@
 export const symbols = ['circle', 'rect', 'triangle', 'diamond', 'emptyCircle', 'emptyRect', 'emptyTriangle', 'emptyDiamond'];
 const paletteSize = 8;
 
-export function currentLook(width) {
+export function currentLook(width, printing = false) {
   const style = getComputedStyle(document.documentElement);
   const color = (name) => style.getPropertyValue(`--${name}`).trim();
   return {
     width,
     narrow: width < 480,
+    printing,
     text: color('text'),
     muted: color('muted'),
     line: color('line'),

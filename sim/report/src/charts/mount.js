@@ -29,11 +29,20 @@ export function mountChart(chart, selection) {
     absent.hidden = present;
   };
 
+  // Built anew only when it changes, so that the button in use keeps the focus.
+  const showLegend = (items) => {
+    const state = JSON.stringify(items);
+    if (keys.dataset.state === state) return;
+    keys.dataset.state = state;
+    keys.replaceChildren(...(items.length > 0 ? [legend(items, hidden, update)] : []));
+  };
+
   const update = () => {
     show(true);
-    const width = document.documentElement.classList.contains('printing') ? printWidth : frame.clientWidth;
+    const printing = document.documentElement.classList.contains('printing');
+    const width = printing ? printWidth : frame.clientWidth;
     if (width === 0) return;
-    const look = currentLook(width);
+    const look = currentLook(width, printing);
     const drawn = chart.draw(selection.point, look);
     show(drawn !== null);
     if (drawn === null) return;
@@ -43,7 +52,7 @@ export function mountChart(chart, selection) {
     mounted.set(chart.id, instance);
     const selected = Object.fromEntries([...hidden].map((name) => [name, false]));
     instance.setOption({ ...drawn.option, legend: { show: false, selected } }, true);
-    keys.replaceChildren(...(drawn.legend ? [legend(drawn.legend, hidden, update)] : []));
+    showLegend(drawn.legend ?? []);
     caption.textContent = drawn.caption;
     data.replaceChildren(...(drawn.data ? [dataTable(drawn.data, data)] : []));
   };

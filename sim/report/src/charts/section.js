@@ -21,6 +21,7 @@ function faultList(model) {
 }
 
 function seriesNote(model) {
+  if (!model.result.rows.some((row) => row.series)) return null;
   const parts = ['The charts show the first replication.'];
   if (model.faults.length > 0) parts.push('Shaded bands and dashed lines are the faults, numbered as in this list:');
   if (model.result.warmup_us > 0) parts.unshift('The grey band is the warm-up, which no figure counts.');

@@ -5,9 +5,9 @@ import { baseOption, labelWidth, tooltipText, valueAxis } from './look.js';
 import { timeAxis, timeScale } from './time.js';
 
 const panels = [
-  { name: 'calls/s', share: 3, columns: ['offered', 'admitted', 'ok', 'refused'] },
-  { name: 'waiting callers', share: 1.4, columns: ['waiting'], level: true },
-  { name: 'store operations/s', share: 1.4, columns: ['store_operations'] },
+  { name: 'calls/s', noun: 'calls', share: 3, columns: ['offered', 'admitted', 'ok', 'refused'] },
+  { name: 'waiting callers', noun: 'waiting callers', share: 1.4, columns: ['waiting'], level: true },
+  { name: 'store operations/s', noun: 'store operations', share: 1.4, columns: ['store_operations'] },
 ];
 
 const columns = {
@@ -48,8 +48,9 @@ function highest(rows, panel, durationUs) {
 
 function sharedMaximum(rows, panel, durationUs) {
   const each = rows.map((row) => highest([row], panel, durationUs)).filter((value) => value > 0);
+  if (each.length === 0) return 0;
   const [low, high] = [Math.min(...each), Math.max(...each)];
-  return each.length > 0 && high <= 6 * low ? high : undefined;
+  return high <= 6 * low ? high : undefined;
 }
 
 function faultAreas(model, look, scale, labelled) {
@@ -68,7 +69,7 @@ function faultAreas(model, look, scale, labelled) {
 
 function faultMoments(model, look, scale, labelled) {
   return {
-    silent: true, symbol: 'none', lineStyle: { color: look.bad, type: 'dashed', width: 1 },
+    silent: true, symbol: 'none', lineStyle: { color: look.bad, type: 'dashed', width: 1, opacity: 0.7 },
     data: model.faults.filter((fault) => fault.to_us <= fault.from_us).map((fault) => ({
       xAxis: scale.of(fault.from_us),
       label: { show: labelled, formatter: String(model.faults.indexOf(fault) + 1), position: 'end', rotate: 0, distance: 3,
@@ -77,8 +78,8 @@ function faultMoments(model, look, scale, labelled) {
   };
 }
 
-function layout(shown) {
-  const [top, gap, bottom, total] = [34, 46, 50, 130 + 80 * shown.length];
+function layout(shown, printing) {
+  const [top, gap, bottom, total] = [34, 46, 50, printing ? 80 + 60 * shown.length : 130 + 80 * shown.length];
   const shares = shown.reduce((sum, panel) => sum + panel.share, 0);
   const room = total - gap * (shown.length - 1);
   let y = top;
@@ -114,12 +115,12 @@ export function seriesChart(model, variant) {
     const row = model.row(variant, point);
     const shown = panelsOf(rows).filter((panel) => panel.columns.some((column) => present(row?.series, column)));
     if (shown.length === 0) return null;
-    const { grids, height } = layout(shown);
+    const { grids, height } = layout(shown, look.printing);
     const maxima = shown.map((panel) => sharedMaximum(rows, panel, durationUs));
     const series = shown.flatMap((panel, index) => panel.columns.filter((column) => present(row.series, column))
       .map((column) => lineOf(model, row, panel, index, column, look, scale)));
     const place = model.place(variant, point);
-    const caption = captionOf(place, rows.length, maxima);
+    const caption = captionOf(shown, place, rows.length, maxima);
     return {
       height,
       caption,
@@ -158,9 +159,11 @@ function roundAxis(highest, most) {
   return { max: Math.ceil(highest / step) * step, interval: step };
 }
 
-function captionOf(place, count, maxima) {
+function captionOf(shown, place, count, maxima) {
+  const names = shown.map((panel) => panel.noun);
+  const listed = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
   const own = count > 1 && maxima.some((maximum) => maximum === undefined);
-  return `Calls, waiting callers and store operations over virtual time${place ? `: ${place}` : ''}.` +
+  return `${listed[0].toUpperCase()}${listed.slice(1)} over virtual time${place ? `: ${place}` : ''}.` +
     `${own ? ' Some scales are this variant’s own, for the variants differ too much.' : ''}`;
 }
 

@@ -53,7 +53,10 @@ function kneeAt(points, scale) {
 
 function scaleAxis(look, scale, parameter, values) {
   const common = { name: parameter, nameLocation: 'middle', nameGap: 28 };
-  if (scale.kind === 'category') return axis(look, { ...common, type: 'category', data: values.map(String) });
+  if (scale.kind === 'category') {
+    const width = Math.floor((look.width - labelWidth - 24) / values.length) - 4;
+    return axis(look, { ...common, type: 'category', data: values.map(String), axisLabel: { interval: 0, width, overflow: 'truncate' } });
+  }
   const text = (x) => String(values[scale.xs.findIndex((known) => Math.abs(known - x) <= 1e-9 * Math.abs(known))] ?? '');
   return axis(look, {
     ...common, type: scale.kind === 'log' ? 'log' : 'value', min: scale.xs[0], max: scale.xs[scale.xs.length - 1],

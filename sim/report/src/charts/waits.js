@@ -6,15 +6,17 @@ import { axis, baseOption, labelWidth, strokeOf, tooltipText, valueAxis } from '
 
 const quantilesOf = (row) => (row.wait_quantiles ?? []).filter(([, us]) => us !== null && us !== undefined);
 
-// The axis spans whole decades. Zero has no place on it: with zeros in the data, the decade below stands for zero.
+// The axis spans whole steps of decades. Zero has no place on it: with zeros in the data, the decade below stands for
+// zero.
 function span(rows) {
   const waits = rows.flatMap((row) => quantilesOf(row).map(([, us]) => us));
   const positive = waits.filter((us) => us > 0);
   const zeros = positive.length < waits.length;
-  if (positive.length === 0) return { zeros, floor: 100, top: 10_000 };
-  const low = 10 ** Math.floor(Math.log10(Math.min(...positive)));
-  const top = Math.max(10 ** Math.ceil(Math.log10(Math.max(...positive))), low * 10);
-  return { zeros, floor: zeros ? low / 10 : low, top };
+  if (positive.length === 0) return { zeros, floor: 100, top: 10_000, step: 1 };
+  const low = Math.floor(Math.log10(Math.min(...positive))) - (zeros ? 1 : 0);
+  const decades = Math.max(Math.ceil(Math.log10(Math.max(...positive))) - low, 1);
+  const step = Math.ceil(decades / 8);
+  return { zeros, floor: 10 ** low, top: 10 ** (low + Math.ceil(decades / step) * step), step };
 }
 
 export function waitChart(model) {
@@ -22,7 +24,7 @@ export function waitChart(model) {
     const rows = model.rowsAt(point).filter((row) => quantilesOf(row).length > 0);
     if (rows.length === 0) return null;
     const quantiles = [...new Set(rows.flatMap((row) => quantilesOf(row).map(([q]) => q)))].sort((a, b) => a - b);
-    const { zeros, floor, top } = span(rows);
+    const { zeros, floor, top, step } = span(rows);
     const strokes = rows.map((row) => strokeOf(look, model.variants.indexOf(row.variant)));
     const place = model.point(point);
     const caption = `Time from when a caller asks until it may call: p99 is what 99 % of the calls wait at most${place ? `; ${place}` : ''}. ` +
@@ -38,7 +40,7 @@ export function waitChart(model) {
         grid: { left: labelWidth, right: 24, top: 34, bottom: 34 },
         xAxis: axis(look, { type: 'category', data: quantiles.map(quantile), boundaryGap: true }),
         yAxis: valueAxis(look, 'wait', {
-          type: 'log', logBase: 10, min: floor, max: top,
+          type: 'log', logBase: 10, min: floor, max: top, interval: step,
           axisLabel: { color: look.muted, fontSize: 12, hideOverlap: true,
             formatter: (us) => (zeros && us <= floor * 1.001 ? '0' : decade(Number(us.toPrecision(6)))) },
         }),

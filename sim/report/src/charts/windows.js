@@ -1,6 +1,6 @@
 // The fullest window of each kind against its limit.
 import { escapeHtml } from '../dom.js';
-import { compact, duration, number, percent } from '../format.js';
+import { compact, duration, number } from '../format.js';
 import { table } from '../table.js';
 import { axis, baseOption, strokeOf, tooltipText } from './look.js';
 
@@ -19,7 +19,7 @@ function panelsOf(rows) {
 
 function verdictOf(worst, limit) {
   if (!Number.isFinite(worst)) return '–';
-  return worst > limit ? `${number(worst)}: ${percent(Number(((worst - limit) / limit).toPrecision(3)))} over` : number(worst);
+  return worst > limit ? `${number(worst)}: ${number(worst - limit)} over` : number(worst);
 }
 
 const titleOf = ({ limit, window_us: us }) => `limit ${number(limit)} in any ${duration(us)}`;
