@@ -1,7 +1,7 @@
 // Opens reports in headless Chromium without a network and checks what a person would see.
 // Usage: node check.mjs [--out FOLDER] [--template FILE] [REPORT...]
 // Without reports it fills the template (dist/report.html) with made-up results. Pictures go to FOLDER (pictures).
-// Exits with 0, with 1 if a check fails, and with 77 if there is no Chromium.
+// Exits with 0, with 1 if a check fails, and with 77 if it cannot run: without Chromium or Node.js 20.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -18,6 +18,8 @@ function skip(reason) {
   process.exit(77);
 }
 
+const node = Number(process.versions.node.split('.')[0]);
+if (node < 20) skip(`the driver of Chromium needs Node.js 20; this is ${process.versions.node}`);
 const { findChromium, launch, open } = await import('./check/browser.mjs').catch((error) => skip(`${error.message}; run npm ci`));
 const { checkReport } = await import('./check/report.mjs');
 const { damaged, fill, fixtures } = await import('./check/fixtures.mjs');
