@@ -1,0 +1,95 @@
+// Reads the JSON of a run and checks all that the page relies on. What is wrong is said by the name of the field.
+
+export const readableFormat = 1;
+
+export class ReadError extends Error {
+  constructor(title, detail) {
+    super(detail);
+    this.title = title;
+  }
+}
+
+const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+
+const kinds = {
+  text: (value) => typeof value === 'string',
+  'a number': (value) => Number.isFinite(value),
+  'a list': (value) => Array.isArray(value),
+  'an object': isObject,
+};
+
+function demand(holder, field, kind, where = '') {
+  const value = holder[field];
+  if (kinds[kind](value)) return value;
+  const found = value === undefined ? 'missing' : `${JSON.stringify(value).slice(0, 60)}`;
+  throw new ReadError('The data of this report is damaged', `${where}${field} must be ${kind}; it is ${found}.`);
+}
+
+function parse(text) {
+  if (text.trim() === '' || text.trim().startsWith('/*')) {
+    throw new ReadError('This is the empty template of a report',
+      'sluice-sim puts the result of a run in here. Write a report with: sluice-sim run SCENARIO --html FILE');
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ReadError('The data of this report is damaged', `It is not valid JSON: ${error.message}`);
+  }
+}
+
+function checkFormat(result) {
+  if (!isObject(result)) throw new ReadError('The data of this report is damaged', 'It must be an object.');
+  const format = demand(result, 'format', 'a number');
+  if (format > readableFormat) {
+    throw new ReadError('This report is newer than its page', `The data has format ${format}; this page reads format ` +
+      `${readableFormat}. Write the report again with the sluice-sim that made the data.`);
+  }
+  if (format !== readableFormat) {
+    throw new ReadError('The data of this report is damaged', `format must be ${readableFormat}; it is ${format}.`);
+  }
+}
+
+function checkRow(row, index, points) {
+  const where = `rows[${index}].`;
+  if (!isObject(row)) throw new ReadError('The data of this report is damaged', `rows[${index}] must be an object.`);
+  demand(row, 'variant', 'text', where);
+  demand(row, 'figures', 'an object', where);
+  const point = demand(row, 'point', 'a number', where);
+  if (!Number.isInteger(point) || point < 0 || point >= points) {
+    throw new ReadError('The data of this report is damaged',
+      `${where}point must be a whole number from 0 to ${points - 1}; it is ${point}.`);
+  }
+  if (row.series) {
+    const step = demand(row.series, 'step_us', 'a number', `${where}series.`);
+    if (step <= 0) {
+      throw new ReadError('The data of this report is damaged', `${where}series.step_us must be above 0; it is ${step}.`);
+    }
+    demand(row.series, 'columns', 'an object', `${where}series.`);
+    for (const name of Object.keys(row.series.columns)) {
+      demand(row.series.columns, name, 'a list', `${where}series.columns.`);
+    }
+  }
+  for (const list of ['wait_quantiles', 'windows', 'workers']) {
+    if (row[list] !== undefined && row[list] !== null) demand(row, list, 'a list', where);
+  }
+}
+
+export function readResult(text) {
+  const result = parse(text);
+  checkFormat(result);
+  demand(result, 'scenario', 'text');
+  demand(result, 'duration_us', 'a number');
+  demand(result, 'metrics', 'an object');
+  demand(result, 'headline', 'a list');
+  demand(result, 'rows', 'a list');
+  if (result.sweep) {
+    demand(result.sweep, 'parameter', 'text', 'sweep.');
+    demand(result.sweep, 'values', 'a list', 'sweep.');
+  }
+  for (const list of ['faults', 'expectations', 'judges', 'notes']) {
+    if (result[list] !== undefined && result[list] !== null) demand(result, list, 'a list');
+  }
+  const points = result.sweep ? result.sweep.values.length : 1;
+  result.rows.forEach((row, index) => checkRow(row, index, points));
+  return result;
+}

@@ -1,0 +1,20 @@
+import { element } from './dom.js';
+
+// Statuses of verdicts, expectations and judges: a sign, a word and a colour, so that none depends on colour alone.
+const known = {
+  holds: ['good', '✓'],
+  fails: ['bad', '✗'],
+  objects: ['bad', '✗'],
+  undecided: ['open', '?'],
+  'not met': ['open', '○'],
+};
+
+export function statusClass(status) {
+  return (known[status] ?? ['open', '?'])[0];
+}
+
+export function statusBadge(status, className = '') {
+  const [kind, sign] = known[status] ?? ['open', '?'];
+  return element('span', { class: `badge ${kind} ${className}`.trim(), 'data-status': status },
+    element('span', { 'aria-hidden': 'true' }, sign), ` ${status}`);
+}
