@@ -19,8 +19,13 @@ void RemoteStore::hang_up() noexcept {
   // By index, because a completion may send again.
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     Message& message = messages_[i];
-    if (!message.under_way || !message.done) continue;  // not used, or being answered now
+    if (!message.under_way) continue;
+    if (!message.done) {  // given up by its caller, or being answered now
+      if (timeline_.cancel(message.timer)) release(message);
+      continue;
+    }
     timeline_.cancel(message.timer);
+    timeline_.cancel(message.expiry);
     Completion done = std::move(message.done);
     release(message);
     done.fail(message.arrived ? Errc::unknown : Errc::shut_down);
@@ -125,10 +130,19 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
   return message;
 }
 
+/// True for this share, in millionths, of the calls.
+bool RemoteStore::draw(std::uint32_t share) { return share != 0 && rng_.below(1'000'000) < share; }
+
 void RemoteStore::send(Message& message) {
+  const std::size_t index = free_.back();
   const Time arrival = std::max(timeline_.now() + link_.to_store.sample(rng_), last_arrival_);
-  message.timer = timeline_.at<&RemoteStore::arrive>(arrival, *this, free_.back());
-  last_arrival_ = arrival;
+  const LinkFaults faults = link_.faults != nullptr ? *link_.faults : LinkFaults{};
+  message.answer_lost = draw(faults.answer_lost);
+  message.timer = {};
+  if (!faults.cut && !draw(faults.lost)) {
+    message.timer = timeline_.at<&RemoteStore::arrive>(arrival, *this, index);
+    last_arrival_ = arrival;
+  }
 }
 
 void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
@@ -139,6 +153,11 @@ void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
   try {
     Message& message = prepare(plan);
     send(message);
+    const Span timeout = plan.timeout() != Span{0} ? plan.timeout() : link_.timeout;
+    message.expiry = {};
+    if (timeout != Span{0}) {
+      message.expiry = timeline_.after<&RemoteStore::expire>(timeout, *this, message.index);
+    }
     free_.pop_back();
     message.under_way = true;
     message.done = std::move(done);
@@ -149,11 +168,50 @@ void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
 }
 
 void RemoteStore::arrive(std::uint64_t index) {
+  if (link_.server == nullptr) return decide(index);
+  Message& message = messages_[index];
+  switch (link_.server->state()) {
+    case StoreServer::State::silent:
+      return lose(message);
+    case StoreServer::State::refusing:
+      message.timer =
+          timeline_.after<&RemoteStore::refuse>(link_.from_store.sample(rng_), *this, index);
+      return;
+    case StoreServer::State::up:
+      const Time served = link_.server->serve(timeline_.now());
+      message.timer = timeline_.at<&RemoteStore::decide>(served, *this, index);
+  }
+}
+
+void RemoteStore::refuse(std::uint64_t index) {
+  Message& message = messages_[index];
+  message.error = Errc::not_connected;
+  deliver(index);
+}
+
+void RemoteStore::decide(std::uint64_t index) {
   Message& message = messages_[index];
   message.arrived = true;
   Plan plan{std::span<const Step>(message.steps)};
   if (message.id) plan = plan.idempotent(*message.id);
+  if (link_.faults != nullptr && draw(link_.faults->doubled)) {
+    inner_.execute(plan, Completion([](void*, const Outcome&) noexcept {}, nullptr));
+  }
   inner_.execute(plan, Completion(&RemoteStore::decided, &message));
+}
+
+/// Nothing more happens to this message but the end of its call.
+void RemoteStore::lose(Message& message) noexcept {
+  message.timer = {};
+  if (!message.done) release(message);
+}
+
+/// The caller has waited long enough; what is under way goes on.
+void RemoteStore::expire(std::uint64_t index) {
+  Message& message = messages_[index];
+  Completion done = std::move(message.done);
+  if (message.timer == Timeline::Timer{}) release(message);
+  done.fail(Errc::unknown);
 }
 
 void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
@@ -163,24 +221,28 @@ void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
   message.decision = outcome.decision;
   message.each.assign(outcome.steps.begin(), outcome.steps.end());
   message.output.assign(outcome.output.begin(), outcome.output.end());
+  if (message.answer_lost || (self.link_.faults != nullptr && self.link_.faults->cut)) {
+    return self.lose(message);
+  }
   try {
     const Time delivery = std::max(self.timeline_.now() + self.link_.from_store.sample(self.rng_),
                                    self.last_delivery_);
     message.timer = self.timeline_.at<&RemoteStore::deliver>(delivery, self, message.index);
     self.last_delivery_ = delivery;
-  } catch (...) {  // no place on the timeline: the answer is lost
-    Completion done = std::move(message.done);
-    self.release(message);
-    done.fail(Errc::unknown);
+  } catch (...) {  // no place on the timeline
+    self.lose(message);
   }
 }
 
 void RemoteStore::deliver(std::uint64_t index) {
   Message& message = messages_[index];
-  Completion done = std::move(message.done);
-  // The message is released afterwards, because it contains the outcome's steps, and the receiver
-  // may send.
-  done(Outcome{message.error, message.decision, message.each, message.output});
+  if (message.done) {
+    timeline_.cancel(message.expiry);
+    Completion done = std::move(message.done);
+    // The message is released afterwards, because it contains the outcome's steps, and the receiver
+    // may send.
+    done(Outcome{message.error, message.decision, message.each, message.output});
+  }
   release(message);
 }
 

@@ -12,21 +12,31 @@
 
 #include "sluice/sim/delay.hpp"
 #include "sluice/sim/random.hpp"
+#include "sluice/sim/store_server.hpp"
 #include "sluice/sim/timeline.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::sim {
 
-/// The delays of messages between one client and the store.
+/// The way between one client and the store.
 struct Link {
   Delay to_store;
   Delay from_store;
+  /// The server that decides the plans; none: they are decided when they arrive.
+  StoreServer* server = nullptr;
+  const LinkFaults* faults = nullptr;  ///< none: no message is lost
+  /// How long a call waits for its answer if its plan says nothing; zero: for ever.
+  Span timeout{0};
 };
 
 /// One client's connection to a store: a plan reaches the inner store after a delay, is decided
-/// there at the time of its arrival, and the answer returns after another delay. Messages of one
-/// RemoteStore do not overtake each other. Many can share the inner store. Timeouts and stop tokens
-/// of plans are ignored.
+/// there when it arrives, or when the server has served it, and the answer returns after another
+/// delay. Messages of one RemoteStore do not overtake each other. Many can share the inner store.
+/// Stop tokens of plans are ignored.
+///
+/// A call without an answer within its timeout fails with Errc::unknown, because it may have been
+/// executed. If the server refuses connections, a call fails with Errc::not_connected after a
+/// delay.
 ///
 /// A plan that can never be executed (see find_fault()) fails at once and sends nothing.
 /// may_block() is false, because virtual time stands still while a thread blocks. The destructor
@@ -77,8 +87,10 @@ class RemoteStore : public Store {
     Decision decision;
     std::vector<Decision> each;
     std::vector<Word> output;
-    Timeline::Timer timer;
+    Timeline::Timer timer;   // of the next thing that happens to the message
+    Timeline::Timer expiry;  // of the call
     bool arrived = false;
+    bool answer_lost = false;
     bool under_way = false;
   };
 
@@ -97,6 +109,11 @@ class RemoteStore : public Store {
   [[nodiscard]] Message& prepare(const Plan& plan);
   void send(Message& message);
   void arrive(std::uint64_t index);
+  void refuse(std::uint64_t index);
+  void decide(std::uint64_t index);
+  void expire(std::uint64_t index);
+  void lose(Message& message) noexcept;
+  [[nodiscard]] bool draw(std::uint32_t share);
   static void decided(void* context, const Outcome& outcome) noexcept;
   void deliver(std::uint64_t index);
   void release(Message& message) noexcept;
