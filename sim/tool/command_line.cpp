@@ -16,6 +16,9 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
   }
   try {
     return run();
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
+    return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
     return 1;

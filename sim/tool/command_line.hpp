@@ -6,8 +6,8 @@
 
 namespace sluice::tool {
 
-/// Parses and calls `run`, whose result it returns. 2 if the arguments make no sense, 0 for --help,
-/// 1 after an exception.
+/// Parses and calls `run`, whose result it returns. 2 if the arguments make no sense, or after a
+/// std::invalid_argument; 0 for --help; 1 after another exception.
 [[nodiscard]] int parse_and_run(CLI::App& app, int argc, char** argv,
                                 const std::function<int()>& run);
 

@@ -1,0 +1,82 @@
+#include "sim/scenario/api.hpp"
+
+#include <cmath>
+
+#include "sluice/asio/timer.hpp"
+
+namespace sluice::sim::scenario {
+
+/// A call that its client may give up.
+struct Api::Call {
+  explicit Call(World& world) : answered(world.get_executor(), world.clock()) {}
+  asio::BasicTimer<World::Executor> answered;  // cancelled when the answer is there
+  Answer answer{0, {}};
+};
+
+Api::Api(World& world, const ApiOptions& options, Span timeout)
+    : world_(world),
+      options_(options),
+      timeout_(timeout),
+      upstream_({.limits = options.limits, .penalty = options.penalty}) {
+  if (options.servers != 0) servers_.emplace(world, options.servers);
+}
+
+Task<Answer> Api::call(SeededRng& way) {
+  if (timeout_ == Span{0}) co_return co_await serve(way);
+  const auto call = std::make_shared<Call>(world_);
+  call->answered.expires_after(timeout_);
+  // The API goes on with a call whose client has left, and so do its draws.
+  world_.spawn(serve_for(call, SeededRng(way.next())));
+  co_await call->answered.async_wait(boost::asio::as_tuple(use_task));
+  co_return call->answer;
+}
+
+Task<> Api::serve_for(std::shared_ptr<Call> call, SeededRng way) {
+  call->answer = co_await serve(way);
+  call->answered.cancel();
+}
+
+Task<Answer> Api::serve(SeededRng& way) {
+  co_await sleep(options_.to, way);
+  Answer answer;
+  if (down_) {
+    answer.status = 503;
+  } else if (!upstream_.call(world_.now())) {
+    answer.status = 429;
+    answer.retry_after = options_.retry_after.tell(upstream_.retry_after(world_.now()));
+  } else {
+    answer.status = co_await work(way);
+  }
+  co_await sleep(options_.from, way);
+  co_return answer;
+}
+
+Task<int> Api::work(SeededRng& way) {
+  const Span even = options_.latency.sample(way);
+  const bool fails =
+      options_.failures != 0 && static_cast<double>(way.below(1'000'000)) < options_.failures * 1e6;
+  Resource::Server server;
+  if (servers_) {
+    if (options_.queue != 0 && servers_->stats().waiting >= options_.queue) co_return 503;
+    server = co_await servers_->acquire({}, use_task);
+  }
+  ++working_;
+  const double times = slowness_ * (1 + options_.crowding * static_cast<double>(working_) / 100);
+  co_await asio::sleep_for(world_.clock(),
+                           Span{std::llround(static_cast<double>(even.count()) * times)}, use_task);
+  --working_;
+  co_return fails ? 500 : 200;
+}
+
+void Api::set_servers(double factor) {
+  if (!servers_) return;
+  servers_->set_servers(
+      static_cast<std::size_t>(std::llround(static_cast<double>(options_.servers) * factor)));
+}
+
+void Api::scale_limit(double factor) {
+  const double limit = static_cast<double>(options_.limits.front().limit) * factor;
+  upstream_.set_limit(0, std::max<Word>(std::llround(limit), 1));
+}
+
+}  // namespace sluice::sim::scenario

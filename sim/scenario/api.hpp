@@ -1,0 +1,55 @@
+// Api: the upstream of a scenario, with its limits, its servers and the way to it. Threading: the
+// thread of the World.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sim/scenario/task.hpp"
+#include "sluice/sim/resource.hpp"
+#include "sluice/sim/scenario.hpp"
+
+namespace sluice::sim::scenario {
+
+struct Answer {
+  int status = 200;                 ///< of HTTP; 0: none within the client's timeout
+  std::optional<Span> retry_after;  ///< what a 429 says
+};
+
+class Api {
+ public:
+  Api(World& world, const ApiOptions& options, Span timeout);
+
+  /// One call. `way` draws its delays, so that they do not depend on other calls.
+  Task<Answer> call(SeededRng& way);
+
+  // Faults.
+  void set_down(bool down) noexcept { down_ = down; }
+  void slow_down(double factor) noexcept { slowness_ = factor; }
+  void set_servers(double factor);
+  void scale_limit(double factor);
+  void add_limit(const WindowLimit& limit) { upstream_.add_limit(limit); }
+
+  [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+
+ private:
+  struct Call;
+
+  Task<> serve_for(std::shared_ptr<Call> call, SeededRng way);
+  Task<Answer> serve(SeededRng& way);
+  Task<int> work(SeededRng& way);
+  [[nodiscard]] auto sleep(const Delay& delay, SeededRng& rng) {
+    return asio::sleep_for(world_.clock(), delay.sample(rng), use_task);
+  }
+
+  World& world_;
+  ApiOptions options_;
+  Span timeout_;
+  Upstream upstream_;
+  std::optional<Resource> servers_;
+  bool down_ = false;
+  double slowness_ = 1;
+  std::uint64_t working_ = 0;
+};
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,70 @@
+#include "sim/scenario/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "sim/scenario/output.hpp"
+#include "sim/scenario/text.hpp"
+#include "sim/tool/text.hpp"
+
+namespace sluice::sim::scenario {
+
+void sweep(Study& study, const std::string& path, const std::vector<Texts>& values) {
+  study.sweep = Sweep{path, values};
+  std::erase_if(study.expectations, [](const Expectation& each) { return !each.at.empty(); });
+  for (std::size_t point = 0; point < study.points(); ++point) (void)study.scenario(0, point);
+}
+
+void keep_variant(Study& study, const std::string& name) {
+  const auto found = std::ranges::find(study.variants, name, &Variant::name);
+  if (found == study.variants.end()) {
+    std::vector<std::string_view> names;
+    for (const Variant& variant : study.variants) names.emplace_back(variant.name);
+    const std::string_view near = nearest(name, names);
+    throw std::invalid_argument(
+        fmt::format("{} has no variant \"{}\"{}", study.name, name,
+                    near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  const Variant kept = *found;
+  study.variants = {kept};
+  std::erase_if(study.expectations, [&](const Expectation& each) {
+    return !each.variant.empty() && each.variant != name;
+  });
+}
+
+std::string compare(const StudyResult& a, const StudyResult& b, const std::string& name_a,
+                    const std::string& name_b) {
+  const double confidence = a.study->confidence;
+  const Row& first = a.rows.front();
+  const Row& second = b.rows.front();
+  tool::Table table({"", name_a, name_b, "difference", ""});
+  for (const std::string& name : a.study->headline) {
+    const Metric metric = scenario::metric(name);
+    std::vector<double> left;
+    std::vector<double> right;
+    for (std::size_t i = 0; i < std::min(a.replications, b.replications); ++i) {
+      if (std::isnan(first.figures[i][metric]) || std::isnan(second.figures[i][metric])) continue;
+      left.push_back(first.figures[i][metric]);
+      right.push_back(second.figures[i][metric]);
+    }
+    std::optional<Interval> difference;
+    if (left.size() >= 2) difference = paired_interval(right, left, confidence);
+    const char* verdict = "not known";
+    if (difference) {
+      verdict = difference->low() > 0    ? "higher"
+                : difference->high() < 0 ? "lower"
+                                         : "no difference shown";
+    }
+    table.add({std::string(info(metric).title),
+               figure_text(first.interval(metric, confidence), info(metric)),
+               figure_text(second.interval(metric, confidence), info(metric)),
+               figure_text(difference, info(metric)), verdict});
+  }
+  return fmt::format("{}\n{} of {} - {}, replication by replication, {} % intervals\n",
+                     table.text(), "difference", name_b, name_a, confidence * 100);
+}
+
+}  // namespace sluice::sim::scenario

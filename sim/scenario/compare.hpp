@@ -1,0 +1,22 @@
+// Comparing two studies replication by replication: both have the same seeds, and so the same
+// arrivals and delays. Threading: pure.
+#pragma once
+
+#include <string>
+
+#include "sim/scenario/study_run.hpp"
+
+namespace sluice::sim::scenario {
+
+/// Makes a study sweep a parameter, instead of what it swept. Throws std::invalid_argument.
+void sweep(Study& study, const std::string& path, const std::vector<Texts>& values);
+
+/// Leaves one variant. Throws std::invalid_argument with the nearest name.
+void keep_variant(Study& study, const std::string& name);
+
+/// A table of the headline figures of the first rows: both means, and the paired difference with
+/// its interval and a verdict.
+[[nodiscard]] std::string compare(const StudyResult& a, const StudyResult& b,
+                                  const std::string& name_a, const std::string& name_b);
+
+}  // namespace sluice::sim::scenario

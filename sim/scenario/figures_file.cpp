@@ -1,0 +1,59 @@
+#include "sim/scenario/figures_file.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "sim/scenario/output.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+/// A line for each row and figure, and the trace of each row's first replication.
+std::string figures_of(const StudyResult& result) {
+  const Study& study = *result.study;
+  std::string text;
+  for (const Row& row : result.rows) {
+    std::string name = study.variants[row.variant].name;
+    if (study.sweep) name += fmt::format("@{}", study.point_text(row.point));
+    text += fmt::format("{} | trace | {:016x}\n", name, row.first.trace);
+    for (const MetricInfo& each : metrics()) {
+      const auto interval = row.interval(metric(each.name), study.confidence);
+      if (!interval) continue;
+      text += fmt::format("{} | {} | {:.6g} | {:.6g}\n", name, each.name, interval->mean,
+                          interval->half_width);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string write_figures(const StudyResult& result, const std::filesystem::path& file) {
+  write_file(file, figures_of(result));
+  return {};
+}
+
+std::string changed(const StudyResult& result, const std::filesystem::path& file) {
+  std::ifstream in(file);
+  if (!in)
+    return fmt::format("{}: it is not there; sluice-sim check --update writes it\n", file.string());
+  std::multiset<std::string> before;
+  for (std::string line; std::getline(in, line);) before.insert(line);
+  std::string text;
+  std::istringstream now(figures_of(result));
+  for (std::string line; std::getline(now, line);) {
+    const auto found = before.find(line);
+    if (found == before.end()) {
+      text += "now:    " + line + "\n";
+    } else {
+      before.erase(found);
+    }
+  }
+  for (const std::string& line : before) text += "before: " + line + "\n";
+  return text;
+}
+
+}  // namespace sluice::sim::scenario

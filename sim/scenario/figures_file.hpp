@@ -1,0 +1,18 @@
+// The file of a scenario's figures in the repository, whose changes a review sees. Threading: pure.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "sim/scenario/study_run.hpp"
+
+namespace sluice::sim::scenario {
+
+/// Writes it; returns "". Throws std::runtime_error.
+std::string write_figures(const StudyResult& result, const std::filesystem::path& file);
+
+/// What is different from the file, a line for each figure; "" if nothing is. The figures are
+/// compared as texts of six digits, because they are the same on every machine.
+[[nodiscard]] std::string changed(const StudyResult& result, const std::filesystem::path& file);
+
+}  // namespace sluice::sim::scenario

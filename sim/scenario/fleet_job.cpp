@@ -1,0 +1,188 @@
+// What a job does: it passes the limiter, calls the API, and tries again.
+#include <algorithm>
+
+#include "sim/scenario/fleet_run.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+constexpr int critical_priority = 10;
+
+using Retries = ClientOptions::Retries;
+
+/// The pauses after failures.
+class Pauses {
+ public:
+  Pauses(const ClientOptions& options, const SeededRng& rng) : options_(options), rng_(rng) {
+    const auto jittered = [this](Jitter jitter) {
+      backoff_.emplace(options_.pause, std::max(options_.pause, options_.cap), jitter);
+    };
+    if (options.retries == Retries::full) jittered(Jitter::full);
+    if (options.retries == Retries::equal) jittered(Jitter::equal);
+    if (options.retries == Retries::decorrelated) jittered(Jitter::decorrelated);
+  }
+
+  Span next() {
+    if (backoff_) return backoff_->next(rng_);
+    const Span pause = std::min(options_.pause * times_, std::max(options_.pause, options_.cap));
+    if (options_.retries == Retries::exponential && pause < options_.cap) times_ *= 2;
+    return pause;
+  }
+
+ private:
+  const ClientOptions& options_;
+  SeededRng rng_;
+  std::optional<Backoff> backoff_;
+  Word times_ = 1;
+};
+
+}  // namespace
+
+/// The state of a job between its calls.
+struct FleetRun::Attempt {
+  Attempt(const ClientOptions& options, const SeededRng& way_draws, const SeededRng& pause_draws,
+          Time until)
+      : draws(way_draws), pauses(options, pause_draws), deadline(until) {}
+  SeededRng draws;
+  Pauses pauses;
+  Time deadline;
+  std::uint32_t calls = 0;
+};
+
+Task<> FleetRun::run_job(Worker& worker, Job job, std::uint64_t number) {
+  recorder_.came(job);
+  const std::shared_ptr<Process> process = worker.process;
+  if (process) co_return co_await do_job(worker, process, job, number);
+  recorder_.lost(job);
+}
+
+Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job job,
+                        std::uint64_t number) {
+  const Span patience = scenario_.jobs.patience;
+  Attempt attempt(scenario_.client, stream(scenario_.seed, number, way),
+                  stream(scenario_.seed, number, pause),
+                  patience == Span{0} ? Time::max() : job.came + patience);
+  process->budget().note_call();
+  for (;;) {
+    co_await thaw(worker);
+    Admission admission = co_await admit(*process, job, attempt);
+    if (process->is_dead()) break;
+    if (admission.error) {
+      ++recorder_.counts.store_failures;
+    } else if (!admission.decision.allowed) {
+      co_return recorder_.gave_up(job, world_.now());
+    }
+    CircuitBreaker::Permit permit{.granted = true};
+    if (!admission.error && scenario_.client.breaker) permit = process->breaker().ask();
+    Span wait = attempt.pauses.next();
+    if (!permit) {
+      ++recorder_.counts.breaker_shed;
+    } else if (!admission.error) {
+      co_await thaw(worker);
+      const Time sent = world_.now();
+      ++attempt.calls;
+      recorder_.sent(job, sent);
+      const Answer answer = co_await api_.call(attempt.draws);
+      if (process->is_dead()) break;
+      recorder_.answered(job, sent, world_.now(), answer.status);
+      if (scenario_.client.breaker) {
+        const bool up = answer.status == 200 || answer.status == 429;
+        process->breaker().answer(
+            permit, up ? CircuitBreaker::Result::success : CircuitBreaker::Result::failure);
+      }
+      admission.held = {};  // a place is free again
+      if (answer.status == 200) co_return;
+      if (answer.retry_after) wait = std::max(wait, *answer.retry_after);
+      if (answer.status == 429 && scenario_.limiter.gates) {
+        co_await process->limiter().close_gate(wait);
+        wait = Span{0};  // the gate makes it wait
+      }
+      if (!may_retry(*process, attempt)) co_return recorder_.gave_up(job, world_.now());
+    }
+    if (world_.now() + wait >= attempt.deadline) co_return recorder_.gave_up(job, world_.now());
+    co_await sleep(wait);
+    if (process->is_dead()) break;
+  }
+  recorder_.lost(job);
+}
+
+bool FleetRun::may_retry(Process& process, Attempt& attempt) {
+  if (scenario_.client.retries == Retries::none) return false;
+  if (attempt.calls >= scenario_.client.attempts) return false;
+  if (scenario_.client.budget == 0 || process.budget().take_retry()) return true;
+  ++recorder_.counts.retries_denied;
+  return false;
+}
+
+Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attempt) {
+  if (ideal_) {
+    co_await asio::sleep_until(world_.clock(), ideal_->send(world_.now()), use_task);
+    Admission admission;
+    admission.decision.allowed = true;
+    co_return admission;
+  }
+  const std::size_t place = recorder_.queued(job, attempt.deadline);
+  // Not a conditional expression: g++ 12 destroys what it awaits twice.
+  Admission admission;
+  if (scenario_.limiter.wait == LimiterOptions::Wait::queue) {
+    admission = co_await process.limiter().acquire(key_of(job), scenario_.jobs.cost,
+                                                   attempt.deadline,
+                                                   job.critical ? critical_priority : 0);
+  } else {
+    admission = co_await poll(process, job, attempt);
+  }
+  using End = testing::Wait::End;
+  recorder_.left_queue(job, place, world_.now(),
+                       admission.error              ? End::failed
+                       : admission.decision.allowed ? End::granted
+                                                    : End::refused);
+  if (!admission.error && process.limiter().is_some()) note_grant(job, admission);
+  if (process.shadow().is_some() && !admission.error) {
+    co_await ask_shadow(process, job, admission.decision.allowed);
+  }
+  co_return admission;
+}
+
+/// try_acquire(), and again after the hint and a pause, unless refused jobs are skipped.
+Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attempt) {
+  for (;;) {
+    Admission admission = co_await process.limiter().ask(key_of(job), scenario_.jobs.cost);
+    const bool again = scenario_.limiter.wait == LimiterOptions::Wait::poll && !process.is_dead();
+    if (admission.error || admission.decision.allowed || !again) co_return admission;
+    const Span wait = std::max(admission.decision.retry_after, attempt.pauses.next());
+    if (world_.now() + wait >= attempt.deadline) co_return admission;
+    co_await sleep(wait);
+  }
+}
+
+Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
+  const Admission other = co_await process.shadow().ask(key_of(job), scenario_.jobs.cost);
+  if (other.error) co_return;
+  Counts& counts = recorder_.counts;
+  ++counts.shadow_asked;
+  if (other.decision.allowed != obeyed) ++counts.shadow_differs;
+  if (other.decision.allowed) ++counts.shadow_granted;
+  if (obeyed) ++counts.obeyed_granted;
+}
+
+void FleetRun::note_grant(const Job& job, const Admission& admission) {
+  if (!admission.decision.allowed) return;
+  if (!admission.is_charged()) {
+    ++recorder_.counts.without_store;
+    return;
+  }
+  const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
+  recorder_.granted(scenario_.limiter.by_key ? job.key
+                    : alone                  ? job.worker
+                                             : 0,
+                    testing::note(admission.decision, scenario_.jobs.cost, job.worker));
+}
+
+/// Waits while the worker stands still.
+Task<> FleetRun::thaw(const Worker& worker) {
+  while (world_.now() < worker.frozen_until) {
+    co_await asio::sleep_until(world_.clock(), worker.frozen_until, use_task);
+  }
+}
+
+}  // namespace sluice::sim::scenario

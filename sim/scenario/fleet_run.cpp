@@ -1,0 +1,109 @@
+#include "sim/scenario/fleet_run.hpp"
+
+#include <algorithm>
+
+namespace sluice::sim::scenario {
+namespace {
+
+Choice choice_of(const JobOptions& jobs) {
+  switch (jobs.pick) {
+    case JobOptions::Pick::zipf:
+      return Choice::zipf(jobs.keys, jobs.exponent);
+    case JobOptions::Pick::hot:
+      return Choice::hot(jobs.keys, jobs.keys == 1 ? 1 : jobs.share);
+    default:
+      return Choice::uniform(jobs.keys);
+  }
+}
+
+/// How often the store fails over or loses everything.
+std::size_t replicas_of(const Scenario& scenario) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(scenario.faults, [](const FaultPlan& fault) {
+        return fault.kind == FaultPlan::Kind::store_failover ||
+               fault.kind == FaultPlan::Kind::store_lost;
+      }));
+}
+
+}  // namespace
+
+FleetRun::FleetRun(const Scenario& scenario)
+    : scenario_(scenario),
+      server_(scenario.store.service, stream(scenario.seed, 0, serve)),
+      world_({.seed = scenario.seed}),
+      start_(world_.now()),
+      recorder_(scenario, start_),
+      api_(world_, scenario.upstream, scenario.client.timeout),
+      keys_(choice_of(scenario.jobs)) {
+  store_ = std::make_unique<ReplicatedStore>(world_.clock(), scenario.store.lag,
+                                             replicas_of(scenario));
+  if (scenario.limiter.kind == LimiterOptions::Kind::ideal) {
+    const WindowLimit& limit = scenario.upstream.limits.front();
+    ideal_.emplace(limit.limit, limit.window);
+  }
+  for (std::uint32_t key = 0; key < scenario.jobs.keys; ++key) {
+    key_names_.push_back("k" + std::to_string(key));
+  }
+  for (std::uint32_t number = 0; number < scenario.fleet.workers; ++number) {
+    Worker& worker = workers_.emplace_back();
+    worker.number = number;
+    if (scenario.clock.offset != Span{0} || scenario.clock.drift != 0) {
+      SeededRng rng = stream(scenario.seed, number, skew);
+      const auto within = [&rng](Word most) {
+        return static_cast<Word>(rng.below(static_cast<std::uint64_t>(2 * most + 1))) - most;
+      };
+      const Span offset{within(scenario.clock.offset.count())};
+      const Word drift = within(static_cast<Word>(scenario.clock.drift));
+      worker.clock = &make_worker_clock(world_, {offset, drift});
+    }
+    start_process(worker);
+  }
+  for (const FaultPlan& fault : scenario.faults) world_.spawn(befall(fault));
+  world_.spawn(sample_store());
+  start_arrivals();
+}
+
+FleetRun::~FleetRun() = default;
+
+void FleetRun::finish() {
+  recorder_.finish(world_.now());
+  for (const Worker& worker : workers_) {
+    if (worker.process) recorder_.counts.store_failures += worker.process->store_failures();
+  }
+  for (const auto& process : ended_) recorder_.counts.store_failures += process->store_failures();
+}
+
+std::uint64_t FleetRun::store_operations() const noexcept {
+  std::uint64_t sum = 0;
+  for (const Worker& worker : workers_) {
+    sum += worker.operations + (worker.process ? worker.process->store_operations() : 0);
+  }
+  return sum;
+}
+
+/// The operations in each step of the series.
+Task<> FleetRun::sample_store() {
+  std::uint64_t before = 0;
+  for (std::uint32_t& count : recorder_.series.store_operations) {
+    co_await sleep(recorder_.series.step - Span{1});
+    const std::uint64_t now = store_operations();
+    count = static_cast<std::uint32_t>(now - std::exchange(before, now));
+    co_await sleep(Span{1});
+  }
+}
+
+void FleetRun::start_process(Worker& worker) {
+  const Link link{scenario_.store.to, scenario_.store.from, &server_, &worker.link_faults,
+                  scenario_.store.timeout};
+  worker.process = std::make_shared<Process>(world_, *store_, link, worker.clock, scenario_);
+}
+
+void FleetRun::stop_process(Worker& worker) {
+  if (!worker.process) return;
+  worker.operations += worker.process->store_operations();
+  worker.process->die();
+  ended_.push_back(std::exchange(worker.process, nullptr));
+  ++recorder_.counts.crashes;
+}
+
+}  // namespace sluice::sim::scenario

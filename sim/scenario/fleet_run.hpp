@@ -1,0 +1,103 @@
+// FleetRun: one run of a scenario: workers whose jobs pass the limiter and call the API, while
+// faults begin and end. Threading: one run, on one thread.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/api.hpp"
+#include "sim/scenario/process.hpp"
+#include "sim/scenario/recorder.hpp"
+#include "sluice/sim/choice.hpp"
+#include "sluice/sim/replicated_store.hpp"
+#include "sluice/sim/world.hpp"
+
+namespace sluice::sim::scenario {
+
+class FleetRun {
+ public:
+  /// REQUIRES: validate() accepts the scenario, which outlives the run.
+  explicit FleetRun(const Scenario& scenario);
+  ~FleetRun();
+
+  /// Continues for a part of the duration.
+  void run_for(Span span) { world_.run_for(span); }
+  /// After the whole duration.
+  void finish();
+
+  [[nodiscard]] const Recorder& recorder() const noexcept { return recorder_; }
+  [[nodiscard]] const Upstream& upstream() const noexcept { return api_.upstream(); }
+  [[nodiscard]] const StoreServer& server() const noexcept { return server_; }
+  [[nodiscard]] World& world() noexcept { return world_; }
+  [[nodiscard]] std::uint64_t store_operations() const noexcept;
+  [[nodiscard]] std::uint64_t lost_writes() const noexcept { return lost_writes_; }
+
+ private:
+  struct Worker {
+    std::uint32_t number = 0;
+    std::shared_ptr<Process> process;  // none: it is down
+    WorkerClock* clock = nullptr;
+    LinkFaults link_faults{};
+    Time frozen_until{};
+    std::uint64_t jobs = 0;
+    std::uint64_t operations = 0;  // of the processes that have ended
+  };
+  enum Purpose : std::uint64_t { arrive = 1, choose, way, pause, serve, think, skew };
+
+  // fleet_arrivals.cpp
+  void start_arrivals();
+  [[nodiscard]] Arrivals arrivals() const;
+  [[nodiscard]] Arrivals share_of(const Arrivals& all, std::uint32_t worker) const;
+  Task<> send_jobs(Worker& worker, ArrivalProcess process);
+  Task<> send_bursts();
+  Task<> send_trace();
+  Task<> be_client(Worker& worker, std::uint64_t number);
+  Job make_job(Worker& worker);
+  void begin(Worker& worker, const Job& job);
+
+  // fleet_job.cpp
+  struct Attempt;
+  Task<> run_job(Worker& worker, Job job, std::uint64_t number);
+  Task<> do_job(Worker& worker, std::shared_ptr<Process> process, Job job, std::uint64_t number);
+  Task<Admission> admit(Process& process, const Job& job, Attempt& attempt);
+  Task<Admission> poll(Process& process, const Job& job, Attempt& attempt);
+  Task<> ask_shadow(Process& process, const Job& job, bool obeyed);
+  Task<> thaw(const Worker& worker);
+  void note_grant(const Job& job, const Admission& admission);
+  [[nodiscard]] bool may_retry(Process& process, Attempt& attempt);
+
+  // fleet_faults.cpp
+  Task<> befall(FaultPlan fault);
+  Task<> deploy(FaultPlan fault);
+  Task<> fail_over(FaultPlan fault);
+  void begin_fault(const FaultPlan& fault);
+  void end_fault(const FaultPlan& fault);
+  void start_process(Worker& worker);
+  void stop_process(Worker& worker);
+  template <class Do>
+  void for_share(double share, Do act);
+
+  Task<> sample_store();
+  [[nodiscard]] Key key_of(const Job& job) const noexcept {
+    return scenario_.limiter.by_key ? Key(key_names_[job.key]) : Key("all");
+  }
+  auto sleep(Span span) { return asio::sleep_for(world_.clock(), span, use_task); }
+
+  const Scenario& scenario_;
+  StoreServer server_;
+  std::unique_ptr<ReplicatedStore> store_;  // made after the World, and destroyed after it
+  World world_;
+  Time start_;
+  Recorder recorder_;
+  Api api_;
+  std::optional<Ideal> ideal_;
+  Choice keys_;
+  std::vector<std::string> key_names_;
+  std::deque<Worker> workers_;
+  std::vector<std::shared_ptr<Process>> ended_;  // whose coroutines may still hold something
+  std::uint64_t lost_writes_ = 0;
+};
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,173 @@
+#include "sim/scenario/judges.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sluice/testing/invariants.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+using Kind = LimiterOptions::Kind;
+
+constexpr const char* bound_judge = "the limiter's bound";
+constexpr const char* order_judge = "first come, first served";
+constexpr const char* end_judge = "every wait ends once";
+constexpr const char* recovery_judge = "recovery";
+
+/// Units that may be granted beyond the bound, because the store forgot that they were: at most
+/// one grant for each lost write.
+Word forgiven(const Scenario& scenario, const FleetRun& run) {
+  return static_cast<Word>(run.lost_writes()) * scenario.jobs.cost;
+}
+
+struct Excess {
+  Word units = 0;
+  std::string what;
+};
+
+/// The most by which the grants of any interval exceed burst + rate * t. Times are whole
+/// microseconds, rounded up, so that an interval may be one longer than it seems. All numbers are
+/// multiplied by the period, so that they are exact.
+Excess rate_excess(const testing::History& grants, const testing::RateBound& bound) {
+  using testing::detail::Exact;
+  const Word period = bound.period.count();
+  Exact level = 0;
+  Exact most = 0;
+  Time last{};
+  Excess result;
+  for (const testing::Event& grant : grants) {
+    const Word flow_us = std::min((grant.effective - last).count() + 1, word_limit);
+    level = std::max<Exact>(level - Exact{bound.units} * flow_us, 0) + Exact{grant.cost} * period;
+    last = grant.effective;
+    const Exact over = level - Exact{bound.burst} * period;
+    if (over <= most) continue;
+    most = over;
+    result.units = static_cast<Word>((over + period - 1) / period);
+    result.what = "until " + testing::to_text(grant.effective) + " " +
+                  std::to_string(result.units) + " units more were granted than burst + rate * t";
+  }
+  return result;
+}
+
+Excess excess_of(const testing::Checked& breach) {
+  return breach ? Excess{breach->excess, breach->what} : Excess{};
+}
+
+/// By how much the grants exceed what the limiter promises.
+Excess find_excess(const Scenario& scenario, const testing::History& grants) {
+  const LimiterOptions& options = scenario.limiter;
+  const bool alone = options.scope == LimiterOptions::Scope::per_process;
+  const Word share = alone ? scenario.fleet.workers : 1;
+  const auto& [events, per] = options.limit;
+  const Word window = std::max<Word>(events / share, 1);
+  switch (options.kind) {
+    case Kind::token_bucket: {
+      const Word burst = std::max<Word>(
+          (options.burst != 0 ? options.burst : events) / share, 1);
+      // Leased units are spent up to `hold` later.
+      const Word held = options.hold == Span{0}
+                            ? 0
+                            : events * options.hold.count() / (per.count() * share) + 1;
+      return rate_excess(grants, {burst + held, events, per * share});
+    }
+    case Kind::sliding_window:
+      return excess_of(testing::check_window(grants, per, window));
+    case Kind::fixed_window:
+    case Kind::sliding_window_counter:
+      return excess_of(testing::check_window(grants, per, 2 * window));
+    case Kind::slot_lock:
+      return excess_of(testing::check_gaps(grants, per * share / events - Span{1}));
+    default:
+      return {};
+  }
+}
+
+double mean(std::span<const std::uint32_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+}
+
+/// The successes in a window of steps that end before `end`.
+double in_window(const Series& series, std::size_t end, std::size_t steps) {
+  const auto last = series.ok.begin() + static_cast<std::ptrdiff_t>(end);
+  return std::accumulate(last - static_cast<std::ptrdiff_t>(steps), last, 0.0);
+}
+
+}  // namespace
+
+void judge_safety(const Scenario& scenario, const FleetRun& run, RunResult& result) {
+  const Recorder& recorder = run.recorder();
+  Word excess = 0;
+  if (!recorder.grants.empty() && scenario.clock.offset == Span{0}) {
+    result.judges.emplace_back(bound_judge);
+    for (const auto& [index, grants] : recorder.grants) {
+      const Excess found = find_excess(scenario, grants);
+      excess = std::max(excess, found.units);
+      if (found.units > forgiven(scenario, run)) {
+        result.objections.push_back({bound_judge, found.what});
+      }
+    }
+  }
+  result.figures[Metric::bound_excess] = static_cast<double>(excess);
+
+  const bool in_line = scenario.limiter.wait == LimiterOptions::Wait::queue;
+  Word bypassed = 0;
+  for (const auto& [line, waits] : recorder.queues) {
+    std::vector<testing::Wait> ended;
+    std::ranges::copy_if(waits, std::back_inserter(ended), [](const testing::Wait& wait) {
+      return wait.end != testing::Wait::End::pending;
+    });
+    if (const auto breach = testing::check_waits_end(ended, scenario.store.timeout * 2)) {
+      result.objections.push_back({end_judge, breach->what});
+    }
+    // A call that failed stands in line anew.
+    if (const auto breach = testing::check_order(ended)) {
+      bypassed = std::max(bypassed, std::max<Word>(breach->excess, 1));
+      if (in_line && run.recorder().counts.store_failures == 0 && scenario.faults.empty()) {
+        result.objections.push_back({order_judge, breach->what});
+      }
+    }
+  }
+  if (!recorder.queues.empty()) {
+    result.judges.emplace_back(end_judge);
+    if (in_line && scenario.faults.empty()) result.judges.emplace_back(order_judge);
+  }
+  result.figures[Metric::bypassed] = static_cast<double>(bypassed);
+}
+
+void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
+  if (scenario.faults.empty()) return;
+  const auto by_at = [](const FaultPlan& a, const FaultPlan& b) { return a.at < b.at; };
+  const auto by_end = [](const FaultPlan& a, const FaultPlan& b) { return a.end() < b.end(); };
+  const Span first = std::ranges::min_element(scenario.faults, by_at)->at;
+  const Span last = std::ranges::max_element(scenario.faults, by_end)->end();
+  const Series& series = result.series;
+  const auto step_of = [&](Span at) { return static_cast<std::size_t>(at / series.step); };
+  const std::size_t begin = step_of(scenario.warm_up + series.step - Span{1});
+  const std::size_t faulty = step_of(first);
+  if (faulty <= begin || step_of(last) >= series.ok.size()) return;
+
+  // The goodput in a window, whose noise is that of a Poisson process, is at least 99 % of that
+  // before the first fault.
+  const std::size_t steps = std::clamp<std::size_t>((faulty - begin) / 2, 1, 8);
+  const double before =
+      static_cast<double>(steps) * mean(std::span(series.ok).subspan(begin, faulty - begin));
+  const double enough = 0.99 * before - 3 * std::sqrt(before);
+  std::size_t end = step_of(last) + steps;
+  while (end <= series.ok.size() && in_window(series, end, steps) < enough) ++end;
+  const bool recovers = end <= series.ok.size();
+  const Span took = std::max(series.step * static_cast<Word>(end - steps) - last, Span{0});
+  const Span rest = scenario.duration - last;
+  result.figures[Metric::recovery] =
+      static_cast<double>((recovers ? took : rest).count()) / 1'000'000;
+  if (within == Span{0}) return;
+  result.judges.emplace_back(recovery_judge);
+  if (recovers && took <= within) return;
+  result.objections.push_back(
+      {recovery_judge, recovers ? "the goodput is back " + std::to_string(took / Span{1'000'000}) +
+                                      " s after the last fault"
+                                : std::string("the goodput does not come back until the end")});
+}
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,125 @@
+#include "sim/scenario/limiter.hpp"
+
+#include <algorithm>
+
+#include "sluice/asio.hpp"
+#include "sluice/asio/acquire.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+Word burst_of(const LimiterOptions& options) {
+  return options.burst != 0 ? options.burst : options.limit.events;
+}
+
+/// At least 1.
+Word part(Word whole, Word share) { return std::max<Word>(whole / share, 1); }
+
+/// The error of an operation that was awaited with as_tuple().
+std::error_code code_of(const boost::system::error_code& error) {
+  return error ? std::error_code(error.value(), error_category()) : std::error_code();
+}
+
+}  // namespace
+
+Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
+                 const LimiterOptions& options, Word share)
+    : store_(store) {
+  using Kind = LimiterOptions::Kind;
+  const auto& [events, per] = options.limit;
+  const ::sluice::WindowLimit window{part(events, share), per};
+  switch (kind) {
+    case Kind::none:
+    case Kind::ideal:
+      break;
+    case Kind::token_bucket:
+      any_.emplace<TokenBucket>(
+          store, name, Quota::per(events, per * share).burst(part(burst_of(options), share)));
+      break;
+    case Kind::sliding_window:
+      any_.emplace<SlidingWindow>(store, name, std::vector{window});
+      break;
+    case Kind::fixed_window:
+      any_.emplace<FixedWindow>(store, name, window.limit, Calendar::every(per));
+      break;
+    case Kind::sliding_window_counter:
+      any_.emplace<SlidingWindowCounter>(store, name, window);
+      break;
+    case Kind::slot_lock:
+      any_.emplace<SlotLock>(store, name, per * share / events);
+      break;
+    case Kind::concurrency:
+      any_.emplace<ConcurrencyLimiter>(store, name, part(burst_of(options), share));
+      break;
+  }
+  if (options.gates) {
+    gates_.emplace(store, "gates", std::vector<std::string>{"api"});
+    scope_.push_back(gates_->scope("api", "all"));
+  }
+  const WaitQueueOptions queue{.across_processes = options.fleet_order,
+                               .horizon = options.horizon};
+  std::visit(
+      [&queue](const auto& limiter) {
+        if constexpr (requires { limiter.set_wait_queue(queue); }) limiter.set_wait_queue(queue);
+      },
+      any_);
+}
+
+Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, int priority) {
+  std::vector<Claim> claims;
+  std::visit(
+      [&]<class L>(const L& limiter) {
+        if constexpr (!std::is_same_v<L, std::monostate>) claims.emplace_back(limiter, key, cost);
+      },
+      any_);
+  for (const Scope& scope : scope_) claims.emplace_back(*gates_, scope);
+  Admission result;
+  if (claims.empty()) {
+    result.decision.allowed = true;
+    co_return result;
+  }
+  auto [error, grants] = co_await asio::async_acquire(
+      claims, deadline, asio::AsyncWaitOptions{priority}, boost::asio::as_tuple(use_task));
+  result.error = code_of(error);
+  result.decision = grants.decision();
+  result.held = std::move(grants);
+  co_return result;
+}
+
+Task<Admission> Limiter::ask(const Key& key, Word cost) {
+  Admission result;
+  constexpr auto token = boost::asio::as_tuple(use_task);
+  if (const auto* const bucket = std::get_if<TokenBucket>(&any_)) {
+    const auto [error, decision] = co_await asio::async_try_acquire(*bucket, key, cost, token);
+    result.error = code_of(error);
+    result.decision = decision;
+  } else if (const auto* const window = std::get_if<SlidingWindow>(&any_)) {
+    const auto [error, decision] = co_await asio::async_try_acquire(*window, key, cost, token);
+    result.error = code_of(error);
+    result.decision = decision;
+  } else if (const auto* const fixed = std::get_if<FixedWindow>(&any_)) {
+    const auto [error, decision] = co_await asio::async_try_acquire(*fixed, key, cost, token);
+    result.error = code_of(error);
+    result.decision = decision;
+  } else if (const auto* const counter = std::get_if<SlidingWindowCounter>(&any_)) {
+    const auto [error, decision] = co_await asio::async_try_acquire(*counter, key, cost, token);
+    result.error = code_of(error);
+    result.decision = decision;
+  } else if (const auto* const places = std::get_if<ConcurrencyLimiter>(&any_)) {
+    auto [error, lease] = co_await asio::async_try_acquire(*places, key, cost, token);
+    result.error = code_of(error);
+    result.decision = lease.decision();
+    result.held = std::move(lease);
+  } else {
+    result.decision.allowed = true;
+  }
+  co_return result;
+}
+
+Task<> Limiter::close_gate(Span span) {
+  if (!gates_) co_return;
+  (void)co_await asio::async_decide(store_, gates_->close_step(scope_.front(), span),
+                                    boost::asio::as_tuple(use_task));
+}
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,56 @@
+// Limiter: the limiter of a scenario, whichever it is, for one process. Threading: the thread of
+// the World.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/scenario/task.hpp"
+#include "sluice/calls/claim.hpp"
+#include "sluice/sim/scenario.hpp"
+#include "sluice/sluice.hpp"
+
+namespace sluice::sim::scenario {
+
+/// What a limiter has said, and what is held until the end of the call.
+struct Admission {
+  std::error_code error;
+  Decision decision;
+  std::variant<std::monostate, Grants, Lease> held;
+
+  /// A grant that the store has charged.
+  [[nodiscard]] bool is_charged() const noexcept {
+    return decision.allowed && decision.source != Source::policy &&
+           decision.source != Source::fallback;
+  }
+};
+
+class Limiter {
+ public:
+  /// `share`: of the limit, 1 / share.
+  Limiter(Store& store, const char* name, LimiterOptions::Kind kind, const LimiterOptions& options,
+          Word share);
+
+  [[nodiscard]] bool is_some() const noexcept {
+    return !std::holds_alternative<std::monostate>(any_);
+  }
+
+  /// acquire() of the key, and of the gates.
+  Task<Admission> acquire(const Key& key, Word cost, Deadline deadline, int priority);
+  /// try_acquire().
+  Task<Admission> ask(const Key& key, Word cost);
+  /// Closes the gate of the API for the fleet.
+  Task<> close_gate(Span span);
+
+ private:
+  Store& store_;
+  std::variant<std::monostate, TokenBucket, SlidingWindow, FixedWindow, SlidingWindowCounter,
+               SlotLock, ConcurrencyLimiter>
+      any_;
+  std::optional<Gates> gates_;
+  std::vector<Scope> scope_;
+};
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,210 @@
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "sim/scenario/output.hpp"
+#include "sim/scenario/text.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int format = 1;
+
+const char* text_of(Status status) {
+  switch (status) {
+    case Status::holds:
+      return "holds";
+    case Status::fails:
+      return "fails";
+    default:
+      return "undecided";
+  }
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json optional(const std::optional<double>& value, double scale) {
+  return value ? number(*value * scale) : Json(nullptr);
+}
+
+std::string joined(const Texts& texts) {
+  std::string all;
+  for (const std::string& text : texts) (all += all.empty() ? "" : ", ") += text;
+  return all;
+}
+
+/// A percentage is a share there: 0.1 % is 0.001.
+double scale_of(const MetricInfo& metric) { return metric.unit == "%" ? 0.01 : 1; }
+
+Json interval_of(const std::optional<Interval>& interval, double scale) {
+  if (!interval) return {{"value", nullptr}, {"low", nullptr}, {"high", nullptr}};
+  return {{"value", number(interval->mean * scale)},
+          {"low", number(interval->low() * scale)},
+          {"high", number(interval->high() * scale)}};
+}
+
+Json metrics_json() {
+  Json all = Json::object();
+  for (const MetricInfo& metric : metrics()) {
+    all[std::string(metric.name)] = {{"title", metric.title}, {"unit", metric.unit}};
+  }
+  return all;
+}
+
+Json parameters_json(const Study& study) {
+  Json all = Json::object();
+  for (const Parameter& parameter : parameters()) {
+    all[std::string(parameter.path)] = parameter.standard;
+  }
+  for (const Setting& setting : study.settings) all[setting.path] = joined(setting.texts);
+  return all;
+}
+
+Json faults_json(const Study& study) {
+  Json all = Json::array();
+  for (const FaultPlan& fault : study.faults) {
+    std::string text(name_of(fault.kind));
+    for (char& letter : text) {
+      if (letter == '_') letter = ' ';
+    }
+    all.push_back({{"kind", name_of(fault.kind)},
+                   {"from_us", fault.at.count()},
+                   {"to_us", fault.end().count()},
+                   {"text", text}});
+  }
+  return all;
+}
+
+Json series_json(const Series& series) {
+  return {{"step_us", series.step.count()},
+          {"columns",
+           {{"offered", series.offered},
+            {"admitted", series.sent},
+            {"ok", series.ok},
+            {"refused", series.refused},
+            {"waiting", series.waiting},
+            {"store_operations", series.store_operations}}}};
+}
+
+Json row_json(const StudyResult& result, const Row& row) {
+  const Study& study = *result.study;
+  Json figures = Json::object();
+  for (const MetricInfo& info : metrics()) {
+    figures[std::string(info.name)] =
+        interval_of(row.interval(metric(info.name), study.confidence), scale_of(info));
+  }
+  Json quantiles = Json::array();
+  for (const auto& [share, wait] : row.first.wait_quantiles) {
+    quantiles.push_back({share, wait.count()});
+  }
+  Json windows = Json::array();
+  for (const WorstWindow& window : row.first.windows) {
+    windows.push_back(
+        {{"limit", window.limit}, {"window_us", window.window.count()}, {"worst", window.worst}});
+  }
+  std::ostringstream trace;
+  trace << std::hex << row.first.trace;
+  Json settings = Json::object();
+  for (const Setting& setting : study.variants[row.variant].settings) {
+    settings[setting.path] = joined(setting.texts);
+  }
+  return {{"variant", study.variants[row.variant].name},
+          {"point", row.point},
+          {"parameters", settings},
+          {"trace", trace.str()},
+          {"figures", figures},
+          {"series", series_json(row.first.series)},
+          {"wait_quantiles", quantiles},
+          {"windows", windows},
+          {"workers", row.first.workers}};
+}
+
+Json verdict_json(const StudyResult& result, const Verdict& verdict) {
+  Json json = {{"text", verdict.text},
+               {"status", text_of(verdict.status)},
+               {"metric", verdict.expectation->metric},
+               {"variant", result.study->variants[verdict.variant].name},
+               {"point", verdict.point}};
+  const Expectation& expectation = *verdict.expectation;
+  // A quotient of two figures has no unit.
+  const double scale = expectation.of.empty() ? scale_of(info(metric(expectation.metric))) : 1;
+  json.update(interval_of(verdict.value, scale));
+  json["least"] = optional(expectation.least, scale);
+  json["most"] = optional(expectation.most, scale);
+  json["equals"] = optional(expectation.equals, scale);
+  return json;
+}
+
+Json sweep_json(const Study& study) {
+  if (!study.sweep) return nullptr;
+  Json values = Json::array();
+  for (std::size_t i = 0; i < study.points(); ++i) values.push_back(study.point_text(i));
+  return {{"parameter", study.sweep->path}, {"values", values}};
+}
+
+}  // namespace
+
+std::string to_json(const StudyResult& result, const std::string& command) {
+  const Study& study = *result.study;
+  const Scenario first = study.scenario(0, 0);
+  Json json = {{"format", format},
+               {"scenario", study.name},
+               {"question", study.question},
+               {"description", study.description},
+               {"revision", revision()},
+               {"command", command},
+               {"seed", study.seed},
+               {"replications", result.replications},
+               {"planned_replications", study.replications},
+               {"confidence", study.confidence},
+               {"partial", result.partial},
+               {"duration_us", first.duration.count()},
+               {"warmup_us", first.warm_up.count()},
+               {"verdict", text_of(result.status())},
+               {"metrics", metrics_json()},
+               {"headline", study.headline},
+               {"parameters", parameters_json(study)},
+               {"faults", faults_json(study)},
+               {"notes", study.notes},
+               {"sweep", sweep_json(study)}};
+  json["expectations"] = Json::array();
+  for (const Verdict& verdict : result.verdicts) {
+    json["expectations"].push_back(verdict_json(result, verdict));
+  }
+  json["judges"] = Json::array();
+  for (const Judgement& judgement : result.judgements) {
+    json["judges"].push_back({{"name", judgement.judge},
+                              {"variant", study.variants[judgement.variant].name},
+                              {"status", judgement.objects ? "objects" : "holds"},
+                              {"text", judgement.text}});
+  }
+  json["rows"] = Json::array();
+  for (const Row& row : result.rows) json["rows"].push_back(row_json(result, row));
+  return json.dump() + "\n";
+}
+
+std::string_view revision() { return SLUICE_REVISION; }
+
+std::string to_html(const std::string& json, const std::filesystem::path& page) {
+  static constexpr std::string_view place = "/*RESULT*/";
+  std::ifstream file(page, std::ios::binary);
+  std::string html{std::istreambuf_iterator<char>(file), {}};
+  const auto at = html.find(place);
+  if (!file || at == std::string::npos) {
+    throw std::runtime_error(page.string() + ": the page of the report cannot be read");
+  }
+  std::string safe;
+  for (const char letter : json) {
+    if (letter == '<') {
+      safe += "\\u003c";  // no text of a scenario can end the script element
+    } else {
+      safe += letter;
+    }
+  }
+  return html.replace(at, place.size(), safe);
+}
+
+}  // namespace sluice::sim::scenario

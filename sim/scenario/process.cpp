@@ -1,0 +1,57 @@
+#include "sim/scenario/process.hpp"
+
+#include "sluice/virtual_store.hpp"
+
+namespace sluice::sim::scenario {
+
+Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
+                 const Scenario& scenario)
+    : budget_(scenario.client.budget != 0 ? scenario.client.budget : 1000),
+      breaker_(world.clock()) {
+  const LimiterOptions& options = scenario.limiter;
+  const bool alone = options.scope == LimiterOptions::Scope::per_process;
+  const Word share = alone ? scenario.fleet.workers : 1;
+  Store* store = nullptr;
+  if (alone) {
+    own_ = make_virtual_store(world.clock());
+    store = own_.get();
+  } else {
+    connection_ = world.connect(shared, link);
+    store = connection_.get();
+    if (clock != nullptr) store = &on_clock_.emplace(*store, *clock);
+    if (scenario.store.on_failure != StoreOptions::OnFailure::error) {
+      store = &add_fallback(world, *store, scenario);
+    }
+  }
+  if (options.hold != Span{0}) {
+    store =
+        &leased_.emplace(*store, LeasedStoreOptions{.hold = options.hold, .most = options.most});
+  }
+  limiter_.emplace(*store, "limit", options.kind, options, share);
+  LimiterOptions other = options;
+  other.gates = false;
+  shadow_.emplace(*store, "shadow", options.shadow, other, share);
+}
+
+Store& Process::add_fallback(World& world, Store& primary, const Scenario& scenario) {
+  const auto policy = [&] {
+    switch (scenario.store.on_failure) {
+      case StoreOptions::OnFailure::open:
+        return FailurePolicy::open();
+      case StoreOptions::OnFailure::local:
+        own_ = make_virtual_store(world.clock());
+        return FailurePolicy::local(*own_, scenario.fleet.workers);
+      default:
+        return FailurePolicy::closed();
+    }
+  }();
+  store_breaker_.emplace(primary.clock());
+  return fallback_.emplace(primary, *store_breaker_, policy, scenario.store.timeout);
+}
+
+void Process::die() noexcept {
+  dead_ = true;
+  if (connection_) connection_->close();
+}
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,76 @@
+// Process: one life of a worker, with its connection, its failure policy, its limiter and what it
+// knows. A crash ends it; what it had asked the store for stays charged. Threading: the thread of
+// the World.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "sim/scenario/limiter.hpp"
+#include "sluice/calls/backoff.hpp"
+#include "sluice/circuit_breaker.hpp"
+#include "sluice/fallback_store.hpp"
+#include "sluice/leased_store.hpp"
+#include "sluice/sim/worker_clock.hpp"
+#include "sluice/sim/world.hpp"
+
+namespace sluice::sim::scenario {
+
+/// The store as a worker with a clock of its own sees it.
+class StoreOnClock final : public Store {
+ public:
+  StoreOnClock(Store& inner, Clock& clock) : inner_(inner), clock_(clock) {}
+  void execute(const Plan& plan, Completion done) noexcept override {
+    inner_.execute(plan, std::move(done));
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+  void notify(const Key& key) noexcept override { inner_.notify(key); }
+  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
+      const Key& key, std::function<void()> seen) noexcept override {
+    return inner_.subscribe(key, std::move(seen));
+  }
+  [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
+
+ private:
+  Store& inner_;
+  Clock& clock_;
+};
+
+class Process {
+ public:
+  /// `shared` and `link`: the fleet's store and the way to it. `clock`: the worker's; may be null.
+  Process(World& world, Store& shared, const Link& link, Clock* clock, const Scenario& scenario);
+
+  /// Ends it as kill -9 does.
+  void die() noexcept;
+  [[nodiscard]] bool is_dead() const noexcept { return dead_; }
+
+  Limiter& limiter() noexcept { return *limiter_; }
+  Limiter& shadow() noexcept { return *shadow_; }
+  RetryBudget& budget() noexcept { return budget_; }
+  CircuitBreaker& breaker() noexcept { return breaker_; }
+
+  [[nodiscard]] std::uint64_t store_operations() const noexcept {
+    return connection_ ? connection_->operations() : 0;
+  }
+  [[nodiscard]] std::uint64_t store_failures() const noexcept {
+    return fallback_ ? fallback_->stats().failures : 0;
+  }
+
+ private:
+  Store& add_fallback(World& world, Store& primary, const Scenario& scenario);
+
+  bool dead_ = false;
+  std::unique_ptr<RemoteStore> connection_;
+  std::optional<StoreOnClock> on_clock_;
+  std::unique_ptr<Store> own_;  // in its memory
+  std::optional<CircuitBreaker> store_breaker_;
+  std::optional<FallbackStore> fallback_;
+  std::optional<LeasedStore> leased_;
+  RetryBudget budget_;
+  CircuitBreaker breaker_;
+  std::optional<Limiter> limiter_;
+  std::optional<Limiter> shadow_;
+};
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,149 @@
+#include "sim/scenario/recorder.hpp"
+
+#include <algorithm>
+
+namespace sluice::sim::scenario {
+namespace {
+
+constexpr Word most_steps = 240;
+constexpr Span shortest_step = std::chrono::milliseconds{100};
+constexpr Span time_to_adapt = std::chrono::seconds{30};
+
+Span step_of(Span duration) {
+  const Span even{(duration.count() + most_steps - 1) / most_steps};
+  return std::max((even + shortest_step - Span{1}) / shortest_step * shortest_step, shortest_step);
+}
+
+Time change_of(const Scenario& scenario, Time start) {
+  for (const FaultPlan& fault : scenario.faults) {
+    if (fault.kind == FaultPlan::Kind::upstream_limit ||
+        fault.kind == FaultPlan::Kind::upstream_second) {
+      return start + fault.at;
+    }
+  }
+  return Time::max();
+}
+
+}  // namespace
+
+Recorder::Recorder(const Scenario& scenario, Time start)
+    : worker_ok(scenario.fleet.workers),
+      key_asked(scenario.jobs.keys),
+      key_refused(scenario.jobs.keys),
+      start_(start),
+      counted_from_(start + scenario.warm_up),
+      changed_at_(change_of(scenario, start)) {
+  series.step = step_of(scenario.duration);
+  const auto steps =
+      static_cast<std::size_t>((scenario.duration + series.step - Span{1}) / series.step);
+  for (auto* const column : {&series.offered, &series.sent, &series.ok, &series.refused,
+                             &series.waiting, &series.store_operations}) {
+    column->resize(steps);
+  }
+}
+
+std::uint32_t& Recorder::in(std::vector<std::uint32_t>& column, Time now) noexcept {
+  const auto step = static_cast<std::size_t>((now - start_) / series.step);
+  return column[std::min(step, column.size() - 1)];
+}
+
+void Recorder::came(const Job& job) {
+  ++in(series.offered, job.came);
+  ++waiting_;
+  in(series.waiting, job.came) = waiting_;
+  open_.emplace(job.came, job.key);
+  key_asked[job.key] = true;
+  if (!counts_at(job.came)) return;
+  ++counts.jobs;
+  if (job.critical) ++counts.critical_jobs;
+  if (job.key != 0) ++counts.others_jobs;
+}
+
+void Recorder::sent(const Job&, Time now) {
+  ++in(series.sent, now);
+  if (counts_at(now)) ++counts.calls;
+}
+
+void Recorder::answered(const Job& job, Time sent, Time now, int status) {
+  if (status == 429) {
+    ++in(series.refused, now);
+    last_429 = now;
+    if (now > changed_at_ + time_to_adapt && changed_at_ != Time::max()) ++counts.late_429;
+  }
+  if (status == 200) {
+    ++in(series.ok, now);
+    close(job, now);
+  }
+  if (status == 200 && counts_at(job.came)) {
+    ++worker_ok[job.worker];
+    if (job.critical) ++counts.critical_ok;
+    if (job.key != 0) ++counts.others_ok;
+    waited(job, sent - job.came);
+  }
+  if (!counts_at(sent)) return;
+  if (status == 200) ++counts.ok;
+  if (status == 429) ++counts.refused_429;
+  if (status != 200 && status != 429) ++counts.failed;
+  if (status == 0) ++counts.timed_out;
+}
+
+void Recorder::gave_up(const Job& job, Time now) {
+  key_refused[job.key] = true;
+  close(job, now);
+  if (!counts_at(job.came)) return;
+  ++counts.given_up;
+}
+
+void Recorder::lost(const Job& job) noexcept {
+  close(job, job.came);
+  if (counts_at(job.came)) ++counts.lost;
+}
+
+void Recorder::close(const Job& job, Time now) {
+  --waiting_;
+  in(series.waiting, now) = waiting_;
+  open_.erase(open_.find(job.came));
+}
+
+void Recorder::waited(const Job& job, Span span) {
+  wait.add(span);
+  wait_sum += static_cast<double>(span.count());
+  if (job.key != 0) others_wait.add(span);
+}
+
+void Recorder::granted(std::uint64_t index, const testing::Event& grant) {
+  truncated = truncated || kept_ == most_kept;
+  if (truncated) return;
+  ++kept_;
+  grants[index].push_back(grant);
+}
+
+std::size_t Recorder::queued(const Job& job, Time deadline) {
+  auto& queue = queues[{job.worker, job.key, job.critical}];
+  queue.push_back({job.came, {}, testing::Wait::End::pending, 0, deadline, 1, 0});
+  return queue.size() - 1;
+}
+
+void Recorder::left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end) {
+  testing::Wait& left = queues[{job.worker, job.key, job.critical}][place];
+  left.ended = now;
+  left.end = end;
+  ++left.completions;
+}
+
+void Recorder::finish(Time now) {
+  for (const auto& [came, key] : open_) {
+    if (counts_at(came)) waited({came, 0, key, false}, now - came);
+  }
+  for (auto& [index, some] : grants) {
+    std::ranges::stable_sort(some, {}, &testing::Event::effective);
+  }
+  // A level lasts until it changes.
+  for (std::size_t i = 1; i < series.waiting.size(); ++i) {
+    if (series.offered[i] == 0 && series.ok[i] == 0 && series.waiting[i] == 0) {
+      series.waiting[i] = series.waiting[i - 1];
+    }
+  }
+}
+
+}  // namespace sluice::sim::scenario

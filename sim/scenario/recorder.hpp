@@ -1,0 +1,106 @@
+// Recorder: what happens in one run, for its figures, its charts and its judges. Threading: one
+// run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/scenario/figures.hpp"
+#include "sluice/sim/histogram.hpp"
+#include "sluice/sim/scenario.hpp"
+#include "sluice/testing/history.hpp"
+
+namespace sluice::sim::scenario {
+
+struct Job {
+  Time came{};
+  std::uint32_t worker = 0;
+  std::uint32_t key = 0;
+  bool critical = false;
+};
+
+/// Counts in steps of time. `waiting` is the number of jobs without an answer at the end of a step.
+struct Series {
+  Span step{0};
+  std::vector<std::uint32_t> offered, sent, ok, refused, waiting, store_operations;
+};
+
+/// One number for each kind of event; see Metric.
+struct Counts {
+  std::uint64_t jobs = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t ok = 0;
+  std::uint64_t refused_429 = 0;
+  std::uint64_t failed = 0;     ///< 500, 503 and timeouts
+  std::uint64_t timed_out = 0;  ///< of them
+  std::uint64_t given_up = 0;   ///< jobs that the limiter refused, or that lost their patience
+  std::uint64_t lost = 0;       ///< jobs of workers that crashed
+  std::uint64_t critical_jobs = 0;
+  std::uint64_t critical_ok = 0;
+  std::uint64_t others_jobs = 0;
+  std::uint64_t others_ok = 0;
+  std::uint64_t store_failures = 0;
+  std::uint64_t without_store = 0;
+  std::uint64_t breaker_shed = 0;
+  std::uint64_t retries_denied = 0;
+  std::uint64_t crashes = 0;
+  std::uint64_t shadow_asked = 0;
+  std::uint64_t shadow_differs = 0;
+  std::uint64_t shadow_granted = 0;
+  std::uint64_t obeyed_granted = 0;
+  std::uint64_t late_429 = 0;
+};
+
+class Recorder {
+ public:
+  Recorder(const Scenario& scenario, Time start);
+
+  void came(const Job& job);
+  /// A call is sent, with what the limiter said of it.
+  void sent(const Job& job, Time now);
+  /// status: of HTTP; 0: the client gave up.
+  void answered(const Job& job, Time sent, Time now, int status);
+  /// The job ends without success.
+  void gave_up(const Job& job, Time now);
+  void lost(const Job& job) noexcept;
+  void store_operation(Time now) noexcept { ++in(series.store_operations, now); }
+  /// A grant of the limiter's store. `index`: of what it limits apart.
+  void granted(std::uint64_t index, const testing::Event& grant);
+  /// A place in a queue, which is to be ended by the caller.
+  std::size_t queued(const Job& job, Time deadline);
+  void left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end);
+  /// The jobs that are still waiting, at the end of the run.
+  void finish(Time now);
+
+  Counts counts;
+  Series series;
+  Histogram wait;
+  Histogram others_wait;
+  std::vector<std::uint64_t> worker_ok;
+  std::vector<bool> key_asked, key_refused;
+  std::map<std::uint64_t, testing::History> grants;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::vector<testing::Wait>> queues;
+  bool truncated = false;  ///< more grants than are kept
+  double wait_sum = 0;     ///< in microseconds
+  Time last_429{};
+
+ private:
+  static constexpr std::size_t most_kept = 2'000'000;
+
+  [[nodiscard]] bool counts_at(Time now) const noexcept { return now >= counted_from_; }
+  std::uint32_t& in(std::vector<std::uint32_t>& column, Time now) noexcept;
+  void waited(const Job& job, Span span);
+  void open(const Job& job);
+  void close(const Job& job, Time now);
+
+  Time start_;
+  Time counted_from_;
+  Time changed_at_;  // a limit of the API, for late_429; Time::max() if none does
+  std::uint32_t waiting_ = 0;
+  std::multimap<Time, std::uint32_t> open_;  // when unfinished jobs came, and their keys
+  std::size_t kept_ = 0;
+};
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,179 @@
+#include "sim/scenario/run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/scenario/fleet_run.hpp"
+#include "sim/scenario/judges.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr int slices = 100;
+
+double ratio(double part, double whole) { return whole == 0 ? unknown : part / whole; }
+double share(std::uint64_t part, std::uint64_t whole) {
+  return 100 * ratio(static_cast<double>(part), static_cast<double>(whole));
+}
+double ms(Span span) { return static_cast<double>(span.count()) / 1000; }
+
+void set_calls(const Scenario& scenario, const Recorder& recorder, Figures& f) {
+  const Counts& c = recorder.counts;
+  const double seconds =
+      static_cast<double>((scenario.duration - scenario.warm_up).count()) / 1'000'000;
+  f[Metric::share_429] = share(c.refused_429, c.calls);
+  f[Metric::share_failed] = share(c.failed, c.calls);
+  f[Metric::calls_per_success] = ratio(static_cast<double>(c.calls), static_cast<double>(c.ok));
+  f[Metric::offered] = static_cast<double>(c.jobs) / seconds;
+  f[Metric::goodput] = static_cast<double>(c.ok) / seconds;
+  const std::uint64_t done =
+      std::accumulate(recorder.worker_ok.begin(), recorder.worker_ok.end(), std::uint64_t{0});
+  f[Metric::share_done] = share(done, c.jobs);
+  f[Metric::share_refused] = share(c.given_up + c.lost, c.jobs);
+  f[Metric::critical_done] = share(c.critical_ok, c.critical_jobs);
+  f[Metric::others_done] = share(c.others_ok, c.others_jobs);
+  f[Metric::timed_out] = static_cast<double>(c.timed_out);
+  f[Metric::shed_by_breaker] = static_cast<double>(c.breaker_shed);
+  f[Metric::retries_denied] = static_cast<double>(c.retries_denied);
+  f[Metric::crashes] = static_cast<double>(c.crashes);
+  f[Metric::shadow_differs] = share(c.shadow_differs, c.shadow_asked);
+  if (c.shadow_asked != 0) {
+    f[Metric::shadow_deviation] =
+        100 *
+        (ratio(static_cast<double>(c.obeyed_granted), static_cast<double>(c.shadow_granted)) - 1);
+  }
+  const auto asked = std::ranges::count(recorder.key_asked, true);
+  const auto refused = std::ranges::count(recorder.key_refused, true);
+  f[Metric::clients_refused] =
+      share(static_cast<std::uint64_t>(refused), static_cast<std::uint64_t>(asked));
+}
+
+void set_waits(const Recorder& recorder, RunResult& result) {
+  Figures& f = result.figures;
+  const Histogram& wait = recorder.wait;
+  if (recorder.others_wait.count() != 0) {
+    f[Metric::others_wait_p99] = ms(recorder.others_wait.quantile(99, 100));
+  }
+  if (wait.count() == 0) return;
+  f[Metric::wait_mean] = recorder.wait_sum / 1000 / static_cast<double>(wait.count());
+  f[Metric::wait_p50] = ms(wait.quantile(1, 2));
+  f[Metric::wait_p90] = ms(wait.quantile(9, 10));
+  f[Metric::wait_p99] = ms(wait.quantile(99, 100));
+  f[Metric::wait_p999] = ms(wait.quantile(999, 1000));
+  f[Metric::wait_max] = ms(wait.max());
+  for (const std::uint64_t thousandths : {100U, 250U, 500U, 750U, 900U, 950U, 990U, 999U}) {
+    result.wait_quantiles.emplace_back(static_cast<double>(thousandths) / 1000,
+                                       wait.quantile(thousandths, 1000));
+  }
+  result.wait_quantiles.emplace_back(1, wait.max());
+}
+
+void set_store(const Scenario& scenario, const FleetRun& run, Figures& f) {
+  const Counts& c = run.recorder().counts;
+  const StoreServer& server = run.server();
+  f[Metric::ops_per_call] =
+      ratio(static_cast<double>(run.store_operations()), static_cast<double>(c.calls));
+  f[Metric::store_wait_mean] =
+      ratio(static_cast<double>(server.waited().count()), static_cast<double>(server.served()));
+  f[Metric::store_busy] = 100 * static_cast<double>(server.busy().count()) /
+                          static_cast<double>(scenario.duration.count());
+  f[Metric::store_failures] = static_cast<double>(c.store_failures);
+  f[Metric::grants_without_store] = static_cast<double>(c.without_store);
+  f[Metric::lost_writes] = static_cast<double>(run.lost_writes());
+}
+
+/// Jain's index: (sum x)^2 / (n * sum x^2), 1 if all are equal. Source: R. Jain, D. Chiu, W. Hawe,
+/// "A Quantitative Measure of Fairness", DEC TR-301, 1984.
+void set_workers(const Recorder& recorder, RunResult& result) {
+  double sum = 0;
+  double squares = 0;
+  for (const std::uint64_t ok : recorder.worker_ok) {
+    sum += static_cast<double>(ok);
+    squares += static_cast<double>(ok) * static_cast<double>(ok);
+  }
+  if (sum == 0) return;
+  const auto count = static_cast<double>(recorder.worker_ok.size());
+  result.figures[Metric::jain] = sum * sum / (count * squares);
+  const auto least = static_cast<double>(*std::ranges::min_element(recorder.worker_ok));
+  result.figures[Metric::least_share] = 100 * least * count / sum;
+  for (const std::uint64_t ok : recorder.worker_ok) {
+    result.workers.push_back(static_cast<double>(ok) / sum);
+  }
+}
+
+void set_windows(const Upstream& upstream, RunResult& result) {
+  for (std::size_t i = 0; i < upstream.limits(); ++i) {
+    const WindowLimit& limit = upstream.limit(i);
+    result.windows.push_back({limit.limit, limit.window, upstream.busiest(i)});
+    const double worst = share(upstream.busiest(i), static_cast<std::uint64_t>(limit.limit));
+    double& most = result.figures[Metric::worst_window];
+    most = std::isnan(most) ? worst : std::max(most, worst);
+  }
+}
+
+/// The most units granted in any window of the limiter's length.
+void set_admitted(const Scenario& scenario, const Recorder& recorder, Figures& f) {
+  const auto& [events, per] = scenario.limiter.limit;
+  Word worst = 0;
+  for (const auto& [index, grants] : recorder.grants) {
+    Word sum = 0;
+    for (std::size_t first = 0, next = 0; next < grants.size(); ++next) {
+      sum += grants[next].cost;
+      while (grants[next].effective - grants[first].effective >= per) sum -= grants[first++].cost;
+      worst = std::max(worst, sum);
+    }
+  }
+  if (!recorder.grants.empty()) {
+    f[Metric::worst_admitted] =
+        share(static_cast<std::uint64_t>(worst), static_cast<std::uint64_t>(events));
+  }
+}
+
+/// How long after a change of the API's limits its last 429 came.
+void set_adaptation(const Scenario& scenario, const Recorder& recorder, Time start, Figures& f) {
+  for (const FaultPlan& fault : scenario.faults) {
+    if (fault.kind != FaultPlan::Kind::upstream_limit &&
+        fault.kind != FaultPlan::Kind::upstream_second) {
+      continue;
+    }
+    const Span took = recorder.last_429 - (start + fault.at);
+    f[Metric::adaptation] = std::max(static_cast<double>(took.count()) / 1'000'000, 0.0);
+    f[Metric::late_429] = static_cast<double>(recorder.counts.late_429);
+    return;
+  }
+}
+
+}  // namespace
+
+RunResult run(const Scenario& scenario, const RunOptions& options) {
+  FleetRun fleet(scenario);
+  const Time start = fleet.world().now();
+  if (options.observer != nullptr) fleet.world().observe(options.observer, options.observed);
+  for (int i = 1; i <= slices; ++i) {
+    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) throw Stopped();
+    fleet.run_for(start + scenario.duration / slices * i - fleet.world().now());
+    if (options.progress) options.progress(fleet.world().now() - start, fleet.world().events());
+  }
+  fleet.run_for(start + scenario.duration - fleet.world().now());
+  fleet.finish();
+
+  RunResult result;
+  const Recorder& recorder = fleet.recorder();
+  result.series = recorder.series;
+  result.trace = fleet.world().trace();
+  result.figures[Metric::events] = static_cast<double>(fleet.world().events());
+  set_calls(scenario, recorder, result.figures);
+  set_waits(recorder, result);
+  set_store(scenario, fleet, result.figures);
+  set_workers(recorder, result);
+  set_windows(fleet.upstream(), result);
+  set_admitted(scenario, recorder, result.figures);
+  set_adaptation(scenario, recorder, start, result.figures);
+  judge_safety(scenario, fleet, result);
+  judge_recovery(scenario, options.recovery, result);
+  return result;
+}
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,147 @@
+#include "sim/scenario/shrink.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/scenario/run.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+constexpr std::size_t most_runs = 2000;
+constexpr Span shortest = std::chrono::milliseconds{1};
+
+class Shrinker {
+ public:
+  Shrinker(const Study& study, const std::string& judge,
+           const std::function<void(const Shrunk&)>& progress)
+      : judge_(judge), progress_(progress) {
+    result_.study = study;
+  }
+
+  Shrunk run() {
+    result_.fails = fails(result_.study);
+    if (!result_.fails) return result_;
+    for (bool smaller = true; smaller && result_.runs < most_runs;) {
+      smaller = drop_faults();
+      smaller = end_sooner() || smaller;
+      smaller = halve("fleet.workers", 1,
+                      [](Scenario& s) -> std::uint32_t& { return s.fleet.workers; }) ||
+                smaller;
+      smaller = halve("jobs.keys", 1, [](Scenario& s) -> std::uint32_t& { return s.jobs.keys; }) ||
+                smaller;
+      smaller = weaken_faults() || smaller;
+    }
+    return result_;
+  }
+
+ private:
+  bool fails(const Study& study) {
+    ++result_.runs;
+    if (progress_) progress_(result_);
+    try {
+      const auto names = objectors(study);
+      return std::ranges::find(names, judge_) != names.end();
+    } catch (const std::invalid_argument&) {
+      return false;  // what is left of it is no scenario
+    }
+  }
+
+  bool keep_if_fails(const Study& smaller) {
+    if (!fails(smaller)) return false;
+    result_.study = smaller;
+    return true;
+  }
+
+  /// ddmin over the faults: removes ever smaller parts of the list.
+  bool drop_faults() {
+    bool any = false;
+    for (std::size_t part = result_.study.faults.size(); part > 0; part /= 2) {
+      for (std::size_t at = 0; at < result_.study.faults.size();) {
+        Study smaller = result_.study;
+        const auto first = smaller.faults.begin() + static_cast<std::ptrdiff_t>(at);
+        const auto count = std::min(part, smaller.faults.size() - at);
+        smaller.faults.erase(first, first + static_cast<std::ptrdiff_t>(count));
+        if (keep_if_fails(smaller)) {
+          any = true;
+        } else {
+          at += part;
+        }
+      }
+    }
+    return any;
+  }
+
+  bool end_sooner() {
+    const Span whole = result_.study.scenario(0, 0).duration;
+    for (const Word tenths : {5, 8, 9}) {
+      if (set("run.duration", std::to_string((whole * tenths / 10).count()) + "us")) return true;
+    }
+    return false;
+  }
+
+  template <class Member>
+  bool halve(const char* path, std::uint32_t least, Member member) {
+    Scenario scenario = result_.study.scenario(0, 0);
+    const std::uint32_t now = member(scenario);
+    for (const std::uint32_t fewer : {least, now / 4, now / 2, now - 1}) {
+      if (fewer < least || fewer >= now) continue;
+      if (set(path, std::to_string(fewer))) return true;
+    }
+    return false;
+  }
+
+  bool weaken_faults() {
+    bool any = false;
+    for (std::size_t i = 0; i < result_.study.faults.size(); ++i) {
+      const FaultPlan now = result_.study.faults[i];
+      FaultPlan shorter = now;
+      shorter.length = now.length / 2;
+      FaultPlan narrower = now;
+      narrower.share = now.share / 2;
+      FaultPlan milder = now;
+      milder.factor = 1 + (now.factor - 1) / 2;
+      if (now.length > shortest) any = replace(i, shorter) || any;
+      if (now.share > 0.05) any = replace(i, narrower) || any;
+      if (now.factor > 1.1) any = replace(i, milder) || any;
+    }
+    return any;
+  }
+
+  bool replace(std::size_t index, const FaultPlan& fault) {
+    Study smaller = result_.study;
+    smaller.faults[index] = fault;
+    return keep_if_fails(smaller);
+  }
+
+  bool set(const std::string& path, const std::string& text) {
+    Study smaller = result_.study;
+    std::erase_if(smaller.settings, [&](const Setting& each) { return each.path == path; });
+    smaller.settings.push_back({path, {text}});
+    return keep_if_fails(smaller);
+  }
+
+  std::string judge_;
+  const std::function<void(const Shrunk&)>& progress_;
+  Shrunk result_;
+};
+
+}  // namespace
+
+std::vector<std::string> objectors(const Study& study) {
+  const RunResult result = run(
+      study.scenario(0, 0), {.recovery = study.judges.recovery, .stop = nullptr, .progress = {}});
+  std::vector<std::string> names;
+  for (const Objection& objection : result.objections) names.push_back(objection.judge);
+  for (const std::string& name : study.judges.never) {
+    if (result.figures[metric(name)] > 0) names.push_back("never " + name);
+  }
+  return names;
+}
+
+Shrunk shrink(const Study& study, const std::string& judge,
+              const std::function<void(const Shrunk&)>& progress) {
+  return Shrinker(study, judge, progress).run();
+}
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,28 @@
+// Shrinking a failing run: fewer and weaker faults, fewer workers, tenants and seconds, while the
+// same judge objects. Threading: one thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "sim/scenario/study.hpp"
+
+namespace sluice::sim::scenario {
+
+struct Shrunk {
+  Study study;
+  std::size_t runs = 0;  ///< that were tried
+  bool fails = false;    ///< false: the run that was given does not fail
+};
+
+/// The judges that object to a study of one run.
+[[nodiscard]] std::vector<std::string> objectors(const Study& study);
+
+/// Delta debugging (A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
+/// IEEE TSE 28(2), 2002): a change is kept if `judge` still objects, until no change is. The draws
+/// of what stays do not depend on what goes, because each entity and purpose has its own stream.
+/// `progress` is called before each run. REQUIRES: a study of single_run().
+[[nodiscard]] Shrunk shrink(const Study& study, const std::string& judge,
+                            const std::function<void(const Shrunk&)>& progress = {});
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,34 @@
+#include "sim/scenario/study.hpp"
+
+#include <numeric>
+
+namespace sluice::sim::scenario {
+namespace {
+
+std::string joined(const Texts& texts) {
+  return std::accumulate(texts.begin(), texts.end(), std::string(),
+                         [](std::string all, const std::string& text) {
+                           return std::move(all) + (all.empty() ? "" : ", ") + text;
+                         });
+}
+
+}  // namespace
+
+std::string Study::point_text(std::size_t point) const {
+  return sweep ? joined(sweep->values[point]) : std::string();
+}
+
+Scenario Study::scenario(std::size_t variant, std::size_t point) const {
+  Scenario result;
+  result.seed = seed;
+  result.faults = faults;
+  for (const Setting& setting : settings) set(result, setting.path, setting.texts);
+  for (const Setting& setting : variants[variant].settings) {
+    set(result, setting.path, setting.texts);
+  }
+  if (sweep) set(result, sweep->path, sweep->values[point]);
+  validate(result);
+  return result;
+}
+
+}  // namespace sluice::sim::scenario

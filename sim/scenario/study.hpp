@@ -1,0 +1,87 @@
+// Study: what a scenario file says: one scenario, its variants, a sweep, and what is expected of
+// the figures. Threading: a plain value.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/scenario/parameters.hpp"
+#include "sluice/sim/scenario.hpp"
+
+namespace sluice::sim::scenario {
+
+struct Setting {
+  std::string path;
+  Texts texts;
+};
+
+/// The scenario under other parameters. All variants have the same arrivals and delays, wherever
+/// the parameters leave them alone.
+struct Variant {
+  std::string name;
+  std::vector<Setting> settings;
+};
+
+/// One parameter with several values.
+struct Sweep {
+  std::string path;
+  std::vector<Texts> values;
+};
+
+/// What a figure must be. It holds if the whole confidence interval lies in [least, most] and, with
+/// `equals`, if the interval contains that value.
+struct Expectation {
+  std::string metric;
+  std::string variant;  ///< "": every variant
+  std::string of;       ///< a variant: its figure divides the figure, replication by replication
+  std::string at;       ///< a value of the sweep; "": every one
+  std::optional<double> least;
+  std::optional<double> most;
+  std::optional<double> equals;
+  double within = 0;  ///< by how much the interval may miss `equals`
+};
+
+/// What the judges look for, besides what they always do.
+struct JudgeOptions {
+  Span recovery{0};  ///< within so long after the last fault, 99 % of the goodput; zero: not judged
+  std::vector<std::string> sometimes;  ///< events that must happen in some replication
+  std::vector<std::string> never;      ///< events that must happen in none
+};
+
+struct Study {
+  std::string name;
+  std::string question;
+  std::string description;
+  std::vector<std::string> notes;
+  std::uint64_t seed = 1;
+  std::size_t replications = 30;
+  double confidence = 0.99;
+  double precision = 0;  ///< half the interval of the first headline figure, of its mean; 0: none
+  std::vector<Setting> settings;
+  std::vector<Variant> variants;  ///< at least one; its name may be ""
+  std::optional<Sweep> sweep;
+  std::vector<FaultPlan> faults;
+  std::vector<Expectation> expectations;
+  JudgeOptions judges;
+  std::vector<std::string> headline{"share_429", "wait_p99", "goodput", "recovery", "ops_per_call"};
+
+  [[nodiscard]] std::size_t points() const noexcept { return sweep ? sweep->values.size() : 1; }
+  /// The text of a sweep's value.
+  [[nodiscard]] std::string point_text(std::size_t point) const;
+  /// Throws std::invalid_argument. REQUIRES: indices of a variant and of a value of the sweep.
+  [[nodiscard]] Scenario scenario(std::size_t variant, std::size_t point) const;
+};
+
+/// Reads a file and what it includes, then applies `overrides` ("path=value"). Throws
+/// std::invalid_argument with file, line, reason and, for a name that does not exist, the nearest.
+[[nodiscard]] Study load_study(const std::filesystem::path& file,
+                               const std::vector<std::string>& overrides = {});
+
+/// A study of one run as a file without includes: it replays that run alone. REQUIRES: it has one
+/// variant without settings, no sweep and no expectations, as single_run() makes it.
+[[nodiscard]] std::string to_toml(const Study& study, std::string_view revision);
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,221 @@
+#include "sim/scenario/study_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "sim/scenario/verdicts.hpp"
+#include "sluice/sim/random.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+constexpr std::uint64_t replication_seeds = 0x7265706c;  // a purpose of stream()
+constexpr std::size_t most_replications = 1000;
+constexpr auto report_every = std::chrono::milliseconds{100};
+
+/// Runs tasks 0 to `count` - 1 on threads, whichever is next.
+class Crew {
+ public:
+  Crew(std::size_t count, const std::function<void(std::size_t)>& task, unsigned jobs)
+      : count_(count), task_(task) {
+    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t threads = std::min<std::size_t>(jobs != 0 ? jobs : cores, count);
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+
+  /// Waits for the end, and calls `look` meanwhile. Throws what a task threw.
+  void join(const std::function<void()>& look) {
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, report_every, [&] { return idle_ == threads_.size(); })) {
+      lock.unlock();
+      look();
+      lock.lock();
+    }
+    lock.unlock();
+    for (std::thread& thread : threads_) thread.join();
+    look();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      const std::size_t next = next_.fetch_add(1);
+      if (next >= count_) break;
+      try {
+        task_(next);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+        next_.store(count_);
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    ++idle_;
+    ended_.notify_one();
+  }
+
+  std::size_t count_;
+  const std::function<void(std::size_t)>& task_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::size_t idle_ = 0;        // guarded by mutex_
+  std::exception_ptr failure_;  // guarded by mutex_
+  std::vector<std::thread> threads_;
+};
+
+class StudyRun {
+ public:
+  StudyRun(const Study& study, const StudyOptions& options) : study_(study), options_(options) {
+    result_.study = &study;
+    for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
+      for (std::size_t point = 0; point < study.points(); ++point) {
+        result_.rows.push_back({variant, point, {}, {}});
+      }
+    }
+  }
+
+  StudyResult run() {
+    std::size_t target = study_.replications;
+    add(target);
+    // Twice as many, until the interval is as narrow as was asked for.
+    while (study_.precision != 0 && !result_.partial && !is_precise() &&
+           target < most_replications) {
+      target = std::min(2 * target, most_replications);
+      add(target);
+    }
+    judge(result_);
+    return std::move(result_);
+  }
+
+ private:
+  struct Objected {
+    std::size_t row;
+    std::size_t replication;
+    Objection objection;
+  };
+
+  /// Adds replications to each row, up to `target`. Replications come in order, so that a stopped
+  /// study has the first ones of all rows.
+  void add(std::size_t target) {
+    const std::size_t before = result_.replications;
+    const std::size_t rows = result_.rows.size();
+    const std::size_t count = (target - before) * rows;
+    for (Row& row : result_.rows) row.figures.resize(target);
+    std::vector<std::vector<Objection>> objections(count);
+    std::vector<char> done(count, 0);
+    progress_.all += count;
+    const std::function<void(std::size_t)> task = [&](std::size_t i) {
+      done[i] = run_one(i % rows, before + i / rows, objections[i]) ? 1 : 0;
+    };
+    Crew(count, task, options_.jobs).join([this] { report(); });
+    std::size_t complete = before;
+    while (complete < target &&
+           std::all_of(done.begin() + static_cast<std::ptrdiff_t>((complete - before) * rows),
+                       done.begin() + static_cast<std::ptrdiff_t>((complete - before + 1) * rows),
+                       [](char flag) { return flag != 0; })) {
+      ++complete;
+    }
+    result_.partial = complete < target;
+    result_.replications = complete;
+    for (Row& row : result_.rows) row.figures.resize(complete);
+    for (std::size_t i = 0; i < (complete - before) * rows; ++i) {
+      for (const Objection& objection : objections[i]) {
+        note_objection(result_, result_.rows[i % rows], before + i / rows, objection);
+      }
+    }
+  }
+
+  /// False if the run was stopped.
+  bool run_one(std::size_t index, std::size_t replication, std::vector<Objection>& objections) {
+    Row& row = result_.rows[index];
+    Scenario scenario = study_.scenario(row.variant, row.point);
+    scenario.seed = seed_of(study_, replication);
+    std::uint64_t counted = 0;
+    RunOptions options{.recovery = study_.judges.recovery, .stop = options_.stop, .progress = {}};
+    options.progress = [&](Span reached, std::uint64_t events) {
+      reached_.store(reached.count(), std::memory_order_relaxed);  // for people
+      events_.fetch_add(events - std::exchange(counted, events), std::memory_order_relaxed);
+    };
+    RunResult result;
+    try {
+      result = scenario::run(scenario, options);
+    } catch (const Stopped&) {
+      return false;
+    }
+    row.figures[replication] = result.figures;
+    objections = result.objections;
+    if (replication == 0) row.first = std::move(result);
+    runs_.fetch_add(1, std::memory_order_relaxed);  // for people
+    return true;
+  }
+
+  void report() {
+    if (!options_.progress) return;
+    progress_.done = runs_.load(std::memory_order_relaxed);              // for people
+    progress_.reached = Span{reached_.load(std::memory_order_relaxed)};  // for people
+    progress_.events = events_.load(std::memory_order_relaxed);          // for people
+    options_.progress(progress_);
+  }
+
+  [[nodiscard]] bool is_precise() const {
+    const Metric metric = scenario::metric(study_.headline.front());
+    return std::ranges::all_of(result_.rows, [&](const Row& row) {
+      const auto interval = row.interval(metric, study_.confidence);
+      return !interval || interval->half_width <= study_.precision * std::abs(interval->mean);
+    });
+  }
+
+  const Study& study_;
+  const StudyOptions& options_;
+  StudyResult result_;
+  StudyProgress progress_;
+  std::atomic<std::size_t> runs_{0};
+  std::atomic<Word> reached_{0};
+  std::atomic<std::uint64_t> events_{0};
+};
+
+}  // namespace
+
+std::optional<Interval> Row::interval(Metric metric, double confidence) const {
+  std::vector<double> values;
+  for (const Figures& each : figures) {
+    if (!std::isnan(each[metric])) values.push_back(each[metric]);
+  }
+  if (values.empty()) return {};
+  if (values.size() == 1) return Interval{values.front(), 0};
+  return student_interval(values, confidence);
+}
+
+std::uint64_t seed_of(const Study& study, std::size_t replication) {
+  if (replication == 0) return study.seed;
+  return stream(study.seed, replication, replication_seeds).next() %
+         static_cast<std::uint64_t>(word_limit);
+}
+
+StudyResult run_study(const Study& study, const StudyOptions& options) {
+  return StudyRun(study, options).run();
+}
+
+Study single_run(const Study& study, std::size_t variant, std::size_t point,
+                 std::size_t replication) {
+  Study single = study;
+  single.seed = seed_of(study, replication);
+  single.replications = 1;
+  single.precision = 0;
+  single.expectations.clear();
+  for (const Setting& setting : study.variants[variant].settings) {
+    single.settings.push_back(setting);
+  }
+  if (study.sweep) single.settings.push_back({study.sweep->path, study.sweep->values[point]});
+  single.sweep.reset();
+  single.variants = {Variant{}};
+  return single;
+}
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,88 @@
+// Runs of a study: replications on all cores, intervals, verdicts. The result is the same under any
+// number of threads. Threading: run_study() starts its own threads.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/run.hpp"
+#include "sim/scenario/study.hpp"
+#include "sluice/sim/interval.hpp"
+
+namespace sluice::sim::scenario {
+
+enum class Status : std::uint8_t { holds, fails, undecided };
+
+/// A variant at a value of the sweep.
+struct Row {
+  std::size_t variant = 0;
+  std::size_t point = 0;
+  RunResult first;               ///< the first replication, with its charts
+  std::vector<Figures> figures;  ///< of each replication
+
+  /// Over the replications that have the figure; none: none has it.
+  [[nodiscard]] std::optional<Interval> interval(Metric metric, double confidence) const;
+};
+
+struct Verdict {
+  std::string text;
+  Status status = Status::undecided;
+  const Expectation* expectation = nullptr;
+  std::size_t variant = 0;
+  std::size_t point = 0;
+  std::optional<Interval> value;
+};
+
+/// What a judge says of all replications of a row.
+struct Judgement {
+  std::string judge;
+  std::size_t variant = 0;
+  bool objects = false;
+  std::string text;
+  std::optional<std::size_t> replication;  ///< the first that it objects to
+  std::size_t point = 0;
+};
+
+struct StudyResult {
+  const Study* study = nullptr;
+  std::vector<Row> rows;
+  std::vector<Verdict> verdicts;
+  std::vector<Judgement> judgements;
+  std::size_t replications = 0;  ///< of each row
+  std::uint64_t events = 0;
+  bool partial = false;  ///< stopped before all replications were done
+
+  [[nodiscard]] Status status() const;
+  [[nodiscard]] const Row& row(std::size_t variant, std::size_t point) const {
+    return rows[variant * study->points() + point];
+  }
+};
+
+/// How far a study has come.
+struct StudyProgress {
+  std::size_t done = 0;  ///< runs
+  std::size_t all = 0;
+  Span reached{0};  ///< of the newest run: its virtual time
+  std::uint64_t events = 0;
+};
+
+struct StudyOptions {
+  unsigned jobs = 0;  ///< threads; 0: one for each processor
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const StudyProgress&)> progress;  ///< called on the thread of run_study()
+};
+
+/// The seed of a replication, from 0: the first one is the study's own.
+[[nodiscard]] std::uint64_t seed_of(const Study& study, std::size_t replication);
+
+/// Throws what a run throws. REQUIRES: the study outlives the result.
+[[nodiscard]] StudyResult run_study(const Study& study, const StudyOptions& options = {});
+
+/// A study of one run, which repeats a replication of a row.
+[[nodiscard]] Study single_run(const Study& study, std::size_t variant, std::size_t point,
+                               std::size_t replication);
+
+}  // namespace sluice::sim::scenario

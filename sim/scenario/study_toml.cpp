@@ -1,0 +1,405 @@
+// Reading studies. Each error names the file and the line.
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <stdexcept>
+
+#include <toml++/toml.h>
+
+#include "sim/scenario/figures.hpp"
+#include "sim/scenario/study.hpp"
+#include "sim/scenario/text.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+constexpr int schema = 1;
+constexpr std::size_t most_includes = 8;
+
+/// An error in a file. `where`: "file:line".
+[[noreturn]] void fail(const std::string& where, const std::string& what) {
+  throw std::invalid_argument(where + ": " + what);
+}
+
+std::string where(const toml::source_region& source) {
+  return (source.path ? *source.path : std::string("--set")) + ":" +
+         std::to_string(source.begin.line);
+}
+std::string where(const toml::node& node) { return where(node.source()); }
+
+/// The text of a scalar, as it would be written after --set.
+std::string text_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
+  if (const auto* real = node.as_floating_point()) {
+    char buffer[32];
+    return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), real->get()).ptr};
+  }
+  fail(where(node), "expected a text, a number, true or false");
+}
+
+Texts texts_of(const toml::node& node) {
+  const toml::array* const list = node.as_array();
+  if (list == nullptr) return {text_of(node)};
+  Texts texts;
+  for (const toml::node& item : *list) texts.push_back(text_of(item));
+  return texts;
+}
+
+const toml::table& table_of(const toml::node& node, std::string_view name) {
+  if (const toml::table* const table = node.as_table()) return *table;
+  fail(where(node), std::string(name) + " must be a table");
+}
+
+/// The tables of "[[name]]".
+std::vector<const toml::table*> tables_of(const toml::node& node, std::string_view name) {
+  const toml::array* const list = node.as_array();
+  if (list == nullptr) fail(where(node), "write [[" + std::string(name) + "]]");
+  std::vector<const toml::table*> tables;
+  for (const toml::node& item : *list) tables.push_back(&table_of(item, name));
+  return tables;
+}
+
+/// Runs `read` and adds the place to its error.
+template <class Read>
+void at(const toml::node& node, const std::string& name, Read read) {
+  try {
+    read();
+  } catch (const std::invalid_argument& error) {
+    fail(where(node), (name.empty() ? "" : name + ": ") + std::string(error.what()));
+  }
+}
+
+/// A key of a table, and what reads its value.
+struct Reader {
+  std::string_view key;
+  std::function<void(const toml::node&)> read;
+};
+
+/// Reads every key of a table by its reader.
+void read_keys(const toml::table& table, std::span<const Reader> readers) {
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    const auto found = std::ranges::find(readers, name, &Reader::key);
+    if (found == readers.end()) {
+      std::vector<std::string_view> known;
+      for (const Reader& reader : readers) known.push_back(reader.key);
+      const std::string_view near = nearest(name, known);
+      fail(where(node),
+           name + ": there is no such key here" +
+               (near.empty() ? std::string() : "; did you mean " + std::string(near) + "?"));
+    }
+    at(node, name, [&] { found->read(node); });
+  }
+}
+
+auto text_into(std::string& target) {
+  return [&target](const toml::node& node) { target = text_of(node); };
+}
+auto texts_into(std::vector<std::string>& target) {
+  return [&target](const toml::node& node) { target = texts_of(node); };
+}
+auto span_into(Span& target) {
+  return [&target](const toml::node& node) { target = parse_span(text_of(node)); };
+}
+template <class T>
+auto number_into(T& target, double least, double most) {
+  return [&target, least, most](const toml::node& node) {
+    target = parse_number(text_of(node), least, most);
+  };
+}
+template <class T>
+auto count_into(T& target, Word least, Word most) {
+  return [&target, least, most](const toml::node& node) {
+    target = static_cast<T>(parse_count(text_of(node), least, most));
+  };
+}
+
+/// Parameters in tables by section: "arrivals.rate" is `rate` in [arrivals].
+void read_section(const std::string& section, const toml::table& table, Scenario& scratch,
+                  std::vector<Setting>& settings) {
+  for (const auto& [key, node] : table) {
+    Setting setting{section + "." + std::string(key.str()), texts_of(node)};
+    at(node, "", [&] { set(scratch, setting.path, setting.texts); });
+    settings.push_back(std::move(setting));
+  }
+}
+
+bool is_section(std::string_view name) {
+  return std::ranges::any_of(parameters(), [&](const Parameter& parameter) {
+    return parameter.path.substr(0, parameter.path.find('.')) == name;
+  });
+}
+
+FaultPlan read_fault(const toml::table& table) {
+  FaultPlan fault;
+  bool has_kind = false;
+  const Reader readers[] = {
+      {"kind",
+       [&](const toml::node& node) {
+         fault.kind = parse_word(text_of(node), fault_kinds());
+         has_kind = true;
+       }},
+      {"at", span_into(fault.at)},
+      {"for", span_into(fault.length)},
+      {"share", number_into(fault.share, 0, 1)},
+      {"factor", number_into(fault.factor, 0, 1'000'000)},
+      {"step", span_into(fault.step)},
+      {"limit", [&](const toml::node& node) { fault.limit = parse_window_limit(text_of(node)); }},
+  };
+  read_keys(table, readers);
+  if (!has_kind) fail(where(table), "a [[fault]] needs a kind");
+  return fault;
+}
+
+Variant read_variant(const toml::table& table, Scenario scratch) {
+  Variant variant;
+  for (const auto& [key, node] : table) {
+    const std::string name(key.str());
+    if (name == "name") {
+      variant.name = text_of(node);
+    } else {
+      read_section(name, table_of(node, name), scratch, variant.settings);
+    }
+  }
+  if (variant.name.empty()) fail(where(table), "a [[variant]] needs a name");
+  return variant;
+}
+
+Sweep read_sweep(const toml::table& table, Scenario scratch) {
+  Sweep sweep;
+  const Reader readers[] = {
+      {"parameter", text_into(sweep.path)},
+      {"values",
+       [&](const toml::node& node) {
+         if (!node.is_array() || node.as_array()->empty()) expected("a list of values", "");
+         for (const toml::node& item : *node.as_array()) sweep.values.push_back(texts_of(item));
+       }},
+  };
+  read_keys(table, readers);
+  at(table, "[[sweep]]", [&] {
+    if (sweep.values.empty()) expected("a list `values`", "");
+    for (const Texts& value : sweep.values) set(scratch, sweep.path, value);
+  });
+  return sweep;
+}
+
+Expectation read_expectation(const toml::table& table) {
+  Expectation expectation;
+  constexpr double any = 1e18;
+  const auto number = [](std::optional<double>& target) {
+    return [&target](const toml::node& node) { target = parse_number(text_of(node), -any, any); };
+  };
+  const Reader readers[] = {
+      {"metric",
+       [&](const toml::node& node) {
+         expectation.metric = text_of(node);
+         (void)metric(expectation.metric);
+       }},
+      {"variant", text_into(expectation.variant)},
+      {"of", text_into(expectation.of)},
+      {"at", text_into(expectation.at)},
+      {"least", number(expectation.least)},
+      {"most", number(expectation.most)},
+      {"equals", number(expectation.equals)},
+      {"within", number_into(expectation.within, 0, any)},
+  };
+  read_keys(table, readers);
+  if (expectation.metric.empty()) fail(where(table), "an [[expect]] needs a metric");
+  if (!expectation.least && !expectation.most && !expectation.equals) {
+    fail(where(table), "an [[expect]] needs least, most or equals");
+  }
+  return expectation;
+}
+
+void read_judges(const toml::table& table, JudgeOptions& judges) {
+  const auto events = [](std::vector<std::string>& target) {
+    return [&target](const toml::node& node) {
+      target = texts_of(node);
+      for (const std::string& name : target) (void)metric(name);
+    };
+  };
+  const Reader readers[] = {
+      {"recovery", span_into(judges.recovery)},
+      {"sometimes", events(judges.sometimes)},
+      {"never", events(judges.never)},
+  };
+  read_keys(table, readers);
+}
+
+toml::table parse(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    fail(file.string(), "there is no such file");
+  }
+  try {
+    return toml::parse_file(file.string());
+  } catch (const toml::parse_error& bad) {
+    fail(where(bad.source()), std::string(bad.description()));
+  }
+}
+
+class StudyReader {
+ public:
+  void read(const std::filesystem::path& file, std::size_t depth = 0) {
+    const toml::table document = parse(file);
+    if (depth > most_includes) {
+      fail(file.string(), "more than " + std::to_string(most_includes) + " files include another");
+    }
+    if (const toml::node* const base = document.get("include")) {
+      read(file.parent_path() / text_of(*base), depth + 1);
+    } else if (const toml::node* const version = document.get("schema");
+               version == nullptr || text_of(*version) != std::to_string(schema)) {
+      fail(version != nullptr ? where(*version) : file.string() + ":1",
+           "schema = 1 must be there; it is the only version");
+    }
+    read_parameters(document);
+    read_rest(document);
+  }
+
+  Study take(const std::filesystem::path& file) {
+    if (study_.name.empty()) study_.name = file.stem().string();
+    if (study_.variants.empty()) study_.variants.emplace_back();
+    return std::move(study_);
+  }
+
+ private:
+  /// Before everything that is checked against them.
+  void read_parameters(const toml::table& document) {
+    for (const auto& [key, node] : document) {
+      const std::string name(key.str());
+      if (is_section(name)) read_section(name, table_of(node, name), scratch_, study_.settings);
+    }
+  }
+
+  void read_rest(const toml::table& document) {
+    toml::table rest;
+    std::vector<Reader> readers = {
+        {"schema", [](const toml::node&) {}},
+        {"include", [](const toml::node&) {}},
+        {"name", text_into(study_.name)},
+        {"question", text_into(study_.question)},
+        {"description", text_into(study_.description)},
+        {"notes", texts_into(study_.notes)},
+        {"headline",
+         [this](const toml::node& node) {
+           study_.headline = texts_of(node);
+           for (const std::string& name : study_.headline) (void)metric(name);
+         }},
+        {"seed", count_into(study_.seed, 0, word_limit)},
+        {"replications", count_into(study_.replications, 1, 100'000)},
+        {"confidence", number_into(study_.confidence, 0.5, 0.9999)},
+        {"precision", number_into(study_.precision, 0, 1)},
+        {"judges",
+         [this](const toml::node& node) { read_judges(table_of(node, "judges"), study_.judges); }},
+        {"fault",
+         [this](const toml::node& node) {
+           study_.faults.clear();
+           for (const auto* table : tables_of(node, "fault")) {
+             study_.faults.push_back(read_fault(*table));
+           }
+         }},
+        {"variant",
+         [this](const toml::node& node) {
+           study_.variants.clear();
+           for (const auto* table : tables_of(node, "variant")) {
+             study_.variants.push_back(read_variant(*table, scratch_));
+           }
+         }},
+        {"sweep",
+         [this](const toml::node& node) {
+           const auto tables = tables_of(node, "sweep");
+           if (tables.size() != 1) fail(where(node), "one [[sweep]] at most");
+           study_.sweep = read_sweep(*tables.front(), scratch_);
+         }},
+        {"expect",
+         [this](const toml::node& node) {
+           study_.expectations.clear();
+           for (const auto* table : tables_of(node, "expect")) {
+             study_.expectations.push_back(read_expectation(*table));
+           }
+         }},
+    };
+    for (const Parameter& parameter : parameters()) {
+      const auto section = parameter.path.substr(0, parameter.path.find('.'));
+      if (std::ranges::find(readers, section, &Reader::key) == readers.end()) {
+        readers.push_back({section, [](const toml::node&) {}});
+      }
+    }
+    read_keys(document, readers);
+  }
+
+  Study study_;
+  Scenario scratch_;
+};
+
+/// "path=value", where the value may be anything that TOML has, or a text without quotes.
+Setting read_override(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos) fail("--set", "expected PATH=VALUE, got \"" + text + "\"");
+  const std::string value = text.substr(equals + 1);
+  Setting setting{text.substr(0, equals), {}};
+  try {
+    const toml::table parsed = toml::parse("value = " + value);
+    setting.texts = texts_of(*parsed.get("value"));
+  } catch (const toml::parse_error&) {
+    setting.texts = {value};
+  }
+  return setting;
+}
+
+/// A variant or a value that an expectation names must be there.
+void check_names(const Study& study, const std::string& file) {
+  std::vector<std::string_view> names;
+  for (const Variant& variant : study.variants) names.push_back(variant.name);
+  const auto check = [&](const std::string& name) {
+    if (name.empty() || std::ranges::find(names, name) != names.end()) return;
+    const std::string_view near = nearest(name, names);
+    fail(file, "an [[expect]] names the variant \"" + name + "\", which is not there" +
+                   (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+  };
+  for (const Expectation& expectation : study.expectations) {
+    check(expectation.variant);
+    check(expectation.of);
+    if (expectation.at.empty()) continue;
+    bool found = false;
+    for (std::size_t i = 0; i < study.points(); ++i) {
+      found = found || study.point_text(i) == expectation.at;
+    }
+    if (!found) fail(file, "an [[expect]] is at \"" + expectation.at + "\", not in the sweep");
+  }
+}
+
+}  // namespace
+
+Study load_study(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  StudyReader reader;
+  reader.read(file);
+  Study study = reader.take(file);
+  for (const std::string& text : overrides) {
+    Setting setting = read_override(text);
+    try {
+      Scenario scratch;
+      set(scratch, setting.path, setting.texts);
+    } catch (const std::invalid_argument& error) {
+      fail("--set", error.what());
+    }
+    if (study.sweep && study.sweep->path == setting.path) study.sweep.reset();
+    // After what a variant sets, because the user asked for it.
+    for (Variant& variant : study.variants) variant.settings.push_back(setting);
+  }
+  check_names(study, file.string());
+  for (std::size_t v = 0; v < study.variants.size(); ++v) {
+    for (std::size_t p = 0; p < study.points(); ++p) {
+      try {
+        (void)study.scenario(v, p);
+      } catch (const std::invalid_argument& error) {
+        fail(file.string(), error.what());
+      }
+    }
+  }
+  return study;
+}
+
+}  // namespace sluice::sim::scenario

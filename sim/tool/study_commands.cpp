@@ -1,0 +1,229 @@
+#include "sim/tool/study_commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "sim/scenario/compare.hpp"
+#include "sim/scenario/figures_file.hpp"
+#include "sim/scenario/shrink.hpp"
+#include "sim/scenario/twice.hpp"
+#include "sim/tool/command_line.hpp"
+#include "sim/tool/study_session.hpp"
+#include "sim/tool/text.hpp"
+
+namespace sluice::tool {
+namespace {
+
+using namespace sim::scenario;
+namespace fs = std::filesystem;
+
+using Shared = std::shared_ptr<SessionOptions>;
+
+Shared add_options(CLI::App& command) {
+  auto options = std::make_shared<SessionOptions>();
+  command.add_option("--set", options->sets, "PATH=VALUE: another value of a parameter")
+      ->allow_extra_args(false);
+  command.add_option("--seed", options->seed, "Another seed")
+      ->transform(whole_number())
+      ->each([options](const std::string&) { options->has_seed = true; });
+  command.add_option("--replications", options->replications, "Runs of each row")
+      ->check(CLI::Range(1, 100'000));
+  command
+      .add_option("--precision", options->precision,
+                  "Doubles the replications until the interval of the first headline figure is\n"
+                  "within this share of it, such as 0.02")
+      ->check(CLI::Range(0.0001, 1.0));
+  command.add_option("--jobs", options->jobs, "Threads (default: one for each processor)")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--out", options->output, "A folder for report.html, result.json and CSV");
+  command.add_flag("--json", options->json, "Print the result as JSON");
+  return options;
+}
+
+/// Runs and reports a study; prints how to repeat what a judge objects to.
+int run_and_report(const Study& study, const SessionOptions& options, const std::string& command) {
+  const StudyResult result = run_with_progress(study, options);
+  report(result, options, command);
+  for (const Judgement& judgement : result.judgements) {
+    if (!judgement.objects || !judgement.replication) continue;
+    const Study single =
+        single_run(study, judgement.variant, judgement.point, *judgement.replication);
+    fmt::print(stderr, "\nThis repeats the run that \"{}\" objects to:\n\n{}", judgement.judge,
+               to_toml(single, revision()));
+    break;
+  }
+  return exit_code(result);
+}
+
+void add_list(CLI::App& app, Command& chosen) {
+  app.add_subcommand("list", "The scenarios and their questions")->callback([&chosen] {
+    chosen = [] {
+      Table table({"scenario", ""});
+      std::string text;
+      for (const std::string& name : scenario_names()) {
+        SessionOptions options;
+        options.scenario = name;
+        text += fmt::format("  {:<18}{}\n", name, load(options).question);
+      }
+      fmt::print("{}\nsluice-sim run NAME runs one; {} has their files.\n", text,
+                 scenario_folder().string());
+      return held;
+    };
+  });
+}
+
+void add_run(CLI::App& app, Command& chosen) {
+  CLI::App* const command = app.add_subcommand("run", "Run a scenario, and judge it");
+  const Shared options = add_options(*command);
+  command->add_option("SCENARIO", options->scenario, "A name, or a file")->required();
+  const auto twice = std::make_shared<bool>(false);
+  command->add_flag("--twice", *twice,
+                    "Run one replication twice, and name the first event that differs");
+  command->callback([=, &chosen] {
+    chosen = [=] {
+      const Study study = load(*options);
+      if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
+      const std::string difference = run_twice(study);
+      fmt::print("{}\n", difference.empty() ? "both runs are the same" : difference);
+      return difference.empty() ? held : objected;
+    };
+  });
+}
+
+void add_sweep(CLI::App& app, Command& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("sweep", "Run a scenario with several values of a parameter");
+  const Shared options = add_options(*command);
+  const auto path = std::make_shared<std::string>();
+  const auto values = std::make_shared<std::vector<std::string>>();
+  command->add_option("SCENARIO", options->scenario, "A name, or a file")->required();
+  command->add_option("PARAMETER", *path, "Such as arrivals.load")->required();
+  command->add_option("VALUES", *values, "Two or more")->required();
+  command->callback([=, &chosen] {
+    chosen = [=] {
+      Study study = load(*options);
+      std::vector<Texts> texts;
+      for (const std::string& value : *values) texts.push_back({value});
+      sweep(study, *path, texts);
+      return run_and_report(study, *options,
+                            fmt::format("sluice-sim sweep {} {} {}", options->scenario, *path,
+                                        fmt::join(*values, " ")));
+    };
+  });
+}
+
+void add_compare(CLI::App& app, Command& chosen) {
+  CLI::App* const command = app.add_subcommand(
+      "compare", "The differences of two scenarios, or variants, under the same arrivals");
+  const Shared options = add_options(*command);
+  const auto other = std::make_shared<std::string>();
+  command->add_option("A", options->scenario, "SCENARIO or SCENARIO:VARIANT")->required();
+  command->add_option("B", *other, "The same")->required();
+  command->callback([=, &chosen] {
+    chosen = [=] {
+      const auto run_side = [&](const std::string& name) {
+        SessionOptions side = *options;
+        const auto colon = name.rfind(':');
+        side.scenario = name.substr(0, colon);
+        Study study = load(side);
+        if (colon != std::string::npos) keep_variant(study, name.substr(colon + 1));
+        return study;
+      };
+      const Study a = run_side(options->scenario);
+      const Study b = run_side(*other);
+      const StudyResult result_a = run_with_progress(a, *options);
+      const StudyResult result_b = run_with_progress(b, *options);
+      fmt::print("{}", compare(result_a, result_b, options->scenario, *other));
+      return was_interrupted() ? interrupted : held;
+    };
+  });
+}
+
+void add_check(CLI::App& app, Command& chosen) {
+  CLI::App* const command = app.add_subcommand(
+      "check", "Run all scenarios, and compare their figures with the files beside them");
+  const Shared options = add_options(*command);
+  const auto names = std::make_shared<std::vector<std::string>>();
+  const auto update = std::make_shared<bool>(false);
+  command->add_option("SCENARIO", *names, "Only these");
+  command->add_flag("--update", *update, "Write the figures instead");
+  command->callback([=, &chosen] {
+    chosen = [=] {
+      int code = held;
+      for (const std::string& name : names->empty() ? scenario_names() : *names) {
+        SessionOptions each = *options;
+        each.scenario = name;
+        const Study study = load(each);
+        const StudyResult result = run_with_progress(study, each);
+        if (was_interrupted()) return interrupted;
+        if (!options->output.empty()) {
+          each.output = (fs::path(options->output) / name).string();
+          report(result, each, "sluice-sim run " + name);
+        }
+        const fs::path file = scenario_folder() / (name + ".figures");
+        const std::string changes = *update ? write_figures(result, file) : changed(result, file);
+        const bool ok = exit_code(result) == held && changes.empty();
+        fmt::print("{:<18} {}\n", name, ok ? "holds" : "does NOT hold");
+        if (!ok) fmt::print("{}{}", to_text(result), changes);
+        std::fflush(stdout);
+        if (!ok) code = std::max(code, exit_code(result) == undecided ? undecided : objected);
+      }
+      return code;
+    };
+  });
+}
+
+void add_replay(CLI::App& app, Command& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("replay", "Repeat one run of a file that a failure printed");
+  const Shared options = add_options(*command);
+  command->add_option("FILE", options->scenario, "The file")->required();
+  command->callback([=, &chosen] {
+    chosen = [=] {
+      Study study = load(*options);
+      study.replications = 1;
+      return run_and_report(study, *options, "sluice-sim replay " + options->scenario);
+    };
+  });
+}
+
+void add_shrink(CLI::App& app, Command& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("shrink", "Find a smaller run to which the same judge objects");
+  const Shared options = add_options(*command);
+  command->add_option("FILE", options->scenario, "A file that a failure printed")->required();
+  command->callback([=, &chosen] {
+    chosen = [=] {
+      const Study study = single_run(load(*options), 0, 0, 0);
+      const auto judges = objectors(study);
+      if (judges.empty()) {
+        fmt::print(stderr, "no judge objects to this run: there is nothing to shrink\n");
+        return undecided;
+      }
+      Progress progress;
+      const Shrunk shrunk = shrink(study, judges.front(), [&](const Shrunk& now) {
+        if (progress.due()) {
+          progress.show(
+              fmt::format("{} runs, {} left", now.runs, plural(now.study.faults.size(), "fault")));
+        }
+      });
+      fmt::print("# \"{}\" objects to it; found in {} runs.\n{}", judges.front(), shrunk.runs,
+                 to_toml(shrunk.study, revision()));
+      return objected;
+    };
+  });
+}
+
+}  // namespace
+
+void add_study_commands(CLI::App& app, Command& chosen) {
+  for (auto* const add :
+       {add_list, add_run, add_sweep, add_compare, add_check, add_replay, add_shrink}) {
+    add(app, chosen);
+  }
+}
+
+}  // namespace sluice::tool

@@ -1,0 +1,47 @@
+// StudySession: running a study for a person: progress, Ctrl-C, and the files of the report.
+// Threading: main's thread.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/output.hpp"
+#include "sim/scenario/study_run.hpp"
+
+namespace sluice::tool {
+
+/// The options that all commands share.
+struct SessionOptions {
+  std::string scenario;           ///< a name, or the path of a file
+  std::vector<std::string> sets;  ///< "path=value"
+  std::uint64_t seed = 0;
+  bool has_seed = false;
+  std::size_t replications = 0;  ///< 0: as the file says
+  double precision = 0;
+  unsigned jobs = 0;
+  std::string output;  ///< a folder for the report; "": none
+  bool json = false;   ///< the result as JSON on the standard output
+};
+
+/// The folder of the scenarios that come with the program.
+[[nodiscard]] std::filesystem::path scenario_folder();
+/// The names of the scenarios in it, in order.
+[[nodiscard]] std::vector<std::string> scenario_names();
+/// Throws std::invalid_argument with the nearest name.
+[[nodiscard]] sim::scenario::Study load(const SessionOptions& options);
+
+/// Runs with progress on stderr. Ctrl-C stops it: the result is partial then.
+[[nodiscard]] sim::scenario::StudyResult run_with_progress(const sim::scenario::Study& study,
+                                                           const SessionOptions& options);
+
+/// Prints the tables, or JSON, and writes the files of the report.
+void report(const sim::scenario::StudyResult& result, const SessionOptions& options,
+            const std::string& command);
+
+/// True once Ctrl-C was pressed.
+[[nodiscard]] bool was_interrupted();
+
+[[nodiscard]] int exit_code(const sim::scenario::StudyResult& result);
+
+}  // namespace sluice::tool
