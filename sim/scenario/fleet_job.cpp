@@ -125,9 +125,8 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
   // Not a conditional expression: g++ 12 destroys what it awaits twice.
   Admission admission;
   if (scenario_.limiter.wait == LimiterOptions::Wait::queue) {
-    admission = co_await process.limiter().acquire(key_of(job), scenario_.jobs.cost,
-                                                   attempt.deadline,
-                                                   job.critical ? critical_priority : 0);
+    admission = co_await process.limiter().acquire(
+        key_of(job), scenario_.jobs.cost, attempt.deadline, job.critical ? critical_priority : 0);
   } else {
     admission = co_await poll(process, job, attempt);
   }

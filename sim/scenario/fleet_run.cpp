@@ -35,8 +35,8 @@ FleetRun::FleetRun(const Scenario& scenario)
       recorder_(scenario, start_),
       api_(world_, scenario.upstream, scenario.client.timeout),
       keys_(choice_of(scenario.jobs)) {
-  store_ = std::make_unique<ReplicatedStore>(world_.clock(), scenario.store.lag,
-                                             replicas_of(scenario));
+  store_ =
+      std::make_unique<ReplicatedStore>(world_.clock(), scenario.store.lag, replicas_of(scenario));
   if (scenario.limiter.kind == LimiterOptions::Kind::ideal) {
     const WindowLimit& limit = scenario.upstream.limits.front();
     ideal_.emplace(limit.limit, limit.window);
