@@ -251,6 +251,21 @@ TEST_CASE("a trace is replayed, thinned and multiplied") {
   CHECK(Arrivals::trace({0us}).mean_rate() == 1e6);
 }
 
+TEST_CASE("a trace of ten million calls is replayed, and shared by its copies") {
+  std::vector<Span> offsets(10'000'000);
+  for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = Span{static_cast<Word>(i / 3)};
+  const Arrivals trace = Arrivals::trace(std::move(offsets));
+  const Arrivals half = trace.scaled(1, 2);
+  ArrivalProcess whole(trace, stream(1, 1, 1));
+  ArrivalProcess last(trace.part(999'999, 1 << 20), stream(1, 1, 1));
+  std::size_t count = 0;
+  while (whole.next()) ++count;
+  CHECK(count == 10'000'000);
+  CHECK(whole.position() == 9'999'999);
+  CHECK(last.next() == Span{333'333});
+  CHECK(half.expected(Span{word_limit}) == 5'000'000);
+}
+
 TEST_CASE("a trace that goes back in time is refused at that call") {
   using Catch::Matchers::Message;
   CHECK_THROWS_MATCHES(Arrivals::trace({1us, 7us, 5us, 4us}), std::invalid_argument,
