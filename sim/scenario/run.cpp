@@ -6,6 +6,7 @@
 
 #include "sim/scenario/fleet_run.hpp"
 #include "sim/scenario/judges.hpp"
+#include "sluice/sim/rehearse.hpp"
 
 namespace sluice::sim {
 namespace {
@@ -152,8 +153,13 @@ void set_adaptation(const Scenario& scenario, const Recorder& recorder, Time sta
 }  // namespace
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
+  return rehearse(scenario, {}, options);
+}
+
+RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
+                   const RunOptions& options) {
   validate(scenario);
-  FleetRun fleet(scenario);
+  FleetRun fleet(scenario, make);
   const Time start = fleet.world().now();
   if (options.observer != nullptr) fleet.world().observe(options.observer, options.observed);
   for (int i = 1; i <= slices; ++i) {

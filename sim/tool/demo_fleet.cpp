@@ -12,8 +12,7 @@ using namespace sim::scenario;
 
 void print_traces(const StudyResult& result) {
   for (const Row& row : result.rows) {
-    fmt::print("  {:<12} {} events, trace hash {:016x}\n",
-               result.study->variants[row.variant].name,
+    fmt::print("  {:<12} {} events, trace hash {:016x}\n", result.study->variants[row.variant].name,
                thousands(static_cast<std::uint64_t>(row.figures.front()[sim::Metric::events])),
                row.first.trace);
   }
@@ -34,9 +33,8 @@ int run_fleets(const DemoOptions& options) {
   Study study = load(session);
   study.expectations.clear();  // they are for the length of the file
   study.headline = {"share_429", "goodput", "wait_p50", "wait_p99", "ops_per_call"};
-  fmt::print("Simulated: {} of {}.\n{}\n",
-             plural(options.minutes, "minute"), plural(options.workers, "worker"),
-             study.description);
+  fmt::print("Simulated: {} of {}.\n{}\n", plural(options.minutes, "minute"),
+             plural(options.workers, "worker"), study.description);
   std::fflush(stdout);
   const StudyResult result = run_with_progress(study, session);
   report(result, session, "sluice-demo");

@@ -27,7 +27,8 @@ int main(int argc, char** argv) try {
   CLI::App app{
       "What Sluice is for, shown: a simulated fleet against an API with a limit, then real "
       "threads\n"
-      "on the memory store, then a rehearsed outage with its report. With --redis instead: real processes that share a redis-server. With "
+      "on the memory store, then a rehearsed outage with its report. With --redis instead: real "
+      "processes that share a redis-server. With "
       "a\n"
       "FILE instead: what rate limits would have done to that web access log."};
   app.name("sluice-demo");
