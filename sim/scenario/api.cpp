@@ -61,11 +61,15 @@ Task<int> Api::work(SeededRng& way) {
     server = co_await servers_->acquire({}, use_task);
   }
   ++working_;
+  const std::uint64_t seen = row_version_;
   const double times = slowness_ * (1 + options_.crowding * static_cast<double>(working_) / 100);
   co_await asio::sleep_for(world_.clock(),
                            Span{std::llround(static_cast<double>(even.count()) * times)}, use_task);
   --working_;
-  co_return fails ? 500 : 200;
+  if (fails) co_return 500;
+  if (options_.conflicts && row_version_ != seen) co_return 409;
+  ++row_version_;
+  co_return 200;
 }
 
 void Api::set_servers(double factor) {

@@ -27,6 +27,10 @@ class Api {
   void add_limit(const WindowLimit& limit) { upstream_.add_limit(limit); }
 
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  /// Sums over its servers since the start; zero if it has any number of them.
+  [[nodiscard]] ResourceStats servers() const noexcept {
+    return servers_ ? servers_->stats() : ResourceStats{};
+  }
 
  private:
   struct Call;
@@ -46,6 +50,7 @@ class Api {
   bool down_ = false;
   double slowness_ = 1;
   std::uint64_t working_ = 0;
+  std::uint64_t row_version_ = 0;  // of the row that calls change, with ApiOptions::conflicts
 };
 
 }  // namespace sluice::sim::scenario

@@ -47,6 +47,7 @@ constexpr MetricInfo catalogue[] = {
     {"clients_refused", "tenants of whom a job was refused", "%"},
     {"shadow_differs", "decisions that the shadow limiter makes differently", "%"},
     {"shadow_deviation", "units granted beyond the shadow limiter", "%"},
+    {"upstream_busy", "the API's servers work", "%"},
     {"timed_out", "calls that the client gave up", ""},
     {"shed_by_breaker", "calls that a circuit breaker held back", ""},
     {"retries_denied", "retries that the budget denied", ""},

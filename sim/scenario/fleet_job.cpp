@@ -126,8 +126,8 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
   // Not a conditional expression: g++ 12 destroys what it awaits twice.
   Admission admission;
   if (scenario_.limiter.wait == LimiterOptions::Wait::queue) {
-    admission = co_await process.limiter().acquire(
-        key_of(job), scenario_.jobs.cost, attempt.deadline, job.critical ? critical_priority : 0);
+    admission = co_await process.limiter().acquire(key_of(job), job.cost, attempt.deadline,
+                                                   job.critical ? critical_priority : 0);
   } else {
     admission = co_await poll(process, job, attempt);
   }
@@ -146,7 +146,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
 /// try_acquire(), and again after the hint and a pause, unless refused jobs are skipped.
 Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attempt) {
   for (;;) {
-    Admission admission = co_await process.limiter().ask(key_of(job), scenario_.jobs.cost);
+    Admission admission = co_await process.limiter().ask(key_of(job), job.cost, job.critical);
     const bool again = scenario_.limiter.wait == LimiterOptions::Wait::poll && !process.is_dead();
     if (admission.error || admission.decision.allowed || !again) co_return admission;
     const Span wait = std::max(admission.decision.retry_after, attempt.pauses.next());
@@ -156,7 +156,7 @@ Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attemp
 }
 
 Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
-  const Admission other = co_await process.shadow().ask(key_of(job), scenario_.jobs.cost);
+  const Admission other = co_await process.shadow().ask(key_of(job), job.cost, job.critical);
   if (other.error) co_return;
   Counts& counts = recorder_.counts;
   ++counts.shadow_asked;
@@ -171,11 +171,13 @@ void FleetRun::note_grant(const Job& job, const Admission& admission) {
     ++recorder_.counts.without_store;
     return;
   }
+  // It charges nobody anything.
+  if (scenario_.limiter.kind == LimiterOptions::Kind::utilization_shedder) return;
   const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
   recorder_.granted(scenario_.limiter.by_key ? job.key
                     : alone                  ? job.worker
                                              : 0,
-                    testing::note(admission.decision, scenario_.jobs.cost, job.worker));
+                    testing::note(admission.decision, job.cost, job.worker));
 }
 
 /// Waits while the worker stands still.

@@ -25,6 +25,13 @@ std::size_t replicas_of(const Scenario& scenario) {
       }));
 }
 
+/// The share of the servers' time from `since` until `now` in which they worked.
+double busy_share(const ResourceStats& since, const ResourceStats& now) {
+  const std::uint64_t whole = now.server_time - since.server_time;
+  if (whole == 0) return 0;
+  return static_cast<double>(now.busy_time - since.busy_time) / static_cast<double>(whole);
+}
+
 }  // namespace
 
 FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
@@ -61,6 +68,10 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
   }
   for (const FaultPlan& fault : scenario.faults) world_.spawn(befall(fault));
   world_.spawn(sample_store());
+  if (scenario.upstream.servers != 0) world_.spawn(note_warm_up());
+  if (scenario.limiter.kind == LimiterOptions::Kind::utilization_shedder) {
+    world_.spawn(sample_utilization());
+  }
   start_arrivals();
 }
 
@@ -90,6 +101,31 @@ Task<> FleetRun::sample_store() {
     const std::uint64_t now = store_operations();
     count = static_cast<std::uint32_t>(now - std::exchange(before, now));
     co_await sleep(Span{1});
+  }
+}
+
+Task<> FleetRun::note_warm_up() {
+  co_await sleep(scenario_.warm_up);
+  warm_up_ = api_.servers();
+}
+
+double FleetRun::upstream_busy() const noexcept { return busy_share(warm_up_, api_.servers()); }
+
+/// What the API tells of itself: to one worker if they share a limiter, else to each.
+Task<> FleetRun::sample_utilization() {
+  const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
+  ResourceStats before;
+  for (;;) {
+    co_await sleep(scenario_.limiter.period);
+    const ResourceStats now = api_.servers();
+    // More are busy than there are after their number was reduced.
+    const double busy = std::min(busy_share(std::exchange(before, now), now), 1.0);
+    for (Worker& worker : workers_) {
+      const std::shared_ptr<Process> process = worker.process;
+      if (!process) continue;
+      co_await process->limiter().sample(busy);
+      if (!alone) break;
+    }
   }
 }
 

@@ -34,6 +34,8 @@ class FleetRun {
   [[nodiscard]] World& world() noexcept { return world_; }
   [[nodiscard]] std::uint64_t store_operations() const noexcept;
   [[nodiscard]] std::uint64_t lost_writes() const noexcept { return lost_writes_; }
+  /// The share of the API's servers' time since the warm-up in which they worked.
+  [[nodiscard]] double upstream_busy() const noexcept;
 
  private:
   struct Worker {
@@ -84,6 +86,8 @@ class FleetRun {
   void for_share(double share, Do act);
 
   Task<> sample_store();
+  Task<> sample_utilization();
+  Task<> note_warm_up();
   [[nodiscard]] Key key_of(const Job& job) const noexcept {
     return scenario_.limiter.by_key ? Key(key_names_[job.key]) : Key("all");
   }
@@ -103,6 +107,7 @@ class FleetRun {
   std::deque<Worker> workers_;
   std::vector<std::shared_ptr<Process>> ended_;  // whose coroutines may still hold something
   std::uint64_t lost_writes_ = 0;
+  ResourceStats warm_up_;  // of the API's servers, at its end
 };
 
 }  // namespace sluice::sim::scenario

@@ -40,14 +40,16 @@ class Limiter {
   /// acquire() of the key, and of the gates.
   Task<Admission> acquire(const Key& key, Word cost, Deadline deadline, int priority);
   /// try_acquire().
-  Task<Admission> ask(const Key& key, Word cost);
+  Task<Admission> ask(const Key& key, Word cost, bool critical);
+  /// Tells a shedder how busy the API is.
+  Task<> sample(Utilization busy);
   /// Closes the gate of the API for the fleet.
   Task<> close_gate(Span span);
 
  private:
   Store& store_;
   std::variant<std::monostate, TokenBucket, SlidingWindow, FixedWindow, SlidingWindowCounter,
-               SlotLock, ConcurrencyLimiter>
+               SlotLock, ConcurrencyLimiter, UtilizationShedder>
       any_;
   std::optional<Gates> gates_;
   std::vector<Scope> scope_;

@@ -119,12 +119,15 @@ void Recorder::granted(std::uint64_t index, const testing::Event& grant) {
 }
 
 std::size_t Recorder::queued(const Job& job, Time deadline) {
+  if (kept_waits_ == most_kept) return most_kept;
+  ++kept_waits_;
   auto& queue = queues[{job.worker, job.key, job.critical}];
   queue.push_back({job.came, {}, testing::Wait::End::pending, 0, deadline, 1, 0});
   return queue.size() - 1;
 }
 
 void Recorder::left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end) {
+  if (place == most_kept) return;
   testing::Wait& left = queues[{job.worker, job.key, job.critical}][place];
   left.ended = now;
   left.end = end;
@@ -133,7 +136,7 @@ void Recorder::left_queue(const Job& job, std::size_t place, Time now, testing::
 
 void Recorder::finish(Time now) {
   for (const auto& [came, key] : open_) {
-    if (counts_at(came)) waited({came, 0, key, false}, now - came);
+    if (counts_at(came)) waited({came, 0, key, false, 1}, now - came);
   }
   for (auto& [index, some] : grants) {
     std::ranges::stable_sort(some, {}, &testing::Event::effective);

@@ -20,6 +20,7 @@ struct Job {
   std::uint32_t worker = 0;
   std::uint32_t key = 0;
   bool critical = false;
+  Word cost = 1;
 };
 
 /// One number for each kind of event; see Metric.
@@ -28,7 +29,7 @@ struct Counts {
   std::uint64_t calls = 0;
   std::uint64_t ok = 0;
   std::uint64_t refused_429 = 0;
-  std::uint64_t failed = 0;     ///< 500, 503 and timeouts
+  std::uint64_t failed = 0;     ///< 409, 500, 503 and timeouts
   std::uint64_t timed_out = 0;  ///< of them
   std::uint64_t given_up = 0;   ///< jobs that the limiter refused, or that lost their patience
   std::uint64_t lost = 0;       ///< jobs of workers that crashed
@@ -63,7 +64,8 @@ class Recorder {
   void store_operation(Time now) noexcept { ++in(series.store_operations, now); }
   /// A grant of the limiter's store. `index`: of what it limits apart.
   void granted(std::uint64_t index, const testing::Event& grant);
-  /// A place in a queue, which is to be ended by the caller.
+  /// A place in a queue, which is to be ended by the caller. Beyond the first millions, none is
+  /// kept.
   std::size_t queued(const Job& job, Time deadline);
   void left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end);
   /// The jobs that are still waiting, at the end of the run.
@@ -96,6 +98,7 @@ class Recorder {
   std::uint32_t waiting_ = 0;
   std::multimap<Time, std::uint32_t> open_;  // when unfinished jobs came, and their keys
   std::size_t kept_ = 0;
+  std::size_t kept_waits_ = 0;
 };
 
 }  // namespace sluice::sim::scenario

@@ -84,6 +84,7 @@ void set_store(const Scenario& scenario, const FleetRun& run, Figures& f) {
       ratio(static_cast<double>(server.waited().count()), static_cast<double>(server.served()));
   f[Metric::store_busy] = 100 * static_cast<double>(server.busy().count()) /
                           static_cast<double>(scenario.duration.count());
+  if (scenario.upstream.servers != 0) f[Metric::upstream_busy] = 100 * run.upstream_busy();
   f[Metric::store_failures] = static_cast<double>(c.store_failures);
   f[Metric::grants_without_store] = static_cast<double>(c.without_store);
   f[Metric::lost_writes] = static_cast<double>(run.lost_writes());

@@ -13,7 +13,7 @@ namespace sluice::sim {
 /// What is measured. metrics() has the names, titles and units, in this order.
 enum class Metric : std::uint8_t {
   share_429,
-  share_failed,
+  share_failed,  ///< 409, 500, 503 and timeouts
   calls_per_success,
   offered,
   goodput,
@@ -46,6 +46,7 @@ enum class Metric : std::uint8_t {
   clients_refused,
   shadow_differs,
   shadow_deviation,
+  upstream_busy,
   timed_out,
   shed_by_breaker,
   retries_denied,
