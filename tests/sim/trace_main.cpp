@@ -4,6 +4,7 @@
 
 #include "tests/sim/pinned_models.hpp"
 #ifdef SLUICE_TRACE_WORLD
+#include "tests/sim/pinned_scenario.hpp"
 #include "tests/sim/pinned_world_trace.hpp"
 #endif
 
@@ -25,6 +26,9 @@ int main() {
 #ifdef SLUICE_TRACE_WORLD
   for (const auto& [options, expected] : sluice::test::pinned_world_traces) {
     same &= is_pinned(sluice::test::trace_of(options), expected);
+  }
+  for (const auto& [leased, expected] : sluice::test::pinned_scenarios) {
+    same &= is_pinned(sluice::sim::run(sluice::test::pinned_scenario(leased)).trace, expected);
   }
 #endif
   return same ? 0 : 1;
