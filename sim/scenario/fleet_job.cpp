@@ -66,6 +66,7 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
   process->budget().note_call();
   for (;;) {
     co_await thaw(worker);
+    if (world_.now() >= attempt.deadline) co_return recorder_.gave_up(job, world_.now());
     Admission admission = co_await admit(*process, job, attempt);
     if (process->is_dead()) break;
     if (admission.error) {
@@ -136,7 +137,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
                        admission.error              ? End::failed
                        : admission.decision.allowed ? End::granted
                                                     : End::refused);
-  if (!admission.error && process.limiter().is_some()) note_grant(job, admission);
+  if (!admission.error && process.limiter().is_some()) note_grant(process, job, admission);
   if (process.shadow().is_some() && !admission.error) {
     co_await ask_shadow(process, job, admission.decision.allowed);
   }
@@ -165,7 +166,7 @@ Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
   if (obeyed) ++counts.obeyed_granted;
 }
 
-void FleetRun::note_grant(const Job& job, const Admission& admission) {
+void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
   if (!admission.decision.allowed) return;
   if (!admission.is_charged()) {
     ++recorder_.counts.without_store;
@@ -173,10 +174,10 @@ void FleetRun::note_grant(const Job& job, const Admission& admission) {
   }
   // It charges nobody anything.
   if (scenario_.limiter.kind == LimiterOptions::Kind::utilization_shedder) return;
+  // What is limited apart: by process, if each has a limiter of its own, and by key.
   const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
-  recorder_.granted(scenario_.limiter.by_key ? job.key
-                    : alone                  ? job.worker
-                                             : 0,
+  const std::uint64_t owner = alone ? process.number() << 32 : 0;
+  recorder_.granted(owner | (scenario_.limiter.by_key ? job.key : 0),
                     testing::note(admission.decision, job.cost, job.worker));
 }
 

@@ -132,7 +132,8 @@ Task<> FleetRun::sample_utilization() {
 void FleetRun::start_process(Worker& worker) {
   const Link link{scenario_.store.to, scenario_.store.from, &server_, &worker.link_faults,
                   scenario_.store.timeout};
-  worker.process = std::make_shared<Process>(world_, *store_, link, worker.clock, scenario_);
+  worker.process =
+      std::make_shared<Process>(world_, *store_, link, worker.clock, scenario_, processes_++);
   if (make_) worker.process->client = make_(worker.process->store());
 }
 

@@ -71,7 +71,7 @@ class FleetRun {
   Task<Admission> poll(Process& process, const Job& job, Attempt& attempt);
   Task<> ask_shadow(Process& process, const Job& job, bool obeyed);
   Task<> thaw(const Worker& worker);
-  void note_grant(const Job& job, const Admission& admission);
+  void note_grant(const Process& process, const Job& job, const Admission& admission);
   [[nodiscard]] bool may_retry(Process& process, Attempt& attempt);
 
   // fleet_faults.cpp
@@ -107,6 +107,7 @@ class FleetRun {
   std::deque<Worker> workers_;
   std::vector<std::shared_ptr<Process>> ended_;  // whose coroutines may still hold something
   std::uint64_t lost_writes_ = 0;
+  std::uint64_t processes_ = 0;  // made so far
   ResourceStats warm_up_;  // of the API's servers, at its end
 };
 

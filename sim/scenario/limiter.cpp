@@ -26,11 +26,6 @@ UtilizationOptions shedding_of(const LimiterOptions& options) {
 /// At least 1.
 Word part(Word whole, Word share) { return std::max<Word>(whole / share, 1); }
 
-/// The error of an operation that was awaited with as_tuple().
-std::error_code code_of(const boost::system::error_code& error) {
-  return error ? std::error_code(error.value(), error_category()) : std::error_code();
-}
-
 }  // namespace
 
 Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
@@ -96,7 +91,7 @@ Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, i
   }
   auto [error, grants] = co_await asio::async_acquire(
       claims, deadline, asio::AsyncWaitOptions{priority}, boost::asio::as_tuple(use_task));
-  result.error = code_of(error);
+  result.error = std::error_code(error);
   result.decision = grants.decision();
   result.held = std::move(grants);
   co_return result;
@@ -107,30 +102,30 @@ Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
   constexpr auto token = boost::asio::as_tuple(use_task);
   if (const auto* const bucket = std::get_if<TokenBucket>(&any_)) {
     const auto [error, decision] = co_await asio::async_try_acquire(*bucket, key, cost, token);
-    result.error = code_of(error);
+    result.error = std::error_code(error);
     result.decision = decision;
   } else if (const auto* const window = std::get_if<SlidingWindow>(&any_)) {
     const auto [error, decision] = co_await asio::async_try_acquire(*window, key, cost, token);
-    result.error = code_of(error);
+    result.error = std::error_code(error);
     result.decision = decision;
   } else if (const auto* const fixed = std::get_if<FixedWindow>(&any_)) {
     const auto [error, decision] = co_await asio::async_try_acquire(*fixed, key, cost, token);
-    result.error = code_of(error);
+    result.error = std::error_code(error);
     result.decision = decision;
   } else if (const auto* const counter = std::get_if<SlidingWindowCounter>(&any_)) {
     const auto [error, decision] = co_await asio::async_try_acquire(*counter, key, cost, token);
-    result.error = code_of(error);
+    result.error = std::error_code(error);
     result.decision = decision;
   } else if (const auto* const places = std::get_if<ConcurrencyLimiter>(&any_)) {
     auto [error, lease] = co_await asio::async_try_acquire(*places, key, cost, token);
-    result.error = code_of(error);
+    result.error = std::error_code(error);
     result.decision = lease.decision();
     result.held = std::move(lease);
   } else if (const auto* const shedder = std::get_if<UtilizationShedder>(&any_)) {
     const UtilizationShedder::Tier tier = shedder->tier(
         critical ? shedder->options().tiers.back() : shedder->options().tiers.front());
     const auto [error, decision] = co_await asio::async_try_acquire(*shedder, tier, token);
-    result.error = code_of(error);
+    result.error = std::error_code(error);
     result.decision = decision;
   } else {
     result.decision.allowed = true;

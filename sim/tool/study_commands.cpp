@@ -8,6 +8,7 @@
 
 #include "sim/study/compare.hpp"
 #include "sim/study/figures_file.hpp"
+#include "sim/study/random_study.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/twice.hpp"
 #include "sim/tool/command_line.hpp"
@@ -217,11 +218,44 @@ void add_shrink(CLI::App& app, Command& chosen) {
   });
 }
 
+void add_fuzz(CLI::App& app, Command& chosen) {
+  CLI::App* const command =
+      app.add_subcommand("fuzz", "Run random worlds until a judge objects to one");
+  const auto first = std::make_shared<std::uint64_t>(1);
+  const auto count = std::make_shared<std::uint64_t>(1000);
+  command->add_option("--first", *first, "The first seed")
+      ->capture_default_str()
+      ->transform(whole_number());
+  command->add_option("--count", *count, "How many seeds")
+      ->capture_default_str()
+      ->transform(whole_number());
+  command->callback([=, &chosen] {
+    chosen = [=] {
+      Progress progress;
+      for (std::uint64_t seed = *first; seed - *first < *count; ++seed) {
+        const Study study = random_study(seed);
+        const auto judges = objectors(study);
+        if (!judges.empty()) {
+          fmt::print("# \"{}\" objects to this world.\n{}", judges.front(),
+                     to_toml(study, revision()));
+          return objected;
+        }
+        if (progress.due()) {
+          progress.show(fmt::format("{} of {}, {}", plural(seed - *first + 1, "world"), *count,
+                                    duration(progress.elapsed())));
+        }
+      }
+      fmt::print("no judge objects to {} from seed {} on\n", plural(*count, "world"), *first);
+      return held;
+    };
+  });
+}
+
 }  // namespace
 
 void add_study_commands(CLI::App& app, Command& chosen) {
   for (auto* const add :
-       {add_list, add_run, add_sweep, add_compare, add_check, add_replay, add_shrink}) {
+       {add_list, add_run, add_sweep, add_compare, add_check, add_replay, add_shrink, add_fuzz}) {
     add(app, chosen);
   }
 }

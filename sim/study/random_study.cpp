@@ -1,0 +1,148 @@
+#include "sim/study/random_study.hpp"
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <stdexcept>
+
+#include "sluice/sim/random.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+constexpr std::uint64_t worlds = 0x776f726c64;  // a purpose of stream()
+
+class WorldMaker {
+ public:
+  explicit WorldMaker(std::uint64_t seed) : rng_(stream(seed, 0, worlds)) {
+    study_.name = fmt::format("world-{}", seed);
+    study_.question = "Does any judge object?";
+    study_.seed = seed;
+    study_.replications = 1;
+    study_.variants = {Variant{}};
+  }
+
+  Study make() {
+    set("run.duration", fmt::format("{}s", between(20, 60)));
+    set("fleet.workers", std::to_string(between(1, 8)));
+    add_arrivals();
+    add_limiter();
+    add_store();
+    add_upstream();
+    add_client();
+    if (one_in(4)) set("clock.offset", fmt::format("{}ms", between(1, 3000)));
+    for (std::uint64_t i = between(0, 6); i > 0; --i) add_fault();
+    return study_;
+  }
+
+ private:
+  std::uint64_t between(std::uint64_t least, std::uint64_t most) {
+    return least + rng_.below(most - least + 1);
+  }
+  bool one_in(std::uint64_t n) { return rng_.below(n) == 0; }
+  std::string one_of(std::initializer_list<const char*> texts) {
+    return *(texts.begin() + rng_.below(texts.size()));
+  }
+  void set(std::string path, std::string text) {
+    study_.settings.push_back({std::move(path), {std::move(text)}});
+  }
+  void set_if(std::uint64_t n, std::string path, std::string text) {
+    if (one_in(n)) set(std::move(path), std::move(text));
+  }
+
+  void add_arrivals() {
+    set("arrivals.kind", one_of({"poisson", "poisson", "constant", "on_off", "closed"}));
+    set("arrivals.rate", fmt::format("{}/s", between(5, 150)));
+    set("arrivals.clients", std::to_string(between(1, 10)));
+    set("arrivals.phase", "5s");
+    set("jobs.keys", std::to_string(one_in(2) ? 1 : between(2, 10)));
+    set("jobs.pick", one_of({"uniform", "zipf", "hot"}));
+    set_if(3, "jobs.critical", "0.2");
+    set_if(3, "jobs.cost", std::to_string(between(1, 3)));
+    set_if(2, "jobs.patience", fmt::format("{}ms", between(100, 10'000)));
+  }
+
+  void add_limiter() {
+    const std::string kind =
+        one_of({"token_bucket", "token_bucket", "sliding_window", "fixed_window",
+                "sliding_window_counter", "slot_lock", "concurrency", "none"});
+    const bool alone = one_in(6);
+    const bool in_line = kind == "slot_lock" || one_in(2);
+    set("limiter.kind", kind);
+    set("limiter.limit", fmt::format("{}/s", between(20, 120)));
+    set("limiter.burst", std::to_string(between(24, 60)));
+    set("limiter.wait", in_line ? "queue" : one_of({"poll", "skip"}));
+    if (alone) set("limiter.scope", "per_process");
+    set_if(3, "limiter.by_key", "true");
+    if (in_line && !alone) set_if(3, "limiter.gates", "true");
+    if (in_line && !alone) set_if(4, "limiter.fleet_order", "true");
+    set_if(3, "limiter.horizon", fmt::format("{}ms", between(0, 2000)));
+    if (!alone) set_if(4, "limiter.hold", fmt::format("{}ms", between(10, 3000)));
+  }
+
+  void add_store() {
+    set("store.on_failure", one_of({"error", "open", "closed", "local"}));
+    set("store.service", fmt::format("{}us", between(1, 500)));
+    set("store.lag", fmt::format("{}ms", between(0, 1000)));
+    set("store.timeout", fmt::format("{}ms", between(5, 200)));
+  }
+
+  void add_upstream() {
+    if (one_in(2)) {
+      study_.settings.push_back({"upstream.limits", {fmt::format("{}/10s", between(200, 1500))}});
+    }
+    set_if(3, "upstream.servers", std::to_string(between(2, 20)));
+    set_if(4, "upstream.failures", "0.05");
+    set("upstream.retry_after", one_of({"exact", "missing", "seconds", "0.5 times", "3 times"}));
+  }
+
+  void add_client() {
+    set("client.retries",
+        one_of({"none", "fixed", "exponential", "full", "equal", "decorrelated"}));
+    set("client.pause", fmt::format("{}ms", between(10, 1000)));
+    set_if(2, "client.timeout", fmt::format("{}ms", between(50, 2000)));
+    set_if(3, "client.attempts", std::to_string(between(1, 5)));
+    set_if(3, "client.budget", std::to_string(between(1, 50)));
+    set_if(3, "client.breaker", "true");
+  }
+
+  void add_fault() {
+    using Kind = FaultPlan::Kind;
+    static constexpr Kind kinds[] = {
+        Kind::store_down,     Kind::store_silent,    Kind::store_paused,   Kind::store_slow,
+        Kind::store_failover, Kind::store_lost,      Kind::network_cut,    Kind::network_loss,
+        Kind::answers_lost,   Kind::network_doubled, Kind::upstream_down,  Kind::upstream_slow,
+        Kind::worker_crash,   Kind::worker_pause,    Kind::rolling_deploy, Kind::clock_step};
+    FaultPlan fault;
+    fault.kind = kinds[rng_.below(std::size(kinds))];
+    fault.at = Span{static_cast<Word>(between(1'000'000, 15'000'000))};
+    fault.length = Span{static_cast<Word>(between(1'000, 4'000'000))};
+    fault.share = static_cast<double>(between(1, 4)) / 4;
+    const bool is_share = fault.kind == Kind::network_loss || fault.kind == Kind::answers_lost ||
+                          fault.kind == Kind::network_doubled;
+    fault.factor =
+        is_share ? static_cast<double>(between(1, 10)) / 10 : static_cast<double>(between(2, 50));
+    fault.step = Span{static_cast<Word>(between(0, 4'000'000)) - 2'000'000};
+    study_.faults.push_back(fault);
+  }
+
+  SeededRng rng_;
+  Study study_;
+};
+
+}  // namespace
+
+Study random_study(std::uint64_t seed) {
+  // What contradicts itself is drawn anew.
+  for (std::uint64_t attempt = 0;; ++attempt) {
+    Study study = WorldMaker(seed + attempt * 0x9e3779b97f4a7c15 % (std::uint64_t{1} << 50)).make();
+    try {
+      (void)study.scenario(0, 0);
+      return study;
+    } catch (const std::invalid_argument&) {
+      if (attempt == 100) throw;
+    }
+  }
+}
+
+}  // namespace sluice::sim::scenario
