@@ -6,15 +6,11 @@
 #include <optional>
 
 #include "sim/scenario/task.hpp"
+#include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim::scenario {
-
-struct Answer {
-  int status = 200;                 ///< of HTTP; 0: none within the client's timeout
-  std::optional<Span> retry_after;  ///< what a 429 says
-};
 
 class Api {
  public:

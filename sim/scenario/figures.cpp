@@ -1,4 +1,4 @@
-#include "sim/scenario/figures.hpp"
+#include "sluice/sim/figures.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,7 @@
 
 #include "sim/scenario/text.hpp"
 
-namespace sluice::sim::scenario {
+namespace sluice::sim {
 namespace {
 
 // In the order of Metric.
@@ -68,9 +68,9 @@ Metric metric(std::string_view name) {
   if (found != std::end(catalogue)) return static_cast<Metric>(found - std::begin(catalogue));
   std::vector<std::string_view> names;
   for (const MetricInfo& each : catalogue) names.push_back(each.name);
-  const std::string_view near = nearest(name, names);
+  const std::string_view near = scenario::nearest(name, names);
   throw std::invalid_argument("there is no metric \"" + std::string(name) + "\"" +
                               (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
 }
 
-}  // namespace sluice::sim::scenario
+}  // namespace sluice::sim

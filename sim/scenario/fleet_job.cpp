@@ -52,6 +52,7 @@ struct FleetRun::Attempt {
 Task<> FleetRun::run_job(Worker& worker, Job job, std::uint64_t number) {
   recorder_.came(job);
   const std::shared_ptr<Process> process = worker.process;
+  if (process && process->client) co_return co_await do_own_job(worker, process, job, number);
   if (process) co_return co_await do_job(worker, process, job, number);
   recorder_.lost(job);
 }

@@ -34,8 +34,9 @@ double busy_share(const ResourceStats& since, const ResourceStats& now) {
 
 }  // namespace
 
-FleetRun::FleetRun(const Scenario& scenario)
+FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     : scenario_(scenario),
+      make_(make),
       server_(scenario.store.service, stream(scenario.seed, 0, serve)),
       world_({.seed = scenario.seed}),
       start_(world_.now()),
@@ -132,6 +133,7 @@ void FleetRun::start_process(Worker& worker) {
   const Link link{scenario_.store.to, scenario_.store.from, &server_, &worker.link_faults,
                   scenario_.store.timeout};
   worker.process = std::make_shared<Process>(world_, *store_, link, worker.clock, scenario_);
+  if (make_) worker.process->client = make_(worker.process->store());
 }
 
 void FleetRun::stop_process(Worker& worker) {

@@ -18,8 +18,9 @@ namespace sluice::sim::scenario {
 
 class FleetRun {
  public:
-  /// REQUIRES: validate() accepts the scenario, which outlives the run.
-  explicit FleetRun(const Scenario& scenario);
+  /// `make`: the program's own client; may be empty. REQUIRES: validate() accepts the scenario,
+  /// which outlives the run, as `make` does.
+  FleetRun(const Scenario& scenario, const MakeRehearsedClient& make);
   ~FleetRun();
 
   /// Continues for a part of the duration.
@@ -46,7 +47,7 @@ class FleetRun {
     std::uint64_t jobs = 0;
     std::uint64_t operations = 0;  // of the processes that have ended
   };
-  enum Purpose : std::uint64_t { arrive = 1, choose, way, pause, serve, think, skew };
+  enum Purpose : std::uint64_t { arrive = 1, choose, way, pause, serve, think, skew, own };
 
   // fleet_arrivals.cpp
   void start_arrivals();
@@ -61,8 +62,11 @@ class FleetRun {
 
   // fleet_job.cpp
   struct Attempt;
+  class OwnJob;
   Task<> run_job(Worker& worker, Job job, std::uint64_t number);
   Task<> do_job(Worker& worker, std::shared_ptr<Process> process, Job job, std::uint64_t number);
+  Task<> do_own_job(Worker& worker, std::shared_ptr<Process> process, Job job,
+                    std::uint64_t number);
   Task<Admission> admit(Process& process, const Job& job, Attempt& attempt);
   Task<Admission> poll(Process& process, const Job& job, Attempt& attempt);
   Task<> ask_shadow(Process& process, const Job& job, bool obeyed);
@@ -90,6 +94,7 @@ class FleetRun {
   auto sleep(Span span) { return asio::sleep_for(world_.clock(), span, use_task); }
 
   const Scenario& scenario_;
+  const MakeRehearsedClient& make_;
   StoreServer server_;
   std::unique_ptr<ReplicatedStore> store_;  // made after the World, and destroyed after it
   World world_;

@@ -7,8 +7,9 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/scenario/figures.hpp"
+#include "sluice/sim/figures.hpp"
 #include "sluice/sim/histogram.hpp"
+#include "sluice/sim/run.hpp"
 #include "sluice/sim/scenario.hpp"
 #include "sluice/testing/history.hpp"
 
@@ -20,12 +21,6 @@ struct Job {
   std::uint32_t key = 0;
   bool critical = false;
   Word cost = 1;
-};
-
-/// Counts in steps of time. `waiting` is the number of jobs without an answer at the end of a step.
-struct Series {
-  Span step{0};
-  std::vector<std::uint32_t> offered, sent, ok, refused, waiting, store_operations;
 };
 
 /// One number for each kind of event; see Metric.

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "sim/scenario/run.hpp"
 #include "sluice/asio/timer.hpp"
+#include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

@@ -1,5 +1,5 @@
 // Traces from CSV files and access logs, and how scenarios replay them. Threading: single-threaded.
-#include "sim/scenario/trace_file.hpp"
+#include "sim/study/trace_file.hpp"
 
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "sim/scenario/run.hpp"
-#include "sim/scenario/study.hpp"
+#include "sim/study/study.hpp"
+#include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

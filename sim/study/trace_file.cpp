@@ -1,4 +1,4 @@
-#include "sim/scenario/trace_file.hpp"
+#include "sim/study/trace_file.hpp"
 
 #include <fmt/format.h>
 

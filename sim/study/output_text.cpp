@@ -6,7 +6,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "sim/scenario/output.hpp"
+#include "sim/study/output.hpp"
 #include "sim/tool/text.hpp"
 
 namespace sluice::sim::scenario {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/scenario/parameters.hpp"
-#include "sim/scenario/trace_file.hpp"
+#include "sim/study/trace_file.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim::scenario {

@@ -1,5 +1,5 @@
 // The figures of a run: the catalogue of metrics that scenarios, reports and expectations name.
-// Threading: pure.
+// Plain values; no threading rule.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 #include <span>
 #include <string_view>
 
-namespace sluice::sim::scenario {
+namespace sluice::sim {
 
-/// An index into the catalogue.
+/// What is measured. metrics() has the names, titles and units, in this order.
 enum class Metric : std::uint8_t {
   share_429,
   share_failed,  ///< 409, 500, 503 and timeouts
@@ -78,4 +78,4 @@ class Figures {
   std::array<double, metric_count> values_;
 };
 
-}  // namespace sluice::sim::scenario
+}  // namespace sluice::sim
