@@ -49,7 +49,7 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     const WindowLimit& limit = scenario.upstream.limits.front();
     ideal_.emplace(limit.limit, limit.window);
   }
-  for (std::uint32_t key = 0; key < scenario.jobs.keys; ++key) {
+  for (std::uint32_t key = 0; scenario.limiter.by_key && key < scenario.jobs.keys; ++key) {
     key_names_.push_back("k" + std::to_string(key));
   }
   for (std::uint32_t number = 0; number < scenario.fleet.workers; ++number) {

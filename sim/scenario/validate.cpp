@@ -38,6 +38,8 @@ void validate_trace(const Scenario& s) {
   require(a.trace && !a.trace->empty(),
           "arrivals.kind is trace, and there is no trace: name a file by arrivals.file");
   require(a.load == 1, "arrivals.load does nothing to a trace: it must be 1");
+  require(s.jobs.pick == JobOptions::Pick::uniform,
+          "jobs.pick does nothing to a trace, whose calls have keys: it must be uniform");
   require(std::ranges::is_sorted(*a.trace, {}, &ArrivalOptions::Traced::at),
           "the times of a trace must not go back");
   const auto last = std::ranges::max_element(*a.trace, {}, &ArrivalOptions::Traced::key);

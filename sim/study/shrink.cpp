@@ -28,8 +28,7 @@ class Shrinker {
       smaller = halve("fleet.workers", 1,
                       [](Scenario& s) -> std::uint32_t& { return s.fleet.workers; }) ||
                 smaller;
-      smaller = halve("jobs.keys", 1, [](Scenario& s) -> std::uint32_t& { return s.jobs.keys; }) ||
-                smaller;
+      smaller = fewer_keys() || smaller;
       smaller = weaken_faults() || smaller;
     }
     return result_;
@@ -89,6 +88,12 @@ class Shrinker {
       if (set(path, std::to_string(fewer))) return true;
     }
     return false;
+  }
+
+  bool fewer_keys() {
+    // Those of a trace are what its file has.
+    if (result_.study.scenario(0, 0).arrivals.trace) return false;
+    return halve("jobs.keys", 1, [](Scenario& s) -> std::uint32_t& { return s.jobs.keys; });
   }
 
   bool weaken_faults() {

@@ -27,6 +27,11 @@ Scenario Study::scenario(std::size_t variant, std::size_t point) const {
     set(result, setting.path, setting.texts);
   }
   if (sweep) set(result, sweep->path, sweep->values[point]);
+  if (result.arrivals.kind == ArrivalOptions::Kind::trace && !result.arrivals.file.empty()) {
+    const TraceFile file = traces->read(result.arrivals.file);
+    result.arrivals.trace = file.calls;
+    result.jobs.keys = file.keys;
+  }
   validate(result);
   return result;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/scenario/parameters.hpp"
+#include "sim/study/trace_file.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim::scenario {
@@ -67,6 +68,9 @@ struct Study {
   std::vector<Expectation> expectations;
   JudgeOptions judges;
   std::vector<std::string> headline{"share_429", "wait_p99", "goodput", "recovery", "ops_per_call"};
+
+  std::vector<std::string> warnings;  ///< about the files of traces
+  std::shared_ptr<TraceFiles> traces = std::make_shared<TraceFiles>();
 
   [[nodiscard]] std::size_t points() const noexcept { return sweep ? sweep->values.size() : 1; }
   /// The text of a sweep's value.

@@ -116,11 +116,22 @@ auto count_into(T& target, Word least, Word most) {
   };
 }
 
+/// What a file names is beside it.
+void resolve(const std::string& path, const toml::node& node, Texts& texts) {
+  const toml::source_path_ptr& file = node.source().path;
+  if (path != "arrivals.file" || !file) return;
+  for (std::string& text : texts) {
+    const auto beside = std::filesystem::absolute(*file).parent_path() / text;
+    text = beside.lexically_normal().string();
+  }
+}
+
 /// Parameters in tables by section: "arrivals.rate" is `rate` in [arrivals].
 void read_section(const std::string& section, const toml::table& table, Scenario& scratch,
                   std::vector<Setting>& settings) {
   for (const auto& [key, node] : table) {
     Setting setting{section + "." + std::string(key.str()), texts_of(node)};
+    resolve(setting.path, node, setting.texts);
     at(node, "", [&] { set(scratch, setting.path, setting.texts); });
     settings.push_back(std::move(setting));
   }
@@ -180,6 +191,7 @@ Sweep read_sweep(const toml::table& table, Scenario scratch) {
   read_keys(table, readers);
   at(table, "[[sweep]]", [&] {
     if (sweep.values.empty()) expected("a list `values`", "");
+    for (Texts& value : sweep.values) resolve(sweep.path, table, value);
     for (const Texts& value : sweep.values) set(scratch, sweep.path, value);
   });
   return sweep;
@@ -371,6 +383,21 @@ void check_names(const Study& study, const std::string& file) {
   }
 }
 
+/// What is to be known of the traces, before the figures.
+void warn(Study& study) {
+  const Scenario scenario = study.scenario(0, 0);
+  if (scenario.arrivals.file.empty()) return;
+  study.warnings = study.traces->read(scenario.arrivals.file).warnings;
+  const auto& calls = *scenario.arrivals.trace;
+  const auto end =
+      std::ranges::lower_bound(calls, scenario.duration, {}, &ArrivalOptions::Traced::at);
+  if (end == calls.end()) return;
+  study.warnings.push_back(scenario.arrivals.file + ": " + std::to_string(calls.end() - end) +
+                           " of " + std::to_string(calls.size()) +
+                           " calls come after run.duration and are left out; the last comes at " +
+                           std::to_string(calls.back().at.count() / 1'000'000) + "s");
+}
+
 }  // namespace
 
 Study load_study(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
@@ -385,7 +412,10 @@ Study load_study(const std::filesystem::path& file, const std::vector<std::strin
     } catch (const std::invalid_argument& error) {
       fail("--set", error.what());
     }
-    if (study.sweep && study.sweep->path == setting.path) study.sweep.reset();
+    if (study.sweep && study.sweep->path == setting.path) {
+      study.sweep.reset();
+      std::erase_if(study.expectations, [](const Expectation& each) { return !each.at.empty(); });
+    }
     // After what a variant sets, because the user asked for it.
     for (Variant& variant : study.variants) variant.settings.push_back(setting);
   }
@@ -399,6 +429,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<std::strin
       }
     }
   }
+  warn(study);
   return study;
 }
 

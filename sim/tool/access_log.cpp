@@ -1,13 +1,11 @@
-// The parser is a cursor that moves over one line; the reader cuts a file into lines.
+// The parser is a cursor that moves over one line.
 #include "sim/tool/access_log.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <stdexcept>
-#include <system_error>
 
 #include "sim/tool/text.hpp"
 
@@ -184,7 +182,6 @@ class Collector {
  public:
   void add(std::string_view text, bool too_long) {
     ++number_;
-    if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.empty() && !too_long) return;
     ++log_.lines;
     LogLine line;
@@ -198,8 +195,6 @@ class Collector {
     latest_ = std::max(latest_, line.second);
     log_.requests.push_back({line.second, client_of(line.client)});
   }
-
-  [[nodiscard]] std::uint64_t lines() const { return number_; }
 
   AccessLog finish() {
     std::stable_sort(log_.requests.begin(), log_.requests.end(),
@@ -232,57 +227,12 @@ class Collector {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-/// Puts the bytes of a file together to lines of at most longest_line bytes.
-class LineCutter {
- public:
-  explicit LineCutter(Collector& collector) : collector_(collector) {}
-
-  void feed(std::string_view bytes) {
-    for (;;) {
-      const std::size_t end = bytes.find('\n');
-      append(bytes.substr(0, end));
-      if (end == std::string_view::npos) return;
-      flush();
-      bytes.remove_prefix(end + 1);
-    }
-  }
-
-  void finish() {
-    if (!line_.empty()) flush();
-  }
-
- private:
-  void append(std::string_view part) {
-    const std::size_t room = longest_line + 1 - line_.size();
-    line_ += part.substr(0, room);
-  }
-
-  void flush() {
-    collector_.add(line_, line_.size() > longest_line);
-    line_.clear();
-  }
-
-  Collector& collector_;
-  std::string line_;
-};
-
 }  // namespace
 
 AccessLog read_access_log(std::FILE* file, const LinesRead& progress) {
   Collector collector;
-  LineCutter cutter(collector);
-  std::vector<char> buffer(std::size_t{1} << 18);
-  for (;;) {
-    errno = 0;
-    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file);
-    if (std::ferror(file) != 0) {
-      throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), "reading failed");
-    }
-    if (got == 0) break;
-    cutter.feed({buffer.data(), got});
-    if (progress) progress(collector.lines());
-  }
-  cutter.finish();
+  read_lines(
+      file, [&](std::string_view line, bool too_long) { collector.add(line, too_long); }, progress);
   return collector.finish();
 }
 

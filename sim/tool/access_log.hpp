@@ -4,11 +4,12 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "sim/tool/lines.hpp"
 
 namespace sluice::tool {
 
@@ -26,9 +27,6 @@ struct LogLine {
 /// it is read, with damaged_tail. Returns why the line is not that, or null if `line` was filled.
 /// O(bytes), no allocation.
 [[nodiscard]] const char* parse_log_line(std::string_view text, LogLine& line);
-
-/// A line longer than this is unreadable.
-inline constexpr std::size_t longest_line = 65'536;
 
 /// One request of a log.
 struct LogRequest {
@@ -58,9 +56,6 @@ struct AccessLog {
   bool one_offset = true;                        ///< every stamp has the same UTC offset
   std::int64_t utc_offset = 0;                   ///< that offset, in seconds; 0 if they differ
 };
-
-/// Is told how many lines have been read, now and then.
-using LinesRead = std::function<void(std::uint64_t lines)>;
 
 /// Reads `file` to its end. Throws std::system_error if reading fails, std::length_error beyond
 /// 2^32 - 1 requests.

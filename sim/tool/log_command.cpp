@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <memory>
 #include <numeric>
 #include <system_error>
@@ -28,22 +27,6 @@ struct Run {
 std::string zone_of(std::int64_t offset) {
   return fmt::format("{}{:02}{:02}", offset < 0 ? '-' : '+', std::abs(offset) / 3600,
                      std::abs(offset) / 60 % 60);
-}
-
-/// "17 May 2015 10:05:03", in the log's own time zone.
-std::string moment(std::int64_t second, std::int64_t offset, bool with_seconds) {
-  static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const std::chrono::sys_seconds time{std::chrono::seconds{second + offset}};
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss clock{time - day};
-  std::string text =
-      fmt::format("{} {} {} {:02}:{:02}", static_cast<unsigned>(date.day()),
-                  months[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
-                  clock.hours().count(), clock.minutes().count());
-  if (with_seconds) text += fmt::format(":{:02}", clock.seconds().count());
-  return text;
 }
 
 std::string name_of(const std::string& file) {
@@ -86,50 +69,10 @@ void print_summary(const LogOptions& options, const AccessLog& log) {
              plural(requests, "request"));
 }
 
-Span seconds(std::int64_t count) { return Span{count * 1'000'000}; }
-
-/// "minute 5 of every hour"
-std::string minute_of(const Sampling& sampling) {
-  switch (sampling.period) {
-    case 1'440:
-      return fmt::format("the minute {:02}:{:02} of every day", sampling.minute / 60,
-                         sampling.minute % 60);
-    case 60:
-      return fmt::format("minute {:02} of every hour", sampling.minute);
-    default:
-      return fmt::format("one minute of every {}", sampling.period);
-  }
-}
-
 /// What the log may not tell, so that nobody takes the figures for those of live traffic.
 void print_coverage(const AccessLog& log) {
-  const LogCoverage coverage = coverage_of(log);
-  if (coverage.complete()) return;
-  const std::uint64_t all = log.requests.size();
-  fmt::print("WARNING: this log may not tell what a quota does to live traffic.\n");
-  if (const Gaps& gaps = coverage.gaps; gaps.count > 0) {
-    fmt::print("  gaps              {}, {} in all; the longest has {} from {} on\n",
-               plural(gaps.count, "silence"), duration(seconds(gaps.total)),
-               duration(seconds(gaps.longest)), moment(gaps.start, log.utc_offset, true));
-  }
-  if (const Sampling& sampling = coverage.sampling; sampling.period > 0) {
-    fmt::print("  sampling          {} of the requests lie in {}\n",
-               percent(sampling.requests, all), minute_of(sampling));
-  }
-  if (const IsolatedMinutes& isolated = coverage.isolated; isolated.count > 0) {
-    fmt::print("  whole minutes     {} ({}) come in {} with a silent minute before and after\n",
-               plural(isolated.requests, "request"), percent(isolated.requests, all),
-               plural(isolated.count, "minute"));
-  }
-  if (coverage.stamp_step > 1) {
-    fmt::print(
-        "  coarse stamps     all are apart by multiples of {}; what came between is taken for\n"
-        "                    simultaneous\n",
-        duration(seconds(coverage.stamp_step)));
-  }
-  fmt::print(
-      "If requests are missing, more would be refused than the figures below say; if they were\n"
-      "stamped closer together than they came, fewer.\n\n");
+  const std::string text = coverage_text(log);
+  if (!text.empty()) fmt::print("WARNING: {}\n", text);
 }
 
 void print_quotas(const std::vector<Run>& runs, const AccessLog& log) {
@@ -199,15 +142,9 @@ void print_hardest_hit(const LogOptions& options, const std::vector<Run>& runs,
   }
 }
 
-struct Closer {
-  void operator()(std::FILE* file) const {
-    if (file != stdin) std::fclose(file);
-  }
-};
-
 AccessLog read(const std::string& name) {
-  const std::unique_ptr<std::FILE, Closer> file(name == "-" ? stdin
-                                                            : std::fopen(name.c_str(), "rb"));
+  const std::unique_ptr<std::FILE, FileCloser> file(name == "-" ? stdin
+                                                                : std::fopen(name.c_str(), "rb"));
   if (!file) throw std::system_error(errno, std::generic_category(), "cannot be opened");
   Progress progress;
   return read_access_log(file.get(), [&](std::uint64_t lines) {

@@ -2,11 +2,15 @@
 // their stamps.
 #include "sim/tool/log_coverage.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 #include <unordered_set>
+
+#include "sim/tool/text.hpp"
 
 namespace sluice::tool {
 namespace {
@@ -117,6 +121,21 @@ std::int64_t stamp_step_of(const AccessLog& log) {
   return stamps < fewest_stamps ? 1 : step;
 }
 
+Span seconds(std::int64_t count) { return Span{count * 1'000'000}; }
+
+/// "minute 5 of every hour"
+std::string minute_of(const Sampling& sampling) {
+  switch (sampling.period) {
+    case 1'440:
+      return fmt::format("the minute {:02}:{:02} of every day", sampling.minute / 60,
+                         sampling.minute % 60);
+    case 60:
+      return fmt::format("minute {:02} of every hour", sampling.minute);
+    default:
+      return fmt::format("one minute of every {}", sampling.period);
+  }
+}
+
 }  // namespace
 
 LogCoverage coverage_of(const AccessLog& log) {
@@ -128,6 +147,37 @@ LogCoverage coverage_of(const AccessLog& log) {
   coverage.isolated = isolated_of(minutes, log.requests.size());
   coverage.stamp_step = stamp_step_of(log);
   return coverage;
+}
+
+std::string coverage_text(const AccessLog& log) {
+  const LogCoverage coverage = coverage_of(log);
+  if (coverage.complete()) return {};
+  const std::uint64_t all = log.requests.size();
+  std::string text = "this log may not tell what a quota does to live traffic.\n";
+  if (const Gaps& gaps = coverage.gaps; gaps.count > 0) {
+    text += fmt::format("  gaps              {}, {} in all; the longest has {} from {} on\n",
+                        plural(gaps.count, "silence"), duration(seconds(gaps.total)),
+                        duration(seconds(gaps.longest)), moment(gaps.start, log.utc_offset, true));
+  }
+  if (const Sampling& sampling = coverage.sampling; sampling.period > 0) {
+    text += fmt::format("  sampling          {} of the requests lie in {}\n",
+                        percent(sampling.requests, all), minute_of(sampling));
+  }
+  if (const IsolatedMinutes& isolated = coverage.isolated; isolated.count > 0) {
+    text += fmt::format(
+        "  whole minutes     {} ({}) come in {} with a silent minute before and after\n",
+        plural(isolated.requests, "request"), percent(isolated.requests, all),
+        plural(isolated.count, "minute"));
+  }
+  if (coverage.stamp_step > 1) {
+    text += fmt::format(
+        "  coarse stamps     all are apart by multiples of {}; what came between is taken for\n"
+        "                    simultaneous\n",
+        duration(seconds(coverage.stamp_step)));
+  }
+  return text +
+         "If requests are missing, more would be refused than the figures below say; if they were\n"
+         "stamped closer together than they came, fewer.\n";
 }
 
 }  // namespace sluice::tool

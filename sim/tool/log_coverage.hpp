@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sim/tool/access_log.hpp"
 
@@ -50,5 +51,8 @@ struct LogCoverage {
 
 /// O(requests). What it cannot see: a sample that keeps each request with the same chance.
 [[nodiscard]] LogCoverage coverage_of(const AccessLog& log);
+
+/// The same in lines for people, the last of which ends; "" if nothing speaks against the log.
+[[nodiscard]] std::string coverage_text(const AccessLog& log);
 
 }  // namespace sluice::tool

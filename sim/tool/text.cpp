@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <tuple>
 
 namespace sluice::tool {
@@ -72,6 +73,21 @@ std::string rate(std::uint64_t count, Span elapsed) {
   if (value >= 999'500) return three_digits(value / 1e6) + " M/s";
   if (value >= 999.5) return three_digits(value / 1e3) + " k/s";
   return three_digits(value) + " /s";
+}
+
+std::string moment(std::int64_t second, std::int64_t offset, bool with_seconds) {
+  static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const std::chrono::sys_seconds time{std::chrono::seconds{second + offset}};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss clock{time - day};
+  std::string text =
+      fmt::format("{} {} {} {:02}:{:02}", static_cast<unsigned>(date.day()),
+                  months[static_cast<unsigned>(date.month()) - 1], static_cast<int>(date.year()),
+                  clock.hours().count(), clock.minutes().count());
+  if (with_seconds) text += fmt::format(":{:02}", clock.seconds().count());
+  return text;
 }
 
 std::string printable(std::string_view text, std::size_t most) {

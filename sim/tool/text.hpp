@@ -28,6 +28,9 @@ namespace sluice::tool {
 /// Events in a time as a rate: "7.75 M/s", "812 k/s", "90 /s".
 [[nodiscard]] std::string rate(std::uint64_t count, Span elapsed);
 
+/// "17 May 2015 10:05:03": a second since 1970 in the time zone of this UTC offset.
+[[nodiscard]] std::string moment(std::int64_t second, std::int64_t offset, bool with_seconds);
+
 /// `text` with everything but printable ASCII as \xHH, cut at `most` characters.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t most);
 

@@ -72,6 +72,16 @@ sluice_tool_test(log_full_disk CODE 1 ERR "could not be written"
 sluice_tool_test(sim_without_command CODE 2 ERR "subcommand is required" COMMAND $<TARGET_FILE:sluice-sim>)
 sluice_tool_test(sim_help CODE 0 OUT "access log" COMMAND $<TARGET_FILE:sluice-sim> --help)
 
+# Traces of calls.
+set(run $<TARGET_FILE:sluice-sim> run)
+file(WRITE "${scratch}/back.csv" "t,key\n5,a\n4,a\n")
+sluice_tool_test(run_trace CODE 0 OUT "limit = 15/min: at most 1.7 %. it is 1.64 %" COMMAND ${run} your-log)
+sluice_tool_test(run_trace_of_a_sample CODE 0
+  ERR "WARNING: [^\n]*sampled.log: this log may not tell [^\n]*\n  gaps .*\n.*minute 05 of every hour.*WARNING: [^\n]*: 900 of 1000 calls come after run.duration and are left out; the last comes at 32440s\n"
+  COMMAND ${run} your-log --set arrivals.file=${scratch}/sampled.log --set limiter.limit=30/min)
+sluice_tool_test(run_trace_that_goes_back CODE 2 ERR "back.csv:3: t goes back from 5 to 4; sort the lines by t"
+  COMMAND ${run} your-log --set arrivals.file=${scratch}/back.csv)
+
 # A real log, if the surroundings of the source tree have one.
 set(real "${PROJECT_SOURCE_DIR}/../shared/data/apache_access.log")
 if(EXISTS "${real}")
