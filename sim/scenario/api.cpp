@@ -69,12 +69,15 @@ Task<int> Api::work(SeededRng& way) {
 }
 
 void Api::set_servers(double factor) {
-  if (!servers_) return;
+  if (!servers_ || factor == servers_factor_) return;
+  servers_factor_ = factor;
   servers_->set_servers(
       static_cast<std::size_t>(std::llround(static_cast<double>(options_.servers) * factor)));
 }
 
 void Api::scale_limit(double factor) {
+  if (options_.limits.empty() || factor == limit_factor_) return;
+  limit_factor_ = factor;
   const double limit = static_cast<double>(options_.limits.front().limit) * factor;
   upstream_.set_limit(0, std::max<Word>(std::llround(limit), 1));
 }

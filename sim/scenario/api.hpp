@@ -49,6 +49,8 @@ class Api {
   std::optional<Resource> servers_;
   bool down_ = false;
   double slowness_ = 1;
+  double servers_factor_ = 1;
+  double limit_factor_ = 1;
   std::uint64_t working_ = 0;
 };
 

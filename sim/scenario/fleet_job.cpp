@@ -125,9 +125,8 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
   // Not a conditional expression: g++ 12 destroys what it awaits twice.
   Admission admission;
   if (scenario_.limiter.wait == LimiterOptions::Wait::queue) {
-    admission = co_await process.limiter().acquire(key_of(job), scenario_.jobs.cost,
-                                                   attempt.deadline,
-                                                   job.critical ? critical_priority : 0);
+    admission = co_await process.limiter().acquire(
+        key_of(job), scenario_.jobs.cost, attempt.deadline, job.critical ? critical_priority : 0);
   } else {
     admission = co_await poll(process, job, attempt);
   }
@@ -136,7 +135,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
                        admission.error              ? End::failed
                        : admission.decision.allowed ? End::granted
                                                     : End::refused);
-  if (!admission.error && process.limiter().is_some()) note_grant(job, admission);
+  if (!admission.error && process.limiter().is_some()) note_grant(process, job, admission);
   if (process.shadow().is_some() && !admission.error) {
     co_await ask_shadow(process, job, admission.decision.allowed);
   }
@@ -165,16 +164,15 @@ Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
   if (obeyed) ++counts.obeyed_granted;
 }
 
-void FleetRun::note_grant(const Job& job, const Admission& admission) {
+void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
   if (!admission.decision.allowed) return;
   if (!admission.is_charged()) {
     ++recorder_.counts.without_store;
     return;
   }
   const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
-  recorder_.granted(scenario_.limiter.by_key ? job.key
-                    : alone                  ? job.worker
-                                             : 0,
+  const std::uint64_t key = scenario_.limiter.by_key ? job.key : 0;
+  recorder_.granted(key << 32 | (alone ? process.number() : 0),
                     testing::note(admission.decision, scenario_.jobs.cost, job.worker));
 }
 

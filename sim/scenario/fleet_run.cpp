@@ -35,8 +35,8 @@ FleetRun::FleetRun(const Scenario& scenario)
       recorder_(scenario, start_),
       api_(world_, scenario.upstream, scenario.client.timeout),
       keys_(choice_of(scenario.jobs)) {
-  store_ = std::make_unique<ReplicatedStore>(world_.clock(), scenario.store.lag,
-                                             replicas_of(scenario));
+  store_ =
+      std::make_unique<ReplicatedStore>(world_.clock(), scenario.store.lag, replicas_of(scenario));
   if (scenario.limiter.kind == LimiterOptions::Kind::ideal) {
     const WindowLimit& limit = scenario.upstream.limits.front();
     ideal_.emplace(limit.limit, limit.window);
@@ -95,7 +95,8 @@ Task<> FleetRun::sample_store() {
 void FleetRun::start_process(Worker& worker) {
   const Link link{scenario_.store.to, scenario_.store.from, &server_, &worker.link_faults,
                   scenario_.store.timeout};
-  worker.process = std::make_shared<Process>(world_, *store_, link, worker.clock, scenario_);
+  worker.process =
+      std::make_shared<Process>(world_, *store_, link, worker.clock, scenario_, processes_++);
 }
 
 void FleetRun::stop_process(Worker& worker) {

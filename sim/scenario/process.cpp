@@ -5,8 +5,9 @@
 namespace sluice::sim::scenario {
 
 Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
-                 const Scenario& scenario)
-    : budget_(scenario.client.budget != 0 ? scenario.client.budget : 1000),
+                 const Scenario& scenario, std::uint32_t number)
+    : number_(number),
+      budget_(scenario.client.budget != 0 ? scenario.client.budget : 1000),
       breaker_(world.clock()) {
   const LimiterOptions& options = scenario.limiter;
   const bool alone = options.scope == LimiterOptions::Scope::per_process;

@@ -39,7 +39,11 @@ class StoreOnClock final : public Store {
 class Process {
  public:
   /// `shared` and `link`: the fleet's store and the way to it. `clock`: the worker's; may be null.
-  Process(World& world, Store& shared, const Link& link, Clock* clock, const Scenario& scenario);
+  /// `number`: of the process in its run.
+  Process(World& world, Store& shared, const Link& link, Clock* clock, const Scenario& scenario,
+          std::uint32_t number);
+
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
   /// Ends it as kill -9 does.
   void die() noexcept;
@@ -60,6 +64,7 @@ class Process {
  private:
   Store& add_fallback(World& world, Store& primary, const Scenario& scenario);
 
+  std::uint32_t number_;
   bool dead_ = false;
   std::unique_ptr<RemoteStore> connection_;
   std::optional<StoreOnClock> on_clock_;

@@ -56,6 +56,16 @@ void validate_limiter(const Scenario& s) {
   require(!alone || !l.gates, "limiter.gates need limiter.scope = \"shared\"");
   require(l.wait == LimiterOptions::Wait::queue || !l.gates,
           "limiter.gates need limiter.wait = \"queue\"");
+  const Word cost = s.jobs.cost;
+  const Word share = alone ? static_cast<Word>(s.fleet.workers) : 1;
+  const Word burst = l.burst != 0 ? l.burst : l.limit.events;
+  const bool counts_burst = l.kind == Limit::token_bucket || l.kind == Limit::concurrency;
+  const Word most = std::max<Word>((counts_burst ? burst : l.limit.events) / share, 1);
+  const bool has_most = l.kind != Limit::none && l.kind != Limit::ideal;
+  require(!has_most || cost <= (l.kind == Limit::slot_lock ? 1 : most),
+          "jobs.cost of " + std::to_string(cost) +
+              " is more than the limiter ever grants at once (" +
+              std::to_string(l.kind == Limit::slot_lock ? 1 : most) + ")");
   require(l.wait == LimiterOptions::Wait::queue || l.kind != Limit::slot_lock,
           "limiter.kind = \"slot_lock\" needs limiter.wait = \"queue\"");
   require(l.kind != Limit::ideal || !s.upstream.limits.empty(),
@@ -82,6 +92,13 @@ void validate_fault(const Scenario& s, const FaultPlan& fault) {
           name + " needs upstream.limits");
   require(fault.kind != Kind::upstream_servers || s.upstream.servers != 0,
           name + " needs upstream.servers");
+  constexpr double most_limit = 1e8;
+  require(fault.kind != Kind::upstream_limit ||
+              fault.factor * static_cast<double>(s.upstream.limits.front().limit) <= most_limit,
+          name + " would raise the limit above 100000000");
+  const bool ends = fault.kind != Kind::worker_pause && fault.kind != Kind::store_paused &&
+                    fault.kind != Kind::rolling_deploy;
+  require(ends || fault.length > Span{0}, name + " needs a length: for = \"10s\"");
 }
 
 }  // namespace

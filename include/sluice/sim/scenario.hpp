@@ -102,9 +102,9 @@ struct LimiterOptions {
   bool gates = false;        ///< a 429 closes a gate of the fleet for its Retry-After
   bool fleet_order = false;  ///< first come, first served across processes
   Span horizon = Span::max();  ///< how far ahead a queue reserves; see WaitQueueOptions
-  Span hold{0};              ///< units are leased for so long (LeasedStore); zero: not at all
-  Word most = 100;           ///< units that a process leases at most
-  Kind shadow = Kind::none;  ///< another limiter that is asked as well, and not obeyed
+  Span hold{0};                ///< units are leased for so long (LeasedStore); zero: not at all
+  Word most = 100;             ///< units that a process leases at most
+  Kind shadow = Kind::none;    ///< another limiter that is asked as well, and not obeyed
 };
 
 /// The store of shared limiters, and the network to it.
@@ -187,7 +187,7 @@ struct FaultPlan {
   double share = 1;
   double factor = 1;
   Span step{0};
-  WindowLimit limit{};
+  WindowLimit limit{.limit = 0};  ///< of upstream_second, which needs one
 
   [[nodiscard]] Span end() const noexcept { return at + length; }
 };
