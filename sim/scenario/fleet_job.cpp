@@ -49,6 +49,30 @@ struct FleetRun::Attempt {
   std::uint32_t calls = 0;
 };
 
+/// Notes the end of a lease when it is destroyed.
+struct FleetRun::LeaseNote {
+  LeaseNote(FleetRun& fleet, Process& process, const Job& job, Admission& admission)
+      : run(fleet), index(fleet.index_of(process, job)) {
+    if (admission.error || !admission.is_charged() || !process.limiter().has_places()) return;
+    const Lease* const held = admission.lease();
+    if (held == nullptr) return;
+    lease =
+        run.recorder_.leased(index, {admission.decision.at, testing::LeaseEvent::Act::acquired, 0,
+                                     fleet.scenario_.jobs.cost,
+                                     admission.decision.at + LeaseOptions{}.ttl, held->fence()});
+  }
+  LeaseNote(const LeaseNote&) = delete;
+  LeaseNote& operator=(const LeaseNote&) = delete;
+  ~LeaseNote() { end(); }
+  void end() {
+    if (lease != 0) run.recorder_.released(index, std::exchange(lease, 0), run.world_.now());
+  }
+
+  FleetRun& run;
+  std::uint64_t index;
+  std::uint64_t lease = 0;
+};
+
 Task<> FleetRun::run_job(Worker& worker, Job job, std::uint64_t number) {
   recorder_.came(job);
   const std::shared_ptr<Process> process = worker.process;
@@ -66,6 +90,7 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
   for (;;) {
     co_await thaw(worker);
     Admission admission = co_await admit(*process, job, attempt);
+    LeaseNote lease(*this, *process, job, admission);
     if (process->is_dead()) break;
     if (admission.error) {
       ++recorder_.counts.store_failures;
@@ -90,11 +115,13 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
         process->breaker().answer(
             permit, up ? CircuitBreaker::Result::success : CircuitBreaker::Result::failure);
       }
+      lease.end();
       admission.held = {};  // a place is free again
       if (answer.status == 200) co_return;
       if (answer.retry_after) wait = std::max(wait, *answer.retry_after);
       if (answer.status == 429 && scenario_.limiter.gates) {
-        co_await process->limiter().close_gate(wait);
+        const auto closed = co_await process->limiter().close_gate(wait);
+        if (closed) recorder_.closed_gate(*closed, *closed + wait);
         wait = Span{0};  // the gate makes it wait
       }
       if (!may_retry(*process, attempt)) co_return recorder_.gave_up(job, world_.now());
@@ -121,7 +148,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
     admission.decision.allowed = true;
     co_return admission;
   }
-  const std::size_t place = recorder_.queued(job, attempt.deadline);
+  const std::size_t place = recorder_.queued(job, world_.now(), attempt.deadline);
   // Not a conditional expression: g++ 12 destroys what it awaits twice.
   Admission admission;
   if (scenario_.limiter.wait == LimiterOptions::Wait::queue) {
@@ -146,6 +173,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
 Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attempt) {
   for (;;) {
     Admission admission = co_await process.limiter().ask(key_of(job), scenario_.jobs.cost);
+    if (!admission.error) note_poll(process, job, admission);
     const bool again = scenario_.limiter.wait == LimiterOptions::Wait::poll && !process.is_dead();
     if (admission.error || admission.decision.allowed || !again) co_return admission;
     const Span wait = std::max(admission.decision.retry_after, attempt.pauses.next());
@@ -164,16 +192,28 @@ Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
   if (obeyed) ++counts.obeyed_granted;
 }
 
-void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
-  if (!admission.decision.allowed) return;
-  if (!admission.is_charged()) {
-    ++recorder_.counts.without_store;
-    return;
-  }
+/// What the limiter limits apart: a tenant, and a process if each has a limiter of its own.
+std::uint64_t FleetRun::index_of(const Process& process, const Job& job) const noexcept {
   const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
   const std::uint64_t key = scenario_.limiter.by_key ? job.key : 0;
-  recorder_.granted(key << 32 | (alone ? process.number() : 0),
-                    testing::note(admission.decision, scenario_.jobs.cost, job.worker));
+  return key << 32 | (alone ? process.number() : 0);
+}
+
+void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
+  const Decision& decision = admission.decision;
+  if (!decision.allowed) return;
+  const testing::Event event = testing::note(decision, scenario_.jobs.cost, job.worker);
+  if (admission.is_charged()) return recorder_.granted(index_of(process, job), event);
+  ++recorder_.counts.without_store;
+  if (decision.source != Source::fallback) return;
+  const std::uint64_t key = scenario_.limiter.by_key ? job.key : 0;
+  recorder_.granted_locally(key << 32 | process.number(), event);
+}
+
+void FleetRun::note_poll(Process& process, const Job& job, const Admission& admission) {
+  if (!process.limiter().is_some() || is_degraded(admission.decision.source)) return;
+  recorder_.polled(index_of(process, job),
+                   testing::note(admission.decision, scenario_.jobs.cost, job.worker));
 }
 
 /// Waits while the worker stands still.

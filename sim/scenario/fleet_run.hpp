@@ -59,6 +59,7 @@ class FleetRun {
 
   // fleet_job.cpp
   struct Attempt;
+  struct LeaseNote;
   Task<> run_job(Worker& worker, Job job, std::uint64_t number);
   Task<> do_job(Worker& worker, std::shared_ptr<Process> process, Job job, std::uint64_t number);
   Task<Admission> admit(Process& process, const Job& job, Attempt& attempt);
@@ -66,6 +67,8 @@ class FleetRun {
   Task<> ask_shadow(Process& process, const Job& job, bool obeyed);
   Task<> thaw(const Worker& worker);
   void note_grant(const Process& process, const Job& job, const Admission& admission);
+  void note_poll(Process& process, const Job& job, const Admission& admission);
+  [[nodiscard]] std::uint64_t index_of(const Process& process, const Job& job) const noexcept;
   [[nodiscard]] bool may_retry(Process& process, Attempt& attempt);
 
   // fleet_faults.cpp

@@ -22,6 +22,12 @@ std::error_code code_of(const boost::system::error_code& error) {
 
 }  // namespace
 
+const Lease* Admission::lease() {
+  if (auto* const lease = std::get_if<Lease>(&held)) return *lease ? lease : nullptr;
+  auto* const grants = std::get_if<Grants>(&held);
+  return grants != nullptr && *grants ? &grants->get<Lease>(0) : nullptr;
+}
+
 Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
                  const LimiterOptions& options, Word share)
     : store_(store) {
@@ -56,8 +62,7 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
     gates_.emplace(store, "gates", std::vector<std::string>{"api"});
     scope_.push_back(gates_->scope("api", "all"));
   }
-  const WaitQueueOptions queue{.across_processes = options.fleet_order,
-                               .horizon = options.horizon};
+  const WaitQueueOptions queue{.across_processes = options.fleet_order, .horizon = options.horizon};
   std::visit(
       [&queue](const auto& limiter) {
         if constexpr (requires { limiter.set_wait_queue(queue); }) limiter.set_wait_queue(queue);
@@ -116,10 +121,12 @@ Task<Admission> Limiter::ask(const Key& key, Word cost) {
   co_return result;
 }
 
-Task<> Limiter::close_gate(Span span) {
-  if (!gates_) co_return;
-  (void)co_await asio::async_decide(store_, gates_->close_step(scope_.front(), span),
-                                    boost::asio::as_tuple(use_task));
+Task<std::optional<Time>> Limiter::close_gate(Span span) {
+  if (!gates_) co_return std::nullopt;
+  const auto [error, decision] = co_await asio::async_decide(
+      store_, gates_->close_step(scope_.front(), span), boost::asio::as_tuple(use_task));
+  if (error || is_degraded(decision.source)) co_return std::nullopt;
+  co_return decision.at;
 }
 
 }  // namespace sluice::sim::scenario

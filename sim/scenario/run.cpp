@@ -171,7 +171,8 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
   set_windows(fleet.upstream(), result);
   set_admitted(scenario, recorder, result.figures);
   set_adaptation(scenario, recorder, start, result.figures);
-  judge_safety(scenario, fleet, result);
+  judge_safety(scenario, recorder, fleet.lost_writes(), result);
+  judge_limiter(scenario, recorder, fleet.lost_writes(), result);
   judge_recovery(scenario, options.recovery, result);
   return result;
 }
