@@ -1,4 +1,4 @@
-// Events a second of the timeline and of the fleet, beside bare heaps that do nothing but order.
+// Events a second of the timeline, beside bare heaps that do nothing but order.
 // The hold model: N events are pending; each one that runs schedules the next of its own after an
 // exponential time. items_per_second is events a second. Threading: single-threaded.
 #include <benchmark/benchmark.h>
@@ -6,7 +6,8 @@
 #include <queue>
 #include <vector>
 
-#include "sluice/sim/fleet.hpp"
+#include "sluice/sim/delay.hpp"
+#include "sluice/sim/random.hpp"
 #include "sluice/sim/timeline.hpp"
 
 namespace {
@@ -87,23 +88,8 @@ void timeline_with_cancelled_timers(benchmark::State& state) {
   count_events(state);
 }
 
-/// The demo's fleet, a minute of virtual time an iteration.
-void fleet(benchmark::State& state) {
-  FleetOptions options;
-  options.limiting = static_cast<Limiting>(state.range(0));
-  Fleet simulated(options);
-  for (auto _ : state) simulated.run_for(std::chrono::minutes{1});
-  state.SetItemsProcessed(static_cast<std::int64_t>(simulated.events()));
-}
-
 BENCHMARK(bare_binary_heap)->Arg(2'000)->Arg(100'000);
 BENCHMARK(timeline_hold)->Arg(2'000)->Arg(100'000);
 BENCHMARK(timeline_with_cancelled_timers)->Arg(2'000);
-BENCHMARK(fleet)
-    ->ArgName("none/per_process/shared")
-    ->Arg(static_cast<int>(Limiting::none))
-    ->Arg(static_cast<int>(Limiting::per_process))
-    ->Arg(static_cast<int>(Limiting::shared))
-    ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -78,11 +78,15 @@ Task<int> Api::work(SeededRng& way) {
     server = co_await servers_->acquire({}, use_task);
   }
   ++working_;
+  const std::uint64_t seen = row_version_;
   const Word crowded = millionth + crowding_ * working_ / 100;
   const Span span = scaled(scaled(even, crowded, millionth), slowness_, 1000);
   co_await asio::sleep_for(world_.clock(), span, use_task);
   --working_;
-  co_return fails ? 500 : 200;
+  if (fails) co_return 500;
+  if (options_.conflicts && row_version_ != seen) co_return 409;
+  ++row_version_;
+  co_return 200;
 }
 
 void Api::slow_down(double factor) noexcept { slowness_ = std::llround(factor * 1000); }

@@ -6,15 +6,11 @@
 #include <optional>
 
 #include "sim/scenario/task.hpp"
+#include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim::scenario {
-
-struct Answer {
-  int status = 200;                 ///< of HTTP; 0: none within the client's timeout
-  std::optional<Span> retry_after;  ///< what a 429 says
-};
 
 class Api {
  public:
@@ -31,6 +27,10 @@ class Api {
   void add_limit(const WindowLimit& limit) { upstream_.add_limit(limit); }
 
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
+  /// Sums over its servers since the start; zero if it has any number of them.
+  [[nodiscard]] ResourceStats servers() const noexcept {
+    return servers_ ? servers_->stats() : ResourceStats{};
+  }
 
  private:
   struct Call;
@@ -54,6 +54,7 @@ class Api {
   Word working_ = 0;
   Word crowding_;  // in millionths
   Word failures_;
+  std::uint64_t row_version_ = 0;  // of the row that calls change, with ApiOptions::conflicts
 };
 
 }  // namespace sluice::sim::scenario

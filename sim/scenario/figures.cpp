@@ -1,4 +1,4 @@
-#include "sim/scenario/figures.hpp"
+#include "sluice/sim/figures.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,7 @@
 
 #include "sim/scenario/text.hpp"
 
-namespace sluice::sim::scenario {
+namespace sluice::sim {
 namespace {
 
 // In the order of Metric.
@@ -47,6 +47,7 @@ constexpr MetricInfo catalogue[] = {
     {"clients_refused", "tenants of whom a job was refused", "%"},
     {"shadow_differs", "decisions that the shadow limiter makes differently", "%"},
     {"shadow_deviation", "units granted beyond the shadow limiter", "%"},
+    {"upstream_busy", "the API's servers work", "%"},
     {"timed_out", "calls that the client gave up", ""},
     {"shed_by_breaker", "calls that a circuit breaker held back", ""},
     {"retries_denied", "retries that the budget denied", ""},
@@ -67,9 +68,9 @@ Metric metric(std::string_view name) {
   if (found != std::end(catalogue)) return static_cast<Metric>(found - std::begin(catalogue));
   std::vector<std::string_view> names;
   for (const MetricInfo& each : catalogue) names.push_back(each.name);
-  const std::string_view near = nearest(name, names);
+  const std::string_view near = scenario::nearest(name, names);
   throw std::invalid_argument("there is no metric \"" + std::string(name) + "\"" +
                               (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
 }
 
-}  // namespace sluice::sim::scenario
+}  // namespace sluice::sim

@@ -69,7 +69,7 @@ void FleetRun::start_arrivals() {
 
 Job FleetRun::make_job(Worker& worker) {
   SeededRng rng = stream(scenario_.seed, std::uint64_t{worker.number} << 32 | worker.jobs, choose);
-  Job job{world_.now(), worker.number, 0, false};
+  Job job{world_.now(), worker.number, 0, false, scenario_.jobs.cost};
   job.key = static_cast<std::uint32_t>(keys_.draw(rng));
   const double critical = scenario_.jobs.critical;
   job.critical = critical != 0 && static_cast<double>(rng.below(load_unit)) < critical * load_unit;
@@ -100,12 +100,15 @@ Task<> FleetRun::send_bursts() {
 
 Task<> FleetRun::send_trace() {
   std::size_t next = 0;
-  for (const auto& [at, key] : scenario_.arrivals.trace) {
+  for (const auto& [at, key, cost] : *scenario_.arrivals.trace) {
     if (start_ + at > world_.now()) {
       co_await asio::sleep_until(world_.clock(), start_ + at, use_task);
     }
     Worker& worker = workers_[next++ % workers_.size()];
-    begin(worker, {world_.now(), worker.number, key, false});
+    Job job = make_job(worker);
+    job.key = key;
+    job.cost *= static_cast<Word>(cost);
+    begin(worker, job);
   }
 }
 

@@ -56,10 +56,9 @@ struct FleetRun::LeaseNote {
     if (admission.error || !admission.is_charged() || !process.limiter().has_places()) return;
     const Lease* const held = admission.lease();
     if (held == nullptr) return;
-    lease =
-        run.recorder_.leased(index, {admission.decision.at, testing::LeaseEvent::Act::acquired, 0,
-                                     fleet.scenario_.jobs.cost,
-                                     admission.decision.at + LeaseOptions{}.ttl, held->fence()});
+    lease = run.recorder_.leased(
+        index, {admission.decision.at, testing::LeaseEvent::Act::acquired, 0, job.cost,
+                admission.decision.at + LeaseOptions{}.ttl, held->fence()});
   }
   LeaseNote(const LeaseNote&) = delete;
   LeaseNote& operator=(const LeaseNote&) = delete;
@@ -76,6 +75,7 @@ struct FleetRun::LeaseNote {
 Task<> FleetRun::run_job(Worker& worker, Job job, std::uint64_t number) {
   recorder_.came(job);
   const std::shared_ptr<Process> process = worker.process;
+  if (process && process->client) co_return co_await do_own_job(worker, process, job, number);
   if (process) co_return co_await do_job(worker, process, job, number);
   recorder_.lost(job);
 }
@@ -152,8 +152,8 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
   // Not a conditional expression: g++ 12 destroys what it awaits twice.
   Admission admission;
   if (scenario_.limiter.wait == LimiterOptions::Wait::queue) {
-    admission = co_await process.limiter().acquire(
-        key_of(job), scenario_.jobs.cost, attempt.deadline, job.critical ? critical_priority : 0);
+    admission = co_await process.limiter().acquire(key_of(job), job.cost, attempt.deadline,
+                                                   job.critical ? critical_priority : 0);
   } else {
     admission = co_await poll(process, job, attempt);
   }
@@ -172,7 +172,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
 /// try_acquire(), and again after the hint and a pause, unless refused jobs are skipped.
 Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attempt) {
   for (;;) {
-    Admission admission = co_await process.limiter().ask(key_of(job), scenario_.jobs.cost);
+    Admission admission = co_await process.limiter().ask(key_of(job), job.cost, job.critical);
     if (!admission.error) note_poll(process, job, admission);
     const bool again = scenario_.limiter.wait == LimiterOptions::Wait::poll && !process.is_dead();
     if (admission.error || admission.decision.allowed || !again) co_return admission;
@@ -183,7 +183,7 @@ Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attemp
 }
 
 Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
-  const Admission other = co_await process.shadow().ask(key_of(job), scenario_.jobs.cost);
+  const Admission other = co_await process.shadow().ask(key_of(job), job.cost, job.critical);
   if (other.error) co_return;
   Counts& counts = recorder_.counts;
   ++counts.shadow_asked;
@@ -202,8 +202,12 @@ std::uint64_t FleetRun::index_of(const Process& process, const Job& job) const n
 void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
   const Decision& decision = admission.decision;
   if (!decision.allowed) return;
-  const testing::Event event = testing::note(decision, scenario_.jobs.cost, job.worker);
-  if (admission.is_charged()) return recorder_.granted(index_of(process, job), event);
+  const testing::Event event = testing::note(decision, job.cost, job.worker);
+  if (admission.is_charged()) {
+    // A shedder charges nobody anything.
+    if (scenario_.limiter.kind == LimiterOptions::Kind::utilization_shedder) return;
+    return recorder_.granted(index_of(process, job), event);
+  }
   ++recorder_.counts.without_store;
   if (decision.source != Source::fallback) return;
   const std::uint64_t key = scenario_.limiter.by_key ? job.key : 0;
@@ -212,8 +216,7 @@ void FleetRun::note_grant(const Process& process, const Job& job, const Admissio
 
 void FleetRun::note_poll(Process& process, const Job& job, const Admission& admission) {
   if (!process.limiter().is_some() || is_degraded(admission.decision.source)) return;
-  recorder_.polled(index_of(process, job),
-                   testing::note(admission.decision, scenario_.jobs.cost, job.worker));
+  recorder_.polled(index_of(process, job), testing::note(admission.decision, job.cost, job.worker));
 }
 
 /// Waits while the worker stands still.

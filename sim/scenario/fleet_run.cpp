@@ -25,10 +25,18 @@ std::size_t replicas_of(const Scenario& scenario) {
       }));
 }
 
+/// The share of the servers' time from `since` until `now` in which they worked.
+double busy_share(const ResourceStats& since, const ResourceStats& now) {
+  const std::uint64_t whole = now.server_time - since.server_time;
+  if (whole == 0) return 0;
+  return static_cast<double>(now.busy_time - since.busy_time) / static_cast<double>(whole);
+}
+
 }  // namespace
 
-FleetRun::FleetRun(const Scenario& scenario)
+FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     : scenario_(scenario),
+      make_(make),
       server_(scenario.store.service, stream(scenario.seed, 0, serve)),
       world_({.seed = scenario.seed}),
       start_(world_.now()),
@@ -60,6 +68,10 @@ FleetRun::FleetRun(const Scenario& scenario)
   }
   for (const FaultPlan& fault : scenario.faults) world_.spawn(befall(fault));
   world_.spawn(sample_store());
+  if (scenario.upstream.servers != 0) world_.spawn(note_warm_up());
+  if (scenario.limiter.kind == LimiterOptions::Kind::utilization_shedder) {
+    world_.spawn(sample_utilization());
+  }
   start_arrivals();
 }
 
@@ -92,11 +104,37 @@ Task<> FleetRun::sample_store() {
   }
 }
 
+Task<> FleetRun::note_warm_up() {
+  co_await sleep(scenario_.warm_up);
+  warm_up_ = api_.servers();
+}
+
+double FleetRun::upstream_busy() const noexcept { return busy_share(warm_up_, api_.servers()); }
+
+/// What the API tells of itself: to one worker if they share a limiter, else to each.
+Task<> FleetRun::sample_utilization() {
+  const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
+  ResourceStats before;
+  for (;;) {
+    co_await sleep(scenario_.limiter.period);
+    const ResourceStats now = api_.servers();
+    // More are busy than there are after their number was reduced.
+    const double busy = std::min(busy_share(std::exchange(before, now), now), 1.0);
+    for (Worker& worker : workers_) {
+      const std::shared_ptr<Process> process = worker.process;
+      if (!process) continue;
+      co_await process->limiter().sample(busy);
+      if (!alone) break;
+    }
+  }
+}
+
 void FleetRun::start_process(Worker& worker) {
   const Link link{scenario_.store.to, scenario_.store.from, &server_, &worker.link_faults,
                   scenario_.store.timeout};
   worker.process =
       std::make_shared<Process>(world_, *store_, link, worker.clock, scenario_, processes_++);
+  if (make_) worker.process->client = make_(worker.process->store());
 }
 
 void FleetRun::stop_process(Worker& worker) {

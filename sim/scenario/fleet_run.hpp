@@ -18,8 +18,9 @@ namespace sluice::sim::scenario {
 
 class FleetRun {
  public:
-  /// REQUIRES: validate() accepts the scenario, which outlives the run.
-  explicit FleetRun(const Scenario& scenario);
+  /// `make`: the program's own client; may be empty. REQUIRES: validate() accepts the scenario,
+  /// which outlives the run, as `make` does.
+  FleetRun(const Scenario& scenario, const MakeRehearsedClient& make);
   ~FleetRun();
 
   /// Continues for a part of the duration.
@@ -33,6 +34,8 @@ class FleetRun {
   [[nodiscard]] World& world() noexcept { return world_; }
   [[nodiscard]] std::uint64_t store_operations() const noexcept;
   [[nodiscard]] std::uint64_t lost_writes() const noexcept { return lost_writes_; }
+  /// The share of the API's servers' time since the warm-up in which they worked.
+  [[nodiscard]] double upstream_busy() const noexcept;
 
  private:
   struct Worker {
@@ -44,7 +47,7 @@ class FleetRun {
     std::uint64_t jobs = 0;
     std::uint64_t operations = 0;  // of the processes that have ended
   };
-  enum Purpose : std::uint64_t { arrive = 1, choose, way, pause, serve, think, skew };
+  enum Purpose : std::uint64_t { arrive = 1, choose, way, pause, serve, think, skew, own };
 
   // fleet_arrivals.cpp
   void start_arrivals();
@@ -60,8 +63,11 @@ class FleetRun {
   // fleet_job.cpp
   struct Attempt;
   struct LeaseNote;
+  class OwnJob;
   Task<> run_job(Worker& worker, Job job, std::uint64_t number);
   Task<> do_job(Worker& worker, std::shared_ptr<Process> process, Job job, std::uint64_t number);
+  Task<> do_own_job(Worker& worker, std::shared_ptr<Process> process, Job job,
+                    std::uint64_t number);
   Task<Admission> admit(Process& process, const Job& job, Attempt& attempt);
   Task<Admission> poll(Process& process, const Job& job, Attempt& attempt);
   Task<> ask_shadow(Process& process, const Job& job, bool obeyed);
@@ -85,12 +91,15 @@ class FleetRun {
   void stop_process(Worker& worker);
 
   Task<> sample_store();
+  Task<> sample_utilization();
+  Task<> note_warm_up();
   [[nodiscard]] Key key_of(const Job& job) const noexcept {
     return scenario_.limiter.by_key ? Key(key_names_[job.key]) : Key("all");
   }
   auto sleep(Span span) { return asio::sleep_for(world_.clock(), span, use_task); }
 
   const Scenario& scenario_;
+  const MakeRehearsedClient& make_;
   StoreServer server_;
   std::unique_ptr<ReplicatedStore> store_;  // made after the World, and destroyed after it
   World world_;
@@ -105,6 +114,7 @@ class FleetRun {
   std::vector<std::shared_ptr<Process>> ended_;  // whose coroutines may still hold something
   std::vector<const FaultPlan*> active_;         // of scenario_, in the order of their beginnings
   std::uint64_t lost_writes_ = 0;
+  ResourceStats warm_up_;  // of the API's servers, at its end
 };
 
 }  // namespace sluice::sim::scenario

@@ -19,7 +19,7 @@ constexpr const char* recovery_judge = "recovery";
 /// Units that may be granted beyond the bound, because the store forgot that they were: at most
 /// one grant for each lost write.
 Word forgiven(const Scenario& scenario, std::uint64_t lost_writes) {
-  return static_cast<Word>(lost_writes) * scenario.jobs.cost;
+  return static_cast<Word>(lost_writes) * highest_cost(scenario);
 }
 
 bool are_clocks_true(const Scenario& scenario) {
@@ -140,10 +140,11 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
   Word excess = 0;
   if (!recorder.grants.empty() && scenario.clock.offset == Span{0}) {
     result.judges.emplace_back(bound_judge);
+    const Word most = forgiven(scenario, lost_writes);
     for (const auto& [index, grants] : recorder.grants) {
       const Excess found = find_excess(scenario, grants);
       excess = std::max(excess, found.units);
-      if (found.units > forgiven(scenario, lost_writes)) {
+      if (found.units > most) {
         result.objections.push_back({bound_judge, found.what});
       }
     }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sim/scenario/recorder.hpp"
-#include "sim/scenario/run.hpp"
+#include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
 

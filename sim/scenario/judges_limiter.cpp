@@ -203,7 +203,6 @@ class LimiterJudge {
       const auto& [worker, key, critical] = line;
       auto& all = lines[options_.by_key ? std::uint64_t{key} << 32 : 0];
       for (testing::Wait wait : waits) {
-        wait.cost = scenario_.jobs.cost;
         wait.priority = 0;
         if (wait.end == End::pending || wait.ended >= to) {
           wait.end = End::cancelled;
@@ -232,7 +231,7 @@ class LimiterJudge {
   void judge_idle_between(Time from, Time to, Word lost) {
     const auto& [events, per] = options_.limit;
     const Word rate = events * 1'000'000 / per.count() + 1;  // a second
-    const Word spare = (lost + scenario_.fleet.workers) * scenario_.jobs.cost;
+    const Word spare = (lost + scenario_.fleet.workers) * highest_cost(scenario_);
     const testing::RateBound bound{burst() + idle_seconds * rate + spare, events * 9, per * 10};
     for (const auto& [index, waits] : waits_between(from, to)) {
       const bool failed = std::ranges::any_of(

@@ -12,6 +12,17 @@ Word burst_of(const LimiterOptions& options) {
   return options.burst != 0 ? options.burst : options.limit.events;
 }
 
+UtilizationOptions shedding_of(const LimiterOptions& options) {
+  UtilizationOptions shedding;
+  shedding.good = options.good;
+  shedding.bad = options.bad;
+  shedding.grace = options.grace;
+  shedding.full_after = options.full_after;
+  shedding.rest_after = options.rest_after;
+  shedding.max_gap = options.period * 5 / 2;
+  return shedding;
+}
+
 /// At least 1.
 Word part(Word whole, Word share) { return std::max<Word>(whole / share, 1); }
 
@@ -57,6 +68,9 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
     case Kind::concurrency:
       any_.emplace<ConcurrencyLimiter>(store, name, part(burst_of(options), share));
       break;
+    case Kind::utilization_shedder:
+      any_.emplace<UtilizationShedder>(store, name, shedding_of(options));
+      break;
   }
   if (options.gates) {
     gates_.emplace(store, "gates", std::vector<std::string>{"api"});
@@ -74,7 +88,10 @@ Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, i
   std::vector<Claim> claims;
   std::visit(
       [&]<class L>(const L& limiter) {
-        if constexpr (!std::is_same_v<L, std::monostate>) claims.emplace_back(limiter, key, cost);
+        if constexpr (!std::is_same_v<L, std::monostate> &&
+                      !std::is_same_v<L, UtilizationShedder>) {
+          claims.emplace_back(limiter, key, cost);
+        }
       },
       any_);
   for (const Scope& scope : scope_) claims.emplace_back(*gates_, scope);
@@ -91,7 +108,7 @@ Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, i
   co_return result;
 }
 
-Task<Admission> Limiter::ask(const Key& key, Word cost) {
+Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
   Admission result;
   constexpr auto token = boost::asio::as_tuple(use_task);
   if (const auto* const bucket = std::get_if<TokenBucket>(&any_)) {
@@ -115,10 +132,23 @@ Task<Admission> Limiter::ask(const Key& key, Word cost) {
     result.error = code_of(error);
     result.decision = lease.decision();
     result.held = std::move(lease);
+  } else if (const auto* const shedder = std::get_if<UtilizationShedder>(&any_)) {
+    const UtilizationShedder::Tier tier = shedder->tier(
+        critical ? shedder->options().tiers.back() : shedder->options().tiers.front());
+    const auto [error, decision] = co_await asio::async_try_acquire(*shedder, tier, token);
+    result.error = code_of(error);
+    result.decision = decision;
   } else {
     result.decision.allowed = true;
   }
   co_return result;
+}
+
+Task<> Limiter::sample(Utilization busy) {
+  const auto* const shedder = std::get_if<UtilizationShedder>(&any_);
+  if (shedder == nullptr) co_return;
+  const Step step = shedder->sample_step(shedder->whole(), busy);
+  (void)co_await asio::async_decide(store_, step, boost::asio::as_tuple(use_task));
 }
 
 Task<std::optional<Time>> Limiter::close_gate(Span span) {

@@ -43,10 +43,12 @@ class Limiter {
   /// acquire() of the key, and of the gates.
   Task<Admission> acquire(const Key& key, Word cost, Deadline deadline, int priority);
   /// try_acquire().
-  Task<Admission> ask(const Key& key, Word cost);
+  Task<Admission> ask(const Key& key, Word cost, bool critical);
   [[nodiscard]] bool has_places() const noexcept {
     return std::holds_alternative<ConcurrencyLimiter>(any_);
   }
+  /// Tells a shedder how busy the API is.
+  Task<> sample(Utilization busy);
   /// Closes the gate of the API for the fleet. Returns from when on it is closed; none: the store
   /// did not say.
   Task<std::optional<Time>> close_gate(Span span);
@@ -54,7 +56,7 @@ class Limiter {
  private:
   Store& store_;
   std::variant<std::monostate, TokenBucket, SlidingWindow, FixedWindow, SlidingWindowCounter,
-               SlotLock, ConcurrencyLimiter>
+               SlotLock, ConcurrencyLimiter, UtilizationShedder>
       any_;
   std::optional<Gates> gates_;
   std::vector<Scope> scope_;

@@ -31,6 +31,7 @@ constexpr Names<Limit> limiters[] = {{"none", Limit::none},
                                      {"sliding_window_counter", Limit::sliding_window_counter},
                                      {"slot_lock", Limit::slot_lock},
                                      {"concurrency", Limit::concurrency},
+                                     {"utilization_shedder", Limit::utilization_shedder},
                                      {"ideal", Limit::ideal}};
 constexpr Names<LimiterOptions::Scope> scopes[] = {
     {"shared", LimiterOptions::Scope::shared}, {"per_process", LimiterOptions::Scope::per_process}};
@@ -71,6 +72,7 @@ constexpr Names<Fault> faults[] = {{"store_down", Fault::store_down},
 
 // How a text becomes the value of a member, by the type of the member.
 void read(std::string_view text, Span& value) { value = parse_span(text); }
+void read(std::string_view text, std::string& value) { value = text; }
 void read(std::string_view text, bool& value) { value = parse_flag(text); }
 void read(std::string_view text, Rate& value) { value = parse_rate(text); }
 void read(std::string_view text, Delay& value) { value = parse_delay(text); }
@@ -155,8 +157,12 @@ const Parameter table[] = {
     {"arrivals.think", "exponential(1s)", "closed: the pause of a client between jobs", false,
      put<&S::arrivals, &A::think>},
     {"arrivals.bursts", "", "bursts: as \"1000 at 59s\"", true, put_list<&S::arrivals, &A::bursts>},
+    {"arrivals.file", "",
+     "trace: a CSV file (*.csv) with the columns t,key or t,key,cost, or else an access log; its "
+     "place is relative to the scenario's file",
+     false, put<&S::arrivals, &A::file>},
 
-    {"jobs.keys", "1", "tenants, 1 to 1,000,000", false,
+    {"jobs.keys", "1", "tenants, 1 to 1,000,000; of a trace: its different keys", false,
      put_count<&S::jobs, &J::keys, 1, 1'000'000>},
     {"jobs.pick", "uniform", "which tenant a job has", false, put<&S::jobs, &J::pick>},
     {"jobs.exponent", "1", "zipf: tenant i has the weight 1 / (i + 1)^exponent", false,
@@ -164,7 +170,7 @@ const Parameter table[] = {
     {"jobs.share", "0.9", "hot: the share of tenant 0", false, put_number<&S::jobs, &J::share, 1>},
     {"jobs.critical", "0", "the share of jobs with a high priority", false,
      put_number<&S::jobs, &J::critical, 1>},
-    {"jobs.cost", "1", "units of the limit that a call takes", false,
+    {"jobs.cost", "1", "units of the limit that a call takes; of a trace: times its cost", false,
      put_count<&S::jobs, &J::cost, 1, 1'000'000>},
     {"jobs.patience", "0s", "a job that has waited so long is given up; 0s: never", false,
      put<&S::jobs, &J::patience>},
@@ -192,6 +198,20 @@ const Parameter table[] = {
      put_count<&S::limiter, &L::most, 1, 1'000'000'000>},
     {"limiter.shadow", "none", "another limiter that is asked as well, and not obeyed", false,
      put<&S::limiter, &L::shadow>},
+    {"limiter.good", "0.7",
+     "utilization_shedder: a busy share of the API below which it sheds less", false,
+     put_number<&S::limiter, &L::good, 1>},
+    {"limiter.bad", "0.8", "utilization_shedder: a busy share above which it sheds more", false,
+     put_number<&S::limiter, &L::bad, 1>},
+    {"limiter.grace", "28s", "utilization_shedder: of a wholly busy API, until it begins to shed",
+     false, put<&S::limiter, &L::grace>},
+    {"limiter.full_after", "120s",
+     "utilization_shedder: from there until it sheds all that is not critical", false,
+     put<&S::limiter, &L::full_after>},
+    {"limiter.rest_after", "10min", "utilization_shedder: between good and bad, from full to none",
+     false, put<&S::limiter, &L::rest_after>},
+    {"limiter.period", "8s", "utilization_shedder: between samples of the busy share", false,
+     put<&S::limiter, &L::period>},
 
     {"store.to", "log_normal(250us, 800us)", "the way to the store", false, put<&S::store, &T::to>},
     {"store.from", "log_normal(250us, 800us)", "the way back", false, put<&S::store, &T::from>},
@@ -215,6 +235,9 @@ const Parameter table[] = {
      false, put_number<&S::upstream, &U::crowding, 1000>},
     {"upstream.failures", "0", "share of calls that are answered 500", false,
      put_number<&S::upstream, &U::failures, 1>},
+    {"upstream.conflicts", "false",
+     "the work changes one row, if nobody else has since it began; else 409, a failed call", false,
+     put<&S::upstream, &U::conflicts>},
     {"upstream.retry_after", "exact", "what a 429 says of the wait", false,
      put<&S::upstream, &U::retry_after>},
     {"upstream.penalty", "0s", "a 429 closes the API for so long", false,

@@ -12,7 +12,7 @@ Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
   const LimiterOptions& options = scenario.limiter;
   const bool alone = options.scope == LimiterOptions::Scope::per_process;
   const Word share = alone ? scenario.fleet.workers : 1;
-  Store* store = nullptr;
+  Store*& store = store_;
   if (alone) {
     own_ = make_virtual_store(world.clock());
     store = own_.get();

@@ -11,6 +11,7 @@
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/fallback_store.hpp"
 #include "sluice/leased_store.hpp"
+#include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/worker_clock.hpp"
 #include "sluice/sim/world.hpp"
 
@@ -49,10 +50,14 @@ class Process {
   void die() noexcept;
   [[nodiscard]] bool is_dead() const noexcept { return dead_; }
 
+  /// The store as the process sees it.
+  Store& store() noexcept { return *store_; }
   Limiter& limiter() noexcept { return *limiter_; }
   Limiter& shadow() noexcept { return *shadow_; }
   RetryBudget& budget() noexcept { return budget_; }
   CircuitBreaker& breaker() noexcept { return breaker_; }
+
+  RehearsedClient client;  ///< the program's own; none: the scenario's
 
   [[nodiscard]] std::uint64_t store_operations() const noexcept {
     return connection_ ? connection_->operations() : 0;
@@ -66,6 +71,7 @@ class Process {
 
   std::uint32_t number_;
   bool dead_ = false;
+  Store* store_ = nullptr;
   std::unique_ptr<RemoteStore> connection_;
   std::optional<StoreOnClock> on_clock_;
   std::unique_ptr<Store> own_;  // in its memory

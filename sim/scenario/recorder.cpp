@@ -142,12 +142,18 @@ void Recorder::released(std::uint64_t index, std::uint64_t lease, Time now) {
 }
 
 std::size_t Recorder::queued(const Job& job, Time now, Time deadline) {
+  if (kept_waits_ == most_kept) {
+    truncated = true;
+    return most_kept;
+  }
+  ++kept_waits_;
   auto& queue = queues[{job.worker, job.key, job.critical}];
-  queue.push_back({now, {}, testing::Wait::End::pending, 0, deadline, 1, 0});
+  queue.push_back({now, {}, testing::Wait::End::pending, 0, deadline, job.cost, 0});
   return queue.size() - 1;
 }
 
 void Recorder::left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end) {
+  if (place == most_kept) return;
   testing::Wait& left = queues[{job.worker, job.key, job.critical}][place];
   left.ended = now;
   left.end = end;
@@ -157,7 +163,7 @@ void Recorder::left_queue(const Job& job, std::size_t place, Time now, testing::
 void Recorder::finish(Time now) {
   stopped = now;
   for (const auto& [came, key] : open_) {
-    if (counts_at(came)) waited({came, 0, key, false}, now - came);
+    if (counts_at(came)) waited({came, 0, key, false, 1}, now - came);
   }
   for (auto& [index, some] : grants) {
     std::ranges::stable_sort(some, {}, &testing::Event::effective);

@@ -7,8 +7,9 @@
 #include <tuple>
 #include <vector>
 
-#include "sim/scenario/figures.hpp"
+#include "sluice/sim/figures.hpp"
 #include "sluice/sim/histogram.hpp"
+#include "sluice/sim/run.hpp"
 #include "sluice/sim/scenario.hpp"
 #include "sluice/testing/history.hpp"
 
@@ -19,12 +20,7 @@ struct Job {
   std::uint32_t worker = 0;
   std::uint32_t key = 0;
   bool critical = false;
-};
-
-/// Counts in steps of time. `waiting` is the number of jobs without an answer at the end of a step.
-struct Series {
-  Span step{0};
-  std::vector<std::uint32_t> offered, sent, ok, refused, waiting, store_operations;
+  Word cost = 1;
 };
 
 /// One number for each kind of event; see Metric.
@@ -33,7 +29,7 @@ struct Counts {
   std::uint64_t calls = 0;
   std::uint64_t ok = 0;
   std::uint64_t refused_429 = 0;
-  std::uint64_t failed = 0;     ///< 500, 503 and timeouts
+  std::uint64_t failed = 0;     ///< 409, 500, 503 and timeouts
   std::uint64_t timed_out = 0;  ///< of them
   std::uint64_t given_up = 0;   ///< jobs that the limiter refused, or that lost their patience
   std::uint64_t lost = 0;       ///< jobs of workers that crashed
@@ -77,7 +73,8 @@ class Recorder {
   void released(std::uint64_t index, std::uint64_t lease, Time now);
   /// A gate of the fleet is closed.
   void closed_gate(Time at, Time until) { closures.push_back({at, until}); }
-  /// A place in a queue, which is to be ended by the caller.
+  /// A place in a queue, which is to be ended by the caller. Beyond the first millions, none is
+  /// kept.
   std::size_t queued(const Job& job, Time now, Time deadline);
   void left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end);
   /// The jobs that are still waiting, at the end of the run.
@@ -123,6 +120,7 @@ class Recorder {
 
   std::size_t kept_ = 0;
   std::uint64_t leases_ = 0;
+  std::size_t kept_waits_ = 0;
 };
 
 }  // namespace sluice::sim::scenario

@@ -1,4 +1,4 @@
-#include "sim/scenario/run.hpp"
+#include "sluice/sim/run.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,14 @@
 
 #include "sim/scenario/fleet_run.hpp"
 #include "sim/scenario/judges.hpp"
+#include "sluice/sim/rehearse.hpp"
 
-namespace sluice::sim::scenario {
+namespace sluice::sim {
 namespace {
+
+using scenario::Counts;
+using scenario::FleetRun;
+using scenario::Recorder;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr int slices = 100;
@@ -79,6 +84,7 @@ void set_store(const Scenario& scenario, const FleetRun& run, Figures& f) {
       ratio(static_cast<double>(server.waited().count()), static_cast<double>(server.served()));
   f[Metric::store_busy] = 100 * static_cast<double>(server.busy().count()) /
                           static_cast<double>(scenario.duration.count());
+  if (scenario.upstream.servers != 0) f[Metric::upstream_busy] = 100 * run.upstream_busy();
   f[Metric::store_failures] = static_cast<double>(c.store_failures);
   f[Metric::grants_without_store] = static_cast<double>(c.without_store);
   f[Metric::lost_writes] = static_cast<double>(run.lost_writes());
@@ -148,7 +154,13 @@ void set_adaptation(const Scenario& scenario, const Recorder& recorder, Time sta
 }  // namespace
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
-  FleetRun fleet(scenario);
+  return rehearse(scenario, {}, options);
+}
+
+RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
+                   const RunOptions& options) {
+  validate(scenario);
+  FleetRun fleet(scenario, make);
   const Time start = fleet.world().now();
   if (options.observer != nullptr) fleet.world().observe(options.observer, options.observed);
   for (int i = 1; i <= slices; ++i) {
@@ -171,10 +183,10 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
   set_windows(fleet.upstream(), result);
   set_admitted(scenario, recorder, result.figures);
   set_adaptation(scenario, recorder, start, result.figures);
-  judge_safety(scenario, recorder, fleet.lost_writes(), result);
-  judge_limiter(scenario, recorder, fleet.lost_writes(), result);
-  judge_recovery(scenario, options.recovery, result);
+  scenario::judge_safety(scenario, recorder, fleet.lost_writes(), result);
+  scenario::judge_limiter(scenario, recorder, fleet.lost_writes(), result);
+  scenario::judge_recovery(scenario, options.recovery, result);
   return result;
 }
 
-}  // namespace sluice::sim::scenario
+}  // namespace sluice::sim

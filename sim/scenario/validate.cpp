@@ -33,16 +33,28 @@ void validate_run(const Scenario& s) {
   require(s.jobs.keys >= 1, "jobs.keys must be 1 or more, got 0");
 }
 
+void validate_trace(const Scenario& s) {
+  const ArrivalOptions& a = s.arrivals;
+  require(a.trace && !a.trace->empty(),
+          "arrivals.kind is trace, and there is no trace: name a file by arrivals.file");
+  require(a.load == 1, "arrivals.load does nothing to a trace: it must be 1");
+  require(std::ranges::is_sorted(*a.trace, {}, &ArrivalOptions::Traced::at),
+          "the times of a trace must not go back");
+  const auto last = std::ranges::max_element(*a.trace, {}, &ArrivalOptions::Traced::key);
+  require(last->key < s.jobs.keys, "a trace's keys must be below jobs.keys (" +
+                                       std::to_string(s.jobs.keys) + "), got " +
+                                       std::to_string(last->key));
+}
+
 void validate_arrivals(const Scenario& s) {
   const ArrivalOptions& a = s.arrivals;
   require(a.kind != Arrive::bursts || !a.bursts.empty(),
           "arrivals.kind is bursts, and arrivals.bursts is empty");
   require(std::ranges::is_sorted(a.bursts, {}, &ArrivalOptions::Burst::at),
           "arrivals.bursts must be in the order of their times");
-  require(a.kind != Arrive::trace || !a.trace.empty(),
-          "arrivals.kind is trace, and there is no trace: name a file by arrivals.file");
-  require(std::ranges::is_sorted(a.trace, {}, &ArrivalOptions::Traced::at),
-          "the times of a trace must not go back");
+  require(a.file.empty() || a.kind == Arrive::trace,
+          "arrivals.file needs arrivals.kind = \"trace\"");
+  if (a.kind == Arrive::trace) validate_trace(s);
 }
 
 void validate_limiter(const Scenario& s) {
@@ -56,25 +68,63 @@ void validate_limiter(const Scenario& s) {
   require(!alone || !l.gates, "limiter.gates need limiter.scope = \"shared\"");
   require(l.wait == LimiterOptions::Wait::queue || !l.gates,
           "limiter.gates need limiter.wait = \"queue\"");
-  const Word cost = s.jobs.cost;
-  const Word share = alone ? static_cast<Word>(s.fleet.workers) : 1;
-  const Word burst = l.burst != 0 ? l.burst : l.limit.events;
-  const bool counts_burst = l.kind == Limit::token_bucket || l.kind == Limit::concurrency;
-  const Word most = std::max<Word>((counts_burst ? burst : l.limit.events) / share, 1);
-  const bool has_most = l.kind != Limit::none && l.kind != Limit::ideal;
-  require(!has_most || cost <= (l.kind == Limit::slot_lock ? 1 : most),
-          "jobs.cost of " + std::to_string(cost) +
-              " is more than the limiter ever grants at once (" +
-              std::to_string(l.kind == Limit::slot_lock ? 1 : most) + ")");
   require(l.wait == LimiterOptions::Wait::queue || l.kind != Limit::slot_lock,
           "limiter.kind = \"slot_lock\" needs limiter.wait = \"queue\"");
   require(l.kind != Limit::ideal || !s.upstream.limits.empty(),
           "limiter.kind = \"ideal\" needs upstream.limits");
-  require(
-      l.shadow != Limit::slot_lock && l.shadow != Limit::ideal && l.shadow != Limit::concurrency,
-      "limiter.shadow must be a bucket or a window");
+  require(l.shadow != Limit::slot_lock && l.shadow != Limit::ideal &&
+              l.shadow != Limit::concurrency && l.shadow != Limit::utilization_shedder,
+          "limiter.shadow must be a bucket or a window");
   require(l.shadow == Limit::none || l.wait == LimiterOptions::Wait::skip,
           "limiter.shadow needs limiter.wait = \"skip\"");
+}
+
+/// The most units that the limiter can grant at once; 0: any number.
+Word most_at_once(const LimiterOptions& l) {
+  switch (l.kind) {
+    case Limit::token_bucket:
+    case Limit::concurrency:
+      return l.burst != 0 ? l.burst : l.limit.events;
+    case Limit::sliding_window:
+    case Limit::fixed_window:
+    case Limit::sliding_window_counter:
+      return l.limit.events;
+    default:
+      return 0;
+  }
+}
+
+void validate_cost(const Scenario& s) {
+  const bool alone = s.limiter.scope == LimiterOptions::Scope::per_process;
+  const Word share = alone ? s.fleet.workers : 1;
+  const Word most = std::max<Word>(most_at_once(s.limiter) / share, 1);
+  const Word cost = highest_cost(s);
+  require(most_at_once(s.limiter) == 0 || cost <= most,
+          "a job takes up to " + std::to_string(cost) + " units, and the limiter grants at most " +
+              std::to_string(most) + ": raise limiter.burst or limiter.limit, or lower the cost");
+}
+
+void validate_shedder(const Scenario& s) {
+  const LimiterOptions& l = s.limiter;
+  if (l.kind != Limit::utilization_shedder) return;
+  require(l.wait == LimiterOptions::Wait::skip,
+          "limiter.kind = \"utilization_shedder\" needs limiter.wait = \"skip\"");
+  require(
+      s.upstream.servers != 0,
+      "limiter.kind = \"utilization_shedder\" needs upstream.servers, whose busy share it sees");
+  require(l.hold == Span{0}, "limiter.hold leases units, of which a utilization_shedder has none");
+  require(l.good > 0 && l.good <= l.bad && l.bad < 1,
+          "limiter.good and limiter.bad must be 0 < good <= bad < 1, got " +
+              std::to_string(l.good) + " and " + std::to_string(l.bad));
+  require(l.grace >= Span{0} && l.full_after >= Span{1} &&
+              l.full_after <= std::chrono::hours{1} - l.grace,
+          "limiter.grace and limiter.full_after must be at most 1 h together, got " +
+              seconds(l.grace) + " and " + seconds(l.full_after));
+  require(l.rest_after >= l.grace + l.full_after && l.rest_after <= std::chrono::hours{24 * 30},
+          "limiter.rest_after must be limiter.grace + limiter.full_after to 30 days, got " +
+              seconds(l.rest_after));
+  require(l.period >= Span{1} && l.period <= std::chrono::minutes{24},
+          "limiter.period must be 1us to 24min, got " + seconds(l.period));
 }
 
 void validate_fault(const Scenario& s, const FaultPlan& fault) {
@@ -103,10 +153,20 @@ void validate_fault(const Scenario& s, const FaultPlan& fault) {
 
 }  // namespace
 
+Word highest_cost(const Scenario& scenario) {
+  const auto& trace = scenario.arrivals.trace;
+  if (!trace || trace->empty()) return scenario.jobs.cost;
+  return scenario.jobs.cost *
+         static_cast<Word>(
+             std::ranges::max_element(*trace, {}, &ArrivalOptions::Traced::cost)->cost);
+}
+
 void validate(const Scenario& scenario) {
   validate_run(scenario);
   validate_arrivals(scenario);
   validate_limiter(scenario);
+  validate_cost(scenario);
+  validate_shedder(scenario);
   require(scenario.client.pause >= Span{1} && scenario.client.pause <= std::chrono::hours{24},
           "client.pause must be 1us to 1d, got " + seconds(scenario.client.pause));
   require(scenario.store.timeout > Span{0}, "store.timeout must be more than 0");

@@ -17,6 +17,7 @@ int run(const DemoOptions& options, const std::string& file, bool redis,
   if (!file.empty()) return run_log({.file = file, .quotas = default_quotas()});
   int code = run_fleets(options);
   if (code == 0) code = run_threads();
+  if (code == 0) code = run_outage(options);
   return finish_output(code);
 }
 
@@ -26,7 +27,8 @@ int main(int argc, char** argv) try {
   CLI::App app{
       "What Sluice is for, shown: a simulated fleet against an API with a limit, then real "
       "threads\n"
-      "on the memory store. With --redis instead: real processes that share a redis-server. With "
+      "on the memory store, then a rehearsed outage with its report. With --redis instead: real "
+      "processes that share a redis-server. With "
       "a\n"
       "FILE instead: what rate limits would have done to that web access log."};
   app.name("sluice-demo");
@@ -43,6 +45,8 @@ int main(int argc, char** argv) try {
   auto* workers = app.add_option("--workers", options.workers, "Simulated worker processes")
                       ->capture_default_str()
                       ->check(CLI::Range(1, 2000));
+  app.add_option("--report", options.report, "The folder for the report of the outage")
+      ->capture_default_str();
   auto* with_redis = app.add_flag("--redis", redis,
                                   "Several processes share a redis-server that is started for it");
   auto* log = app.add_option("FILE", file,

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "sim/scenario/compare.hpp"
-#include "sim/scenario/figures_file.hpp"
-#include "sim/scenario/shrink.hpp"
-#include "sim/scenario/twice.hpp"
+#include "sim/study/compare.hpp"
+#include "sim/study/figures_file.hpp"
+#include "sim/study/shrink.hpp"
+#include "sim/study/twice.hpp"
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/study_session.hpp"
 #include "sim/tool/text.hpp"

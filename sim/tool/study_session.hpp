@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/output.hpp"
-#include "sim/scenario/study_run.hpp"
+#include "sim/study/output.hpp"
+#include "sim/study/study_run.hpp"
 
 namespace sluice::tool {
 

@@ -114,7 +114,7 @@ TEST_CASE("parts of constant arrivals and of a trace are together the whole") {
       CHECK(together == all);
       CHECK(expected == whole.expected(300us));
     }
-    CHECK(calls_until(whole.part(1, 2).part(0, 3), 300us) == calls_until(whole.part(1, 6), 300us));
+    CHECK(calls_until(whole.part(1, 2).part(2, 3), 300us) == calls_until(whole.part(5, 6), 300us));
   }
 }
 
@@ -249,6 +249,21 @@ TEST_CASE("a trace is replayed, thinned and multiplied") {
   CHECK(first_calls(Arrivals::trace({}), 1).empty());
   CHECK(Arrivals::trace({}).mean_rate() == 0);
   CHECK(Arrivals::trace({0us}).mean_rate() == 1e6);
+}
+
+TEST_CASE("a trace of ten million calls is replayed, and shared by its copies") {
+  std::vector<Span> offsets(10'000'000);
+  for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = Span{static_cast<Word>(i / 3)};
+  const Arrivals trace = Arrivals::trace(std::move(offsets));
+  const Arrivals half = trace.scaled(1, 2);
+  ArrivalProcess whole(trace, stream(1, 1, 1));
+  ArrivalProcess last(trace.part(999'999, 1 << 20), stream(1, 1, 1));
+  std::size_t count = 0;
+  while (whole.next()) ++count;
+  CHECK(count == 10'000'000);
+  CHECK(whole.position() == 9'999'999);
+  CHECK(last.next() == Span{333'333});
+  CHECK(half.expected(Span{word_limit}) == 5'000'000);
 }
 
 TEST_CASE("a trace that goes back in time is refused at that call") {

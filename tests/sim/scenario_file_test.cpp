@@ -4,9 +4,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "sim/scenario/run.hpp"
-#include "sim/scenario/study.hpp"
-#include "sim/scenario/study_run.hpp"
+#include "sim/study/study.hpp"
+#include "sim/study/study_run.hpp"
+#include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;
@@ -292,7 +292,7 @@ TEST_CASE("a single run as a file repeats its run alone") {
         CHECK(loaded.judges.never == study.judges.never);
         CHECK(loaded.variants.size() == 1);
         CHECK(loaded.faults.size() == 3);
-        CHECK(scenario::run(loaded.scenario(0, 0)).trace == scenario::run(original).trace);
+        CHECK(sim::run(loaded.scenario(0, 0)).trace == sim::run(original).trace);
         CHECK(to_toml(loaded, "r1") == text);
       }
     }

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "sim/scenario/judges.hpp"
-#include "sim/scenario/output.hpp"
-#include "sim/scenario/shrink.hpp"
-#include "sim/scenario/study_run.hpp"
-#include "sim/scenario/twice.hpp"
-#include "sim/scenario/verdicts.hpp"
+#include "sim/study/output.hpp"
+#include "sim/study/shrink.hpp"
+#include "sim/study/study_run.hpp"
+#include "sim/study/twice.hpp"
+#include "sim/study/verdicts.hpp"
 #include "tests/catch.hpp"
 
 using namespace sluice;

@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "tests/sim/pinned_models.hpp"
-#include "tests/sim/pinned_trace.hpp"
 #ifdef SLUICE_TRACE_WORLD
+#include "tests/sim/pinned_scenario.hpp"
 #include "tests/sim/pinned_world_trace.hpp"
 #endif
 
@@ -23,12 +23,12 @@ bool is_pinned(std::uint64_t trace, std::uint64_t expected) {
 
 int main() {
   bool same = is_pinned(sluice::test::trace_of_models(), sluice::test::pinned_models);
-  for (const auto& [limiting, expected] : sluice::test::pinned_traces) {
-    same &= is_pinned(sluice::test::trace_of(limiting), expected);
-  }
 #ifdef SLUICE_TRACE_WORLD
   for (const auto& [options, expected] : sluice::test::pinned_world_traces) {
     same &= is_pinned(sluice::test::trace_of(options), expected);
+  }
+  for (const auto& [leased, expected] : sluice::test::pinned_scenarios) {
+    same &= is_pinned(sluice::sim::run(sluice::test::pinned_scenario(leased)).trace, expected);
   }
 #endif
   return same ? 0 : 1;

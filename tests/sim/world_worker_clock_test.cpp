@@ -58,6 +58,7 @@ TEST_CASE("a wait ends at the first microsecond at which the clock shows its tim
         random.one_in(2) ? random.between(-500, 500) : random.between(-100'000, 100'000)};
     WorkerClock& clock = make_worker_clock(world, error);
     CHECK(clock.now() - world.now() == error.offset);
+    CHECK(clock.world_time(clock.now() - 1us) == world.now());
     const Time when = clock.now() + Span{random.between(1, Word{10} * 86'400'000'000)};
     const Time predicted = clock.world_time(when);
     REQUIRE(clock.shown_at(predicted) >= when);

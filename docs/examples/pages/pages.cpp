@@ -10,7 +10,6 @@
 #include "sluice/asio/sleep.hpp"
 #include "sluice/calls/with_backoff.hpp"
 #include "sluice/http.hpp"
-#include "sluice/sim/fleet.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/world.hpp"
 #include "sluice/sluice.hpp"
@@ -148,11 +147,6 @@ http::limit_headers(policy, decision).for_each([&](auto name, auto value) { resp
 }  // namespace http_page
 
 namespace simulation_page {
-void fleet() {
-sluice::sim::Fleet fleet{{.limiting = sluice::sim::Limiting::shared, .seed = 7}};
-fleet.run_for(std::chrono::hours{1});
-const auto result = fleet.result();   // result.rejected == 0
-}
 boost::asio::awaitable<void> worker(const sluice::TokenBucket& bucket, sluice::Clock& clock) {
   for (;;) {
     const auto decision = co_await sluice::asio::async_try_acquire(bucket, "api", 1, boost::asio::use_awaitable);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,9 @@ struct ArrivalOptions {
     Span at{0};  ///< since the start
   };
   struct Traced {
-    Span at{0};             ///< since the start
-    std::uint32_t key = 0;  ///< below JobOptions::keys
+    Span at{0};              ///< since the start
+    std::uint32_t key = 0;   ///< below JobOptions::keys
+    std::uint32_t cost = 1;  ///< multiplies JobOptions::cost; 1 to 10^6
   };
 
   Kind kind = Kind::poisson;
@@ -58,7 +60,8 @@ struct ArrivalOptions {
   std::uint32_t clients = 1;
   Delay think = Delay::exponential(std::chrono::seconds{1});
   std::vector<Burst> bursts;
-  std::vector<Traced> trace;
+  std::string file;  ///< of a trace, for who reads it into `trace`; runs do not
+  std::shared_ptr<const std::vector<Traced>> trace;  ///< in the order of time; shared by runs
 };
 
 struct JobOptions {
@@ -81,8 +84,9 @@ struct LimiterOptions {
     fixed_window,
     sliding_window_counter,
     slot_lock,
-    concurrency,  ///< `burst` places
-    ideal,        ///< knows every job when it comes, and needs no network
+    concurrency,          ///< `burst` places
+    ideal,                ///< knows every job when it comes, and needs no network
+    utilization_shedder,  ///< sheds jobs, those of high priority never, while the API is busy
   };
   enum class Scope : std::uint8_t {
     shared,       ///< one for the fleet, in the store
@@ -105,6 +109,14 @@ struct LimiterOptions {
   Span hold{0};                ///< units are leased for so long (LeasedStore); zero: not at all
   Word most = 100;             ///< units that a process leases at most
   Kind shadow = Kind::none;    ///< another limiter that is asked as well, and not obeyed
+  // Of a utilization shedder; see UtilizationOptions. Its sensor is the share of the API's servers
+  // that were busy in the last `period`; `max_gap` is 2.5 periods.
+  double good = 0.7;
+  double bad = 0.8;
+  Span grace = std::chrono::seconds{28};
+  Span full_after = std::chrono::seconds{120};
+  Span rest_after = std::chrono::minutes{10};
+  Span period = std::chrono::seconds{8};
 };
 
 /// The store of shared limiters, and the network to it.
@@ -126,6 +138,8 @@ struct ApiOptions {
   Delay latency = Delay::log_normal(Span{20'000}, Span{80'000});  ///< of the work on a call
   double crowding = 0;  ///< the work takes 1 + crowding * (calls in work / 100) times as long
   double failures = 0;  ///< share of calls that are answered 500
+  /// The work reads a row and writes it if nobody else has since: else the call is answered 409.
+  bool conflicts = false;
   RetryAfter retry_after = RetryAfter::exact();
   Span penalty{0};  ///< a 429 closes the API to everybody for so long
   Delay to = Delay::log_normal(Span{10'000}, Span{30'000});
@@ -206,6 +220,9 @@ struct Scenario {
   ClockOptions clock{};
   std::vector<FaultPlan> faults;
 };
+
+/// The most units that a job takes.
+[[nodiscard]] Word highest_cost(const Scenario& scenario);
 
 /// Throws std::invalid_argument that names the first value that is out of range, or contradicts
 /// another one.

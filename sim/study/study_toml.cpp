@@ -6,9 +6,9 @@
 
 #include <toml++/toml.h>
 
-#include "sim/scenario/figures.hpp"
-#include "sim/scenario/study.hpp"
 #include "sim/scenario/text.hpp"
+#include "sim/study/study.hpp"
+#include "sluice/sim/figures.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "sim/scenario/output.hpp"
+#include "sim/study/output.hpp"
 #include "sim/tool/text.hpp"
 
 namespace sluice::sim::scenario {
@@ -80,8 +80,10 @@ std::string to_text(const StudyResult& result) {
                       tool::plural(result.replications, "replication"), study.confidence * 100,
                       study.seed, result.partial ? "; PARTIAL: it was stopped" : "");
   for (const Verdict& verdict : result.verdicts) {
+    MetricInfo what = info(metric(verdict.expectation->metric));
+    if (!verdict.expectation->of.empty()) what.unit = "";  // a quotient
     text += fmt::format("{}{}; it is {}\n", mark(verdict.status), verdict.text,
-                        figure_text(verdict.value, info(metric(verdict.expectation->metric))));
+                        figure_text(verdict.value, what));
   }
   for (const Judgement& judgement : result.judgements) {
     const std::string& variant = study.variants[judgement.variant].name;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/scenario/study.hpp"
+#include "sim/study/study.hpp"
 
 namespace sluice::sim::scenario {
 

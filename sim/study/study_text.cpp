@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "sim/scenario/study.hpp"
+#include "sim/study/study.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

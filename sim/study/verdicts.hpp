@@ -2,7 +2,7 @@
 // replications. Threading: pure.
 #pragma once
 
-#include "sim/scenario/study_run.hpp"
+#include "sim/study/study_run.hpp"
 
 namespace sluice::sim::scenario {
 

@@ -1,10 +1,10 @@
-#include "sim/scenario/twice.hpp"
+#include "sim/study/twice.hpp"
 
 #include <fmt/format.h>
 
 #include <vector>
 
-#include "sim/scenario/run.hpp"
+#include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
 namespace {
@@ -45,9 +45,9 @@ std::string run_twice(const Study& study) {
   options.observer = &Comparison::see;
   options.observed = &comparison;
   const Scenario scenario = study.scenario(0, 0);
-  const RunResult first = run(scenario, options);
+  const RunResult first = sim::run(scenario, options);
   comparison.second = true;
-  const RunResult second = run(scenario, options);
+  const RunResult second = sim::run(scenario, options);
   if (comparison.difference.empty() && first.trace != second.trace) {
     return fmt::format("the runs differ after {} steps", comparison.hashes.size());
   }

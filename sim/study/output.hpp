@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/scenario/study_run.hpp"
+#include "sim/study/study_run.hpp"
 
 namespace sluice::sim::scenario {
 

@@ -1,4 +1,4 @@
-#include "sim/scenario/study_run.hpp"
+#include "sim/study/study_run.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "sim/scenario/verdicts.hpp"
+#include "sim/study/verdicts.hpp"
 #include "sluice/sim/random.hpp"
 
 namespace sluice::sim::scenario {
@@ -144,7 +144,7 @@ class StudyRun {
     };
     RunResult result;
     try {
-      result = scenario::run(scenario, options);
+      result = sim::run(scenario, options);
     } catch (const Stopped&) {
       return false;
     }
@@ -164,7 +164,7 @@ class StudyRun {
   }
 
   [[nodiscard]] bool is_precise() const {
-    const Metric metric = scenario::metric(study_.headline.front());
+    const Metric metric = sim::metric(study_.headline.front());
     return std::ranges::all_of(result_.rows, [&](const Row& row) {
       const auto interval = row.interval(metric, study_.confidence);
       return !interval || interval->half_width <= study_.precision * std::abs(interval->mean);

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/scenario/study_run.hpp"
+#include "sim/study/study_run.hpp"
 
 namespace sluice::sim::scenario {
 

@@ -1,9 +1,9 @@
-#include "sim/scenario/shrink.hpp"
+#include "sim/study/shrink.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "sim/scenario/run.hpp"
+#include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
 namespace {
@@ -129,7 +129,7 @@ class Shrinker {
 }  // namespace
 
 std::vector<std::string> objectors(const Study& study) {
-  const RunResult result = run(
+  const RunResult result = sim::run(
       study.scenario(0, 0), {.recovery = study.judges.recovery, .stop = nullptr, .progress = {}});
   std::vector<std::string> names;
   for (const Objection& objection : result.objections) names.push_back(objection.judge);

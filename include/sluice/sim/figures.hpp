@@ -1,5 +1,5 @@
 // The figures of a run: the catalogue of metrics that scenarios, reports and expectations name.
-// Threading: pure.
+// Plain values; no threading rule.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 #include <span>
 #include <string_view>
 
-namespace sluice::sim::scenario {
+namespace sluice::sim {
 
-/// An index into the catalogue.
+/// What is measured. metrics() has the names, titles and units, in this order.
 enum class Metric : std::uint8_t {
   share_429,
-  share_failed,
+  share_failed,  ///< 409, 500, 503 and timeouts
   calls_per_success,
   offered,
   goodput,
@@ -46,6 +46,7 @@ enum class Metric : std::uint8_t {
   clients_refused,
   shadow_differs,
   shadow_deviation,
+  upstream_busy,
   timed_out,
   shed_by_breaker,
   retries_denied,
@@ -77,4 +78,4 @@ class Figures {
   std::array<double, metric_count> values_;
 };
 
-}  // namespace sluice::sim::scenario
+}  // namespace sluice::sim

@@ -1,4 +1,4 @@
-#include "sim/scenario/verdicts.hpp"
+#include "sim/study/verdicts.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace {
 std::optional<Interval> value_of(const StudyResult& result, const Expectation& expectation,
                                  const Row& row) {
   const Study& study = *result.study;
-  const Metric metric = scenario::metric(expectation.metric);
+  const Metric metric = sim::metric(expectation.metric);
   if (expectation.of.empty()) return row.interval(metric, study.confidence);
   const auto other = std::ranges::find(study.variants, expectation.of, &Variant::name);
   const auto index = static_cast<std::size_t>(other - study.variants.begin());
@@ -52,7 +52,7 @@ Status status_of(const Expectation& expectation, const std::optional<Interval>& 
 /// Judges that need all replications: what must happen in some, or in none.
 void judge_events(StudyResult& result, const std::vector<std::string>& names, bool wanted) {
   for (const std::string& name : names) {
-    const Metric metric = scenario::metric(name);
+    const Metric metric = sim::metric(name);
     Judgement judgement{wanted ? "sometimes" : "never", 0, wanted, {}, {}, 0};
     judgement.text = fmt::format("{}: {}", info(metric).title,
                                  wanted ? "it never happened" : "it did not happen");

@@ -1,4 +1,4 @@
-#include "sim/scenario/figures_file.hpp"
+#include "sim/study/figures_file.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "sim/scenario/output.hpp"
+#include "sim/study/output.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

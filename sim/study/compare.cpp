@@ -1,4 +1,4 @@
-#include "sim/scenario/compare.hpp"
+#include "sim/study/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "sim/scenario/output.hpp"
 #include "sim/scenario/text.hpp"
+#include "sim/study/output.hpp"
 #include "sim/tool/text.hpp"
 
 namespace sluice::sim::scenario {
@@ -47,7 +47,7 @@ std::string compare(const StudyResult& a, const StudyResult& b, const std::strin
   const Row& second = b.rows.front();
   tool::Table table({"", name_a, name_b, "difference", ""});
   for (const std::string& name : a.study->headline) {
-    const Metric metric = scenario::metric(name);
+    const Metric metric = sim::metric(name);
     std::vector<double> left;
     std::vector<double> right;
     for (std::size_t i = 0; i < std::min(a.replications, b.replications); ++i) {

@@ -4,8 +4,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/scenario/output.hpp"
 #include "sim/scenario/text.hpp"
+#include "sim/study/output.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/scenario/study.hpp"
+#include "sim/study/study.hpp"
 
 #include <numeric>
 

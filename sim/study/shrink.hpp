@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "sim/scenario/study.hpp"
+#include "sim/study/study.hpp"
 
 namespace sluice::sim::scenario {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/scenario/run.hpp"
-#include "sim/scenario/study.hpp"
+#include "sim/study/study.hpp"
 #include "sluice/sim/interval.hpp"
+#include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
 

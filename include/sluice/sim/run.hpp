@@ -1,0 +1,74 @@
+// run(): one run of a Scenario: its figures, its charts, and what the judges say. Threading: a run
+// belongs to one thread; several may run side by side.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/sim/figures.hpp"
+#include "sluice/sim/scenario.hpp"
+#include "sluice/sim/trace.hpp"
+
+namespace sluice::sim {
+
+/// Counts in steps of time. `waiting` is the number of jobs without an answer at the end of a step.
+struct Series {
+  Span step{0};
+  std::vector<std::uint32_t> offered;
+  std::vector<std::uint32_t> sent;
+  std::vector<std::uint32_t> ok;
+  std::vector<std::uint32_t> refused;  ///< calls answered 429
+  std::vector<std::uint32_t> waiting;
+  std::vector<std::uint32_t> store_operations;
+};
+
+/// What a judge has found against a run.
+struct Objection {
+  std::string judge;
+  std::string text;
+};
+
+/// The busiest window of a limit of the API.
+struct WorstWindow {
+  Word limit = 0;
+  Span window{0};
+  std::uint64_t worst = 0;  ///< calls that came in a window
+};
+
+struct RunResult {
+  Figures figures;
+  Series series;
+  std::vector<std::pair<double, Span>> wait_quantiles;
+  std::vector<WorstWindow> windows;
+  std::vector<double> workers;        ///< each one's share of the successes
+  std::vector<Objection> objections;  ///< none: every judge is content
+  std::vector<std::string> judges;    ///< that have looked
+  std::uint64_t trace = 0;            ///< World::trace()
+};
+
+struct RunOptions {
+  /// A judge objects unless the goodput is back so long after the last fault; zero: none looks.
+  Span recovery{0};
+  const std::atomic<bool>* stop = nullptr;  ///< ends the run, which throws Stopped
+  /// Called now and then with the virtual time and the number of events so far.
+  std::function<void(Span, std::uint64_t)> progress{};
+  TraceObserver observer = nullptr;  ///< see World::observe()
+  void* observed = nullptr;
+};
+
+/// What run() throws when it was stopped.
+struct Stopped {};
+
+/// Runs a scenario to its end. Throws std::invalid_argument as validate() does.
+///
+///     sim::Scenario outage;
+///     outage.faults = {{.kind = sim::FaultPlan::Kind::store_down, .at = 20s, .length = 10s}};
+///     const sim::RunResult result = sim::run(outage);
+///     REQUIRE(result.objections.empty());
+[[nodiscard]] RunResult run(const Scenario& scenario, const RunOptions& options = {});
+
+}  // namespace sluice::sim
