@@ -150,6 +150,7 @@ void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
   if (const PlanFault fault = find_fault(plan); fault.error) {
     return done.fail(fault.error, fault.step);
   }
+  if (plan.timeout() < Span{0}) return done.fail(Errc::timed_out);
   try {
     Message& message = prepare(plan);
     send(message);
@@ -163,6 +164,7 @@ void RemoteStore::execute(const Plan& plan, Completion done) noexcept {
     message.done = std::move(done);
     ++operations_;
   } catch (...) {  // no memory, or no place on the timeline
+    if (!free_.empty()) timeline_.cancel(messages_[free_.back()].timer);
     done.fail(Errc::queue_full);
   }
 }
@@ -174,13 +176,18 @@ void RemoteStore::arrive(std::uint64_t index) {
     case StoreServer::State::silent:
       return lose(message);
     case StoreServer::State::refusing:
-      message.timer =
-          timeline_.after<&RemoteStore::refuse>(link_.from_store.sample(rng_), *this, index);
+      message.timer = timeline_.at<&RemoteStore::refuse>(next_delivery(), *this, index);
       return;
     case StoreServer::State::up:
       const Time served = link_.server->serve(timeline_.now());
       message.timer = timeline_.at<&RemoteStore::decide>(served, *this, index);
   }
+}
+
+/// When an answer that leaves the store now is here: not before an earlier one.
+Time RemoteStore::next_delivery() {
+  last_delivery_ = std::max(timeline_.now() + link_.from_store.sample(rng_), last_delivery_);
+  return last_delivery_;
 }
 
 void RemoteStore::refuse(std::uint64_t index) {
@@ -225,10 +232,8 @@ void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
     return self.lose(message);
   }
   try {
-    const Time delivery = std::max(self.timeline_.now() + self.link_.from_store.sample(self.rng_),
-                                   self.last_delivery_);
-    message.timer = self.timeline_.at<&RemoteStore::deliver>(delivery, self, message.index);
-    self.last_delivery_ = delivery;
+    message.timer =
+        self.timeline_.at<&RemoteStore::deliver>(self.next_delivery(), self, message.index);
   } catch (...) {  // no place on the timeline
     self.lose(message);
   }

@@ -3,9 +3,18 @@
 #include <algorithm>
 
 namespace sluice::sim {
+namespace {
+
+// Service times beyond it would leave the range of times.
+constexpr Word longest_us = 366 * 86'400'000'000;
+
+}  // namespace
 
 Time StoreServer::serve(Time now) {
-  const Span service = service_.sample(rng_) * factor_ / 1000;
+  const Word sample = service_.sample(rng_).count();
+  const Word factor{factor_};
+  const bool fits = sample <= longest_us / (factor / 1000 + 1);
+  const Span service{fits ? sample * factor / 1000 : longest_us};
   const Time begin = std::max(now, free_at_);
   free_at_ = begin + service;
   ++served_;

@@ -1,10 +1,26 @@
 #include "sim/scenario/api.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "sim/fixed_point.hpp"
 #include "sluice/asio/timer.hpp"
 
 namespace sluice::sim::scenario {
+
+namespace {
+
+constexpr Word millionth = 1'000'000;
+// Longer work would leave the range of times.
+constexpr Span longest_work = std::chrono::hours{24 * 366};
+
+/// `span` * `factor` / `unit` in whole numbers, so that it is the same on every platform.
+Span scaled(Span span, Word factor, Word unit) {
+  const auto product = fixed::SignedWide{span.count()} * factor / unit;
+  return Span{static_cast<Word>(std::min<fixed::SignedWide>(product, longest_work.count()))};
+}
+
+}  // namespace
 
 /// A call that its client may give up.
 struct Api::Call {
@@ -17,7 +33,9 @@ Api::Api(World& world, const ApiOptions& options, Span timeout)
     : world_(world),
       options_(options),
       timeout_(timeout),
-      upstream_({.limits = options.limits, .penalty = options.penalty}) {
+      upstream_({.limits = options.limits, .penalty = options.penalty}),
+      crowding_(std::llround(options.crowding * millionth)),
+      failures_(std::llround(options.failures * millionth)) {
   if (options.servers != 0) servers_.emplace(world, options.servers);
 }
 
@@ -53,8 +71,7 @@ Task<Answer> Api::serve(SeededRng& way) {
 
 Task<int> Api::work(SeededRng& way) {
   const Span even = options_.latency.sample(way);
-  const bool fails =
-      options_.failures != 0 && static_cast<double>(way.below(1'000'000)) < options_.failures * 1e6;
+  const bool fails = failures_ != 0 && static_cast<Word>(way.below(millionth)) < failures_;
   Resource::Server server;
   if (servers_) {
     if (options_.queue != 0 && servers_->stats().waiting >= options_.queue) co_return 503;
@@ -62,9 +79,9 @@ Task<int> Api::work(SeededRng& way) {
   }
   ++working_;
   const std::uint64_t seen = row_version_;
-  const double times = slowness_ * (1 + options_.crowding * static_cast<double>(working_) / 100);
-  co_await asio::sleep_for(world_.clock(),
-                           Span{std::llround(static_cast<double>(even.count()) * times)}, use_task);
+  const Word crowded = millionth + crowding_ * working_ / 100;
+  const Span span = scaled(scaled(even, crowded, millionth), slowness_, 1000);
+  co_await asio::sleep_for(world_.clock(), span, use_task);
   --working_;
   if (fails) co_return 500;
   if (options_.conflicts && row_version_ != seen) co_return 409;
@@ -72,13 +89,18 @@ Task<int> Api::work(SeededRng& way) {
   co_return 200;
 }
 
+void Api::slow_down(double factor) noexcept { slowness_ = std::llround(factor * 1000); }
+
 void Api::set_servers(double factor) {
-  if (!servers_) return;
+  if (!servers_ || factor == servers_factor_) return;
+  servers_factor_ = factor;
   servers_->set_servers(
       static_cast<std::size_t>(std::llround(static_cast<double>(options_.servers) * factor)));
 }
 
 void Api::scale_limit(double factor) {
+  if (options_.limits.empty() || factor == limit_factor_) return;
+  limit_factor_ = factor;
   const double limit = static_cast<double>(options_.limits.front().limit) * factor;
   upstream_.set_limit(0, std::max<Word>(std::llround(limit), 1));
 }

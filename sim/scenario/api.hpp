@@ -21,7 +21,7 @@ class Api {
 
   // Faults.
   void set_down(bool down) noexcept { down_ = down; }
-  void slow_down(double factor) noexcept { slowness_ = factor; }
+  void slow_down(double factor) noexcept;
   void set_servers(double factor);
   void scale_limit(double factor);
   void add_limit(const WindowLimit& limit) { upstream_.add_limit(limit); }
@@ -48,8 +48,12 @@ class Api {
   Upstream upstream_;
   std::optional<Resource> servers_;
   bool down_ = false;
-  double slowness_ = 1;
-  std::uint64_t working_ = 0;
+  Word slowness_ = 1000;  // in thousandths
+  double servers_factor_ = 1;
+  double limit_factor_ = 1;
+  Word working_ = 0;
+  Word crowding_;  // in millionths
+  Word failures_;
   std::uint64_t row_version_ = 0;  // of the row that calls change, with ApiOptions::conflicts
 };
 

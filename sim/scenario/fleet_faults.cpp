@@ -1,4 +1,5 @@
 // What befalls a fleet.
+#include <algorithm>
 #include <cmath>
 
 #include "sim/scenario/fleet_run.hpp"
@@ -15,125 +16,134 @@ std::uint32_t millionths(double share) {
 
 }  // namespace
 
-/// Calls `act` for this share of the workers, the first ones, rounded up.
-template <class Do>
-void FleetRun::for_share(double share, Do act) {
+/// The workers that a share is: the first ones, rounded up.
+std::size_t FleetRun::some(double share) const {
   const auto all = static_cast<double>(workers_.size());
-  const auto some = static_cast<std::size_t>(std::ceil(share * all));
-  for (std::size_t i = 0; i < std::min(some, workers_.size()); ++i) act(workers_[i]);
+  return std::min(static_cast<std::size_t>(std::ceil(share * all)), workers_.size());
 }
 
-Task<> FleetRun::befall(FaultPlan fault) {
+Task<> FleetRun::befall(const FaultPlan& fault) {
   co_await sleep(fault.at);
   if (fault.kind == Kind::rolling_deploy) co_return co_await deploy(fault);
-  begin_fault(fault);
-  if (fault.length == Span{0} && fault.kind != Kind::store_failover &&
-      fault.kind != Kind::store_lost && fault.kind != Kind::worker_crash) {
-    co_return;  // for good
-  }
+  active_.push_back(&fault);
+  strike(fault);
+  apply_faults();
+  const bool ends = fault.length != Span{0} || fault.kind == Kind::store_failover ||
+                    fault.kind == Kind::store_lost || fault.kind == Kind::worker_crash;
+  if (!ends) co_return;
   co_await sleep(fault.length);
-  end_fault(fault);
+  std::erase(active_, &fault);
+  apply_faults();
 }
 
-Task<> FleetRun::deploy(FaultPlan fault) {
+Task<> FleetRun::deploy(const FaultPlan& fault) {
   for (Worker& worker : workers_) {
-    stop_process(worker);
-    start_process(worker);
+    if (worker.process) {
+      stop_process(worker);
+      start_process(worker);
+    }
     co_await sleep(fault.length / static_cast<Word>(workers_.size()));
   }
 }
 
-void FleetRun::begin_fault(const FaultPlan& fault) {
+/// What happens at one instant.
+void FleetRun::strike(const FaultPlan& fault) {
   switch (fault.kind) {
-    case Kind::store_down:
-      return server_.set_state(StoreServer::State::refusing);
     case Kind::store_failover:
       lost_writes_ += store_->unreplicated();
-      store_->fail_over();
-      return server_.set_state(StoreServer::State::refusing);
+      return store_->fail_over();
     case Kind::store_lost:
       lost_writes_ += store_->writes();
-      store_->lose_all();
-      return server_.set_state(StoreServer::State::refusing);
-    case Kind::store_silent:
-      return server_.set_state(StoreServer::State::silent);
+      return store_->lose_all();
     case Kind::store_paused:
       return server_.pause(world_.now() + fault.length);
-    case Kind::store_slow:
-      return server_.slow_down(static_cast<std::uint32_t>(std::llround(fault.factor * 1000)));
-    case Kind::network_cut:
-      return for_share(fault.share, [](Worker& worker) { worker.link_faults.cut = true; });
-    case Kind::network_loss:
-      return for_share(fault.share,
-                       [&](Worker& worker) { worker.link_faults.lost = millionths(fault.factor); });
-    case Kind::answers_lost:
-      return for_share(fault.share, [&](Worker& worker) {
-        worker.link_faults.answer_lost = millionths(fault.factor);
-      });
-    case Kind::network_doubled:
-      return for_share(fault.share, [&](Worker& worker) {
-        worker.link_faults.doubled = millionths(fault.factor);
-      });
-    case Kind::upstream_down:
-      return api_.set_down(true);
-    case Kind::upstream_slow:
-      return api_.slow_down(fault.factor);
-    case Kind::upstream_servers:
-      return api_.set_servers(fault.factor);
-    case Kind::upstream_limit:
-      return api_.scale_limit(fault.factor);
     case Kind::upstream_second:
       return api_.add_limit(fault.limit);
-    case Kind::worker_crash:
-      return for_share(fault.share, [this](Worker& worker) { stop_process(worker); });
     case Kind::worker_pause:
-      return for_share(fault.share,
-                       [&](Worker& worker) { worker.frozen_until = world_.now() + fault.length; });
-    case Kind::scale:
-      for (std::size_t i = workers_.size(); i > 0; --i) {
-        const auto kept = std::llround(fault.share * static_cast<double>(workers_.size()));
-        if (static_cast<long long>(i) > kept) stop_process(workers_[i - 1]);
+      for (std::size_t i = 0; i < some(fault.share); ++i) {
+        Time& until = workers_[i].frozen_until;
+        until = std::max(until, world_.now() + fault.length);
       }
       return;
     case Kind::clock_step:
-      return for_share(fault.share, [&](Worker& worker) {
-        if (worker.clock != nullptr) worker.clock->step(fault.step);
-      });
-    case Kind::rolling_deploy:
-      return;
-  }
-}
-
-void FleetRun::end_fault(const FaultPlan& fault) {
-  switch (fault.kind) {
-    case Kind::store_failover:
-    case Kind::store_lost:
-    case Kind::store_down:
-    case Kind::store_silent:
-      return server_.set_state(StoreServer::State::up);
-    case Kind::store_slow:
-      return server_.slow_down(1000);
-    case Kind::network_cut:
-    case Kind::network_loss:
-    case Kind::answers_lost:
-    case Kind::network_doubled:
-      return for_share(fault.share, [](Worker& worker) { worker.link_faults = {}; });
-    case Kind::upstream_down:
-      return api_.set_down(false);
-    case Kind::upstream_slow:
-      return api_.slow_down(1);
-    case Kind::upstream_servers:
-      return api_.set_servers(1);
-    case Kind::upstream_limit:
-      return api_.scale_limit(1);
-    case Kind::worker_crash:
-    case Kind::scale:
-      for (Worker& worker : workers_) {
-        if (!worker.process) start_process(worker);
+      for (std::size_t i = 0; i < some(fault.share); ++i) {
+        if (workers_[i].clock != nullptr) workers_[i].clock->step(fault.step);
       }
       return;
     default:
       return;
+  }
+}
+
+/// Brings everything into the state that the active faults together call for. Of several factors of
+/// one kind, the fault that began last has its way.
+void FleetRun::apply_faults() {
+  apply_to_store();
+  apply_to_links();
+  apply_to_api();
+  apply_to_workers();
+}
+
+void FleetRun::apply_to_store() {
+  auto state = StoreServer::State::up;
+  double slowness = 1;
+  for (const FaultPlan* const fault : active_) {
+    const bool refuses = fault->kind == Kind::store_down || fault->kind == Kind::store_failover ||
+                         fault->kind == Kind::store_lost;
+    if (refuses) state = StoreServer::State::refusing;
+    if (fault->kind == Kind::store_silent && state == StoreServer::State::up) {
+      state = StoreServer::State::silent;
+    }
+    if (fault->kind == Kind::store_slow) slowness = fault->factor;
+  }
+  server_.set_state(state);
+  server_.slow_down(static_cast<std::uint32_t>(std::llround(slowness * 1000)));
+}
+
+void FleetRun::apply_to_links() {
+  for (Worker& worker : workers_) worker.link_faults = {};
+  for (const FaultPlan* const fault : active_) {
+    for (std::size_t i = 0; i < some(fault->share); ++i) {
+      LinkFaults& link = workers_[i].link_faults;
+      if (fault->kind == Kind::network_cut) link.cut = true;
+      if (fault->kind == Kind::network_loss) link.lost = millionths(fault->factor);
+      if (fault->kind == Kind::answers_lost) link.answer_lost = millionths(fault->factor);
+      if (fault->kind == Kind::network_doubled) link.doubled = millionths(fault->factor);
+    }
+  }
+}
+
+void FleetRun::apply_to_api() {
+  bool down = false;
+  double slowness = 1;
+  double servers = 1;
+  double limit = 1;
+  for (const FaultPlan* const fault : active_) {
+    if (fault->kind == Kind::upstream_down) down = true;
+    if (fault->kind == Kind::upstream_slow) slowness = fault->factor;
+    if (fault->kind == Kind::upstream_servers) servers = fault->factor;
+    if (fault->kind == Kind::upstream_limit) limit = fault->factor;
+  }
+  api_.set_down(down);
+  api_.slow_down(slowness);
+  api_.set_servers(servers);
+  api_.scale_limit(limit);
+}
+
+void FleetRun::apply_to_workers() {
+  std::vector<bool> away(workers_.size(), false);
+  for (const FaultPlan* const fault : active_) {
+    const bool crashed = fault->kind == Kind::worker_crash;
+    const auto all = static_cast<double>(workers_.size());
+    const auto kept = static_cast<std::size_t>(std::llround(fault->share * all));
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      if (crashed && i < some(fault->share)) away[i] = true;
+      if (fault->kind == Kind::scale && i >= kept) away[i] = true;
+    }
+  }
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (away[i]) stop_process(workers_[i]);
+    if (!away[i] && !workers_[i].process) start_process(workers_[i]);
   }
 }
 

@@ -49,6 +49,29 @@ struct FleetRun::Attempt {
   std::uint32_t calls = 0;
 };
 
+/// Notes the end of a lease when it is destroyed.
+struct FleetRun::LeaseNote {
+  LeaseNote(FleetRun& fleet, Process& process, const Job& job, Admission& admission)
+      : run(fleet), index(fleet.index_of(process, job)) {
+    if (admission.error || !admission.is_charged() || !process.limiter().has_places()) return;
+    const Lease* const held = admission.lease();
+    if (held == nullptr) return;
+    lease = run.recorder_.leased(
+        index, {admission.decision.at, testing::LeaseEvent::Act::acquired, 0, job.cost,
+                admission.decision.at + LeaseOptions{}.ttl, held->fence()});
+  }
+  LeaseNote(const LeaseNote&) = delete;
+  LeaseNote& operator=(const LeaseNote&) = delete;
+  ~LeaseNote() { end(); }
+  void end() {
+    if (lease != 0) run.recorder_.released(index, std::exchange(lease, 0), run.world_.now());
+  }
+
+  FleetRun& run;
+  std::uint64_t index;
+  std::uint64_t lease = 0;
+};
+
 Task<> FleetRun::run_job(Worker& worker, Job job, std::uint64_t number) {
   recorder_.came(job);
   const std::shared_ptr<Process> process = worker.process;
@@ -68,6 +91,7 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
     co_await thaw(worker);
     if (world_.now() >= attempt.deadline) co_return recorder_.gave_up(job, world_.now());
     Admission admission = co_await admit(*process, job, attempt);
+    LeaseNote lease(*this, *process, job, admission);
     if (process->is_dead()) break;
     if (admission.error) {
       ++recorder_.counts.store_failures;
@@ -92,11 +116,13 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
         process->breaker().answer(
             permit, up ? CircuitBreaker::Result::success : CircuitBreaker::Result::failure);
       }
+      lease.end();
       admission.held = {};  // a place is free again
       if (answer.status == 200) co_return;
       if (answer.retry_after) wait = std::max(wait, *answer.retry_after);
       if (answer.status == 429 && scenario_.limiter.gates) {
-        co_await process->limiter().close_gate(wait);
+        const auto closed = co_await process->limiter().close_gate(wait);
+        if (closed) recorder_.closed_gate(*closed, *closed + wait);
         wait = Span{0};  // the gate makes it wait
       }
       if (!may_retry(*process, attempt)) co_return recorder_.gave_up(job, world_.now());
@@ -123,7 +149,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
     admission.decision.allowed = true;
     co_return admission;
   }
-  const std::size_t place = recorder_.queued(job, attempt.deadline);
+  const std::size_t place = recorder_.queued(job, world_.now(), attempt.deadline);
   // Not a conditional expression: g++ 12 destroys what it awaits twice.
   Admission admission;
   if (scenario_.limiter.wait == LimiterOptions::Wait::queue) {
@@ -148,6 +174,7 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
 Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attempt) {
   for (;;) {
     Admission admission = co_await process.limiter().ask(key_of(job), job.cost, job.critical);
+    if (!admission.error) note_poll(process, job, admission);
     const bool again = scenario_.limiter.wait == LimiterOptions::Wait::poll && !process.is_dead();
     if (admission.error || admission.decision.allowed || !again) co_return admission;
     const Span wait = std::max(admission.decision.retry_after, attempt.pauses.next());
@@ -166,19 +193,31 @@ Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
   if (obeyed) ++counts.obeyed_granted;
 }
 
-void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
-  if (!admission.decision.allowed) return;
-  if (!admission.is_charged()) {
-    ++recorder_.counts.without_store;
-    return;
-  }
-  // It charges nobody anything.
-  if (scenario_.limiter.kind == LimiterOptions::Kind::utilization_shedder) return;
-  // What is limited apart: by process, if each has a limiter of its own, and by key.
+/// What the limiter limits apart: a tenant, and a process if each has a limiter of its own.
+std::uint64_t FleetRun::index_of(const Process& process, const Job& job) const noexcept {
   const bool alone = scenario_.limiter.scope == LimiterOptions::Scope::per_process;
-  const std::uint64_t owner = alone ? process.number() << 32 : 0;
-  recorder_.granted(owner | (scenario_.limiter.by_key ? job.key : 0),
-                    testing::note(admission.decision, job.cost, job.worker));
+  const std::uint64_t key = scenario_.limiter.by_key ? job.key : 0;
+  return key << 32 | (alone ? process.number() : 0);
+}
+
+void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
+  const Decision& decision = admission.decision;
+  if (!decision.allowed) return;
+  const testing::Event event = testing::note(decision, job.cost, job.worker);
+  if (admission.is_charged()) {
+    // A shedder charges nobody anything.
+    if (scenario_.limiter.kind == LimiterOptions::Kind::utilization_shedder) return;
+    return recorder_.granted(index_of(process, job), event);
+  }
+  ++recorder_.counts.without_store;
+  if (decision.source != Source::fallback) return;
+  const std::uint64_t key = scenario_.limiter.by_key ? job.key : 0;
+  recorder_.granted_locally(key << 32 | process.number(), event);
+}
+
+void FleetRun::note_poll(Process& process, const Job& job, const Admission& admission) {
+  if (!process.limiter().is_some() || is_degraded(admission.decision.source)) return;
+  recorder_.polled(index_of(process, job), testing::note(admission.decision, job.cost, job.worker));
 }
 
 /// Waits while the worker stands still.

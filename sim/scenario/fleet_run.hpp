@@ -62,6 +62,7 @@ class FleetRun {
 
   // fleet_job.cpp
   struct Attempt;
+  struct LeaseNote;
   class OwnJob;
   Task<> run_job(Worker& worker, Job job, std::uint64_t number);
   Task<> do_job(Worker& worker, std::shared_ptr<Process> process, Job job, std::uint64_t number);
@@ -72,18 +73,22 @@ class FleetRun {
   Task<> ask_shadow(Process& process, const Job& job, bool obeyed);
   Task<> thaw(const Worker& worker);
   void note_grant(const Process& process, const Job& job, const Admission& admission);
+  void note_poll(Process& process, const Job& job, const Admission& admission);
+  [[nodiscard]] std::uint64_t index_of(const Process& process, const Job& job) const noexcept;
   [[nodiscard]] bool may_retry(Process& process, Attempt& attempt);
 
   // fleet_faults.cpp
-  Task<> befall(FaultPlan fault);
-  Task<> deploy(FaultPlan fault);
-  Task<> fail_over(FaultPlan fault);
-  void begin_fault(const FaultPlan& fault);
-  void end_fault(const FaultPlan& fault);
+  Task<> befall(const FaultPlan& fault);
+  Task<> deploy(const FaultPlan& fault);
+  void strike(const FaultPlan& fault);
+  void apply_faults();
+  void apply_to_store();
+  void apply_to_links();
+  void apply_to_api();
+  void apply_to_workers();
+  [[nodiscard]] std::size_t some(double share) const;
   void start_process(Worker& worker);
   void stop_process(Worker& worker);
-  template <class Do>
-  void for_share(double share, Do act);
 
   Task<> sample_store();
   Task<> sample_utilization();
@@ -105,9 +110,10 @@ class FleetRun {
   Choice keys_;
   std::vector<std::string> key_names_;
   std::deque<Worker> workers_;
+  std::uint32_t processes_ = 0;                  // started so far
   std::vector<std::shared_ptr<Process>> ended_;  // whose coroutines may still hold something
+  std::vector<const FaultPlan*> active_;         // of scenario_, in the order of their beginnings
   std::uint64_t lost_writes_ = 0;
-  std::uint64_t processes_ = 0;  // made so far
   ResourceStats warm_up_;  // of the API's servers, at its end
 };
 

@@ -13,13 +13,17 @@ using Kind = LimiterOptions::Kind;
 
 constexpr const char* bound_judge = "the limiter's bound";
 constexpr const char* order_judge = "first come, first served";
-constexpr const char* end_judge = "every wait ends once";
+constexpr const char* end_judge = "every wait ends once, in time";
 constexpr const char* recovery_judge = "recovery";
 
 /// Units that may be granted beyond the bound, because the store forgot that they were: at most
 /// one grant for each lost write.
-Word forgiven(const Scenario& scenario, const FleetRun& run) {
-  return static_cast<Word>(run.lost_writes()) * highest_cost(scenario);
+Word forgiven(const Scenario& scenario, std::uint64_t lost_writes) {
+  return static_cast<Word>(lost_writes) * highest_cost(scenario);
+}
+
+bool are_clocks_true(const Scenario& scenario) {
+  return scenario.clock.offset == Span{0} && scenario.clock.drift == 0;
 }
 
 struct Excess {
@@ -55,6 +59,17 @@ Excess excess_of(const testing::Checked& breach) {
   return breach ? Excess{breach->excess, breach->what} : Excess{};
 }
 
+/// The most by which the grants of any window of the clock exceed the limit.
+Excess aligned_excess(const testing::History& grants, Span per, Word limit) {
+  std::vector<Time> edges;
+  for (const testing::Event& grant : grants) {
+    const Time edge{grant.effective.time_since_epoch() / per * per};
+    if (edges.empty() || edges.back() != edge) edges.push_back(edge);
+  }
+  if (!edges.empty()) edges.push_back(edges.back() + per);
+  return excess_of(testing::check_aligned(grants, edges, limit));
+}
+
 /// By how much the grants exceed what the limiter promises.
 Excess find_excess(const Scenario& scenario, const testing::History& grants) {
   const LimiterOptions& options = scenario.limiter;
@@ -72,7 +87,11 @@ Excess find_excess(const Scenario& scenario, const testing::History& grants) {
     }
     case Kind::sliding_window:
       return excess_of(testing::check_window(grants, per, window));
-    case Kind::fixed_window:
+    case Kind::fixed_window: {
+      const Excess spread = excess_of(testing::check_window(grants, per, 2 * window));
+      return spread.units != 0 || options.hold != Span{0} ? spread
+                                                          : aligned_excess(grants, per, window);
+    }
     case Kind::sliding_window_counter:
       return excess_of(testing::check_window(grants, per, 2 * window));
     case Kind::slot_lock:
@@ -94,12 +113,34 @@ double in_window(const Series& series, std::size_t end, std::size_t steps) {
 
 }  // namespace
 
-void judge_safety(const Scenario& scenario, const FleetRun& run, RunResult& result) {
-  const Recorder& recorder = run.recorder();
+bool concerns_limiter(const FaultPlan& fault) {
+  using Fault = FaultPlan::Kind;
+  switch (fault.kind) {
+    case Fault::upstream_down:
+    case Fault::upstream_slow:
+    case Fault::upstream_servers:
+    case Fault::upstream_limit:
+    case Fault::upstream_second:
+      return false;
+    default:
+      return true;
+  }
+}
+
+Span undisturbed(const Scenario& scenario) {
+  Span until = scenario.duration;
+  for (const FaultPlan& fault : scenario.faults) {
+    if (concerns_limiter(fault)) until = std::min(until, fault.at);
+  }
+  return until;
+}
+
+void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint64_t lost_writes,
+                  RunResult& result) {
   Word excess = 0;
   if (!recorder.grants.empty() && scenario.clock.offset == Span{0}) {
     result.judges.emplace_back(bound_judge);
-    const Word most = forgiven(scenario, run);
+    const Word most = forgiven(scenario, lost_writes);
     for (const auto& [index, grants] : recorder.grants) {
       const Excess found = find_excess(scenario, grants);
       excess = std::max(excess, found.units);
@@ -110,27 +151,36 @@ void judge_safety(const Scenario& scenario, const FleetRun& run, RunResult& resu
   }
   result.figures[Metric::bound_excess] = static_cast<double>(excess);
 
-  const bool in_line = scenario.limiter.wait == LimiterOptions::Wait::queue;
+  // A call under several limits moves from the queue of one to that of another.
+  const bool in_line =
+      scenario.limiter.wait == LimiterOptions::Wait::queue && !scenario.limiter.gates;
+  const Time calm = recorder.stopped - scenario.duration + undisturbed(scenario);
+  const Span slack = are_clocks_true(scenario) ? scenario.store.timeout * 2 : Span::max();
   Word bypassed = 0;
   for (const auto& [line, waits] : recorder.queues) {
     std::vector<testing::Wait> ended;
-    std::ranges::copy_if(waits, std::back_inserter(ended), [](const testing::Wait& wait) {
-      return wait.end != testing::Wait::End::pending;
+    std::ranges::copy_if(waits, std::back_inserter(ended), [&](const testing::Wait& wait) {
+      const bool overdue = wait.deadline != Time::max() && recorder.stopped - wait.deadline > slack;
+      return wait.end != testing::Wait::End::pending || overdue;
     });
-    if (const auto breach = testing::check_waits_end(ended, scenario.store.timeout * 2)) {
+    if (const auto breach = testing::check_waits_end(ended, slack)) {
       result.objections.push_back({end_judge, breach->what});
     }
-    // A call that failed stands in line anew.
     if (const auto breach = testing::check_order(ended)) {
       bypassed = std::max(bypassed, std::max<Word>(breach->excess, 1));
-      if (in_line && run.recorder().counts.store_failures == 0 && scenario.faults.empty()) {
-        result.objections.push_back({order_judge, breach->what});
-      }
+    }
+    // A call that the store has failed stands in line anew.
+    std::erase_if(ended, [calm](const testing::Wait& wait) { return wait.ended >= calm; });
+    const bool failed = std::ranges::any_of(
+        ended, [](const testing::Wait& wait) { return wait.end == testing::Wait::End::failed; });
+    if (!in_line || failed) continue;
+    if (const auto breach = testing::check_order(ended)) {
+      result.objections.push_back({order_judge, breach->what});
     }
   }
   if (!recorder.queues.empty()) {
     result.judges.emplace_back(end_judge);
-    if (in_line && scenario.faults.empty()) result.judges.emplace_back(order_judge);
+    if (in_line) result.judges.emplace_back(order_judge);
   }
   result.figures[Metric::bypassed] = static_cast<double>(bypassed);
 }

@@ -2,13 +2,25 @@
 // whether the fleet recovers. Threading: pure.
 #pragma once
 
-#include "sim/scenario/fleet_run.hpp"
+#include "sim/scenario/recorder.hpp"
 #include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
 
-/// Looks at the grants and the waits. Sets the figures bound_excess and bypassed.
-void judge_safety(const Scenario& scenario, const FleetRun& run, RunResult& result);
+/// True for faults of the store, the network and the workers.
+[[nodiscard]] bool concerns_limiter(const FaultPlan& fault);
+
+/// From the start until the first fault that concerns the limiter, if there is one.
+[[nodiscard]] Span undisturbed(const Scenario& scenario);
+
+/// Looks at the grants and the waits. `lost_writes`: that the store has forgotten. Sets the figures
+/// bound_excess and bypassed.
+void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint64_t lost_writes,
+                  RunResult& result);
+
+/// Looks at places, gates, hints, grants without the store, and whether units are left unused.
+void judge_limiter(const Scenario& scenario, const Recorder& recorder, std::uint64_t lost_writes,
+                   RunResult& result);
 
 /// Looks whether the goodput is back `within` after the last fault; zero: is not asked. Sets the
 /// figure recovery. REQUIRES: the series is in the result.

@@ -28,6 +28,12 @@ Word part(Word whole, Word share) { return std::max<Word>(whole / share, 1); }
 
 }  // namespace
 
+const Lease* Admission::lease() {
+  if (auto* const lease = std::get_if<Lease>(&held)) return *lease ? lease : nullptr;
+  auto* const grants = std::get_if<Grants>(&held);
+  return grants != nullptr && *grants ? &grants->get<Lease>(0) : nullptr;
+}
+
 Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
                  const LimiterOptions& options, Word share)
     : store_(store) {
@@ -140,10 +146,12 @@ Task<> Limiter::sample(Utilization busy) {
   (void)co_await asio::async_decide(store_, step, boost::asio::as_tuple(use_task));
 }
 
-Task<> Limiter::close_gate(Span span) {
-  if (!gates_) co_return;
-  (void)co_await asio::async_decide(store_, gates_->close_step(scope_.front(), span),
-                                    boost::asio::as_tuple(use_task));
+Task<std::optional<Time>> Limiter::close_gate(Span span) {
+  if (!gates_) co_return std::nullopt;
+  const auto [error, decision] = co_await asio::async_decide(
+      store_, gates_->close_step(scope_.front(), span), boost::asio::as_tuple(use_task));
+  if (error || is_degraded(decision.source)) co_return std::nullopt;
+  co_return decision.at;
 }
 
 }  // namespace sluice::sim::scenario

@@ -20,6 +20,9 @@ struct Admission {
   Decision decision;
   std::variant<std::monostate, Grants, Lease> held;
 
+  /// The lease of a place; null: there is none.
+  [[nodiscard]] const Lease* lease();
+
   /// A grant that the store has charged.
   [[nodiscard]] bool is_charged() const noexcept {
     return decision.allowed && decision.source != Source::policy &&
@@ -41,10 +44,14 @@ class Limiter {
   Task<Admission> acquire(const Key& key, Word cost, Deadline deadline, int priority);
   /// try_acquire().
   Task<Admission> ask(const Key& key, Word cost, bool critical);
+  [[nodiscard]] bool has_places() const noexcept {
+    return std::holds_alternative<ConcurrencyLimiter>(any_);
+  }
   /// Tells a shedder how busy the API is.
   Task<> sample(Utilization busy);
-  /// Closes the gate of the API for the fleet.
-  Task<> close_gate(Span span);
+  /// Closes the gate of the API for the fleet. Returns from when on it is closed; none: the store
+  /// did not say.
+  Task<std::optional<Time>> close_gate(Span span);
 
  private:
   Store& store_;

@@ -5,7 +5,7 @@
 namespace sluice::sim::scenario {
 
 Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
-                 const Scenario& scenario, std::uint64_t number)
+                 const Scenario& scenario, std::uint32_t number)
     : number_(number),
       budget_(scenario.client.budget != 0 ? scenario.client.budget : 1000),
       breaker_(world.clock()) {

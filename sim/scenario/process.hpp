@@ -40,14 +40,15 @@ class StoreOnClock final : public Store {
 class Process {
  public:
   /// `shared` and `link`: the fleet's store and the way to it. `clock`: the worker's; may be null.
+  /// `number`: of the process in its run.
   Process(World& world, Store& shared, const Link& link, Clock* clock, const Scenario& scenario,
-          std::uint64_t number);
+          std::uint32_t number);
+
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
   /// Ends it as kill -9 does.
   void die() noexcept;
   [[nodiscard]] bool is_dead() const noexcept { return dead_; }
-  /// Unique in its run.
-  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
   /// The store as the process sees it.
   Store& store() noexcept { return *store_; }
@@ -68,7 +69,7 @@ class Process {
  private:
   Store& add_fallback(World& world, Store& primary, const Scenario& scenario);
 
-  std::uint64_t number_;
+  std::uint32_t number_;
   bool dead_ = false;
   Store* store_ = nullptr;
   std::unique_ptr<RemoteStore> connection_;

@@ -111,18 +111,44 @@ void Recorder::waited(const Job& job, Span span) {
   if (job.key != 0) others_wait.add(span);
 }
 
-void Recorder::granted(std::uint64_t index, const testing::Event& grant) {
+bool Recorder::keep() noexcept {
   truncated = truncated || kept_ == most_kept;
-  if (truncated) return;
-  ++kept_;
-  grants[index].push_back(grant);
+  if (!truncated) ++kept_;
+  return !truncated;
 }
 
-std::size_t Recorder::queued(const Job& job, Time deadline) {
-  if (kept_waits_ == most_kept) return most_kept;
+void Recorder::granted(std::uint64_t index, const testing::Event& grant) {
+  if (keep()) grants[index].push_back(grant);
+}
+
+void Recorder::polled(std::uint64_t index, const testing::Event& answer) {
+  if (keep()) polls[index].push_back(answer);
+}
+
+void Recorder::granted_locally(std::uint64_t index, const testing::Event& grant) {
+  if (keep()) local_grants[index].push_back(grant);
+}
+
+std::uint64_t Recorder::leased(std::uint64_t index, testing::LeaseEvent event) {
+  event.lease = ++leases_;
+  if (keep()) leases[index].push_back(event);
+  return event.lease;
+}
+
+void Recorder::released(std::uint64_t index, std::uint64_t lease, Time now) {
+  if (keep()) {
+    leases[index].push_back({now, testing::LeaseEvent::Act::released, lease, 0, {}, 0});
+  }
+}
+
+std::size_t Recorder::queued(const Job& job, Time now, Time deadline) {
+  if (kept_waits_ == most_kept) {
+    truncated = true;
+    return most_kept;
+  }
   ++kept_waits_;
   auto& queue = queues[{job.worker, job.key, job.critical}];
-  queue.push_back({job.came, {}, testing::Wait::End::pending, 0, deadline, 1, 0});
+  queue.push_back({now, {}, testing::Wait::End::pending, 0, deadline, job.cost, 0});
   return queue.size() - 1;
 }
 
@@ -135,6 +161,7 @@ void Recorder::left_queue(const Job& job, std::size_t place, Time now, testing::
 }
 
 void Recorder::finish(Time now) {
+  stopped = now;
   for (const auto& [came, key] : open_) {
     if (counts_at(came)) waited({came, 0, key, false, 1}, now - came);
   }

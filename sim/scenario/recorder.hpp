@@ -64,9 +64,18 @@ class Recorder {
   void store_operation(Time now) noexcept { ++in(series.store_operations, now); }
   /// A grant of the limiter's store. `index`: of what it limits apart.
   void granted(std::uint64_t index, const testing::Event& grant);
+  /// An answer of the limiter's store to a call that does not queue.
+  void polled(std::uint64_t index, const testing::Event& answer);
+  /// A grant that a FallbackStore made in the memory of its process.
+  void granted_locally(std::uint64_t index, const testing::Event& grant);
+  /// A lease is granted; returns its number.
+  std::uint64_t leased(std::uint64_t index, testing::LeaseEvent event);
+  void released(std::uint64_t index, std::uint64_t lease, Time now);
+  /// A gate of the fleet is closed.
+  void closed_gate(Time at, Time until) { closures.push_back({at, until}); }
   /// A place in a queue, which is to be ended by the caller. Beyond the first millions, none is
   /// kept.
-  std::size_t queued(const Job& job, Time deadline);
+  std::size_t queued(const Job& job, Time now, Time deadline);
   void left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end);
   /// The jobs that are still waiting, at the end of the run.
   void finish(Time now);
@@ -77,14 +86,24 @@ class Recorder {
   Histogram others_wait;
   std::vector<std::uint64_t> worker_ok;
   std::vector<bool> key_asked, key_refused;
-  std::map<std::uint64_t, testing::History> grants;
+  struct Closure {
+    Time at;
+    Time until;
+  };
+  using Histories = std::map<std::uint64_t, testing::History>;
+  Histories grants;
+  Histories polls;
+  Histories local_grants;
+  std::map<std::uint64_t, std::vector<testing::LeaseEvent>> leases;
+  std::vector<Closure> closures;
   std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::vector<testing::Wait>> queues;
-  bool truncated = false;  ///< more grants than are kept
+  bool truncated = false;  ///< more events than are kept
+  Time stopped{};          ///< the end of the run
   double wait_sum = 0;     ///< in microseconds
   Time last_429{};
 
  private:
-  static constexpr std::size_t most_kept = 2'000'000;
+  static constexpr std::size_t most_kept = 4'000'000;
 
   [[nodiscard]] bool counts_at(Time now) const noexcept { return now >= counted_from_; }
   std::uint32_t& in(std::vector<std::uint32_t>& column, Time now) noexcept;
@@ -97,7 +116,10 @@ class Recorder {
   Time changed_at_;  // a limit of the API, for late_429; Time::max() if none does
   std::uint32_t waiting_ = 0;
   std::multimap<Time, std::uint32_t> open_;  // when unfinished jobs came, and their keys
+  [[nodiscard]] bool keep() noexcept;
+
   std::size_t kept_ = 0;
+  std::uint64_t leases_ = 0;
   std::size_t kept_waits_ = 0;
 };
 

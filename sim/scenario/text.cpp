@@ -46,6 +46,27 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
+std::optional<Span> span_of(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    Word us;
+  };
+  static constexpr Unit units[] = {{"us", 1},           {"ms", 1'000},         {"min", 60'000'000},
+                                   {"m", 60'000'000},   {"d", 86'400'000'000}, {"s", 1'000'000},
+                                   {"h", 3'600'000'000}};
+  if (text == "0") return Span{0};
+  if (text.starts_with('-')) return {};
+  for (const Unit& unit : units) {
+    if (!text.ends_with(unit.name)) continue;
+    const auto value = number<double>(trim(text.substr(0, text.size() - unit.name.size())));
+    if (!value) continue;
+    const double us = *value * static_cast<double>(unit.us);
+    if (!(us >= 0 && us <= static_cast<double>(word_limit))) return {};
+    return Span{std::llround(us)};
+  }
+  return {};
+}
+
 struct DelayForm {
   std::string_view name;
   std::string_view parameters;
@@ -103,9 +124,9 @@ std::pair<std::string_view, Span> split_rate(std::string_view text, std::string_
   if (slash == std::string_view::npos) expected(what, text);
   const std::string_view period = trim(text.substr(slash + 1));
   const bool has_digit = !period.empty() && period.front() >= '0' && period.front() <= '9';
-  const Span per = parse_span(has_digit ? std::string(period) : "1" + std::string(period));
-  if (per <= Span{0}) expected(what, text);
-  return {trim(text.substr(0, slash)), per};
+  const auto per = span_of(has_digit ? std::string(period) : "1" + std::string(period));
+  if (!per || *per <= Span{0}) expected(what, text);
+  return {trim(text.substr(0, slash)), *per};
 }
 
 }  // namespace
@@ -140,27 +161,16 @@ bool parse_flag(std::string_view text) {
 }
 
 Span parse_span(std::string_view text) {
-  struct Unit {
-    std::string_view name;
-    Word us;
-  };
-  static constexpr Unit units[] = {{"us", 1},           {"ms", 1'000},         {"min", 60'000'000},
-                                   {"m", 60'000'000},   {"d", 86'400'000'000}, {"s", 1'000'000},
-                                   {"h", 3'600'000'000}};
-  static constexpr std::string_view what = "a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d";
-  bool negative = text.starts_with('-');
-  const std::string_view digits = negative ? text.substr(1) : text;
-  for (const Unit& unit : units) {
-    if (!digits.ends_with(unit.name)) continue;
-    const auto value = number<double>(trim(digits.substr(0, digits.size() - unit.name.size())));
-    if (!value || *value < 0) continue;
-    const double us = *value * static_cast<double>(unit.us);
-    if (!(us <= static_cast<double>(word_limit))) break;
-    const Span span{std::llround(us)};
-    return negative ? -span : span;
-  }
-  if (digits == "0") return Span{0};
-  expected(what, text);
+  const auto span = span_of(text);
+  if (!span) expected("a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d", text);
+  return *span;
+}
+
+Span parse_step(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  const auto span = span_of(negative ? text.substr(1) : text);
+  if (!span) expected("a step, as 500ms or -2s", text);
+  return negative ? -*span : *span;
 }
 
 Rate parse_rate(std::string_view text) {

@@ -22,6 +22,8 @@ namespace sluice::sim::scenario {
 [[nodiscard]] bool parse_flag(std::string_view text);
 /// "250us", "1.5s", "2min", "1h", "1d".
 [[nodiscard]] Span parse_span(std::string_view text);
+/// The same, or with a minus before it.
+[[nodiscard]] Span parse_step(std::string_view text);
 /// "100/s", "0.5/min", "25/5s".
 [[nodiscard]] Rate parse_rate(std::string_view text);
 /// A time, or the name of a distribution with its parameters: "log_normal(10ms, 30ms)".
@@ -33,8 +35,8 @@ namespace sluice::sim::scenario {
 /// "1000 at 59s".
 [[nodiscard]] ArrivalOptions::Burst parse_burst(std::string_view text);
 
-/// The candidate that needs the fewest changes of single letters to become `text`, if that is less
-/// than half of them; else "".
+/// The candidate that becomes `text` by the fewest changes of single letters, if they are at most
+/// half as many as `text` has letters; else "".
 [[nodiscard]] std::string_view nearest(std::string_view text,
                                        std::span<const std::string_view> candidates);
 

@@ -144,6 +144,13 @@ void validate_fault(const Scenario& s, const FaultPlan& fault) {
           name + " needs upstream.limits");
   require(fault.kind != Kind::upstream_servers || s.upstream.servers != 0,
           name + " needs upstream.servers");
+  constexpr double most_limit = 1e8;
+  require(fault.kind != Kind::upstream_limit ||
+              fault.factor * static_cast<double>(s.upstream.limits.front().limit) <= most_limit,
+          name + " would raise the limit above 100000000");
+  const bool ends = fault.kind != Kind::worker_pause && fault.kind != Kind::store_paused &&
+                    fault.kind != Kind::rolling_deploy;
+  require(ends || fault.length > Span{0}, name + " needs a length: for = \"10s\"");
 }
 
 }  // namespace

@@ -15,7 +15,11 @@ namespace sluice::sim::scenario {
 void sweep(Study& study, const std::string& path, const std::vector<Texts>& values) {
   study.sweep = Sweep{path, values};
   std::erase_if(study.expectations, [](const Expectation& each) { return !each.at.empty(); });
-  for (std::size_t point = 0; point < study.points(); ++point) (void)study.scenario(0, point);
+  for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
+    for (std::size_t point = 0; point < study.points(); ++point) {
+      (void)study.scenario(variant, point);
+    }
+  }
 }
 
 void keep_variant(Study& study, const std::string& name) {
@@ -31,7 +35,8 @@ void keep_variant(Study& study, const std::string& name) {
   const Variant kept = *found;
   study.variants = {kept};
   std::erase_if(study.expectations, [&](const Expectation& each) {
-    return !each.variant.empty() && each.variant != name;
+    const bool of_another = !each.variant.empty() && each.variant != name;
+    return of_another || (!each.of.empty() && each.of != name);
   });
 }
 

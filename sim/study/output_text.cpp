@@ -147,6 +147,8 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
   std::error_code error;
   std::filesystem::rename(beside, path, error);
   if (error) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
     errno = error.value();
     fail("be replaced");
   }

@@ -43,6 +43,7 @@ struct Expectation {
   std::optional<double> most;
   std::optional<double> equals;
   double within = 0;  ///< by how much the interval may miss `equals`
+  std::string where;  ///< "file:line"
 };
 
 /// What the judges look for, besides what they always do.

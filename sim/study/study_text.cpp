@@ -13,7 +13,7 @@ std::string basic_string(std::string_view text) {
   std::string result = "\"";
   for (const char letter : text) {
     if (letter == '"' || letter == '\\') result += '\\';
-    if (static_cast<unsigned char>(letter) < 0x20) {
+    if (static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f) {
       result += fmt::format("\\u{:04x}", static_cast<unsigned>(letter));
     } else {
       result += letter;

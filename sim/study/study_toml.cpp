@@ -16,9 +16,14 @@ namespace {
 constexpr int schema = 1;
 constexpr std::size_t most_includes = 8;
 
+/// An error that names its place already.
+struct PlacedError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 /// An error in a file. `where`: "file:line".
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
-  throw std::invalid_argument(where + ": " + what);
+  throw PlacedError(where + ": " + what);
 }
 
 std::string where(const toml::source_region& source) {
@@ -61,11 +66,13 @@ std::vector<const toml::table*> tables_of(const toml::node& node, std::string_vi
   return tables;
 }
 
-/// Runs `read` and adds the place to its error.
+/// Runs `read` and adds the place to its error, unless it has one.
 template <class Read>
 void at(const toml::node& node, const std::string& name, Read read) {
   try {
     read();
+  } catch (const PlacedError&) {
+    throw;
   } catch (const std::invalid_argument& error) {
     fail(where(node), (name.empty() ? "" : name + ": ") + std::string(error.what()));
   }
@@ -156,7 +163,7 @@ FaultPlan read_fault(const toml::table& table) {
       {"for", span_into(fault.length)},
       {"share", number_into(fault.share, 0, 1)},
       {"factor", number_into(fault.factor, 0, 1'000'000)},
-      {"step", span_into(fault.step)},
+      {"step", [&](const toml::node& node) { fault.step = parse_step(text_of(node)); }},
       {"limit", [&](const toml::node& node) { fault.limit = parse_window_limit(text_of(node)); }},
   };
   read_keys(table, readers);
@@ -199,6 +206,7 @@ Sweep read_sweep(const toml::table& table, Scenario scratch) {
 
 Expectation read_expectation(const toml::table& table) {
   Expectation expectation;
+  expectation.where = where(table);
   constexpr double any = 1e18;
   const auto number = [](std::optional<double>& target) {
     return [&target](const toml::node& node) { target = parse_number(text_of(node), -any, any); };
@@ -256,15 +264,19 @@ class StudyReader {
  public:
   void read(const std::filesystem::path& file, std::size_t depth = 0) {
     const toml::table document = parse(file);
-    if (depth > most_includes) {
-      fail(file.string(), "more than " + std::to_string(most_includes) + " files include another");
-    }
-    if (const toml::node* const base = document.get("include")) {
-      read(file.parent_path() / text_of(*base), depth + 1);
-    } else if (const toml::node* const version = document.get("schema");
-               version == nullptr || text_of(*version) != std::to_string(schema)) {
-      fail(version != nullptr ? where(*version) : file.string() + ":1",
-           "schema = 1 must be there; it is the only version");
+    const toml::node* const base = document.get("include");
+    check_schema(file, document, base == nullptr);
+    if (base != nullptr) {
+      const std::filesystem::path included = file.parent_path() / text_of(*base);
+      std::error_code error;
+      if (!std::filesystem::is_regular_file(included, error)) {
+        fail(where(*base), "include: there is no file " + included.string());
+      }
+      if (depth == most_includes) {
+        fail(where(*base), "include: more than " + std::to_string(most_includes) +
+                               " files include one another, perhaps in a circle");
+      }
+      read(included, depth + 1);
     }
     read_parameters(document);
     read_rest(document);
@@ -277,6 +289,19 @@ class StudyReader {
   }
 
  private:
+  /// A file that includes another one need not repeat the version.
+  static void check_schema(const std::filesystem::path& file, const toml::table& document,
+                           bool required) {
+    const toml::node* const version = document.get("schema");
+    if (version == nullptr && !required) return;
+    if (version != nullptr && version->is_integer() &&
+        text_of(*version) == std::to_string(schema)) {
+      return;
+    }
+    fail(version != nullptr ? where(*version) : file.string() + ":1",
+         "schema = 1 must be there; it is the only version");
+  }
+
   /// Before everything that is checked against them.
   void read_parameters(const toml::table& document) {
     for (const auto& [key, node] : document) {
@@ -297,6 +322,7 @@ class StudyReader {
         {"headline",
          [this](const toml::node& node) {
            study_.headline = texts_of(node);
+           if (study_.headline.empty()) expected("one metric or more", "");
            for (const std::string& name : study_.headline) (void)metric(name);
          }},
         {"seed", count_into(study_.seed, 0, word_limit)},
@@ -361,26 +387,58 @@ Setting read_override(const std::string& text) {
   return setting;
 }
 
-/// A variant or a value that an expectation names must be there.
+/// The names of variants differ, and what an expectation names is there.
 void check_names(const Study& study, const std::string& file) {
   std::vector<std::string_view> names;
-  for (const Variant& variant : study.variants) names.push_back(variant.name);
-  const auto check = [&](const std::string& name) {
-    if (name.empty() || std::ranges::find(names, name) != names.end()) return;
-    const std::string_view near = nearest(name, names);
-    fail(file, "an [[expect]] names the variant \"" + name + "\", which is not there" +
-                   (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
-  };
-  for (const Expectation& expectation : study.expectations) {
-    check(expectation.variant);
-    check(expectation.of);
-    if (expectation.at.empty()) continue;
-    bool found = false;
-    for (std::size_t i = 0; i < study.points(); ++i) {
-      found = found || study.point_text(i) == expectation.at;
+  for (const Variant& variant : study.variants) {
+    if (std::ranges::find(names, variant.name) != names.end()) {
+      fail(file, "two variants have the name \"" + variant.name + "\"");
     }
-    if (!found) fail(file, "an [[expect]] is at \"" + expectation.at + "\", not in the sweep");
+    names.push_back(variant.name);
   }
+  for (const Expectation& expectation : study.expectations) {
+    for (const std::string& name : {expectation.variant, expectation.of}) {
+      if (name.empty() || std::ranges::find(names, name) != names.end()) continue;
+      const std::string_view near = nearest(name, names);
+      fail(expectation.where,
+           "there is no variant \"" + name + "\"" +
+               (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+    }
+    if (expectation.at.empty()) continue;
+    std::vector<std::string> points;
+    for (std::size_t i = 0; i < study.points(); ++i) points.push_back(study.point_text(i));
+    if (std::ranges::find(points, expectation.at) != points.end()) continue;
+    std::string all;
+    for (const std::string& point : points) (all += all.empty() ? "" : ", ") += point;
+    fail(expectation.where, "at: \"" + expectation.at + "\" is not a value of the sweep" +
+                                (all.empty() ? ", because there is none" : ": " + all));
+  }
+}
+
+void apply_override(Study& study, const std::string& text) {
+  const Setting setting = read_override(text);
+  try {
+    Scenario scratch;
+    set(scratch, setting.path, setting.texts);
+  } catch (const std::invalid_argument& error) {
+    fail("--set", error.what());
+  }
+  if (study.sweep && study.sweep->path == setting.path) {
+    study.sweep.reset();
+    // What is expected at a value of the sweep says nothing of another one.
+    std::erase_if(study.expectations, [](const Expectation& each) { return !each.at.empty(); });
+  }
+  // After what a variant sets, because the user asked for it.
+  for (Variant& variant : study.variants) variant.settings.push_back(setting);
+}
+
+/// Where a row of a study comes from, for people.
+std::string row_text(const Study& study, std::size_t variant, std::size_t point) {
+  std::string text;
+  const std::string& name = study.variants[variant].name;
+  if (!name.empty()) text += " (variant \"" + name + "\")";
+  if (study.sweep) text += " (" + study.sweep->path + " = " + study.point_text(point) + ")";
+  return text;
 }
 
 /// What is to be known of the traces, before the figures.
@@ -404,28 +462,14 @@ Study load_study(const std::filesystem::path& file, const std::vector<std::strin
   StudyReader reader;
   reader.read(file);
   Study study = reader.take(file);
-  for (const std::string& text : overrides) {
-    Setting setting = read_override(text);
-    try {
-      Scenario scratch;
-      set(scratch, setting.path, setting.texts);
-    } catch (const std::invalid_argument& error) {
-      fail("--set", error.what());
-    }
-    if (study.sweep && study.sweep->path == setting.path) {
-      study.sweep.reset();
-      std::erase_if(study.expectations, [](const Expectation& each) { return !each.at.empty(); });
-    }
-    // After what a variant sets, because the user asked for it.
-    for (Variant& variant : study.variants) variant.settings.push_back(setting);
-  }
+  for (const std::string& text : overrides) apply_override(study, text);
   check_names(study, file.string());
   for (std::size_t v = 0; v < study.variants.size(); ++v) {
     for (std::size_t p = 0; p < study.points(); ++p) {
       try {
         (void)study.scenario(v, p);
       } catch (const std::invalid_argument& error) {
-        fail(file.string(), error.what());
+        fail(file.string() + row_text(study, v, p), error.what());
       }
     }
   }

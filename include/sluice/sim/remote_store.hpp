@@ -109,6 +109,7 @@ class RemoteStore : public Store {
   [[nodiscard]] Message& prepare(const Plan& plan);
   void send(Message& message);
   void arrive(std::uint64_t index);
+  [[nodiscard]] Time next_delivery();
   void refuse(std::uint64_t index);
   void decide(std::uint64_t index);
   void expire(std::uint64_t index);

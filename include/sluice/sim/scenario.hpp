@@ -201,7 +201,7 @@ struct FaultPlan {
   double share = 1;
   double factor = 1;
   Span step{0};
-  WindowLimit limit{};
+  WindowLimit limit{.limit = 0};  ///< of upstream_second, which needs one
 
   [[nodiscard]] Span end() const noexcept { return at + length; }
 };

@@ -1,0 +1,375 @@
+// The texts of a scenario's values, good and bad. Threading: single-threaded.
+#include "sim/scenario/text.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "sim/scenario/parameters.hpp"
+#include "sluice/sim/figures.hpp"
+#include "tests/catch.hpp"
+
+using namespace sluice;
+using namespace sluice::sim;
+using namespace sluice::sim::scenario;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// The message of what it throws; "" if it does not.
+template <class Do>
+std::string message_of(Do act) {
+  try {
+    act();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+struct Bad {
+  std::string_view text;
+  std::string_view message;
+};
+
+}  // namespace
+
+TEST_CASE("times") {
+  struct Good {
+    std::string_view text;
+    Span span;
+  };
+  const Good good[] = {{"0", 0s},      {"0s", 0s},       {"250us", 250us},
+                       {"20ms", 20ms}, {"1.5s", 1500ms}, {"2min", 2min},
+                       {"2m", 2min},   {"1h", 1h},       {"1d", 24h},
+                       {"0.5us", 1us}, {"1.4us", 1us},   {"7 s", 7s},
+                       {"1e3ms", 1s},  {"0.001s", 1ms},  {"4503599627370496us", Span{word_limit}}};
+  for (const auto& [text, span] : good) {
+    CAPTURE(text);
+    CHECK(parse_span(text) == span);
+    CHECK(parse_step(text) == span);
+    if (span != 0s) CHECK(parse_step("-" + std::string(text)) == -span);
+  }
+  for (const std::string_view text :
+       {"", "5", "s", "ms", "-1s", "--1s", "1x", "1 fortnight", "nans", "infs", "1e300d",
+        "4503599627370497us", "0x10s", "1,5s", "5s 3ms", "1s\n"}) {
+    CAPTURE(text);
+    const std::string given = text.empty() ? "nothing" : "\"" + std::string(text) + "\"";
+    CHECK(message_of([&] { (void)parse_span(text); }) ==
+          "expected a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d, got " + given);
+  }
+  CHECK(message_of([] { (void)parse_step("--1s"); }) ==
+        "expected a step, as 500ms or -2s, got \"--1s\"");
+}
+
+TEST_CASE("rates") {
+  struct Good {
+    std::string_view text;
+    Word events;
+    Span per;
+  };
+  const Good good[] = {{"100/s", 100, 1s},    {"25/5s", 25, 5s},
+                       {"0.5/min", 5, 10min}, {"7 / ms", 7, 1ms},
+                       {"1.25/h", 125, 100h}, {"0/s", 0, 1s},
+                       {"1000/d", 1000, 24h}, {"0.000001/s", 1, 1'000'000s}};
+  for (const auto& [text, events, per] : good) {
+    CAPTURE(text);
+    const Rate rate = parse_rate(text);
+    CHECK(rate.events == events);
+    CHECK(rate.per == per);
+  }
+  for (const std::string_view text :
+       {"", "100", "/s", "100/", "-1/s", "1/0s", "1/-1s", "x/s", "1.5.5/s", "0.0000001/s",
+        "1/fortnight", "2000000000000/s", "1e3/s", "0.000001/4503599627370496us"}) {
+    CAPTURE(text);
+    const std::string given = text.empty() ? "nothing" : "\"" + std::string(text) + "\"";
+    CHECK(message_of([&] { (void)parse_rate(text); }) ==
+          "expected a rate, as 100/s, 0.5/min or 25/5s, got " + given);
+  }
+}
+
+TEST_CASE("numbers, counts and flags") {
+  CHECK(parse_number("0.25", 0, 1) == 0.25);
+  CHECK(parse_number("25%", 0, 1) == 0.25);
+  CHECK(parse_number("25 %", 0, 1) == 0.25);
+  for (const std::string_view text : {"", "%", "1.5", "-0.1", "nan", "inf", "1 2", "101%", "one"}) {
+    CAPTURE(text);
+    const std::string given = text.empty() ? "nothing" : "\"" + std::string(text) + "\"";
+    CHECK(message_of([&] { (void)parse_number(text, 0, 1); }) ==
+          "expected a number from 0 to 1, got " + given);
+  }
+  CHECK(parse_count("17", 1, 20) == 17);
+  for (const std::string_view text : {"", "0", "21", "1.0", "+5", "99999999999999999999", "5 "}) {
+    CAPTURE(text);
+    const std::string given = text.empty() ? "nothing" : "\"" + std::string(text) + "\"";
+    CHECK(message_of([&] { (void)parse_count(text, 1, 20); }) ==
+          "expected a whole number from 1 to 20, got " + given);
+  }
+  CHECK(parse_flag("true"));
+  CHECK_FALSE(parse_flag("false"));
+  CHECK(message_of([] { (void)parse_flag("yes"); }) == "expected true or false, got \"yes\"");
+}
+
+TEST_CASE("delays") {
+  struct Good {
+    std::string_view text;
+    Delay delay;
+  };
+  const std::vector<Delay::Point> points = {{0, 5ms}, {0.5, 10ms}, {1, 30ms}};
+  const std::vector<Delay::Part> parts = {{9, Delay::constant(1ms)}, {1, Delay::exponential(5ms)}};
+  const Good good[] = {{"5ms", Delay::constant(5ms)},
+                       {"constant(5ms)", Delay::constant(5ms)},
+                       {"uniform(1ms, 3ms)", Delay::uniform(1ms, 3ms)},
+                       {"exponential(2s)", Delay::exponential(2s)},
+                       {"log_normal(250us, 800us)", Delay::log_normal(250us, 800us)},
+                       {"normal(10ms, 1ms)", Delay::normal(10ms, 1ms)},
+                       {"gamma(10ms, 2)", Delay::gamma(10ms, 2)},
+                       {"pareto(1ms, 1.5)", Delay::pareto(1ms, 1.5)},
+                       {"weibull(1ms, 0.7)", Delay::weibull(1ms, 0.7)},
+                       {"empirical(0 5ms, 0.5 10ms, 1 30ms)", Delay::empirical(points)},
+                       {"mixture(9 1ms, 1 exponential(5ms))", Delay::mixture(parts)}};
+  for (const auto& [text, delay] : good) {
+    CAPTURE(text);
+    const Delay parsed = parse_delay(text);
+    SeededRng a(7);
+    SeededRng b(7);
+    for (int i = 0; i < 100; ++i) REQUIRE(parsed.sample(a) == delay.sample(b));
+  }
+  const Bad bad[] = {
+      {"", "expected a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d, got nothing"},
+      {"-5ms", "expected a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d, got \"-5ms\""},
+      {"uniform(1ms)", "expected uniform(low, high), got \"uniform(1ms)\""},
+      {"uniform(1ms, 2ms", "expected uniform(low, high), got \"uniform(1ms, 2ms\""},
+      {"uniform(", "expected uniform(low, high), got \"uniform(\""},
+      {"uniform(1ms, x)", "expected a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d, got \"x\""},
+      {"lognormal(1ms, 2ms)",
+       "expected one of constant, uniform, exponential, log_normal, normal, gamma, pareto, "
+       "weibull, "
+       "empirical, mixture; did you mean log_normal, got \"lognormal\""},
+      {"empirical(10ms)", "expected a share and a time, as 0.5 10ms, got \"10ms\""},
+      {"mixture(10ms)", "expected a weight and a delay, as 9 10ms, got \"10ms\""},
+      {"gamma(10ms, -1)", "expected a number from 0 to 1000, got \"-1\""},
+  };
+  for (const auto& [text, message] : bad) {
+    CAPTURE(text);
+    CHECK(message_of([&] { (void)parse_delay(text); }) == message);
+  }
+  for (const std::string_view text :
+       {"uniform(3ms, 1ms)", "log_normal(3ms, 1ms)", "gamma(1ms, 0)",
+        "empirical(0.5 10ms, 0.2 1ms)", "mixture(0 1ms)", "pareto(1ms, 0)"}) {
+    CAPTURE(text);
+    CHECK(message_of([&] { (void)parse_delay(text); }) != "");
+  }
+}
+
+TEST_CASE("limits of the API") {
+  const WindowLimit sliding = parse_window_limit("10000/min");
+  CHECK(sliding.limit == 10'000);
+  CHECK(sliding.window == 1min);
+  CHECK_FALSE(sliding.aligned);
+  const WindowLimit aligned = parse_window_limit("25/5s aligned");
+  CHECK(aligned.limit == 25);
+  CHECK(aligned.window == 5s);
+  CHECK(aligned.aligned);
+  const Bad bad[] = {
+      {"", "expected a limit, as 10000/min or 10000/min aligned, got nothing"},
+      {"100", "expected a limit, as 10000/min or 10000/min aligned, got \"100\""},
+      {"100/s askew", "expected a limit, as 10000/min or 10000/min aligned, got \"100/s askew\""},
+      {"0/s", "expected a whole number from 1 to 100000000, got \"0\""},
+      {"0.5/s", "expected a whole number from 1 to 100000000, got \"0.5\""},
+  };
+  for (const auto& [text, message] : bad) {
+    CAPTURE(text);
+    CHECK(message_of([&] { (void)parse_window_limit(text); }) == message);
+  }
+}
+
+TEST_CASE("what a 429 says") {
+  CHECK(parse_retry_after("exact").tell(1500ms) == 1500ms);
+  CHECK_FALSE(parse_retry_after("missing").tell(1500ms));
+  CHECK(parse_retry_after("seconds").tell(1500ms) == 2s);
+  CHECK(parse_retry_after("0.5 times").tell(1500ms) == 750ms);
+  CHECK(parse_retry_after("3 times").tell(1500ms) == 4500ms);
+  CHECK(parse_retry_after("1 times").tell(1500ms) == 1500ms);
+  CHECK(message_of([] { (void)parse_retry_after("wrong"); }) ==
+        "expected exact, missing, seconds, or a factor such as 0.5 times, got \"wrong\"");
+  CHECK(message_of([] { (void)parse_retry_after("-1 times"); }) ==
+        "expected a number from 0 to 1000, got \"-1\"");
+}
+
+TEST_CASE("bursts") {
+  const auto burst = parse_burst("1000 at 59s");
+  CHECK(burst.jobs == 1000);
+  CHECK(burst.at == 59s);
+  CHECK(message_of([] { (void)parse_burst("1000"); }) ==
+        "expected a number of jobs and a time, as 1000 at 59s, got \"1000\"");
+  CHECK(message_of([] { (void)parse_burst("0 at 59s"); }) ==
+        "expected a whole number from 1 to 10000000, got \"0\"");
+}
+
+TEST_CASE("the nearest name") {
+  constexpr std::array<std::string_view, 3> names{"rate", "load", "workers"};
+  CHECK(nearest("lode", names) == "load");
+  CHECK(nearest("worker", names) == "workers");
+  CHECK(nearest("rate", names) == "rate");
+  CHECK(nearest("xyz", names).empty());
+  CHECK(nearest("", names).empty());
+  CHECK(nearest("rate", {}).empty());
+}
+
+TEST_CASE("every parameter's standard text is its default") {
+  for (const Parameter& parameter : parameters()) {
+    CAPTURE(parameter.path);
+    const Texts texts =
+        parameter.standard.empty() ? Texts{} : Texts{std::string(parameter.standard)};
+    Scenario changed;
+    REQUIRE_NOTHROW(set(changed, parameter.path, texts));
+    CHECK_FALSE(parameter.help.empty());
+  }
+  // Numbers that compare; delays are compared by their draws.
+  Scenario all;
+  for (const Parameter& parameter : parameters()) {
+    set(all, parameter.path,
+        parameter.standard.empty() ? Texts{} : Texts{std::string(parameter.standard)});
+  }
+  const Scenario standard;
+  CHECK(all.duration == standard.duration);
+  CHECK(all.warm_up == standard.warm_up);
+  CHECK(all.fleet.workers == standard.fleet.workers);
+  CHECK(all.fleet.spread == standard.fleet.spread);
+  CHECK(all.arrivals.kind == standard.arrivals.kind);
+  for (const auto rate : {&ArrivalOptions::rate, &ArrivalOptions::busy, &ArrivalOptions::calm}) {
+    CHECK((all.arrivals.*rate).events == (standard.arrivals.*rate).events);
+    CHECK((all.arrivals.*rate).per == (standard.arrivals.*rate).per);
+  }
+  for (const auto span : {&ArrivalOptions::phase, &ArrivalOptions::period, &ArrivalOptions::from,
+                          &ArrivalOptions::length}) {
+    CHECK(all.arrivals.*span == standard.arrivals.*span);
+  }
+  for (const auto number :
+       {&ArrivalOptions::load, &ArrivalOptions::swing, &ArrivalOptions::factor}) {
+    CHECK(all.arrivals.*number == standard.arrivals.*number);
+  }
+  CHECK(all.arrivals.clients == standard.arrivals.clients);
+  CHECK(all.jobs.keys == standard.jobs.keys);
+  CHECK(all.jobs.pick == standard.jobs.pick);
+  CHECK(all.jobs.exponent == standard.jobs.exponent);
+  CHECK(all.jobs.share == standard.jobs.share);
+  CHECK(all.jobs.critical == standard.jobs.critical);
+  CHECK(all.jobs.cost == standard.jobs.cost);
+  CHECK(all.jobs.patience == standard.jobs.patience);
+  CHECK(all.limiter.kind == standard.limiter.kind);
+  CHECK(all.limiter.scope == standard.limiter.scope);
+  CHECK(all.limiter.wait == standard.limiter.wait);
+  CHECK(all.limiter.limit.events == standard.limiter.limit.events);
+  CHECK(all.limiter.burst == standard.limiter.burst);
+  CHECK(all.limiter.hold == standard.limiter.hold);
+  CHECK(all.limiter.most == standard.limiter.most);
+  CHECK(all.limiter.shadow == standard.limiter.shadow);
+  CHECK(all.limiter.horizon >= 24h);
+  CHECK(all.store.timeout == standard.store.timeout);
+  CHECK(all.store.on_failure == standard.store.on_failure);
+  CHECK(all.store.lag == standard.store.lag);
+  CHECK(all.upstream.servers == standard.upstream.servers);
+  CHECK(all.upstream.queue == standard.upstream.queue);
+  CHECK(all.upstream.crowding == standard.upstream.crowding);
+  CHECK(all.upstream.failures == standard.upstream.failures);
+  CHECK(all.upstream.penalty == standard.upstream.penalty);
+  CHECK(all.client.timeout == standard.client.timeout);
+  CHECK(all.client.retries == standard.client.retries);
+  CHECK(all.client.pause == standard.client.pause);
+  CHECK(all.client.cap == standard.client.cap);
+  CHECK(all.client.attempts == standard.client.attempts);
+  CHECK(all.client.budget == standard.client.budget);
+  CHECK(all.client.breaker == standard.client.breaker);
+  CHECK(all.clock.offset == standard.clock.offset);
+  CHECK(all.clock.drift == standard.clock.drift);
+  const auto check_draws = [](const Delay& a, const Delay& b) {
+    SeededRng left(3);
+    SeededRng right(3);
+    for (int i = 0; i < 100; ++i) REQUIRE(a.sample(left) == b.sample(right));
+  };
+  check_draws(all.arrivals.think, standard.arrivals.think);
+  check_draws(all.store.to, standard.store.to);
+  check_draws(all.store.from, standard.store.from);
+  check_draws(all.store.service, standard.store.service);
+  check_draws(all.upstream.latency, standard.upstream.latency);
+  check_draws(all.upstream.to, standard.upstream.to);
+  check_draws(all.upstream.from, standard.upstream.from);
+}
+
+TEST_CASE("parameters that do not exist, and values that are none") {
+  Scenario s;
+  const Bad bad[] = {
+      {"arrivals.rat", "arrivals.rat: there is no such parameter; did you mean arrivals.rate?"},
+      {"fleet.worker", "fleet.worker: there is no such parameter; did you mean fleet.workers?"},
+      {"quite_something_else", "quite_something_else: there is no such parameter"},
+      {"arrivals.rate", "arrivals.rate: expected one value, got 2"},
+  };
+  for (const auto& [path, message] : bad) {
+    CAPTURE(path);
+    CHECK(message_of([&] { set(s, path, {"1/s", "2/s"}); }) == message);
+  }
+  CHECK(message_of([&] { set(s, "fleet.workers", {"0"}); }) ==
+        "fleet.workers: expected a whole number from 1 to 5000, got \"0\"");
+  CHECK(message_of([&] { set(s, "limiter.kind", {"token_buckt"}); }) ==
+        "limiter.kind: expected one of none, token_bucket, sliding_window, fixed_window, "
+        "sliding_window_counter, slot_lock, concurrency, ideal; did you mean token_bucket, got "
+        "\"token_buckt\"");
+  CHECK(message_of([&] { set(s, "fleet.workers", {}); }) ==
+        "fleet.workers: expected one value, got 0");
+  CHECK(message_of([&] { (void)metric("share_428"); }).find("share_429") != std::string::npos);
+}
+
+TEST_CASE("scenarios that contradict themselves") {
+  struct Contradiction {
+    std::vector<std::pair<std::string_view, std::string>> settings;
+    std::string_view message;
+  };
+  const Contradiction table[] = {
+      {{{"run.duration", "0s"}}, "run.duration must be more than 0 and at most 31 days"},
+      {{{"run.warm_up", "2min"}}, "run.warm_up must be less than run.duration"},
+      {{{"arrivals.kind", "bursts"}}, "arrivals.bursts is empty"},
+      {{{"arrivals.kind", "trace"}}, "there is no trace"},
+      {{{"limiter.limit", "0/s"}}, "limiter.limit must be 1 or more"},
+      {{{"limiter.gates", "true"}, {"limiter.scope", "per_process"}}, "limiter.gates need"},
+      {{{"limiter.gates", "true"}, {"limiter.wait", "skip"}}, "limiter.gates need"},
+      {{{"limiter.kind", "ideal"}}, "needs upstream.limits"},
+      {{{"limiter.shadow", "slot_lock"}}, "limiter.shadow must be a bucket or a window"},
+      {{{"jobs.cost", "101"}}, "a job takes up to 101 units, and the limiter grants at most 100"},
+      {{{"jobs.cost", "11"}, {"limiter.burst", "10"}},
+       "a job takes up to 11 units, and the limiter grants at most 10"},
+      {{{"jobs.cost", "11"}, {"limiter.scope", "per_process"}},
+       "a job takes up to 11 units, and the limiter grants at most 10"},
+      {{{"client.pause", "0s"}}, "client.pause must be 1us to 1d"},
+      {{{"store.timeout", "0s"}}, "store.timeout must be more than 0"},
+  };
+  for (const auto& [settings, message] : table) {
+    CAPTURE(message);
+    Scenario s;
+    for (const auto& [path, text] : settings) set(s, path, {text});
+    CHECK(message_of([&] { validate(s); }).find(message) != std::string::npos);
+  }
+  CHECK_NOTHROW(validate(Scenario{}));
+}
+
+TEST_CASE("faults that cannot be") {
+  const auto of = [](const FaultPlan& fault) {
+    Scenario s;
+    s.faults = {fault};
+    return message_of([&] { validate(s); });
+  };
+  using Kind = FaultPlan::Kind;
+  CHECK(of({.kind = Kind::store_down, .at = 1s, .length = 1s}) == "");
+  CHECK(of({.kind = Kind::store_down, .at = 1min, .length = 1s})
+            .find("the fault store_down at 60.000000 s must begin within run.duration") == 0);
+  CHECK(of({.kind = Kind::network_loss, .length = 1s, .factor = 2})
+            .find("its factor must be 0 to 1") != std::string::npos);
+  CHECK(of({.kind = Kind::upstream_second, .length = 1s}).find("needs a limit") !=
+        std::string::npos);
+  CHECK(of({.kind = Kind::upstream_limit, .length = 1s}).find("needs upstream.limits") !=
+        std::string::npos);
+  CHECK(of({.kind = Kind::upstream_servers, .length = 1s}).find("needs upstream.servers") !=
+        std::string::npos);
+  CHECK(of({.kind = Kind::worker_pause}).find("needs a length") != std::string::npos);
+}

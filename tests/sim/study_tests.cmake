@@ -1,0 +1,102 @@
+# sluice-sim run, sweep, compare, check, replay and shrink as a user runs them: exit codes, messages, files.
+
+set(sim $<TARGET_FILE:sluice-sim>)
+set(studies "${CMAKE_CURRENT_BINARY_DIR}/studies")
+file(WRITE "${studies}/holds.toml" [[
+schema = 1
+question = "Does it hold?"
+replications = 3
+[run]
+duration = "5s"
+[[variant]]
+name = "shared"
+[[variant]]
+name = "alone"
+limiter.scope = "per_process"
+[[expect]]
+metric = "goodput"
+least = 1
+]])
+file(WRITE "${studies}/fails.toml" "include = \"holds.toml\"\n[[expect]]\nmetric = \"goodput\"\nleast = 1000\n")
+file(WRITE "${studies}/open.toml" "include = \"holds.toml\"\n[[expect]]\nmetric = \"goodput\"\nleast = 84\nmost = 85\n")
+file(WRITE "${studies}/crashes.toml" [[
+schema = 1
+[run]
+duration = "10s"
+[[fault]]
+kind = "upstream_slow"
+at = "1s"
+for = "1s"
+factor = 2
+[[fault]]
+kind = "worker_crash"
+at = "3s"
+for = "1s"
+[judges]
+never = ["crashes"]
+]])
+file(WRITE "${studies}/bad.toml" "schema = 1\n[arrivals]\nrat = \"5/s\"\n")
+file(WRITE "${studies}/circle.toml" "include = \"circle.toml\"\n")
+
+sluice_tool_test(sim_list CODE 0 OUT "redis-outage +Redis is away.*sluice-sim run NAME" COMMAND ${sim} list)
+sluice_tool_test(sim_run_holds CODE 0 OUT "holds +successful calls of 'shared': at least 1 /s; it is"
+  COMMAND ${sim} run ${studies}/holds.toml)
+sluice_tool_test(sim_run_fails CODE 1 OUT "FAILS +successful calls" COMMAND ${sim} run ${studies}/fails.toml)
+sluice_tool_test(sim_run_undecided CODE 3 OUT "undecided +successful calls"
+  COMMAND ${sim} run ${studies}/open.toml)
+sluice_tool_test(sim_run_judged CODE 1 OUT "OBJECTS +never" ERR "This repeats the run.*schema = 1.*worker_crash"
+  COMMAND ${sim} run ${studies}/crashes.toml --replications 2)
+sluice_tool_test(sim_run_twice CODE 0 OUT "both runs are the same"
+  COMMAND ${sim} run ${studies}/holds.toml --twice)
+sluice_tool_test(sim_run_unknown CODE 2
+  ERR "there is no scenario or file \"redis-outtage\"; did you mean redis-outage.; see sluice-sim list"
+  COMMAND ${sim} run redis-outtage)
+sluice_tool_test(sim_run_bad_key CODE 2
+  ERR "bad.toml:3: arrivals.rat: there is no such parameter; did you mean arrivals.rate"
+  COMMAND ${sim} run ${studies}/bad.toml)
+sluice_tool_test(sim_run_circle CODE 2 ERR "circle.toml:1: include: more than 8 files"
+  COMMAND ${sim} run ${studies}/circle.toml)
+sluice_tool_test(sim_run_folder CODE 2 ERR "there is no such file" COMMAND ${sim} run ${studies})
+sluice_tool_test(sim_run_bad_set CODE 2 ERR "--set: fleet.worker: there is no such parameter; did you mean fleet.workers"
+  COMMAND ${sim} run ${studies}/holds.toml --set fleet.worker=3)
+sluice_tool_test(sim_run_bad_value CODE 2 ERR "--set: fleet.workers: expected a whole number from 1 to 5000, got \"0\""
+  COMMAND ${sim} run ${studies}/holds.toml --set fleet.workers=0)
+sluice_tool_test(sim_run_impossible CODE 2 ERR "arrivals.rate|rate" COMMAND ${sim} run ${studies}/holds.toml --set arrivals.rate=0/s)
+sluice_tool_test(sim_run_no_value CODE 2 ERR "PATH=VALUE, got \"fleet\"" COMMAND ${sim} run ${studies}/holds.toml --set fleet)
+sluice_tool_test(sim_run_bad_jobs CODE 2 ERR "--jobs" COMMAND ${sim} run ${studies}/holds.toml --jobs 0)
+sluice_tool_test(sim_run_bad_seed CODE 2 ERR "--seed" COMMAND ${sim} run ${studies}/holds.toml --seed x)
+sluice_tool_test(sim_run_nothing CODE 2 ERR "SCENARIO is required" COMMAND ${sim} run)
+sluice_tool_test(sim_sweep CODE 0 OUT "arrivals.load = 0.5.*arrivals.load = 1.5"
+  COMMAND ${sim} sweep ${studies}/holds.toml arrivals.load 0.5 1.5)
+sluice_tool_test(sim_sweep_unknown CODE 2 ERR "arrivals.lood: there is no such parameter; did you mean arrivals.load"
+  COMMAND ${sim} sweep ${studies}/holds.toml arrivals.lood 0.5 1.5)
+sluice_tool_test(sim_sweep_bad_value CODE 2 ERR "arrivals.load: expected a number from 0 to 1000, got \"x\""
+  COMMAND ${sim} sweep ${studies}/holds.toml arrivals.load 0.5 x)
+sluice_tool_test(sim_compare CODE 0 OUT "shared.*alone"
+  COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alone)
+sluice_tool_test(sim_compare_unknown CODE 2 ERR "has no variant \"alon\"; did you mean \"alone\""
+  COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alon)
+sluice_tool_test(sim_shrink CODE 1 OUT "\"never crashes\" objects to it; found in.*worker_crash"
+  COMMAND ${sim} shrink ${studies}/crashes.toml)
+sluice_tool_test(sim_shrink_nothing CODE 3 ERR "there is nothing to shrink"
+  COMMAND ${sim} shrink ${studies}/holds.toml)
+
+# What shrink and a failure print replays alone, and the same judge objects.
+sluice_tool_test(sim_replay CODE 1 OUT "OBJECTS +never" COMMAND sh -c
+  "\"$1\" shrink \"$2/crashes.toml\" >\"$2/shrunk.toml\"; exec \"$1\" replay \"$2/shrunk.toml\"" sh ${sim} ${studies})
+
+find_program(SLUICE_PYTHON python3)
+if(SLUICE_PYTHON)
+  sluice_tool_test(sim_json CODE 0 OUT "\"verdicts\"" COMMAND sh -c
+    "\"$1\" run \"$2/holds.toml\" --json >\"$2/out.json\" && exec \"$3\" -m json.tool \"$2/out.json\"" sh ${sim}
+    ${studies} ${SLUICE_PYTHON})
+endif()
+sluice_tool_test(sim_out CODE 0 OUT "figures.csv\nresult.json\nseries.csv" COMMAND sh -c
+  "rm -rf \"$2/out\" && \"$1\" run \"$2/holds.toml\" --out \"$2/out/deep\" >/dev/null && cd \"$2/out/deep\" && find . -type f -size +0 -name '*.[cj]s*' | sed 's|./||' | LC_ALL=C sort && test -z \"$(find . -name '*.part')\""
+  sh ${sim} ${studies})
+sluice_tool_test(sim_out_is_file CODE 1 ERR "holds.toml/x: cannot be made"
+  COMMAND ${sim} run ${studies}/holds.toml --out ${studies}/holds.toml/x)
+sluice_tool_test(sim_full_disk CODE 1 ERR "could not be written"
+  COMMAND sh -c "exec \"$1\" run \"$2/holds.toml\" >/dev/full" sh ${sim} ${studies})
+sluice_tool_test(sim_interrupted CODE 130 OUT "small|partial|stopped"
+  COMMAND timeout --preserve-status -s INT -k 60 2 ${sim} run ${studies}/holds.toml --replications 100000)
