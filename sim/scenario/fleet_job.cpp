@@ -203,7 +203,8 @@ std::uint64_t FleetRun::index_of(const Process& process, const Job& job) const n
 void FleetRun::note_grant(const Process& process, const Job& job, const Admission& admission) {
   const Decision& decision = admission.decision;
   if (!decision.allowed) return;
-  const testing::Event event = testing::note(decision, job.cost, job.worker);
+  const bool takes_one = scenario_.limiter.kind == LimiterOptions::Kind::slot_lock;
+  const testing::Event event = testing::note(decision, takes_one ? 1 : job.cost, job.worker);
   if (admission.is_charged()) {
     // A shedder charges nobody anything.
     if (scenario_.limiter.kind == LimiterOptions::Kind::utilization_shedder) return;

@@ -38,9 +38,9 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     : scenario_(scenario),
       make_(make),
       server_(scenario.store.service, stream(scenario.seed, 0, serve)),
+      recorder_(scenario, VirtualClock::default_start),
       world_({.seed = scenario.seed}),
       start_(world_.now()),
-      recorder_(scenario, start_),
       api_(world_, scenario.upstream, scenario.client.timeout),
       keys_(choice_of(scenario.jobs)) {
   store_ =

@@ -102,9 +102,9 @@ class FleetRun {
   const MakeRehearsedClient& make_;
   StoreServer server_;
   std::unique_ptr<ReplicatedStore> store_;  // made after the World, and destroyed after it
+  Recorder recorder_;                       // used by coroutines until the World has ended
   World world_;
   Time start_;
-  Recorder recorder_;
   Api api_;
   std::optional<Ideal> ideal_;
   Choice keys_;

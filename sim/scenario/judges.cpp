@@ -95,7 +95,7 @@ Excess find_excess(const Scenario& scenario, const testing::History& grants) {
     case Kind::sliding_window_counter:
       return excess_of(testing::check_window(grants, per, 2 * window));
     case Kind::slot_lock:
-      return excess_of(testing::check_gaps(grants, per * share / events - Span{1}));
+      return rate_excess(grants, {1, 1, per * share / events});
     default:
       return {};
   }
@@ -156,6 +156,8 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
       scenario.limiter.wait == LimiterOptions::Wait::queue && !scenario.limiter.gates;
   const Time calm = recorder.stopped - scenario.duration + undisturbed(scenario);
   const Span slack = are_clocks_true(scenario) ? scenario.store.timeout * 2 : Span::max();
+  // By how much the answers to two calls differ in their delays.
+  const Span jitter = scenario.store.from.max() - scenario.store.from.min();
   Word bypassed = 0;
   for (const auto& [line, waits] : recorder.queues) {
     std::vector<testing::Wait> ended;
@@ -166,7 +168,7 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
     if (const auto breach = testing::check_waits_end(ended, slack)) {
       result.objections.push_back({end_judge, breach->what});
     }
-    if (const auto breach = testing::check_order(ended)) {
+    if (const auto breach = testing::check_order(ended, 0, jitter)) {
       bypassed = std::max(bypassed, std::max<Word>(breach->excess, 1));
     }
     // A call that the store has failed stands in line anew.
@@ -174,7 +176,7 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
     const bool failed = std::ranges::any_of(
         ended, [](const testing::Wait& wait) { return wait.end == testing::Wait::End::failed; });
     if (!in_line || failed) continue;
-    if (const auto breach = testing::check_order(ended)) {
+    if (const auto breach = testing::check_order(ended, 0, jitter)) {
       result.objections.push_back({order_judge, breach->what});
     }
   }

@@ -127,10 +127,12 @@ struct WindowFrom {
 }
 
 /// First come, first served: while a wait lasts, at most `most` that arrived after it, with the
-/// same priority, are granted. REQUIRES: waits of one queue, in the order of their arrival; none
-/// pending. O(n log n).
-[[nodiscard]] inline Checked check_order(std::span<const Wait> waits, std::size_t most = 0) {
-  return detail::find_bypass(waits, most);
+/// same priority, are granted, but for its last `slack`: callers of a remote store hear of their
+/// grants after delays that differ. REQUIRES: waits of one queue, in the order of their arrival;
+/// none pending. O(n log n).
+[[nodiscard]] inline Checked check_order(std::span<const Wait> waits, std::size_t most = 0,
+                                         Span slack = Span{0}) {
+  return detail::find_bypass(waits, most, slack);
 }
 
 /// While a call waits, units are granted at the rate, whichever waits are cancelled: as

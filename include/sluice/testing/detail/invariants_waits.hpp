@@ -49,28 +49,24 @@ class Ranks {
   std::size_t all_ = 0;
 };
 
-/// The later arrivals that were granted before the end of a wait, at an earlier time.
-inline Checked find_bypass(std::span<const Wait> waits, std::size_t most) {
+/// The later arrivals that were granted before the end of a wait, more than `slack` earlier.
+inline Checked find_bypass(std::span<const Wait> waits, std::size_t most, Span slack) {
   std::vector<std::size_t> order(waits.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return waits[i].ended; });
   std::map<int, Ranks> granted;
-  for (auto first = order.begin(); first != order.end();) {
-    const Time now = waits[*first].ended;
-    const auto last =
-        std::find_if(first, order.end(), [&](std::size_t i) { return waits[i].ended != now; });
-    for (auto it = first; it != last; ++it) {
-      const Ranks& ranks = granted.try_emplace(waits[*it].priority, waits.size()).first->second;
-      if (const std::size_t count = ranks.above(*it); count > most) {
-        return Breach{text_of(waits[*it]) + " and ended at " + text(now) + " was overtaken by " +
-                          text(static_cast<Word>(count)),
-                      static_cast<Word>(count - most)};
-      }
+  const auto ranks_of = [&](std::size_t i) -> Ranks& {
+    return granted.try_emplace(waits[i].priority, waits.size()).first->second;
+  };
+  auto next = order.begin();  // not granted yet, as far as those that end now can tell
+  for (const std::size_t i : order) {
+    for (; waits[i].ended - waits[*next].ended > slack; ++next) {
+      if (waits[*next].end == Wait::End::granted) ranks_of(*next).add(*next);
     }
-    for (; first != last; ++first) {
-      if (waits[*first].end == Wait::End::granted) {
-        granted.at(waits[*first].priority).add(*first);
-      }
+    if (const std::size_t count = ranks_of(i).above(i); count > most) {
+      return Breach{text_of(waits[i]) + " and ended at " + text(waits[i].ended) +
+                        " was overtaken by " + text(static_cast<Word>(count)),
+                    static_cast<Word>(count - most)};
     }
   }
   return {};
