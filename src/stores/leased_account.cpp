@@ -153,6 +153,12 @@ Local Account::spend(const Request& request, Time ready, Time now) noexcept {
   return {{Verdict::allowed, remaining(ready), (ready - now).count(), clear}, first};
 }
 
+bool Account::take(Word units, Time now) noexcept {
+  if (!can_spend(units, now)) return false;
+  static_cast<void>(spend({.cost = units, .max_wait = 0}, now, now));
+  return true;
+}
+
 std::optional<Local> Account::decide(const Request& request, Time now) noexcept {
   last_use_ = now;
   const Time latest = now + Span{request.max_wait};

@@ -87,6 +87,8 @@ class Account {
   [[nodiscard]] bool can_spend(Word cost, Time now) const noexcept {
     return spendable(now) >= cost;
   }
+  /// Spends units that can be spent now; false: there are not so many.
+  [[nodiscard]] bool take(Word units, Time now) noexcept;
   /// Counts units that the store was asked for directly.
   void note_demand(Word units, Time now) noexcept { demand_.note(units, now); }
   /// Undoes a grant of decide() that was not used.

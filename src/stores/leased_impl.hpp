@@ -87,6 +87,7 @@ class LeasedStore::Impl {
     Span timeout{0};
     Completion done{nullptr, nullptr};
   };
+  struct Sending;
   class PlanCall;
   /// A step of a plan, and what was spent for it here.
   struct Part {
@@ -137,12 +138,13 @@ class LeasedStore::Impl {
                                  Time now) noexcept;
   [[nodiscard]] Word wait_of(const Entry& entry) const noexcept;
   void send(Departure& departure) noexcept;
+  void send_all(Departure departure, Queue& answers) noexcept;
   void answered(const Trip& trip, const Outcome& outcome) noexcept;
   [[nodiscard]] Departure next_stage(const Trip& trip, const Outcome& outcome, Time now) noexcept;
   void grant(const Trip& trip, const Outcome& outcome, Time now, Queue& answers) noexcept;
   void settle(Entry& entry, Time now, Queue& answers, std::size_t most = all_callers) noexcept;
   static void fail(Entry& entry, std::error_code error, Queue& answers) noexcept;
-  static void pass_degraded(const Trip& trip, const Outcome& outcome, Queue& answers) noexcept;
+  void pass_degraded(const Trip& trip, const Outcome& outcome, Time now, Queue& answers) noexcept;
   void listen(Shard& shard, const Step& pattern) noexcept;
   void forget_refusals(const Hash& hash) noexcept;
 

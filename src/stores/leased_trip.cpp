@@ -114,6 +114,44 @@ LeasedStore::Impl::Departure LeasedStore::Impl::next_stage(const Trip& trip, con
   return depart(entry, {ask.least, ask.least, wait}, Stage::ahead_needed, now);
 }
 
+/// The trips of one thread that follow each other, because the store answers at once: they are sent
+/// in a loop, whose stack does not grow with the number of callers, and before any caller hears of
+/// its answer, since that may wait for the next trip.
+struct LeasedStore::Impl::Sending {
+  explicit Sending(Impl& store) noexcept : impl(store), outer(innermost) { innermost = this; }
+  Sending(const Sending&) = delete;
+  Sending& operator=(const Sending&) = delete;
+  ~Sending() { innermost = outer; }
+
+  [[nodiscard]] static Sending* of(const Impl& store) noexcept {
+    Sending* one = innermost;
+    while (one != nullptr && &one->impl != &store) one = one->outer;
+    return one;
+  }
+
+  Impl& impl;
+  Sending* outer;
+  Departure next{};
+  Queue answers{};
+  static thread_local Sending* innermost;
+};
+thread_local LeasedStore::Impl::Sending* LeasedStore::Impl::Sending::innermost = nullptr;
+
+void LeasedStore::Impl::send_all(Departure departure, Queue& answers) noexcept {
+  if (Sending* const before = Sending::of(*this)) {
+    before->next = std::move(departure);
+    before->answers.splice(before->answers.end(), answers);
+    return;
+  }
+  if (!departure.step) return;
+  Sending sending(*this);
+  while (departure.step) {
+    send(departure);
+    departure = std::exchange(sending.next, {});
+  }
+  answers.splice(answers.end(), sending.answers);
+}
+
 void LeasedStore::Impl::answered(const Trip& trip, const Outcome& outcome) noexcept {
   Entry& entry = trip.entry;
   Shard& shard = shard_of(hash_of(trip.pattern.key));
@@ -130,7 +168,7 @@ void LeasedStore::Impl::answered(const Trip& trip, const Outcome& outcome) noexc
       fail(entry, outcome.error, answers);
     } else if (is_degraded(outcome.decision.source)) {
       entry.account.pause(now);
-      pass_degraded(trip, outcome, answers);
+      pass_degraded(trip, outcome, now, answers);
     } else if (outcome.decision.allowed) {
       grant(trip, outcome, now, answers);
     } else {
@@ -149,7 +187,7 @@ void LeasedStore::Impl::answered(const Trip& trip, const Outcome& outcome) noexc
     }
   }
   if (is_long) listen(shard, trip.pattern);
-  send(departure);
+  send_all(std::move(departure), answers);
   for (Waiting& one : answers) one.answer.deliver();
 }
 
@@ -193,24 +231,29 @@ void LeasedStore::Impl::fail(Entry& entry, std::error_code error, Queue& answers
   answers.splice(answers.end(), entry.waiting);
 }
 
-/// Answers the callers as a FallbackStore decided, as far as its grant suffices. Nothing is held of
-/// that.
-void LeasedStore::Impl::pass_degraded(const Trip& trip, const Outcome& outcome,
+/// Answers the callers as a FallbackStore decided, as far as its grant suffices, with what is held
+/// for the rest of a cost. Nothing is held of that grant.
+void LeasedStore::Impl::pass_degraded(const Trip& trip, const Outcome& outcome, Time now,
                                       Queue& answers) noexcept {
-  Queue& waiting = trip.entry.waiting;
+  Entry& entry = trip.entry;
   Word left =
       outcome.decision.allowed ? leased::taken_by(trip.pattern, trip.ask, outcome).units : 0;
-  while (!waiting.empty()) {
-    Waiting& one = waiting.front();
-    if (outcome.decision.allowed && one.request.cost > left) return;
-    left -= one.request.cost;
+  while (!entry.waiting.empty()) {
+    Waiting& one = entry.waiting.front();
+    const Word missing = std::max(Word{0}, one.request.cost - left);
+    if (outcome.decision.allowed && missing > 0 && !entry.account.take(missing, now)) break;
+    left -= one.request.cost - missing;
     Step step = trip.pattern;
     step.operation = one.operation;
     step.args = one.args;
     one.answer.decision = outcome.decision;
     one.answer.decision.limit = one.args[0];
     one.answer.output_count = leased::write_output(step, nullptr, 0, one.answer.output);
-    answers.splice(answers.end(), waiting, waiting.begin());
+    answers.splice(answers.end(), entry.waiting, entry.waiting.begin());
+  }
+  // What is held is for later, and the next trip asks for all that the first caller needs.
+  if (answers.empty() && !entry.waiting.empty()) {
+    counts_.lapsed += static_cast<std::uint64_t>(drop(entry));
   }
 }
 
