@@ -16,7 +16,7 @@ Time StoreServer::serve(Time now) {
   const bool fits = sample <= longest_us / (factor / 1000 + 1);
   const Span service{fits ? sample * factor / 1000 : longest_us};
   const Time begin = std::max(now, free_at_);
-  free_at_ = begin + service;
+  free_at_ = std::min(begin + service, to_time(word_limit));
   ++served_;
   busy_ += service;
   waited_ += begin - now;

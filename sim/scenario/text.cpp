@@ -10,13 +10,6 @@
 namespace sluice::sim::scenario {
 namespace {
 
-std::string_view trim(std::string_view text) {
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 template <class T>
 std::optional<T> number(std::string_view text) {
   T value{};
@@ -130,6 +123,13 @@ std::pair<std::string_view, Span> split_rate(std::string_view text, std::string_
 }
 
 }  // namespace
+
+std::string_view trim(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
 
 void expected(std::string_view what, std::string_view text) {
   throw std::invalid_argument("expected " + std::string(what) + ", got " +

@@ -15,6 +15,9 @@ namespace sluice::sim::scenario {
 /// "expected `what`, got `text`".
 [[noreturn]] void expected(std::string_view what, std::string_view text);
 
+/// Without the space around it.
+[[nodiscard]] std::string_view trim(std::string_view text);
+
 /// A decimal number in [least, most].
 [[nodiscard]] double parse_number(std::string_view text, double least, double most);
 /// A whole number in [least, most].

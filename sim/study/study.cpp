@@ -18,6 +18,14 @@ std::string Study::point_text(std::size_t point) const {
   return sweep ? joined(sweep->values[point]) : std::string();
 }
 
+std::string Study::row_text(std::size_t variant, std::size_t point) const {
+  std::string text;
+  const std::string& its_name = variants[variant].name;
+  if (!its_name.empty()) text += " (variant \"" + its_name + "\")";
+  if (sweep) text += " (" + sweep->path + " = " + point_text(point) + ")";
+  return text;
+}
+
 Scenario Study::scenario(std::size_t variant, std::size_t point) const {
   Scenario result;
   result.seed = seed;

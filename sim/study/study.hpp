@@ -76,6 +76,8 @@ struct Study {
   [[nodiscard]] std::size_t points() const noexcept { return sweep ? sweep->values.size() : 1; }
   /// The text of a sweep's value.
   [[nodiscard]] std::string point_text(std::size_t point) const;
+  /// A variant at a value of the sweep, for people: " (variant "a") (arrivals.load = 2)".
+  [[nodiscard]] std::string row_text(std::size_t variant, std::size_t point) const;
   /// Throws std::invalid_argument. REQUIRES: indices of a variant and of a value of the sweep.
   [[nodiscard]] Scenario scenario(std::size_t variant, std::size_t point) const;
 };

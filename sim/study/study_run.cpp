@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 #include "sim/study/verdicts.hpp"
@@ -147,6 +148,10 @@ class StudyRun {
       result = sim::run(scenario, options);
     } catch (const Stopped&) {
       return false;
+    } catch (const std::invalid_argument& error) {
+      // What only the limiters themselves can tell, such as the longest hold.
+      throw std::invalid_argument(study_.name + study_.row_text(row.variant, row.point) + ": " +
+                                  error.what());
     }
     row.figures[replication] = result.figures;
     objections = result.objections;

@@ -376,12 +376,14 @@ class StudyReader {
 Setting read_override(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) fail("--set", "expected PATH=VALUE, got \"" + text + "\"");
-  const std::string value = text.substr(equals + 1);
-  Setting setting{text.substr(0, equals), {}};
+  const std::string value(trim(std::string_view(text).substr(equals + 1)));
+  Setting setting{std::string(trim(std::string_view(text).substr(0, equals))), {}};
   try {
     const toml::table parsed = toml::parse("value = " + value);
     setting.texts = texts_of(*parsed.get("value"));
   } catch (const toml::parse_error&) {
+    setting.texts = {value};
+  } catch (const PlacedError&) {
     setting.texts = {value};
   }
   return setting;
@@ -432,15 +434,6 @@ void apply_override(Study& study, const std::string& text) {
   for (Variant& variant : study.variants) variant.settings.push_back(setting);
 }
 
-/// Where a row of a study comes from, for people.
-std::string row_text(const Study& study, std::size_t variant, std::size_t point) {
-  std::string text;
-  const std::string& name = study.variants[variant].name;
-  if (!name.empty()) text += " (variant \"" + name + "\")";
-  if (study.sweep) text += " (" + study.sweep->path + " = " + study.point_text(point) + ")";
-  return text;
-}
-
 /// What is to be known of the traces, before the figures.
 void warn(Study& study) {
   const Scenario scenario = study.scenario(0, 0);
@@ -469,7 +462,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<std::strin
       try {
         (void)study.scenario(v, p);
       } catch (const std::invalid_argument& error) {
-        fail(file.string() + row_text(study, v, p), error.what());
+        fail(file.string() + study.row_text(v, p), error.what());
       }
     }
   }

@@ -195,6 +195,35 @@ TEST_CASE("nothing is held of what a policy grants", "[leased]") {
   }
 }
 
+TEST_CASE("a policy's grant is completed by what is held", "[leased]") {
+  VirtualClock clock;
+  const auto whole = make_virtual_store(clock);
+  FaultyStore primary(*whole);
+  SeededRng rng{1};
+  CircuitBreaker breaker(clock, {.failures = 1, .rng = &rng});
+  FallbackStore fallback(primary, breaker, FailurePolicy::open());
+  LeasedStore store(fallback, {.hold = 10s});
+  const TokenBucket bucket(store, "api", Quota::per_second(100).burst(1000));
+  // One of two keys holds an odd number of units, of which one is left for a caller of two.
+  for (const char* key : {"even", "odd"}) {
+    for (int i = 0; i < 64; ++i) {
+      CHECK(bucket.try_acquire(key).allowed);
+      clock.advance(1ms);
+    }
+  }
+  CHECK(bucket.try_acquire("odd").allowed);
+  primary.fail_all(Fault::not_executed(Errc::not_connected));
+  int by_policy = 0;
+  for (const char* key : {"even", "odd"}) {
+    for (int i = 0; i < 300; ++i) {
+      const Decision decision = bucket.try_acquire(key, 2);
+      CHECK(decision.allowed);
+      if (decision.source == Source::policy) ++by_policy;
+    }
+  }
+  CHECK(by_policy > 300);
+}
+
 TEST_CASE("waiting callers are served ahead by few trips", "[leased][waiting]") {
   LeasedRig rig({.hold = 2s});
   const TokenBucket bucket(rig.store, "api", Quota::per_second(20).burst(40));

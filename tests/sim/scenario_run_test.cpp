@@ -146,14 +146,14 @@ TEST_CASE("precision doubles the replications until the interval is narrow") {
   Study study = small_study();
   study.variants.resize(1);
   study.replications = 3;
-  study.headline = {"goodput"};
+  study.headline = {"wait_mean"};
   study.precision = 0.9;
   CHECK(run_study(study).replications == 3);
   study.precision = 0.05;
   const StudyResult narrow = run_study(study);
   CHECK(narrow.replications > 3);
   CHECK((narrow.replications % 3 == 0 || narrow.replications == 1000));
-  const auto interval = narrow.rows[0].interval(Metric::goodput, study.confidence);
+  const auto interval = narrow.rows[0].interval(Metric::wait_mean, study.confidence);
   REQUIRE(interval);
   CHECK(interval->half_width <= 0.05 * interval->mean);
   study.headline = {"shadow_differs"};  // no run has it
@@ -162,10 +162,11 @@ TEST_CASE("precision doubles the replications until the interval is narrow") {
 
 TEST_CASE("what a run throws arrives") {
   Study study = small_study();
-  study.settings.push_back({"arrivals.rate", {"0/s"}});
+  study.settings.push_back({"client.cap", {"100d"}});
   for (const unsigned jobs : {1U, 4U}) {
-    CHECK_THROWS_AS(run_study(study, {.jobs = jobs, .stop = nullptr, .progress = {}}),
-                    std::invalid_argument);
+    CHECK_THROWS_WITH(run_study(study, {.jobs = jobs, .stop = nullptr, .progress = {}}),
+                      Catch::Matchers::StartsWith("small (variant \"") &&
+                          Catch::Matchers::Contains("cap 8640000000000 us"));
   }
 }
 

@@ -218,8 +218,12 @@ TEST_CASE("the nearest name") {
 }
 
 TEST_CASE("every parameter's standard text is its default") {
+  const auto may_be_absent = [](const Parameter& parameter) {
+    return parameter.standard.empty() && !parameter.is_list;
+  };
   for (const Parameter& parameter : parameters()) {
     CAPTURE(parameter.path);
+    if (may_be_absent(parameter)) continue;
     const Texts texts =
         parameter.standard.empty() ? Texts{} : Texts{std::string(parameter.standard)};
     Scenario changed;
@@ -229,6 +233,7 @@ TEST_CASE("every parameter's standard text is its default") {
   // Numbers that compare; delays are compared by their draws.
   Scenario all;
   for (const Parameter& parameter : parameters()) {
+    if (may_be_absent(parameter)) continue;
     set(all, parameter.path,
         parameter.standard.empty() ? Texts{} : Texts{std::string(parameter.standard)});
   }
@@ -314,7 +319,8 @@ TEST_CASE("parameters that do not exist, and values that are none") {
         "fleet.workers: expected a whole number from 1 to 5000, got \"0\"");
   CHECK(message_of([&] { set(s, "limiter.kind", {"token_buckt"}); }) ==
         "limiter.kind: expected one of none, token_bucket, sliding_window, fixed_window, "
-        "sliding_window_counter, slot_lock, concurrency, ideal; did you mean token_bucket, got "
+        "sliding_window_counter, slot_lock, concurrency, utilization_shedder, ideal; did you mean "
+        "token_bucket, got "
         "\"token_buckt\"");
   CHECK(message_of([&] { set(s, "fleet.workers", {}); }) ==
         "fleet.workers: expected one value, got 0");
