@@ -151,9 +151,10 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
   }
   result.figures[Metric::bound_excess] = static_cast<double>(excess);
 
-  // A call under several limits moves from the queue of one to that of another.
-  const bool in_line =
-      scenario.limiter.wait == LimiterOptions::Wait::queue && !scenario.limiter.gates;
+  // A call under several limits moves from the queue of one to that of another. Callers that wait
+  // for a place ask side by side: a place that is free in between may go to a later one.
+  const bool in_line = scenario.limiter.wait == LimiterOptions::Wait::queue &&
+                       !scenario.limiter.gates && scenario.limiter.kind != Kind::concurrency;
   const Time calm = recorder.stopped - scenario.duration + undisturbed(scenario);
   const Span slack = are_clocks_true(scenario) ? scenario.store.timeout * 2 : Span::max();
   // By how much the answers to two calls differ in their delays.

@@ -42,7 +42,8 @@ class LimiterJudge {
     const bool on_time = scenario_.clock.offset == Span{0} && scenario_.clock.drift == 0;
     if (!recorder_.leases.empty() && !forgets_) {
       judge_places();
-      if (on_time && options_.wait == LimiterOptions::Wait::queue) judge_vacancies();
+      const bool in_line = options_.wait == LimiterOptions::Wait::queue && !options_.gates;
+      if (on_time && in_line) judge_vacancies();
     }
     if (!recorder_.closures.empty() && !forgets_) judge_gates();
     if (!recorder_.polls.empty() && has_hints() && !disturbed_) judge_hints();
@@ -155,19 +156,21 @@ class LimiterJudge {
     }
     const auto workers = static_cast<Word>(scenario_.fleet.workers);
     const auto& [events, per] = options_.limit;
+    // What a process has leased completes a grant without the store.
+    const Word held = options_.hold == Span{0} ? 0 : options_.most;
     for (const auto& [index, grants] : recorder_.local_grants) {
       auto sorted = grants;
       std::ranges::stable_sort(sorted, {}, &testing::Event::effective);
       if (options_.kind == Kind::token_bucket) {
         // A reservation is rounded up to a microsecond.
         const Word rounding = events / (per.count() * workers) + 1;
-        object(local_judge,
-               testing::check_rate(sorted, {burst() / workers + rounding, events, per * workers}));
+        const Word most = burst() / workers + rounding + held;
+        object(local_judge, testing::check_rate(sorted, {most, events, per * workers}));
       } else if (options_.kind == Kind::sliding_window) {
-        object(local_judge, testing::check_window(sorted, per, events / workers));
+        object(local_judge, testing::check_window(sorted, per, events / workers + held));
       } else if (options_.kind == Kind::fixed_window ||
                  options_.kind == Kind::sliding_window_counter) {
-        object(local_judge, testing::check_window(sorted, per, 2 * (events / workers)));
+        object(local_judge, testing::check_window(sorted, per, 2 * (events / workers) + held));
       }
     }
   }
