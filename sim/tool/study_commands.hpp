@@ -17,8 +17,8 @@ inline constexpr int bad_input = 2;
 inline constexpr int undecided = 3;
 inline constexpr int interrupted = 130;
 
-/// Adds list, run, sweep, compare, check, replay, shrink and fuzz. `chosen` becomes the one that the
-/// command line names.
+/// Adds list, run, sweep, compare, check, replay, shrink and fuzz. `chosen` becomes the one that
+/// the command line names.
 void add_study_commands(CLI::App& app, Command& chosen);
 
 }  // namespace sluice::tool
