@@ -56,20 +56,22 @@ struct FleetRun::LeaseNote {
     if (admission.error || !admission.is_charged() || !process.limiter().has_places()) return;
     const Lease* const held = admission.lease();
     if (held == nullptr) return;
-    lease = run.recorder_.leased(
-        index, {admission.decision.at, testing::LeaseEvent::Act::acquired, 0, job.cost,
-                admission.decision.at + LeaseOptions{}.ttl, held->fence()});
+    fence = held->fence();
+    lease =
+        run.recorder_.leased(index, {admission.decision.at, testing::LeaseEvent::Act::acquired, 0,
+                                     job.cost, admission.decision.at + LeaseOptions{}.ttl, fence});
   }
   LeaseNote(const LeaseNote&) = delete;
   LeaseNote& operator=(const LeaseNote&) = delete;
   ~LeaseNote() { end(); }
   void end() {
-    if (lease != 0) run.recorder_.released(index, std::exchange(lease, 0), run.world_.now());
+    if (lease != 0) run.recorder_.released(index, std::exchange(lease, 0), fence, run.world_.now());
   }
 
   FleetRun& run;
   std::uint64_t index;
   std::uint64_t lease = 0;
+  Word fence = 0;
 };
 
 Task<> FleetRun::run_job(Worker& worker, Job job, std::uint64_t number) {
@@ -127,6 +129,8 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
       }
       if (!may_retry(*process, attempt)) co_return recorder_.gave_up(job, world_.now());
     }
+    lease.end();
+    admission.held = {};
     if (world_.now() + wait >= attempt.deadline) co_return recorder_.gave_up(job, world_.now());
     co_await sleep(wait);
     if (process->is_dead()) break;

@@ -71,6 +71,7 @@ class LimiterJudge {
   void judge_places() {
     result_.judges.emplace_back(places_judge);
     for (const auto& [index, leases] : recorder_.leases) {
+      // At one instant: in the order of the grants, each with its release behind it.
       auto sorted = leases;
       std::ranges::stable_sort(sorted, {}, [](const testing::LeaseEvent& event) {
         return std::pair(event.at, event.fence);

@@ -135,9 +135,9 @@ std::uint64_t Recorder::leased(std::uint64_t index, testing::LeaseEvent event) {
   return event.lease;
 }
 
-void Recorder::released(std::uint64_t index, std::uint64_t lease, Time now) {
+void Recorder::released(std::uint64_t index, std::uint64_t lease, Word fence, Time now) {
   if (keep()) {
-    leases[index].push_back({now, testing::LeaseEvent::Act::released, lease, 0, {}, 0});
+    leases[index].push_back({now, testing::LeaseEvent::Act::released, lease, 0, {}, fence});
   }
 }
 

@@ -70,7 +70,7 @@ class Recorder {
   void granted_locally(std::uint64_t index, const testing::Event& grant);
   /// A lease is granted; returns its number.
   std::uint64_t leased(std::uint64_t index, testing::LeaseEvent event);
-  void released(std::uint64_t index, std::uint64_t lease, Time now);
+  void released(std::uint64_t index, std::uint64_t lease, Word fence, Time now);
   /// A gate of the fleet is closed.
   void closed_gate(Time at, Time until) { closures.push_back({at, until}); }
   /// A place in a queue, which is to be ended by the caller. Beyond the first millions, none is

@@ -364,7 +364,7 @@ TEST_CASE("places, gates, hints and grants without the store are judged") {
     const auto first = recorder.leased(0, {Time{1s}, Act::acquired, 0, 1, Time{50s}, 1});
     const bool early = GENERATE(false, true);
     (void)recorder.leased(0, {Time{early ? 1500ms : 2s}, Act::acquired, 0, 1, Time{50s}, 2});
-    recorder.released(0, first, Time{2s});
+    recorder.released(0, first, 1, Time{2s});
     CHECK(verdict("no more leases than places") == early);
   }
   SECTION("free places") {
@@ -372,7 +372,7 @@ TEST_CASE("places, gates, hints and grants without the store are judged") {
     scenario.limiter.burst = 1;
     using Act = testing::LeaseEvent::Act;
     const auto first = recorder.leased(0, {Time{1s}, Act::acquired, 0, 1, Time{61s}, 1});
-    recorder.released(0, first, Time{10s});
+    recorder.released(0, first, 1, Time{10s});
     const bool late = GENERATE(false, true);
     const Time next = Time{10s} + (late ? 6s : 1s);
     (void)recorder.leased(0, {next, Act::acquired, 0, 1, Time{61s}, 2});
