@@ -46,7 +46,7 @@ class LimiterJudge {
       if (on_time && in_line) judge_vacancies();
     }
     if (!recorder_.closures.empty() && !forgets_) judge_gates();
-    if (!recorder_.polls.empty() && has_hints() && !disturbed_) judge_hints();
+    if (!recorder_.polls.empty() && has_hints() && (is_alone() || !disturbed_)) judge_hints();
     if (is_remote()) judge_local();
     if (on_time && is_worked_off()) judge_idle();
   }

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
+#include <system_error>
 
 namespace sluice::tool {
 
@@ -15,7 +18,12 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     return app.exit(error) == 0 ? 0 : 2;
   }
   try {
-    return run();
+    const int code = run();
+    // A command that has failed has said why.
+    if (code == 1 || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) return code;
+    fmt::print(stderr, "{}: the output could not be written: {}\n", app.get_name(),
+               std::generic_category().message(errno));
+    return 1;
   } catch (const std::invalid_argument& error) {
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
     return 2;

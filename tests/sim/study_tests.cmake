@@ -2,7 +2,7 @@
 
 set(sim $<TARGET_FILE:sluice-sim>)
 set(studies "${CMAKE_CURRENT_BINARY_DIR}/studies")
-file(WRITE "${studies}/holds.toml" [[
+file(WRITE "${studies}/holds.toml" [=[
 schema = 1
 question = "Does it hold?"
 replications = 3
@@ -16,10 +16,10 @@ limiter.scope = "per_process"
 [[expect]]
 metric = "goodput"
 least = 1
-]])
+]=])
 file(WRITE "${studies}/fails.toml" "include = \"holds.toml\"\n[[expect]]\nmetric = \"goodput\"\nleast = 1000\n")
 file(WRITE "${studies}/open.toml" "include = \"holds.toml\"\n[[expect]]\nmetric = \"goodput\"\nleast = 84\nmost = 85\n")
-file(WRITE "${studies}/crashes.toml" [[
+file(WRITE "${studies}/crashes.toml" [=[
 schema = 1
 [run]
 duration = "10s"
@@ -34,7 +34,7 @@ at = "3s"
 for = "1s"
 [judges]
 never = ["crashes"]
-]])
+]=])
 file(WRITE "${studies}/bad.toml" "schema = 1\n[arrivals]\nrat = \"5/s\"\n")
 file(WRITE "${studies}/circle.toml" "include = \"circle.toml\"\n")
 
@@ -61,7 +61,8 @@ sluice_tool_test(sim_run_bad_set CODE 2 ERR "--set: fleet.worker: there is no su
   COMMAND ${sim} run ${studies}/holds.toml --set fleet.worker=3)
 sluice_tool_test(sim_run_bad_value CODE 2 ERR "--set: fleet.workers: expected a whole number from 1 to 5000, got \"0\""
   COMMAND ${sim} run ${studies}/holds.toml --set fleet.workers=0)
-sluice_tool_test(sim_run_impossible CODE 2 ERR "arrivals.rate|rate" COMMAND ${sim} run ${studies}/holds.toml --set arrivals.rate=0/s)
+sluice_tool_test(sim_run_impossible CODE 2 ERR "holds .variant \"[a-z]+\".: .*cap 8640000000000 us"
+  COMMAND ${sim} run ${studies}/holds.toml --set client.cap=100d)
 sluice_tool_test(sim_run_no_value CODE 2 ERR "PATH=VALUE, got \"fleet\"" COMMAND ${sim} run ${studies}/holds.toml --set fleet)
 sluice_tool_test(sim_run_bad_jobs CODE 2 ERR "--jobs" COMMAND ${sim} run ${studies}/holds.toml --jobs 0)
 sluice_tool_test(sim_run_bad_seed CODE 2 ERR "--seed" COMMAND ${sim} run ${studies}/holds.toml --seed x)
@@ -83,11 +84,11 @@ sluice_tool_test(sim_shrink_nothing CODE 3 ERR "there is nothing to shrink"
 
 # What shrink and a failure print replays alone, and the same judge objects.
 sluice_tool_test(sim_replay CODE 1 OUT "OBJECTS +never" COMMAND sh -c
-  "\"$1\" shrink \"$2/crashes.toml\" >\"$2/shrunk.toml\"; exec \"$1\" replay \"$2/shrunk.toml\"" sh ${sim} ${studies})
+  "\"$1\" shrink \"$2/crashes.toml\" >\"$2/shrunk.toml\" || exec \"$1\" replay \"$2/shrunk.toml\"" sh ${sim} ${studies})
 
 find_program(SLUICE_PYTHON python3)
 if(SLUICE_PYTHON)
-  sluice_tool_test(sim_json CODE 0 OUT "\"verdicts\"" COMMAND sh -c
+  sluice_tool_test(sim_json CODE 0 OUT "\"verdict\": \"holds\"" COMMAND sh -c
     "\"$1\" run \"$2/holds.toml\" --json >\"$2/out.json\" && exec \"$3\" -m json.tool \"$2/out.json\"" sh ${sim}
     ${studies} ${SLUICE_PYTHON})
 endif()
@@ -98,5 +99,9 @@ sluice_tool_test(sim_out_is_file CODE 1 ERR "holds.toml/x: cannot be made"
   COMMAND ${sim} run ${studies}/holds.toml --out ${studies}/holds.toml/x)
 sluice_tool_test(sim_full_disk CODE 1 ERR "could not be written"
   COMMAND sh -c "exec \"$1\" run \"$2/holds.toml\" >/dev/full" sh ${sim} ${studies})
-sluice_tool_test(sim_interrupted CODE 130 OUT "small|partial|stopped"
+sluice_tool_test(sim_interrupted CODE 130 OUT "PARTIAL: it was stopped"
   COMMAND timeout --preserve-status -s INT -k 60 2 ${sim} run ${studies}/holds.toml --replications 100000)
+
+# A world in which every judge looks, and none objects.
+sluice_tool_test(sim_no_false_alarm CODE 0 OUT "places.*gates.*leased"
+  COMMAND ${sim} run ${CMAKE_CURRENT_SOURCE_DIR}/planted.toml --replications 1)
