@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/sim/delay.hpp"
 #include "sluice/sim/interval.hpp"
 #include "sluice/sim/random.hpp"
 #include "sluice/time.hpp"
