@@ -59,6 +59,9 @@ endforeach()
 set(headers_left_out "")
 if(NOT SLUICE_ASIO)
   list(APPEND headers_left_out PATTERN "asio*" EXCLUDE PATTERN "world*" EXCLUDE)
+  foreach(name IN ITEMS figures rehearse resource run scenario worker_clock)
+    list(APPEND headers_left_out PATTERN "sim/${name}.hpp" EXCLUDE)
+  endforeach()
 endif()
 if(NOT SLUICE_REDIS)
   list(APPEND headers_left_out PATTERN "redis" EXCLUDE)
@@ -93,6 +96,15 @@ if(TARGET sluice_redis)
   )
 endif()
 
+if(TARGET sluice-sim)
+  # Where the programs look, relative to themselves: scenarios, and the page of reports if it was built.
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/scenarios"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" FILES_MATCHING PATTERN "*.toml" PATTERN "*.csv" PATTERN "*.figures"
+  )
+  install(FILES "${PROJECT_SOURCE_DIR}/sim/report/dist/report.html"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/sluice" OPTIONAL
+  )
+endif()
 foreach(program sluice-sim sluice-demo)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
