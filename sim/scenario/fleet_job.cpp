@@ -75,11 +75,12 @@ struct FleetRun::LeaseNote {
 };
 
 Task<> FleetRun::run_job(Worker& worker, Job job, std::uint64_t number) {
+  job.number = number;
   recorder_.came(job);
   const std::shared_ptr<Process> process = worker.process;
   if (process && process->client) co_return co_await do_own_job(worker, process, job, number);
   if (process) co_return co_await do_job(worker, process, job, number);
-  recorder_.lost(job);
+  recorder_.lost(job, world_.now());
 }
 
 Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job job,
@@ -135,7 +136,7 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
     co_await sleep(wait);
     if (process->is_dead()) break;
   }
-  recorder_.lost(job);
+  recorder_.lost(job, world_.now());
 }
 
 bool FleetRun::may_retry(Process& process, Attempt& attempt) {

@@ -47,7 +47,7 @@ Task<> FleetRun::do_own_job(Worker& worker, std::shared_ptr<Process> process, Jo
     failed = true;
   }
   if (own_job.is_done()) co_return;
-  if (process->is_dead()) co_return recorder_.lost(job);
+  if (process->is_dead()) co_return recorder_.lost(job, world_.now());
   if (failed) ++recorder_.counts.store_failures;
   recorder_.gave_up(job, world_.now());
 }

@@ -29,6 +29,7 @@ class FleetRun {
   void finish();
 
   [[nodiscard]] const Recorder& recorder() const noexcept { return recorder_; }
+  [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
   [[nodiscard]] const Upstream& upstream() const noexcept { return api_.upstream(); }
   [[nodiscard]] const StoreServer& server() const noexcept { return server_; }
   [[nodiscard]] World& world() noexcept { return world_; }

@@ -47,7 +47,12 @@ std::uint32_t& Recorder::in(std::vector<std::uint32_t>& column, Time now) noexce
   return column[std::min(step, column.size() - 1)];
 }
 
+void Recorder::tell(const Job& job, Time now, JobEvent::What what, int status) const {
+  if (on_event) on_event({now - start_, what, job.worker, job.number, job.key, status});
+}
+
 void Recorder::came(const Job& job) {
+  tell(job, job.came, JobEvent::What::came);
   ++in(series.offered, job.came);
   ++waiting_;
   in(series.waiting, job.came) = waiting_;
@@ -59,12 +64,14 @@ void Recorder::came(const Job& job) {
   if (job.key != 0) ++counts.others_jobs;
 }
 
-void Recorder::sent(const Job&, Time now) {
+void Recorder::sent(const Job& job, Time now) {
+  tell(job, now, JobEvent::What::sent);
   ++in(series.sent, now);
   if (counts_at(now)) ++counts.calls;
 }
 
 void Recorder::answered(const Job& job, Time sent, Time now, int status) {
+  tell(job, now, JobEvent::What::answered, status);
   if (status == 429) {
     ++in(series.refused, now);
     last_429 = now;
@@ -88,13 +95,15 @@ void Recorder::answered(const Job& job, Time sent, Time now, int status) {
 }
 
 void Recorder::gave_up(const Job& job, Time now) {
+  tell(job, now, JobEvent::What::gave_up);
   key_refused[job.key] = true;
   close(job, now);
   if (!counts_at(job.came)) return;
   ++counts.given_up;
 }
 
-void Recorder::lost(const Job& job) noexcept {
+void Recorder::lost(const Job& job, Time now) {
+  tell(job, now, JobEvent::What::lost);
   close(job, job.came);
   if (counts_at(job.came)) ++counts.lost;
 }

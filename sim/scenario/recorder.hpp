@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -21,6 +22,7 @@ struct Job {
   std::uint32_t key = 0;
   bool critical = false;
   Word cost = 1;
+  std::uint64_t number = 0;  ///< unique in its run
 };
 
 /// One number for each kind of event; see Metric.
@@ -60,7 +62,7 @@ class Recorder {
   void answered(const Job& job, Time sent, Time now, int status);
   /// The job ends without success.
   void gave_up(const Job& job, Time now);
-  void lost(const Job& job) noexcept;
+  void lost(const Job& job, Time now);
   void store_operation(Time now) noexcept { ++in(series.store_operations, now); }
   /// A grant of the limiter's store. `index`: of what it limits apart.
   void granted(std::uint64_t index, const testing::Event& grant);
@@ -80,6 +82,7 @@ class Recorder {
   /// The jobs that are still waiting, at the end of the run.
   void finish(Time now);
 
+  std::function<void(const JobEvent&)> on_event;  ///< may be empty
   Counts counts;
   Series series;
   Histogram wait;
@@ -110,6 +113,7 @@ class Recorder {
   void waited(const Job& job, Span span);
   void open(const Job& job);
   void close(const Job& job, Time now);
+  void tell(const Job& job, Time now, JobEvent::What what, int status = 0) const;
 
   Time start_;
   Time counted_from_;

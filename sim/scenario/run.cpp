@@ -162,6 +162,7 @@ RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
   validate(scenario);
   FleetRun fleet(scenario, make);
   const Time start = fleet.world().now();
+  fleet.recorder().on_event = options.on_event;
   if (options.observer != nullptr) fleet.world().observe(options.observer, options.observed);
   for (int i = 1; i <= slices; ++i) {
     if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) throw Stopped();
@@ -172,7 +173,7 @@ RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
   fleet.finish();
 
   RunResult result;
-  const Recorder& recorder = fleet.recorder();
+  const Recorder& recorder = std::as_const(fleet).recorder();
   result.series = recorder.series;
   result.trace = fleet.world().trace();
   result.figures[Metric::events] = static_cast<double>(fleet.world().events());

@@ -1,11 +1,8 @@
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <stdexcept>
 
+#include "sim/study/new_file.hpp"
 #include "sim/study/output.hpp"
 #include "sim/tool/text.hpp"
 
@@ -125,33 +122,9 @@ std::string series_csv(const StudyResult& result) {
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
-  const auto fail = [&path](const char* what) {
-    throw std::runtime_error(path.string() + ": cannot " + what + ": " + std::strerror(errno));
-  };
-  std::filesystem::path beside = path;
-  beside += ".part";
-  errno = 0;
-  std::ofstream file(beside, std::ios::binary | std::ios::trunc);
-  if (!file) fail("be opened for writing");
-  file << text;
-  file.flush();
-  if (!file) {
-    const int reason = errno;
-    file.close();
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    errno = reason;
-    fail("be written");
-  }
-  file.close();
-  std::error_code error;
-  std::filesystem::rename(beside, path, error);
-  if (error) {
-    std::error_code ignored;
-    std::filesystem::remove(beside, ignored);
-    errno = error.value();
-    fail("be replaced");
-  }
+  NewFile file(path);
+  file.out() << text;
+  file.commit();
 }
 
 }  // namespace sluice::sim::scenario

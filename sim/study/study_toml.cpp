@@ -97,7 +97,7 @@ void read_keys(const toml::table& table, std::span<const Reader> readers) {
            name + ": there is no such key here" +
                (near.empty() ? std::string() : "; did you mean " + std::string(near) + "?"));
     }
-    at(node, name, [&] { found->read(node); });
+    at(node, name, [&found, &value = node] { found->read(value); });
   }
 }
 

@@ -10,6 +10,7 @@
 #include "sim/study/figures_file.hpp"
 #include "sim/study/random_study.hpp"
 #include "sim/study/shrink.hpp"
+#include "sim/study/trace_output.hpp"
 #include "sim/study/twice.hpp"
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/study_session.hpp"
@@ -83,9 +84,17 @@ void add_run(CLI::App& app, Command& chosen) {
   const auto twice = std::make_shared<bool>(false);
   command->add_flag("--twice", *twice,
                     "Run one replication twice, and name the first event that differs");
+  const auto trace = std::make_shared<std::string>();
+  command->add_option("--trace", *trace,
+                      "Run one replication, and write its events: as lines of JSON to a file\n"
+                      "*.jsonl, else for https://ui.perfetto.dev");
   command->callback([=, &chosen] {
     chosen = [=] {
       const Study study = load(*options);
+      if (!trace->empty()) {
+        write_trace(study, *trace);
+        return held;
+      }
       if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
       const std::string difference = run_twice(study);
       fmt::print("{}\n", difference.empty() ? "both runs are the same" : difference);

@@ -152,7 +152,7 @@ TEST_CASE("delays") {
   };
   for (const auto& [text, message] : bad) {
     CAPTURE(text);
-    CHECK(message_of([&] { (void)parse_delay(text); }) == message);
+    CHECK(message_of([&text = text] { (void)parse_delay(text); }) == message);
   }
   for (const std::string_view text :
        {"uniform(3ms, 1ms)", "log_normal(3ms, 1ms)", "gamma(1ms, 0)",
@@ -180,7 +180,7 @@ TEST_CASE("limits of the API") {
   };
   for (const auto& [text, message] : bad) {
     CAPTURE(text);
-    CHECK(message_of([&] { (void)parse_window_limit(text); }) == message);
+    CHECK(message_of([&text = text] { (void)parse_window_limit(text); }) == message);
   }
 }
 
@@ -313,7 +313,7 @@ TEST_CASE("parameters that do not exist, and values that are none") {
   };
   for (const auto& [path, message] : bad) {
     CAPTURE(path);
-    CHECK(message_of([&] { set(s, path, {"1/s", "2/s"}); }) == message);
+    CHECK(message_of([&s, &path = path] { set(s, path, {"1/s", "2/s"}); }) == message);
   }
   CHECK(message_of([&] { set(s, "fleet.workers", {"0"}); }) ==
         "fleet.workers: expected a whole number from 1 to 5000, got \"0\"");

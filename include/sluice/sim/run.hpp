@@ -50,13 +50,25 @@ struct RunResult {
   std::uint64_t trace = 0;            ///< World::trace()
 };
 
+/// Something that happens to a job.
+struct JobEvent {
+  enum class What : std::uint8_t { came, sent, answered, gave_up, lost };
+  Span at{0};  ///< since the start
+  What what = What::came;
+  std::uint32_t worker = 0;
+  std::uint64_t job = 0;  ///< unique in its run
+  std::uint32_t key = 0;
+  int status = 0;  ///< of an answer: of HTTP; 0: the client gave the call up
+};
+
 struct RunOptions {
   /// A judge objects unless the goodput is back so long after the last fault; zero: none looks.
   Span recovery{0};
   const std::atomic<bool>* stop = nullptr;  ///< ends the run, which throws Stopped
   /// Called now and then with the virtual time and the number of events so far.
   std::function<void(Span, std::uint64_t)> progress{};
-  TraceObserver observer = nullptr;  ///< see World::observe()
+  std::function<void(const JobEvent&)> on_event{};  ///< called in the order of time
+  TraceObserver observer = nullptr;                 ///< see World::observe()
   void* observed = nullptr;
 };
 

@@ -1,0 +1,97 @@
+#include "sim/study/trace_output.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/study/new_file.hpp"
+#include "sluice/sim/run.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+using What = JobEvent::What;
+
+const char* name_of(What what) {
+  switch (what) {
+    case What::came:
+      return "came";
+    case What::sent:
+      return "sent";
+    case What::answered:
+      return "answered";
+    case What::gave_up:
+      return "gave_up";
+    case What::lost:
+      return "lost";
+  }
+  return "";
+}
+
+std::string line_of(const JobEvent& event) {
+  std::string text =
+      fmt::format(R"({{"us":{},"what":"{}","worker":{},"job":{},"key":{})", event.at.count(),
+                  name_of(event.what), event.worker, event.job, event.key);
+  if (event.what == What::answered) text += fmt::format(R"(,"status":{})", event.status);
+  return text + "}\n";
+}
+
+/// One event of Chrome's format. `phase`: b and e begin and end a slice.
+std::string slice(const JobEvent& event, char phase, const char* name, const std::string& args) {
+  return fmt::format(
+      R"({{"ph":"{}","cat":"job","name":"{}","id":{},"pid":{},"tid":0,"ts":{},"args":{{{}}}}})"
+      ",\n",
+      phase, name, event.job, event.worker, event.at.count(), args);
+}
+
+std::string slices_of(const JobEvent& event) {
+  switch (event.what) {
+    case What::came:
+      return slice(event, 'b', "job", fmt::format(R"("key":{})", event.key));
+    case What::sent:
+      return slice(event, 'b', "call", "");
+    case What::answered: {
+      const std::string status = fmt::format(R"("status":{})", event.status);
+      const std::string call = slice(event, 'e', "call", status);
+      return event.status == 200 ? call + slice(event, 'e', "job", status) : call;
+    }
+    default:
+      return slice(event, 'e', "job", fmt::format(R"("end":"{}")", name_of(event.what)));
+  }
+}
+
+/// A fault, on a line of its own behind the workers.
+std::string fault_text(const FaultPlan& fault, std::uint32_t workers, bool lines) {
+  const std::string_view kind = scenario::name_of(fault.kind);
+  if (lines) {
+    return fmt::format(R"({{"us":{},"what":"fault","kind":"{}","until_us":{}}})"
+                       "\n",
+                       fault.at.count(), kind, fault.end().count());
+  }
+  return fmt::format(R"({{"ph":"X","name":"{}","pid":{},"tid":0,"ts":{},"dur":{},"args":{{}}}})"
+                     ",\n",
+                     kind, workers, fault.at.count(), fault.length.count());
+}
+
+}  // namespace
+
+void write_trace(const Study& study, const std::filesystem::path& path) {
+  const bool lines = path.extension() == ".jsonl";
+  const Scenario scenario = study.scenario(0, 0);
+  NewFile file(path);
+  if (!lines) file.out() << "[\n";
+  for (const FaultPlan& fault : scenario.faults) {
+    file.out() << fault_text(fault, scenario.fleet.workers, lines);
+  }
+  RunOptions options;
+  options.on_event = [&](const JobEvent& event) {
+    file.out() << (lines ? line_of(event) : slices_of(event));
+  };
+  (void)run(scenario, options);
+  // The last element has no comma behind it.
+  if (!lines) {
+    file.out() << R"({"ph":"M","name":"process_name","pid":0,"args":{"name":"worker 0"}}])"
+                  "\n";
+  }
+  file.commit();
+}
+
+}  // namespace sluice::sim::scenario
