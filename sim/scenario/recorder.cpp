@@ -75,7 +75,7 @@ void Recorder::answered(const Job& job, Time sent, Time now, int status) {
   if (status == 429) {
     ++in(series.refused, now);
     last_429 = now;
-    if (now > changed_at_ + time_to_adapt && changed_at_ != Time::max()) ++counts.late_429;
+    if (changed_at_ != Time::max() && now > changed_at_ + time_to_adapt) ++counts.late_429;
   }
   if (status == 200) {
     ++in(series.ok, now);

@@ -28,7 +28,8 @@ Ticker::~Ticker() {
   const detail::Uncancelled uncancelled;
   waker_.wake();
   if (thread_.joinable()) thread_.join();
-  if (!clock_life_.is_over()) clock_.cancel_timer(timer_);
+  // A World that is ending still has the timers that it has not ended yet.
+  if (!clock_life_.is_over() || timer_.place != 0) clock_.cancel_timer(timer_);
 }
 
 void Ticker::arm() noexcept try {
