@@ -13,6 +13,7 @@
 #include "sim/study/twice.hpp"
 #include "sim/study/verdicts.hpp"
 #include "tests/catch.hpp"
+#include "tests/sim/pinned_scenario.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
@@ -89,6 +90,13 @@ bool has_looked(const RunResult& result, std::string_view judge) {
 }
 
 }  // namespace
+
+TEST_CASE("the traces of two scenarios are the same in every build", "[scenario]") {
+  for (const auto& [leased, trace] : test::pinned_scenarios) {
+    CAPTURE(leased);
+    CHECK(sim::run(test::pinned_scenario(leased)).trace == trace);
+  }
+}
 
 TEST_CASE("a study has the same bytes on any number of threads") {
   Study study = small_study();
