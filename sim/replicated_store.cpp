@@ -12,10 +12,11 @@ ReplicatedStore::ReplicatedStore(VirtualClock& clock, Span lag, std::size_t repl
 
 void ReplicatedStore::execute(const Plan& plan, Completion done) noexcept {
   const Time now = clock_.now();
+  const auto steps = plan.steps();
   const auto writes = [](const Step& step) { return step.operation->writes; };
   try {
     replicate();
-    if (!replicas_.empty() && std::ranges::any_of(plan.steps(), writes)) {
+    if (!replicas_.empty() && std::any_of(steps.begin(), steps.end(), writes)) {
       log_.push_back({now, OwnedPlan(plan)});
       ++writes_;
     }
