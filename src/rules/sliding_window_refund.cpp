@@ -53,7 +53,8 @@ Verdict give(const StateView& state, const RuleRequest& request, Word now, Effec
 
   const Log log(state, windows.most, windows.count);
   const Word at = std::max(now, log.head().stamp);
-  Finding found = find(log, windows, 0, 0, at, false);
+  // Nothing is to be granted, so that no unit is looked up for which a request would wait.
+  Finding found = find(log, windows, 0, 0, at, true);
   Word newest = log.head().newest;
   Word given = 0;
   if (time == any_time) {
