@@ -22,6 +22,17 @@ struct Held : LeasedRig {
   SlidingWindow log{store, "log", {{3, 1min}}};
 };
 
+/// Leases in front of a store that may fail, and then admits everything.
+struct Fallible {
+  VirtualClock clock;
+  std::unique_ptr<Store> whole = make_virtual_store(clock);
+  FaultyStore primary{*whole};
+  SeededRng rng{1};
+  CircuitBreaker breaker{clock, {.failures = 1, .rng = &rng}};
+  FallbackStore fallback{primary, breaker, FailurePolicy::open()};
+  LeasedStore store{fallback, {.hold = 10s}};
+};
+
 }  // namespace
 
 TEST_CASE("a plan decides here what is held, and the rest at the store, all or nothing",
@@ -178,16 +189,10 @@ TEST_CASE("a clock that is set back drops what is held", "[leased]") {
 }
 
 TEST_CASE("nothing is held of what a policy grants", "[leased]") {
-  VirtualClock clock;
-  const auto whole = make_virtual_store(clock);
-  FaultyStore primary(*whole);
-  SeededRng rng{1};
-  CircuitBreaker breaker(clock, {.failures = 1, .rng = &rng});
-  FallbackStore fallback(primary, breaker, FailurePolicy::open());
-  LeasedStore store(fallback, {.hold = 10s});
-  const TokenBucket bucket(store, "api", Quota::per_second(100).burst(1000));
+  Fallible rig;
+  const TokenBucket bucket(rig.store, "api", Quota::per_second(100).burst(1000));
   for (int i = 0; i < 20; ++i) CHECK(bucket.try_acquire("b").allowed);
-  primary.fail_all(Fault::not_executed(Errc::not_connected));
+  rig.primary.fail_all(Fault::not_executed(Errc::not_connected));
   for (int i = 0; i < 20; ++i) {
     const Decision decision = bucket.try_acquire("a");
     CHECK(decision.allowed);
@@ -196,27 +201,21 @@ TEST_CASE("nothing is held of what a policy grants", "[leased]") {
 }
 
 TEST_CASE("a policy's grant is completed by what is held", "[leased]") {
-  VirtualClock clock;
-  const auto whole = make_virtual_store(clock);
-  FaultyStore primary(*whole);
-  SeededRng rng{1};
-  CircuitBreaker breaker(clock, {.failures = 1, .rng = &rng});
-  FallbackStore fallback(primary, breaker, FailurePolicy::open());
-  LeasedStore store(fallback, {.hold = 10s});
-  const TokenBucket bucket(store, "api", Quota::per_second(57).burst(31));
+  Fallible rig;
+  const TokenBucket bucket(rig.store, "api", Quota::per_second(57).burst(31));
   // Units are scarce, so that a trip asks for no more than what a caller of three is short of.
   const auto ask = [&](int key) { return bucket.try_acquire(Key(key), 3); };
   for (int i = 0; i < 2'000; ++i) {
     for (int key = 0; key < 12; ++key) {
       if (i % (key + 2) == 0) static_cast<void>(ask(key));
     }
-    clock.advance(1ms);
+    rig.clock.advance(1ms);
   }
-  primary.fail_all(Fault::not_executed(Errc::not_connected));
+  rig.primary.fail_all(Fault::not_executed(Errc::not_connected));
   int by_policy = 0;
   for (int key = 0; key < 12; ++key) {
     for (int i = 0; i < 50; ++i) {
-      clock.advance(20ms);
+      rig.clock.advance(20ms);
       const Decision decision = ask(key);
       if (decision.source == Source::policy) ++by_policy;
     }
