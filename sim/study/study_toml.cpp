@@ -251,7 +251,8 @@ void read_judges(const toml::table& table, JudgeOptions& judges) {
 toml::table parse(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) {
-    fail(file.string(), "there is no such file");
+    const bool is_other = std::filesystem::exists(file, error);
+    fail(file.string(), is_other ? "it is a folder, or no regular file" : "there is no such file");
   }
   try {
     return toml::parse_file(file.string());

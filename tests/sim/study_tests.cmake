@@ -56,7 +56,7 @@ sluice_tool_test(sim_run_bad_key CODE 2
   COMMAND ${sim} run ${studies}/bad.toml)
 sluice_tool_test(sim_run_circle CODE 2 ERR "circle.toml:1: include: more than 8 files"
   COMMAND ${sim} run ${studies}/circle.toml)
-sluice_tool_test(sim_run_folder CODE 2 ERR "there is no such file" COMMAND ${sim} run ${studies})
+sluice_tool_test(sim_run_folder CODE 2 ERR "it is a folder" COMMAND ${sim} run ${studies})
 sluice_tool_test(sim_run_bad_set CODE 2 ERR "--set: fleet.worker: there is no such parameter; did you mean fleet.workers"
   COMMAND ${sim} run ${studies}/holds.toml --set fleet.worker=3)
 sluice_tool_test(sim_run_bad_value CODE 2 ERR "--set: fleet.workers: expected a whole number from 1 to 5000, got \"0\""
