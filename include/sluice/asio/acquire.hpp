@@ -130,8 +130,9 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   }
 
   void arm() {
-    const Time when = this->timer();
     const std::lock_guard lock(mutex_);
+    // Read under the mutex: of two threads, the later one to arm has the later time.
+    const Time when = this->timer();
     if (!work_ || work_->expiry == when) return;
     work_->expiry = when;
     const std::uint64_t round =
