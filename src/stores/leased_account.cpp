@@ -14,6 +14,10 @@ constexpr std::size_t kept_refusals = 4;
 /// The next lot is asked for when this part of the last one is left.
 constexpr Word low_part = 4;
 
+/// A key of which fewer units were spent lately is not asked for ahead of need: at such a rate too
+/// many units of a lot lapse.
+constexpr Word least_demand = 2 * low_part;
+
 /// The part of what is held that a thread gets as its credit.
 constexpr Word credit_part = 4;
 
@@ -213,8 +217,8 @@ bool Account::refund(const RefundAsked& refund) noexcept {
 
 bool Account::runs_low(Time now) noexcept {
   const Word used = demand_.lately(now);
-  return used > 1 && held() <= std::min(used, target_) / low_part && refusals_.empty() &&
-         now >= quiet_until_;
+  return used >= least_demand && held() <= std::min(used, target_) / low_part &&
+         refusals_.empty() && now >= quiet_until_;
 }
 
 Word Account::need(Word cost) const noexcept {
@@ -225,23 +229,28 @@ Word Account::need(Word cost) const noexcept {
 Ask Account::next_ask(Word least, Time now) noexcept {
   const Word used = demand_.lately(now);
   const Word wanted = used + std::min(std::exchange(unmet_, 0), used + least);
-  const Word fair = scarce_ ? std::min(share_, capacity() / fair_part) : remaining_ / fair_part;
+  const Word fair =
+      scarce_ ? std::min(next_share(), capacity() / fair_part) : remaining_ / fair_part;
   target_ = std::max(Word{0}, std::min({wanted, terms_.most - held(), fair, capacity()}));
   return {least, target_, 0};
 }
 
-/// Where units are reserved ahead, all processes are in one line, whose length every grant tells. A
-/// lot grows by a constant while the line is shorter than half of `hold`, and by a factor it
-/// becomes smaller otherwise: so lots become equal, and the line has room for everybody.
+/// A whole number of units, so that the mean of all is share_.
+Word Account::next_share() noexcept {
+  const Word whole = static_cast<Word>(share_ + carry_);
+  carry_ += share_ - static_cast<double>(whole);
+  return whole;
+}
+
+/// Where units are reserved ahead, all processes are in one line, whose length every grant tells.
+/// The share follows `most` * (1 - line / hold)^2: all see the same line, so shares become equal,
+/// and the line becomes as long as the shares of all together.
 void Account::note_line(Span wait) noexcept {
   line_ = wait;
-  const Span wanted = terms_.hold / 2;
-  if (wait <= wanted) {
-    share_ = std::min(share_ + share_ / 8 + 1, terms_.most);
-  } else {
-    const double part = static_cast<double>(wanted.count()) / static_cast<double>(wait.count());
-    share_ = std::max(Word{1}, static_cast<Word>(static_cast<double>(share_) * part));
-  }
+  const double free = 1 - static_cast<double>(std::min(wait, terms_.hold).count()) /
+                              static_cast<double>(terms_.hold.count());
+  const double share = std::max(1.0, static_cast<double>(terms_.most) * free * free);
+  share_ += (share - share_) / 4;
 }
 
 Account::Added Account::add(const Taken& taken, const Decision& decision, Time sent,

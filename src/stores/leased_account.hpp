@@ -155,6 +155,7 @@ class Account {
   [[nodiscard]] Local spend(const Request& request, Time ready, Time now) noexcept;
   [[nodiscard]] Local refused(Word remaining, Word wait, Time clear_at, Time now) const noexcept;
   [[nodiscard]] Word spendable(Time now) const noexcept;
+  [[nodiscard]] Word next_share() noexcept;
   void note_line(Span wait) noexcept;
   [[nodiscard]] Time instant_of(const Decision& decision, Time now) const noexcept;
   void note_store(const Decision& decision, Time now) noexcept;
@@ -174,8 +175,10 @@ class Account {
   Word remaining_ = 0;        // at the store, when it was last told
   Word capacity_ = 0;         // of the store, if it has told
   bool scarce_ = false;
-  Span line_{0};    // the length of the line, as the last grant told
-  Word share_ = 1;  // of the line of reservations, where units are scarce
+  Span line_{0};  // the length of the line, as the last grant told
+  // Where units are scarce: the mean size of lots, and what the last ones lack of it.
+  double share_ = 1;
+  double carry_ = 0;
   Time clear_at_{};
   Time quiet_until_{};
   Time latest_{};

@@ -46,4 +46,33 @@ TEST_CASE("a saturated fleet uses its quota, in equal parts, with few operations
   CHECK(after.breach == "");
 }
 
+TEST_CASE("below the quota, callers that are rare do not wait for units that lapse elsewhere",
+          "[leased][fleet]") {
+  LeasedFleetOptions options;
+  options.workers = 2000;
+  options.load = 90;
+  options.leased = LeasedStoreOptions{.hold = std::chrono::minutes{1}, .most = 100};
+  LeasedFleet fleet(options);
+  fleet.run_for(std::chrono::minutes{6});
+  LeasedFleetResult result = fleet.result();
+  // All ask at once in the beginning, so that they wait for each other then.
+  result.waits.erase(result.waits.begin(), result.waits.end() - 10'000);
+  CHECK(result.wait_at(0.99) <= 5000);
+  CHECK(result.breach == "");
+}
+
+TEST_CASE("the shares of a saturated fleet become equal, however many there are",
+          "[leased][fleet]") {
+  LeasedFleetOptions options;
+  options.workers = GENERATE(50U, 700U);
+  options.leased = LeasedStoreOptions{.hold = std::chrono::minutes{1}, .most = 100};
+  LeasedFleet fleet(options);
+  fleet.run_for(std::chrono::minutes{10});
+  const LeasedFleetResult before = fleet.result();
+  fleet.run_for(std::chrono::minutes{30});
+  LeasedFleetResult after = fleet.result();
+  for (std::size_t i = 0; i < options.workers; ++i) after.calls_of[i] -= before.calls_of[i];
+  CHECK(after.jain() >= 0.99);
+}
+
 }  // namespace sluice::test

@@ -41,6 +41,6 @@ struct PinnedScenario {
   std::uint64_t trace;
 };
 inline constexpr std::array<PinnedScenario, 2> pinned_scenarios{
-    {{false, 0xf8a28b5fe0c48d0a}, {true, 0x19d6c9147191b111}}};
+    {{false, 0xf8a28b5fe0c48d0a}, {true, 0x55b7fcdc14517470}}};
 
 }  // namespace sluice::test
