@@ -131,9 +131,10 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-void expected(std::string_view what, std::string_view text) {
+void expected(std::string_view what, std::string_view text, std::string_view near) {
   throw std::invalid_argument("expected " + std::string(what) + ", got " +
-                              (text.empty() ? "nothing" : "\"" + std::string(text) + "\""));
+                              (text.empty() ? "nothing" : "\"" + std::string(text) + "\"") +
+                              (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
 }
 
 double parse_number(std::string_view text, double least, double most) {

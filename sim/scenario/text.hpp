@@ -12,8 +12,9 @@
 
 namespace sluice::sim::scenario {
 
-/// "expected `what`, got `text`".
-[[noreturn]] void expected(std::string_view what, std::string_view text);
+/// "expected `what`, got `text`; did you mean `near`?", the last if it is not empty.
+[[noreturn]] void expected(std::string_view what, std::string_view text,
+                           std::string_view near = {});
 
 /// Without the space around it.
 [[nodiscard]] std::string_view trim(std::string_view text);
@@ -53,9 +54,7 @@ template <class Named>
   }
   std::string all;
   for (const std::string_view name : names) (all += all.empty() ? "" : ", ") += name;
-  const std::string_view near = nearest(text, names);
-  if (!near.empty()) (all += "; did you mean ") += near;
-  expected("one of " + all, text);
+  expected("one of " + all, text, nearest(text, names));
 }
 
 }  // namespace sluice::sim::scenario
