@@ -144,8 +144,7 @@ TEST_CASE("delays") {
       {"uniform(1ms, x)", "expected a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d, got \"x\""},
       {"lognormal(1ms, 2ms)",
        "expected one of constant, uniform, exponential, log_normal, normal, gamma, pareto, "
-       "weibull, "
-       "empirical, mixture; did you mean log_normal, got \"lognormal\""},
+       "weibull, empirical, mixture, got \"lognormal\"; did you mean log_normal?"},
       {"empirical(10ms)", "expected a share and a time, as 0.5 10ms, got \"10ms\""},
       {"mixture(10ms)", "expected a weight and a delay, as 9 10ms, got \"10ms\""},
       {"gamma(10ms, -1)", "expected a number from 0 to 1000, got \"-1\""},
