@@ -175,7 +175,7 @@ class Driver {
   void live_all(Store& store, VirtualClock& clock, std::size_t count) {
     seen_.clear();
     const std::size_t lives = scaled(count, 4);
-    for (std::size_t i = 0; i < lives || (!missing().empty() && i < 20 * lives); ++i) {
+    for (std::size_t i = 0; i < lives || (!missing().empty() && i < 100 * lives); ++i) {
       clock.set(VirtualClock::default_start + Span{random_.between(0, 1'000'000'000)});
       const bool patient = course_.patient_in > 0 && random_.one_in(course_.patient_in);
       Life life(store, clock, random_, "life" + std::to_string(i), patient);
