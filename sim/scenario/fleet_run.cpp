@@ -82,7 +82,10 @@ void FleetRun::finish() {
   for (const Worker& worker : workers_) {
     if (worker.process) recorder_.counts.store_failures += worker.process->store_failures();
   }
-  for (const auto& process : ended_) recorder_.counts.store_failures += process->store_failures();
+  for (const auto& process : ended_) {
+    recorder_.counts.store_failures += process->store_failures();
+    recorder_.counts.orphaned += process->orphaned();
+  }
 }
 
 std::uint64_t FleetRun::store_operations() const noexcept {

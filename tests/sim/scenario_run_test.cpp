@@ -438,6 +438,62 @@ TEST_CASE("units that are left unused while jobs wait are judged") {
   CHECK(objects(result, "no unit is left unused while jobs wait") == slow);
 }
 
+namespace {
+
+/// Ten units for a long time, for one job at 1 s and ten at 5 s; the store is 10 ms away.
+Scenario scarce() {
+  Scenario s;
+  s.duration = 10s;
+  s.fleet.workers = 1;
+  s.arrivals.kind = ArrivalOptions::Kind::bursts;
+  s.arrivals.bursts = {{1, 1s}, {10, 5s}};
+  s.limiter.limit = {10, 24h};
+  s.limiter.wait = LimiterOptions::Wait::skip;
+  s.store.to = s.store.from = Delay::constant(10ms);
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a unit that a worker asks for just before it crashes is charged, and nobody uses it") {
+  Scenario s = scarce();
+  const Span crash = GENERATE(as<Span>{}, 990ms, 1005ms, 1015ms);
+  s.faults = {{.kind = FaultPlan::Kind::worker_crash, .at = crash, .length = 1us}};
+  const bool before = crash < 1s;  // the job comes when the worker is back
+  const RunResult result = sim::run(s);
+  CHECK(result.objections.empty());
+  CHECK(result.figures[Metric::crashes] == 1);
+  CHECK(result.figures[Metric::orphaned] == (before ? 0 : 1));
+  // All units are charged; of the crashed worker's, nobody has the use.
+  CHECK(result.figures[Metric::worst_admitted] == (before ? 100 : 90));
+  CHECK(result.figures[Metric::goodput] == (before ? 1.0 : 0.9));
+}
+
+TEST_CASE("units of workers that crash excuse as many that are left unused, and no more") {
+  Scenario scenario;
+  scenario.duration = 2min;
+  scenario.fleet.workers = 1;
+  scenario.limiter.limit = Rate{10, 1s};
+  scenario.faults = {{.kind = FaultPlan::Kind::worker_crash, .at = 1s, .length = 1s}};
+  Recorder recorder(scenario, Time{});
+  recorder.stopped = Time{2min};
+  const Word stranded = GENERATE(0, 300);
+  recorder.counts.stranded = static_cast<std::uint64_t>(stranded);
+  // From 20 s on, nothing is granted in the time of so many units and those that are excused.
+  const bool late = GENERATE(false, true);
+  const Word delay = 3 + stranded / 9 + (late ? 2 : 0);
+  const Job job{};
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t place = recorder.queued(job, Time{20s}, Time::max());
+    recorder.left_queue(job, place, Time{20s + delay * 1s + i * 100ms},
+                        testing::Wait::End::granted);
+  }
+  RunResult result;
+  judge_limiter(scenario, recorder, 0, result);
+  REQUIRE(has_looked(result, "no unit is left unused while jobs wait"));
+  CHECK(objects(result, "no unit is left unused while jobs wait") == late);
+}
+
 TEST_CASE("recovery on a series that is known") {
   Scenario scenario;
   scenario.duration = 100s;
