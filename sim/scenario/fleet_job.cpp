@@ -112,7 +112,7 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
       const Time sent = world_.now();
       ++attempt.calls;
       recorder_.sent(job, sent);
-      const Answer answer = co_await api_.call(attempt.draws);
+      const Answer answer = co_await api_.call(attempt.draws, worker.api_faults);
       if (process->is_dead()) break;
       recorder_.answered(job, sent, world_.now(), answer.status);
       if (scenario_.client.breaker) {

@@ -66,6 +66,7 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     }
     start_process(worker);
   }
+  apply_to_links();
   for (const FaultPlan& fault : scenario.faults) world_.spawn(befall(fault));
   world_.spawn(sample_store());
   if (scenario.upstream.servers != 0) world_.spawn(note_warm_up());
