@@ -100,7 +100,7 @@ TEST_CASE("the traces of two scenarios are the same in every build", "[scenario]
 
 TEST_CASE("a study has the same bytes on any number of threads") {
   Study study = small_study();
-  study.sweep = Sweep{"arrivals.load", {{"0.5"}, {"1.5"}}};
+  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}};
   const auto bytes = [&study](unsigned jobs) {
     const StudyResult result = run_study(study, {.jobs = jobs, .stop = nullptr, .progress = {}});
     return to_json(result, "x") + figures_csv(result) + series_csv(result) + to_text(result);
@@ -109,6 +109,39 @@ TEST_CASE("a study has the same bytes on any number of threads") {
   CHECK(alone.size() > 1000);
   CHECK(bytes(2) == alone);
   CHECK(bytes(7) == alone);
+}
+
+TEST_CASE("the output of a grid names all parameters that are swept") {
+  Study study = small_study();
+  study.replications = 2;
+  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}, {"jobs.keys", {{"1"}, {"3"}}}};
+  study.expectations = {least(1)};
+  study.expectations[0].at_values = {{"jobs.keys", {"3"}}};
+  const StudyResult result = run_study(study);
+  REQUIRE(result.rows.size() == 8);
+  const Row& last = result.row(1, 3);
+  const std::string text = to_text(result);
+  CHECK(text.find("b, arrivals.load = 1.5, jobs.keys = 3") != std::string::npos);
+  CHECK(text.find("2 replications of 4 points (2 of arrivals.load x 2 of jobs.keys), 99 %") !=
+        std::string::npos);
+  CHECK(text.find("of 'a' at arrivals.load = 0.5, jobs.keys = 3: at least 1 /s") !=
+        std::string::npos);
+  REQUIRE(result.verdicts.size() == 4);
+  CHECK(result.verdicts[3].variant == 1);
+  CHECK(result.verdicts[3].point == 3);
+  const std::string figures = figures_csv(result);
+  CHECK(figures.find("variant,arrivals.load,jobs.keys,metric,unit,mean,low,high\n") == 0);
+  CHECK(figures.find("\nb,1.5,3,goodput,/s," +
+                     std::to_string(last.figures[0][Metric::goodput]).substr(0, 2)) !=
+        std::string::npos);
+  CHECK(series_csv(result).find("variant,arrivals.load,jobs.keys,time_s,") == 0);
+  const std::string json = to_json(result, "x");
+  CHECK(json.find("\"sweep\":{\"parameter\":\"arrivals.load, jobs.keys\",\"values\":["
+                  "\"arrivals.load = 0.5, jobs.keys = 1\",") != std::string::npos);
+  CHECK(json.find("\"axes\":[{\"parameter\":\"arrivals.load\",\"values\":[\"0.5\",\"1.5\"]},"
+                  "{\"parameter\":\"jobs.keys\",\"values\":[\"1\",\"3\"]}]") != std::string::npos);
+  // The figures are those of the scenario with both values.
+  CHECK(last.first.trace == sim::run(study.scenario(1, 3)).trace);
 }
 
 TEST_CASE("replications differ, and the first has the study's own seed") {
