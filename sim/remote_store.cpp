@@ -37,6 +37,29 @@ void RemoteStore::close() noexcept {
   hang_up();
 }
 
+void RemoteStore::abandon() noexcept {
+  closed_ = true;
+  for (auto call = calls_.begin(); call != calls_.end();) {
+    const bool is_for_client = call->second.tag.empty();
+    if (is_for_client) timeline_.cancel(call->second.timer);
+    call = is_for_client ? calls_.erase(call) : std::next(call);
+  }
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    Message& message = messages_[i];
+    if (!message.under_way || !message.done) continue;
+    timeline_.cancel(message.expiry);
+    message.abandoned = true;
+    Completion done = std::move(message.done);
+    if (message.arrived) note_orphan(message);
+    if (message.timer == Timeline::Timer{}) release(message);  // it was lost
+    done.fail(Errc::unknown);
+  }
+}
+
+void RemoteStore::note_orphan(const Message& message) noexcept {
+  if (!message.error && message.decision.allowed) ++orphaned_;
+}
+
 /// The subscription at the store, and the callback at this end.
 class RemoteStore::Watching final : public Subscription {
  public:
@@ -122,6 +145,7 @@ RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
   }
   message.id = plan.id();
   message.arrived = false;
+  message.abandoned = false;
   message.error = {};
   message.each.clear();
   message.output.clear();
@@ -228,6 +252,10 @@ void RemoteStore::decided(void* context, const Outcome& outcome) noexcept {
   message.decision = outcome.decision;
   message.each.assign(outcome.steps.begin(), outcome.steps.end());
   message.output.assign(outcome.output.begin(), outcome.output.end());
+  if (message.abandoned) {
+    self.note_orphan(message);
+    return self.lose(message);
+  }
   if (message.answer_lost || (self.link_.faults != nullptr && self.link_.faults->cut)) {
     return self.lose(message);
   }

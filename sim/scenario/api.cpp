@@ -20,12 +20,17 @@ Span scaled(Span span, Word factor, Word unit) {
   return Span{static_cast<Word>(std::min<fixed::SignedWide>(product, longest_work.count()))};
 }
 
+/// True for this share, in millionths, of the draws.
+bool draw(std::uint32_t share, SeededRng& rng) {
+  return share != 0 && rng.below(static_cast<std::uint64_t>(millionth)) < share;
+}
+
 }  // namespace
 
 /// A call that its client may give up.
 struct Api::Call {
   explicit Call(World& world) : answered(world.get_executor(), world.clock()) {}
-  asio::BasicTimer<World::Executor> answered;  // cancelled when the answer is there
+  asio::BasicTimer<World::Executor> answered;  // of the timeout; cancelled by the answer
   Answer answer{0, {}};
 };
 
@@ -39,22 +44,36 @@ Api::Api(World& world, const ApiOptions& options, Span timeout)
   if (options.servers != 0) servers_.emplace(world, options.servers);
 }
 
-Task<Answer> Api::call(SeededRng& way) {
-  if (timeout_ == Span{0}) co_return co_await serve(way);
+Task<Answer> Api::call(SeededRng& way, const LinkFaults& faults) {
+  if (timeout_ == Span{0}) {
+    if (draw(faults.doubled, way)) world_.spawn(serve_copy(SeededRng(way.next()), faults));
+    const std::optional<Answer> answer = co_await serve(way, faults);
+    co_return answer.value_or(Answer{0, {}});
+  }
   const auto call = std::make_shared<Call>(world_);
   call->answered.expires_after(timeout_);
   // The API goes on with a call whose client has left, and so do its draws.
-  world_.spawn(serve_for(call, SeededRng(way.next())));
+  world_.spawn(serve_for(call, SeededRng(way.next()), faults));
   co_await call->answered.async_wait(boost::asio::as_tuple(use_task));
   co_return call->answer;
 }
 
-Task<> Api::serve_for(std::shared_ptr<Call> call, SeededRng way) {
-  call->answer = co_await serve(way);
+Task<> Api::serve_for(std::shared_ptr<Call> call, SeededRng way, const LinkFaults& faults) {
+  if (draw(faults.doubled, way)) world_.spawn(serve_copy(SeededRng(way.next()), faults));
+  const std::optional<Answer> answer = co_await serve(way, faults);
+  if (!answer) co_return;  // the client waits until its timeout
+  call->answer = *answer;
   call->answered.cancel();
 }
 
-Task<Answer> Api::serve(SeededRng& way) {
+/// The second copy of a request, on a way of its own. Nobody hears of its answer.
+Task<> Api::serve_copy(SeededRng way, const LinkFaults& faults) {
+  (void)co_await serve(way, faults);
+}
+
+/// None: the request is lost, or its answer.
+Task<std::optional<Answer>> Api::serve(SeededRng& way, const LinkFaults& faults) {
+  if (faults.cut || draw(faults.lost, way)) co_return std::nullopt;
   co_await sleep(options_.to, way);
   Answer answer;
   if (down_) {
@@ -65,6 +84,7 @@ Task<Answer> Api::serve(SeededRng& way) {
   } else {
     answer.status = co_await work(way);
   }
+  if (faults.cut || draw(faults.answer_lost, way)) co_return std::nullopt;
   co_await sleep(options_.from, way);
   co_return answer;
 }

@@ -9,6 +9,7 @@
 #include "sluice/sim/rehearse.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/scenario.hpp"
+#include "sluice/sim/store_server.hpp"
 
 namespace sluice::sim::scenario {
 
@@ -16,8 +17,10 @@ class Api {
  public:
   Api(World& world, const ApiOptions& options, Span timeout);
 
-  /// One call. `way` draws its delays, so that they do not depend on other calls.
-  Task<Answer> call(SeededRng& way);
+  /// One call. `way` draws its delays, so that they do not depend on other calls. `faults`: of the
+  /// way of its worker, which are looked at when a message leaves. A call that is lost is answered
+  /// 0 after the timeout; without one, at once. REQUIRES: `faults` lives as long as the World runs.
+  Task<Answer> call(SeededRng& way, const LinkFaults& faults);
 
   // Faults.
   void set_down(bool down) noexcept { down_ = down; }
@@ -35,8 +38,9 @@ class Api {
  private:
   struct Call;
 
-  Task<> serve_for(std::shared_ptr<Call> call, SeededRng way);
-  Task<Answer> serve(SeededRng& way);
+  Task<> serve_for(std::shared_ptr<Call> call, SeededRng way, const LinkFaults& faults);
+  Task<> serve_copy(SeededRng way, const LinkFaults& faults);
+  Task<std::optional<Answer>> serve(SeededRng& way, const LinkFaults& faults);
   Task<int> work(SeededRng& way);
   [[nodiscard]] auto sleep(const Delay& delay, SeededRng& rng) {
     return asio::sleep_for(world_.clock(), delay.sample(rng), use_task);

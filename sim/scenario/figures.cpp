@@ -52,6 +52,7 @@ constexpr MetricInfo catalogue[] = {
     {"shed_by_breaker", "calls that a circuit breaker held back", ""},
     {"retries_denied", "retries that the budget denied", ""},
     {"crashes", "workers that crashed", ""},
+    {"orphaned", "requests that the store granted to workers that had crashed", ""},
     {"events", "events of the simulation", ""},
 };
 static_assert(std::size(catalogue) == metric_count);

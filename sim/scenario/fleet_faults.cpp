@@ -101,7 +101,13 @@ void FleetRun::apply_to_store() {
 }
 
 void FleetRun::apply_to_links() {
-  for (Worker& worker : workers_) worker.link_faults = {};
+  const ApiOptions& api = scenario_.upstream;
+  const LinkFaults usual{false, millionths(api.lost), millionths(api.answer_lost),
+                         millionths(api.doubled)};
+  for (Worker& worker : workers_) {
+    worker.link_faults = {};
+    worker.api_faults = usual;
+  }
   for (const FaultPlan* const fault : active_) {
     for (std::size_t i = 0; i < some(fault->share); ++i) {
       LinkFaults& link = workers_[i].link_faults;
@@ -109,6 +115,12 @@ void FleetRun::apply_to_links() {
       if (fault->kind == Kind::network_loss) link.lost = millionths(fault->factor);
       if (fault->kind == Kind::answers_lost) link.answer_lost = millionths(fault->factor);
       if (fault->kind == Kind::network_doubled) link.doubled = millionths(fault->factor);
+      LinkFaults& api_way = workers_[i].api_faults;
+      if (fault->kind == Kind::upstream_cut) api_way.cut = true;
+      if (fault->kind == Kind::upstream_loss) api_way.lost = millionths(fault->factor);
+      if (fault->kind == Kind::upstream_answers_lost)
+        api_way.answer_lost = millionths(fault->factor);
+      if (fault->kind == Kind::upstream_doubled) api_way.doubled = millionths(fault->factor);
     }
   }
 }

@@ -108,10 +108,11 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
       ++recorder_.counts.breaker_shed;
     } else if (!admission.error) {
       co_await thaw(worker);
+      if (process->is_dead()) break;
       const Time sent = world_.now();
       ++attempt.calls;
       recorder_.sent(job, sent);
-      const Answer answer = co_await api_.call(attempt.draws);
+      const Answer answer = co_await api_.call(attempt.draws, worker.api_faults);
       if (process->is_dead()) break;
       recorder_.answered(job, sent, world_.now(), answer.status);
       if (scenario_.client.breaker) {
@@ -164,6 +165,11 @@ Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attem
     admission = co_await poll(process, job, attempt);
   }
   using End = testing::Wait::End;
+  if (process.is_dead()) {  // whatever its failure policy has said
+    ++recorder_.counts.stranded;
+    recorder_.left_queue(job, place, world_.now(), End::failed);
+    co_return admission;
+  }
   // Of two grants for one instant, the answer to the later one may be here first.
   const bool on_time = process.limiter().is_some() && scenario_.clock.offset == Span{0} &&
                        scenario_.clock.drift == 0;

@@ -66,6 +66,7 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     }
     start_process(worker);
   }
+  apply_to_links();
   for (const FaultPlan& fault : scenario.faults) world_.spawn(befall(fault));
   world_.spawn(sample_store());
   if (scenario.upstream.servers != 0) world_.spawn(note_warm_up());
@@ -82,7 +83,10 @@ void FleetRun::finish() {
   for (const Worker& worker : workers_) {
     if (worker.process) recorder_.counts.store_failures += worker.process->store_failures();
   }
-  for (const auto& process : ended_) recorder_.counts.store_failures += process->store_failures();
+  for (const auto& process : ended_) {
+    recorder_.counts.store_failures += process->store_failures();
+    recorder_.counts.orphaned += process->orphaned();
+  }
 }
 
 std::uint64_t FleetRun::store_operations() const noexcept {

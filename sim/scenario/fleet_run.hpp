@@ -44,6 +44,7 @@ class FleetRun {
     std::shared_ptr<Process> process;  // none: it is down
     WorkerClock* clock = nullptr;
     LinkFaults link_faults{};
+    LinkFaults api_faults{};  // of its way to the API
     Time frozen_until{};
     std::uint64_t jobs = 0;
     std::uint64_t operations = 0;  // of the processes that have ended

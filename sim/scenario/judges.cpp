@@ -121,6 +121,10 @@ bool concerns_limiter(const FaultPlan& fault) {
     case Fault::upstream_servers:
     case Fault::upstream_limit:
     case Fault::upstream_second:
+    case Fault::upstream_cut:
+    case Fault::upstream_loss:
+    case Fault::upstream_answers_lost:
+    case Fault::upstream_doubled:
       return false;
     default:
       return true;

@@ -182,14 +182,13 @@ class LimiterJudge {
            options_.hold == Span{0} && !options_.gates && !is_alone();
   }
 
-  /// When the limiter is left alone for good; none: it is not, or reservations were lost.
+  /// When the limiter is left alone for good; none: it is not.
   [[nodiscard]] std::optional<Span> healed() const {
     Span last{0};
     for (const FaultPlan& fault : scenario_.faults) {
       if (!concerns_limiter(fault)) continue;
-      const bool loses = fault.kind == Fault::worker_crash || fault.kind == Fault::scale ||
-                         fault.kind == Fault::rolling_deploy || fault.kind == Fault::clock_step;
-      if (loses || fault.length == Span{0}) return {};
+      const bool ends = fault.kind == Fault::worker_crash || fault.length != Span{0};
+      if (fault.kind == Fault::clock_step || !ends) return {};
       last = std::max(last, fault.end() + time_to_settle);
     }
     if (last >= scenario_.duration) return {};
@@ -227,11 +226,12 @@ class LimiterJudge {
     judge_idle_between(start(), start() + undisturbed(scenario_), 0);
     const auto again = healed();
     if (!again || *again == Span{0}) return;
+    const Counts& counts = recorder_.counts;
     judge_idle_between(start() + *again, recorder_.stopped,
-                       static_cast<Word>(recorder_.counts.store_failures));
+                       static_cast<Word>(counts.store_failures + counts.stranded));
   }
 
-  /// `lost`: grants that were decided, and whose answers did not arrive.
+  /// `lost`: grants that were decided, and whose answers did not arrive, or found a dead worker.
   void judge_idle_between(Time from, Time to, Word lost) {
     const auto& [events, per] = options_.limit;
     const Word rate = events * 1'000'000 / per.count() + 1;  // a second

@@ -52,7 +52,7 @@ Store& Process::add_fallback(World& world, Store& primary, const Scenario& scena
 
 void Process::die() noexcept {
   dead_ = true;
-  if (connection_) connection_->close();
+  if (connection_) connection_->abandon();
 }
 
 }  // namespace sluice::sim::scenario

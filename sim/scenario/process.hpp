@@ -1,6 +1,6 @@
 // Process: one life of a worker, with its connection, its failure policy, its limiter and what it
-// knows. A crash ends it; what it had asked the store for stays charged. Threading: the thread of
-// the World.
+// knows. A crash ends it; what it has asked the store for is charged, and stays charged. Threading:
+// the thread of the World.
 #pragma once
 
 #include <memory>
@@ -46,7 +46,8 @@ class Process {
 
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
 
-  /// Ends it as kill -9 does.
+  /// Ends it as kill -9 does: the waits of its coroutines fail, and it sends nothing more. What it
+  /// has sent reaches the store and is decided there; the answers reach nobody.
   void die() noexcept;
   [[nodiscard]] bool is_dead() const noexcept { return dead_; }
 
@@ -61,6 +62,10 @@ class Process {
 
   [[nodiscard]] std::uint64_t store_operations() const noexcept {
     return connection_ ? connection_->operations() : 0;
+  }
+  /// Plans that the store allowed, and whose answer found it dead.
+  [[nodiscard]] std::uint64_t orphaned() const noexcept {
+    return connection_ ? connection_->orphaned() : 0;
   }
   [[nodiscard]] std::uint64_t store_failures() const noexcept {
     return fallback_ ? fallback_->stats().failures : 0;

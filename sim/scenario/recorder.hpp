@@ -44,6 +44,8 @@ struct Counts {
   std::uint64_t breaker_shed = 0;
   std::uint64_t retries_denied = 0;
   std::uint64_t crashes = 0;
+  std::uint64_t orphaned = 0;  ///< requests that were granted to workers that had crashed
+  std::uint64_t stranded = 0;  ///< jobs that waited for the limiter when their worker crashed
   std::uint64_t shadow_asked = 0;
   std::uint64_t shadow_differs = 0;
   std::uint64_t shadow_granted = 0;

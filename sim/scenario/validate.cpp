@@ -129,6 +129,21 @@ void validate_shedder(const Scenario& s) {
           "limiter.period must be 1us to 24min, got " + seconds(l.period));
 }
 
+/// Whether the fault loses calls of the API.
+bool loses_calls(const FaultPlan& fault) {
+  return fault.kind == FaultPlan::Kind::upstream_cut ||
+         fault.kind == FaultPlan::Kind::upstream_loss ||
+         fault.kind == FaultPlan::Kind::upstream_answers_lost;
+}
+
+void validate_upstream(const Scenario& s) {
+  const ApiOptions& u = s.upstream;
+  const bool gives_up = s.client.timeout != Span{0};
+  require(gives_up || (u.lost == 0 && u.answer_lost == 0),
+          std::string(u.lost != 0 ? "upstream.lost" : "upstream.answer_lost") +
+              " needs client.timeout, or a worker waits for a lost answer for ever");
+}
+
 void validate_fault(const Scenario& s, const FaultPlan& fault) {
   using Kind = FaultPlan::Kind;
   const std::string name =
@@ -136,12 +151,16 @@ void validate_fault(const Scenario& s, const FaultPlan& fault) {
   require(fault.at >= Span{0} && fault.at < s.duration, name + " must begin within run.duration");
   require(fault.length >= Span{0}, name + " must last 0s or longer");
   const bool is_share = fault.kind == Kind::network_loss || fault.kind == Kind::answers_lost ||
-                        fault.kind == Kind::network_doubled;
+                        fault.kind == Kind::network_doubled || fault.kind == Kind::upstream_loss ||
+                        fault.kind == Kind::upstream_answers_lost ||
+                        fault.kind == Kind::upstream_doubled;
   require(!is_share || fault.factor <= 1, name + ": its factor must be 0 to 1");
   require(fault.kind != Kind::upstream_second || fault.limit.limit > 0,
           name + " needs a limit, as \"300/min\"");
   require(fault.kind != Kind::upstream_limit || !s.upstream.limits.empty(),
           name + " needs upstream.limits");
+  require(!loses_calls(fault) || s.client.timeout != Span{0},
+          name + " needs client.timeout, or a worker waits for a lost answer for ever");
   require(fault.kind != Kind::upstream_servers || s.upstream.servers != 0,
           name + " needs upstream.servers");
   constexpr double most_limit = 1e8;
@@ -169,6 +188,7 @@ void validate(const Scenario& scenario) {
   validate_limiter(scenario);
   validate_cost(scenario);
   validate_shedder(scenario);
+  validate_upstream(scenario);
   require(scenario.client.pause >= Span{1} && scenario.client.pause <= std::chrono::hours{24},
           "client.pause must be 1us to 1d, got " + seconds(scenario.client.pause));
   require(scenario.store.timeout > Span{0}, "store.timeout must be more than 0");

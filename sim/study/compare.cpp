@@ -13,8 +13,10 @@
 namespace sluice::sim::scenario {
 
 void sweep(Study& study, const std::string& path, const std::vector<Texts>& values) {
-  study.sweep = Sweep{path, values};
-  std::erase_if(study.expectations, [](const Expectation& each) { return !each.at.empty(); });
+  study.sweeps = {Sweep{path, values}};
+  std::erase_if(study.expectations, [](const Expectation& each) {
+    return !each.at.empty() || !each.at_values.empty();
+  });
   for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
     for (std::size_t point = 0; point < study.points(); ++point) {
       (void)study.scenario(variant, point);

@@ -17,7 +17,7 @@ std::string figures_of(const StudyResult& result) {
   std::string text;
   for (const Row& row : result.rows) {
     std::string name = study.variants[row.variant].name;
-    if (study.sweep) name += fmt::format("@{}", study.point_text(row.point));
+    if (!study.sweeps.empty()) name += fmt::format("@{}", study.point_text(row.point));
     text += fmt::format("{} | trace | {:016x}\n", name, row.first.trace);
     for (const MetricInfo& each : metrics()) {
       const auto interval = row.interval(metric(each.name), study.confidence);

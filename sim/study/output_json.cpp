@@ -30,12 +30,6 @@ Json optional(const std::optional<double>& value, double scale) {
   return value ? number(*value * scale) : Json(nullptr);
 }
 
-std::string joined(const Texts& texts) {
-  std::string all;
-  for (const std::string& text : texts) (all += all.empty() ? "" : ", ") += text;
-  return all;
-}
-
 /// A percentage is a share there: 0.1 % is 0.001.
 double scale_of(const MetricInfo& metric) { return metric.unit == "%" ? 0.01 : 1; }
 
@@ -138,11 +132,22 @@ Json verdict_json(const StudyResult& result, const Verdict& verdict) {
   return json;
 }
 
+/// With several sweeps, each with its values under "axes" as well.
 Json sweep_json(const Study& study) {
-  if (!study.sweep) return nullptr;
+  if (study.sweeps.empty()) return nullptr;
   Json values = Json::array();
   for (std::size_t i = 0; i < study.points(); ++i) values.push_back(study.point_text(i));
-  return {{"parameter", study.sweep->path}, {"values", values}};
+  std::string paths;
+  Json axes = Json::array();
+  for (const Sweep& sweep : study.sweeps) {
+    paths += (paths.empty() ? "" : ", ") + sweep.path;
+    Json texts = Json::array();
+    for (const Texts& value : sweep.values) texts.push_back(joined(value));
+    axes.push_back({{"parameter", sweep.path}, {"values", texts}});
+  }
+  Json json = {{"parameter", paths}, {"values", values}};
+  if (study.sweeps.size() > 1) json["axes"] = axes;
+  return json;
 }
 
 }  // namespace

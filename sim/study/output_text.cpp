@@ -23,10 +23,7 @@ std::string digits(double value) {
 
 std::string row_name(const Study& study, const Row& row) {
   std::string name = study.variants[row.variant].name;
-  if (study.sweep) {
-    name += fmt::format("{}{} = {}", name.empty() ? "" : ", ", study.sweep->path,
-                        study.point_text(row.point));
-  }
+  if (!study.sweeps.empty()) name += (name.empty() ? "" : ", ") + study.point_name(row.point);
   return name.empty() ? study.name : name;
 }
 
@@ -41,12 +38,38 @@ const char* mark(Status status) {
   }
 }
 
+/// " of 6 points (2 of arrivals.load x 3 of jobs.keys)".
+std::string grid_text(const Study& study) {
+  if (study.sweeps.size() < 2) return {};
+  std::string text;
+  for (const Sweep& sweep : study.sweeps) {
+    text += fmt::format("{}{} of {}", text.empty() ? "" : " x ", sweep.values.size(), sweep.path);
+  }
+  return fmt::format(" of {} points ({})", study.points(), text);
+}
+
 /// A field of a CSV file; see RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
   return quoted + "\"";
+}
+
+/// The columns of a point: its value, or one for each of several sweeps.
+std::string point_header(const Study& study) {
+  if (study.sweeps.size() < 2) return "point";
+  std::string text;
+  for (const Sweep& sweep : study.sweeps) text += (text.empty() ? "" : ",") + field(sweep.path);
+  return text;
+}
+std::string point_fields(const Study& study, std::size_t point) {
+  if (study.sweeps.size() < 2) return field(study.point_text(point));
+  std::string text;
+  for (std::size_t i = 0; i < study.sweeps.size(); ++i) {
+    text += (i == 0 ? "" : ",") + field(study.value_text(i, point));
+  }
+  return text;
 }
 
 }  // namespace
@@ -73,9 +96,10 @@ std::string to_text(const StudyResult& result) {
     table.add(std::move(cells));
   }
   std::string text = fmt::format("{}: {}\n\n{}", study.name, study.question, table.text());
-  text += fmt::format("\n{}, {} % intervals, seed {}{}\n\n",
-                      tool::plural(result.replications, "replication"), study.confidence * 100,
-                      study.seed, result.partial ? "; PARTIAL: it was stopped" : "");
+  text += fmt::format("\n{}{}, {} % intervals, seed {}{}\n\n",
+                      tool::plural(result.replications, "replication"), grid_text(study),
+                      study.confidence * 100, study.seed,
+                      result.partial ? "; PARTIAL: it was stopped" : "");
   for (const Verdict& verdict : result.verdicts) {
     MetricInfo what = info(metric(verdict.expectation->metric));
     if (!verdict.expectation->of.empty()) what.unit = "";  // a quotient
@@ -93,13 +117,13 @@ std::string to_text(const StudyResult& result) {
 
 std::string figures_csv(const StudyResult& result) {
   const Study& study = *result.study;
-  std::string text = "variant,point,metric,unit,mean,low,high\n";
+  std::string text = "variant," + point_header(study) + ",metric,unit,mean,low,high\n";
   for (const Row& row : result.rows) {
     for (const MetricInfo& each : metrics()) {
       const auto interval = row.interval(metric(each.name), study.confidence);
       if (!interval) continue;
       text += fmt::format("{},{},{},{},{},{},{}\n", field(study.variants[row.variant].name),
-                          field(study.point_text(row.point)), each.name, each.unit, interval->mean,
+                          point_fields(study, row.point), each.name, each.unit, interval->mean,
                           interval->low(), interval->high());
     }
   }
@@ -108,14 +132,15 @@ std::string figures_csv(const StudyResult& result) {
 
 std::string series_csv(const StudyResult& result) {
   const Study& study = *result.study;
-  std::string text = "variant,point,time_s,offered,sent,ok,refused,waiting,store_operations\n";
+  std::string text = "variant," + point_header(study) +
+                     ",time_s,offered,sent,ok,refused,waiting,store_operations\n";
   for (const Row& row : result.rows) {
     const Series& s = row.first.series;
     for (std::size_t i = 0; i < s.offered.size(); ++i) {
       const double time = static_cast<double>(s.step.count()) * static_cast<double>(i) / 1'000'000;
       text += fmt::format("{},{},{},{},{},{},{},{},{}\n", field(study.variants[row.variant].name),
-                          field(study.point_text(row.point)), time, s.offered[i], s.sent[i],
-                          s.ok[i], s.refused[i], s.waiting[i], s.store_operations[i]);
+                          point_fields(study, row.point), time, s.offered[i], s.sent[i], s.ok[i],
+                          s.refused[i], s.waiting[i], s.store_operations[i]);
     }
   }
   return text;

@@ -93,6 +93,7 @@ class WorldMaker {
     }
     set_if(3, "upstream.servers", std::to_string(between(2, 20)));
     set_if(4, "upstream.failures", "0.05");
+    set_if(6, "upstream.doubled", "0.05");
     set("upstream.retry_after", one_of({"exact", "missing", "seconds", "0.5 times", "3 times"}));
   }
 
@@ -100,7 +101,12 @@ class WorldMaker {
     set("client.retries",
         one_of({"none", "fixed", "exponential", "full", "equal", "decorrelated"}));
     set("client.pause", fmt::format("{}ms", between(10, 1000)));
-    set_if(2, "client.timeout", fmt::format("{}ms", between(50, 2000)));
+    has_timeout_ = one_in(2);
+    if (has_timeout_) {
+      set("client.timeout", fmt::format("{}ms", between(50, 2000)));
+      set_if(6, "upstream.lost", "0.05");
+      set_if(6, "upstream.answer_lost", "0.05");
+    }
     set_if(3, "client.attempts", std::to_string(between(1, 5)));
     set_if(3, "client.budget", std::to_string(between(1, 50)));
     set_if(3, "client.breaker", "true");
@@ -108,18 +114,36 @@ class WorldMaker {
 
   void add_fault() {
     using Kind = FaultPlan::Kind;
-    static constexpr Kind kinds[] = {
-        Kind::store_down,     Kind::store_silent,    Kind::store_paused,   Kind::store_slow,
-        Kind::store_failover, Kind::store_lost,      Kind::network_cut,    Kind::network_loss,
-        Kind::answers_lost,   Kind::network_doubled, Kind::upstream_down,  Kind::upstream_slow,
-        Kind::worker_crash,   Kind::worker_pause,    Kind::rolling_deploy, Kind::clock_step};
+    static constexpr Kind kinds[] = {Kind::store_down,
+                                     Kind::store_silent,
+                                     Kind::store_paused,
+                                     Kind::store_slow,
+                                     Kind::store_failover,
+                                     Kind::store_lost,
+                                     Kind::network_cut,
+                                     Kind::network_loss,
+                                     Kind::answers_lost,
+                                     Kind::network_doubled,
+                                     Kind::upstream_down,
+                                     Kind::upstream_slow,
+                                     Kind::worker_crash,
+                                     Kind::worker_pause,
+                                     Kind::rolling_deploy,
+                                     Kind::clock_step,
+                                     Kind::upstream_cut,
+                                     Kind::upstream_loss,
+                                     Kind::upstream_answers_lost,
+                                     Kind::upstream_doubled};
+    constexpr std::size_t need_timeouts = 4;
     FaultPlan fault;
-    fault.kind = kinds[rng_.below(std::size(kinds))];
+    fault.kind = kinds[rng_.below(std::size(kinds) - (has_timeout_ ? 0 : need_timeouts))];
     fault.at = Span{static_cast<Word>(between(1'000'000, 15'000'000))};
     fault.length = Span{static_cast<Word>(between(1'000, 4'000'000))};
     fault.share = static_cast<double>(between(1, 4)) / 4;
-    const bool is_share = fault.kind == Kind::network_loss || fault.kind == Kind::answers_lost ||
-                          fault.kind == Kind::network_doubled;
+    const bool is_share =
+        fault.kind == Kind::network_loss || fault.kind == Kind::answers_lost ||
+        fault.kind == Kind::network_doubled || fault.kind == Kind::upstream_loss ||
+        fault.kind == Kind::upstream_answers_lost || fault.kind == Kind::upstream_doubled;
     fault.factor =
         is_share ? static_cast<double>(between(1, 10)) / 10 : static_cast<double>(between(2, 50));
     fault.step = Span{static_cast<Word>(between(0, 4'000'000)) - 2'000'000};
@@ -128,6 +152,7 @@ class WorldMaker {
 
   SeededRng rng_;
   Study study_;
+  bool has_timeout_ = false;
 };
 
 }  // namespace

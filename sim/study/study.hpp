@@ -1,4 +1,4 @@
-// Study: what a scenario file says: one scenario, its variants, a sweep, and what is expected of
+// Study: what a scenario file says: one scenario, its variants, its sweeps, and what is expected of
 // the figures. Threading: a plain value.
 #pragma once
 
@@ -13,6 +13,9 @@
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim::scenario {
+
+/// "5/s, 9/min".
+[[nodiscard]] std::string joined(const Texts& texts);
 
 struct Setting {
   std::string path;
@@ -38,7 +41,8 @@ struct Expectation {
   std::string metric;
   std::string variant;  ///< "": every variant
   std::string of;       ///< a variant: its figure divides the figure, replication by replication
-  std::string at;       ///< a value of the sweep; "": every one
+  std::string at;       ///< a value of the only sweep; "": every one
+  std::vector<Setting> at_values;  ///< values of sweeps: each point that has them all
   std::optional<double> least;
   std::optional<double> most;
   std::optional<double> equals;
@@ -64,7 +68,7 @@ struct Study {
   double precision = 0;  ///< half the interval of the first headline figure, of its mean; 0: none
   std::vector<Setting> settings;
   std::vector<Variant> variants;  ///< at least one; its name may be ""
-  std::optional<Sweep> sweep;
+  std::vector<Sweep> sweeps;      ///< their grid: each value of one with each of the others
   std::vector<FaultPlan> faults;
   std::vector<Expectation> expectations;
   JudgeOptions judges;
@@ -73,14 +77,25 @@ struct Study {
   std::vector<std::string> warnings;  ///< about the files of traces
   std::shared_ptr<TraceFiles> traces = std::make_shared<TraceFiles>();
 
-  [[nodiscard]] std::size_t points() const noexcept { return sweep ? sweep->values.size() : 1; }
-  /// The text of a sweep's value.
+  /// Points of the grid, 1 without a sweep. The last sweep's value changes first.
+  [[nodiscard]] std::size_t points() const noexcept;
+  /// Which value of a sweep a point has.
+  [[nodiscard]] const Texts& value(std::size_t sweep, std::size_t point) const;
+  [[nodiscard]] std::string value_text(std::size_t sweep, std::size_t point) const;
+  /// The value of the only sweep; of several, with their names: "arrivals.load = 2, jobs.keys = 5".
   [[nodiscard]] std::string point_text(std::size_t point) const;
-  /// A variant at a value of the sweep, for people: " (variant "a") (arrivals.load = 2)".
+  /// The same, with the name of the only sweep too; "" without a sweep.
+  [[nodiscard]] std::string point_name(std::size_t point) const;
+  /// Whether something is expected at a point.
+  [[nodiscard]] bool concerns(const Expectation& expectation, std::size_t point) const;
+  /// A variant at a point, for people: " (variant "a") (arrivals.load = 2)".
   [[nodiscard]] std::string row_text(std::size_t variant, std::size_t point) const;
-  /// Throws std::invalid_argument. REQUIRES: indices of a variant and of a value of the sweep.
+  /// Throws std::invalid_argument. REQUIRES: indices of a variant and of a point.
   [[nodiscard]] Scenario scenario(std::size_t variant, std::size_t point) const;
 };
+
+/// The most points that several sweeps may have together.
+inline constexpr std::size_t most_points = 1000;
 
 /// Reads a file and what it includes, then applies `overrides` ("path=value"). Throws
 /// std::invalid_argument with file, line, reason and, for a name that does not exist, the nearest.

@@ -217,8 +217,10 @@ Study single_run(const Study& study, std::size_t variant, std::size_t point,
   for (const Setting& setting : study.variants[variant].settings) {
     single.settings.push_back(setting);
   }
-  if (study.sweep) single.settings.push_back({study.sweep->path, study.sweep->values[point]});
-  single.sweep.reset();
+  for (std::size_t i = 0; i < study.sweeps.size(); ++i) {
+    single.settings.push_back({study.sweeps[i].path, study.value(i, point)});
+  }
+  single.sweeps.clear();
   single.variants = {Variant{}};
   return single;
 }

@@ -16,7 +16,7 @@ namespace sluice::sim::scenario {
 
 enum class Status : std::uint8_t { holds, fails, undecided };
 
-/// A variant at a value of the sweep.
+/// A variant at a point.
 struct Row {
   std::size_t variant = 0;
   std::size_t point = 0;

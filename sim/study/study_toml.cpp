@@ -204,6 +204,19 @@ Sweep read_sweep(const toml::table& table, Scenario scratch) {
   return sweep;
 }
 
+/// The values of a point: `{ arrivals.load = 2, jobs.keys = 5 }`.
+void read_point(const std::string& section, const toml::table& table,
+                std::vector<Setting>& values) {
+  for (const auto& [key, node] : table) {
+    const std::string path = (section.empty() ? "" : section + ".") + std::string(key.str());
+    if (const toml::table* const inner = node.as_table()) {
+      read_point(path, *inner, values);
+    } else {
+      values.push_back({path, texts_of(node)});
+    }
+  }
+}
+
 Expectation read_expectation(const toml::table& table) {
   Expectation expectation;
   expectation.where = where(table);
@@ -219,7 +232,11 @@ Expectation read_expectation(const toml::table& table) {
        }},
       {"variant", text_into(expectation.variant)},
       {"of", text_into(expectation.of)},
-      {"at", text_into(expectation.at)},
+      {"at",
+       [&](const toml::node& node) {
+         if (node.is_table()) return read_point("", *node.as_table(), expectation.at_values);
+         expectation.at = text_of(node);
+       }},
       {"least", number(expectation.least)},
       {"most", number(expectation.most)},
       {"equals", number(expectation.equals)},
@@ -348,9 +365,8 @@ class StudyReader {
          }},
         {"sweep",
          [this](const toml::node& node) {
-           const auto tables = tables_of(node, "sweep");
-           if (tables.size() != 1) fail(where(node), "one [[sweep]] at most");
-           study_.sweep = read_sweep(*tables.front(), scratch_);
+           study_.sweeps.clear();
+           for (const auto* table : tables_of(node, "sweep")) add_sweep(*table);
          }},
         {"expect",
          [this](const toml::node& node) {
@@ -367,6 +383,28 @@ class StudyReader {
       }
     }
     read_keys(document, readers);
+  }
+
+  void add_sweep(const toml::table& table) {
+    Sweep sweep = read_sweep(table, scratch_);
+    if (std::ranges::find(study_.sweeps, sweep.path, &Sweep::path) != study_.sweeps.end()) {
+      fail(where(table), "[[sweep]]: " + sweep.path + " is swept twice");
+    }
+    study_.sweeps.push_back(std::move(sweep));
+    if (study_.sweeps.size() > 1) check_grid(table);
+  }
+
+  /// Called for each sweep, so that the product stays small.
+  void check_grid(const toml::table& table) const {
+    if (study_.points() <= most_points) return;
+    std::string product;
+    for (const Sweep& sweep : study_.sweeps) {
+      product += (product.empty() ? "" : " x ") + std::to_string(sweep.values.size()) + " of " +
+                 sweep.path;
+    }
+    fail(where(table), "[[sweep]]: " + product + " are " + std::to_string(study_.points()) +
+                           " points, and at most " + std::to_string(most_points) +
+                           " can be run: leave out values, or sweep fewer parameters at a time");
   }
 
   Study study_;
@@ -390,6 +428,25 @@ Setting read_override(const std::string& text) {
   return setting;
 }
 
+/// An expectation at values of several sweeps names their parameters.
+void check_point(const Study& study, const Expectation& expectation) {
+  if (!expectation.at.empty() && study.sweeps.size() > 1) {
+    fail(expectation.where, "at: of several sweeps, name the parameter too, as at = { " +
+                                study.sweeps.front().path + " = ... }");
+  }
+  for (const auto& [path, texts] : expectation.at_values) {
+    const auto swept = std::ranges::find(study.sweeps, path, &Sweep::path);
+    if (swept == study.sweeps.end()) fail(expectation.where, "at: " + path + " is not swept");
+    if (std::ranges::find(swept->values, texts) != swept->values.end()) continue;
+    std::string all;
+    for (std::size_t i = 0; i < swept->values.size(); ++i) {
+      all += (i == 0 ? "" : ", ") + joined(swept->values[i]);
+    }
+    fail(expectation.where,
+         "at: " + joined(texts) + " is not a value of the sweep of " + path + ": " + all);
+  }
+}
+
 /// The names of variants differ, and what an expectation names is there.
 void check_names(const Study& study, const std::string& file) {
   std::vector<std::string_view> names;
@@ -407,6 +464,7 @@ void check_names(const Study& study, const std::string& file) {
            "there is no variant \"" + name + "\"" +
                (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
     }
+    check_point(study, expectation);
     if (expectation.at.empty()) continue;
     std::vector<std::string> points;
     for (std::size_t i = 0; i < study.points(); ++i) points.push_back(study.point_text(i));
@@ -426,10 +484,12 @@ void apply_override(Study& study, const std::string& text) {
   } catch (const std::invalid_argument& error) {
     fail("--set", error.what());
   }
-  if (study.sweep && study.sweep->path == setting.path) {
-    study.sweep.reset();
+  const auto is_set = [&setting](const auto& each) { return each.path == setting.path; };
+  if (std::erase_if(study.sweeps, is_set) != 0) {
     // What is expected at a value of the sweep says nothing of another one.
-    std::erase_if(study.expectations, [](const Expectation& each) { return !each.at.empty(); });
+    std::erase_if(study.expectations, [&](const Expectation& each) {
+      return !each.at.empty() || std::ranges::any_of(each.at_values, is_set);
+    });
   }
   // After what a variant sets, because the user asked for it.
   for (Variant& variant : study.variants) variant.settings.push_back(setting);

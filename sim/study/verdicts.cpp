@@ -97,7 +97,7 @@ void judge(StudyResult& result) {
     for (const Row& row : result.rows) {
       const std::string& variant = study.variants[row.variant].name;
       if (!expectation.variant.empty() && expectation.variant != variant) continue;
-      if (!expectation.at.empty() && expectation.at != study.point_text(row.point)) continue;
+      if (!study.concerns(expectation, row.point)) continue;
       const auto value = value_of(result, expectation, row);
       result.verdicts.push_back({describe(study, expectation, row.variant, row.point),
                                  status_of(expectation, value), &expectation, row.variant,
@@ -112,7 +112,7 @@ std::string describe(const Study& study, const Expectation& expectation, std::si
   std::string text(what.title);
   if (!study.variants[variant].name.empty())
     text += fmt::format(" of '{}'", study.variants[variant].name);
-  if (study.sweep) text += fmt::format(" at {} = {}", study.sweep->path, study.point_text(point));
+  if (!study.sweeps.empty()) text += " at " + study.point_name(point);
   text += ":";
   const bool is_ratio = !expectation.of.empty();
   const std::string unit = is_ratio            ? fmt::format(" times that of '{}'", expectation.of)

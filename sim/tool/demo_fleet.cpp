@@ -49,7 +49,7 @@ int run_outage(const DemoOptions& options) {
   session.replications = 8;
   session.output = options.report;
   Study study = load(session);
-  study.sweep.reset();
+  study.sweeps.clear();
   study.expectations.clear();
   study.judges.sometimes.clear();
   fmt::print("An outage, rehearsed. {}\n\n", study.question);

@@ -47,6 +47,11 @@ Shared add_options(CLI::App& command) {
 
 /// Runs and reports a study; prints how to repeat what a judge objects to.
 int run_and_report(const Study& study, const SessionOptions& options, const std::string& command) {
+  if (study.sweeps.size() > 1) {
+    fmt::print(stderr, "{}: a grid of {}, {}, {} of each\n", study.name,
+               plural(study.points(), "point"), plural(study.variants.size(), "variant"),
+               plural(study.replications, "replication"));
+  }
   const StudyResult result = run_with_progress(study, options);
   report(result, options, command);
   for (const Judgement& judgement : result.judgements) {
@@ -105,16 +110,25 @@ void add_run(CLI::App& app, Command& chosen) {
 
 void add_sweep(CLI::App& app, Command& chosen) {
   CLI::App* const command =
-      app.add_subcommand("sweep", "Run a scenario with several values of a parameter");
+      app.add_subcommand("sweep", "Run a scenario with several values of a parameter, or its own");
   const Shared options = add_options(*command);
   const auto path = std::make_shared<std::string>();
   const auto values = std::make_shared<std::vector<std::string>>();
   command->add_option("SCENARIO", options->scenario, "A name, or a file")->required();
-  command->add_option("PARAMETER", *path, "Such as arrivals.load")->required();
-  command->add_option("VALUES", *values, "Two or more")->required();
+  CLI::Option* const parameter =
+      command->add_option("PARAMETER", *path, "Such as arrivals.load; none: what the file sweeps");
+  command->add_option("VALUES", *values, "Two or more")->needs(parameter);
   command->callback([=, &chosen] {
     chosen = [=] {
       Study study = load(*options);
+      if (path->empty()) {
+        if (study.sweeps.empty()) {
+          throw std::invalid_argument(options->scenario +
+                                      " has no [[sweep]]: name a PARAMETER and its VALUES");
+        }
+        return run_and_report(study, *options, "sluice-sim sweep " + options->scenario);
+      }
+      if (values->empty()) throw std::invalid_argument(*path + ": name its VALUES, as 0.5 1 2");
       std::vector<Texts> texts;
       for (const std::string& value : *values) texts.push_back({value});
       sweep(study, *path, texts);

@@ -48,6 +48,11 @@ std::string message_of(const std::string& text, const std::vector<std::string>& 
   return "";
 }
 
+/// Of six points.
+const std::string two_sweeps =
+    "[[sweep]]\nparameter = \"arrivals.load\"\nvalues = [0.5, 2.0]\n"
+    "[[sweep]]\nparameter = \"jobs.keys\"\nvalues = [1, 2, 5]\n";
+
 Study study_of(const std::string& text, const std::vector<std::string>& sets = {}) {
   const Folder folder;
   return load_study(folder.write("s.toml", "schema = 1\n" + text), sets);
@@ -100,9 +105,18 @@ TEST_CASE("mistakes in a file are told with their line, and what is right") {
        "arrivals.load?"},
       {"[[sweep]]\nparameter = \"arrivals.load\"\nvalues = [1, \"x\"]",
        "s.toml:2: [[sweep]]: arrivals.load: expected a number from 0 to 1000, got \"x\""},
+      {"[[sweep]]\nparameter=\"arrivals.load\"\nvalues=[1]\n[[sweep]]\nparameter=\"arrivals."
+       "load\"\nvalues=[2]",
+       "s.toml:5: [[sweep]]: arrivals.load is swept twice"},
       {"[[sweep]]\nparameter=\"arrivals.load\"\nvalues=[1]\n[[sweep]]\nparameter=\"jobs."
-       "cost\"\nvalues=[1]",
-       "s.toml:2: one [[sweep]] at most"},
+       "cost\"\nvalues=[]",
+       "s.toml:7: values: expected a list of values"},
+      {two_sweeps + "[[expect]]\nmetric = \"goodput\"\nleast = 1\nat = \"0.5\"",
+       "s.toml:8: at: of several sweeps, name the parameter too, as at = { arrivals.load = ... }"},
+      {two_sweeps + "[[expect]]\nmetric = \"goodput\"\nleast = 1\nat = { jobs.cost = 1 }",
+       "s.toml:8: at: jobs.cost is not swept"},
+      {two_sweeps + "[[expect]]\nmetric = \"goodput\"\nleast = 1\nat = { jobs.keys = 3 }",
+       "s.toml:8: at: 3 is not a value of the sweep of jobs.keys: 1, 2, 5"},
       {"\n[[expect]]\nmost = 1", "s.toml:3: an [[expect]] needs a metric"},
       {"[[expect]]\nmetric = \"goodput\"", "s.toml:2: an [[expect]] needs least, most or equals"},
       {"[[expect]]\nmetric = \"godput\"\nleast = 1", "s.toml:3: metric: "},
@@ -247,10 +261,83 @@ TEST_CASE("--set of the swept parameter ends the sweep, and what is expected of 
   CHECK(swept.scenario(0, 1).arrivals.load == 2);
   CHECK(swept.expectations.size() == 2);
   const Study single = study_of(text, {"arrivals.load=3"});
-  CHECK_FALSE(single.sweep);
+  CHECK(single.sweeps.empty());
   CHECK(single.scenario(0, 0).arrivals.load == 3);
   REQUIRE(single.expectations.size() == 1);
   CHECK(single.expectations.front().least == 2);
+}
+
+TEST_CASE("several sweeps make a grid, whose last parameter changes first") {
+  const Study study = study_of(two_sweeps);
+  REQUIRE(study.points() == 6);
+  const std::pair<double, std::uint32_t> points[] = {{0.5, 1}, {0.5, 2}, {0.5, 5},
+                                                     {2, 1},   {2, 2},   {2, 5}};
+  for (std::size_t i = 0; i < 6; ++i) {
+    CAPTURE(i);
+    const Scenario scenario = study.scenario(0, i);
+    CHECK(scenario.arrivals.load == points[i].first);
+    CHECK(scenario.jobs.keys == points[i].second);
+  }
+  CHECK(study.point_text(2) == "arrivals.load = 0.5, jobs.keys = 5");
+  CHECK(study.row_text(0, 3) == " (arrivals.load = 2, jobs.keys = 1)");
+  const Study single = single_run(study, 0, 2, 0);
+  CHECK(single.points() == 1);
+  CHECK(single.scenario(0, 0).arrivals.load == 0.5);
+  CHECK(single.scenario(0, 0).jobs.keys == 5);
+}
+
+TEST_CASE("expectations at points of a grid") {
+  const Study study = study_of(two_sweeps +
+                               "[[expect]]\nmetric = \"goodput\"\nleast = 1\n"
+                               "at = { arrivals.load = 2.0, jobs.keys = 2 }\n"
+                               "[[expect]]\nmetric = \"goodput\"\nleast = 1\n"
+                               "at = { jobs.keys = 5 }\n"
+                               "[[expect]]\nmetric = \"goodput\"\nleast = 1\n");
+  const auto concerned = [&study](std::size_t expectation) {
+    std::vector<std::size_t> points;
+    for (std::size_t i = 0; i < study.points(); ++i) {
+      if (study.concerns(study.expectations.at(expectation), i)) points.push_back(i);
+    }
+    return points;
+  };
+  CHECK(concerned(0) == std::vector<std::size_t>{4});
+  CHECK(concerned(1) == std::vector<std::size_t>{2, 5});
+  CHECK(concerned(2).size() == 6);
+}
+
+TEST_CASE("--set of one of two swept parameters leaves the sweep of the other") {
+  const Study study = study_of(two_sweeps +
+                                   "[[expect]]\nmetric = \"goodput\"\nleast = 1\n"
+                                   "at = { arrivals.load = 2.0 }\n"
+                                   "[[expect]]\nmetric = \"goodput\"\nleast = 1\n"
+                                   "at = { jobs.keys = 5 }\n",
+                               {"arrivals.load=3"});
+  CHECK(study.points() == 3);
+  CHECK(study.point_text(2) == "5");
+  CHECK(study.scenario(0, 2).arrivals.load == 3);
+  REQUIRE(study.expectations.size() == 1);
+  CHECK(study.concerns(study.expectations[0], 2));
+  CHECK_FALSE(study.concerns(study.expectations[0], 1));
+}
+
+TEST_CASE("a grid of more points than can be run is refused, with their number") {
+  const auto sweep = [](const std::string& parameter, int values) {
+    std::string text = "[[sweep]]\nparameter = \"" + parameter + "\"\nvalues = [";
+    for (int i = 1; i <= values; ++i) text += std::to_string(i) + ", ";
+    return text + "]\n";
+  };
+  CHECK(study_of(sweep("arrivals.load", 20) + sweep("jobs.keys", 50)).points() == 1000);
+  CHECK(message_of(sweep("arrivals.load", 20) + sweep("jobs.keys", 51)) ==
+        "s.toml:5: [[sweep]]: 20 of arrivals.load x 51 of jobs.keys are 1020 points, and at most "
+        "1000 can be run: leave out values, or sweep fewer parameters at a time");
+  // The product of all would not fit into a word.
+  std::string many;
+  for (const char* const parameter :
+       {"arrivals.load", "jobs.keys", "fleet.workers", "jobs.cost", "client.budget"}) {
+    many += sweep(parameter, 400);
+  }
+  CHECK(message_of(many).find("400 of arrivals.load x 400 of jobs.keys are 160000 points") !=
+        std::string::npos);
 }
 
 TEST_CASE("a sweep of lists") {

@@ -100,7 +100,7 @@ TEST_CASE("the traces of two scenarios are the same in every build", "[scenario]
 
 TEST_CASE("a study has the same bytes on any number of threads") {
   Study study = small_study();
-  study.sweep = Sweep{"arrivals.load", {{"0.5"}, {"1.5"}}};
+  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}};
   const auto bytes = [&study](unsigned jobs) {
     const StudyResult result = run_study(study, {.jobs = jobs, .stop = nullptr, .progress = {}});
     return to_json(result, "x") + figures_csv(result) + series_csv(result) + to_text(result);
@@ -109,6 +109,39 @@ TEST_CASE("a study has the same bytes on any number of threads") {
   CHECK(alone.size() > 1000);
   CHECK(bytes(2) == alone);
   CHECK(bytes(7) == alone);
+}
+
+TEST_CASE("the output of a grid names all parameters that are swept") {
+  Study study = small_study();
+  study.replications = 2;
+  study.sweeps = {{"arrivals.load", {{"0.5"}, {"1.5"}}}, {"jobs.keys", {{"1"}, {"3"}}}};
+  study.expectations = {least(1)};
+  study.expectations[0].at_values = {{"jobs.keys", {"3"}}};
+  const StudyResult result = run_study(study);
+  REQUIRE(result.rows.size() == 8);
+  const Row& last = result.row(1, 3);
+  const std::string text = to_text(result);
+  CHECK(text.find("b, arrivals.load = 1.5, jobs.keys = 3") != std::string::npos);
+  CHECK(text.find("2 replications of 4 points (2 of arrivals.load x 2 of jobs.keys), 99 %") !=
+        std::string::npos);
+  CHECK(text.find("of 'a' at arrivals.load = 0.5, jobs.keys = 3: at least 1 /s") !=
+        std::string::npos);
+  REQUIRE(result.verdicts.size() == 4);
+  CHECK(result.verdicts[3].variant == 1);
+  CHECK(result.verdicts[3].point == 3);
+  const std::string figures = figures_csv(result);
+  CHECK(figures.find("variant,arrivals.load,jobs.keys,metric,unit,mean,low,high\n") == 0);
+  CHECK(figures.find("\nb,1.5,3,goodput,/s," +
+                     std::to_string(last.figures[0][Metric::goodput]).substr(0, 2)) !=
+        std::string::npos);
+  CHECK(series_csv(result).find("variant,arrivals.load,jobs.keys,time_s,") == 0);
+  const std::string json = to_json(result, "x");
+  CHECK(json.find("\"sweep\":{\"parameter\":\"arrivals.load, jobs.keys\",\"values\":["
+                  "\"arrivals.load = 0.5, jobs.keys = 1\",") != std::string::npos);
+  CHECK(json.find("\"axes\":[{\"parameter\":\"arrivals.load\",\"values\":[\"0.5\",\"1.5\"]},"
+                  "{\"parameter\":\"jobs.keys\",\"values\":[\"1\",\"3\"]}]") != std::string::npos);
+  // The figures are those of the scenario with both values.
+  CHECK(last.first.trace == sim::run(study.scenario(1, 3)).trace);
 }
 
 TEST_CASE("replications differ, and the first has the study's own seed") {
@@ -436,6 +469,62 @@ TEST_CASE("units that are left unused while jobs wait are judged") {
   judge_limiter(scenario, recorder, 0, result);
   CHECK(has_looked(result, "no unit is left unused while jobs wait"));
   CHECK(objects(result, "no unit is left unused while jobs wait") == slow);
+}
+
+namespace {
+
+/// Ten units for a long time, for one job at 1 s and ten at 5 s; the store is 10 ms away.
+Scenario scarce() {
+  Scenario s;
+  s.duration = 10s;
+  s.fleet.workers = 1;
+  s.arrivals.kind = ArrivalOptions::Kind::bursts;
+  s.arrivals.bursts = {{1, 1s}, {10, 5s}};
+  s.limiter.limit = {10, 24h};
+  s.limiter.wait = LimiterOptions::Wait::skip;
+  s.store.to = s.store.from = Delay::constant(10ms);
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a unit that a worker asks for just before it crashes is charged, and nobody uses it") {
+  Scenario s = scarce();
+  const Span crash = GENERATE(as<Span>{}, 990ms, 1005ms, 1015ms);
+  s.faults = {{.kind = FaultPlan::Kind::worker_crash, .at = crash, .length = 1us}};
+  const bool before = crash < 1s;  // the job comes when the worker is back
+  const RunResult result = sim::run(s);
+  CHECK(result.objections.empty());
+  CHECK(result.figures[Metric::crashes] == 1);
+  CHECK(result.figures[Metric::orphaned] == (before ? 0 : 1));
+  // All units are charged; of the crashed worker's, nobody has the use.
+  CHECK(result.figures[Metric::worst_admitted] == (before ? 100 : 90));
+  CHECK(result.figures[Metric::goodput] == (before ? 1.0 : 0.9));
+}
+
+TEST_CASE("units of workers that crash excuse as many that are left unused, and no more") {
+  Scenario scenario;
+  scenario.duration = 2min;
+  scenario.fleet.workers = 1;
+  scenario.limiter.limit = Rate{10, 1s};
+  scenario.faults = {{.kind = FaultPlan::Kind::worker_crash, .at = 1s, .length = 1s}};
+  Recorder recorder(scenario, Time{});
+  recorder.stopped = Time{2min};
+  const Word stranded = GENERATE(0, 300);
+  recorder.counts.stranded = static_cast<std::uint64_t>(stranded);
+  // From 20 s on, nothing is granted in the time of so many units and those that are excused.
+  const bool late = GENERATE(false, true);
+  const Word delay = 3 + stranded / 9 + (late ? 2 : 0);
+  const Job job{};
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t place = recorder.queued(job, Time{20s}, Time::max());
+    recorder.left_queue(job, place, Time{20s + delay * 1s + i * 100ms},
+                        testing::Wait::End::granted);
+  }
+  RunResult result;
+  judge_limiter(scenario, recorder, 0, result);
+  REQUIRE(has_looked(result, "no unit is left unused while jobs wait"));
+  CHECK(objects(result, "no unit is left unused while jobs wait") == late);
 }
 
 TEST_CASE("recovery on a series that is known") {

@@ -279,6 +279,9 @@ TEST_CASE("every parameter's standard text is its default") {
   CHECK(all.upstream.crowding == standard.upstream.crowding);
   CHECK(all.upstream.failures == standard.upstream.failures);
   CHECK(all.upstream.penalty == standard.upstream.penalty);
+  CHECK(all.upstream.lost == standard.upstream.lost);
+  CHECK(all.upstream.answer_lost == standard.upstream.answer_lost);
+  CHECK(all.upstream.doubled == standard.upstream.doubled);
   CHECK(all.client.timeout == standard.client.timeout);
   CHECK(all.client.retries == standard.client.retries);
   CHECK(all.client.pause == standard.client.pause);

@@ -287,6 +287,65 @@ TEST_CASE("close() takes back messages whose callers have left already") {
   CHECK(s.timeline.pending() == 0);
 }
 
+TEST_CASE("what a process has sent before it dies is decided, and its answer reaches nobody") {
+  Setup s(30ms);
+  Heard decided;  // its answer is on its way
+  Heard serving;  // at the server
+  Heard on_way;   // to the server
+  Heard lost;     // its request was lost
+  s.ask(decided);
+  s.ask(serving);
+  s.run_to(11ms);  // the first is decided at 11 ms
+  s.faults.lost = 1'000'000;
+  s.ask(lost);
+  s.faults.lost = 0;
+  s.run_to(12ms);
+  s.ask(on_way);
+  s.remote->abandon();
+  for (Heard* const answer : {&decided, &serving, &on_way, &lost}) {
+    CHECK(answer->completions == 1);
+    CHECK(answer->error == Errc::unknown);
+    CHECK(answer->when == s.start + 12ms);
+  }
+  CHECK(s.charged() == 1);
+  CHECK(s.remote->orphaned() == 1);
+  CHECK(s.remote->in_flight() == 3);
+  Heard later;
+  s.ask(later);
+  CHECK(later.error == Errc::shut_down);
+  s.contexts.clear();  // nothing of the process is used any more
+  SECTION("until all has arrived") {
+    s.run_to(1s);
+    CHECK(s.charged() == 3);
+    CHECK(s.remote->orphaned() == 3);
+  }
+  SECTION("or the connection is destroyed") {
+    s.run_to(21ms);  // the second is decided then
+    s.remote.reset();
+    s.run_to(1s);
+    CHECK(s.charged() == 2);
+  }
+  CHECK(s.timeline.pending() == 0);
+  CHECK(decided.completions + serving.completions + on_way.completions + lost.completions == 4);
+}
+
+TEST_CASE("a wake-up that was sent before its process died arrives, one for it does not") {
+  Setup s;
+  int dead_seen = 0;
+  int other_seen = 0;
+  const Key key = Key("tag", "name");
+  const auto dead = s.remote->subscribe(key, [&dead_seen] { ++dead_seen; });
+  const auto other = s.inner->subscribe(key, [&other_seen] { ++other_seen; });
+  s.inner->notify(key);  // on its way to both
+  s.remote->notify(key);
+  const int before = other_seen;
+  s.remote->abandon();
+  s.run_to(1s);
+  CHECK(other_seen == before + 1);
+  CHECK(dead_seen == 0);
+  CHECK(s.timeline.pending() == 0);
+}
+
 TEST_CASE("refusals do not overtake earlier answers") {
   VirtualClock clock;
   Timeline timeline{clock};

@@ -73,6 +73,26 @@ sluice_tool_test(sim_sweep_unknown CODE 2 ERR "arrivals.lood: there is no such p
   COMMAND ${sim} sweep ${studies}/holds.toml arrivals.lood 0.5 1.5)
 sluice_tool_test(sim_sweep_bad_value CODE 2 ERR "arrivals.load: expected a number from 0 to 1000, got \"x\""
   COMMAND ${sim} sweep ${studies}/holds.toml arrivals.load 0.5 x)
+file(WRITE "${studies}/grid.toml" [=[
+schema = 1
+replications = 2
+[run]
+duration = "2s"
+[[sweep]]
+parameter = "arrivals.load"
+values = [0.5, 1.5]
+[[sweep]]
+parameter = "fleet.workers"
+values = [2, 4]
+]=])
+sluice_tool_test(sim_grid CODE 0 OUT "load = 1.5, fleet.workers = 2 .*of 4 points .2 of arrivals.load x 2 of fleet.workers"
+  ERR "grid: a grid of 4 points, 1 variant, 2 replications of each" COMMAND ${sim} sweep ${studies}/grid.toml)
+sluice_tool_test(sim_grid_set CODE 0 OUT "arrivals.load = 1.5  .*2 replications, 99 %"
+  COMMAND ${sim} run ${studies}/grid.toml --set fleet.workers=3)
+sluice_tool_test(sim_sweep_none CODE 2 ERR "has no ..sweep..: name a PARAMETER and its VALUES"
+  COMMAND ${sim} sweep ${studies}/holds.toml)
+sluice_tool_test(sim_sweep_no_values CODE 2 ERR "arrivals.load: name its VALUES, as 0.5 1 2"
+  COMMAND ${sim} sweep ${studies}/holds.toml arrivals.load)
 sluice_tool_test(sim_compare CODE 0 OUT "shared.*alone"
   COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alone)
 sluice_tool_test(sim_compare_unknown CODE 2 ERR "has no variant \"alon\"; did you mean \"alone\""

@@ -51,6 +51,7 @@ enum class Metric : std::uint8_t {
   shed_by_breaker,
   retries_denied,
   crashes,
+  orphaned,
   events,
   count_
 };

@@ -41,8 +41,8 @@ struct Link {
 /// A plan that can never be executed (see find_fault()) fails at once and sends nothing.
 /// may_block() is false, because virtual time stands still while a thread blocks. The destructor
 /// answers pending calls, see hang_up(). REQUIRES: the timeline and the inner store outlive it,
-/// unless it is closed; the inner store answers before its execute() returns, as the virtual store
-/// does.
+/// unless close() was called; the inner store answers before its execute() returns, as the virtual
+/// store does.
 class RemoteStore : public Store {
  public:
   RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng);
@@ -67,6 +67,14 @@ class RemoteStore : public Store {
   /// inner store; nothing uses the timeline.
   void close() noexcept;
 
+  /// The client's process ends, as by kill -9: its calls fail with Errc::unknown now, and later
+  /// ones with Errc::shut_down. Requests and wake-ups that it has sent still reach the store, which
+  /// decides them; their answers reach nobody. What is still under way when the connection is
+  /// destroyed, or close() called, is lost.
+  void abandon() noexcept;
+
+  /// The number of plans that the store allowed, and whose answer was lost by abandon().
+  [[nodiscard]] std::uint64_t orphaned() const noexcept { return orphaned_; }
   /// The number of plans sent.
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
   /// The number of plans sent and not yet answered.
@@ -92,6 +100,7 @@ class RemoteStore : public Store {
     bool arrived = false;
     bool answer_lost = false;
     bool under_way = false;
+    bool abandoned = false;
   };
 
   /// A wake-up in transit to or from the store.
@@ -114,6 +123,7 @@ class RemoteStore : public Store {
   void decide(std::uint64_t index);
   void expire(std::uint64_t index);
   void lose(Message& message) noexcept;
+  void note_orphan(const Message& message) noexcept;
   [[nodiscard]] bool draw(std::uint32_t share);
   static void decided(void* context, const Outcome& outcome) noexcept;
   void deliver(std::uint64_t index);
@@ -126,6 +136,7 @@ class RemoteStore : public Store {
   Time last_arrival_{};
   Time last_delivery_{};
   std::uint64_t operations_ = 0;
+  std::uint64_t orphaned_ = 0;
   std::deque<Message> messages_;
   std::vector<std::size_t> free_;
   std::map<std::uint64_t, Call> calls_;

@@ -144,6 +144,10 @@ struct ApiOptions {
   Span penalty{0};  ///< a 429 closes the API to everybody for so long
   Delay to = Delay::log_normal(Span{10'000}, Span{30'000});
   Delay from = Delay::log_normal(Span{10'000}, Span{30'000});
+  // Of the network between the workers and the API; what is lost needs ClientOptions::timeout.
+  double lost = 0;         ///< share of the requests that do not arrive
+  double answer_lost = 0;  ///< share of the answers that do not
+  double doubled = 0;      ///< share of the requests that arrive, and are worked on, twice
 };
 
 /// What a worker does when a call fails.
@@ -189,11 +193,15 @@ struct FaultPlan {
     upstream_servers,  ///< `factor` times as many servers
     upstream_limit,    ///< the first limit is multiplied by `factor`
     upstream_second,   ///< a second limit appears: `limit`
-    worker_crash,      ///< `share` of the workers dies, and starts anew after `length`
-    worker_pause,      ///< `share` of the workers stands still
-    rolling_deploy,    ///< one worker after the other starts anew within `length`
-    scale,             ///< only `share` of the workers is there
-    clock_step,        ///< the clocks of `share` of the workers are set by `step`
+    upstream_cut,      ///< `share` of the workers does not reach the API
+    upstream_loss,     ///< `factor` of the requests to the API is lost
+    upstream_answers_lost,  ///< `factor` of its answers is, after the work
+    upstream_doubled,       ///< `factor` of the requests to the API arrives twice
+    worker_crash,           ///< `share` of the workers dies, and starts anew after `length`
+    worker_pause,           ///< `share` of the workers stands still
+    rolling_deploy,         ///< one worker after the other starts anew within `length`
+    scale,                  ///< only `share` of the workers is there
+    clock_step,             ///< the clocks of `share` of the workers are set by `step`
   };
   Kind kind = Kind::store_down;
   Span at{0};

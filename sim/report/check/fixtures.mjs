@@ -170,8 +170,33 @@ function crowdFixture() {
   });
 }
 
+// Two swept parameters: three curves for each of two variants.
+function gridFixture() {
+  const next = random(11);
+  const loads = ['0.8', '1', '1.2', '1.4'];
+  const holds = ['100ms', '500ms', '2s'];
+  const texts = loads.flatMap((load) => holds.map((hold) => `arrivals.load = ${load}, limiter.hold = ${hold}`));
+  const rows = ['shared', 'leased'].flatMap((variant, v) => texts.map((_, point) => {
+    const [load, hold] = [Number(loads[Math.floor(point / 3)]), point % 3];
+    return {
+      variant, point, trace: hash(next),
+      figures: {
+        share_429: figure(Math.max(0, load - 1) * 0.01 * (hold + 1) * (v + 1), 0.1),
+        goodput: figure(100 * Math.min(load, 1) - hold - 3 * v, 0.01),
+      },
+    };
+  }));
+  return base('lease-grid', {
+    rows, verdict: 'holds', headline: ['share_429', 'goodput'],
+    sweep: {
+      parameter: 'arrivals.load, limiter.hold', values: texts,
+      axes: [{ parameter: 'arrivals.load', values: loads }, { parameter: 'limiter.hold', values: holds }],
+    },
+  });
+}
+
 export const fixtures = {
-  sweep: sweepFixture, crowd: crowdFixture, workers: workersFixture, stopped: stoppedFixture, undefined: undefinedFixture,
+  sweep: sweepFixture, grid: gridFixture, crowd: crowdFixture, workers: workersFixture, stopped: stoppedFixture, undefined: undefinedFixture,
 };
 
 // What the page must say of data that it cannot show: [text of the data, words of the message].
@@ -180,6 +205,8 @@ export const damaged = {
   'cut off': ['{"format":1,"scenario":"fle', 'not valid JSON'],
   newer: ['{"format":2,"scenario":"fleet"}', 'newer than its page'],
   'without rows': ['{"format":1,"scenario":"fleet","duration_us":1,"metrics":{},"headline":[]}', 'rows must be a list; it is missing'],
+  'a grid of too few points': [JSON.stringify(base('fleet', { sweep: { parameter: 'a, b', values: ['a = 1, b = 2'],
+    axes: [{ parameter: 'a', values: ['1', '2'] }, { parameter: 'b', values: ['2'] }] } })), 'sweep.axes have 2 points, sweep.values 1'],
   'wrong point': [JSON.stringify(base('fleet', { rows: [{ variant: '', point: 3, figures: {} }] })), 'rows[0].point'],
 };
 

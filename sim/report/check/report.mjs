@@ -8,6 +8,18 @@ export async function resultOf(page) {
 }
 
 const variantsOf = (result) => [...new Set(result.rows.map((row) => row.variant))];
+// The curves that the JSON has: of each variant, one for each text of a point without its first parameter.
+function curvesOf(result, metric) {
+  const grid = result.sweep.axes?.length > 1;
+  const curves = new Map();
+  for (const row of [...result.rows].sort((a, b) => a.point - b.point)) {
+    const others = grid ? result.sweep.values[row.point].split(', ').slice(1).join(', ') : '';
+    const name = grid ? [row.variant, others].filter(Boolean).join(', ') : row.variant || result.scenario;
+    curves.set(name, [...(curves.get(name) ?? []), row.figures[metric]?.value ?? null]);
+  }
+  return [...curves].map(([name, values]) => ({ name, values }));
+}
+
 const pointsOf = (result) => result.sweep?.values.map((_, index) => index) ?? [0];
 const hasNumber = (values) => (values ?? []).some((value) => Number.isFinite(value));
 
@@ -31,8 +43,7 @@ function expectedCharts(result, point) {
   const workers = of((row) => (row.workers ?? []).filter(Number.isFinite).length > 1 && row.workers.some((share) => share > 0));
   if (workers.length > 0) charts.set('workers', workers);
   for (const metric of result.sweep ? result.headline : []) {
-    const curves = variantsOf(result).filter((variant) => hasNumber(result.rows.filter((row) => row.variant === variant)
-      .map((row) => row.figures[metric]?.value))).map((variant) => ({ name: name(variant), drawn: true }));
+    const curves = curvesOf(result, metric).filter(({ values }) => hasNumber(values)).map((curve) => ({ name: curve.name, drawn: true }));
     if (curves.length > 0) charts.set(`sweep-${metric}`, curves);
   }
   return charts;
@@ -127,8 +138,7 @@ function checkPlotted(check, result, point, drawn) {
   check(bars.join() === worst.join(), `windows: drawn ${bars}, the JSON has ${worst}`);
   for (const metric of result.sweep ? result.headline : []) {
     for (const line of (drawn[`sweep-${metric}`] ?? []).filter(({ type }) => type === 'line')) {
-      const rows = result.rows.filter((row) => (row.variant || result.scenario) === line.name).sort((a, b) => a.point - b.point);
-      const wanted = rows.map((row) => row.figures[metric]?.value ?? null);
+      const wanted = curvesOf(result, metric).find(({ name }) => name === line.name)?.values ?? [];
       check(line.data.map((entry) => entry.value[1]).join() === wanted.join(), `sweep of ${metric}, ${line.name}: drawn values differ from the JSON`);
     }
   }

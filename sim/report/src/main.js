@@ -16,7 +16,7 @@ function picker(model, selection) {
   const options = sweep.values.map((value, index) =>
     element('option', { value: String(index), selected: index === selection.point }, String(value)));
   const list = element('select', { id: 'point', onchange: () => selection.select(Number(list.value)) }, options);
-  return element('div', { class: 'picker' }, element('label', { for: 'point' }, `${sweep.parameter} =`), list,
+  return element('div', { class: 'picker' }, element('label', { for: 'point' }, model.isGrid() ? 'Point:' : `${sweep.parameter} =`), list,
     element('span', {}, 'for the figures and charts below'));
 }
 

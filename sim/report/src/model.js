@@ -24,8 +24,44 @@ export class Model {
     return variant || this.result.scenario;
   }
 
+  // With several axes, the text of a point has their names.
   point(point) {
-    return this.result.sweep ? `${this.result.sweep.parameter} = ${this.result.sweep.values[point]}` : '';
+    const { sweep } = this.result;
+    if (!sweep) return '';
+    return this.isGrid() ? String(sweep.values[point]) : `${sweep.parameter} = ${sweep.values[point]}`;
+  }
+
+  // Whether several parameters are swept.
+  isGrid() {
+    return (this.result.sweep?.axes ?? []).length > 1;
+  }
+
+  // What the curves are drawn over: the first swept parameter.
+  axis() {
+    const { parameter, values, axes } = this.result.sweep;
+    return this.isGrid() ? axes[0] : { parameter, values };
+  }
+
+  // One curve for each variant and each value of the other parameters, with its points in the order of the axis.
+  curves() {
+    const steps = this.axis().values.length;
+    const others = this.points.length / steps;
+    return this.variants.flatMap((variant) => Array.from({ length: others }, (_, other) => ({
+      variant,
+      name: [this.isGrid() ? variant : this.name(variant), this.others(other)].filter(Boolean).join(', '),
+      points: Array.from({ length: steps }, (__, step) => step * others + other),
+    })));
+  }
+
+  // The values of all axes but the first: "jobs.keys = 5". The last one changes first.
+  others(index) {
+    if (!this.isGrid()) return '';
+    let rest = index;
+    return this.result.sweep.axes.slice(1).reverse().map(({ parameter, values }) => {
+      const value = values[rest % values.length];
+      rest = Math.floor(rest / values.length);
+      return `${parameter} = ${value}`;
+    }).reverse().join(', ');
   }
 
   // A place in the results in words: "local, arrivals.load = 0.9".

@@ -74,6 +74,20 @@ function checkRow(row, index, points) {
   }
 }
 
+// The values of several axes make the points of their grid.
+function checkAxes({ values, axes }) {
+  if (axes === undefined || axes === null) return;
+  demand({ axes }, 'axes', 'a list', 'sweep.');
+  axes.forEach((axis, index) => {
+    demand(axis, 'parameter', 'text', `sweep.axes[${index}].`);
+    demand(axis, 'values', 'a list', `sweep.axes[${index}].`);
+  });
+  const points = axes.reduce((product, axis) => product * axis.values.length, 1);
+  if (points !== values.length) {
+    throw new ReadError('The data of this report is damaged', `sweep.axes have ${points} points, sweep.values ${values.length}.`);
+  }
+}
+
 export function readResult(text) {
   const result = parse(text);
   checkFormat(result);
@@ -85,6 +99,7 @@ export function readResult(text) {
   if (result.sweep) {
     demand(result.sweep, 'parameter', 'text', 'sweep.');
     demand(result.sweep, 'values', 'a list', 'sweep.');
+    checkAxes(result.sweep);
   }
   for (const list of ['faults', 'expectations', 'judges', 'notes']) {
     if (result[list] !== undefined && result[list] !== null) demand(result, list, 'a list');

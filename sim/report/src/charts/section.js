@@ -37,7 +37,7 @@ export function chartSections(model, selection) {
     section('distribution', 'Waits, windows and workers',
       chartGrid([waitChart(model), windowChart(model), workerChart(model)], selection)),
     model.result.sweep
-      ? section('sweep', `Over ${model.result.sweep.parameter}`, element('p', { class: 'facts' },
+      ? section('sweep', `Over ${model.axis().parameter}`, element('p', { class: 'facts' },
           `Bands are the intervals over the replications. ${kneeRule}`),
         chartGrid(metrics.map((metric) => sweepChart(model, metric)), selection))
       : section('sweep', 'Sweep', element('p', { class: 'absent', 'data-absent': 'sweep' }, 'No sweep: the run has one set of parameters.')),

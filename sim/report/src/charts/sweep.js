@@ -5,25 +5,25 @@ import { kneeOf } from '../knee.js';
 import { axis, baseOption, labelWidth, strokeOf, tooltipText, valueAxis } from './look.js';
 import { sweepScale } from './sweep_scale.js';
 
-function curveOf(model, variant, metric, scale) {
-  return model.points.map((point) => {
+function curveOf(model, { variant, points }, metric, scale) {
+  return points.map((point, step) => {
     const { value = null, low = null, high = null } = model.row(variant, point)?.figures[metric] ?? {};
-    return { x: scale.xs[point], point, value, low, high };
+    return { x: scale.xs[step], step, value, low, high };
   });
 }
 
 export function sweepChart(model, metric) {
   const { title, unit } = model.metric(metric);
-  const { parameter, values } = model.result.sweep;
+  const { parameter, values } = model.axis();
   const scale = sweepScale(values);
 
   const draw = (_, look) => {
-    const curves = model.variants
-      .map((variant, index) => ({ name: model.name(variant), ...strokeOf(look, index), points: curveOf(model, variant, metric, scale) }))
+    const curves = model.curves()
+      .map((curve, index) => ({ name: curve.name, ...strokeOf(look, index), points: curveOf(model, curve, metric, scale) }))
       .filter(({ points }) => points.some(({ value }) => value !== null));
     if (curves.length === 0) return null;
     const knees = curves.map(({ points }) => kneeAt(points, scale));
-    const caption = captionOf(model, title, parameter, values, curves, knees);
+    const caption = captionOf(title, parameter, values, curves, knees);
     return {
       height: 300,
       caption,
@@ -68,7 +68,7 @@ function scaleAxis(look, scale, parameter, values) {
 function lineOf({ name, color, symbol, dash, points }, knee) {
   return {
     type: 'line', name, color, symbol, symbolSize: 8, showAllSymbol: true, lineStyle: { color, width: 2, type: dash },
-    data: points.map(({ x, value, low, high, point }) => ({ value: [x, value], low, high, point })),
+    data: points.map(({ x, value, low, high, step }) => ({ value: [x, value], low, high, step })),
     ...(knee === undefined ? {} : {
       markPoint: {
         silent: true, symbol: 'circle', symbolSize: 20, itemStyle: { color: 'transparent', borderColor: color, borderWidth: 2 },
@@ -110,11 +110,11 @@ function tooltip(entries, parameter, values, unit) {
     const range = interval(data.low, data.high, unit);
     return [color, seriesName, `${figure(data.value[1], unit)}${range ? ` (${range})` : ''}`];
   });
-  return tooltipText(escapeHtml, `${parameter} = ${values[shown[0].data.point]}`, lines);
+  return tooltipText(escapeHtml, `${parameter} = ${values[shown[0].data.step]}`, lines);
 }
 
-function captionOf(model, title, parameter, values, curves, knees) {
-  const found = curves.map(({ name }, index) => (knees[index] ? `${model.variants.length > 1 ? `${name} ` : ''}at ${values[knees[index].point]}` : null))
+function captionOf(title, parameter, values, curves, knees) {
+  const found = curves.map(({ name }, index) => (knees[index] ? `${curves.length > 1 ? `${name} ` : ''}at ${values[knees[index].step]}` : null))
     .filter(Boolean);
   return `${title[0].toUpperCase()}${title.slice(1)} over ${parameter}. ` +
     (found.length > 0 ? `Rings mark knees: ${found.join(', ')}.` : 'No curve has a knee.');

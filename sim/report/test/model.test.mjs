@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fixtures } from '../check/fixtures.mjs';
+import { Model } from '../src/model.js';
+
+test('with one swept parameter, each variant is a curve over all points', () => {
+  const model = new Model(fixtures.sweep());
+  assert.equal(model.axis().parameter, 'arrivals.load');
+  assert.deepEqual(model.curves().map(({ name }) => name), model.variants);
+  assert.deepEqual(model.curves()[1].points, [0, 1, 2, 3, 4, 5]);
+  assert.equal(model.place('local', 1), 'local, arrivals.load = 0.9');
+});
+
+test('with two, each value of the second is a curve over the first', () => {
+  const model = new Model(fixtures.grid());
+  assert.equal(model.axis().parameter, 'arrivals.load');
+  assert.deepEqual(model.curves().map(({ name }) => name), ['shared', 'leased'].flatMap((variant) =>
+    ['100ms', '500ms', '2s'].map((hold) => `${variant}, limiter.hold = ${hold}`)));
+  assert.deepEqual(model.curves()[2].points, [2, 5, 8, 11]);
+  assert.equal(model.place('leased', 5), 'leased, arrivals.load = 1, limiter.hold = 2s');
+});
+
+test('the last of three parameters changes first', () => {
+  const axes = [['a', ['1', '2']], ['b', ['3', '4']], ['c', ['5', '6', '7']]].map(([parameter, values]) => ({ parameter, values }));
+  const result = { ...fixtures.grid(), sweep: { parameter: 'a, b, c', values: Array.from({ length: 12 }, (_, i) => `${i}`), axes } };
+  const curves = new Model(result).curves();
+  assert.equal(curves[4].name, 'shared, b = 4, c = 6');
+  assert.deepEqual(curves[4].points, [4, 10]);
+});
