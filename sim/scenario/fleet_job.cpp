@@ -46,6 +46,7 @@ struct FleetRun::Attempt {
   SeededRng draws;
   Pauses pauses;
   Time deadline;
+  Span wait{0};  // before the next call
   std::uint32_t calls = 0;
 };
 
@@ -91,53 +92,74 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
                   patience == Span{0} ? Time::max() : job.came + patience);
   process->budget().note_call();
   for (;;) {
-    co_await thaw(worker);
-    if (world_.now() >= attempt.deadline) co_return recorder_.gave_up(job, world_.now());
-    Admission admission = co_await admit(*process, job, attempt);
-    LeaseNote lease(*this, *process, job, admission);
+    const Next next = co_await try_once(worker, *process, job, attempt);
     if (process->is_dead()) break;
-    if (admission.error) {
-      ++recorder_.counts.store_failures;
-    } else if (!admission.decision.allowed) {
+    if (next == Next::done) co_return;
+    if (next == Next::give_up || world_.now() + attempt.wait >= attempt.deadline) {
       co_return recorder_.gave_up(job, world_.now());
     }
-    CircuitBreaker::Permit permit{.granted = true};
-    if (!admission.error && scenario_.client.breaker) permit = process->breaker().ask();
-    Span wait = attempt.pauses.next();
-    if (!permit) {
-      ++recorder_.counts.breaker_shed;
-    } else if (!admission.error) {
-      co_await thaw(worker);
-      if (process->is_dead()) break;
-      const Time sent = world_.now();
-      ++attempt.calls;
-      recorder_.sent(job, sent);
-      const Answer answer = co_await api_.call(attempt.draws, worker.api_faults);
-      if (process->is_dead()) break;
-      recorder_.answered(job, sent, world_.now(), answer.status);
-      if (scenario_.client.breaker) {
-        const bool up = answer.status == 200 || answer.status == 429;
-        process->breaker().answer(
-            permit, up ? CircuitBreaker::Result::success : CircuitBreaker::Result::failure);
-      }
-      lease.end();
-      admission.held = {};  // a place is free again
-      if (answer.status == 200) co_return;
-      if (answer.retry_after) wait = std::max(wait, *answer.retry_after);
-      if (answer.status == 429 && scenario_.limiter.gates) {
-        const auto closed = co_await process->limiter().close_gate(wait);
-        if (closed) recorder_.closed_gate(*closed, *closed + wait);
-        wait = Span{0};  // the gate makes it wait
-      }
-      if (!may_retry(*process, attempt)) co_return recorder_.gave_up(job, world_.now());
-    }
-    lease.end();
-    admission.held = {};
-    if (world_.now() + wait >= attempt.deadline) co_return recorder_.gave_up(job, world_.now());
-    co_await sleep(wait);
+    co_await sleep(attempt.wait);
     if (process->is_dead()) break;
   }
   recorder_.lost(job, world_.now());
+}
+
+/// The limiter, the breaker, and a call of the API. What is held of the limiter ends with it.
+Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const Job& job,
+                                        Attempt& attempt) {
+  co_await thaw(worker);
+  if (world_.now() >= attempt.deadline) co_return Next::give_up;
+  Admission admission = co_await admit(process, job, attempt);
+  LeaseNote lease(*this, process, job, admission);
+  if (process.is_dead()) co_return Next::give_up;
+  attempt.wait = attempt.pauses.next();
+  if (admission.error) {
+    ++recorder_.counts.store_failures;
+    co_return Next::again;
+  }
+  if (!admission.decision.allowed) co_return Next::give_up;
+  CircuitBreaker::Permit permit{.granted = true};
+  if (scenario_.client.breaker) permit = process.breaker().ask();
+  if (!permit) {
+    ++recorder_.counts.breaker_shed;
+    co_return Next::again;
+  }
+  co_await thaw(worker);
+  if (process.is_dead()) co_return Next::give_up;
+  const Answer answer = co_await call_api(worker, process, job, attempt, permit);
+  if (process.is_dead()) co_return Next::give_up;
+  lease.end();
+  admission.held = {};  // a place is free again, before the gate is closed
+  const Next next = co_await next_after(answer, process, attempt);
+  co_return next;
+}
+
+Task<Answer> FleetRun::call_api(const Worker& worker, Process& process, const Job& job,
+                                Attempt& attempt, CircuitBreaker::Permit& permit) {
+  const Time sent = world_.now();
+  ++attempt.calls;
+  recorder_.sent(job, sent);
+  const Answer answer = co_await api_.call(attempt.draws, worker.api_faults);
+  if (process.is_dead()) co_return answer;
+  recorder_.answered(job, sent, world_.now(), answer.status);
+  if (scenario_.client.breaker) {
+    const bool up = answer.status == 200 || answer.status == 429;
+    process.breaker().answer(
+        permit, up ? CircuitBreaker::Result::success : CircuitBreaker::Result::failure);
+  }
+  co_return answer;
+}
+
+Task<FleetRun::Next> FleetRun::next_after(const Answer& answer, Process& process,
+                                          Attempt& attempt) {
+  if (answer.status == 200) co_return Next::done;
+  if (answer.retry_after) attempt.wait = std::max(attempt.wait, *answer.retry_after);
+  if (answer.status == 429 && scenario_.limiter.gates) {
+    const auto closed = co_await process.limiter().close_gate(attempt.wait);
+    if (closed) recorder_.closed_gate(*closed, *closed + attempt.wait);
+    attempt.wait = Span{0};  // the gate makes it wait
+  }
+  co_return may_retry(process, attempt) ? Next::again : Next::give_up;
 }
 
 bool FleetRun::may_retry(Process& process, Attempt& attempt) {
