@@ -18,10 +18,10 @@ constexpr std::uint64_t replication_seeds = 0x7265706c;  // a purpose of stream(
 constexpr std::size_t most_replications = 1000;
 constexpr auto report_every = std::chrono::milliseconds{100};
 
-/// Runs tasks 0 to `count` - 1 on threads, whichever is next.
+/// Runs tasks 0 to `count` - 1 on threads, whichever is next, until one returns false.
 class Crew {
  public:
-  Crew(std::size_t count, const std::function<void(std::size_t)>& task, unsigned jobs)
+  Crew(std::size_t count, const std::function<bool(std::size_t)>& task, unsigned jobs)
       : count_(count), task_(task) {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const std::size_t threads = std::min<std::size_t>(jobs != 0 ? jobs : cores, count);
@@ -48,7 +48,7 @@ class Crew {
       const std::size_t next = next_.fetch_add(1);
       if (next >= count_) break;
       try {
-        task_(next);
+        if (!task_(next)) next_.store(count_);
       } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
@@ -61,7 +61,7 @@ class Crew {
   }
 
   std::size_t count_;
-  const std::function<void(std::size_t)>& task_;
+  const std::function<bool(std::size_t)>& task_;
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::condition_variable ended_;
@@ -111,8 +111,10 @@ class StudyRun {
     std::vector<std::vector<Objection>> objections(count);
     std::vector<char> done(count, 0);
     progress_.all += count;
-    const std::function<void(std::size_t)> task = [&](std::size_t i) {
-      done[i] = run_one(i % rows, before + i / rows, objections[i]) ? 1 : 0;
+    const std::function<bool(std::size_t)> task = [&](std::size_t i) {
+      const bool ended = run_one(i % rows, before + i / rows, objections[i]);
+      done[i] = ended ? 1 : 0;
+      return ended;
     };
     Crew(count, task, options_.jobs).join([this] { report(); });
     std::size_t complete = before;

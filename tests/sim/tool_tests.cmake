@@ -7,7 +7,7 @@ function(sluice_tool_test name)
     COMMAND "${CMAKE_COMMAND}" "-DCODE=${arg_CODE}" "-DOUT=${arg_OUT}" "-DERR=${arg_ERR}"
       "-DINPUT=${arg_INPUT}" -P "${CMAKE_CURRENT_SOURCE_DIR}/expect.cmake" -- ${arg_COMMAND}
   )
-  set_tests_properties(tool_${name} PROPERTIES TIMEOUT 120)
+  set_tests_properties(tool_${name} PROPERTIES TIMEOUT 300)
 endfunction()
 
 set(log $<TARGET_FILE:sluice-sim> log)
