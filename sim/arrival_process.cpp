@@ -6,8 +6,31 @@ namespace sluice::sim {
 
 using fixed::Wide;
 
-ArrivalProcess::ArrivalProcess(const Arrivals& arrivals, const SeededRng& rng)
-    : arrivals_(arrivals), rng_(rng), count_(arrivals.model_->first) {}
+ArrivalProcess::ArrivalProcess(const Arrivals& arrivals, const SeededRng& rng, Span until)
+    : arrivals_(arrivals),
+      rng_(rng),
+      phases_(arrivals.model_->phases.value_or(rng)),
+      until_(std::min(until.count(), word_limit)),
+      count_(arrivals.model_->first) {
+  const Arrivals::Model& m = *arrivals_.model_;
+  if (m.kind != Arrivals::Model::Kind::poisson) return;
+  if (m.phases) {
+    const auto busy = static_cast<std::uint64_t>(m.pieces.front().length);
+    phase_ = phases_.below(static_cast<std::uint64_t>(m.period)) < busy ? 0 : 1;
+  }
+  begin_phase();
+}
+
+/// A phase of mmpp() is drawn when it begins; one that has begun earlier ends as if it began now.
+void ArrivalProcess::begin_phase() {
+  const Arrivals::Model& m = *arrivals_.model_;
+  phase_length_ = m.pieces[phase_].length;
+  if (!m.phases) return;
+  const std::uint64_t draw = fixed::exponential_q32(phases_.next());
+  phase_length_ = std::max(
+      static_cast<Word>(fixed::scaled(static_cast<std::uint64_t>(phase_length_), draw, 32)),
+      Word{1});
+}
 
 std::optional<Span> ArrivalProcess::next() {
   switch (arrivals_.model_->kind) {
@@ -25,7 +48,7 @@ std::optional<Span> ArrivalProcess::next_of_constant() {
   const Arrivals::Model& m = *arrivals_.model_;
   if (m.rate.num == 0) return std::nullopt;
   const Wide at = Wide{count_ + 1} * m.rate.den / m.rate.num;
-  if (at > Wide{word_limit}) return std::nullopt;
+  if (at > Wide(until_)) return std::nullopt;
   count_ += m.stride;
   return Span{static_cast<Word>(at)};
 }
@@ -35,7 +58,7 @@ std::optional<Span> ArrivalProcess::next_of_trace() {
   if (m.copies.num == 0) return std::nullopt;
   const std::uint64_t remainder = m.copies.num % m.copies.den;
   while (repeats_ == 0) {
-    if (count_ >= m.offsets->size()) return std::nullopt;
+    if (count_ >= m.offsets->size() || (*m.offsets)[count_].count() > until_) return std::nullopt;
     position_ = static_cast<std::size_t>(count_);
     count_ += m.stride;
     repeats_ = m.copies.num / m.copies.den;
@@ -75,23 +98,24 @@ std::optional<Span> ArrivalProcess::next_of_rate() {
   for (;;) {
     const Arrivals::Model::Piece& piece = m.pieces[phase_];
     const Wide from = Wide{into_} << 32 | rest_;
-    const Wide end = Wide(piece.length) << 32;
+    const Wide end = Wide(phase_length_) << 32;
     if (piece.calls_q72 != 0) {
       const Wide to = from + way_of(calls, piece.calls_q72, piece.gap_q32);
       if (end == 0 || to < end) {
-        if ((to >> 32) + Wide(phase_start_) > Wide{word_limit}) return std::nullopt;
+        if ((to >> 32) + Wide(phase_start_) > Wide(until_)) return std::nullopt;
         into_ = static_cast<std::uint64_t>(to >> 32);
         rest_ = static_cast<std::uint32_t>(to);
         return Span{phase_start_ + static_cast<Word>(into_)};
       }
       calls -= std::min(calls, (end - from) * piece.calls_q72 >> 32);
     }
-    phase_start_ += piece.length;
-    if (end == 0 || phase_start_ > word_limit) return std::nullopt;
+    phase_start_ += phase_length_;
+    if (end == 0 || phase_start_ > until_) return std::nullopt;
     into_ = 0;
     rest_ = 0;
-    if (++phase_ < m.pieces.size()) continue;
-    phase_ = 0;
+    if (++phase_ == m.pieces.size()) phase_ = 0;
+    begin_phase();
+    if (phase_ != 0 || m.phases) continue;
     if (!skip_periods(m.period, m.period_calls_q72, phase_start_, calls)) return std::nullopt;
   }
 }

@@ -131,6 +131,17 @@ Arrivals Arrivals::on_off(Rate busy, Rate calm, Span phase) {
   return pattern({{busy, phase}, {calm, phase}});
 }
 
+Arrivals Arrivals::mmpp(Phase busy, Phase calm, const SeededRng& draws) {
+  constexpr Word millisecond = 1'000;
+  require_span("the mean length of a busy phase", busy.length, millisecond);
+  require_span("the mean length of a calm phase", calm.length, millisecond);
+  auto model = std::make_shared<Model>(
+      std::vector{Model::Piece(quotient_of(busy.rate), busy.length.count()),
+                  Model::Piece(quotient_of(calm.rate), calm.length.count())});
+  model->phases = draws;
+  return Arrivals(std::move(model));
+}
+
 Arrivals Arrivals::diurnal(Rate mean, double swing, Span period) {
   const Quotient rate = quotient_of(mean);
   require_within("the swing of a diurnal rate", swing, 0, 1);
@@ -197,7 +208,9 @@ Arrivals Arrivals::scaled(Word num, Word den) const {
     for (const Model::Piece& piece : model_->pieces) {
       pieces.emplace_back(changed(piece.rate), piece.length);
     }
-    return Arrivals(std::make_shared<Model>(std::move(pieces)));
+    auto model = std::make_shared<Model>(std::move(pieces));
+    model->phases = model_->phases;
+    return Arrivals(std::move(model));
   }
   auto model = std::make_shared<Model>(*model_);
   model->rate = changed(model->rate);
@@ -289,6 +302,9 @@ double Arrivals::expected(Span length) const {
     return sum;
   };
   if (m.period == 0) return within(length.count());
+  if (m.phases) {
+    return within(m.period) / static_cast<double>(m.period) * static_cast<double>(length.count());
+  }
   const Word periods = length.count() / m.period;
   return static_cast<double>(periods) * within(m.period) + within(length.count() % m.period);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/fixed_point.hpp"
@@ -40,6 +41,7 @@ struct Arrivals::Model {
   std::vector<Piece> pieces;         // of a Poisson process
   Word period = 0;                   // of a pattern; else 0
   fixed::Wide period_calls_q72 = 0;  // the expected number in a period, at most 2^126
+  std::optional<SeededRng> phases;   // of mmpp(): the lengths of the pieces are means
   Quotient rate;                     // of a constant rate
   std::shared_ptr<const std::vector<Span>> offsets;
   Quotient copies{1, 1};    // of each call of a trace

@@ -1,8 +1,10 @@
 #include "sluice/sim/delay.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
+#include <stdexcept>
 #include <string>
 
 #include "sim/bad_argument.hpp"
@@ -96,6 +98,9 @@ std::vector<std::uint64_t> make_bell() {
   return sums;
 }
 
+/// True for this share of the draws, in units of 2^-64.
+bool hits(std::uint64_t share, Rng& rng) { return rng.next() < share; }
+
 std::string position(std::size_t i) { return " " + std::to_string(i + 1); }
 
 void require_count(const char* what, std::size_t count, std::size_t least, std::size_t most) {
@@ -103,7 +108,84 @@ void require_count(const char* what, std::size_t count, std::size_t least, std::
   refuse(what, std::to_string(least) + " to " + std::to_string(most), std::to_string(count));
 }
 
+void refuse_state(const char* what, const Delay& delay) {
+  if (!delay.has_state()) return;
+  throw std::invalid_argument(std::string(what) +
+                              " cannot be one of phases() or runs(), whose states would be lost");
+}
+
 }  // namespace
+
+/// Of index 0: fast, of 1: slow.
+struct Delay::States {
+  std::array<Delay, 2> delays;
+  bool by_call;
+  std::array<std::uint64_t, 2> last;    // mean times in us; mean runs in Q32
+  std::uint64_t slow_share;             // of the draws, in units of 2^-64
+  std::array<std::uint64_t, 2> change;  // of a run: the probability after a draw, the same
+};
+
+Delay Delay::with_states(States states) {
+  for (const Delay& delay : states.delays) refuse_state("the delay of a state", delay);
+  const Wide sum = Wide{states.last[0]} + states.last[1];
+  states.slow_share = static_cast<std::uint64_t>((Wide{states.last[1]} << 64) / sum);
+  const Word low = std::min(states.delays[0].min(), states.delays[1].min()).count();
+  const Word high = std::max(states.delays[0].max(), states.delays[1].max()).count();
+  return {Kind::states, low, high, shared(std::move(states))};
+}
+
+const Delay::States& Delay::states() const noexcept {
+  return *static_cast<const States*>(table_.get());
+}
+
+Delay Delay::phases(const Delay& fast, Span fast_for, const Delay& slow, Span slow_for) {
+  constexpr Word millisecond = 1'000;
+  require_range("the mean time of the fast delay", fast_for, millisecond);
+  require_range("the mean time of the slow delay", slow_for, millisecond);
+  return with_states(
+      {{fast, slow},
+       false,
+       {static_cast<std::uint64_t>(fast_for.count()), static_cast<std::uint64_t>(slow_for.count())},
+       0,
+       {0, 0}});
+}
+
+Delay Delay::runs(const Delay& fast, double fast_calls, const Delay& slow, double slow_calls) {
+  require_within("the mean run of the fast delay", fast_calls, 1, 1 << 20);
+  require_within("the mean run of the slow delay", slow_calls, 1, 1 << 20);
+  States states{
+      {fast, slow}, true, {fixed::to_q32(fast_calls), fixed::to_q32(slow_calls)}, 0, {0, 0}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Wide change = (Wide{1} << 96) / states.last[i];  // at most 1, which is rounded down
+    states.change[i] = change >> 64 != 0 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(change);
+  }
+  return with_states(states);
+}
+
+const Delay& DelayProcess::delay_in_state(Time now) {
+  const Delay::States& s = delay_.states();
+  // Beyond so many of the shorter means, a state depends on an earlier one by less than 2^-92.
+  const Span forgets{static_cast<Word>(std::min(s.last[0], s.last[1])) * 64};
+  const bool is_new = !has_begun_ || (!s.by_call && now - until_ > forgets);
+  if (is_new) {
+    has_begun_ = true;
+    is_slow_ = hits(s.slow_share, states_);
+    if (!s.by_call) begin_phase(now);
+  }
+  while (!s.by_call && until_ <= now) {
+    is_slow_ = !is_slow_;
+    begin_phase(until_);
+  }
+  const Delay& delay = s.delays[is_slow_ ? 1 : 0];
+  if (s.by_call && hits(s.change[is_slow_ ? 1 : 0], states_)) is_slow_ = !is_slow_;
+  return delay;
+}
+
+void DelayProcess::begin_phase(Time at) {
+  const std::uint64_t mean = delay_.states().last[is_slow_ ? 1 : 0];
+  const std::uint64_t draw = fixed::exponential_q32(states_.next());
+  until_ = at + std::max(Span{static_cast<Word>(fixed::scaled(mean, draw, 32))}, Span{1});
+}
 
 Delay Delay::constant(Span span) {
   require_range("a delay", span, 0);
@@ -194,6 +276,7 @@ Delay Delay::mixture(const std::vector<Part>& parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     require_within(("the weight of part" + position(i)).c_str(), parts[i].weight, 0, 1 << 20);
     total += fixed::to_q32(parts[i].weight);
+    refuse_state(("part" + position(i) + " of a mixture").c_str(), parts[i].delay);
   }
   if (total == 0) refuse("the sum of the weights", "positive", "0");
   Parts table;
@@ -250,6 +333,8 @@ Span Delay::sample(Rng& rng) const {
       const Parts& parts = *static_cast<const Parts*>(table_.get());
       return parts.delays[part_of(parts.ends, rng.next())].sample(rng);
     }
+    case Kind::states:
+      return states().delays[hits(states().slow_share, rng) ? 1 : 0].sample(rng);
   }
   return Span{a_};
 }
@@ -295,6 +380,14 @@ std::chrono::nanoseconds Delay::mean() const {
         begin = parts.ends[i];
       }
       return nanoseconds{static_cast<Word>((sum + (Wide{1} << 63)) >> 64)};
+    }
+    case Kind::states: {
+      const States& s = states();
+      const auto mean_of = [&s](std::size_t i) {
+        return Wide(s.delays[i].mean().count()) * s.last[i];
+      };
+      const Wide sum = Wide{s.last[0]} + s.last[1];
+      return nanoseconds{static_cast<Word>((mean_of(0) + mean_of(1) + sum / 2) / sum)};
     }
   }
   return nanoseconds{(a_ + b_) * 500};

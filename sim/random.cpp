@@ -10,4 +10,9 @@ SeededRng stream(std::uint64_t seed, std::uint64_t entity, std::uint64_t purpose
   return SeededRng(state);
 }
 
+SeededRng states_of(SeededRng rng, std::uint64_t which) {
+  constexpr std::uint64_t states = 0x737461746573;
+  return stream(rng.next(), which, states);
+}
+
 }  // namespace sluice::sim

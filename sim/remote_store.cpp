@@ -10,6 +10,8 @@ RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, con
       inner_(inner),
       link_(link),
       rng_(rng),
+      to_store_(link.to_store, states_of(rng, 0)),
+      from_store_(link.from_store, states_of(rng, 1)),
       last_arrival_(timeline.now()),
       last_delivery_(timeline.now()) {}
 
@@ -68,7 +70,7 @@ class RemoteStore::Watching final : public Subscription {
   [[nodiscard]] bool start(RemoteStore& store, const Key& key) {
     const std::weak_ptr<RemoteStore> remote = store.alive_;
     there_ = store.inner_.subscribe(key, [remote, seen = std::weak_ptr(seen_)] {
-      if (const auto self = remote.lock()) self->send({{}, {}, {}, seen}, self->link_.from_store);
+      if (const auto self = remote.lock()) self->send({{}, {}, {}, seen}, self->from_store_);
     });
     return there_ != nullptr;
   }
@@ -89,17 +91,17 @@ std::unique_ptr<Subscription> RemoteStore::subscribe(const Key& key,
 }
 
 void RemoteStore::notify(const Key& key) noexcept try {
-  send({std::string(key.tag()), std::string(key.name()), std::string(key.unit()), {}},
-       link_.to_store);
+  send({std::string(key.tag()), std::string(key.name()), std::string(key.unit()), {}}, to_store_);
 } catch (const std::bad_alloc&) {
   return;  // any wake-up may be lost
 }
 
-void RemoteStore::send(Call call, const Delay& delay) noexcept try {
+void RemoteStore::send(Call call, DelayProcess& delay) noexcept try {
   if (closed_) return;
   const std::uint64_t id = ++last_call_;
   Call& kept = calls_.emplace(id, std::move(call)).first->second;
-  kept.timer = timeline_.after<&RemoteStore::call_arrives>(delay.sample(rng_), *this, id);
+  kept.timer =
+      timeline_.after<&RemoteStore::call_arrives>(delay.sample(timeline_.now(), rng_), *this, id);
 } catch (...) {  // no memory, or no place on the timeline
   calls_.erase(last_call_);
 }
@@ -159,7 +161,8 @@ bool RemoteStore::draw(std::uint32_t share) { return share != 0 && rng_.below(1'
 
 void RemoteStore::send(Message& message) {
   const std::size_t index = free_.back();
-  const Time arrival = std::max(timeline_.now() + link_.to_store.sample(rng_), last_arrival_);
+  const Time arrival =
+      std::max(timeline_.now() + to_store_.sample(timeline_.now(), rng_), last_arrival_);
   const LinkFaults faults = link_.faults != nullptr ? *link_.faults : LinkFaults{};
   message.answer_lost = draw(faults.answer_lost);
   message.timer = {};
@@ -210,7 +213,8 @@ void RemoteStore::arrive(std::uint64_t index) {
 
 /// When an answer that leaves the store now is here: not before an earlier one.
 Time RemoteStore::next_delivery() {
-  last_delivery_ = std::max(timeline_.now() + link_.from_store.sample(rng_), last_delivery_);
+  last_delivery_ =
+      std::max(timeline_.now() + from_store_.sample(timeline_.now(), rng_), last_delivery_);
   return last_delivery_;
 }
 

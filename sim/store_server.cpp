@@ -11,7 +11,7 @@ constexpr Word longest_us = 366 * 86'400'000'000;
 }  // namespace
 
 Time StoreServer::serve(Time now) {
-  const Word sample = service_.sample(rng_).count();
+  const Word sample = service_.sample(now, rng_).count();
   const Word factor{factor_};
   const bool fits = sample <= longest_us / (factor / 1000 + 1);
   const Span service{fits ? sample * factor / 1000 : longest_us};

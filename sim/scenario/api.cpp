@@ -10,6 +10,7 @@ namespace sluice::sim::scenario {
 
 namespace {
 
+constexpr std::uint64_t states = 0x61706973;  // a purpose of stream()
 constexpr Word millionth = 1'000'000;
 // Longer work would leave the range of times.
 constexpr Span longest_work = std::chrono::hours{24 * 366};
@@ -38,6 +39,9 @@ Api::Api(World& world, const ApiOptions& options, Span timeout)
     : world_(world),
       options_(options),
       timeout_(timeout),
+      to_(options.to, stream(world.seed(), 0, states)),
+      from_(options.from, stream(world.seed(), 1, states)),
+      latency_(options.latency, stream(world.seed(), 2, states)),
       upstream_({.limits = options.limits, .penalty = options.penalty}),
       crowding_(std::llround(options.crowding * millionth)),
       failures_(std::llround(options.failures * millionth)) {
@@ -74,7 +78,7 @@ Task<> Api::serve_copy(SeededRng way, const LinkFaults& faults) {
 /// None: the request is lost, or its answer.
 Task<std::optional<Answer>> Api::serve(SeededRng& way, const LinkFaults& faults) {
   if (faults.cut || draw(faults.lost, way)) co_return std::nullopt;
-  co_await sleep(options_.to, way);
+  co_await sleep(to_, way);
   Answer answer;
   if (down_) {
     answer.status = 503;
@@ -85,12 +89,12 @@ Task<std::optional<Answer>> Api::serve(SeededRng& way, const LinkFaults& faults)
     answer.status = co_await work(way);
   }
   if (faults.cut || draw(faults.answer_lost, way)) co_return std::nullopt;
-  co_await sleep(options_.from, way);
+  co_await sleep(from_, way);
   co_return answer;
 }
 
 Task<int> Api::work(SeededRng& way) {
-  const Span even = options_.latency.sample(way);
+  const Span even = latency_.sample(world_.now(), way);
   const bool fails = failures_ != 0 && static_cast<Word>(way.below(millionth)) < failures_;
   Resource::Server server;
   if (servers_) {

@@ -42,13 +42,16 @@ class Api {
   Task<> serve_copy(SeededRng way, const LinkFaults& faults);
   Task<std::optional<Answer>> serve(SeededRng& way, const LinkFaults& faults);
   Task<int> work(SeededRng& way);
-  [[nodiscard]] auto sleep(const Delay& delay, SeededRng& rng) {
-    return asio::sleep_for(world_.clock(), delay.sample(rng), use_task);
+  [[nodiscard]] auto sleep(DelayProcess& delay, SeededRng& rng) {
+    return asio::sleep_for(world_.clock(), delay.sample(world_.now(), rng), use_task);
   }
 
   World& world_;
   ApiOptions options_;
   Span timeout_;
+  DelayProcess to_;
+  DelayProcess from_;
+  DelayProcess latency_;
   Upstream upstream_;
   std::optional<Resource> servers_;
   bool down_ = false;

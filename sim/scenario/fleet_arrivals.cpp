@@ -20,6 +20,9 @@ Arrivals FleetRun::arrivals() const {
         return Arrivals::constant(options.rate);
       case ArrivalOptions::Kind::on_off:
         return Arrivals::on_off(options.busy, options.calm, options.phase);
+      case ArrivalOptions::Kind::mmpp:
+        return Arrivals::mmpp({options.busy, options.busy_for}, {options.calm, options.calm_for},
+                              stream(scenario_.seed, 0, phase));
       case ArrivalOptions::Kind::diurnal:
         return Arrivals::diurnal(options.rate, options.swing, options.period);
       case ArrivalOptions::Kind::spike:
@@ -59,10 +62,13 @@ void FleetRun::start_arrivals() {
       return;
     default:
       const Arrivals all = arrivals();
+      // A phase costs time even if nobody comes in it.
+      const bool has_phases = scenario_.arrivals.kind == ArrivalOptions::Kind::mmpp;
+      const Span until = has_phases ? scenario_.duration : Span{word_limit};
       for (Worker& worker : workers_) {
-        world_.spawn(
-            send_jobs(worker, ArrivalProcess(share_of(all, worker.number),
-                                             stream(scenario_.seed, worker.number, arrive))));
+        world_.spawn(send_jobs(
+            worker, ArrivalProcess(share_of(all, worker.number),
+                                   stream(scenario_.seed, worker.number, arrive), until)));
       }
   }
 }
@@ -89,9 +95,11 @@ Task<> FleetRun::send_jobs(Worker& worker, ArrivalProcess process) {
 
 Task<> FleetRun::send_bursts() {
   std::size_t next = 0;
+  const Word load = millionths(scenario_.arrivals.load);
   for (const auto& [jobs, at] : scenario_.arrivals.bursts) {
     co_await asio::sleep_until(world_.clock(), start_ + at, use_task);
-    for (Word i = 0; i < jobs; ++i) {
+    const Word scaled = (jobs * load + load_unit / 2) / load_unit;
+    for (Word i = 0; i < scaled; ++i) {
       Worker& worker = workers_[next++ % workers_.size()];
       begin(worker, make_job(worker));
     }
@@ -115,8 +123,9 @@ Task<> FleetRun::send_trace() {
 /// One client of a closed loop.
 Task<> FleetRun::be_client(Worker& worker, std::uint64_t number) {
   SeededRng rng = stream(scenario_.seed, number, think);
+  DelayProcess pauses(scenario_.arrivals.think, states_of(rng, 0));
   for (;;) {
-    co_await sleep(scenario_.arrivals.think.sample(rng));
+    co_await sleep(pauses.sample(world_.now(), rng));
     const Job job = make_job(worker);
     co_await run_job(worker, job, std::uint64_t{worker.number} << 32 | worker.jobs++);
   }

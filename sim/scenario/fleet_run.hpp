@@ -49,7 +49,7 @@ class FleetRun {
     std::uint64_t jobs = 0;
     std::uint64_t operations = 0;  // of the processes that have ended
   };
-  enum Purpose : std::uint64_t { arrive = 1, choose, way, pause, serve, think, skew, own };
+  enum Purpose : std::uint64_t { arrive = 1, choose, way, pause, serve, think, skew, own, phase };
 
   // fleet_arrivals.cpp
   void start_arrivals();

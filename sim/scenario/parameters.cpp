@@ -17,10 +17,10 @@ using Names = std::pair<std::string_view, T>;
 
 constexpr Names<FleetOptions::Spread> spreads[] = {{"equal", FleetOptions::Spread::equal},
                                                    {"uneven", FleetOptions::Spread::uneven}};
-constexpr Names<Arrive> arrivals[] = {{"constant", Arrive::constant}, {"poisson", Arrive::poisson},
-                                      {"on_off", Arrive::on_off},     {"diurnal", Arrive::diurnal},
-                                      {"spike", Arrive::spike},       {"closed", Arrive::closed},
-                                      {"bursts", Arrive::bursts},     {"trace", Arrive::trace}};
+constexpr Names<Arrive> arrivals[] = {
+    {"constant", Arrive::constant}, {"poisson", Arrive::poisson}, {"on_off", Arrive::on_off},
+    {"mmpp", Arrive::mmpp},         {"diurnal", Arrive::diurnal}, {"spike", Arrive::spike},
+    {"closed", Arrive::closed},     {"bursts", Arrive::bursts},   {"trace", Arrive::trace}};
 constexpr Names<JobOptions::Pick> picks[] = {{"uniform", JobOptions::Pick::uniform},
                                              {"zipf", JobOptions::Pick::zipf},
                                              {"hot", JobOptions::Pick::hot}};
@@ -142,13 +142,18 @@ const Parameter table[] = {
 
     {"arrivals.kind", "poisson", "when jobs come", false, put<&S::arrivals, &A::kind>},
     {"arrivals.rate", "100/s", "jobs of the whole fleet", false, put<&S::arrivals, &A::rate>},
-    {"arrivals.load", "1", "multiplies all rates", false, put_number<&S::arrivals, &A::load, 1000>},
-    {"arrivals.busy", "150/s", "on_off: the rate of the busy phases", false,
+    {"arrivals.load", "1", "multiplies all rates; of bursts, the jobs of each", false,
+     put_number<&S::arrivals, &A::load, 1000>},
+    {"arrivals.busy", "150/s", "on_off, mmpp: the rate of the busy phases", false,
      put<&S::arrivals, &A::busy>},
-    {"arrivals.calm", "40/s", "on_off: the rate of the calm phases", false,
+    {"arrivals.calm", "40/s", "on_off, mmpp: the rate of the calm phases", false,
      put<&S::arrivals, &A::calm>},
     {"arrivals.phase", "3min", "on_off: the length of a phase", false,
      put<&S::arrivals, &A::phase>},
+    {"arrivals.busy_for", "10s", "mmpp: the mean length of a busy phase", false,
+     put<&S::arrivals, &A::busy_for>},
+    {"arrivals.calm_for", "50s", "mmpp: the mean length of a calm phase", false,
+     put<&S::arrivals, &A::calm_for>},
     {"arrivals.swing", "0.5", "diurnal: the amplitude, of the rate", false,
      put_number<&S::arrivals, &A::swing, 1>},
     {"arrivals.period", "1d", "diurnal: the length of a day", false, put<&S::arrivals, &A::period>},

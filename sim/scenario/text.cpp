@@ -86,6 +86,16 @@ const DelayForm delay_forms[] = {
      [](auto p) { return Delay::pareto(parse_span(p[0]), parse_number(p[1], 0, most_shape)); }},
     {"weibull", "scale, shape", 2,
      [](auto p) { return Delay::weibull(parse_span(p[0]), parse_number(p[1], 0, most_shape)); }},
+    {"phases", "fast, mean time, slow, mean time", 4,
+     [](auto p) {
+       return Delay::phases(parse_delay(p[0]), parse_span(p[1]), parse_delay(p[2]),
+                            parse_span(p[3]));
+     }},
+    {"runs", "fast, mean calls, slow, mean calls", 4,
+     [](auto p) {
+       return Delay::runs(parse_delay(p[0]), parse_number(p[1], 1, most_weight), parse_delay(p[2]),
+                          parse_number(p[3], 1, most_weight));
+     }},
     {"empirical", "share time, ...", 0,
      [](auto p) {
        std::vector<Delay::Point> points;

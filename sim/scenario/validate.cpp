@@ -12,6 +12,8 @@ namespace {
 using Arrive = ArrivalOptions::Kind;
 using Limit = LimiterOptions::Kind;
 
+constexpr Word most_phases = 1'000'000;
+constexpr double most_burst = 10'000'000;
 constexpr Span longest_run = std::chrono::hours{24 * 31};
 
 void require(bool holds, const std::string& what) {
@@ -37,7 +39,8 @@ void validate_trace(const Scenario& s) {
   const ArrivalOptions& a = s.arrivals;
   require(a.trace && !a.trace->empty(),
           "arrivals.kind is trace, and there is no trace: name a file by arrivals.file");
-  require(a.load == 1, "arrivals.load does nothing to a trace: it must be 1");
+  require(a.load == 1,
+          "arrivals.load does nothing to a trace: it must be 1; change limiter.limit instead");
   require(s.jobs.pick == JobOptions::Pick::uniform,
           "jobs.pick does nothing to a trace, whose calls have keys: it must be uniform");
   require(std::ranges::is_sorted(*a.trace, {}, &ArrivalOptions::Traced::at),
@@ -48,10 +51,38 @@ void validate_trace(const Scenario& s) {
                                        std::to_string(last->key));
 }
 
+void validate_phases(const Scenario& s) {
+  constexpr Span shortest = std::chrono::milliseconds{1};
+  constexpr Span longest = std::chrono::hours{24 * 365};
+  for (const auto& [name, mean] : {std::pair("arrivals.busy_for", s.arrivals.busy_for),
+                                   std::pair("arrivals.calm_for", s.arrivals.calm_for)}) {
+    require(mean >= shortest && mean <= longest,
+            std::string(name) + " must be 1ms to 365d, got " + seconds(mean));
+    // Each worker follows all phases.
+    require(s.duration / mean <= most_phases,
+            std::string(name) + " of " + seconds(mean) + " makes more than " +
+                std::to_string(most_phases) + " phases in run.duration (" + seconds(s.duration) +
+                "): take longer phases, or arrivals.kind = \"poisson\" of their mean rate");
+  }
+}
+
+void validate_bursts(const ArrivalOptions& a) {
+  require(!a.bursts.empty(), "arrivals.kind is bursts, and arrivals.bursts is empty");
+  for (const ArrivalOptions::Burst& burst : a.bursts) {
+    const double jobs = static_cast<double>(burst.jobs) * a.load;
+    require(jobs <= most_burst, "a burst of " + std::to_string(burst.jobs) +
+                                    " jobs at arrivals.load = " + std::to_string(a.load) +
+                                    " has more than 10000000 jobs: lower one of both");
+  }
+}
+
 void validate_arrivals(const Scenario& s) {
   const ArrivalOptions& a = s.arrivals;
-  require(a.kind != Arrive::bursts || !a.bursts.empty(),
-          "arrivals.kind is bursts, and arrivals.bursts is empty");
+  require(a.kind != Arrive::closed || a.load == 1,
+          "arrivals.load does nothing to arrivals.kind = \"closed\", whose clients come when they "
+          "have been served: it must be 1; set arrivals.clients or arrivals.think instead");
+  if (a.kind == Arrive::bursts) validate_bursts(a);
+  if (a.kind == Arrive::mmpp) validate_phases(s);
   require(std::ranges::is_sorted(a.bursts, {}, &ArrivalOptions::Burst::at),
           "arrivals.bursts must be in the order of their times");
   require(a.file.empty() || a.kind == Arrive::trace,

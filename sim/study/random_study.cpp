@@ -51,10 +51,12 @@ class WorldMaker {
   }
 
   void add_arrivals() {
-    set("arrivals.kind", one_of({"poisson", "poisson", "constant", "on_off", "closed"}));
+    set("arrivals.kind", one_of({"poisson", "poisson", "constant", "on_off", "mmpp", "closed"}));
     set("arrivals.rate", fmt::format("{}/s", between(5, 150)));
     set("arrivals.clients", std::to_string(between(1, 10)));
     set("arrivals.phase", "5s");
+    set("arrivals.busy_for", fmt::format("{}ms", between(500, 10'000)));
+    set("arrivals.calm_for", fmt::format("{}ms", between(500, 10'000)));
     set("jobs.keys", std::to_string(one_in(2) ? 1 : between(2, 10)));
     set("jobs.pick", one_of({"uniform", "zipf", "hot"}));
     set_if(3, "jobs.critical", "0.2");
@@ -83,6 +85,7 @@ class WorldMaker {
   void add_store() {
     set("store.on_failure", one_of({"error", "open", "closed", "local"}));
     set("store.service", fmt::format("{}us", between(1, 500)));
+    set_if(6, "store.to", one_of({"phases(250us, 2s, 5ms, 300ms)", "runs(250us, 40, 5ms, 10)"}));
     set("store.lag", fmt::format("{}ms", between(0, 1000)));
     set("store.timeout", fmt::format("{}ms", between(5, 200)));
   }
@@ -91,6 +94,8 @@ class WorldMaker {
     if (one_in(2)) {
       study_.settings.push_back({"upstream.limits", {fmt::format("{}/10s", between(200, 1500))}});
     }
+    set_if(4, "upstream.latency",
+           one_of({"phases(20ms, 5s, 200ms, 1s)", "runs(20ms, 90, log_normal(200ms, 1s), 10)"}));
     set_if(3, "upstream.servers", std::to_string(between(2, 20)));
     set_if(4, "upstream.failures", "0.05");
     set_if(6, "upstream.doubled", "0.05");

@@ -88,6 +88,99 @@ TEST_CASE("constant arrivals are exact for ever, whatever the rate") {
   CHECK(arrivals.peak() == Approx(9'000));
 }
 
+namespace {
+
+/// Phases of 2 s at 30/s and of 6 s at 2/s.
+Arrivals bursty(std::uint64_t phases = 1) {
+  return Arrivals::mmpp({{30, 1s}, 2s}, {{2, 1s}, 6s}, stream(phases, 0, 9));
+}
+
+struct Moments {
+  double mean = 0;
+  double variance = 0;
+};
+
+/// Of the numbers of calls in windows of `window`.
+Moments moments_of(const std::vector<Word>& calls, Span end, Span window) {
+  Moments m;
+  double squares = 0;
+  const auto windows = static_cast<double>(end / window);
+  for (Span at{0}; at < end; at += window) {
+    const double count = count_between(calls, at, at + window);
+    m.mean += count / windows;
+    squares += count * count / windows;
+  }
+  m.variance = squares - m.mean * m.mean;
+  return m;
+}
+
+/// Fischer, Meier-Hellstern, "The Markov-modulated Poisson process cookbook" (1992): of bursty() in
+/// t seconds, 9 t + 2 q (1 - q) 28^2 (t / r - (1 - exp(-r t)) / r^2), q = 2 / 8, r = 1 / 2 + 1 / 6.
+double bursty_variance(double t) {
+  const double r = 1.0 / 2 + 1.0 / 6;
+  return 9 * t + 2 * 0.25 * 0.75 * 28 * 28 * (t / r - (1 - std::exp(-r * t)) / (r * r));
+}
+
+}  // namespace
+
+TEST_CASE("Markov-modulated arrivals have the mean and the variance that are stated") {
+  const Span end = 400'000s;
+  const Arrivals arrivals = bursty();
+  CHECK(arrivals.mean_rate() == Approx(9));
+  CHECK(arrivals.expected(100s) == Approx(900));
+  CHECK(arrivals.peak() == Approx(30));
+  const auto calls = calls_until(arrivals, end);
+  for (const Span window : {1s, 8s, 80s}) {
+    CAPTURE(window.count());
+    const Moments found = moments_of(calls, end, window);
+    const double t = static_cast<double>(window.count()) / 1e6;
+    // Standard deviations of the mean: 0.08; of the variance: 1.5 % in the longest windows.
+    CHECK(found.mean / t == Approx(9).margin(0.3));
+    CHECK(found.variance == Approx(bursty_variance(t)).epsilon(0.06));
+  }
+}
+
+TEST_CASE("the parts of Markov-modulated arrivals change phase together") {
+  const Span end = 100'000s;
+  const auto a = calls_until(bursty().part(0, 2), end, 5);
+  const auto b = calls_until(bursty().part(1, 2), end, 6);
+  const auto with = merged(a, b);
+  const auto without = merged(a, calls_until(bursty(2).part(1, 2), end, 6));
+  CHECK(moments_of(with, end, 8s).variance == Approx(bursty_variance(8)).epsilon(0.1));
+  // Half of the variance of the rates is gone if the phases of both are independent.
+  CHECK(moments_of(without, end, 8s).variance < 0.65 * bursty_variance(8));
+  CHECK(moments_of(with, end, 8s).mean == Approx(72).margin(4));
+  CHECK(bursty().part(0, 2).mean_rate() == Approx(4.5));
+  CHECK(bursty().scaled(3, 1).mean_rate() == Approx(27));
+}
+
+TEST_CASE("Markov-modulated arrivals begin in either phase, as often as it lasts") {
+  int busy = 0;
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    const Arrivals arrivals = Arrivals::mmpp({{1, 1us}, 1s}, {{0, 1s}, 3s}, stream(seed, 0, 9));
+    if (first_calls(arrivals, 1).at(0) < 1000) ++busy;
+  }
+  CHECK(busy == Approx(1000).margin(110));  // 4 standard deviations
+}
+
+TEST_CASE("arrivals look for no call after the time that was given") {
+  // Short phases and rare calls: without an end, the first call is years and 10^11 phases away.
+  const Arrivals rare = Arrivals::mmpp({{1, 365 * 24h}, 1ms}, {{0, 1s}, 1ms}, stream(1, 0, 9));
+  ArrivalProcess process(rare, stream(1, 2, 3), 60s);
+  CHECK_FALSE(process.next());
+  CHECK_FALSE(process.next());
+  const Arrivals all[] = {Arrivals::constant({1, 1s}), Arrivals::poisson({1'000, 1s}),
+                          Arrivals::trace({1s, 5s, 61s, 62s}), bursty()};
+  for (const Arrivals& arrivals : all) {
+    ArrivalProcess unbounded(arrivals, stream(1, 2, 3));
+    ArrivalProcess bounded(arrivals, stream(1, 2, 3), 60s);
+    for (auto next = unbounded.next(); next && *next <= 60s; next = unbounded.next()) {
+      REQUIRE(bounded.next() == next);
+    }
+    CHECK_FALSE(bounded.next());
+  }
+}
+
 TEST_CASE("arrivals end with the last representable time") {
   const Arrivals rare = Arrivals::constant({1, 365 * 24h});
   const auto calls = first_calls(rare, 1'000);
@@ -301,6 +394,13 @@ TEST_CASE("arrivals out of range are refused with the range") {
                   std::invalid_argument);
   CHECK_THROWS_AS(Arrivals::pattern({}), std::invalid_argument);
   CHECK_THROWS_AS(Arrivals::pattern({{{1, 1s}, 0us}}), std::invalid_argument);
+  const SeededRng draws = stream(1, 0, 9);
+  CHECK_THROWS_MATCHES(
+      Arrivals::mmpp({{1, 1s}, 999us}, {{1, 1s}, 1s}, draws), std::invalid_argument,
+      Message("the mean length of a busy phase must be 1000 us to 365 days, got 999 us"));
+  CHECK_THROWS_AS(Arrivals::mmpp({{1, 1s}, 1s}, {{1, 1s}, 366 * 24h}, draws),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(Arrivals::mmpp({{-1, 1s}, 1s}, {{1, 1s}, 1s}, draws), std::invalid_argument);
   CHECK_THROWS_AS(Arrivals::diurnal({1, 1s}, 1.1, 24h), std::invalid_argument);
   CHECK_THROWS_AS(Arrivals::diurnal({1, 1s}, std::nan(""), 24h), std::invalid_argument);
   CHECK_THROWS_AS(Arrivals::diurnal({1, 1s}, 0.5, 1ms), std::invalid_argument);

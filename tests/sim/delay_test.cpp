@@ -369,4 +369,126 @@ TEST_CASE("the parameters of a delay are checked, and the message has value and 
   CHECK_THROWS_MATCHES(Delay::mixture({{1, Delay::constant(1s)}, {-1, Delay::constant(1s)}}),
                        std::invalid_argument,
                        Message("the weight of part 2 must be 0 to 1048576, got -1"));
+  CHECK_THROWS_MATCHES(
+      Delay::phases(Delay::constant(1ms), 1s, Delay::constant(2ms), 1us), std::invalid_argument,
+      Message("the mean time of the slow delay must be 1000 us to 30 days, got 1 us"));
+  CHECK_THROWS_MATCHES(Delay::runs(Delay::constant(1ms), 0.5, Delay::constant(2ms), 1),
+                       std::invalid_argument,
+                       Message("the mean run of the fast delay must be 1 to 1048576, got 0.5"));
+  CHECK_THROWS_AS(Delay::runs(Delay::constant(1ms), 1, Delay::constant(2ms), nan),
+                  std::invalid_argument);
+  const Delay state = Delay::runs(Delay::constant(1ms), 1, Delay::constant(2ms), 1);
+  CHECK_THROWS_MATCHES(Delay::phases(Delay::constant(1ms), 1s, state, 1s), std::invalid_argument,
+                       Message("the delay of a state cannot be one of phases() or runs(), whose "
+                               "states would be lost"));
+  CHECK_THROWS_MATCHES(Delay::mixture({{1, Delay::constant(1s)}, {1, state}}),
+                       std::invalid_argument,
+                       Message("part 2 of a mixture cannot be one of phases() or runs(), whose "
+                               "states would be lost"));
+}
+
+namespace {
+
+/// Slow a fifth of the time, for 2 s in the mean.
+Delay slow_phases() {
+  return Delay::phases(Delay::uniform(5ms, 15ms), 8s, Delay::exponential(100ms), 2s);
+}
+/// Slow a fifth of the draws, for 10 in the mean.
+Delay slow_runs() {
+  return Delay::runs(Delay::uniform(5ms, 15ms), 40, Delay::exponential(100ms), 10);
+}
+/// Draws at these distances.
+std::vector<Word> draws_in_turn(const Delay& delay, std::size_t count, Span gap,
+                                std::uint64_t seed = 1) {
+  DelayProcess process(delay, stream(seed, 1, 1));
+  SeededRng rng = stream(seed, 1, 2);
+  std::vector<Word> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    values.push_back(process.sample(Time{gap * static_cast<Word>(i)}, rng).count());
+  }
+  return values;
+}
+
+/// How many of the draws `lag` after a slow one (1) are slow, of all.
+double slow_after_slow(const std::vector<Word>& states, std::size_t lag) {
+  double slow = 0;
+  double both = 0;
+  for (std::size_t i = 0; i + lag < states.size(); ++i) {
+    slow += static_cast<double>(states[i]);
+    both += static_cast<double>(states[i] * states[i + lag]);
+  }
+  return both / slow;
+}
+
+}  // namespace
+
+TEST_CASE("delays with states have the mean that mean() states, with memory and without") {
+  for (const Delay& delay : {slow_phases(), slow_runs()}) {
+    CAPTURE(delay.min());
+    CHECK(mean_of(delay) == Approx(0.8 * 10'000 + 0.2 * 100'000).epsilon(0.001));
+    CHECK(delay.min() == 0us);
+    CHECK(delay.max() == Delay::exponential(100ms).max());
+    CHECK(delay.has_state());
+    // Standard deviations of 0.5 %, and of 0.1 % without memory.
+    CHECK(is_near(mean(draws_in_turn(delay, 2'000'000, 500ms)), 28'000, 20));
+    CHECK(is_near(mean(sorted_draws(delay)), 28'000, 10));
+  }
+  CHECK_FALSE(Delay::constant(1ms).has_state());
+}
+
+TEST_CASE("the state of a delay persists for a time") {
+  const Delay states = Delay::phases(Delay::constant(0us), 8s, Delay::constant(1us), 2s);
+  const auto drawn = draws_in_turn(states, 2'000'000, 500ms);
+  // The chance to be slow t after it was: q + (1 - q) exp(-r t), r = 1 / 8 + 1 / 2.
+  for (const std::size_t lag : {1U, 2U, 4U, 8U, 40U}) {
+    CAPTURE(lag);
+    const double t = static_cast<double>(lag) / 2;
+    CHECK(slow_after_slow(drawn, lag) ==
+          Approx(0.2 + 0.8 * std::exp(-(1.0 / 8 + 1.0 / 2) * t)).margin(0.015));
+  }
+}
+
+TEST_CASE("the state of a delay persists from draw to draw") {
+  const Delay states = Delay::runs(Delay::constant(0us), 40, Delay::constant(1us), 10);
+  const auto drawn = draws_in_turn(states, 2'000'000, 0us);
+  double runs = 0;
+  double slow = 0;
+  for (std::size_t i = 1; i < drawn.size(); ++i) {
+    slow += static_cast<double>(drawn[i]);
+    if (drawn[i] == 1 && drawn[i - 1] == 0) ++runs;
+  }
+  CHECK(slow / static_cast<double>(drawn.size()) == Approx(0.2).margin(0.006));
+  CHECK(slow / runs == Approx(10).margin(0.2));
+  for (const std::size_t lag : {1U, 5U, 20U}) {
+    CAPTURE(lag);
+    CHECK(slow_after_slow(drawn, lag) ==
+          Approx(0.2 + 0.8 * std::pow(1 - 1.0 / 40 - 1.0 / 10, lag)).margin(0.015));
+  }
+  const auto always =
+      draws_in_turn(Delay::runs(Delay::constant(0us), 1, Delay::constant(1us), 1), 1'000, 0us);
+  for (std::size_t i = 1; i < always.size(); ++i) REQUIRE(always[i] != always[i - 1]);
+}
+
+TEST_CASE("a state after a long silence is a new one, at no cost") {
+  const Delay states = Delay::phases(Delay::constant(0us), 4ms, Delay::constant(1us), 1ms);
+  const auto drawn = draws_in_turn(states, 20'000, 24h);
+  CHECK(static_cast<double>(std::count(drawn.begin(), drawn.end(), 1)) ==
+        Approx(4'000).margin(230));  // 4 standard deviations
+  CHECK(slow_after_slow(drawn, 1) == Approx(0.2).margin(0.03));
+}
+
+TEST_CASE("states are drawn apart: delays without them are those of sample()") {
+  const Delay delay = Delay::gamma(20ms, 2);
+  DelayProcess process(delay, stream(1, 1, 1));
+  SeededRng rng = stream(1, 2, 3);
+  SeededRng same = stream(1, 2, 3);
+  for (Word i = 0; i < 1'000; ++i) {
+    REQUIRE(process.sample(Time{Span{i}}, rng) == delay.sample(same));
+  }
+  // And the states do not depend on what the delays in them draw.
+  const Delay constant = Delay::phases(Delay::constant(1s), 8s, Delay::constant(2s), 2s);
+  const Delay drawing = Delay::phases(Delay::uniform(0us, 1s), 8s, Delay::uniform(1001ms, 2s), 2s);
+  const auto a = draws_in_turn(constant, 10'000, 500ms);
+  const auto b = draws_in_turn(drawing, 10'000, 500ms);
+  for (std::size_t i = 0; i < a.size(); ++i) REQUIRE((a[i] > 1'000'000) == (b[i] > 1'000'000));
 }

@@ -13,7 +13,7 @@
 
 namespace sluice::test {
 
-inline constexpr std::uint64_t pinned_models = 0x44ab8727fdf1be67;
+inline constexpr std::uint64_t pinned_models = 0x4a172eda50cc7a9d;
 
 inline void fold_delays(sim::TraceHash& trace) {
   using sim::Delay;
@@ -71,11 +71,37 @@ inline void fold_choices(sim::TraceHash& trace) {
   }
 }
 
+/// Delays whose state persists, and arrivals in phases of random lengths.
+inline void fold_phases(sim::TraceHash& trace) {
+  using sim::Arrivals;
+  using sim::Delay;
+  const Span ms{1'000};
+  const Delay fast = Delay::exponential(ms);
+  const Delay slow = Delay::uniform(9 * ms, 20 * ms);
+  const std::vector<Delay> delays{Delay::phases(fast, 90 * ms, slow, 20 * ms),
+                                  Delay::runs(fast, 12.3, slow, 4.5)};
+  for (std::uint32_t i = 0; i < delays.size(); ++i) {
+    sim::DelayProcess process(delays[i], sim::stream(1, i, 4));
+    SeededRng rng = sim::stream(1, i, 5);
+    for (int n = 0; n < 2'000; ++n) {
+      const Time at = to_time(n * 7'000);
+      trace.fold(at, i, 5, static_cast<std::uint64_t>(process.sample(at, rng).count()));
+    }
+  }
+  const Arrivals all = Arrivals::mmpp({{900, 1'000 * ms}, 200 * ms}, {{10, 1'000 * ms}, 700 * ms},
+                                      sim::stream(1, 0, 6));
+  sim::ArrivalProcess calls(all, sim::stream(1, 0, 2));
+  for (int n = 0; n < 5'000; ++n) {
+    trace.fold(to_time(calls.next()->count()), 0, 6, static_cast<std::uint64_t>(n));
+  }
+}
+
 inline std::uint64_t trace_of_models() {
   sim::TraceHash trace;
   fold_delays(trace);
   fold_arrivals(trace);
   fold_choices(trace);
+  fold_phases(trace);
   return trace.value();
 }
 

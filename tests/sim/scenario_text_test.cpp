@@ -127,7 +127,11 @@ TEST_CASE("delays") {
                        {"pareto(1ms, 1.5)", Delay::pareto(1ms, 1.5)},
                        {"weibull(1ms, 0.7)", Delay::weibull(1ms, 0.7)},
                        {"empirical(0 5ms, 0.5 10ms, 1 30ms)", Delay::empirical(points)},
-                       {"mixture(9 1ms, 1 exponential(5ms))", Delay::mixture(parts)}};
+                       {"mixture(9 1ms, 1 exponential(5ms))", Delay::mixture(parts)},
+                       {"phases(5ms, 1min, exponential(1s), 2s)",
+                        Delay::phases(Delay::constant(5ms), 1min, Delay::exponential(1s), 2s)},
+                       {"runs(uniform(1ms, 3ms), 9.5, 1s, 2)",
+                        Delay::runs(Delay::uniform(1ms, 3ms), 9.5, Delay::constant(1s), 2)}};
   for (const auto& [text, delay] : good) {
     CAPTURE(text);
     const Delay parsed = parse_delay(text);
@@ -144,10 +148,15 @@ TEST_CASE("delays") {
       {"uniform(1ms, x)", "expected a time, as 250us, 20ms, 1.5s, 2min, 1h or 1d, got \"x\""},
       {"lognormal(1ms, 2ms)",
        "expected one of constant, uniform, exponential, log_normal, normal, gamma, pareto, "
-       "weibull, empirical, mixture, got \"lognormal\"; did you mean log_normal?"},
+       "weibull, phases, runs, empirical, mixture, got \"lognormal\"; did you mean log_normal?"},
       {"empirical(10ms)", "expected a share and a time, as 0.5 10ms, got \"10ms\""},
       {"mixture(10ms)", "expected a weight and a delay, as 9 10ms, got \"10ms\""},
       {"gamma(10ms, -1)", "expected a number from 0 to 1000, got \"-1\""},
+      {"phases(1ms, 1s, 2ms)",
+       "expected phases(fast, mean time, slow, mean time), got \"phases(1ms, 1s, 2ms)\""},
+      {"runs(1ms, 0.5, 2ms, 3)", "expected a number from 1 to 1048576, got \"0.5\""},
+      {"runs(phases(1ms, 1s, 2ms, 1s), 1, 2ms, 3)",
+       "the delay of a state cannot be one of phases() or runs(), whose states would be lost"},
   };
   for (const auto& [text, message] : bad) {
     CAPTURE(text);
@@ -246,8 +255,9 @@ TEST_CASE("every parameter's standard text is its default") {
     CHECK((all.arrivals.*rate).events == (standard.arrivals.*rate).events);
     CHECK((all.arrivals.*rate).per == (standard.arrivals.*rate).per);
   }
-  for (const auto span : {&ArrivalOptions::phase, &ArrivalOptions::period, &ArrivalOptions::from,
-                          &ArrivalOptions::length}) {
+  for (const auto span :
+       {&ArrivalOptions::phase, &ArrivalOptions::period, &ArrivalOptions::from,
+        &ArrivalOptions::length, &ArrivalOptions::busy_for, &ArrivalOptions::calm_for}) {
     CHECK(all.arrivals.*span == standard.arrivals.*span);
   }
   for (const auto number :
@@ -338,6 +348,14 @@ TEST_CASE("scenarios that contradict themselves") {
       {{{"run.warm_up", "2min"}}, "run.warm_up must be less than run.duration"},
       {{{"arrivals.kind", "bursts"}}, "arrivals.bursts is empty"},
       {{{"arrivals.kind", "trace"}}, "there is no trace"},
+      {{{"arrivals.kind", "closed"}, {"arrivals.load", "2"}},
+       "must be 1; set arrivals.clients or arrivals.think instead"},
+      {{{"arrivals.kind", "bursts"}, {"arrivals.bursts", "6000000 at 1s"}, {"arrivals.load", "2"}},
+       "a burst of 6000000 jobs at arrivals.load = 2.000000 has more than 10000000 jobs"},
+      {{{"arrivals.kind", "mmpp"}, {"arrivals.busy_for", "0s"}},
+       "arrivals.busy_for must be 1ms to 365d, got 0.000000 s"},
+      {{{"arrivals.kind", "mmpp"}, {"arrivals.calm_for", "1ms"}, {"run.duration", "1h"}},
+       "arrivals.calm_for of 0.001000 s makes more than 1000000 phases in run.duration"},
       {{{"limiter.limit", "0/s"}}, "limiter.limit must be 1 or more"},
       {{{"limiter.gates", "true"}, {"limiter.scope", "per_process"}}, "limiter.gates need"},
       {{{"limiter.gates", "true"}, {"limiter.wait", "skip"}}, "limiter.gates need"},

@@ -47,6 +47,12 @@ class Arrivals {
   static Arrivals pattern(const std::vector<Phase>& phases);
   /// pattern({{busy, phase}, {calm, phase}}).
   static Arrivals on_off(Rate busy, Rate calm, Span phase);
+  /// A Markov-modulated Poisson process: two phases in turn, whose lengths are exponential with the
+  /// means `busy.length` and `calm.length`, rounded down to microseconds (at least 1). At the
+  /// start, each has the probability that it has in the long run. `draws` draws the phases, so that
+  /// all parts of these arrivals, and all runs of them, change phase at the same times. next()
+  /// takes time for each phase that it passes. REQUIRES: mean lengths of 1 ms to 365 days.
+  static Arrivals mmpp(Phase busy, Phase calm, const SeededRng& draws);
   /// A Poisson process with the rate mean * (1 + swing * sin(2 pi t / period)), constant within
   /// each 288th of the period at its average there (5 minutes of a day): the mean rate first, then
   /// the peak after a quarter of the period. REQUIRES: 0 <= swing <= 1, 1 s <= period <= 365 days.
@@ -71,11 +77,12 @@ class Arrivals {
 
   /// The highest rate, in calls per second. Of a trace: of the busiest whole second of its offsets.
   [[nodiscard]] double peak() const;
-  /// The rate in the long run, in calls per second: of a period of a pattern; the base rate of a
-  /// spike; of a trace, its calls in the time from the start to the last of them (at least 1 us).
+  /// The rate in the long run, in calls per second: of a period of a pattern; of mmpp(), the rates
+  /// weighted by the mean lengths; the base rate of a spike; of a trace, its calls in the time from
+  /// the start to the last of them (at least 1 us).
   [[nodiscard]] double mean_rate() const;
-  /// The expected number of calls with an offset below `length`; of constant() and traces that are
-  /// not scaled, the number.
+  /// The expected number of calls with an offset below `length`, of mmpp() over all phases that can
+  /// be drawn; of constant() and traces that are not scaled, the number.
   [[nodiscard]] double expected(Span length) const;
   /// The number of calls of a trace, before scaling and division; 0 for all others.
   [[nodiscard]] std::size_t trace_size() const noexcept;
@@ -94,10 +101,11 @@ class Arrivals {
 ///     while (const auto at = calls.next()) ...      // offsets from the start, ascending
 class ArrivalProcess {
  public:
-  ArrivalProcess(const Arrivals& arrivals, const SeededRng& rng);
+  /// `until`: no later call is looked for.
+  ArrivalProcess(const Arrivals& arrivals, const SeededRng& rng, Span until = Span{word_limit});
 
   /// The offset of the next call from the start; equal offsets are possible. None after the end of
-  /// a trace, if the rate is 0 from now on, or beyond word_limit. O(1), amortised; constant() and
+  /// a trace, if the rate is 0 from now on, or beyond `until`. O(1), amortised; constant() and
   /// traces that are not scaled draw nothing.
   std::optional<Span> next();
   /// The position in its trace, from 0, of the call that next() returned, for its key and its
@@ -108,14 +116,18 @@ class ArrivalProcess {
   std::optional<Span> next_of_rate();
   std::optional<Span> next_of_constant();
   std::optional<Span> next_of_trace();
+  void begin_phase();
 
   Arrivals arrivals_;
   SeededRng rng_;
+  SeededRng phases_;  // of mmpp()
+  Word until_;
   std::uint64_t count_ = 0;    // calls of a constant rate; in a trace, the next position
   std::size_t position_ = 0;   // in a trace
   std::uint64_t repeats_ = 0;  // of the call at position_, that are left
   std::size_t phase_ = 0;      // of a pattern
   Word phase_start_ = 0;       // its offset
+  Word phase_length_ = 0;      // 0: for ever
   std::uint64_t into_ = 0;     // how far into the phase, in microseconds
   std::uint32_t rest_ = 0;     // and 2^-32 us
 };

@@ -2,7 +2,7 @@
 //
 // All draws are integer arithmetic: the distributions of <random> and the functions of <cmath>
 // differ between standard libraries, and a simulation must not. Plain values; a Delay may be drawn
-// from on several threads, each with its own generator.
+// from on several threads, each with its own generator. A DelayProcess belongs to one thread.
 #pragma once
 
 #include <chrono>
@@ -75,6 +75,20 @@ class Delay {
   /// may be a mixture.
   static Delay mixture(const std::vector<Part>& parts);
 
+  /// Correlated delays: from `fast` and from `slow` in turn, each for an exponential time with the
+  /// mean `fast_for` or `slow_for`. A draw at a time that does not depend on the delays is slow
+  /// with the probability slow_for / (fast_for + slow_for). The state persists in a DelayProcess;
+  /// sample() draws it each time anew. REQUIRES: 1 ms <= fast_for, slow_for; neither of both delays
+  /// has a state.
+  static Delay phases(const Delay& fast, Span fast_for, const Delay& slow, Span slow_for);
+  /// The same by draws: after each, the state changes with the probability 1 / fast_calls or
+  /// 1 / slow_calls, so that runs of fast and slow ones have these mean lengths. A share slow_calls
+  /// / (fast_calls + slow_calls) of the draws is slow. REQUIRES: 1 <= fast_calls, slow_calls <=
+  /// 2^20, in multiples of 2^-32; neither of both delays has a state.
+  static Delay runs(const Delay& fast, double fast_calls, const Delay& slow, double slow_calls);
+  /// Whether it is one of phases() or runs().
+  [[nodiscard]] bool has_state() const noexcept { return kind_ == Kind::states; }
+
   /// One draw, in [min(), max()]. Uses the generator 0 to 3 times; a mixture once more.
   [[nodiscard]] Span sample(Rng& rng) const;
   [[nodiscard]] Span min() const noexcept;
@@ -93,12 +107,17 @@ class Delay {
     quantiles,
     empirical,
     mixture,
+    states,
   };
+  struct States;
+  friend class DelayProcess;
   Delay(Kind kind, Word a, Word b) noexcept : kind_(kind), a_(a), b_(b) {}
   Delay(Kind kind, Word low, Word high, std::shared_ptr<const void> table) noexcept
       : kind_(kind), a_(low), b_(high), table_(std::move(table)) {}
   [[nodiscard]] Word stretched(std::int64_t bell) const noexcept;
   [[nodiscard]] Word mean_of_log_normal() const;
+  static Delay with_states(States states);
+  [[nodiscard]] const States& states() const noexcept;
 
   Kind kind_;
   Word a_;  // the constant, the mean, the median; else the lowest
@@ -109,6 +128,30 @@ class Delay {
 struct Delay::Part {
   double weight;
   Delay delay;
+};
+
+/// The draws of a Delay by one entity, one after the other: the state of phases() and runs()
+/// persists.
+class DelayProcess {
+ public:
+  /// `states`: draws the states, and nothing else.
+  DelayProcess(const Delay& delay, const SeededRng& states) : delay_(delay), states_(states) {}
+
+  /// A draw at this time; phases begin with the first. REQUIRES: ascending times.
+  [[nodiscard]] Span sample(Time now, Rng& rng) {
+    return delay_.has_state() ? delay_in_state(now).sample(rng) : delay_.sample(rng);
+  }
+  [[nodiscard]] const Delay& delay() const noexcept { return delay_; }
+
+ private:
+  const Delay& delay_in_state(Time now);
+  void begin_phase(Time at);
+
+  Delay delay_;
+  SeededRng states_;
+  bool has_begun_ = false;
+  bool is_slow_ = false;
+  Time until_{};  // the end of a phase
 };
 
 }  // namespace sluice::sim

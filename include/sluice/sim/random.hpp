@@ -13,4 +13,8 @@ namespace sluice::sim {
 /// same arrivals and latencies.
 [[nodiscard]] SeededRng stream(std::uint64_t seed, std::uint64_t entity, std::uint64_t purpose);
 
+/// A generator for the states of the delays (see DelayProcess) that `rng` draws; `which` of them.
+/// Leaves the draws of `rng` as they are.
+[[nodiscard]] SeededRng states_of(SeededRng rng, std::uint64_t which);
+
 }  // namespace sluice::sim

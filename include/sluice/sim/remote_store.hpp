@@ -113,7 +113,7 @@ class RemoteStore : public Store {
   };
   class Watching;
 
-  void send(Call call, const Delay& delay) noexcept;
+  void send(Call call, DelayProcess& delay) noexcept;
   void call_arrives(std::uint64_t id);
   [[nodiscard]] Message& prepare(const Plan& plan);
   void send(Message& message);
@@ -133,6 +133,8 @@ class RemoteStore : public Store {
   Store& inner_;
   Link link_;
   SeededRng rng_;
+  DelayProcess to_store_;
+  DelayProcess from_store_;
   Time last_arrival_{};
   Time last_delivery_{};
   std::uint64_t operations_ = 0;

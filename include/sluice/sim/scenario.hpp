@@ -30,6 +30,7 @@ struct ArrivalOptions {
     constant,
     poisson,
     on_off,   ///< alternating phases of the rates `busy` and `calm`
+    mmpp,     ///< the same, of random lengths with the means `busy_for` and `calm_for`
     diurnal,  ///< around `rate`, by `swing` of it, in a `period`
     spike,    ///< `factor` times the rate for `length`, `from` the start on
     closed,   ///< `clients` a worker, each of which thinks before its next job
@@ -48,10 +49,12 @@ struct ArrivalOptions {
 
   Kind kind = Kind::poisson;
   Rate rate{100, std::chrono::seconds{1}};  ///< of the whole fleet
-  double load = 1;                          ///< multiplies the rates; 0.001 to 1000
+  double load = 1;                          ///< multiplies the rates, or the jobs of bursts
   Rate busy{150, std::chrono::seconds{1}};
   Rate calm{40, std::chrono::seconds{1}};
   Span phase = std::chrono::minutes{3};
+  Span busy_for = std::chrono::seconds{10};
+  Span calm_for = std::chrono::seconds{50};
   double swing = 0.5;
   Span period = std::chrono::hours{24};
   double factor = 10;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sluice/sim/delay.hpp"
+#include "sluice/sim/random.hpp"
 
 namespace sluice::sim {
 
@@ -28,7 +29,8 @@ class StoreServer {
     silent,    ///< messages are lost
   };
 
-  StoreServer(const Delay& service, const SeededRng& rng) : service_(service), rng_(rng) {}
+  StoreServer(const Delay& service, const SeededRng& rng)
+      : service_(service, states_of(rng, 0)), rng_(rng) {}
 
   /// The time at which a plan that arrives `now` has been served. REQUIRES: ascending times.
   [[nodiscard]] Time serve(Time now);
@@ -47,7 +49,7 @@ class StoreServer {
   [[nodiscard]] Span waited() const noexcept { return waited_; }
 
  private:
-  Delay service_;
+  DelayProcess service_;
   SeededRng rng_;
   State state_ = State::up;
   std::uint32_t factor_ = 1000;
