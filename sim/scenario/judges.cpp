@@ -12,9 +12,11 @@ namespace {
 using Kind = LimiterOptions::Kind;
 
 constexpr const char* bound_judge = "the limiter's bound";
-constexpr const char* order_judge = "first come, first served";
 constexpr const char* end_judge = "every wait ends once, in time";
 constexpr const char* recovery_judge = "recovery";
+
+// What a queue needs to move again after a fault: the pauses of breakers, and a reservation.
+constexpr Span time_to_settle = std::chrono::seconds{15};
 
 /// Units that may be granted beyond the bound, because the store forgot that they were: at most
 /// one grant for each lost write.
@@ -139,6 +141,18 @@ Span undisturbed(const Scenario& scenario) {
   return until;
 }
 
+std::optional<Span> mended(const Scenario& scenario) {
+  Span last{0};
+  for (const FaultPlan& fault : scenario.faults) {
+    if (!concerns_limiter(fault)) continue;
+    const bool ends = fault.kind == FaultPlan::Kind::worker_crash || fault.length != Span{0};
+    if (fault.kind == FaultPlan::Kind::clock_step || !ends) return {};
+    last = std::max(last, fault.end() + time_to_settle);
+  }
+  if (last >= scenario.duration) return {};
+  return last;
+}
+
 void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint64_t lost_writes,
                   RunResult& result) {
   Word excess = 0;
@@ -155,11 +169,6 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
   }
   result.figures[Metric::bound_excess] = static_cast<double>(excess);
 
-  // A call under several limits moves from the queue of one to that of another. Callers that wait
-  // for a place ask side by side: a place that is free in between may go to a later one.
-  const bool in_line = scenario.limiter.wait == LimiterOptions::Wait::queue &&
-                       !scenario.limiter.gates && scenario.limiter.kind != Kind::concurrency;
-  const Time calm = recorder.stopped - scenario.duration + undisturbed(scenario);
   const Span slack = are_clocks_true(scenario) ? scenario.store.timeout * 2 : Span::max();
   // By how much the answers to two calls differ in their delays.
   const Span jitter = scenario.store.from.max() - scenario.store.from.min();
@@ -176,19 +185,8 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
     if (const auto breach = testing::check_order(ended, 0, jitter)) {
       bypassed = std::max(bypassed, std::max<Word>(breach->excess, 1));
     }
-    // A call that the store has failed stands in line anew.
-    std::erase_if(ended, [calm](const testing::Wait& wait) { return wait.ended >= calm; });
-    const bool failed = std::ranges::any_of(
-        ended, [](const testing::Wait& wait) { return wait.end == testing::Wait::End::failed; });
-    if (!in_line || failed) continue;
-    if (const auto breach = testing::check_order(ended, 0, jitter)) {
-      result.objections.push_back({order_judge, breach->what});
-    }
   }
-  if (!recorder.queues.empty()) {
-    result.judges.emplace_back(end_judge);
-    if (in_line) result.judges.emplace_back(order_judge);
-  }
+  if (!recorder.queues.empty()) result.judges.emplace_back(end_judge);
   result.figures[Metric::bypassed] = static_cast<double>(bypassed);
 }
 

@@ -2,6 +2,8 @@
 // whether the fleet recovers. Threading: pure.
 #pragma once
 
+#include <optional>
+
 #include "sim/scenario/recorder.hpp"
 #include "sluice/sim/run.hpp"
 
@@ -13,6 +15,10 @@ namespace sluice::sim::scenario {
 /// From the start until the first fault that concerns the limiter, if there is one.
 [[nodiscard]] Span undisturbed(const Scenario& scenario);
 
+/// From when on all faults that concern the limiter are mended, and queues move again; zero: there
+/// is none; nothing: that does not come.
+[[nodiscard]] std::optional<Span> mended(const Scenario& scenario);
+
 /// Looks at the grants and the waits. `lost_writes`: that the store has forgotten. Sets the figures
 /// bound_excess and bypassed.
 void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint64_t lost_writes,
@@ -21,6 +27,9 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
 /// Looks at places, gates, hints, grants without the store, and whether units are left unused.
 void judge_limiter(const Scenario& scenario, const Recorder& recorder, std::uint64_t lost_writes,
                    RunResult& result);
+
+/// Looks whether callers of one queue are served in their order.
+void judge_order(const Scenario& scenario, const Recorder& recorder, RunResult& result);
 
 /// Looks whether the goodput is back `within` after the last fault; zero: is not asked. Sets the
 /// figure recovery. REQUIRES: the series is in the result.

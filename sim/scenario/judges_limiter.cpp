@@ -1,6 +1,5 @@
 // The judges of what a limiter promises besides its bound.
 #include <algorithm>
-#include <optional>
 
 #include "sim/scenario/judges.hpp"
 #include "sluice/testing/invariants.hpp"
@@ -19,8 +18,6 @@ constexpr const char* hints_judge = "hints are exact";
 constexpr const char* local_judge = "grants without the store";
 constexpr const char* idle_judge = "no unit is left unused while jobs wait";
 
-// What a queue needs to move again after a fault: the pauses of breakers, and a reservation.
-constexpr Span time_to_settle = std::chrono::seconds{15};
 // Trips to the store: so many seconds' units, and one in ten of all, may be granted later.
 constexpr Word idle_seconds = 2;
 // A release that tells nobody is noticed by the next recheck of a queue.
@@ -182,19 +179,6 @@ class LimiterJudge {
            options_.hold == Span{0} && !options_.gates && !is_alone();
   }
 
-  /// When the limiter is left alone for good; none: it is not.
-  [[nodiscard]] std::optional<Span> healed() const {
-    Span last{0};
-    for (const FaultPlan& fault : scenario_.faults) {
-      if (!concerns_limiter(fault)) continue;
-      const bool ends = fault.kind == Fault::worker_crash || fault.length != Span{0};
-      if (fault.kind == Fault::clock_step || !ends) return {};
-      last = std::max(last, fault.end() + time_to_settle);
-    }
-    if (last >= scenario_.duration) return {};
-    return last;
-  }
-
   [[nodiscard]] Time start() const { return recorder_.stopped - scenario_.duration; }
 
   /// The waits in [from, to) of what is limited apart, in the order of their beginnings. What goes
@@ -224,7 +208,7 @@ class LimiterJudge {
   void judge_idle() {
     result_.judges.emplace_back(idle_judge);
     judge_idle_between(start(), start() + undisturbed(scenario_), 0);
-    const auto again = healed();
+    const auto again = mended(scenario_);
     if (!again || *again == Span{0}) return;
     const Counts& counts = recorder_.counts;
     judge_idle_between(start() + *again, recorder_.stopped,

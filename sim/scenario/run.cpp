@@ -186,6 +186,7 @@ RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
   set_admitted(scenario, recorder, result.figures);
   set_adaptation(scenario, recorder, start, result.figures);
   scenario::judge_safety(scenario, recorder, fleet.lost_writes(), result);
+  scenario::judge_order(scenario, recorder, result);
   scenario::judge_limiter(scenario, recorder, fleet.lost_writes(), result);
   scenario::judge_recovery(scenario, options.recovery, result);
   return result;

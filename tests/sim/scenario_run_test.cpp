@@ -352,6 +352,7 @@ TEST_CASE("waits that end twice, late, never or out of order are judged") {
     recorder.stopped = Time{1min};
     RunResult result;
     judge_safety(scenario, recorder, 0, result);
+    judge_order(scenario, recorder, result);
     CHECK(has_looked(result, "every wait ends once, in time"));
     return objects(result, judge);
   };
@@ -383,6 +384,49 @@ TEST_CASE("waits that end twice, late, never or out of order are judged") {
     CHECK(verdict("first come, first served"));
     scenario.faults = {{.kind = FaultPlan::Kind::store_down, .at = 1s, .length = 1s}};
     CHECK_FALSE(verdict("first come, first served"));
+  }
+}
+
+TEST_CASE("the order of a queue is judged") {
+  Scenario scenario;
+  Recorder recorder(scenario, Time{});
+  const Job job;
+  /// A wait that is still going on, and calls after it that are granted.
+  const auto overtaken = [&](int times, Span begin) {
+    (void)recorder.queued(job, Time{begin}, Time::max());
+    for (int i = 1; i <= times; ++i) {
+      const Time came{begin + i * 1ms};
+      const std::size_t place = recorder.queued(job, came, Time::max());
+      recorder.left_queue(job, place, came + 1ms, testing::Wait::End::granted);
+    }
+  };
+  const auto objected = [&] {
+    recorder.stopped = Time{scenario.duration};
+    RunResult result;
+    judge_order(scenario, recorder, result);
+    return objects(result, "first come, first served");
+  };
+  SECTION("one that is left behind for ever") {
+    overtaken(1, 1s);
+    CHECK(objected());
+    scenario.faults = {{.kind = FaultPlan::Kind::store_down, .at = 1s, .length = 1s}};
+    CHECK_FALSE(objected());
+  }
+  SECTION("once a fault is mended") {
+    scenario.faults = {{.kind = FaultPlan::Kind::store_down, .at = 1s, .length = 1s}};
+    overtaken(1, 30s);
+    CHECK(objected());
+    scenario.faults.front().length = 0s;  // it never is
+    CHECK_FALSE(objected());
+  }
+  SECTION("where callers ask side by side") {
+    scenario.limiter.kind =
+        GENERATE(LimiterOptions::Kind::concurrency, LimiterOptions::Kind::fixed_window,
+                 LimiterOptions::Kind::token_bucket);
+    if (scenario.limiter.kind == LimiterOptions::Kind::token_bucket) scenario.limiter.horizon = 0s;
+    const int times = GENERATE(16, 17);
+    overtaken(times, 1s);
+    CHECK(objected() == (times > 16));
   }
 }
 
