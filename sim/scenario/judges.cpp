@@ -176,11 +176,12 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
     if (const auto breach = testing::check_order(ended, 0, jitter)) {
       bypassed = std::max(bypassed, std::max<Word>(breach->excess, 1));
     }
-    // A call that the store has failed stands in line anew.
+    // A call that the store has failed stands in line anew, or is let past it by the failure
+    // policy.
     std::erase_if(ended, [calm](const testing::Wait& wait) { return wait.ended >= calm; });
     const bool failed = std::ranges::any_of(
         ended, [](const testing::Wait& wait) { return wait.end == testing::Wait::End::failed; });
-    if (!in_line || failed) continue;
+    if (!in_line || failed || recorder.counts.early_failures != 0) continue;
     if (const auto breach = testing::check_order(ended, 0, jitter)) {
       result.objections.push_back({order_judge, breach->what});
     }
