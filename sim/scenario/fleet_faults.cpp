@@ -1,8 +1,10 @@
 // What befalls a fleet.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/scenario/fleet_run.hpp"
+#include "sim/scenario/judges.hpp"
 
 namespace sluice::sim::scenario {
 
@@ -24,6 +26,9 @@ std::size_t FleetRun::some(double share) const {
 
 Task<> FleetRun::befall(const FaultPlan& fault) {
   co_await sleep(fault.at);
+  if (concerns_limiter(fault) && !std::exchange(disturbed_, true)) {
+    recorder_.counts.early_failures = store_failures();
+  }
   if (fault.kind == Kind::rolling_deploy) co_return co_await deploy(fault);
   active_.push_back(&fault);
   strike(fault);

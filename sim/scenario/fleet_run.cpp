@@ -80,13 +80,20 @@ FleetRun::~FleetRun() = default;
 
 void FleetRun::finish() {
   recorder_.finish(world_.now());
+  Counts& counts = recorder_.counts;
+  counts.store_failures = store_failures();
+  if (!disturbed_) counts.early_failures = counts.store_failures;
+  for (const auto& process : ended_) counts.orphaned += process->orphaned();
+}
+
+/// Those that jobs have heard of, and those behind a failure policy.
+std::uint64_t FleetRun::store_failures() const {
+  std::uint64_t sum = recorder_.counts.store_failures;
   for (const Worker& worker : workers_) {
-    if (worker.process) recorder_.counts.store_failures += worker.process->store_failures();
+    if (worker.process) sum += worker.process->store_failures();
   }
-  for (const auto& process : ended_) {
-    recorder_.counts.store_failures += process->store_failures();
-    recorder_.counts.orphaned += process->orphaned();
-  }
+  for (const auto& process : ended_) sum += process->store_failures();
+  return sum;
 }
 
 std::uint64_t FleetRun::store_operations() const noexcept {

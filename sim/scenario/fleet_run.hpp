@@ -94,6 +94,7 @@ class FleetRun {
   void apply_to_api();
   void apply_to_workers();
   [[nodiscard]] std::size_t some(double share) const;
+  [[nodiscard]] std::uint64_t store_failures() const;
   void start_process(Worker& worker);
   void stop_process(Worker& worker);
 
@@ -120,6 +121,7 @@ class FleetRun {
   std::uint32_t processes_ = 0;                  // started so far
   std::vector<std::shared_ptr<Process>> ended_;  // whose coroutines may still hold something
   std::vector<const FaultPlan*> active_;         // of scenario_, in the order of their beginnings
+  bool disturbed_ = false;                       // by a fault that concerns the limiter
   std::uint64_t lost_writes_ = 0;
   ResourceStats warm_up_;  // of the API's servers, at its end
 };

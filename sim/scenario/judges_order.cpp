@@ -54,6 +54,8 @@ std::vector<Wait> waits_between(std::span<const Wait> waits, Time from, Time to)
 void judge_order(const Scenario& scenario, const Recorder& recorder, RunResult& result) {
   if (recorder.queues.empty() || !is_in_line(scenario)) return;
   result.judges.emplace_back(order_judge);
+  // A failure policy answers those whose requests failed before others who stand in line.
+  if (recorder.counts.early_failures != 0) return;
   // By how much the answers to two calls differ in their delays.
   const Span jitter = scenario.store.from.max() - scenario.store.from.min();
   const Time start = recorder.stopped - scenario.duration;

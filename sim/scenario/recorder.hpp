@@ -40,6 +40,7 @@ struct Counts {
   std::uint64_t others_jobs = 0;
   std::uint64_t others_ok = 0;
   std::uint64_t store_failures = 0;
+  std::uint64_t early_failures = 0;  ///< of the store, before a fault that concerns the limiter
   std::uint64_t without_store = 0;
   std::uint64_t breaker_shed = 0;
   std::uint64_t retries_denied = 0;

@@ -430,6 +430,23 @@ TEST_CASE("the order of a queue is judged") {
   }
 }
 
+TEST_CASE("store failures before the first fault excuse an order that is not kept") {
+  Scenario s;
+  s.duration = 20s;
+  s.fleet.workers = 2;
+  s.arrivals.rate = {130, 1s};
+  s.limiter.kind = LimiterOptions::Kind::fixed_window;
+  s.limiter.limit = {100, 1s};
+  s.store.on_failure = StoreOptions::OnFailure::open;
+  s.store.service = Delay::exponential(1ms);
+  s.store.timeout = 5ms;
+  const RunResult result = sim::run(s);
+  CHECK(result.figures[Metric::store_failures] > 0);
+  CHECK(result.figures[Metric::bypassed] > 0);
+  CHECK(has_looked(result, "first come, first served"));
+  CHECK_FALSE(objects(result, "first come, first served"));
+}
+
 TEST_CASE("places, gates, hints and grants without the store are judged") {
   Scenario scenario;
   scenario.fleet.workers = 2;
