@@ -14,15 +14,18 @@ using Wait = testing::Wait;
 
 constexpr const char* order_judge = "first come, first served";
 
-/// Whether no request that is asked for beside others is refused: a limiter that reserves grants it
-/// for later, unless a failure policy refuses it in the place of the store.
+/// Whether no request that is asked for beside others is refused: a limiter that reserves as far
+/// ahead as anybody waits grants it for later, unless a failure policy refuses it in the place of
+/// the store.
 bool grants_in_turn(const Scenario& scenario) {
   const LimiterOptions& options = scenario.limiter;
   const bool reserves = options.kind == Kind::token_bucket ||
                         options.kind == Kind::sliding_window || options.kind == Kind::slot_lock;
+  const Span longest =
+      scenario.jobs.patience == Span{0} ? scenario.duration : scenario.jobs.patience;
   const bool alone = options.scope == LimiterOptions::Scope::per_process;
   const bool answers = alone || scenario.store.on_failure == StoreOptions::OnFailure::error;
-  return reserves && options.horizon != Span{0} && answers;
+  return reserves && options.horizon >= longest && answers;
 }
 
 /// A call under several limits moves from the queue of one to that of another. A waiter that is
