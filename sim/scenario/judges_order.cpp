@@ -14,25 +14,28 @@ using Wait = testing::Wait;
 
 constexpr const char* order_judge = "first come, first served";
 
-bool reserves(const LimiterOptions& options) {
-  const bool can = options.kind == Kind::token_bucket || options.kind == Kind::sliding_window ||
-                   options.kind == Kind::slot_lock;
-  return can && options.horizon != Span{0};
+/// Whether no request that is asked for beside others is refused: a limiter that reserves grants it
+/// for later, unless a failure policy refuses it in the place of the store.
+bool grants_in_turn(const Scenario& scenario) {
+  const LimiterOptions& options = scenario.limiter;
+  const bool reserves = options.kind == Kind::token_bucket ||
+                        options.kind == Kind::sliding_window || options.kind == Kind::slot_lock;
+  const bool alone = options.scope == LimiterOptions::Scope::per_process;
+  const bool answers = alone || scenario.store.on_failure == StoreOptions::OnFailure::error;
+  return reserves && options.horizon != Span{0} && answers;
 }
 
-/// A call under several limits moves from the queue of one to that of another. A waiter that cannot
-/// reserve is overtaken when it is refused, which calls of a higher priority may cause many times.
+/// A call under several limits moves from the queue of one to that of another. A waiter that is
+/// refused is overtaken by those that ask beside it, which calls of a higher priority may cause
+/// many times.
 bool is_in_line(const Scenario& scenario) {
   const LimiterOptions& options = scenario.limiter;
   if (options.wait != LimiterOptions::Wait::queue || options.gates) return false;
-  return reserves(options) || scenario.jobs.critical == 0;
+  return grants_in_turn(scenario) || scenario.jobs.critical == 0;
 }
 
-/// How many later callers of its queue a waiter may see granted. Where nothing is reserved, 16 ask
-/// side by side: when one is refused, the others may be granted.
-std::size_t most_overtaking(const Scenario& scenario) {
-  return reserves(scenario.limiter) ? 0 : 16;
-}
+/// How many later callers of its queue a waiter may see granted: as many as ask side by side.
+std::size_t most_overtaking(const Scenario& scenario) { return grants_in_turn(scenario) ? 0 : 16; }
 
 /// The waits that began in [from, to). Those that last longer are cancelled then: who is left
 /// behind for ever has been overtaken all the same.

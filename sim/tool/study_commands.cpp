@@ -214,27 +214,42 @@ void add_replay(CLI::App& app, Command& chosen) {
   });
 }
 
+std::shared_ptr<std::string> add_judge(CLI::App& command) {
+  auto judge = std::make_shared<std::string>();
+  command.add_option("--judge", *judge, "Only what this judge objects to");
+  return judge;
+}
+
+/// The judge in question among those that object: the first, or the one that was asked for. Empty:
+/// none.
+std::string objector(const std::vector<std::string>& judges, const std::string& asked) {
+  if (asked.empty()) return judges.empty() ? std::string() : judges.front();
+  return std::ranges::find(judges, asked) != judges.end() ? asked : std::string();
+}
+
 void add_shrink(CLI::App& app, Command& chosen) {
   CLI::App* const command =
       app.add_subcommand("shrink", "Find a smaller run to which the same judge objects");
   const Shared options = add_options(*command);
   command->add_option("FILE", options->scenario, "A file that a failure printed")->required();
+  const auto asked = add_judge(*command);
   command->callback([=, &chosen] {
     chosen = [=] {
       const Study study = single_run(load(*options), 0, 0, 0);
-      const auto judges = objectors(study);
-      if (judges.empty()) {
-        fmt::print(stderr, "no judge objects to this run: there is nothing to shrink\n");
+      const std::string judge = objector(objectors(study), *asked);
+      if (judge.empty()) {
+        fmt::print(stderr, "{} to this run: there is nothing to shrink\n",
+                   asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object");
         return undecided;
       }
       Progress progress;
-      const Shrunk shrunk = shrink(study, judges.front(), [&](const Shrunk& now) {
+      const Shrunk shrunk = shrink(study, judge, [&](const Shrunk& now) {
         if (progress.due()) {
           progress.show(
               fmt::format("{} runs, {} left", now.runs, plural(now.study.faults.size(), "fault")));
         }
       });
-      fmt::print("# \"{}\" objects to it; found in {} runs.\n{}", judges.front(), shrunk.runs,
+      fmt::print("# \"{}\" objects to it; found in {} runs.\n{}", judge, shrunk.runs,
                  to_toml(shrunk.study, revision()));
       return objected;
     };
@@ -252,14 +267,15 @@ void add_fuzz(CLI::App& app, Command& chosen) {
   command->add_option("--count", *count, "How many seeds")
       ->capture_default_str()
       ->transform(whole_number());
+  const auto asked = add_judge(*command);
   command->callback([=, &chosen] {
     chosen = [=] {
       Progress progress;
       for (std::uint64_t seed = *first; seed - *first < *count; ++seed) {
         const Study study = random_study(seed);
-        const auto judges = objectors(study);
-        if (!judges.empty()) {
-          fmt::print("# \"{}\" objects to this world.\n{}", judges.front(),
+        const std::string judge = objector(objectors(study), *asked);
+        if (!judge.empty()) {
+          fmt::print("# \"{}\" objects to the world of seed {}.\n{}", judge, seed,
                      to_toml(study, revision()));
           return objected;
         }
@@ -268,7 +284,9 @@ void add_fuzz(CLI::App& app, Command& chosen) {
                                     duration(progress.elapsed())));
         }
       }
-      fmt::print("no judge objects to {} from seed {} on\n", plural(*count, "world"), *first);
+      fmt::print("{} to {} from seed {} on\n",
+                 asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object",
+                 plural(*count, "world"), *first);
       return held;
     };
   });

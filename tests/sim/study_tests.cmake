@@ -99,6 +99,10 @@ sluice_tool_test(sim_compare_unknown CODE 2 ERR "has no variant \"alon\"; did yo
   COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alon)
 sluice_tool_test(sim_shrink CODE 1 OUT "\"never crashes\" objects to it; found in.*worker_crash"
   COMMAND ${sim} shrink ${studies}/crashes.toml)
+sluice_tool_test(sim_shrink_judge CODE 3 ERR "\"hints are exact\" does not object to this run"
+  COMMAND ${sim} shrink ${studies}/crashes.toml --judge "hints are exact")
+sluice_tool_test(sim_fuzz_judge CODE 0 OUT "\"nobody\" does not object to 3 worlds from seed 5 on"
+  COMMAND ${sim} fuzz --first 5 --count 3 --judge nobody)
 sluice_tool_test(sim_shrink_nothing CODE 3 ERR "there is nothing to shrink"
   COMMAND ${sim} shrink ${studies}/holds.toml)
 
