@@ -420,10 +420,12 @@ TEST_CASE("the order of a queue is judged") {
     CHECK_FALSE(objected());
   }
   SECTION("where callers ask side by side") {
-    scenario.limiter.kind =
-        GENERATE(LimiterOptions::Kind::concurrency, LimiterOptions::Kind::fixed_window,
-                 LimiterOptions::Kind::token_bucket);
-    if (scenario.limiter.kind == LimiterOptions::Kind::token_bucket) scenario.limiter.horizon = 0s;
+    using Kind = LimiterOptions::Kind;
+    const Kind kind =
+        GENERATE(Kind::concurrency, Kind::fixed_window, Kind::token_bucket, Kind::sliding_window);
+    scenario.limiter.kind = kind;
+    if (kind == Kind::token_bucket) scenario.limiter.horizon = 0s;
+    if (kind == Kind::sliding_window) scenario.store.on_failure = StoreOptions::OnFailure::closed;
     const int times = GENERATE(16, 17);
     overtaken(times, 1s);
     CHECK(objected() == (times > 16));
