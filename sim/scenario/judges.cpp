@@ -11,10 +11,6 @@ namespace {
 
 using Kind = LimiterOptions::Kind;
 
-constexpr const char* bound_judge = "the limiter's bound";
-constexpr const char* end_judge = "every wait ends once, in time";
-constexpr const char* recovery_judge = "recovery";
-
 // What a queue needs to move again after a fault: the pauses of breakers, and a reservation.
 constexpr Span time_to_settle = std::chrono::seconds{15};
 

@@ -2,12 +2,29 @@
 // whether the fleet recovers. Threading: pure.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string_view>
 
 #include "sim/scenario/recorder.hpp"
 #include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
+
+// The judges' names.
+inline constexpr const char* bound_judge = "the limiter's bound";
+inline constexpr const char* end_judge = "every wait ends once, in time";
+inline constexpr const char* recovery_judge = "recovery";
+inline constexpr const char* places_judge = "no more leases than places";
+inline constexpr const char* vacancy_judge = "no place is left free while jobs wait";
+inline constexpr const char* gates_judge = "nobody passes a closed gate";
+inline constexpr const char* hints_judge = "hints are exact";
+inline constexpr const char* local_judge = "grants without the store";
+inline constexpr const char* idle_judge = "no unit is left unused while jobs wait";
+inline constexpr const char* order_judge = "first come, first served";
+inline constexpr std::array<std::string_view, 10> judge_names{
+    bound_judge, end_judge,   recovery_judge, places_judge, vacancy_judge,
+    gates_judge, hints_judge, local_judge,    idle_judge,   order_judge};
 
 /// True for faults of the store, the network and the workers.
 [[nodiscard]] bool concerns_limiter(const FaultPlan& fault);

@@ -11,13 +11,6 @@ using Kind = LimiterOptions::Kind;
 using Fault = FaultPlan::Kind;
 using End = testing::Wait::End;
 
-constexpr const char* places_judge = "no more leases than places";
-constexpr const char* vacancy_judge = "no place is left free while jobs wait";
-constexpr const char* gates_judge = "nobody passes a closed gate";
-constexpr const char* hints_judge = "hints are exact";
-constexpr const char* local_judge = "grants without the store";
-constexpr const char* idle_judge = "no unit is left unused while jobs wait";
-
 // Trips to the store: so many seconds' units, and one in ten of all, may be granted later.
 constexpr Word idle_seconds = 2;
 // A release that tells nobody is noticed by the next recheck of a queue.

@@ -12,8 +12,6 @@ namespace {
 using Kind = LimiterOptions::Kind;
 using Wait = testing::Wait;
 
-constexpr const char* order_judge = "first come, first served";
-
 /// Whether no request that is asked for beside others is refused: a limiter that reserves as far
 /// ahead as anybody waits grants it for later, unless a failure policy refuses it in the place of
 /// the store.

@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "sim/scenario/judges.hpp"
+#include "sim/scenario/text.hpp"
 #include "sim/study/compare.hpp"
 #include "sim/study/figures_file.hpp"
 #include "sim/study/random_study.hpp"
@@ -220,6 +222,15 @@ std::shared_ptr<std::string> add_judge(CLI::App& command) {
   return judge;
 }
 
+/// Empty, or what is wrong with the name of a judge of every run.
+std::string check_judge(const std::string& name) {
+  if (std::ranges::find(judge_names, name) != judge_names.end()) return {};
+  const std::string_view near = nearest(name, judge_names);
+  return fmt::format("there is no judge \"{}\"{}", name,
+                     near.empty() ? fmt::format("; there are: {}", fmt::join(judge_names, "; "))
+                                  : fmt::format("; did you mean \"{}\"?", near));
+}
+
 /// The judge in question among those that object: the first, or the one that was asked for. Empty:
 /// none.
 std::string objector(const std::vector<std::string>& judges, const std::string& asked) {
@@ -268,6 +279,7 @@ void add_fuzz(CLI::App& app, Command& chosen) {
       ->capture_default_str()
       ->transform(whole_number());
   const auto asked = add_judge(*command);
+  command->get_option("--judge")->check(check_judge);
   command->callback([=, &chosen] {
     chosen = [=] {
       Progress progress;

@@ -101,8 +101,10 @@ sluice_tool_test(sim_shrink CODE 1 OUT "\"never crashes\" objects to it; found i
   COMMAND ${sim} shrink ${studies}/crashes.toml)
 sluice_tool_test(sim_shrink_judge CODE 3 ERR "\"hints are exact\" does not object to this run"
   COMMAND ${sim} shrink ${studies}/crashes.toml --judge "hints are exact")
-sluice_tool_test(sim_fuzz_judge CODE 0 OUT "\"nobody\" does not object to 3 worlds from seed 5 on"
-  COMMAND ${sim} fuzz --first 5 --count 3 --judge nobody)
+sluice_tool_test(sim_fuzz_judge CODE 0 OUT "\"hints are exact\" does not object to 3 worlds from seed 5 on"
+  COMMAND ${sim} fuzz --first 5 --count 3 --judge "hints are exact")
+sluice_tool_test(sim_fuzz_unknown_judge CODE 2 ERR "there is no judge \"hints are exat\". did you mean \"hints are exact\"."
+  COMMAND ${sim} fuzz --count 1 --judge "hints are exat")
 sluice_tool_test(sim_shrink_nothing CODE 3 ERR "there is nothing to shrink"
   COMMAND ${sim} shrink ${studies}/holds.toml)
 
