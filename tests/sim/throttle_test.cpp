@@ -236,6 +236,20 @@ TEST_CASE("each worker throttles itself by what it has seen") {
   CHECK(sent.at(1) == 600);
 }
 
+TEST_CASE("workers that have seen the same draw apart") {
+  Scenario s = fleet_of_two();
+  s.faults = {{.kind = FaultPlan::Kind::upstream_down, .at = 0s, .length = 60s}};
+  std::map<std::uint32_t, std::vector<Word>> sent;
+  RunOptions options;
+  // Worker 0 is asked at 50 ms, 150 ms, and so on; worker 1 at 100 ms, 200 ms.
+  options.on_event = [&sent](const JobEvent& event) {
+    if (event.what == JobEvent::What::sent) sent[event.worker].push_back((event.at - 50ms) / 100ms);
+  };
+  (void)run(s, options);
+  REQUIRE(sent[0].size() > 3);
+  CHECK(sent[0] != sent[1]);
+}
+
 TEST_CASE("a client forgets what the API refused when the window has passed") {
   Scenario s = fleet_of_two();
   const auto throttled_by = [&s](Span duration) {
