@@ -2,6 +2,8 @@
 // single-threaded.
 #include "sim/scenario/throttle.hpp"
 
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <vector>
 
