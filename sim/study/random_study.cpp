@@ -12,7 +12,7 @@ namespace {
 
 // Purposes of stream().
 constexpr std::uint64_t worlds = 0x776f726c64;
-constexpr std::uint64_t throttles = 0x7468726f74;
+constexpr std::uint64_t throttles = 0x74776f726c64;
 
 class WorldMaker {
  public:
