@@ -119,14 +119,9 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
     co_return Next::again;
   }
   if (!admission.decision.allowed) co_return Next::give_up;
-  if (is_throttled(process, attempt)) {
-    co_return may_retry(process, attempt) ? Next::again : Next::give_up;
-  }
   CircuitBreaker::Permit permit{.granted = true};
-  if (scenario_.client.breaker) permit = process.breaker().ask();
-  if (!permit) {
-    ++recorder_.counts.breaker_shed;
-    co_return Next::again;
+  if (is_held_back(process, attempt, permit)) {
+    co_return may_retry(process, attempt) ? Next::again : Next::give_up;
   }
   co_await thaw(worker);
   if (process.is_dead()) co_return Next::give_up;
@@ -168,10 +163,13 @@ Task<FleetRun::Next> FleetRun::next_after(const Answer& answer, Process& process
   co_return may_retry(process, attempt) ? Next::again : Next::give_up;
 }
 
-/// Whether the process refuses the call by itself: then it has failed, and was not sent.
-bool FleetRun::is_throttled(Process& process, Attempt& attempt) {
-  if (!process.throttle() || process.throttle()->ask(world_.now())) return false;
-  recorder_.throttled(world_.now());
+/// Whether the throttle or the breaker refuses the call: then it has failed, and was not sent.
+bool FleetRun::is_held_back(Process& process, Attempt& attempt, CircuitBreaker::Permit& permit) {
+  const bool throttled = process.throttle() && !process.throttle()->ask(world_.now());
+  if (!throttled && scenario_.client.breaker) permit = process.breaker().ask();
+  if (!throttled && permit) return false;
+  recorder_.held_back(throttled ? recorder_.counts.throttled : recorder_.counts.breaker_shed,
+                      world_.now());
   ++attempt.calls;
   return true;
 }
@@ -180,7 +178,7 @@ bool FleetRun::may_retry(Process& process, Attempt& attempt) {
   if (scenario_.client.retries == Retries::none) return false;
   if (attempt.calls >= scenario_.client.attempts) return false;
   if (scenario_.client.budget == 0 || process.budget().take_retry()) return true;
-  ++recorder_.counts.retries_denied;
+  recorder_.held_back(recorder_.counts.retries_denied, world_.now());
   return false;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "sluice/testing/invariants.hpp"
 
@@ -99,14 +101,31 @@ Excess find_excess(const Scenario& scenario, const testing::History& grants) {
   }
 }
 
-double mean(std::span<const std::uint32_t> counts) {
-  return std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
+double sum(std::span<const std::uint32_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), 0.0);
 }
 
-/// The successes in a window of steps that end before `end`.
-double in_window(const Series& series, std::size_t end, std::size_t steps) {
-  const auto last = series.ok.begin() + static_cast<std::ptrdiff_t>(end);
-  return std::accumulate(last - static_cast<std::ptrdiff_t>(steps), last, 0.0);
+/// Whether a count is at least 99 % of what is expected, but for the noise of a Poisson process.
+bool is_enough(double count, double expected) {
+  return count >= 0.99 * expected - 3 * std::sqrt(expected);
+}
+
+/// The first step from `from` on in which the goodput is back to stay: a window of so many steps
+/// has that of before, and the rest of the run has it as well, or what is offered there. Without
+/// the rest, a burst between two collapses would be a recovery.
+std::optional<std::size_t> comes_back(const Series& series, std::size_t from, std::size_t steps,
+                                      double before) {
+  const std::span<const std::uint32_t> ok = series.ok;
+  const std::span<const std::uint32_t> offered = series.offered;
+  for (std::size_t i = from; i + steps <= ok.size(); ++i) {
+    const double expected =
+        std::min(before * static_cast<double>(ok.size() - i), sum(offered.subspan(i)));
+    if (is_enough(sum(ok.subspan(i, steps)), before * static_cast<double>(steps)) &&
+        is_enough(sum(ok.subspan(i)), expected)) {
+      return i;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -198,26 +217,20 @@ void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
   const std::size_t faulty = step_of(first);
   if (faulty <= begin || step_of(last) >= series.ok.size()) return;
 
-  // The goodput in a window, whose noise is that of a Poisson process, is at least 99 % of that
-  // before the first fault.
   const std::size_t steps = std::clamp<std::size_t>((faulty - begin) / 2, 1, 8);
-  const double before =
-      static_cast<double>(steps) * mean(std::span(series.ok).subspan(begin, faulty - begin));
-  const double enough = 0.99 * before - 3 * std::sqrt(before);
-  std::size_t end = step_of(last) + steps;
-  while (end <= series.ok.size() && in_window(series, end, steps) < enough) ++end;
-  const bool recovers = end <= series.ok.size();
-  const Span took = std::max(series.step * static_cast<Word>(end - steps) - last, Span{0});
-  const Span rest = scenario.duration - last;
-  result.figures[Metric::recovery] =
-      static_cast<double>((recovers ? took : rest).count()) / 1'000'000;
+  const double before = sum(std::span(series.ok).subspan(begin, faulty - begin)) /
+                        static_cast<double>(faulty - begin);
+  const auto back = comes_back(series, step_of(last), steps, before);
+  Span took = scenario.duration - last;
+  if (back) took = std::max(series.step * static_cast<Word>(*back) - last, Span{0});
+  result.figures[Metric::recovery] = static_cast<double>(took.count()) / 1'000'000;
   if (within == Span{0}) return;
   result.judges.emplace_back(recovery_judge);
-  if (recovers && took <= within) return;
+  if (back && took <= within) return;
   result.objections.push_back(
-      {recovery_judge, recovers ? "the goodput is back " + std::to_string(took / Span{1'000'000}) +
-                                      " s after the last fault"
-                                : std::string("the goodput does not come back until the end")});
+      {recovery_judge, back ? "the goodput is back " + std::to_string(took / Span{1'000'000}) +
+                                  " s after the last fault"
+                            : std::string("the goodput does not come back until the end")});
 }
 
 }  // namespace sluice::sim::scenario

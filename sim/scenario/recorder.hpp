@@ -62,9 +62,9 @@ class Recorder {
   void came(const Job& job);
   /// A call is sent, with what the limiter said of it.
   void sent(const Job& job, Time now);
-  /// A call is not sent, because its client throttles itself.
-  void throttled(Time now) noexcept {
-    if (counts_at(now)) ++counts.throttled;
+  /// A call is not sent, or not sent again, because its client holds it back; `count` says why.
+  void held_back(std::uint64_t& count, Time now) noexcept {
+    if (counts_at(now)) ++count;
   }
   /// status: of HTTP; 0: the client gave up.
   void answered(const Job& job, Time sent, Time now, int status);

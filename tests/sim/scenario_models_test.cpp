@@ -1,5 +1,5 @@
-// The models of a scenario: phases that a whole fleet shares, and the load of bursts; their means are
-// in validity_scenarios.cpp. Threading: single-threaded.
+// The models of a scenario: phases that a whole fleet shares, and the load of bursts; their means
+// are in validity_scenarios.cpp. Threading: single-threaded.
 #include <map>
 
 #include "sluice/sim/run.hpp"

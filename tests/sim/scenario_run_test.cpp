@@ -597,6 +597,7 @@ TEST_CASE("recovery on a series that is known") {
   RunResult result;
   result.series.step = 1s;
   result.series.ok.assign(100, 100);
+  result.series.offered.assign(100, 100);
   const auto took = [&](Span within) {
     result.objections.clear();
     result.judges.clear();
@@ -620,6 +621,35 @@ TEST_CASE("recovery on a series that is known") {
   CHECK(objects(result, "recovery"));
   (void)took(0s);
   CHECK_FALSE(has_looked(result, "recovery"));
+}
+
+TEST_CASE("a goodput that comes back in bursts has not recovered, one that follows the load has") {
+  Scenario scenario;
+  scenario.duration = 100s;
+  scenario.faults = {{.kind = FaultPlan::Kind::upstream_down, .at = 30s, .length = 10s}};
+  RunResult result;
+  result.series.step = 1s;
+  result.series.ok.assign(100, 100);
+  result.series.offered.assign(100, 100);
+  std::fill_n(result.series.ok.begin() + 30, 10, 0);
+  const auto recovery = [&] {
+    judge_recovery(scenario, 0s, result);
+    return result.figures[Metric::recovery];
+  };
+  CHECK(recovery() == 0);
+
+  std::fill_n(result.series.ok.begin() + 50, 10, 0);  // the rest has 50 of 60
+  CHECK(recovery() >= 15);
+  CHECK(recovery() <= 20);
+  for (std::size_t i = 40; i < 100; ++i) result.series.ok[i] = i / 10 % 2 == 0 ? 100 : 0;
+  CHECK(recovery() == 60);
+
+  result.series.ok.assign(100, 100);  // 20 jobs a second come from 50 s on
+  std::fill_n(result.series.ok.begin() + 50, 50, 20);
+  std::fill_n(result.series.offered.begin() + 50, 50, 20);
+  CHECK(recovery() == 0);
+  std::fill_n(result.series.ok.begin() + 50, 50, 10);
+  CHECK(recovery() == 60);
 }
 
 TEST_CASE("faults that overlap do not end one another") {

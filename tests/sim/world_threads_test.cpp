@@ -1,5 +1,5 @@
-// What other threads may do with a World and with a virtual clock: stop a run, move the clock, and no more.
-// Threading: as each case says.
+// What other threads may do with a World and with a virtual clock: stop a run, move the clock, and
+// no more. Threading: as each case says.
 #include <atomic>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
