@@ -132,8 +132,8 @@ using K = ClockOptions;
 const Parameter table[] = {
     {"run.duration", "1min", "virtual time", false,
      [](S& s, const Texts& t) { read(t.front(), s.duration); }},
-    {"run.warm_up", "0s", "what comes earlier counts in no figure", false,
-     [](S& s, const Texts& t) { read(t.front(), s.warm_up); }},
+    {"run.warm_up", "0s", "what comes earlier counts in no figure; auto: pilots find it by MSER-5",
+     false, [](S& s, const Texts& t) { s.warm_up = parse_warm_up(t.front()); }},
 
     {"fleet.workers", "10", "worker processes, 1 to 5000", false,
      put_count<&S::fleet, &F::workers, 1, 5000>},

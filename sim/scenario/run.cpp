@@ -7,6 +7,7 @@
 #include "sim/scenario/fleet_run.hpp"
 #include "sim/scenario/judges.hpp"
 #include "sluice/sim/rehearse.hpp"
+#include "sluice/sim/warm_up.hpp"
 
 namespace sluice::sim {
 namespace {
@@ -161,6 +162,11 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
 RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
                    const RunOptions& options) {
   validate(scenario);
+  if (scenario.warm_up == auto_warm_up) {
+    Scenario cut = scenario;
+    cut.warm_up = find_warm_up(scenario, make, options.stop);
+    return rehearse(cut, make, options);
+  }
   FleetRun fleet(scenario, make);
   const Time start = fleet.world().now();
   fleet.recorder().on_event = options.on_event;
@@ -177,6 +183,7 @@ RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
   const Recorder& recorder = std::as_const(fleet).recorder();
   result.series = recorder.series;
   result.trace = fleet.world().trace();
+  result.warm_up = scenario.warm_up;
   result.figures[Metric::events] = static_cast<double>(fleet.world().events());
   set_calls(scenario, recorder, result.figures);
   set_waits(recorder, result);

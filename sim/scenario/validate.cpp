@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/scenario/parameters.hpp"
+#include "sim/scenario/pilot.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim {
@@ -27,7 +28,7 @@ std::string seconds(Span span) {
 void validate_run(const Scenario& s) {
   require(s.duration > Span{0} && s.duration <= longest_run,
           "run.duration must be more than 0 and at most 31 days, got " + seconds(s.duration));
-  require(s.warm_up >= Span{0} && s.warm_up < s.duration,
+  require(s.warm_up == auto_warm_up || (s.warm_up >= Span{0} && s.warm_up < s.duration),
           "run.warm_up must be less than run.duration (" + seconds(s.duration) + "), got " +
               seconds(s.warm_up));
   require(s.fleet.workers >= 1 && s.fleet.workers <= 5000,
@@ -224,6 +225,7 @@ void validate(const Scenario& scenario) {
           "client.pause must be 1us to 1d, got " + seconds(scenario.client.pause));
   require(scenario.store.timeout > Span{0}, "store.timeout must be more than 0");
   for (const FaultPlan& fault : scenario.faults) validate_fault(scenario, fault);
+  if (scenario.warm_up == auto_warm_up) scenario::validate_pilots(scenario);
 }
 
 }  // namespace sluice::sim

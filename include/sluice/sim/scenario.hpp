@@ -217,9 +217,12 @@ struct FaultPlan {
   [[nodiscard]] Span end() const noexcept { return at + length; }
 };
 
+/// A warm-up that pilots find; see find_warm_up().
+inline constexpr Span auto_warm_up{-1};
+
 struct Scenario {
   Span duration = std::chrono::minutes{1};
-  Span warm_up{0};  ///< what comes earlier counts in no figure
+  Span warm_up{0};  ///< what comes earlier counts in no figure; may be auto_warm_up
   std::uint64_t seed = 1;
   FleetOptions fleet{};
   ArrivalOptions arrivals{};
