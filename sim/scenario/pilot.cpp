@@ -6,6 +6,7 @@
 
 #include "sim/fixed_point.hpp"
 #include "sim/scenario/fleet_run.hpp"
+#include "sim/scenario/judges.hpp"
 #include "sim/scenario/parameters.hpp"
 #include "sluice/sim/truncation.hpp"
 
@@ -113,9 +114,17 @@ std::vector<std::uint64_t> run_pilot(const Scenario& scenario, std::size_t pilot
   const Span step = start.duration / steps;
   Level level(step);
   fleet.recorder().on_event = [&level](const JobEvent& event) { level.see(event); };
-  for (Word i = 0; i < steps; ++i) {
-    if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw Stopped();
-    fleet.run_for(step);
+  try {
+    for (Word i = 0; i < steps; ++i) {
+      if (stop != nullptr && stop->load(std::memory_order_relaxed)) throw Stopped();
+      fleet.run_for(step);
+    }
+  } catch (const EndlessInstant& instant) {
+    const Span at = instant.at() - VirtualClock::default_start;
+    throw std::runtime_error(
+        object_to_instant(instant, at, fleet.recorder().last_events(instant.at())).text +
+        ", in a pilot of run.warm_up = \"auto\"; a run with a seed of " +
+        std::to_string(start.seed) + " and a warm-up of 0s repeats it");
   }
   return level.take();
 }

@@ -31,6 +31,7 @@ void validate_run(const Scenario& s) {
   require(s.warm_up == auto_warm_up || (s.warm_up >= Span{0} && s.warm_up < s.duration),
           "run.warm_up must be less than run.duration (" + seconds(s.duration) + "), got " +
               seconds(s.warm_up));
+  require(s.events_per_instant >= 1, "run.events_per_instant must be 1 or more, got 0");
   require(s.fleet.workers >= 1 && s.fleet.workers <= 5000,
           "fleet.workers must be 1 to 5000, got " + std::to_string(s.fleet.workers));
   require(s.jobs.keys >= 1, "jobs.keys must be 1 or more, got 0");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sim/scenario/judges.hpp"
 #include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
@@ -10,6 +11,7 @@ namespace {
 
 constexpr std::size_t most_runs = 2000;
 constexpr Span shortest = std::chrono::milliseconds{1};
+constexpr std::uint64_t enough_for_an_instant = 1'000'000;
 
 class Shrinker {
  public:
@@ -22,6 +24,8 @@ class Shrinker {
   Shrunk run() {
     result_.fails = fails(result_.study);
     if (!result_.fails) return result_;
+    // Instants without end take as long as their limit.
+    if (judge_ == time_judge) shorten_instants();
     for (bool smaller = true; smaller && result_.runs < most_runs;) {
       smaller = drop_faults();
       smaller = end_sooner() || smaller;
@@ -69,6 +73,11 @@ class Shrinker {
       }
     }
     return any;
+  }
+
+  void shorten_instants() {
+    if (result_.study.scenario(0, 0).events_per_instant <= enough_for_an_instant) return;
+    (void)set("run.events_per_instant", std::to_string(enough_for_an_instant));
   }
 
   bool end_sooner() {

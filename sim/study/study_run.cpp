@@ -143,11 +143,15 @@ class StudyRun {
   /// What `function` returns; an error of it names the row.
   template <class Function>
   std::invoke_result_t<Function> placed(const Row& row, Function function) const {
+    const auto text = [&](const std::exception& error) {
+      return study_.name + study_.row_text(row.variant, row.point) + ": " + error.what();
+    };
     try {
       return function();
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(study_.name + study_.row_text(row.variant, row.point) + ": " +
-                                  error.what());
+      throw std::invalid_argument(text(error));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(text(error));
     }
   }
 

@@ -349,6 +349,24 @@ TEST_CASE("a comparison gives both sides the longer warm-up") {
   CHECK(swept.scenario(0, 0).warm_up == longer);
 }
 
+TEST_CASE("a pilot whose time stands still is told with its seed") {
+  Scenario scenario = queue(1, 10ms, 10s);
+  scenario.seed = 77;
+  scenario.events_per_instant = 1'000;
+  scenario.arrivals.kind = ArrivalOptions::Kind::closed;
+  scenario.arrivals.think = Delay::constant(Span{0});
+  scenario.upstream.latency = Delay::constant(Span{0});
+  std::string message;
+  try {
+    (void)find_warm_up(scenario);
+  } catch (const std::runtime_error& error) {
+    message = error.what();
+  }
+  CAPTURE(message);
+  CHECK(contains(message, "the time stands still at 0.000000 s: 1000 events have run there"));
+  CHECK(contains(message, "a run with a seed of 77 and a warm-up of 0s repeats it"));
+}
+
 TEST_CASE("a stop ends the pilots, and no replication is done") {
   const Study study = two_variants();
   const std::atomic<bool> stop{true};

@@ -10,7 +10,8 @@ namespace sluice::sim {
 /// follow from it. The series is the sum of their jobs without an answer, as means over each
 /// thousandth of that time. So the result is a multiple of its 200th part, and at most its half.
 /// `make`: the program's own client. Throws std::invalid_argument if the cut lies in the second
-/// half, or as validate() does; Stopped if `stop` becomes true.
+/// half, or as validate() does; Stopped if `stop` becomes true; std::runtime_error with the seed if
+/// the time of a pilot stands still.
 ///
 /// run() and rehearse() call it for a warm-up of `auto_warm_up`. For replications, call it once:
 ///
