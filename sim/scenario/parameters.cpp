@@ -317,6 +317,20 @@ void set(Scenario& scenario, std::string_view path, const Texts& texts) {
 
 std::span<const std::pair<std::string_view, FaultPlan::Kind>> fault_kinds() { return faults; }
 
+bool has_share_as_factor(FaultPlan::Kind kind) {
+  switch (kind) {
+    case Fault::network_loss:
+    case Fault::answers_lost:
+    case Fault::network_doubled:
+    case Fault::upstream_loss:
+    case Fault::upstream_answers_lost:
+    case Fault::upstream_doubled:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string_view name_of(FaultPlan::Kind kind) {
   return std::find_if(std::begin(faults), std::end(faults),
                       [kind](const auto& named) { return named.second == kind; })

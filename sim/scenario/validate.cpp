@@ -183,11 +183,8 @@ void validate_fault(const Scenario& s, const FaultPlan& fault) {
       "the fault " + std::string(scenario::name_of(fault.kind)) + " at " + seconds(fault.at);
   require(fault.at >= Span{0} && fault.at < s.duration, name + " must begin within run.duration");
   require(fault.length >= Span{0}, name + " must last 0s or longer");
-  const bool is_share = fault.kind == Kind::network_loss || fault.kind == Kind::answers_lost ||
-                        fault.kind == Kind::network_doubled || fault.kind == Kind::upstream_loss ||
-                        fault.kind == Kind::upstream_answers_lost ||
-                        fault.kind == Kind::upstream_doubled;
-  require(!is_share || fault.factor <= 1, name + ": its factor must be 0 to 1");
+  require(!scenario::has_share_as_factor(fault.kind) || fault.factor <= 1,
+          name + ": its factor must be 0 to 1");
   require(fault.kind != Kind::upstream_second || fault.limit.limit > 0,
           name + " needs a limit, as \"300/min\"");
   require(fault.kind != Kind::upstream_limit || !s.upstream.limits.empty(),

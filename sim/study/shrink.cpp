@@ -1,6 +1,7 @@
 #include "sim/study/shrink.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "sim/scenario/judges.hpp"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t most_runs = 2000;
 constexpr Span shortest = std::chrono::milliseconds{1};
+constexpr double least_factor = 0.1;  // away from a fault that does nothing
 constexpr std::uint64_t enough_for_an_instant = 1'000'000;
 
 class Shrinker {
@@ -114,10 +116,11 @@ class Shrinker {
       FaultPlan narrower = now;
       narrower.share = now.share / 2;
       FaultPlan milder = now;
-      milder.factor = 1 + (now.factor - 1) / 2;
+      const double harmless = has_share_as_factor(now.kind) ? 0 : 1;
+      milder.factor = harmless + (now.factor - harmless) / 2;
       if (now.length > shortest) any = replace(i, shorter) || any;
       if (now.share > 0.05) any = replace(i, narrower) || any;
-      if (now.factor > 1.1) any = replace(i, milder) || any;
+      if (std::abs(now.factor - harmless) > least_factor) any = replace(i, milder) || any;
     }
     return any;
   }
