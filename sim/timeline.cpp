@@ -7,6 +7,13 @@
 
 namespace sluice::sim {
 
+EndlessInstant::EndlessInstant(Time at, std::uint64_t events)
+    : std::runtime_error("the time stands still at " + std::to_string(to_word(at)) +
+                         " us: " + std::to_string(events) +
+                         " events have run there, as of a loop that waits for nothing"),
+      at_(at),
+      events_(events) {}
+
 Timeline::Timer Timeline::at(Time when, Action action, void* context, std::uint64_t value) {
   const Word time = to_word(when);
   if (time < now_ || time > word_limit) {
@@ -162,6 +169,22 @@ void Timeline::move_to(Word time) {
   clock_.move_alone(to_time(time));
   now_ = time;
   instant_done_ = false;
+  begin_instant();
+}
+
+void Timeline::limit_instant(std::uint64_t most) {
+  if (most == 0) throw std::invalid_argument("an instant has 1 event or more, got a limit of 0");
+  instant_limit_ = most;
+  begin_instant();
+}
+
+void Timeline::begin_instant() noexcept {
+  instant_end_ = events_ + std::min(instant_limit_, ~events_);
+}
+
+void Timeline::end_instant() {
+  begin_instant();
+  throw EndlessInstant(now(), instant_limit_);
 }
 
 bool Timeline::step(Time end) {
@@ -174,6 +197,7 @@ bool Timeline::step(Time end) {
   trace_.fold(to_time(time), order);
   if (observer_ != nullptr) show({to_time(time), false, order, 0, 0, 0, 0});
   event.action(event.context, event.value);
+  if (events_ >= instant_end_) end_instant();
   return true;
 }
 

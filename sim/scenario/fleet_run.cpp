@@ -25,6 +25,18 @@ std::size_t replicas_of(const Scenario& scenario) {
       }));
 }
 
+/// How many events may happen at one instant: those of jobs that come together are no endless loop.
+std::uint64_t events_per_instant(const Scenario& scenario) {
+  constexpr std::uint64_t of_a_job = 100;
+  const ArrivalOptions& arrivals = scenario.arrivals;
+  double jobs = arrivals.trace ? static_cast<double>(arrivals.trace->size()) : 0;
+  for (const ArrivalOptions::Burst& burst : arrivals.bursts) {
+    jobs += static_cast<double>(burst.jobs) * arrivals.load;
+  }
+  const auto most = static_cast<std::uint64_t>(std::min(jobs, 1e15));
+  return std::min<std::uint64_t>(scenario.events_per_instant, 1'000'000'000'000) + of_a_job * most;
+}
+
 /// The share of the servers' time from `since` until `now` in which they worked.
 double busy_share(const ResourceStats& since, const ResourceStats& now) {
   const std::uint64_t whole = now.server_time - since.server_time;
@@ -39,7 +51,7 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
       make_(make),
       server_(scenario.store.service, stream(scenario.seed, 0, serve)),
       recorder_(scenario, VirtualClock::default_start),
-      world_({.seed = scenario.seed}),
+      world_({.seed = scenario.seed, .events_per_instant = events_per_instant(scenario)}),
       start_(world_.now()),
       api_(world_, scenario.upstream, scenario.client.timeout),
       keys_(choice_of(scenario.jobs)) {

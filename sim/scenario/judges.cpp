@@ -168,6 +168,20 @@ std::optional<Span> mended(const Scenario& scenario) {
   return last;
 }
 
+Objection object_to_instant(const EndlessInstant& instant, Span at,
+                            const std::vector<JobEvent>& last) {
+  std::string text = "the time stands still at " +
+                     std::to_string(static_cast<double>(at.count()) / 1'000'000) +
+                     " s: " + std::to_string(instant.events()) + " events have run there; ";
+  text += last.empty() ? "none was of a job" : "the last of jobs: ";
+  for (const JobEvent& event : last) {
+    text += (&event == &last.front() ? "job " : ", job ") + std::to_string(event.job) +
+            " of worker " + std::to_string(event.worker) + " " + std::string(name_of(event.what));
+    if (event.what == JobEvent::What::answered) text += " " + std::to_string(event.status);
+  }
+  return {time_judge, text};
+}
+
 void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint64_t lost_writes,
                   RunResult& result) {
   Word excess = 0;

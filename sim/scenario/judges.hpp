@@ -8,6 +8,7 @@
 
 #include "sim/scenario/recorder.hpp"
 #include "sluice/sim/run.hpp"
+#include "sluice/sim/timeline.hpp"
 
 namespace sluice::sim::scenario {
 
@@ -22,9 +23,10 @@ inline constexpr const char* hints_judge = "hints are exact";
 inline constexpr const char* local_judge = "grants without the store";
 inline constexpr const char* idle_judge = "no unit is left unused while jobs wait";
 inline constexpr const char* order_judge = "first come, first served";
-inline constexpr std::array<std::string_view, 10> judge_names{
-    bound_judge, end_judge,   recovery_judge, places_judge, vacancy_judge,
-    gates_judge, hints_judge, local_judge,    idle_judge,   order_judge};
+inline constexpr const char* time_judge = "time goes on";
+inline constexpr std::array<std::string_view, 11> judge_names{
+    bound_judge, end_judge,   recovery_judge, places_judge, vacancy_judge, gates_judge,
+    hints_judge, local_judge, idle_judge,     order_judge,  time_judge};
 
 /// True for faults of the store, the network and the workers.
 [[nodiscard]] bool concerns_limiter(const FaultPlan& fault);
@@ -35,6 +37,10 @@ inline constexpr std::array<std::string_view, 10> judge_names{
 /// From when on all faults that concern the limiter are mended, and queues move again; zero: there
 /// is none; nothing: that does not come.
 [[nodiscard]] std::optional<Span> mended(const Scenario& scenario);
+
+/// What is said of a run that was ended because its time stood still, `at` since the start.
+[[nodiscard]] Objection object_to_instant(const EndlessInstant& instant, Span at,
+                                          const std::vector<JobEvent>& last);
 
 /// Looks at the grants and the waits. `lost_writes`: that the store has forgotten. Sets the figures
 /// bound_excess and bypassed.

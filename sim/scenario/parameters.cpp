@@ -129,11 +129,21 @@ using U = ApiOptions;
 using C = ClientOptions;
 using K = ClockOptions;
 
+constexpr Word least_events_per_instant = 1000;
+constexpr Word most_events_per_instant = 1'000'000'000'000;
+
 const Parameter table[] = {
     {"run.duration", "1min", "virtual time", false,
      [](S& s, const Texts& t) { read(t.front(), s.duration); }},
-    {"run.warm_up", "0s", "what comes earlier counts in no figure", false,
-     [](S& s, const Texts& t) { read(t.front(), s.warm_up); }},
+    {"run.warm_up", "0s", "what comes earlier counts in no figure; auto: pilots find it by MSER-5",
+     false, [](S& s, const Texts& t) { s.warm_up = parse_warm_up(t.front()); }},
+
+    {"run.events_per_instant", "10000000",
+     "so many at one instant, beyond 100 for each job of a burst or trace, end the run", false,
+     [](S& s, const Texts& t) {
+       s.events_per_instant = static_cast<std::uint64_t>(
+           parse_count(t.front(), least_events_per_instant, most_events_per_instant));
+     }},
 
     {"fleet.workers", "10", "worker processes, 1 to 5000", false,
      put_count<&S::fleet, &F::workers, 1, 5000>},
@@ -312,6 +322,20 @@ void set(Scenario& scenario, std::string_view path, const Texts& texts) {
 }
 
 std::span<const std::pair<std::string_view, FaultPlan::Kind>> fault_kinds() { return faults; }
+
+bool has_share_as_factor(FaultPlan::Kind kind) {
+  switch (kind) {
+    case Fault::network_loss:
+    case Fault::answers_lost:
+    case Fault::network_doubled:
+    case Fault::upstream_loss:
+    case Fault::upstream_answers_lost:
+    case Fault::upstream_doubled:
+      return true;
+    default:
+      return false;
+  }
+}
 
 std::string_view name_of(FaultPlan::Kind kind) {
   return std::find_if(std::begin(faults), std::end(faults),

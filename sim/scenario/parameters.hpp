@@ -32,5 +32,7 @@ void set(Scenario& scenario, std::string_view path, const Texts& texts);
 /// The kinds of faults by their names.
 [[nodiscard]] std::span<const std::pair<std::string_view, FaultPlan::Kind>> fault_kinds();
 [[nodiscard]] std::string_view name_of(FaultPlan::Kind kind);
+/// Whether the factor of a fault is a share of messages, and 0 does nothing; of others, 1 does.
+[[nodiscard]] bool has_share_as_factor(FaultPlan::Kind kind);
 
 }  // namespace sluice::sim::scenario

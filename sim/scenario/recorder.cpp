@@ -26,6 +26,22 @@ Time change_of(const Scenario& scenario, Time start) {
 
 }  // namespace
 
+std::string_view name_of(JobEvent::What what) {
+  switch (what) {
+    case JobEvent::What::came:
+      return "came";
+    case JobEvent::What::sent:
+      return "sent";
+    case JobEvent::What::answered:
+      return "answered";
+    case JobEvent::What::gave_up:
+      return "gave_up";
+    case JobEvent::What::lost:
+      return "lost";
+  }
+  return "";
+}
+
 Recorder::Recorder(const Scenario& scenario, Time start)
     : worker_ok(scenario.fleet.workers),
       key_asked(scenario.jobs.keys),
@@ -47,8 +63,19 @@ std::uint32_t& Recorder::in(std::vector<std::uint32_t>& column, Time now) noexce
   return column[std::min(step, column.size() - 1)];
 }
 
-void Recorder::tell(const Job& job, Time now, JobEvent::What what, int status) const {
-  if (on_event) on_event({now - start_, what, job.worker, job.number, job.key, status});
+void Recorder::tell(const Job& job, Time now, JobEvent::What what, int status) {
+  const JobEvent event{now - start_, what, job.worker, job.number, job.key, status};
+  told_[events_told_++ % told_.size()] = event;
+  if (on_event) on_event(event);
+}
+
+std::vector<JobEvent> Recorder::last_events(Time at) const {
+  std::vector<JobEvent> events;
+  for (std::uint64_t i = std::min<std::uint64_t>(events_told_, told_.size()); i > 0; --i) {
+    const JobEvent& event = told_[(events_told_ - i) % told_.size()];
+    if (event.at == at - start_) events.push_back(event);
+  }
+  return events;
 }
 
 void Recorder::came(const Job& job) {

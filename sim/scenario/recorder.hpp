@@ -2,9 +2,11 @@
 // run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -24,6 +26,9 @@ struct Job {
   Word cost = 1;
   std::uint64_t number = 0;  ///< unique in its run
 };
+
+/// "came", "sent", "answered", "gave_up", "lost".
+[[nodiscard]] std::string_view name_of(JobEvent::What what);
 
 /// One number for each kind of event; see Metric.
 struct Counts {
@@ -90,6 +95,9 @@ class Recorder {
   /// The jobs that are still waiting, at the end of the run.
   void finish(Time now);
 
+  /// The last events of jobs at one instant, in order; few of them.
+  [[nodiscard]] std::vector<JobEvent> last_events(Time at) const;
+
   std::function<void(const JobEvent&)> on_event;  ///< may be empty
   Counts counts;
   Series series;
@@ -121,7 +129,7 @@ class Recorder {
   void waited(const Job& job, Span span);
   void open(const Job& job);
   void close(const Job& job, Time now);
-  void tell(const Job& job, Time now, JobEvent::What what, int status = 0) const;
+  void tell(const Job& job, Time now, JobEvent::What what, int status = 0);
 
   Time start_;
   Time counted_from_;
@@ -130,6 +138,8 @@ class Recorder {
   std::multimap<Time, std::uint32_t> open_;  // when unfinished jobs came, and their keys
   [[nodiscard]] bool keep() noexcept;
 
+  std::array<JobEvent, 4> told_{};  // a ring
+  std::uint64_t events_told_ = 0;
   std::size_t kept_ = 0;
   std::uint64_t leases_ = 0;
   std::size_t kept_waits_ = 0;

@@ -7,6 +7,7 @@
 #include "sim/scenario/fleet_run.hpp"
 #include "sim/scenario/judges.hpp"
 #include "sluice/sim/rehearse.hpp"
+#include "sluice/sim/warm_up.hpp"
 
 namespace sluice::sim {
 namespace {
@@ -153,6 +154,32 @@ void set_adaptation(const Scenario& scenario, const Recorder& recorder, Time sta
   }
 }
 
+void run_to_end(FleetRun& fleet, Span duration, const RunOptions& options) {
+  const Time start = fleet.world().now();
+  for (int i = 1; i <= slices; ++i) {
+    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) throw Stopped();
+    fleet.run_for(start + duration / slices * i - fleet.world().now());
+    if (options.progress) options.progress(fleet.world().now() - start, fleet.world().events());
+  }
+  fleet.run_for(start + duration - fleet.world().now());
+}
+
+/// The result of a run that was ended at an instant without end: its figures are not known.
+RunResult endless(FleetRun& fleet, const Scenario& scenario, Time start,
+                  const EndlessInstant& instant) {
+  fleet.finish();
+  RunResult result;
+  const Recorder& recorder = fleet.recorder();
+  result.series = recorder.series;
+  result.trace = fleet.world().trace();
+  result.warm_up = scenario.warm_up;
+  result.figures[Metric::events] = static_cast<double>(fleet.world().events());
+  result.judges = {scenario::time_judge};
+  result.objections = {scenario::object_to_instant(instant, instant.at() - start,
+                                                   recorder.last_events(instant.at()))};
+  return result;
+}
+
 }  // namespace
 
 RunResult run(const Scenario& scenario, const RunOptions& options) {
@@ -162,22 +189,28 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
 RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
                    const RunOptions& options) {
   validate(scenario);
+  if (scenario.warm_up == auto_warm_up) {
+    Scenario cut = scenario;
+    cut.warm_up = find_warm_up(scenario, make, options.stop);
+    return rehearse(cut, make, options);
+  }
   FleetRun fleet(scenario, make);
   const Time start = fleet.world().now();
   fleet.recorder().on_event = options.on_event;
   if (options.observer != nullptr) fleet.world().observe(options.observer, options.observed);
-  for (int i = 1; i <= slices; ++i) {
-    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) throw Stopped();
-    fleet.run_for(start + scenario.duration / slices * i - fleet.world().now());
-    if (options.progress) options.progress(fleet.world().now() - start, fleet.world().events());
+  try {
+    run_to_end(fleet, scenario.duration, options);
+  } catch (const EndlessInstant& instant) {
+    return endless(fleet, scenario, start, instant);
   }
-  fleet.run_for(start + scenario.duration - fleet.world().now());
   fleet.finish();
 
   RunResult result;
   const Recorder& recorder = std::as_const(fleet).recorder();
   result.series = recorder.series;
   result.trace = fleet.world().trace();
+  result.warm_up = scenario.warm_up;
+  result.judges = {scenario::time_judge};
   result.figures[Metric::events] = static_cast<double>(fleet.world().events());
   set_calls(scenario, recorder, result.figures);
   set_waits(recorder, result);

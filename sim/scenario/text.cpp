@@ -177,6 +177,13 @@ Span parse_span(std::string_view text) {
   return *span;
 }
 
+Span parse_warm_up(std::string_view text) {
+  if (text == "auto") return auto_warm_up;
+  const auto span = span_of(text);
+  if (!span) expected("a time, as 20s or 2min, or auto", text);
+  return *span;
+}
+
 Span parse_step(std::string_view text) {
   const bool negative = text.starts_with('-');
   const auto span = span_of(negative ? text.substr(1) : text);

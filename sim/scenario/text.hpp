@@ -28,6 +28,8 @@ namespace sluice::sim::scenario {
 [[nodiscard]] Span parse_span(std::string_view text);
 /// The same, or with a minus before it.
 [[nodiscard]] Span parse_step(std::string_view text);
+/// "20s", or "auto": auto_warm_up.
+[[nodiscard]] Span parse_warm_up(std::string_view text);
 /// "100/s", "0.5/min", "25/5s".
 [[nodiscard]] Rate parse_rate(std::string_view text);
 /// A time, or the name of a distribution with its parameters: "log_normal(10ms, 30ms)".

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/scenario/parameters.hpp"
+#include "sim/scenario/pilot.hpp"
 #include "sluice/sim/scenario.hpp"
 
 namespace sluice::sim {
@@ -27,9 +28,10 @@ std::string seconds(Span span) {
 void validate_run(const Scenario& s) {
   require(s.duration > Span{0} && s.duration <= longest_run,
           "run.duration must be more than 0 and at most 31 days, got " + seconds(s.duration));
-  require(s.warm_up >= Span{0} && s.warm_up < s.duration,
+  require(s.warm_up == auto_warm_up || (s.warm_up >= Span{0} && s.warm_up < s.duration),
           "run.warm_up must be less than run.duration (" + seconds(s.duration) + "), got " +
               seconds(s.warm_up));
+  require(s.events_per_instant >= 1, "run.events_per_instant must be 1 or more, got 0");
   require(s.fleet.workers >= 1 && s.fleet.workers <= 5000,
           "fleet.workers must be 1 to 5000, got " + std::to_string(s.fleet.workers));
   require(s.jobs.keys >= 1, "jobs.keys must be 1 or more, got 0");
@@ -191,11 +193,8 @@ void validate_fault(const Scenario& s, const FaultPlan& fault) {
       "the fault " + std::string(scenario::name_of(fault.kind)) + " at " + seconds(fault.at);
   require(fault.at >= Span{0} && fault.at < s.duration, name + " must begin within run.duration");
   require(fault.length >= Span{0}, name + " must last 0s or longer");
-  const bool is_share = fault.kind == Kind::network_loss || fault.kind == Kind::answers_lost ||
-                        fault.kind == Kind::network_doubled || fault.kind == Kind::upstream_loss ||
-                        fault.kind == Kind::upstream_answers_lost ||
-                        fault.kind == Kind::upstream_doubled;
-  require(!is_share || fault.factor <= 1, name + ": its factor must be 0 to 1");
+  require(!scenario::has_share_as_factor(fault.kind) || fault.factor <= 1,
+          name + ": its factor must be 0 to 1");
   require(fault.kind != Kind::upstream_second || fault.limit.limit > 0,
           name + " needs a limit, as \"300/min\"");
   require(fault.kind != Kind::upstream_limit || !s.upstream.limits.empty(),
@@ -233,6 +232,7 @@ void validate(const Scenario& scenario) {
   validate_client(scenario.client);
   require(scenario.store.timeout > Span{0}, "store.timeout must be more than 0");
   for (const FaultPlan& fault : scenario.faults) validate_fault(scenario, fault);
+  if (scenario.warm_up == auto_warm_up) scenario::validate_pilots(scenario);
 }
 
 }  // namespace sluice::sim

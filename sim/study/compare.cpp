@@ -42,6 +42,23 @@ void keep_variant(Study& study, const std::string& name) {
   });
 }
 
+std::optional<Span> share_warm_up(Study& a, Study& b) {
+  const auto is_automatic = [](const Study& study) {
+    return study.scenario(0, 0).warm_up == auto_warm_up;
+  };
+  if (!is_automatic(a) && !is_automatic(b)) return {};
+  const auto of_first_row = [](const Study& study) {
+    return single_run(study, 0, 0, 0).scenario(0, 0).warm_up;
+  };
+  const Span longer = std::max(of_first_row(a), of_first_row(b));
+  const Setting setting{"run.warm_up", {fmt::format("{}us", longer.count())}};
+  for (Study* const study : {&a, &b}) {
+    std::erase_if(study->sweeps, [&](const Sweep& each) { return each.path == setting.path; });
+    for (Variant& variant : study->variants) variant.settings.push_back(setting);
+  }
+  return longer;
+}
+
 std::string compare(const StudyResult& a, const StudyResult& b, const std::string& name_a,
                     const std::string& name_b) {
   const double confidence = a.study->confidence;

@@ -14,6 +14,10 @@ void sweep(Study& study, const std::string& path, const std::vector<Texts>& valu
 /// Leaves one variant. Throws std::invalid_argument with the nearest name.
 void keep_variant(Study& study, const std::string& name);
 
+/// If the warm-up of one of the first rows is automatic: gives all rows of both studies the longer
+/// one, so that both count the same arrivals, and returns it. Throws as find_warm_up() does.
+std::optional<Span> share_warm_up(Study& a, Study& b);
+
 /// A table of the headline figures of the first rows: both means, and the paired difference with
 /// its interval and a verdict.
 [[nodiscard]] std::string compare(const StudyResult& a, const StudyResult& b,

@@ -14,11 +14,13 @@ namespace {
 /// A line for each row and figure, and the trace of each row's first replication.
 std::string figures_of(const StudyResult& result) {
   const Study& study = *result.study;
+  const bool automatic = study.has_automatic_warm_up();
   std::string text;
   for (const Row& row : result.rows) {
     std::string name = study.variants[row.variant].name;
     if (!study.sweeps.empty()) name += fmt::format("@{}", study.point_text(row.point));
     text += fmt::format("{} | trace | {:016x}\n", name, row.first.trace);
+    if (automatic) text += fmt::format("{} | warm_up | {}us\n", name, row.warm_up.count());
     for (const MetricInfo& each : metrics()) {
       const auto interval = row.interval(metric(each.name), study.confidence);
       if (!interval) continue;

@@ -86,6 +86,8 @@ std::string to_text(const StudyResult& result) {
   const Study& study = *result.study;
   std::vector<std::string> header{""};
   for (const std::string& name : study.headline) header.emplace_back(info(metric(name)).title);
+  const bool shows_warm_up = study.has_automatic_warm_up();
+  if (shows_warm_up) header.emplace_back("warm-up (MSER-5)");
   tool::Table table(header);
   for (const Row& row : result.rows) {
     std::vector<std::string> cells{row_name(study, row)};
@@ -93,6 +95,7 @@ std::string to_text(const StudyResult& result) {
       cells.push_back(
           figure_text(row.interval(metric(name), study.confidence), info(metric(name))));
     }
+    if (shows_warm_up) cells.push_back(tool::duration(row.warm_up));
     table.add(std::move(cells));
   }
   std::string text = fmt::format("{}: {}\n\n{}", study.name, study.question, table.text());

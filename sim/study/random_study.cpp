@@ -156,12 +156,8 @@ class WorldMaker {
     fault.at = Span{static_cast<Word>(between(1'000'000, 15'000'000))};
     fault.length = Span{static_cast<Word>(between(1'000, 4'000'000))};
     fault.share = static_cast<double>(between(1, 4)) / 4;
-    const bool is_share =
-        fault.kind == Kind::network_loss || fault.kind == Kind::answers_lost ||
-        fault.kind == Kind::network_doubled || fault.kind == Kind::upstream_loss ||
-        fault.kind == Kind::upstream_answers_lost || fault.kind == Kind::upstream_doubled;
-    fault.factor =
-        is_share ? static_cast<double>(between(1, 10)) / 10 : static_cast<double>(between(2, 50));
+    fault.factor = has_share_as_factor(fault.kind) ? static_cast<double>(between(1, 10)) / 10
+                                                   : static_cast<double>(between(2, 50));
     fault.step = Span{static_cast<Word>(between(0, 4'000'000)) - 2'000'000};
     study_.faults.push_back(fault);
   }

@@ -1,8 +1,10 @@
 #include "sim/study/shrink.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
+#include "sim/scenario/judges.hpp"
 #include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
@@ -10,6 +12,8 @@ namespace {
 
 constexpr std::size_t most_runs = 2000;
 constexpr Span shortest = std::chrono::milliseconds{1};
+constexpr double least_factor = 0.1;  // away from a fault that does nothing
+constexpr std::uint64_t enough_for_an_instant = 1'000'000;
 
 class Shrinker {
  public:
@@ -22,6 +26,8 @@ class Shrinker {
   Shrunk run() {
     result_.fails = fails(result_.study);
     if (!result_.fails) return result_;
+    // Instants without end take as long as their limit.
+    if (judge_ == time_judge) shorten_instants();
     for (bool smaller = true; smaller && result_.runs < most_runs;) {
       smaller = drop_faults();
       smaller = end_sooner() || smaller;
@@ -71,6 +77,11 @@ class Shrinker {
     return any;
   }
 
+  void shorten_instants() {
+    if (result_.study.scenario(0, 0).events_per_instant <= enough_for_an_instant) return;
+    (void)set("run.events_per_instant", std::to_string(enough_for_an_instant));
+  }
+
   bool end_sooner() {
     const Span whole = result_.study.scenario(0, 0).duration;
     for (const Word tenths : {5, 8, 9}) {
@@ -105,10 +116,11 @@ class Shrinker {
       FaultPlan narrower = now;
       narrower.share = now.share / 2;
       FaultPlan milder = now;
-      milder.factor = 1 + (now.factor - 1) / 2;
+      const double harmless = has_share_as_factor(now.kind) ? 0 : 1;
+      milder.factor = harmless + (now.factor - harmless) / 2;
       if (now.length > shortest) any = replace(i, shorter) || any;
       if (now.share > 0.05) any = replace(i, narrower) || any;
-      if (now.factor > 1.1) any = replace(i, milder) || any;
+      if (std::abs(now.factor - harmless) > least_factor) any = replace(i, milder) || any;
     }
     return any;
   }

@@ -58,6 +58,15 @@ std::string Study::row_text(std::size_t variant, std::size_t point) const {
   return text;
 }
 
+bool Study::has_automatic_warm_up() const {
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    for (std::size_t point = 0; point < points(); ++point) {
+      if (scenario(variant, point).warm_up == auto_warm_up) return true;
+    }
+  }
+  return false;
+}
+
 Scenario Study::scenario(std::size_t variant, std::size_t point) const {
   Scenario result;
   result.seed = seed;

@@ -90,6 +90,8 @@ struct Study {
   [[nodiscard]] bool concerns(const Expectation& expectation, std::size_t point) const;
   /// A variant at a point, for people: " (variant "a") (arrivals.load = 2)".
   [[nodiscard]] std::string row_text(std::size_t variant, std::size_t point) const;
+  /// Whether pilots find the warm-up of a row.
+  [[nodiscard]] bool has_automatic_warm_up() const;
   /// Throws std::invalid_argument. REQUIRES: indices of a variant and of a point.
   [[nodiscard]] Scenario scenario(std::size_t variant, std::size_t point) const;
 };

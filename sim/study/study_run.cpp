@@ -7,7 +7,9 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <type_traits>
 
+#include "sim/scenario/pilot.hpp"
 #include "sim/study/verdicts.hpp"
 #include "sluice/sim/random.hpp"
 
@@ -76,14 +78,14 @@ class StudyRun {
     result_.study = &study;
     for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
       for (std::size_t point = 0; point < study.points(); ++point) {
-        result_.rows.push_back({variant, point, {}, {}});
+        result_.rows.push_back({variant, point, {}, {}, {}});
       }
     }
   }
 
   StudyResult run() {
     std::size_t target = study_.replications;
-    add(target);
+    if (find_warm_ups()) add(target);
     // Twice as many, until the interval is as narrow as was asked for.
     while (study_.precision != 0 && !result_.partial && !is_precise() &&
            target < most_replications) {
@@ -94,12 +96,76 @@ class StudyRun {
     return std::move(result_);
   }
 
+  /// Fills in the warm-ups of the rows. False if it was stopped.
+  bool find_warm_ups() {
+    std::vector<Automatic> rows;
+    for (Row& row : result_.rows) {
+      const Scenario scenario = study_.scenario(row.variant, row.point);
+      row.warm_up = scenario.warm_up;
+      if (row.warm_up == auto_warm_up) rows.push_back({row, scenario, {}});
+    }
+    if (rows.empty()) return true;
+    for (Automatic& each : rows) each.series.resize(pilots);
+    progress_.all += rows.size() * pilots;
+    std::atomic<bool> stopped{false};
+    const std::function<bool(std::size_t)> task = [&](std::size_t i) {
+      if (!run_pilot_of(rows[i % rows.size()], i / rows.size())) stopped.store(true);
+      return !stopped.load();
+    };
+    Crew(rows.size() * pilots, task, options_.jobs).join([this] { report(); });
+    result_.partial = stopped.load();
+    if (result_.partial) return false;
+    std::vector<Span> longest(study_.points());
+    for (const Automatic& each : rows) {
+      Span& span = longest[each.row.point];
+      span =
+          std::max(span, placed(each.row, [&] { return warm_up_by(each.scenario, each.series); }));
+    }
+    for (const Automatic& each : rows) each.row.warm_up = longest[each.row.point];
+    return true;
+  }
+
+  [[nodiscard]] const std::vector<Row>& rows() const noexcept { return result_.rows; }
+
  private:
+  /// A row whose warm-up pilots find.
+  struct Automatic {
+    Row& row;
+    Scenario scenario;
+    std::vector<std::vector<std::uint64_t>> series;
+  };
   struct Objected {
     std::size_t row;
     std::size_t replication;
     Objection objection;
   };
+
+  /// What `function` returns; an error of it names the row.
+  template <class Function>
+  std::invoke_result_t<Function> placed(const Row& row, Function function) const {
+    const auto text = [&](const std::exception& error) {
+      return study_.name + study_.row_text(row.variant, row.point) + ": " + error.what();
+    };
+    try {
+      return function();
+    } catch (const std::invalid_argument& error) {
+      throw std::invalid_argument(text(error));
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(text(error));
+    }
+  }
+
+  /// False if it was stopped.
+  bool run_pilot_of(Automatic& each, std::size_t pilot) {
+    try {
+      each.series[pilot] =
+          placed(each.row, [&] { return run_pilot(each.scenario, pilot, {}, options_.stop); });
+    } catch (const Stopped&) {
+      return false;
+    }
+    runs_.fetch_add(1, std::memory_order_relaxed);  // for people
+    return true;
+  }
 
   /// Adds replications to each row, up to `target`. Replications come in order, so that a stopped
   /// study has the first ones of all rows.
@@ -139,6 +205,7 @@ class StudyRun {
     Row& row = result_.rows[index];
     Scenario scenario = study_.scenario(row.variant, row.point);
     scenario.seed = seed_of(study_, replication);
+    scenario.warm_up = row.warm_up;
     std::uint64_t counted = 0;
     RunOptions options{.recovery = study_.judges.recovery, .stop = options_.stop, .progress = {}};
     options.progress = [&](Span reached, std::uint64_t events) {
@@ -147,13 +214,10 @@ class StudyRun {
     };
     RunResult result;
     try {
-      result = sim::run(scenario, options);
+      // Only the limiters themselves can tell some errors, such as too long a hold.
+      result = placed(row, [&] { return sim::run(scenario, options); });
     } catch (const Stopped&) {
       return false;
-    } catch (const std::invalid_argument& error) {
-      // What only the limiters themselves can tell, such as the longest hold.
-      throw std::invalid_argument(study_.name + study_.row_text(row.variant, row.point) + ": " +
-                                  error.what());
     }
     row.figures[replication] = result.figures;
     objections = result.objections;
@@ -209,8 +273,16 @@ StudyResult run_study(const Study& study, const StudyOptions& options) {
   return StudyRun(study, options).run();
 }
 
+std::vector<Span> warm_ups(const Study& study, const StudyOptions& options) {
+  StudyRun run(study, options);
+  if (!run.find_warm_ups()) throw Stopped();
+  std::vector<Span> spans;
+  for (const Row& row : run.rows()) spans.push_back(row.warm_up);
+  return spans;
+}
+
 Study single_run(const Study& study, std::size_t variant, std::size_t point,
-                 std::size_t replication) {
+                 std::size_t replication, std::optional<Span> warm_up) {
   Study single = study;
   single.seed = seed_of(study, replication);
   single.replications = 1;
@@ -221,6 +293,11 @@ Study single_run(const Study& study, std::size_t variant, std::size_t point,
   }
   for (std::size_t i = 0; i < study.sweeps.size(); ++i) {
     single.settings.push_back({study.sweeps[i].path, study.value(i, point)});
+  }
+  const Scenario scenario = study.scenario(variant, point);
+  if (scenario.warm_up == auto_warm_up) {
+    const Span cut = warm_up ? *warm_up : find_warm_up(scenario);
+    single.settings.push_back({"run.warm_up", {std::to_string(cut.count()) + "us"}});
   }
   single.sweeps.clear();
   single.variants = {Variant{}};

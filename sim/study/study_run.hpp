@@ -22,6 +22,7 @@ struct Row {
   std::size_t point = 0;
   RunResult first;               ///< the first replication, with its charts
   std::vector<Figures> figures;  ///< of each replication
+  Span warm_up{0};               ///< of all replications
 
   /// Over the replications that have the figure; none: none has it.
   [[nodiscard]] std::optional<Interval> interval(Metric metric, double confidence) const;
@@ -78,11 +79,17 @@ struct StudyOptions {
 /// The seed of a replication, from 0: the first one is the study's own.
 [[nodiscard]] std::uint64_t seed_of(const Study& study, std::size_t replication);
 
-/// Throws what a run throws. REQUIRES: the study outlives the result.
+/// Pilots come first where the warm-up is automatic: of each variant at each point, and the
+/// variants of a point, which are compared with one another, all have the longest. Throws what a
+/// run and find_warm_up() throw. REQUIRES: the study outlives the result.
 [[nodiscard]] StudyResult run_study(const Study& study, const StudyOptions& options = {});
 
-/// A study of one run, which repeats a replication of a row.
+/// The warm-up of each row, in the order of StudyResult::rows. Throws Stopped, and as run_study().
+[[nodiscard]] std::vector<Span> warm_ups(const Study& study, const StudyOptions& options = {});
+
+/// A study of one run, which repeats a replication of a row. `warm_up`: of the row. Without it,
+/// pilots find an automatic one of this variant alone.
 [[nodiscard]] Study single_run(const Study& study, std::size_t variant, std::size_t point,
-                               std::size_t replication);
+                               std::size_t replication, std::optional<Span> warm_up = {});
 
 }  // namespace sluice::sim::scenario

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/scenario/judges.hpp"
 #include "sim/study/new_file.hpp"
 #include "sluice/sim/run.hpp"
 
@@ -9,22 +13,6 @@ namespace sluice::sim::scenario {
 namespace {
 
 using What = JobEvent::What;
-
-const char* name_of(What what) {
-  switch (what) {
-    case What::came:
-      return "came";
-    case What::sent:
-      return "sent";
-    case What::answered:
-      return "answered";
-    case What::gave_up:
-      return "gave_up";
-    case What::lost:
-      return "lost";
-  }
-  return "";
-}
 
 std::string line_of(const JobEvent& event) {
   std::string text =
@@ -85,13 +73,17 @@ void write_trace(const Study& study, const std::filesystem::path& path) {
   options.on_event = [&](const JobEvent& event) {
     file.out() << (lines ? line_of(event) : slices_of(event));
   };
-  (void)run(scenario, options);
+  const RunResult result = run(scenario, options);
   // The last element has no comma behind it.
   if (!lines) {
     file.out() << R"({"ph":"M","name":"process_name","pid":0,"args":{"name":"worker 0"}}])"
                   "\n";
   }
   file.commit();
+  const auto endless = std::ranges::find(result.objections, time_judge, &Objection::judge);
+  if (endless != result.objections.end()) {
+    throw std::runtime_error(path.string() + ": it has the events until " + endless->text);
+  }
 }
 
 }  // namespace sluice::sim::scenario

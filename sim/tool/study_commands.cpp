@@ -59,7 +59,8 @@ int run_and_report(const Study& study, const SessionOptions& options, const std:
   for (const Judgement& judgement : result.judgements) {
     if (!judgement.objects || !judgement.replication) continue;
     const Study single =
-        single_run(study, judgement.variant, judgement.point, *judgement.replication);
+        single_run(study, judgement.variant, judgement.point, *judgement.replication,
+                   result.row(judgement.variant, judgement.point).warm_up);
     fmt::print(stderr, "\nThis repeats the run that \"{}\" objects to:\n\n{}", judgement.judge,
                to_toml(single, revision()));
     break;
@@ -158,11 +159,13 @@ void add_compare(CLI::App& app, Command& chosen) {
         if (colon != std::string::npos) keep_variant(study, name.substr(colon + 1));
         return study;
       };
-      const Study a = run_side(options->scenario);
-      const Study b = run_side(*other);
+      Study a = run_side(options->scenario);
+      Study b = run_side(*other);
+      const std::optional<Span> warm_up = share_warm_up(a, b);
       const StudyResult result_a = run_with_progress(a, *options);
       const StudyResult result_b = run_with_progress(b, *options);
       fmt::print("{}", compare(result_a, result_b, options->scenario, *other));
+      if (warm_up) fmt::print("both with a warm-up of {}, by MSER-5\n", duration(*warm_up));
       return was_interrupted() ? interrupted : held;
     };
   });

@@ -44,6 +44,7 @@ World::World(const WorldOptions& options)
       loop_(*this, timeline_),
       store_(make_virtual_store(clock_)),
       recycling_(1) {
+  timeline_.limit_instant(options.events_per_instant);
   timeline_.fetch_ahead(&LoopClock::fetch);
   if (options.shuffle_ties) timeline_.shuffle_ties(options.seed);
 }

@@ -248,6 +248,7 @@ TEST_CASE("every parameter's standard text is its default") {
   const Scenario standard;
   CHECK(all.duration == standard.duration);
   CHECK(all.warm_up == standard.warm_up);
+  CHECK(all.events_per_instant == standard.events_per_instant);
   CHECK(all.fleet.workers == standard.fleet.workers);
   CHECK(all.fleet.spread == standard.fleet.spread);
   CHECK(all.arrivals.kind == standard.arrivals.kind);

@@ -67,6 +67,65 @@ sluice_tool_test(sim_run_no_value CODE 2 ERR "PATH=VALUE, got \"fleet\"" COMMAND
 sluice_tool_test(sim_run_bad_jobs CODE 2 ERR "--jobs" COMMAND ${sim} run ${studies}/holds.toml --jobs 0)
 sluice_tool_test(sim_run_bad_seed CODE 2 ERR "--seed" COMMAND ${sim} run ${studies}/holds.toml --seed x)
 sluice_tool_test(sim_run_nothing CODE 2 ERR "SCENARIO is required" COMMAND ${sim} run)
+# A queue that grows for ever has no warm-up.
+file(WRITE "${studies}/fills.toml" [=[
+schema = 1
+question = "How long does it fill?"
+replications = 2
+[run]
+duration = "20s"
+warm_up = "auto"
+[fleet]
+workers = 1
+[limiter]
+kind = "none"
+[upstream]
+servers = 100
+latency = "500ms"
+[judges]
+never = ["offered"]
+]=])
+sluice_tool_test(sim_warm_up CODE 1 OUT "warm-up .MSER-5..*fills .* (5|6|7|8|9)00 ms\n"
+  ERR "This repeats the run.*warm_up = \"(5|6|7|8|9)00000us\"" COMMAND ${sim} run ${studies}/fills.toml)
+sluice_tool_test(sim_warm_up_too_short CODE 2
+  ERR "fills: the run is too short for its warm-up: run.warm_up = .auto. .MSER-5. would cut the first 15.0* s of 20.0* s"
+  COMMAND ${sim} run ${studies}/fills.toml --set arrivals.load=3)
+sluice_tool_test(sim_warm_up_set CODE 0 OUT "shared .* (0 us|[0-9.]+ m?s)\n.*alone .* (0 us|[0-9.]+ m?s)\n"
+  COMMAND ${sim} run ${studies}/holds.toml --set run.warm_up=auto --set arrivals.load=0.5)
+sluice_tool_test(sim_warm_up_bad CODE 2 ERR "--set: run.warm_up: expected a time, as 20s or 2min, or auto, got \"aut\""
+  COMMAND ${sim} run ${studies}/holds.toml --set run.warm_up=aut)
+sluice_tool_test(sim_warm_up_compare CODE 0 OUT "both with a warm-up of [0-9.]+ m?s, by MSER-5"
+  COMMAND ${sim} compare ${studies}/fills.toml ${studies}/holds.toml:shared)
+# Clients who do not think, of an API that takes no time from 3 s on.
+file(WRITE "${studies}/endless.toml" [=[
+schema = 1
+replications = 2
+[run]
+duration = "10s"
+events_per_instant = 20000
+[arrivals]
+kind = "closed"
+think = "0s"
+[limiter]
+kind = "none"
+[upstream]
+latency = "5ms"
+to = "0s"
+from = "0s"
+[[fault]]
+kind = "upstream_slow"
+at = "3s"
+for = "1s"
+factor = 0.0
+]=])
+sluice_tool_test(sim_endless CODE 1 OUT "OBJECTS +time goes on: the time stands still at 3.[0-9]* s: 20000 events have run"
+  ERR "This repeats the run that .time goes on. objects to:.*revision.*seed = 1.*\\[\\[fault" COMMAND ${sim} run ${studies}/endless.toml)
+sluice_tool_test(sim_endless_shrink CODE 1 OUT "\"time goes on\" objects to it; found in.*workers = \"1\".*factor = 0"
+  COMMAND ${sim} shrink ${studies}/endless.toml --judge "time goes on")
+sluice_tool_test(sim_endless_trace CODE 1 ERR "endless.jsonl: it has the events until the time stands still at 3.[0-9]* s"
+  COMMAND ${sim} run ${studies}/endless.toml --trace ${studies}/endless.jsonl)
+sluice_tool_test(sim_endless_limit CODE 2 ERR "--set: run.events_per_instant: expected a whole number from 1000 to"
+  COMMAND ${sim} run ${studies}/endless.toml --set run.events_per_instant=999)
 sluice_tool_test(sim_sweep CODE 0 OUT "arrivals.load = 0.5.*arrivals.load = 1.5"
   COMMAND ${sim} sweep ${studies}/holds.toml arrivals.load 0.5 1.5)
 sluice_tool_test(sim_sweep_unknown CODE 2 ERR "arrivals.lood: there is no such parameter; did you mean arrivals.load"

@@ -2,6 +2,7 @@
 #include "sluice/sim/timeline.hpp"
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -97,6 +98,97 @@ TEST_CASE("what an event throws comes out of the run, and the run can go on") {
   CHECK(w.timeline.now() == to_time(1'010));
   w.timeline.run_until(to_time(5'000));
   CHECK(w.recorder.seen.size() == 1);
+}
+
+namespace {
+
+/// Schedules itself again, at once or after `pause`.
+struct Repeater {
+  Timeline* timeline;
+  Span pause{0};
+  bool posts = false;
+  std::uint64_t left = ~std::uint64_t{0};
+  std::uint64_t ran = 0;
+
+  void repeat(std::uint64_t) {
+    ++ran;
+    if (--left == 0) return;
+    if (posts) {
+      timeline->post(&Repeater::again, this);
+    } else {
+      timeline->after<&Repeater::repeat>(pause, *this);
+    }
+  }
+  static void again(void* self, std::uint64_t) { static_cast<Repeater*>(self)->repeat(0); }
+};
+
+}  // namespace
+
+TEST_CASE("an instant without end is told with its time and its number of events") {
+  const auto [posts, shuffled] =
+      GENERATE(table<bool, bool>({{false, false}, {true, false}, {false, true}, {true, true}}));
+  World w;
+  if (shuffled) w.timeline.shuffle_ties(1);
+  w.timeline.limit_instant(500);
+  Repeater repeater{&w.timeline, 0us, posts};
+  w.timeline.after<&Recorder::note>(3us, w.recorder, 1);
+  w.timeline.after<&Repeater::repeat>(7us, repeater);
+  w.timeline.after<&Recorder::note>(9us, w.recorder, 2);
+  // Twice: what is continued runs as many again.
+  for (std::uint64_t round = 1; round <= 2; ++round) {
+    try {
+      w.timeline.run_until(w.clock.now() + 1s);
+      FAIL("it came to its end");
+    } catch (const EndlessInstant& instant) {
+      CHECK(instant.at() == to_time(1'007));
+      CHECK(instant.events() == 500);
+      CHECK(std::string(instant.what()) ==
+            "the time stands still at 1007 us: 500 events have run there, as of a loop that waits "
+            "for nothing");
+    }
+    CHECK(repeater.ran == round * 500);
+    CHECK(w.timeline.events() == 1 + round * 500);
+    CHECK(w.clock.now() == to_time(1'007));
+    CHECK(w.timeline.pending() == 2);
+  }
+  // Nothing was lost.
+  repeater.left = 3;
+  w.timeline.run_until(w.clock.now() + 1s);
+  CHECK(repeater.ran == 1'003);
+  CHECK(w.recorder.seen.back() == std::pair<Word, std::uint64_t>{1'009, 2});
+}
+
+TEST_CASE("the events of each instant count by themselves") {
+  World w;
+  w.timeline.limit_instant(10);
+  Repeater slow{&w.timeline, 1us, false, 1'000};
+  w.timeline.after<&Repeater::repeat>(0us, slow);
+  // Nine events at each of many instants.
+  for (Word us = 5; us < 900; us += 5) {
+    for (int i = 0; i < 8; ++i) w.timeline.after<&Recorder::note>(Span{us}, w.recorder, 0);
+  }
+  CHECK_NOTHROW(w.timeline.run_until(w.clock.now() + 1s));
+  CHECK(slow.ran == 1'000);
+  // The tenth at one instant is one too many, the ninth is not.
+  Repeater burst{&w.timeline, 0us, false, 9};
+  w.timeline.after<&Repeater::repeat>(0us, burst);
+  CHECK_NOTHROW(w.timeline.run_until(w.clock.now()));
+  w.timeline.run_until(w.clock.now() + 1us);
+  burst.left = 10;
+  w.timeline.after<&Repeater::repeat>(0us, burst);
+  CHECK_THROWS_AS(w.timeline.run_until(w.clock.now()), EndlessInstant);
+}
+
+TEST_CASE("an instant has ten million events unless told otherwise, and no end of them at most") {
+  World w;
+  CHECK_THROWS_AS(w.timeline.limit_instant(0), std::invalid_argument);
+  Repeater repeater{&w.timeline, 0us, true};
+  w.timeline.post(&Repeater::again, &repeater);
+  CHECK_THROWS_AS(w.timeline.run_until(w.clock.now()), EndlessInstant);
+  CHECK(repeater.ran == 10'000'000);
+  w.timeline.limit_instant(~std::uint64_t{0});
+  repeater.left = 1'000;
+  CHECK_NOTHROW(w.timeline.run_until(w.clock.now() + 1us));
 }
 
 TEST_CASE("random scheduling and cancelling runs as a sorted list would") {

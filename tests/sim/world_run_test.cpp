@@ -1,6 +1,10 @@
 // Running, stopping and failing, as an io_context does. Threading: single-threaded.
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 
+#include "sluice/asio.hpp"
+#include "sluice/extend/manual_reset_event.hpp"
+#include "sluice/limiters/token_bucket.hpp"
 #include "tests/sim/world_fixture.hpp"
 
 using namespace sluice;
@@ -213,4 +217,68 @@ TEST_CASE("a real timer on a World is an error, not a silent wait") {
       },
       net::detached);
   CHECK_THROWS_AS(world.run(), std::logic_error);
+}
+
+TEST_CASE("a coroutine that loops at one instant ends the run, by name of the instant") {
+  int alive = 0;
+  {
+    World world({.events_per_instant = 1'000});
+    const Time start = world.now();
+    int turns = 0;
+    world.spawn([&]() -> net::awaitable<void> {
+      const Counted counted(alive);
+      co_await sluice::asio::sleep_for(world.clock(), 2s);
+      for (;; ++turns) co_await sluice::asio::sleep_for(world.clock(), 0s);
+    });
+    try {
+      world.run_for(1h);
+      FAIL("it came to its end");
+    } catch (const EndlessInstant& instant) {
+      CHECK(instant.at() == start + 2s);
+      CHECK(instant.events() == 1'000);
+    }
+    CHECK(world.now() == start + 2s);
+    CHECK(turns >= 400);
+    CHECK(turns <= 1'000);
+    // The next run goes on, as far.
+    const int before = turns;
+    CHECK_THROWS_AS(world.run(), EndlessInstant);
+    CHECK(turns > before);
+    CHECK(alive == 1);
+  }
+  CHECK(alive == 0);
+}
+
+TEST_CASE("functions that post one another, and refusals that are retried at once, do so too") {
+  World world({.shuffle_ties = GENERATE(false, true), .events_per_instant = 5'000});
+  SECTION("posts") {
+    std::function<void()> again = [&] { net::post(world, again); };
+    net::post(world, again);
+    CHECK_THROWS_AS(world.run(), EndlessInstant);
+  }
+  SECTION("retries without a wait") {
+    const TokenBucket bucket(world.store(), "api", Quota::per_second(1));
+    world.spawn([&]() -> net::awaitable<void> {
+      for (;;) {
+        (void)co_await sluice::asio::async_try_acquire(bucket, "x", 1, net::use_awaitable);
+        co_await net::post(world, net::use_awaitable);
+      }
+    });
+    CHECK_THROWS_AS(world.run_for(10s), EndlessInstant);
+  }
+  SECTION("a thread that blocks on the clock") {
+    std::function<void()> again = [&] { net::post(world, again); };
+    net::post(world, again);
+    ManualResetEvent waker;
+    CHECK_THROWS_AS(world.clock().wait_until(world.now() + 1s, waker), EndlessInstant);
+  }
+}
+
+TEST_CASE("many coroutines at many instants end no run") {
+  World world({.events_per_instant = 1'000});
+  int ticks = 0;
+  for (int i = 0; i < 100; ++i) world.spawn(tick(world.clock(), 1ms, ticks));
+  CHECK_NOTHROW(world.run_for(1s));
+  CHECK(ticks == 100'000);
+  CHECK_THROWS_AS(World({.events_per_instant = 0}), std::invalid_argument);
 }

@@ -48,6 +48,7 @@ struct RunResult {
   std::vector<Objection> objections;  ///< none: every judge is content
   std::vector<std::string> judges;    ///< that have looked
   std::uint64_t trace = 0;            ///< World::trace()
+  Span warm_up{0};                    ///< of the scenario, or what the pilots found
 };
 
 /// Something that happens to a job.
@@ -75,7 +76,8 @@ struct RunOptions {
 /// What run() throws when it was stopped.
 struct Stopped {};
 
-/// Runs a scenario to its end. Throws std::invalid_argument as validate() does.
+/// Runs a scenario to its end, for an automatic warm-up behind its pilots. Throws
+/// std::invalid_argument as validate() and find_warm_up() do.
 ///
 ///     sim::Scenario outage;
 ///     outage.faults = {{.kind = sim::FaultPlan::Kind::store_down, .at = 20s, .length = 10s}};

@@ -221,9 +221,15 @@ struct FaultPlan {
   [[nodiscard]] Span end() const noexcept { return at + length; }
 };
 
+/// A warm-up that pilots find; see find_warm_up().
+inline constexpr Span auto_warm_up{-1};
+
 struct Scenario {
   Span duration = std::chrono::minutes{1};
-  Span warm_up{0};  ///< what comes earlier counts in no figure
+  Span warm_up{0};  ///< what comes earlier counts in no figure; may be auto_warm_up
+  /// A run in which so many events happen at one instant, beyond 100 for each job of a burst or a
+  /// trace, is ended, and a judge objects.
+  std::uint64_t events_per_instant = 10'000'000;
   std::uint64_t seed = 1;
   FleetOptions fleet{};
   ArrivalOptions arrivals{};

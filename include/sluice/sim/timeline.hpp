@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "sluice/sim/event_queue.hpp"
@@ -10,6 +11,19 @@
 #include "sluice/virtual_clock.hpp"
 
 namespace sluice::sim {
+
+/// What a run throws if its time stands still: events cause one another at one instant, as those of
+/// a loop that waits for nothing do.
+class EndlessInstant : public std::runtime_error {
+ public:
+  EndlessInstant(Time at, std::uint64_t events);
+  [[nodiscard]] Time at() const noexcept { return at_; }
+  [[nodiscard]] std::uint64_t events() const noexcept { return events_; }  ///< at this instant
+
+ private:
+  Time at_;
+  std::uint64_t events_;
+};
 
 /// Events in virtual time, in whole microseconds. Events run in the order (time, order of
 /// scheduling), so that every run is the same. Before an event runs, the clock shows its time: a
@@ -41,6 +55,7 @@ class Timeline {
   };
 
   static constexpr std::size_t max_pending = std::size_t{1} << 24;
+  static constexpr std::uint64_t standard_instant = 10'000'000;  ///< see limit_instant()
 
   /// Starts at the time of the clock.
   explicit Timeline(VirtualClock& clock) : clock_(clock), now_(to_word(clock.now())) {}
@@ -79,11 +94,17 @@ class Timeline {
   /// Cancels an event. True if it was pending. O(1), amortised.
   bool cancel(Timer timer) noexcept;
 
-  /// Runs the next event; false if there is none up to and including `end`.
+  /// From now on, an EndlessInstant is thrown behind the `most`-th event of one instant; at first
+  /// `standard_instant`. A run that is continued throws it again behind as many. Throws
+  /// std::invalid_argument if `most` is 0.
+  void limit_instant(std::uint64_t most);
+
+  /// Runs the next event; false if there is none up to and including `end`. Throws what the event
+  /// throws, and EndlessInstant.
   bool step(Time end = to_time(word_limit));
 
-  /// Runs every event up to and including `end`, then sets the clock to `end`. Throws what an event
-  /// throws, and std::out_of_range if `end` is before now().
+  /// Runs every event up to and including `end`, then sets the clock to `end`. Throws as step(),
+  /// and std::out_of_range if `end` is before now().
   void run_until(Time end);
 
   /// Removes every event and calls `visit(action, context, value)` instead of running it, in the
@@ -187,6 +208,8 @@ class Timeline {
   void take_live(std::uint64_t id, Event& event) noexcept;
   void fetch_coming() noexcept;
   void move_to(Word time);
+  void begin_instant() noexcept;
+  [[noreturn]] void end_instant();
   void show(TraceStep step);
 
   VirtualClock& clock_;
@@ -195,6 +218,8 @@ class Timeline {
   bool instant_done_ = false;  // the queue has no event for now
   std::uint64_t sequence_ = 0;
   std::uint64_t events_ = 0;
+  std::uint64_t instant_limit_ = standard_instant;
+  std::uint64_t instant_end_ = standard_instant;  // of events_, at which an instant is endless
   std::size_t stale_ = 0;  // cancelled events that are still in the queue or the ring
   TraceHash trace_;
   TraceObserver observer_ = nullptr;

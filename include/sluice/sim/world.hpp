@@ -32,6 +32,8 @@ struct WorldOptions {
   /// which reveals dependences on an unspecified order.
   bool shuffle_ties = false;
   Time start = VirtualClock::default_start;
+  /// A run throws EndlessInstant behind so many events of one instant; 1 or more.
+  std::uint64_t events_per_instant = Timeline::standard_instant;
 };
 
 /// An execution context like boost::asio::io_context, in virtual time. Code for any execution
@@ -70,7 +72,8 @@ class World : public boost::asio::execution_context {
   using Executor = WorldExecutor<std::allocator<void>, false>;
   using executor_type = Executor;
 
-  /// Throws std::invalid_argument if `start` is outside [0, word_limit].
+  /// Throws std::invalid_argument if `start` is outside [0, word_limit], or if `events_per_instant`
+  /// is 0.
   explicit World(const WorldOptions& options = {});
   ~World();
 
@@ -96,9 +99,10 @@ class World : public boost::asio::execution_context {
   /// Runs until no event is left, or until stop(); returns the number of events. Waits that remain
   /// wait for something that never happens: see outstanding_work().
   ///
-  /// This and the following functions throw what a handler throws, and may be called again then;
-  /// they throw std::logic_error if the World is already running, if its clock was moved, or if a
-  /// real timer or socket was made on it.
+  /// This and the following functions throw what a handler throws, and EndlessInstant if time
+  /// stands still (WorldOptions::events_per_instant), and may be called again then; they throw
+  /// std::logic_error if the World is already running, if its clock was moved, or if a real timer
+  /// or socket was made on it.
   std::uint64_t run();
 
   /// Runs every event up to and including `end`, then sets the clock to `end` unless it was

@@ -19,6 +19,17 @@ export class Model {
     return this.variants.map((variant) => this.row(variant, point)).filter(Boolean);
   }
 
+  // What no figure of a row counts, in microseconds.
+  warmup(row) {
+    return row?.warmup_us ?? this.result.warmup_us ?? 0;
+  }
+
+  // The shortest and the longest of all rows.
+  warmups() {
+    const each = this.result.rows.map((row) => this.warmup(row));
+    return [Math.min(...each), Math.max(...each)];
+  }
+
   // Without variants the one row has the name of the scenario.
   name(variant) {
     return variant || this.result.scenario;

@@ -27,3 +27,15 @@ test('the last of three parameters changes first', () => {
   assert.equal(curves[4].name, 'shared, b = 4, c = 6');
   assert.deepEqual(curves[4].points, [4, 10]);
 });
+
+test('the warm-up of a row is its own, or that of the result', () => {
+  const result = fixtures.grid();
+  result.warmup_us = 3e6;
+  result.rows[0].warmup_us = 1e6;
+  result.rows[1].warmup_us = 0;
+  const model = new Model(result);
+  assert.equal(model.warmup(result.rows[0]), 1e6);
+  assert.equal(model.warmup(result.rows[1]), 0);
+  assert.equal(model.warmup(result.rows[2]), 3e6);
+  assert.deepEqual(model.warmups(), [0, 3e6]);
+});

@@ -24,7 +24,7 @@ function seriesNote(model) {
   if (!model.result.rows.some((row) => row.series)) return null;
   const parts = ['The charts show the first replication.'];
   if (model.faults.length > 0) parts.push('Shaded bands and dashed lines are the faults, numbered as in this list:');
-  if (model.result.warmup_us > 0) parts.unshift('The grey band is the warm-up, which no figure counts.');
+  if (model.warmups()[1] > 0) parts.unshift('The grey band is the warm-up, which no figure counts.');
   return element('p', { class: 'facts' }, parts.join(' '));
 }
 

@@ -53,8 +53,9 @@ function sharedMaximum(rows, panel, durationUs) {
   return high <= 6 * low ? high : undefined;
 }
 
-function faultAreas(model, look, scale, labelled) {
-  const { duration_us: end, warmup_us: warmup = 0 } = model.result;
+function faultAreas(model, row, look, scale, labelled) {
+  const end = model.result.duration_us;
+  const warmup = model.warmup(row);
   const areas = model.faults.filter((fault) => fault.to_us > fault.from_us).map((fault) => [
     { xAxis: scale.of(fault.from_us), itemStyle: { color: look.fault },
       label: { show: labelled, formatter: String(model.faults.indexOf(fault) + 1) } },
@@ -102,7 +103,7 @@ function lineOf(model, row, panel, index, column, look, scale) {
     lineStyle: { color: look.palette[color], width, opacity, type: dash },
     showSymbol: points.length === 1, symbol: 'circle', symbolSize: 6, z,
     data: points.map(([us, value]) => [scale.of(us), value]),
-    ...(first ? { markArea: faultAreas(model, look, scale, labelled), markLine: faultMoments(model, look, scale, labelled) } : {}),
+    ...(first ? { markArea: faultAreas(model, row, look, scale, labelled), markLine: faultMoments(model, look, scale, labelled) } : {}),
   };
 }
 

@@ -12,7 +12,7 @@ export function head(model) {
     element('div', { class: 'verdict' }, statusBadge(result.verdict ?? 'undecided', 'large'),
       element('span', {}, reason(model))),
     paragraphs(result.description),
-    element('p', { class: 'facts' }, facts(result)));
+    element('p', { class: 'facts' }, facts(model)));
 }
 
 function paragraphs(text) {
@@ -47,11 +47,19 @@ function reason({ expectations, judges }) {
   return `${parts.join('; ')}.`;
 }
 
-function facts(result) {
+function warmupText(model) {
+  const [shortest, longest] = model.warmups();
+  if (!(longest > 0)) return null;
+  const first = shortest === longest ? duration(longest) : `${duration(shortest)} to ${duration(longest)}`;
+  return `the first ${first} are warm-up${model.result.warmup_rule ? ` by ${model.result.warmup_rule}` : ''}`;
+}
+
+function facts(model) {
+  const { result } = model;
   const parts = [
     plural(result.replications ?? 1, 'replication'),
     `${duration(result.duration_us)} of virtual time each`,
-    result.warmup_us > 0 ? `the first ${duration(result.warmup_us)} are warm-up` : null,
+    warmupText(model),
     Number.isFinite(result.confidence) ? `intervals at ${percent(result.confidence)} confidence` : null,
     result.seed !== undefined ? `seed ${result.seed}` : null,
     result.revision ? `revision ${result.revision}` : null,
