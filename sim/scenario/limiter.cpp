@@ -80,16 +80,35 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
 }
 
 Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, int priority) {
-  std::vector<Claim> claims;
-  std::visit(
+  return std::visit(
       [&]<class L>(const L& limiter) {
-        if constexpr (!std::is_same_v<L, std::monostate> &&
-                      !std::is_same_v<L, UtilizationShedder>) {
-          claims.emplace_back(limiter, key, cost);
+        constexpr bool waits = requires { typename L::Waiting; };
+        if constexpr (waits) {
+          if (!gates_) return acquire_one(limiter, key, cost, deadline, priority);
         }
+        std::vector<Claim> claims;
+        if constexpr (waits) claims.emplace_back(limiter, key, cost);
+        for (const Scope& scope : scope_) claims.emplace_back(*gates_, scope);
+        return acquire_all(std::move(claims), deadline, priority);
       },
       any_);
-  for (const Scope& scope : scope_) claims.emplace_back(*gates_, scope);
+}
+
+/// As acquire_all() of one claim, which would cost more.
+template <class L>
+Task<Admission> Limiter::acquire_one(const L& limiter, Key key, Word cost, Deadline deadline,
+                                     int priority) {
+  auto [error, grant] =
+      co_await asio::async_acquire(limiter, key, cost, deadline, asio::AsyncWaitOptions{priority},
+                                   boost::asio::as_tuple(use_task));
+  Admission result;
+  result.error = std::error_code(error);
+  result.decision = ::sluice::detail::decision_of(grant);
+  if constexpr (std::is_same_v<L, ConcurrencyLimiter>) result.held = std::move(grant);
+  co_return result;
+}
+
+Task<Admission> Limiter::acquire_all(std::vector<Claim> claims, Deadline deadline, int priority) {
   Admission result;
   if (claims.empty()) {
     result.decision.allowed = true;
