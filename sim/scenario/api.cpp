@@ -58,7 +58,7 @@ Task<Answer> Api::call(SeededRng& way, const LinkFaults& faults) {
   call->answered.expires_after(timeout_);
   // The API goes on with a call whose client has left, and so do its draws.
   world_.spawn(serve_for(call, SeededRng(way.next()), faults));
-  co_await call->answered.async_wait(boost::asio::as_tuple(use_task));
+  co_await call->answered.async_wait(boost::asio::as_tuple(boost::asio::deferred));
   co_return call->answer;
 }
 
@@ -99,13 +99,13 @@ Task<int> Api::work(SeededRng& way) {
   Resource::Server server;
   if (servers_) {
     if (options_.queue != 0 && servers_->stats().waiting >= options_.queue) co_return 503;
-    server = co_await servers_->acquire({}, use_task);
+    server = co_await servers_->acquire({});
   }
   ++working_;
   const std::uint64_t seen = row_version_;
   const Word crowded = millionth + crowding_ * working_ / 100;
   const Span span = scaled(scaled(even, crowded, millionth), slowness_, 1000);
-  co_await asio::sleep_for(world_.clock(), span, use_task);
+  co_await asio::sleep_for(world_.clock(), span);
   --working_;
   if (fails) co_return 500;
   if (options_.conflicts && row_version_ != seen) co_return 409;

@@ -88,7 +88,7 @@ void FleetRun::begin(Worker& worker, const Job& job) {
 
 Task<> FleetRun::send_jobs(Worker& worker, ArrivalProcess process) {
   while (const auto at = process.next()) {
-    co_await asio::sleep_until(world_.clock(), start_ + *at, use_task);
+    co_await asio::sleep_until(world_.clock(), start_ + *at);
     begin(worker, make_job(worker));
   }
 }
@@ -97,7 +97,7 @@ Task<> FleetRun::send_bursts() {
   std::size_t next = 0;
   const Word load = millionths(scenario_.arrivals.load);
   for (const auto& [jobs, at] : scenario_.arrivals.bursts) {
-    co_await asio::sleep_until(world_.clock(), start_ + at, use_task);
+    co_await asio::sleep_until(world_.clock(), start_ + at);
     const Word scaled = (jobs * load + load_unit / 2) / load_unit;
     for (Word i = 0; i < scaled; ++i) {
       Worker& worker = workers_[next++ % workers_.size()];
@@ -110,7 +110,7 @@ Task<> FleetRun::send_trace() {
   std::size_t next = 0;
   for (const auto& [at, key, cost] : *scenario_.arrivals.trace) {
     if (start_ + at > world_.now()) {
-      co_await asio::sleep_until(world_.clock(), start_ + at, use_task);
+      co_await asio::sleep_until(world_.clock(), start_ + at);
     }
     Worker& worker = workers_[next++ % workers_.size()];
     Job job = make_job(worker);

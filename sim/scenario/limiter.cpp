@@ -100,7 +100,7 @@ Task<Admission> Limiter::acquire_one(const L& limiter, Key key, Word cost, Deadl
                                      int priority) {
   auto [error, grant] =
       co_await asio::async_acquire(limiter, key, cost, deadline, asio::AsyncWaitOptions{priority},
-                                   boost::asio::as_tuple(use_task));
+                                   boost::asio::as_tuple(boost::asio::deferred));
   Admission result;
   result.error = std::error_code(error);
   result.decision = ::sluice::detail::decision_of(grant);
@@ -114,8 +114,9 @@ Task<Admission> Limiter::acquire_all(std::vector<Claim> claims, Deadline deadlin
     result.decision.allowed = true;
     co_return result;
   }
-  auto [error, grants] = co_await asio::async_acquire(
-      claims, deadline, asio::AsyncWaitOptions{priority}, boost::asio::as_tuple(use_task));
+  auto [error, grants] =
+      co_await asio::async_acquire(claims, deadline, asio::AsyncWaitOptions{priority},
+                                   boost::asio::as_tuple(boost::asio::deferred));
   result.error = std::error_code(error);
   result.decision = grants.decision();
   result.held = std::move(grants);
@@ -124,7 +125,7 @@ Task<Admission> Limiter::acquire_all(std::vector<Claim> claims, Deadline deadlin
 
 Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
   Admission result;
-  constexpr auto token = boost::asio::as_tuple(use_task);
+  constexpr auto token = boost::asio::as_tuple(boost::asio::deferred);
   if (const auto* const bucket = std::get_if<TokenBucket>(&any_)) {
     const auto [error, decision] = co_await asio::async_try_acquire(*bucket, key, cost, token);
     result.error = std::error_code(error);
@@ -162,13 +163,14 @@ Task<> Limiter::sample(Utilization busy) {
   const auto* const shedder = std::get_if<UtilizationShedder>(&any_);
   if (shedder == nullptr) co_return;
   const Step step = shedder->sample_step(shedder->whole(), busy);
-  (void)co_await asio::async_decide(store_, step, boost::asio::as_tuple(use_task));
+  (void)co_await asio::async_decide(store_, step, boost::asio::as_tuple(boost::asio::deferred));
 }
 
 Task<std::optional<Time>> Limiter::close_gate(Span span) {
   if (!gates_) co_return std::nullopt;
-  const auto [error, decision] = co_await asio::async_decide(
-      store_, gates_->close_step(scope_.front(), span), boost::asio::as_tuple(use_task));
+  const auto [error, decision] =
+      co_await asio::async_decide(store_, gates_->close_step(scope_.front(), span),
+                                  boost::asio::as_tuple(boost::asio::deferred));
   if (error || is_degraded(decision.source)) co_return std::nullopt;
   co_return decision.at;
 }

@@ -28,7 +28,7 @@ const LinkFaults no_faults;
 
 Task<> call_at(World& world, Api& api, Span at, int& status) {
   SeededRng way(1);
-  co_await sluice::asio::sleep_for(world.clock(), at, use_task);
+  co_await sluice::asio::sleep_for(world.clock(), at);
   const Answer answer = co_await api.call(way, no_faults);
   status = answer.status;
 }
