@@ -51,6 +51,7 @@ constexpr MetricInfo catalogue[] = {
     {"timed_out", "calls that the client gave up", ""},
     {"shed_by_breaker", "calls that a circuit breaker held back", ""},
     {"retries_denied", "retries that the budget denied", ""},
+    {"throttled", "calls that adaptive throttling refused", ""},
     {"crashes", "workers that crashed", ""},
     {"orphaned", "requests that the store granted to workers that had crashed", ""},
     {"events", "events of the simulation", ""},

@@ -104,7 +104,8 @@ Task<> FleetRun::do_job(Worker& worker, std::shared_ptr<Process> process, Job jo
   recorder_.lost(job, world_.now());
 }
 
-/// The limiter, the breaker, and a call of the API. What is held of the limiter ends with it.
+/// The limiter, the throttle, the breaker, and a call of the API. What is held of the limiter ends
+/// with it.
 Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const Job& job,
                                         Attempt& attempt) {
   co_await thaw(worker);
@@ -118,6 +119,9 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
     co_return Next::again;
   }
   if (!admission.decision.allowed) co_return Next::give_up;
+  if (is_throttled(process, attempt)) {
+    co_return may_retry(process, attempt) ? Next::again : Next::give_up;
+  }
   CircuitBreaker::Permit permit{.granted = true};
   if (scenario_.client.breaker) permit = process.breaker().ask();
   if (!permit) {
@@ -142,6 +146,8 @@ Task<Answer> FleetRun::call_api(const Worker& worker, Process& process, const Jo
   const Answer answer = co_await api_.call(attempt.draws, worker.api_faults);
   if (process.is_dead()) co_return answer;
   recorder_.answered(job, sent, world_.now(), answer.status);
+  const bool refused = answer.status == 0 || answer.status == 429 || answer.status == 503;
+  if (process.throttle() && !refused) process.throttle()->note_accept(world_.now());
   if (scenario_.client.breaker) {
     const bool up = answer.status == 200 || answer.status == 429;
     process.breaker().answer(
@@ -160,6 +166,14 @@ Task<FleetRun::Next> FleetRun::next_after(const Answer& answer, Process& process
     attempt.wait = Span{0};  // the gate makes it wait
   }
   co_return may_retry(process, attempt) ? Next::again : Next::give_up;
+}
+
+/// Whether the process refuses the call by itself: then it has failed, and was not sent.
+bool FleetRun::is_throttled(Process& process, Attempt& attempt) {
+  if (!process.throttle() || process.throttle()->ask(world_.now())) return false;
+  recorder_.throttled(world_.now());
+  ++attempt.calls;
+  return true;
 }
 
 bool FleetRun::may_retry(Process& process, Attempt& attempt) {

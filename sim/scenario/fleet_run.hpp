@@ -82,6 +82,7 @@ class FleetRun {
   void note_grant(const Process& process, const Job& job, const Admission& admission);
   void note_poll(Process& process, const Job& job, const Admission& admission);
   [[nodiscard]] std::uint64_t index_of(const Process& process, const Job& job) const noexcept;
+  [[nodiscard]] bool is_throttled(Process& process, Attempt& attempt);
   [[nodiscard]] bool may_retry(Process& process, Attempt& attempt);
 
   // fleet_faults.cpp

@@ -272,6 +272,12 @@ const Parameter table[] = {
      put_count<&S::client, &C::budget, 0, 1000>},
     {"client.breaker", "false", "a circuit breaker around the API", false,
      put<&S::client, &C::breaker>},
+    {"client.throttle", "0",
+     "adaptive throttling: requests a process sends for each that the API accepts (K), 1 to 1000; "
+     "0: none",
+     false, put_number<&S::client, &C::throttle, 1000>},
+    {"client.throttle_window", "2min", "over which requests and accepts are counted", false,
+     put<&S::client, &C::throttle_window>},
 
     {"clock.offset", "0s", "workers' clocks are up to so much ahead or behind", false,
      put<&S::clock, &K::offset>},

@@ -1,14 +1,24 @@
 #include "sim/scenario/process.hpp"
 
+#include "sluice/sim/random.hpp"
 #include "sluice/virtual_store.hpp"
 
 namespace sluice::sim::scenario {
+namespace {
+
+constexpr std::uint64_t throttling = 0x7468726f74;  // a purpose of stream()
+
+}  // namespace
 
 Process::Process(World& world, Store& shared, const Link& link, Clock* clock,
                  const Scenario& scenario, std::uint32_t number)
     : number_(number),
       budget_(scenario.client.budget != 0 ? scenario.client.budget : 1000),
       breaker_(world.clock()) {
+  if (scenario.client.throttle != 0) {
+    throttle_.emplace(scenario.client.throttle, scenario.client.throttle_window,
+                      stream(scenario.seed, number, throttling));
+  }
   const LimiterOptions& options = scenario.limiter;
   const bool alone = options.scope == LimiterOptions::Scope::per_process;
   const Word share = alone ? scenario.fleet.workers : 1;

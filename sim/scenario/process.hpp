@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sim/scenario/limiter.hpp"
+#include "sim/scenario/throttle.hpp"
 #include "sluice/calls/backoff.hpp"
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/fallback_store.hpp"
@@ -57,6 +58,8 @@ class Process {
   Limiter& shadow() noexcept { return *shadow_; }
   RetryBudget& budget() noexcept { return budget_; }
   CircuitBreaker& breaker() noexcept { return breaker_; }
+  /// May be empty.
+  std::optional<AdaptiveThrottle>& throttle() noexcept { return throttle_; }
 
   RehearsedClient client;  ///< the program's own; none: the scenario's
 
@@ -85,6 +88,7 @@ class Process {
   std::optional<LeasedStore> leased_;
   RetryBudget budget_;
   CircuitBreaker breaker_;
+  std::optional<AdaptiveThrottle> throttle_;
   std::optional<Limiter> limiter_;
   std::optional<Limiter> shadow_;
 };

@@ -44,6 +44,7 @@ struct Counts {
   std::uint64_t without_store = 0;
   std::uint64_t breaker_shed = 0;
   std::uint64_t retries_denied = 0;
+  std::uint64_t throttled = 0;
   std::uint64_t crashes = 0;
   std::uint64_t orphaned = 0;  ///< requests that were granted to workers that had crashed
   std::uint64_t stranded = 0;  ///< jobs that waited for the limiter when their worker crashed
@@ -61,6 +62,10 @@ class Recorder {
   void came(const Job& job);
   /// A call is sent, with what the limiter said of it.
   void sent(const Job& job, Time now);
+  /// A call is not sent, because its client throttles itself.
+  void throttled(Time now) noexcept {
+    if (counts_at(now)) ++counts.throttled;
+  }
   /// status: of HTTP; 0: the client gave up.
   void answered(const Job& job, Time sent, Time now, int status);
   /// The job ends without success.

@@ -42,6 +42,7 @@ void set_calls(const Scenario& scenario, const Recorder& recorder, Figures& f) {
   f[Metric::timed_out] = static_cast<double>(c.timed_out);
   f[Metric::shed_by_breaker] = static_cast<double>(c.breaker_shed);
   f[Metric::retries_denied] = static_cast<double>(c.retries_denied);
+  if (scenario.client.throttle != 0) f[Metric::throttled] = static_cast<double>(c.throttled);
   f[Metric::crashes] = static_cast<double>(c.crashes);
   if (c.crashes != 0) f[Metric::orphaned] = static_cast<double>(c.orphaned);
   f[Metric::shadow_differs] = share(c.shadow_differs, c.shadow_asked);

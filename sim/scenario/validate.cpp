@@ -175,6 +175,16 @@ void validate_upstream(const Scenario& s) {
               " needs client.timeout, or a worker waits for a lost answer for ever");
 }
 
+void validate_client(const ClientOptions& c) {
+  require(c.pause >= Span{1} && c.pause <= std::chrono::hours{24},
+          "client.pause must be 1us to 1d, got " + seconds(c.pause));
+  // Below 1, a client would throttle itself although all that it sends is accepted.
+  require(c.throttle == 0 || (c.throttle >= 1 && c.throttle <= 1000),
+          "client.throttle must be 1 to 1000, or 0 for none, got " + std::to_string(c.throttle));
+  require(c.throttle_window >= Span{1} && c.throttle_window <= std::chrono::hours{1},
+          "client.throttle_window must be 1us to 1h, got " + seconds(c.throttle_window));
+}
+
 void validate_fault(const Scenario& s, const FaultPlan& fault) {
   using Kind = FaultPlan::Kind;
   const std::string name =
@@ -220,8 +230,7 @@ void validate(const Scenario& scenario) {
   validate_cost(scenario);
   validate_shedder(scenario);
   validate_upstream(scenario);
-  require(scenario.client.pause >= Span{1} && scenario.client.pause <= std::chrono::hours{24},
-          "client.pause must be 1us to 1d, got " + seconds(scenario.client.pause));
+  validate_client(scenario.client);
   require(scenario.store.timeout > Span{0}, "store.timeout must be more than 0");
   for (const FaultPlan& fault : scenario.faults) validate_fault(scenario, fault);
 }

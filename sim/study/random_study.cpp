@@ -10,11 +10,14 @@
 namespace sluice::sim::scenario {
 namespace {
 
-constexpr std::uint64_t worlds = 0x776f726c64;  // a purpose of stream()
+// Purposes of stream().
+constexpr std::uint64_t worlds = 0x776f726c64;
+constexpr std::uint64_t throttles = 0x74776f726c64;
 
 class WorldMaker {
  public:
-  explicit WorldMaker(std::uint64_t seed) : rng_(stream(seed, 0, worlds)) {
+  explicit WorldMaker(std::uint64_t seed)
+      : rng_(stream(seed, 0, worlds)), throttle_rng_(stream(seed, 0, throttles)) {
     study_.name = fmt::format("world-{}", seed);
     study_.question = "Does any judge object?";
     study_.seed = seed;
@@ -115,6 +118,14 @@ class WorldMaker {
     set_if(3, "client.attempts", std::to_string(between(1, 5)));
     set_if(3, "client.budget", std::to_string(between(1, 50)));
     set_if(3, "client.breaker", "true");
+    add_throttle();
+  }
+
+  void add_throttle() {
+    if (throttle_rng_.below(6) != 0) return;
+    set("client.throttle",
+        fmt::format("{}", 1 + static_cast<double>(throttle_rng_.below(20)) / 10));
+    set("client.throttle_window", fmt::format("{}ms", 500 + throttle_rng_.below(20'000)));
   }
 
   void add_fault() {
@@ -156,6 +167,7 @@ class WorldMaker {
   }
 
   SeededRng rng_;
+  SeededRng throttle_rng_;  // apart: worlds without a throttle are those of before
   Study study_;
   bool has_timeout_ = false;
 };

@@ -299,6 +299,8 @@ TEST_CASE("every parameter's standard text is its default") {
   CHECK(all.client.attempts == standard.client.attempts);
   CHECK(all.client.budget == standard.client.budget);
   CHECK(all.client.breaker == standard.client.breaker);
+  CHECK(all.client.throttle == standard.client.throttle);
+  CHECK(all.client.throttle_window == standard.client.throttle_window);
   CHECK(all.clock.offset == standard.clock.offset);
   CHECK(all.clock.drift == standard.clock.drift);
   const auto check_draws = [](const Delay& a, const Delay& b) {
@@ -367,6 +369,10 @@ TEST_CASE("scenarios that contradict themselves") {
       {{{"jobs.cost", "11"}, {"limiter.scope", "per_process"}},
        "a job takes up to 11 units, and the limiter grants at most 10"},
       {{{"client.pause", "0s"}}, "client.pause must be 1us to 1d"},
+      {{{"client.throttle", "0.5"}},
+       "client.throttle must be 1 to 1000, or 0 for none, got 0.500000"},
+      {{{"client.throttle_window", "0s"}}, "client.throttle_window must be 1us to 1h, got 0.0"},
+      {{{"client.throttle_window", "61min"}}, "client.throttle_window must be 1us to 1h, got 3660"},
       {{{"store.timeout", "0s"}}, "store.timeout must be more than 0"},
   };
   for (const auto& [settings, message] : table) {

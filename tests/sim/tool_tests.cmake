@@ -102,7 +102,7 @@ foreach(seed minus -1 +1 0x10 1.5 18446744073709551616)
   sluice_tool_test(demo_bad_seed_${seed} CODE 2
     ERR "--seed: .*must be 0 to 18446744073709551615, got [${seed}]+\nRun with --help" COMMAND ${demo} --seed ${seed})
 endforeach()
-sluice_tool_test(demo_seed_is_decimal CODE 0 OUT "seed 10;" COMMAND ${demo} --seed 010 --minutes 1)
+sluice_tool_test(demo_seed_is_decimal CODE 0 OUT "seed 10;" COMMAND ${demo} --seed 010 --minutes 1 --workers 5)
 sluice_tool_test(demo_redis_and_file CODE 2 ERR "excludes" COMMAND ${demo} --redis ${small})
 if(SLUICE_REDIS)
   sluice_tool_test(demo_redis CODE 0 OUT "4 real processes.*admitted.*The quota was kept" COMMAND ${demo} --redis)

@@ -1,7 +1,5 @@
-// Running, stopping and failing, as an io_context does. Threading: stated where not
-// single-threaded.
+// Running, stopping and failing, as an io_context does. Threading: single-threaded.
 #include <boost/asio/steady_timer.hpp>
-#include <thread>
 
 #include "tests/sim/world_fixture.hpp"
 
@@ -73,16 +71,6 @@ TEST_CASE("stopping ends a run after the present event, until the restart") {
   world.restart();
   world.run_for(10s);
   CHECK(ticks == 15);
-}
-
-TEST_CASE("a stop from another thread ends a run without end") {
-  World world;
-  int ticks = 0;
-  net::co_spawn(world, tick(world.clock(), 1s, ticks), net::detached);
-  std::thread other([&] { world.stop(); });
-  world.run();
-  other.join();
-  CHECK(world.stopped());
 }
 
 TEST_CASE("what a handler throws leaves the run, and the next run goes on behind it") {
@@ -206,14 +194,10 @@ TEST_CASE("a run that ends while something waits for nobody says so") {
   CHECK(world.outstanding_work() > 0);
 }
 
-TEST_CASE("misuse is told at once: a run inside a run, a moved clock, another thread") {
+TEST_CASE("misuse is told at once: a run inside a run, a moved clock, a start before time began") {
   World world;
   net::post(world, [&] { world.run(); });
   CHECK_THROWS_AS(world.run(), std::logic_error);
-  net::post(world, [&] {
-    std::thread([&] { CHECK_THROWS_AS(net::post(world, [] {}), std::logic_error); }).join();
-  });
-  world.run();
   world.clock().advance(1s);
   CHECK_THROWS_AS(world.run(), std::logic_error);
   CHECK_THROWS_AS(World({.start = to_time(-1)}), std::invalid_argument);

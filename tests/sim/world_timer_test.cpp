@@ -1,16 +1,12 @@
-// The Timer on every kind of clock, without real time. Threading: stated where not single-threaded.
+// The Timer on every kind of clock, without real time. Threading: single-threaded.
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <memory_resource>
 #include <optional>
-#include <thread>
 
 #include "tests/sim/world_fixture.hpp"
-#include "tests/support/seed.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -183,41 +179,4 @@ TEST_CASE("a sleep on a virtual clock never completes inside what moves the cloc
                           }));
   context.run();  // the waits are work: it ends when both are over
   CHECK(woken == 1);
-}
-
-TEST_CASE("waits of many threads on a clock that another thread moves complete once each") {
-  test::Random random("waits of many threads on a clock that another thread moves");
-  CAPTURE(random.repeat());
-  VirtualClock clock;
-  std::atomic<int> completed{0};
-  std::atomic<int> aborted{0};
-  const auto count = static_cast<int>(test::scaled(4'000, 400));
-  {
-    net::thread_pool pool(2);
-    std::atomic<bool> over{false};
-    std::thread mover([&] {
-      while (!over) clock.advance(10us);
-    });
-    for (int i = 0; i < count; ++i) {
-      const Span span{random.between(0, 300)};
-      const Span cancel{random.between(0, 300)};
-      net::co_spawn(
-          pool,
-          [&, span, cancel]() -> net::awaitable<void> {
-            auto strand = net::make_strand(co_await net::this_coro::executor);
-            co_await net::post(net::bind_executor(strand, net::use_awaitable));
-            sluice::asio::Timer timer(strand, clock);
-            timer.expires_after(span);
-            timer.async_wait(
-                net::bind_executor(strand, [&](Error error) { ++(error ? aborted : completed); }));
-            co_await sluice::asio::sleep_for(clock, cancel,
-                                             net::bind_executor(strand, net::use_awaitable));
-          },
-          net::detached);
-    }
-    pool.join();
-    over = true;
-    mover.join();
-  }
-  CHECK(completed + aborted == count);
 }

@@ -50,6 +50,7 @@ enum class Metric : std::uint8_t {
   timed_out,
   shed_by_breaker,
   retries_denied,
+  throttled,
   crashes,
   orphaned,
   events,
