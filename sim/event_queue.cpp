@@ -31,7 +31,7 @@ std::size_t EventQueue::first_bucket() const noexcept {
 
 void EventQueue::push(const Node& node, Word now) {
   if (size_ == 0) base_ = now;
-  if (now < base_) rebase(now);
+  if (node.time < base_) rebase(now);  // `base_` is later than `now` after drained events
   append(bucket_of(node.time), node);
   ++size_;
 }

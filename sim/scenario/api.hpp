@@ -43,7 +43,7 @@ class Api {
   Task<std::optional<Answer>> serve(SeededRng& way, const LinkFaults& faults);
   Task<int> work(SeededRng& way);
   [[nodiscard]] auto sleep(DelayProcess& delay, SeededRng& rng) {
-    return asio::sleep_for(world_.clock(), delay.sample(world_.now(), rng), use_task);
+    return asio::sleep_for(world_.clock(), delay.sample(world_.now(), rng));
   }
 
   World& world_;

@@ -50,13 +50,13 @@ Arrivals FleetRun::share_of(const Arrivals& all, std::uint32_t worker) const {
 void FleetRun::start_arrivals() {
   switch (scenario_.arrivals.kind) {
     case ArrivalOptions::Kind::bursts:
-      return world_.spawn(send_bursts());
+      return spawn(world_, send_bursts());
     case ArrivalOptions::Kind::trace:
-      return world_.spawn(send_trace());
+      return spawn(world_, send_trace());
     case ArrivalOptions::Kind::closed:
       for (Worker& worker : workers_) {
         for (std::uint32_t i = 0; i < scenario_.arrivals.clients; ++i) {
-          world_.spawn(be_client(worker, std::uint64_t{worker.number} << 32 | i));
+          spawn(world_, be_client(worker, std::uint64_t{worker.number} << 32 | i));
         }
       }
       return;
@@ -66,9 +66,9 @@ void FleetRun::start_arrivals() {
       const bool has_phases = scenario_.arrivals.kind == ArrivalOptions::Kind::mmpp;
       const Span until = has_phases ? scenario_.duration : Span{word_limit};
       for (Worker& worker : workers_) {
-        world_.spawn(send_jobs(
-            worker, ArrivalProcess(share_of(all, worker.number),
-                                   stream(scenario_.seed, worker.number, arrive), until)));
+        spawn(world_, send_jobs(worker, ArrivalProcess(
+                                            share_of(all, worker.number),
+                                            stream(scenario_.seed, worker.number, arrive), until)));
       }
   }
 }
@@ -83,12 +83,12 @@ Job FleetRun::make_job(Worker& worker) {
 }
 
 void FleetRun::begin(Worker& worker, const Job& job) {
-  world_.spawn(run_job(worker, job, std::uint64_t{worker.number} << 32 | worker.jobs++));
+  spawn(world_, run_job(worker, job, std::uint64_t{worker.number} << 32 | worker.jobs++));
 }
 
 Task<> FleetRun::send_jobs(Worker& worker, ArrivalProcess process) {
   while (const auto at = process.next()) {
-    co_await asio::sleep_until(world_.clock(), start_ + *at, use_task);
+    co_await asio::sleep_until(world_.clock(), start_ + *at);
     begin(worker, make_job(worker));
   }
 }
@@ -97,7 +97,7 @@ Task<> FleetRun::send_bursts() {
   std::size_t next = 0;
   const Word load = millionths(scenario_.arrivals.load);
   for (const auto& [jobs, at] : scenario_.arrivals.bursts) {
-    co_await asio::sleep_until(world_.clock(), start_ + at, use_task);
+    co_await asio::sleep_until(world_.clock(), start_ + at);
     const Word scaled = (jobs * load + load_unit / 2) / load_unit;
     for (Word i = 0; i < scaled; ++i) {
       Worker& worker = workers_[next++ % workers_.size()];
@@ -110,7 +110,7 @@ Task<> FleetRun::send_trace() {
   std::size_t next = 0;
   for (const auto& [at, key, cost] : *scenario_.arrivals.trace) {
     if (start_ + at > world_.now()) {
-      co_await asio::sleep_until(world_.clock(), start_ + at, use_task);
+      co_await asio::sleep_until(world_.clock(), start_ + at);
     }
     Worker& worker = workers_[next++ % workers_.size()];
     Job job = make_job(worker);

@@ -184,7 +184,7 @@ bool FleetRun::may_retry(Process& process, Attempt& attempt) {
 
 Task<Admission> FleetRun::admit(Process& process, const Job& job, Attempt& attempt) {
   if (ideal_) {
-    co_await asio::sleep_until(world_.clock(), ideal_->send(world_.now()), use_task);
+    co_await asio::sleep_until(world_.clock(), ideal_->send(world_.now()));
     Admission admission;
     admission.decision.allowed = true;
     co_return admission;
@@ -275,7 +275,7 @@ void FleetRun::note_poll(Process& process, const Job& job, const Admission& admi
 /// Waits while the worker stands still.
 Task<> FleetRun::thaw(const Worker& worker) {
   while (world_.now() < worker.frozen_until) {
-    co_await asio::sleep_until(world_.clock(), worker.frozen_until, use_task);
+    co_await asio::sleep_until(world_.clock(), worker.frozen_until);
   }
 }
 

@@ -106,7 +106,7 @@ class FleetRun {
   [[nodiscard]] Key key_of(const Job& job) const noexcept {
     return scenario_.limiter.by_key ? Key(key_names_[job.key]) : Key("all");
   }
-  auto sleep(Span span) { return asio::sleep_for(world_.clock(), span, use_task); }
+  auto sleep(Span span) { return asio::sleep_for(world_.clock(), span); }
 
   const Scenario& scenario_;
   const MakeRehearsedClient& make_;

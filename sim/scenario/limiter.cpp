@@ -80,23 +80,43 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
 }
 
 Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, int priority) {
-  std::vector<Claim> claims;
-  std::visit(
+  return std::visit(
       [&]<class L>(const L& limiter) {
-        if constexpr (!std::is_same_v<L, std::monostate> &&
-                      !std::is_same_v<L, UtilizationShedder>) {
-          claims.emplace_back(limiter, key, cost);
+        constexpr bool waits = requires { typename L::Waiting; };
+        if constexpr (waits) {
+          if (!gates_) return acquire_one(limiter, key, cost, deadline, priority);
         }
+        std::vector<Claim> claims;
+        if constexpr (waits) claims.emplace_back(limiter, key, cost);
+        for (const Scope& scope : scope_) claims.emplace_back(*gates_, scope);
+        return acquire_all(std::move(claims), deadline, priority);
       },
       any_);
-  for (const Scope& scope : scope_) claims.emplace_back(*gates_, scope);
+}
+
+/// As acquire_all() of one claim, which would cost more.
+template <class L>
+Task<Admission> Limiter::acquire_one(const L& limiter, Key key, Word cost, Deadline deadline,
+                                     int priority) {
+  auto [error, grant] =
+      co_await asio::async_acquire(limiter, key, cost, deadline, asio::AsyncWaitOptions{priority},
+                                   boost::asio::as_tuple(boost::asio::deferred));
+  Admission result;
+  result.error = std::error_code(error);
+  result.decision = ::sluice::detail::decision_of(grant);
+  if constexpr (std::is_same_v<L, ConcurrencyLimiter>) result.held = std::move(grant);
+  co_return result;
+}
+
+Task<Admission> Limiter::acquire_all(std::vector<Claim> claims, Deadline deadline, int priority) {
   Admission result;
   if (claims.empty()) {
     result.decision.allowed = true;
     co_return result;
   }
-  auto [error, grants] = co_await asio::async_acquire(
-      claims, deadline, asio::AsyncWaitOptions{priority}, boost::asio::as_tuple(use_task));
+  auto [error, grants] =
+      co_await asio::async_acquire(claims, deadline, asio::AsyncWaitOptions{priority},
+                                   boost::asio::as_tuple(boost::asio::deferred));
   result.error = std::error_code(error);
   result.decision = grants.decision();
   result.held = std::move(grants);
@@ -105,7 +125,7 @@ Task<Admission> Limiter::acquire(const Key& key, Word cost, Deadline deadline, i
 
 Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
   Admission result;
-  constexpr auto token = boost::asio::as_tuple(use_task);
+  constexpr auto token = boost::asio::as_tuple(boost::asio::deferred);
   if (const auto* const bucket = std::get_if<TokenBucket>(&any_)) {
     const auto [error, decision] = co_await asio::async_try_acquire(*bucket, key, cost, token);
     result.error = std::error_code(error);
@@ -143,13 +163,14 @@ Task<> Limiter::sample(Utilization busy) {
   const auto* const shedder = std::get_if<UtilizationShedder>(&any_);
   if (shedder == nullptr) co_return;
   const Step step = shedder->sample_step(shedder->whole(), busy);
-  (void)co_await asio::async_decide(store_, step, boost::asio::as_tuple(use_task));
+  (void)co_await asio::async_decide(store_, step, boost::asio::as_tuple(boost::asio::deferred));
 }
 
 Task<std::optional<Time>> Limiter::close_gate(Span span) {
   if (!gates_) co_return std::nullopt;
-  const auto [error, decision] = co_await asio::async_decide(
-      store_, gates_->close_step(scope_.front(), span), boost::asio::as_tuple(use_task));
+  const auto [error, decision] =
+      co_await asio::async_decide(store_, gates_->close_step(scope_.front(), span),
+                                  boost::asio::as_tuple(boost::asio::deferred));
   if (error || is_degraded(decision.source)) co_return std::nullopt;
   co_return decision.at;
 }

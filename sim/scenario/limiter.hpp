@@ -54,6 +54,11 @@ class Limiter {
   Task<std::optional<Time>> close_gate(Span span);
 
  private:
+  template <class L>
+  static Task<Admission> acquire_one(const L& limiter, Key key, Word cost, Deadline deadline,
+                                     int priority);
+  static Task<Admission> acquire_all(std::vector<Claim> claims, Deadline deadline, int priority);
+
   Store& store_;
   std::variant<std::monostate, TokenBucket, SlidingWindow, FixedWindow, SlidingWindowCounter,
                SlotLock, ConcurrencyLimiter, UtilizationShedder>

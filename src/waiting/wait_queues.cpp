@@ -32,11 +32,6 @@ void require_valid(const WaitQueueOptions& options) {
 
 }  // namespace
 
-bool WaiterOrder::operator()(const std::shared_ptr<Waiter>& a,
-                             const std::shared_ptr<Waiter>& b) const noexcept {
-  return a->place_ < b->place_;
-}
-
 void WaitQueues::set(const WaitQueueOptions& options) {
   require_valid(options);
   const std::lock_guard lock(mutex_);
@@ -59,7 +54,7 @@ bool WaitQueues::has_sleeper_before(const std::string& key, const PlaceInLine& p
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(key);
   if (found == queues_.end() || found->second.waiters.empty()) return false;
-  const Waiter& first = **found->second.waiters.begin();
+  const Waiter& first = *found->second.waiters.begin()->second;
   return first.stage_ == Waiter::Stage::sleeping && first.place_ < place;
 }
 
@@ -85,7 +80,7 @@ void WaitQueues::wake_first(std::string_view key) noexcept try {
     const std::lock_guard lock(mutex_);
     const auto found = queues_.find(name);
     if (found == queues_.end() || found->second.waiters.empty()) return;
-    Waiter& first = **found->second.waiters.begin();
+    Waiter& first = *found->second.waiters.begin()->second;
     ++found->second.releases;
     if (first.terms_.ticket) first.terms_.ticket->is_woken = true;
     if (first.stage_ == Waiter::Stage::sleeping) {
@@ -103,7 +98,7 @@ void WaitQueues::refunded(const std::string& key) noexcept {
   const auto found = queues_.find(key);
   if (found == queues_.end() || found->second.waiters.empty()) return;
   found->second.last_grant = Time{};  // an answer that was under way may have set it anew
-  Waiter& first = **found->second.waiters.begin();
+  Waiter& first = *found->second.waiters.begin()->second;
   if (first.stage_ != Waiter::Stage::sleeping || first.horizon() == Span{0}) return;
   first.stage_ = Waiter::Stage::queued;
   first.resumes_ = true;
@@ -114,8 +109,8 @@ void WaitQueues::cancel_all() noexcept {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, queue] : queues_) {
-      all.insert(all.end(), queue.waiters.begin(), queue.waiters.end());
-      all.insert(all.end(), queue.reserved.begin(), queue.reserved.end());
+      for (const auto& [place, waiter] : queue.waiters) all.push_back(waiter);
+      for (const auto& [place, waiter] : queue.reserved) all.push_back(waiter);
     }
   }
   // The last one first: no waiter moves up only to be cancelled next.
@@ -123,7 +118,7 @@ void WaitQueues::cancel_all() noexcept {
 }
 
 std::shared_ptr<Waiter> WaitQueues::next_to_ask(WaitQueue& queue) noexcept {
-  for (const std::shared_ptr<Waiter>& waiter : queue.waiters) {
+  for (const auto& [place, waiter] : queue.waiters) {
     switch (waiter->stage_) {
       case Waiter::Stage::queued:
         if (queue.in_flight == 0) return waiter;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,11 +16,8 @@
 
 namespace sluice::detail {
 
-struct WaiterOrder {
-  bool operator()(const std::shared_ptr<Waiter>& a,
-                  const std::shared_ptr<Waiter>& b) const noexcept;
-};
-using WaiterSet = std::set<std::shared_ptr<Waiter>, WaiterOrder>;
+/// In line.
+using WaiterMap = std::map<PlaceInLine, std::shared_ptr<Waiter>>;
 
 /// The callers that wait for one key. Guarded by the mutex of its WaitQueues.
 struct WaitQueue {
@@ -29,8 +26,8 @@ struct WaitQueue {
   /// this many.
   static constexpr std::size_t max_in_flight = 16;
 
-  WaiterSet waiters;   // queued, asking, entering or sleeping
-  WaiterSet reserved;  // granted for a later time
+  WaiterMap waiters;   // queued, asking, entering or sleeping
+  WaiterMap reserved;  // granted for a later time
   std::size_t in_flight = 0;
   std::size_t in_flight_limit = max_in_flight;  // as the last answer suggests
   Time last_grant{};                            // the time of the latest grant

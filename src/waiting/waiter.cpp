@@ -57,10 +57,10 @@ PlaceInLine Waiter::new_place(Span aging) const noexcept {
 
 /// Returns the waiter behind this one, or null.
 std::shared_ptr<Waiter> Waiter::insert() {
-  const auto position = queue_->waiters.insert(shared_from_this()).first;
+  const auto position = queue_->waiters.emplace(place_, shared_from_this()).first;
   stage_ = Stage::queued;
   const auto next = std::next(position);
-  return next == queue_->waiters.end() ? nullptr : *next;
+  return next == queue_->waiters.end() ? nullptr : next->second;
 }
 
 /// Refused at once if the first waiter sleeps until after this one's deadline.
@@ -83,10 +83,10 @@ Waiter::PendingActions Waiter::after_insert() noexcept {
 std::shared_ptr<Waiter> Waiter::overflow_victim() noexcept {
   if (terms_.queues->options_.overflow == Overflow::refuse_newest) return shared_from_this();
   std::shared_ptr<Waiter> oldest;
-  for (const WaiterSet* const set : {&queue_->waiters, &queue_->reserved}) {
-    for (const std::shared_ptr<Waiter>& waiter : *set) {
+  for (const WaiterMap* const line : {&queue_->waiters, &queue_->reserved}) {
+    for (const auto& [place, waiter] : *line) {
       if (waiter->stage_ == Stage::asking || waiter->stage_ == Stage::entering) continue;
-      if (!oldest || waiter->place_.sequence < oldest->place_.sequence) oldest = waiter;
+      if (!oldest || place.sequence < oldest->place_.sequence) oldest = waiter;
     }
   }
   return oldest ? oldest : shared_from_this();
@@ -96,11 +96,11 @@ Waiter::PendingActions Waiter::drop() noexcept {
   return stage_ == Stage::reserved ? begin_refund() : end(Errc::too_many_waiters);
 }
 
-bool Waiter::is_first() const noexcept { return queue_->waiters.begin()->get() == this; }
+bool Waiter::is_first() const noexcept { return queue_->waiters.begin()->second.get() == this; }
 
 /// How long the first waiter still sleeps; zero if it does not, or is this one.
 Span Waiter::sleep_of_first() const noexcept {
-  const Waiter& first = **queue_->waiters.begin();
+  const Waiter& first = *queue_->waiters.begin()->second;
   if (&first == this || first.stage_ != Stage::sleeping) return Span{0};
   const Time now = terms_.clock.now();
   const Time until = first.terms_.ticket ? first.ask_at_ : first.earliest_;
@@ -291,7 +291,7 @@ Waiter::PendingActions Waiter::take_answer(std::error_code error,
   // Counted from now, which is after the store's instant: never before the grant's time.
   until_ = terms_.clock.now() + decision.retry_after;
   stage_ = Stage::reserved;
-  queue_->reserved.insert(queue_->waiters.extract(shared_from_this()));
+  queue_->reserved.insert(queue_->waiters.extract(place_));
   return {.timer = true};
 }
 
@@ -366,9 +366,7 @@ Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
 /// more; else 0.
 Word Waiter::leave_queue() noexcept {
   if (queue_ == nullptr) return 0;
-  const auto self = shared_from_this();
-  queue_->waiters.erase(self);
-  queue_->reserved.erase(self);
+  (stage_ == Stage::reserved ? queue_->reserved : queue_->waiters).erase(place_);
   const bool is_last = terms_.ticket && queue_->waiters.empty();
   queue_ = nullptr;
   return is_last && std::exchange(terms_.ticket->is_entered, false) ? terms_.ticket->stored_arrival

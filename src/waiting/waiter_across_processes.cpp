@@ -124,8 +124,8 @@ Word Waiter::arrival_of(const Waiter& waiter) const noexcept {
 /// The next waiter of this process, or null.
 const Waiter* Waiter::successor() noexcept {
   if (!terms_.queues->store_clock_lead_) return nullptr;
-  const auto next = std::next(queue_->waiters.find(shared_from_this()));
-  return next == queue_->waiters.end() ? nullptr : next->get();
+  const auto next = std::next(queue_->waiters.find(place_));
+  return next == queue_->waiters.end() ? nullptr : next->second.get();
 }
 
 /// The store answered between sent_ and now, which bounds the difference of the two clocks. The

@@ -44,9 +44,9 @@ planted_bug(gate_ignored     src/rules/gate.cpp                 "nobody passes a
   [[if (!m.shut) return {Verdict::allowed, 1, 0, 0};]]
   [[return {Verdict::allowed, 1, 0, 0};]])
 
-planted_bug(last_first       src/waiting/wait_queues.cpp        "first come, first served"
-  [[return a->place_ < b->place_;]]
-  [[return b->place_ < a->place_;]])
+planted_bug(last_first       src/waiting/waiter.cpp             "first come, first served"
+  [[return {to_word(terms_.clock.now()) - terms_.priority]]
+  [[return {-to_word(terms_.clock.now()) - terms_.priority]])
 
 planted_bug(forgotten        src/waiting/waiter.cpp             "every wait ends once, in time"
   [[    actions = waiter.take_answer(error, decision);]]

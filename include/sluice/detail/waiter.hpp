@@ -18,7 +18,6 @@ namespace sluice::detail {
 class QueueTicket;
 class WaitQueues;
 struct WaitQueue;
-struct WaiterOrder;
 
 /// Where a call stands among all that wait in this process; the smaller is first.
 struct PlaceInLine {
@@ -114,7 +113,6 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
 
  private:
   friend class WaitQueues;
-  friend struct WaiterOrder;
 
   enum class Stage : std::uint8_t {
     idle,

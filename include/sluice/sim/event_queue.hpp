@@ -27,8 +27,8 @@ class EventQueue {
     std::uint64_t id;
   };
 
-  /// REQUIRES: now <= time <= word_limit, and no popped event is later than `now`. O(1). Allocates
-  /// only when the number of events reaches a new maximum.
+  /// REQUIRES: now <= time <= word_limit. O(1) if no popped event is later than `time`, else
+  /// O(events). Allocates only when the number of events reaches a new maximum.
   void push(const Node& node, Word now);
 
   /// Pops the first event if it is not later than `end`; false if there is none. O(1), amortised.
