@@ -50,20 +50,20 @@ Api::Api(World& world, const ApiOptions& options, Span timeout)
 
 Task<Answer> Api::call(SeededRng& way, const LinkFaults& faults) {
   if (timeout_ == Span{0}) {
-    if (draw(faults.doubled, way)) spawn(world_, serve_copy(SeededRng(way.next()), faults));
+    if (draw(faults.doubled, way)) world_.spawn(serve_copy(SeededRng(way.next()), faults));
     const std::optional<Answer> answer = co_await serve(way, faults);
     co_return answer.value_or(Answer{0, {}});
   }
   const auto call = std::make_shared<Call>(world_);
   call->answered.expires_after(timeout_);
   // The API goes on with a call whose client has left, and so do its draws.
-  spawn(world_, serve_for(call, SeededRng(way.next()), faults));
+  world_.spawn(serve_for(call, SeededRng(way.next()), faults));
   co_await call->answered.async_wait(boost::asio::as_tuple(boost::asio::deferred));
   co_return call->answer;
 }
 
 Task<> Api::serve_for(std::shared_ptr<Call> call, SeededRng way, const LinkFaults& faults) {
-  if (draw(faults.doubled, way)) spawn(world_, serve_copy(SeededRng(way.next()), faults));
+  if (draw(faults.doubled, way)) world_.spawn(serve_copy(SeededRng(way.next()), faults));
   const std::optional<Answer> answer = co_await serve(way, faults);
   if (!answer) co_return;  // the client waits until its timeout
   call->answer = *answer;

@@ -50,13 +50,13 @@ Arrivals FleetRun::share_of(const Arrivals& all, std::uint32_t worker) const {
 void FleetRun::start_arrivals() {
   switch (scenario_.arrivals.kind) {
     case ArrivalOptions::Kind::bursts:
-      return spawn(world_, send_bursts());
+      return world_.spawn(send_bursts());
     case ArrivalOptions::Kind::trace:
-      return spawn(world_, send_trace());
+      return world_.spawn(send_trace());
     case ArrivalOptions::Kind::closed:
       for (Worker& worker : workers_) {
         for (std::uint32_t i = 0; i < scenario_.arrivals.clients; ++i) {
-          spawn(world_, be_client(worker, std::uint64_t{worker.number} << 32 | i));
+          world_.spawn(be_client(worker, std::uint64_t{worker.number} << 32 | i));
         }
       }
       return;
@@ -66,9 +66,9 @@ void FleetRun::start_arrivals() {
       const bool has_phases = scenario_.arrivals.kind == ArrivalOptions::Kind::mmpp;
       const Span until = has_phases ? scenario_.duration : Span{word_limit};
       for (Worker& worker : workers_) {
-        spawn(world_, send_jobs(worker, ArrivalProcess(
-                                            share_of(all, worker.number),
-                                            stream(scenario_.seed, worker.number, arrive), until)));
+        world_.spawn(send_jobs(
+            worker, ArrivalProcess(share_of(all, worker.number),
+                                   stream(scenario_.seed, worker.number, arrive), until)));
       }
   }
 }
@@ -83,7 +83,7 @@ Job FleetRun::make_job(Worker& worker) {
 }
 
 void FleetRun::begin(Worker& worker, const Job& job) {
-  spawn(world_, run_job(worker, job, std::uint64_t{worker.number} << 32 | worker.jobs++));
+  world_.spawn(run_job(worker, job, std::uint64_t{worker.number} << 32 | worker.jobs++));
 }
 
 Task<> FleetRun::send_jobs(Worker& worker, ArrivalProcess process) {

@@ -1,6 +1,4 @@
 // A job that the program's own client does.
-#include <boost/asio/co_spawn.hpp>
-
 #include "sim/scenario/fleet_run.hpp"
 
 namespace sluice::sim::scenario {
@@ -14,10 +12,14 @@ class FleetRun::OwnJob final : public RehearsedJob {
         way_(stream(fleet.scenario_.seed, number, Purpose::way)),
         rng_(stream(fleet.scenario_.seed, number, Purpose::own)) {}
 
-  RehearsedJob::Task<Answer> call() override {
-    Answer answer;
-    scenario::Task<> calling = call_api(answer);
-    co_await as_operation(fleet_.world_, calling);
+  Task<Answer> call() override {
+    co_await fleet_.thaw(worker_);
+    const Time sent = fleet_.world_.now();
+    fleet_.recorder_.sent(job_, sent);
+    const Answer answer = co_await fleet_.api_.call(way_, worker_.api_faults);
+    // After a success the job is done; a client that calls again is not counted twice.
+    if (!done_) fleet_.recorder_.answered(job_, sent, fleet_.world_.now(), answer.status);
+    done_ = done_ || answer.status == 200;
     co_return answer;
   }
   Clock& clock() noexcept override { return fleet_.world_.clock(); }
@@ -27,16 +29,6 @@ class FleetRun::OwnJob final : public RehearsedJob {
   [[nodiscard]] bool is_done() const noexcept { return done_; }
 
  private:
-  scenario::Task<> call_api(Answer& answer) {
-    co_await fleet_.thaw(worker_);
-    const Time sent = fleet_.world_.now();
-    fleet_.recorder_.sent(job_, sent);
-    answer = co_await fleet_.api_.call(way_, worker_.api_faults);
-    // After a success the job is done; a client that calls again is not counted twice.
-    if (!done_) fleet_.recorder_.answered(job_, sent, fleet_.world_.now(), answer.status);
-    done_ = done_ || answer.status == 200;
-  }
-
   FleetRun& fleet_;
   Worker& worker_;
   Job job_;
@@ -49,12 +41,8 @@ Task<> FleetRun::do_own_job(Worker& worker, std::shared_ptr<Process> process, Jo
                             std::uint64_t number) {
   OwnJob own_job(*this, worker, job, number);
   bool failed = false;
-  const auto start = [&](auto handler) {
-    co_spawn(world_.get_executor(), process->client(own_job), std::move(handler));
-  };
   try {
-    co_await boost::asio::async_initiate<const boost::asio::deferred_t, void(std::exception_ptr)>(
-        start, boost::asio::deferred);
+    co_await process->client(own_job);
   } catch (const std::system_error&) {
     failed = true;
   }

@@ -79,11 +79,11 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     start_process(worker);
   }
   apply_to_links();
-  for (const FaultPlan& fault : scenario.faults) spawn(world_, befall(fault));
-  spawn(world_, sample_store());
-  if (scenario.upstream.servers != 0) spawn(world_, note_warm_up());
+  for (const FaultPlan& fault : scenario.faults) world_.spawn(befall(fault));
+  world_.spawn(sample_store());
+  if (scenario.upstream.servers != 0) world_.spawn(note_warm_up());
   if (scenario.limiter.kind == LimiterOptions::Kind::utilization_shedder) {
-    spawn(world_, sample_utilization());
+    world_.spawn(sample_utilization());
   }
   start_arrivals();
 }

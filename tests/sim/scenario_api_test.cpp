@@ -39,7 +39,7 @@ std::vector<int> statuses(const ApiOptions& options, const std::vector<Span>& ti
   Api api(world, options, 0us);
   std::vector<int> result(times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
-    spawn(world, call_at(world, api, times[i], result[i]));
+    world.spawn(call_at(world, api, times[i], result[i]));
   }
   world.run_for(1s);
   return result;
@@ -122,7 +122,7 @@ Seen call_under(LinkFaults faults, Span timeout, Span at = 0us, LinkFaults chang
   options.limits = {{100, 1h}};
   Api api(world, options, timeout);
   Seen seen;
-  spawn(world, time_call(world, api, faults, seen));
+  world.spawn(time_call(world, api, faults, seen));
   world.run_for(at);
   if (at != 0us) faults = change;
   world.run_for(1s);

@@ -10,7 +10,7 @@
 
 namespace sluice::sim::detail {
 
-/// Blocks in steps of 64 bytes up to 4 KiB; larger ones come from the heap. Freed blocks are kept,
+/// Blocks in steps of 64 bytes up to 1 KiB; larger ones come from the heap. Freed blocks are kept,
 /// so that a run in a steady state does not allocate.
 class Pool {
  public:
@@ -46,7 +46,7 @@ class Pool {
     Block* next;
   };
   static constexpr std::size_t step = 64;
-  std::array<Block*, 64> free_{};
+  std::array<Block*, 16> free_{};
 };
 
 /// An allocator over a pool. Over-aligned types come from the heap.
