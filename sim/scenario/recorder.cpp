@@ -1,6 +1,7 @@
 #include "sim/scenario/recorder.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace sluice::sim::scenario {
 namespace {
@@ -81,8 +82,7 @@ std::vector<JobEvent> Recorder::last_events(Time at) const {
 void Recorder::came(const Job& job) {
   tell(job, job.came, JobEvent::What::came);
   ++in(series.offered, job.came);
-  ++waiting_;
-  in(series.waiting, job.came) = waiting_;
+  ++in(series.waiting, job.came);
   open_.emplace(job.came, job.key);
   key_asked[job.key] = true;
   if (!counts_at(job.came)) return;
@@ -131,13 +131,12 @@ void Recorder::gave_up(const Job& job, Time now) {
 
 void Recorder::lost(const Job& job, Time now) {
   tell(job, now, JobEvent::What::lost);
-  close(job, job.came);
+  close(job, now);
   if (counts_at(job.came)) ++counts.lost;
 }
 
 void Recorder::close(const Job& job, Time now) {
-  --waiting_;
-  in(series.waiting, now) = waiting_;
+  --in(series.waiting, now);
   open_.erase(open_.find(job.came));
 }
 
@@ -204,12 +203,8 @@ void Recorder::finish(Time now) {
   for (auto& [index, some] : grants) {
     std::ranges::stable_sort(some, {}, &testing::Event::effective);
   }
-  // A level lasts until it changes.
-  for (std::size_t i = 1; i < series.waiting.size(); ++i) {
-    if (series.offered[i] == 0 && series.ok[i] == 0 && series.waiting[i] == 0) {
-      series.waiting[i] = series.waiting[i - 1];
-    }
-  }
+  // Until now, each step has its change, modulo 2^32.
+  std::partial_sum(series.waiting.begin(), series.waiting.end(), series.waiting.begin());
 }
 
 }  // namespace sluice::sim::scenario

@@ -134,7 +134,6 @@ class Recorder {
   Time start_;
   Time counted_from_;
   Time changed_at_;  // a limit of the API, for late_429; Time::max() if none does
-  std::uint32_t waiting_ = 0;
   std::multimap<Time, std::uint32_t> open_;  // when unfinished jobs came, and their keys
   [[nodiscard]] bool keep() noexcept;
 

@@ -590,6 +590,21 @@ TEST_CASE("units of workers that crash excuse as many that are left unused, and 
   CHECK(objects(result, "no unit is left unused while jobs wait") == late);
 }
 
+TEST_CASE("the number of waiting jobs is that at the end of each step") {
+  Scenario scenario;
+  scenario.duration = 800ms;  // steps of 100 ms
+  Recorder recorder(scenario, Time{});
+  const Job lost{.came = to_time(50'000)};
+  const Job given_up{.came = to_time(150'000)};
+  recorder.came(lost);
+  recorder.came(given_up);
+  recorder.gave_up(given_up, to_time(350'000));
+  recorder.lost(lost, to_time(550'000));
+  recorder.came({.came = to_time(650'000)});
+  recorder.finish(to_time(800'000));
+  CHECK(recorder.series.waiting == std::vector<std::uint32_t>{1, 2, 2, 1, 1, 0, 1, 1});
+}
+
 TEST_CASE("recovery on a series that is known") {
   Scenario scenario;
   scenario.duration = 100s;
