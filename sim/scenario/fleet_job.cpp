@@ -236,12 +236,7 @@ Task<Admission> FleetRun::poll(Process& process, const Job& job, Attempt& attemp
 
 Task<> FleetRun::ask_shadow(Process& process, const Job& job, bool obeyed) {
   const Admission other = co_await process.shadow().ask(key_of(job), job.cost, job.critical);
-  if (other.error) co_return;
-  Counts& counts = recorder_.counts;
-  ++counts.shadow_asked;
-  if (other.decision.allowed != obeyed) ++counts.shadow_differs;
-  if (other.decision.allowed) ++counts.shadow_granted;
-  if (obeyed) ++counts.obeyed_granted;
+  if (!other.error) recorder_.compared(job, obeyed, other.decision.allowed);
 }
 
 /// What the limiter limits apart: a tenant, and a process if each has a limiter of its own.

@@ -38,13 +38,13 @@ std::uint64_t events_per_instant(const Scenario& scenario) {
 }
 
 /// The share of the servers' time from `since` until `now` in which they worked.
-double busy_share(const ResourceStats& since, const ResourceStats& now) {
+}  // namespace
+
+double busy_share(const ResourceStats& since, const ResourceStats& now) noexcept {
   const std::uint64_t whole = now.server_time - since.server_time;
   if (whole == 0) return 0;
   return static_cast<double>(now.busy_time - since.busy_time) / static_cast<double>(whole);
 }
-
-}  // namespace
 
 FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
     : scenario_(scenario),
@@ -81,7 +81,7 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
   apply_to_links();
   for (const FaultPlan& fault : scenario.faults) world_.spawn(befall(fault));
   world_.spawn(sample_store());
-  if (scenario.upstream.servers != 0) world_.spawn(note_warm_up());
+  if (scenario.warm_up != Span{0} || scenario.upstream.servers != 0) world_.spawn(note_warm_up());
   if (scenario.limiter.kind == LimiterOptions::Kind::utilization_shedder) {
     world_.spawn(sample_utilization());
   }
@@ -129,10 +129,12 @@ Task<> FleetRun::sample_store() {
 
 Task<> FleetRun::note_warm_up() {
   co_await sleep(scenario_.warm_up);
-  warm_up_ = api_.servers();
+  warm_up_ = load();
 }
 
-double FleetRun::upstream_busy() const noexcept { return busy_share(warm_up_, api_.servers()); }
+FleetRun::Load FleetRun::load() const noexcept {
+  return {store_operations(), server_.served(), server_.waited(), server_.busy(), api_.servers()};
+}
 
 /// What the API tells of itself: to one worker if they share a limiter, else to each.
 Task<> FleetRun::sample_utilization() {

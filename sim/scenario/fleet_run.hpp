@@ -16,6 +16,9 @@
 
 namespace sluice::sim::scenario {
 
+/// The share of the servers' time between both in which they worked.
+[[nodiscard]] double busy_share(const ResourceStats& since, const ResourceStats& now) noexcept;
+
 class FleetRun {
  public:
   /// `make`: the program's own client; may be empty. REQUIRES: validate() accepts the scenario,
@@ -33,10 +36,17 @@ class FleetRun {
   [[nodiscard]] const Upstream& upstream() const noexcept { return api_.upstream(); }
   [[nodiscard]] const StoreServer& server() const noexcept { return server_; }
   [[nodiscard]] World& world() noexcept { return world_; }
-  [[nodiscard]] std::uint64_t store_operations() const noexcept;
   [[nodiscard]] std::uint64_t lost_writes() const noexcept { return lost_writes_; }
-  /// The share of the API's servers' time since the warm-up in which they worked.
-  [[nodiscard]] double upstream_busy() const noexcept;
+  /// What was asked of the store, and what it and the API have done.
+  struct Load {
+    std::uint64_t store_operations = 0;
+    std::uint64_t store_served = 0;
+    Span store_waited{0};  // of those that were served
+    Span store_busy{0};
+    ResourceStats upstream;
+  };
+  [[nodiscard]] Load load() const noexcept;
+  [[nodiscard]] const Load& load_at_warm_up() const noexcept { return warm_up_; }
 
  private:
   struct Worker {
@@ -97,6 +107,7 @@ class FleetRun {
   void apply_to_workers();
   [[nodiscard]] std::size_t some(double share) const;
   [[nodiscard]] std::uint64_t store_failures() const;
+  [[nodiscard]] std::uint64_t store_operations() const noexcept;
   void start_process(Worker& worker);
   void stop_process(Worker& worker);
 
@@ -125,7 +136,7 @@ class FleetRun {
   std::vector<const FaultPlan*> active_;         // of scenario_, in the order of their beginnings
   bool disturbed_ = false;                       // by a fault that concerns the limiter
   std::uint64_t lost_writes_ = 0;
-  ResourceStats warm_up_;  // of the API's servers, at its end
+  Load warm_up_;  // at its end
 };
 
 }  // namespace sluice::sim::scenario

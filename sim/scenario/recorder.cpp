@@ -84,8 +84,8 @@ void Recorder::came(const Job& job) {
   ++in(series.offered, job.came);
   ++in(series.waiting, job.came);
   open_.emplace(job.came, job.key);
-  key_asked[job.key] = true;
   if (!counts_at(job.came)) return;
+  key_asked[job.key] = true;
   ++counts.jobs;
   if (job.critical) ++counts.critical_jobs;
   if (job.key != 0) ++counts.others_jobs;
@@ -95,6 +95,14 @@ void Recorder::sent(const Job& job, Time now) {
   tell(job, now, JobEvent::What::sent);
   ++in(series.sent, now);
   if (counts_at(now)) ++counts.calls;
+}
+
+void Recorder::compared(const Job& job, bool obeyed, bool shadow) noexcept {
+  if (!counts_at(job.came)) return;
+  ++counts.shadow_asked;
+  if (shadow != obeyed) ++counts.shadow_differs;
+  if (shadow) ++counts.shadow_granted;
+  if (obeyed) ++counts.obeyed_granted;
 }
 
 void Recorder::answered(const Job& job, Time sent, Time now, int status) {
@@ -123,9 +131,9 @@ void Recorder::answered(const Job& job, Time sent, Time now, int status) {
 
 void Recorder::gave_up(const Job& job, Time now) {
   tell(job, now, JobEvent::What::gave_up);
-  key_refused[job.key] = true;
   close(job, now);
   if (!counts_at(job.came)) return;
+  key_refused[job.key] = true;
   ++counts.given_up;
 }
 

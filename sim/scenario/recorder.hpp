@@ -71,12 +71,13 @@ class Recorder {
   void held_back(std::uint64_t& count, Time now) noexcept {
     if (counts_at(now)) ++count;
   }
+  /// What the limiter and its shadow said of the same job.
+  void compared(const Job& job, bool obeyed, bool shadow) noexcept;
   /// status: of HTTP; 0: the client gave up.
   void answered(const Job& job, Time sent, Time now, int status);
   /// The job ends without success.
   void gave_up(const Job& job, Time now);
   void lost(const Job& job, Time now);
-  void store_operation(Time now) noexcept { ++in(series.store_operations, now); }
   /// A grant of the limiter's store. `index`: of what it limits apart.
   void granted(std::uint64_t index, const testing::Event& grant);
   /// An answer of the limiter's store to a call that does not queue.

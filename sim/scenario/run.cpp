@@ -80,14 +80,18 @@ void set_waits(const Recorder& recorder, RunResult& result) {
 
 void set_store(const Scenario& scenario, const FleetRun& run, Figures& f) {
   const Counts& c = run.recorder().counts;
-  const StoreServer& server = run.server();
+  const FleetRun::Load& before = run.load_at_warm_up();
+  const FleetRun::Load load = run.load();
+  const auto since = [](auto now, auto then) { return static_cast<double>(now - then); };
   f[Metric::ops_per_call] =
-      ratio(static_cast<double>(run.store_operations()), static_cast<double>(c.calls));
-  f[Metric::store_wait_mean] =
-      ratio(static_cast<double>(server.waited().count()), static_cast<double>(server.served()));
-  f[Metric::store_busy] = 100 * static_cast<double>(server.busy().count()) /
-                          static_cast<double>(scenario.duration.count());
-  if (scenario.upstream.servers != 0) f[Metric::upstream_busy] = 100 * run.upstream_busy();
+      ratio(since(load.store_operations, before.store_operations), static_cast<double>(c.calls));
+  f[Metric::store_wait_mean] = ratio(since(load.store_waited.count(), before.store_waited.count()),
+                                     since(load.store_served, before.store_served));
+  f[Metric::store_busy] = 100 * since(load.store_busy.count(), before.store_busy.count()) /
+                          since(scenario.duration.count(), scenario.warm_up.count());
+  if (scenario.upstream.servers != 0) {
+    f[Metric::upstream_busy] = 100 * scenario::busy_share(before.upstream, load.upstream);
+  }
   f[Metric::store_failures] = static_cast<double>(c.store_failures);
   f[Metric::grants_without_store] = static_cast<double>(c.without_store);
   f[Metric::lost_writes] = static_cast<double>(run.lost_writes());

@@ -82,3 +82,30 @@ TEST_CASE("the load of bursts multiplies their jobs") {
   CHECK(jobs(0.5) == Approx(54));  // 50 + 3.5, rounded up
   CHECK(jobs(0.001) == 0);
 }
+
+TEST_CASE("what happens in the warm-up counts in no share and no mean") {
+  Scenario s = plain();
+  s.duration = 60s;
+  s.arrivals.rate = {300, 1s};
+  s.limiter.kind = LimiterOptions::Kind::token_bucket;
+  s.limiter.limit = {400, 1s};
+  s.store.service = Delay::constant(500us);
+  s.warm_up = GENERATE(0s, 45s);
+  const Figures figures = run(s).figures;
+  CHECK(figures[Metric::ops_per_call] == Approx(1).epsilon(0.05));
+  CHECK(figures[Metric::store_busy] == Approx(100 * 300 * 500e-6).epsilon(0.1));
+}
+
+TEST_CASE("a client that is refused in the warm-up alone is not refused") {
+  Scenario s = plain();
+  s.duration = 30s;
+  s.arrivals.kind = ArrivalOptions::Kind::bursts;
+  s.arrivals.bursts = {{100, 1s}, {1, 20s}};
+  s.limiter.kind = LimiterOptions::Kind::token_bucket;
+  s.limiter.limit = {10, 1s};
+  s.limiter.burst = 10;
+  s.limiter.wait = LimiterOptions::Wait::skip;
+  CHECK(run(s).figures[Metric::clients_refused] == 100);
+  s.warm_up = 10s;
+  CHECK(run(s).figures[Metric::clients_refused] == 0);
+}
