@@ -1,4 +1,7 @@
 // A job that the program's own client does.
+#include <boost/system/system_error.hpp>
+#include <system_error>
+
 #include "sim/scenario/fleet_run.hpp"
 
 namespace sluice::sim::scenario {
@@ -44,6 +47,8 @@ Task<> FleetRun::do_own_job(Worker& worker, std::shared_ptr<Process> process, Jo
   try {
     co_await process->client(own_job);
   } catch (const std::system_error&) {
+    failed = true;
+  } catch (const boost::system::system_error&) {  // of Asio's operations
     failed = true;
   }
   if (own_job.is_done()) co_return;

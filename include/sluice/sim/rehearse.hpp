@@ -47,8 +47,9 @@ using RehearsedClient = std::function<RehearsedJob::Task<>(RehearsedJob& job)>;
 using MakeRehearsedClient = std::function<RehearsedClient(Store& store)>;
 
 /// run() with the program's client; the scenario's limiter, retries and gates are not used. A job
-/// whose client throws std::system_error is given up, and counts as a failed operation of the
-/// store. Other exceptions leave rehearse().
+/// whose client throws std::system_error or boost::system::system_error, which Asio's operations
+/// throw, is given up, and counts as a failed operation of the store. Other exceptions leave
+/// rehearse().
 ///
 ///     const auto result = sim::rehearse(outage, [](Store& store) {
 ///       const auto limit = std::make_shared<TokenBucket>(store, "api", Quota::per_second(97));
