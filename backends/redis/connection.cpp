@@ -85,12 +85,12 @@ bool Connection::refuse(std::string_view words, Errc code) {
 }
 
 /// Starts a timeout of connect_timeout for the following steps. A watchdog that fires later, for an
-/// older attempt, sees another number and does nothing.
+/// older attempt or one whose Connection has ended since, sees another number and does nothing.
 void Connection::watch_attempt() {
   is_late_ = false;
   watchdog_.expires_after(options_.connect_timeout);
-  watchdog_.async_wait([this, attempt = ++attempt_](error_code error) {
-    if (error || attempt != attempt_) return;
+  watchdog_.async_wait([this, attempts = attempts_, attempt = ++*attempts_](error_code error) {
+    if (error || attempt != *attempts) return;
     is_late_ = true;
     transport_.abort();
   });
@@ -114,7 +114,7 @@ asio::awaitable<bool> Connection::connect() {
     ready = co_await try_address();
     if (!ready) put_last();
   }
-  ++attempt_;
+  ++*attempts_;
   watchdog_.cancel();
   if (journal_ != nullptr) journal_->tell();
   co_return ready && !stopped_;
@@ -292,7 +292,7 @@ asio::awaitable<const ReplyValue*> Connection::request(std::string command) {
   step(RedisStep::discover);
   watch_attempt();
   const ReplyValue* const reply = co_await exchange(std::move(command));
-  ++attempt_;
+  ++*attempts_;
   watchdog_.cancel();
   if (reply == nullptr) transport_.abort();
   co_return reply;

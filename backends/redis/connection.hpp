@@ -5,6 +5,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,8 +99,10 @@ class Connection {
   ArrayReader array_;
   RedisStep step_ = RedisStep::connect;
   Errc refusal_ = Errc::not_connected;  // of the current attempt to connect
-  unsigned attempt_ = 0;                // the number of the attempt: identifies late watchdogs
-  bool is_late_ = false;                // the watchdog has ended the attempt
+  // The number of the attempt, which late watchdogs know as another. It outlives this object, which
+  // may end between the expiry of its watchdog and the handler's turn.
+  const std::shared_ptr<unsigned> attempts_ = std::make_shared<unsigned>(0);
+  bool is_late_ = false;  // the watchdog has ended the attempt
   bool stopped_ = false;
 };
 
