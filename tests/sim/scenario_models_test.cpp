@@ -4,26 +4,12 @@
 
 #include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/sim/plain_scenario.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
+using sluice::test::plain;
 using namespace std::chrono_literals;
-
-namespace {
-
-/// Jobs that call at once, and are done.
-Scenario plain() {
-  Scenario s;
-  s.duration = 200s;
-  s.fleet.workers = 3;
-  s.limiter.kind = LimiterOptions::Kind::none;
-  s.client.retries = ClientOptions::Retries::none;
-  s.upstream.to = s.upstream.from = Delay::constant(1ms);
-  s.upstream.latency = Delay::constant(1ms);
-  return s;
-}
-
-}  // namespace
 
 TEST_CASE("the workers of a fleet are busy at the same times") {
   Scenario s = plain();

@@ -6,24 +6,14 @@
 #include "sluice/sim/interval.hpp"
 #include "sluice/sim/run.hpp"
 #include "tests/catch.hpp"
+#include "tests/sim/plain_scenario.hpp"
 
 using namespace sluice;
 using namespace sluice::sim;
+using sluice::test::plain;
 using namespace std::chrono_literals;
 
 namespace {
-
-/// Jobs that call at once, and are done.
-Scenario plain() {
-  Scenario s;
-  s.duration = 200s;
-  s.fleet.workers = 3;
-  s.limiter.kind = LimiterOptions::Kind::none;
-  s.client.retries = ClientOptions::Retries::none;
-  s.upstream.to = s.upstream.from = Delay::constant(1ms);
-  s.upstream.latency = Delay::constant(1ms);
-  return s;
-}
 
 /// The 99 % interval of a mean over seeds.
 template <class Measure>
