@@ -96,6 +96,9 @@ class BrokenStore final : public Store {
   [[nodiscard]] std::string key_of(const Step& step) const;
 
   void draw_whether_it_shows() noexcept;
+  /// Gives the lock up until another caller has had it, or none seems to come. One yield would not
+  /// do: beside other load, a caller may make all of its calls before the next one runs.
+  void let_another_in(Lock& lock);
   Answer decide_once(const Plan& plan, Word now, Lock& lock);
   Answer decide_steps(std::span<const Step> steps, Word now, Lock& lock);
   Verdict decide_one(const Step& step, Entry& entry, Answer& answer) const;
@@ -112,6 +115,7 @@ class BrokenStore final : public Store {
   const Shows shows_;
   VirtualClock& clock_;
   std::mutex mutex_;
+  std::uint64_t calls_ = 0;  // that have had the lock
   SeededRng draws_;
   std::map<std::string, Entry> entries_;
   std::map<std::string, Answer> ids_;

@@ -152,14 +152,15 @@ TEST_CASE("a claim sees its defect in every run, not in most of them", "[conform
   }
 }
 
-TEST_CASE("a defect that shows in half of the calls is seen in every run all the same",
-          "[conformance][suite]") {
+// By chance, a defect may keep still in all calls of a run that would show it: that happened to one
+// of them once in some 80,000 runs. Two such runs of 20 are no chance.
+TEST_CASE("a defect that shows in half of the calls is seen all the same", "[conformance][suite]") {
   const int runs = static_cast<int>(sluice::test::scaled(20, 5));
   for (const Planted& plant : planted) {
     if (!applies(plant.defect)) continue;
     INFO("SLUICE_SEED=" << sluice::test::seed() << ", defect " << static_cast<int>(plant.defect)
                         << ": " << plant.broken_claim);
-    CHECK(count_rejections(plant, Shows::half_the_time, runs) == runs);
+    CHECK(count_rejections(plant, Shows::half_the_time, runs) >= runs - 1);
   }
 }
 
