@@ -60,6 +60,13 @@ first=$!
 second=$!
 pids+=("$first" "$second")
 sleep 2
-ask "${ports[2]}" sentinel failover mymaster >/dev/null
+has_replaced_master() { [[ $(ask "${ports[1]}" role) == master* ]]; }
+for _ in {1..10}; do  # Sentinels give up if no replica seems good at that moment
+  ask "${ports[2]}" sentinel failover mymaster >/dev/null
+  for _ in {1..50}; do
+    has_replaced_master && break 2
+    sleep 0.05
+  done
+done
 wait "$first" "$second"
 echo "the replica is the $(ask "${ports[1]}" role | head -n 1)"

@@ -1,3 +1,4 @@
+set lmargin 10
 set xlabel 'hold in seconds'
 set logscale x
 set xrange [0.01:5]

@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 #include <sys/time.h>
 
+#include <csignal>
 #include <stdexcept>
 
 namespace sluice::test {
@@ -40,6 +41,28 @@ RedisReply convert(const redisReply& reply) {
   }
   return result;
 }
+
+/// hiredis writes without MSG_NOSIGNAL, and tests kill the servers to which it writes. Only this
+/// thread's signal is held back, and taken: the code under test must raise none.
+class NoSigpipe {
+ public:
+  NoSigpipe() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+  ~NoSigpipe() {
+    const timespec at_once{};
+    ::sigtimedwait(&pipe_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+};
 
 }  // namespace
 
@@ -87,6 +110,7 @@ void RedisClient::append(std::span<const std::string_view> arguments) {
 }
 
 RedisReply RedisClient::read() {
+  const NoSigpipe guard;
   void* raw = nullptr;
   const int status = redisGetReply(context_.get(), &raw);
   const auto release = [](redisReply* reply) { freeReplyObject(reply); };
