@@ -185,7 +185,7 @@ sluice_tool_test(sim_out_is_file CODE 1 ERR "holds.toml/x: cannot be made"
 sluice_tool_test(sim_full_disk CODE 1 ERR "could not be written"
   COMMAND sh -c "exec \"$1\" run \"$2/holds.toml\" >/dev/full" sh ${sim} ${studies})
 sluice_tool_test(sim_interrupted CODE 130 OUT "PARTIAL: it was stopped"
-  COMMAND timeout --preserve-status -s INT -k 60 2 ${sim} run ${studies}/holds.toml --replications 100000)
+  COMMAND timeout --preserve-status -s INT -k 60 3 ${sim} run ${studies}/holds.toml --set run.duration=1s --replications 100000)
 
 # A world in which every judge looks, and none objects.
 if(NOT SLUICE_SANITIZE STREQUAL "thread")
