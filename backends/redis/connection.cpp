@@ -72,7 +72,8 @@ bool Connection::fail(std::string_view cause, Errc code) {
 
 bool Connection::fail(const error_code& error) {
   if (is_late_) return fail(no_answer_within(options_.connect_timeout));
-  if (const std::string why = transport_.why(); !why.empty()) return fail(why);
+  // Of TLS: the server may refuse the client's certificate after the handshake.
+  if (const std::string why = transport_.why(); !why.empty()) return refuse(why, Errc::tls_failed);
   if (error == asio::error::eof) return fail("the server closed the connection");
   return fail(error.message());
 }
@@ -149,7 +150,7 @@ asio::awaitable<bool> Connection::secure() {
   } catch (const std::runtime_error& error) {  // a file
     cause = error.what();
   }
-  if (is_late_) co_return fail(error_code());
+  if (is_late_) cause = no_answer_within(options_.connect_timeout);  // Redis, without TLS
   co_return cause.empty() || refuse(cause, Errc::tls_failed);
 }
 

@@ -124,6 +124,7 @@ void Journal::note(RedisEvent event, Errc code) {
   auto text = std::make_shared<const std::string>(event.text());
   untold_.push_back(event);
   const std::lock_guard lock(mutex_);
+  latest_ = text;
   reasons_[code] = std::move(text);
   has_reasons_ = true;
   last_failure_ = std::move(event);
@@ -142,6 +143,7 @@ void Journal::note_connection(std::string_view address) {
   untold_.push_back({RedisEvent::Kind::connected, RedisStep::serve, std::string(address), {}, {}});
   const std::lock_guard lock(mutex_);
   attempt_ = nullptr;
+  latest_ = nullptr;
   // A call with one of these errors may still be in a pause, and fail with it.
   std::erase_if(reasons_, [](const auto& reason) { return !is_unfit(reason.first); });
 }
@@ -176,7 +178,8 @@ void Journal::tell() {
 std::shared_ptr<const std::string> Journal::reason_of(Errc code) const {
   const std::lock_guard lock(mutex_);
   if (const auto found = reasons_.find(code); found != reasons_.end()) return found->second;
-  return code == Errc::not_connected ? attempt_ : nullptr;
+  if (code != Errc::not_connected) return nullptr;
+  return latest_ != nullptr ? latest_ : attempt_;  // a Sentinel may have refused the login
 }
 
 std::optional<RedisEvent> Journal::last_failure() const {

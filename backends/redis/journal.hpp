@@ -72,7 +72,8 @@ class Journal {
   bool has_reasons_ = false;  // whether reasons_ is not empty, for the I/O thread
 
   mutable std::mutex mutex_;                                    // guards what follows
-  std::shared_ptr<const std::string> attempt_;                  // pending, without a failure so far
+  std::shared_ptr<const std::string> attempt_;                  // pending
+  std::shared_ptr<const std::string> latest_;                   // failure since the last connection
   std::map<Errc, std::shared_ptr<const std::string>> reasons_;  // since the last connection
   std::optional<RedisEvent> last_failure_;
   std::uint64_t failed_attempts_ = 0;

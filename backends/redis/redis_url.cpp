@@ -69,6 +69,16 @@ void read_user_of(std::string_view& authority, RedisOptions& options) {
   authority.remove_prefix(at + 1);
 }
 
+/// What stands there is a password, and not to be shown, if the @ and the host were forgotten.
+std::uint16_t read_port(std::string_view text) {
+  const bool is_number =
+      text.size() <= 5 && text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!is_number) {
+    refuse_url("the port must be 1 to 65535; behind a password stand an @ and the host");
+  }
+  return redis_detail::number<std::uint16_t>(text, "the port", 1, 65'535);
+}
+
 /// host, host:port, [address], [address]:port
 RedisAddress read_host(std::string_view text, std::uint16_t default_port) {
   std::optional<std::string_view> port;
@@ -92,7 +102,7 @@ RedisAddress read_host(std::string_view text, std::uint16_t default_port) {
   if (!redis_detail::is_host(address.host)) {
     refuse_url("the host " + quoted(address.host) + " is no name");
   }
-  if (port) address.port = redis_detail::number<std::uint16_t>(*port, "the port", 1, 65'535);
+  if (port) address.port = read_port(*port);
   return address;
 }
 

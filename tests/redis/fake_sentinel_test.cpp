@@ -34,6 +34,28 @@ TEST_CASE("a Sentinel that names nobody or nonsense gives a reason", "[fake][sen
   }
 }
 
+TEST_CASE("a call that no Sentinel helps says that they refuse the login", "[fake][sentinel]") {
+  FakeServer sentinel(
+      [&](Peer& peer, int) {
+        while (peer.read()) {
+          if (!peer.send("-NOAUTH Authentication required.\r\n")) return;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_sentinel(sentinel));
+  const TokenBucket bucket(*store, "api", quota);
+  REQUIRE(eventually([&] { return store->stats().last_failure.has_value(); }));
+  std::string text;
+  try {
+    static_cast<void>(decide(*store, Plan(bucket.acquire_step("a")).within(100ms)));
+  } catch (const std::system_error& error) {
+    CHECK(error.code() == Errc::not_connected);
+    text = error.what();
+  }
+  CHECK(text.find("login at 127.0.0.1:" + std::to_string(sentinel.port()) + ": NOAUTH") !=
+        std::string::npos);
+}
+
 TEST_CASE("a master that is replaced while the store logs in is not used", "[fake][sentinel]") {
   std::atomic<bool> is_greeted{false};  // the old master has heard ROLE
   std::atomic<bool> is_replaced{false};

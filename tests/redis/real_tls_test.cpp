@@ -93,7 +93,7 @@ TEST_CASE("a server that asks for a client's certificate gets it", "[redis][tls]
   if (redis_left_out()) return;
   const TlsServer server("server.pem", {"tls-auth-clients", "yes"});
   RedisOptions options = server.options();
-  check_refused(options, "certificate required", RedisStep::login, Errc::not_connected);
+  check_refused(options, "certificate required", RedisStep::login);
   options.tls->certificate_file = server.files.file("client.pem");
   options.tls->key_file = server.files.file("client.key");
   CHECK_FALSE(ask(options));
@@ -116,7 +116,7 @@ TEST_CASE("a plain server and a plain store are told apart, and no password is s
   // Redis waits for the end of a line, which never comes.
   options.port = server.server.port();
   options.connect_timeout = 100ms;
-  check_refused(options, "no answer within 100 ms", RedisStep::tls, Errc::not_connected);
+  check_refused(options, "no answer within 100 ms");
   CHECK(server.server.log().find("c4n4ry") == std::string::npos);
   options.tls.reset();
   options.password = {};

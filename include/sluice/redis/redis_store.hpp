@@ -142,9 +142,8 @@ struct RedisOptions {
 
   /// Called by the I/O thread for each connection, each failed attempt (for an unavailable server,
   /// eight a second by default), each loss, and each change of the master or of the map of a
-  /// cluster. It must not throw, nor block on the store, but may
-  /// destroy it, after which it is not called again. The second connection, for wake-ups, causes no
-  /// events.
+  /// cluster. It must not throw, nor block on the store, but may destroy it, after which it is not
+  /// called again. The second connection, for wake-ups, causes no events.
   std::function<void(const RedisEvent&)> on_event{};
 
   /// The generator that seeds the nonces and the jitter; null: SystemRng. Used during construction
@@ -161,7 +160,9 @@ struct RedisReplyTimes {
 };
 
 /// Statistics of one server of a store: of a cluster one for each node that the store has connected
-/// to. A call that was redirected counts where it ended. Counters never decrease.
+/// to. A call that was redirected counts where it ended. Counters never decrease. The server that
+/// comes in the place of another one (the next master that Sentinels name, a node for one that has
+/// left the cluster) goes on with its counters, under its own address.
 struct RedisNodeStats {
   std::string address{};  ///< as RedisEvent::address
   bool connected = false;
@@ -186,7 +187,7 @@ struct RedisStats {
   std::uint64_t unknown = 0;          ///< calls that failed with Failure::unknown
   std::size_t in_flight = 0;          ///< calls that have not ended now
   std::uint64_t connections = 0;      ///< successful connections, including the first
-  std::uint64_t reconnects = 0;       ///< of them, those to a server after an earlier one
+  std::uint64_t reconnects = 0;       ///< of them, those that replaced an earlier one
   std::uint64_t redirections = 0;     ///< MOVED and ASK replies that were followed
   std::uint64_t late_replies = 0;     ///< replies to calls that had already timed out
   std::uint64_t scripts_loaded = 0;   ///< scripts, or the library, that this store has loaded
@@ -256,7 +257,7 @@ struct RedisHealth {
 ///
 /// In a cluster, MOVED and ASK send a call to another node, up to 5 times. The keys of a plan must
 /// have one tag, or it fails with Errc::cross_slot and its step. Without RedisOptions::cluster,
-/// they fail the call with Errc::moved and Errc::ask.
+/// MOVED and ASK fail the call with Errc::moved and Errc::ask.
 ///
 /// The addresses of a name are tried in the order of the look-up. One that cannot be reached,
 /// refuses the login, or whose server replies READONLY, MASTERDOWN, LOADING, invalid data or
