@@ -192,10 +192,10 @@ sluice_tool_test(sim_shrink_nothing CODE 3 ERR "there is nothing to shrink"
 
 # What fails counts more than what is not known, in whichever order.
 sluice_tool_test(sim_check CODE 1 OUT "fails.toml +does NOT hold.*FAILS.*open.toml +does NOT hold.*undecided" COMMAND sh -c
-  "\"$1\" check --update \"$2/fails.toml\" \"$2/open.toml\" >/dev/null; exec \"$1\" check \"$2/fails.toml\" \"$2/open.toml\""
+  "\"$1\" check --update \"$2/fails.toml\" \"$2/open.toml\" >/dev/null || exec \"$1\" check \"$2/fails.toml\" \"$2/open.toml\""
   sh ${sim} ${studies})
 sluice_tool_test(sim_check_open CODE 3 OUT "open.toml +does NOT hold.*undecided" COMMAND sh -c
-  "\"$1\" check --update \"$2/open.toml\" >/dev/null; exec \"$1\" check \"$2/open.toml\"" sh ${sim} ${studies})
+  "\"$1\" check --update \"$2/open.toml\" >/dev/null || exec \"$1\" check \"$2/open.toml\"" sh ${sim} ${studies})
 
 # What shrink and a failure print replays alone, and the same judge objects.
 sluice_tool_test(sim_replay CODE 1 OUT "OBJECTS +never" COMMAND sh -c
