@@ -7,6 +7,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -72,20 +73,26 @@ template <class Ex>
       boost::asio::cancellation_slot(), boost::asio::as_tuple(boost::asio::use_awaitable_t<Ex>()));
 }
 
-/// Charges the true cost for each Estimate of the call.
+/// Charges the true cost for each Estimate of the call. The error is returned, so that the caller
+/// can end what it has begun.
 template <class Ex>
-boost::asio::awaitable<std::error_code, Ex> settle(const sluice::detail::CallTries& tries,
-                                                   Grants& grants, Cost actual) {
+boost::asio::awaitable<std::exception_ptr, Ex> settle(const sluice::detail::CallTries& tries,
+                                                      Grants& grants, Cost actual) {
   auto token = to_the_end<Ex>();
   const std::size_t count = tries.claims().size();
-  for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
-    const auto step = grants.limits()[i]->settle_step(actual);
-    if (!step) continue;
-    const auto [failure, settled] = co_await async_decide(tries.store(), *step, token);
-    const auto error = sluice::detail::settle_error(failure, settled);
-    if (error) co_return error;
+  std::exception_ptr failed;
+  try {
+    for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
+      const auto step = grants.limits()[i]->settle_step(actual);
+      if (!step) continue;
+      const auto [failure, settled] = co_await async_decide(tries.store(), *step, token);
+      const auto error = sluice::detail::settle_error(failure, settled);
+      if (error) throw boost::system::system_error(error);
+    }
+  } catch (...) {
+    failed = std::current_exception();
   }
-  co_return std::error_code();
+  co_return failed;
 }
 
 /// The asynchronous form of Grants::refund(). The grants must live until the completion.
@@ -153,7 +160,7 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
         co_await boost::asio::this_coro::throw_if_cancelled(false);
         const auto error = co_await settle<Executor>(tries, grants, result.cost);
         co_await boost::asio::this_coro::throw_if_cancelled(throws);
-        if (error) throw boost::system::system_error(error);
+        if (error) std::rethrow_exception(error);
         co_return std::move(result.value);
       } else {
         co_return co_await sluice::detail::call_with(function, grants);
