@@ -18,6 +18,7 @@
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/study_session.hpp"
 #include "sim/tool/text.hpp"
+#include "sluice/sim/run.hpp"
 
 namespace sluice::tool {
 namespace {
@@ -129,7 +130,13 @@ void add_run(CLI::App& app, Command& chosen) {
     chosen = [=] {
       const Study study = load(*options);
       if (!trace->empty()) {
-        write_trace(study, *trace);
+        const Interruption interruption;
+        try {
+          write_trace(study, *trace, interruption.stop());
+        } catch (const sim::Stopped&) {
+          fmt::print(stderr, "stopped: {} was not written\n", *trace);
+          return interrupted;
+        }
         return held;
       }
       if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
@@ -303,21 +310,32 @@ void add_shrink(CLI::App& app, Command& chosen) {
   command->callback([=, &chosen] {
     chosen = [=] {
       const Study study = single_run(load(*options), 0, 0, 0);
-      const std::string judge = objector(objectors(study), *asked);
+      const Interruption interruption;
+      std::vector<std::string> judges;
+      try {
+        judges = objectors(study, interruption.stop());
+      } catch (const sim::Stopped&) {
+        fmt::print(stderr, "stopped in the first run: there is nothing to show\n");
+        return interrupted;
+      }
+      const std::string judge = objector(judges, *asked);
       if (judge.empty()) {
         fmt::print(stderr, "{} to this run: there is nothing to shrink\n",
                    asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object");
         return undecided;
       }
       Progress progress;
-      const Shrunk shrunk = shrink(study, judge, [&](const Shrunk& now) {
+      const auto show = [&](const Shrunk& now) {
         if (progress.due()) {
           progress.show(
               fmt::format("{} runs, {} left", now.runs, plural(now.study.faults.size(), "fault")));
         }
-      });
-      fmt::print("# \"{}\" objects to it; found in {} runs.\n{}", judge, shrunk.runs,
+      };
+      const Shrunk shrunk = shrink(study, judge, show, interruption.stop());
+      fmt::print("# \"{}\" objects to it; found in {} runs{}.\n{}", judge, shrunk.runs,
+                 shrunk.partial ? "; PARTIAL: it was stopped" : "",
                  to_toml(shrunk.study, revision()));
+      if (shrunk.partial) return interrupted;
       return objected;
     };
   });

@@ -221,6 +221,10 @@ sluice_tool_test(sim_full_disk_trace CODE 1 ERR "/dev/full: cannot be written: N
 sluice_tool_test(sim_interrupted CODE 130 OUT "PARTIAL: it was stopped"
   COMMAND timeout --preserve-status -s INT -k 60 2 ${sim} run ${studies}/holds.toml --replications 100000)
 
+sluice_tool_test(sim_trace_interrupted CODE 130 ERR "stopped: .*slow.jsonl was not written"
+  COMMAND timeout --preserve-status -s INT -k 60 2 ${sim} run ${studies}/holds.toml --set run.duration=300h --trace
+    ${studies}/slow.jsonl)
+
 # A world in which every judge looks, and none objects.
 if(NOT SLUICE_SANITIZE STREQUAL "thread")
   sluice_tool_test(sim_no_false_alarm CODE 0 OUT "places.*gates.*leased"
