@@ -17,7 +17,9 @@ using scenario::FleetRun;
 using scenario::Recorder;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+// How often a run looks whether it is to stop: a long one would be deaf for a hundredth of it.
 constexpr int slices = 100;
+constexpr Span longest_slice = std::chrono::seconds{1};
 
 double ratio(double part, double whole) { return whole == 0 ? unknown : part / whole; }
 double share(std::uint64_t part, std::uint64_t whole) {
@@ -160,12 +162,13 @@ void set_adaptation(const Scenario& scenario, const Recorder& recorder, Time sta
 
 void run_to_end(FleetRun& fleet, Span duration, const RunOptions& options) {
   const Time start = fleet.world().now();
-  for (int i = 1; i <= slices; ++i) {
+  const Span slice = std::clamp(duration / slices, Span{1}, longest_slice);
+  for (Span reached{0}; reached < duration;) {
     if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) throw Stopped();
-    fleet.run_for(start + duration / slices * i - fleet.world().now());
-    if (options.progress) options.progress(fleet.world().now() - start, fleet.world().events());
+    reached = std::min(reached + slice, duration);
+    fleet.run_for(start + reached - fleet.world().now());
+    if (options.progress) options.progress(reached, fleet.world().events());
   }
-  fleet.run_for(start + duration - fleet.world().now());
 }
 
 /// The result of a run that was ended at an instant without end: its figures are not known.

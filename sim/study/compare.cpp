@@ -42,6 +42,27 @@ void keep_variant(Study& study, const std::string& name) {
   });
 }
 
+void check_pair(const Study& a, const Study& b) {
+  for (const Study* const study : {&a, &b}) {
+    if (study->variants.size() > 1) {
+      throw std::invalid_argument(
+          fmt::format("{} has {} variants: name one of them behind it, as \":{}\"", study->name,
+                      study->variants.size(), study->variants.front().name));
+    }
+    if (!study->sweeps.empty()) {
+      const Sweep& sweep = study->sweeps.front();
+      throw std::invalid_argument(
+          fmt::format("{} sweeps {}: choose one value for both, as --set {}={}", study->name,
+                      sweep.path, sweep.path, study->value_text(0, 0)));
+    }
+  }
+  if (a.seed != b.seed) {
+    throw std::invalid_argument(
+        fmt::format("{} has seed {}, and {} has {}: choose one for both, as --seed {}", a.name,
+                    a.seed, b.name, b.seed, a.seed));
+  }
+}
+
 std::optional<Span> share_warm_up(Study& a, Study& b) {
   const auto is_automatic = [](const Study& study) {
     return study.scenario(0, 0).warm_up == auto_warm_up;
@@ -87,8 +108,9 @@ std::string compare(const StudyResult& a, const StudyResult& b, const std::strin
                figure_text(second.interval(metric, confidence), info(metric)),
                figure_text(difference, info(metric)), verdict});
   }
-  return fmt::format("{}\n{} of {} - {}, replication by replication, {} % intervals\n",
-                     table.text(), "difference", name_b, name_a, confidence * 100);
+  return fmt::format("{}\ndifference of {} - {}, replication by replication, {} % intervals{}\n",
+                     table.text(), name_b, name_a, confidence * 100,
+                     a.partial || b.partial ? "; PARTIAL: it was stopped" : "");
 }
 
 }  // namespace sluice::sim::scenario

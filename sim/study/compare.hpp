@@ -14,12 +14,16 @@ void sweep(Study& study, const std::string& path, const std::vector<Texts>& valu
 /// Leaves one variant. Throws std::invalid_argument with the nearest name.
 void keep_variant(Study& study, const std::string& name);
 
+/// Throws std::invalid_argument with the remedy if a study has several rows, or if the two have
+/// different seeds: their replications would be no pairs.
+void check_pair(const Study& a, const Study& b);
+
 /// If the warm-up of one of the first rows is automatic: gives all rows of both studies the longer
 /// one, so that both count the same arrivals, and returns it. Throws as find_warm_up() does.
 std::optional<Span> share_warm_up(Study& a, Study& b);
 
-/// A table of the headline figures of the first rows: both means, and the paired difference with
-/// its interval and a verdict.
+/// A table of the headline figures: both means, and the paired difference with its interval and a
+/// verdict. REQUIRES: a pair of check_pair().
 [[nodiscard]] std::string compare(const StudyResult& a, const StudyResult& b,
                                   const std::string& name_a, const std::string& name_b);
 

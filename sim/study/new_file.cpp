@@ -25,9 +25,14 @@ NewFile::~NewFile() {
 }
 
 void NewFile::commit() {
+  const bool is_whole = out_.good();
+  if (!is_whole) {  // another write tells the reason
+    out_.clear();
+    out_.put('\n');
+  }
   errno = 0;
   out_.flush();
-  if (!out_) fail("be written", errno);
+  if (!is_whole || !out_) fail("be written", errno);
   out_.close();
   if (beside_ == path_) return;
   std::error_code error;
@@ -36,7 +41,8 @@ void NewFile::commit() {
 }
 
 void NewFile::fail(const char* what, int reason) const {
-  throw std::runtime_error(path_.string() + ": cannot " + what + ": " + std::strerror(reason));
+  throw std::runtime_error(path_.string() + ": cannot " + what +
+                           (reason != 0 ? std::string(": ") + std::strerror(reason) : ""));
 }
 
 }  // namespace sluice::sim::scenario

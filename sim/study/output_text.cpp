@@ -103,6 +103,10 @@ std::string to_text(const StudyResult& result) {
                       tool::plural(result.replications, "replication"), grid_text(study),
                       study.confidence * 100, study.seed,
                       result.partial ? "; PARTIAL: it was stopped" : "");
+  if (result.imprecise) {
+    text += fmt::format("undecided {} is not known within {} % in every row\n",
+                        info(metric(study.headline.front())).title, study.precision * 100);
+  }
   for (const Verdict& verdict : result.verdicts) {
     MetricInfo what = info(metric(verdict.expectation->metric));
     if (!verdict.expectation->of.empty()) what.unit = "";  // a quotient

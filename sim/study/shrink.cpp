@@ -18,14 +18,24 @@ constexpr std::uint64_t enough_for_an_instant = 1'000'000;
 class Shrinker {
  public:
   Shrinker(const Study& study, const std::string& judge,
-           const std::function<void(const Shrunk&)>& progress)
-      : judge_(judge), progress_(progress) {
+           const std::function<void(const Shrunk&)>& progress, const std::atomic<bool>* stop)
+      : judge_(judge), progress_(progress), stop_(stop) {
     result_.study = study;
   }
 
   Shrunk run() {
+    try {
+      make_smaller();
+    } catch (const Stopped&) {
+      result_.partial = true;
+    }
+    return result_;
+  }
+
+ private:
+  void make_smaller() {
     result_.fails = fails(result_.study);
-    if (!result_.fails) return result_;
+    if (!result_.fails) return;
     // Instants without end take as long as their limit.
     if (judge_ == time_judge) shorten_instants();
     for (bool smaller = true; smaller && result_.runs < most_runs;) {
@@ -37,15 +47,13 @@ class Shrinker {
       smaller = fewer_keys() || smaller;
       smaller = weaken_faults() || smaller;
     }
-    return result_;
   }
 
- private:
   bool fails(const Study& study) {
     ++result_.runs;
     if (progress_) progress_(result_);
     try {
-      const auto names = objectors(study);
+      const auto names = objectors(study, stop_);
       return std::ranges::find(names, judge_) != names.end();
     } catch (const std::invalid_argument&) {
       return false;  // what is left of it is no scenario
@@ -140,14 +148,15 @@ class Shrinker {
 
   std::string judge_;
   const std::function<void(const Shrunk&)>& progress_;
+  const std::atomic<bool>* stop_;
   Shrunk result_;
 };
 
 }  // namespace
 
-std::vector<std::string> objectors(const Study& study) {
+std::vector<std::string> objectors(const Study& study, const std::atomic<bool>* stop) {
   const RunResult result = sim::run(
-      study.scenario(0, 0), {.recovery = study.judges.recovery, .stop = nullptr, .progress = {}});
+      study.scenario(0, 0), {.recovery = study.judges.recovery, .stop = stop, .progress = {}});
   std::vector<std::string> names;
   for (const Objection& objection : result.objections) names.push_back(objection.judge);
   for (const std::string& name : study.judges.never) {
@@ -157,8 +166,8 @@ std::vector<std::string> objectors(const Study& study) {
 }
 
 Shrunk shrink(const Study& study, const std::string& judge,
-              const std::function<void(const Shrunk&)>& progress) {
-  return Shrinker(study, judge, progress).run();
+              const std::function<void(const Shrunk&)>& progress, const std::atomic<bool>* stop) {
+  return Shrinker(study, judge, progress, stop).run();
 }
 
 }  // namespace sluice::sim::scenario

@@ -92,6 +92,7 @@ class StudyRun {
       target = std::min(2 * target, most_replications);
       add(target);
     }
+    result_.imprecise = study_.precision != 0 && !result_.partial && !is_precise();
     judge(result_);
     return std::move(result_);
   }
@@ -238,7 +239,9 @@ class StudyRun {
     const Metric metric = sim::metric(study_.headline.front());
     return std::ranges::all_of(result_.rows, [&](const Row& row) {
       const auto interval = row.interval(metric, study_.confidence);
-      return !interval || interval->half_width <= study_.precision * std::abs(interval->mean);
+      // One replication has no interval.
+      return !interval || (row.figures.size() > 1 &&
+                           interval->half_width <= study_.precision * std::abs(interval->mean));
     });
   }
 

@@ -1,4 +1,6 @@
 // Reading studies. Each error names the file and the line.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -246,6 +248,10 @@ Expectation read_expectation(const toml::table& table) {
   if (expectation.metric.empty()) fail(where(table), "an [[expect]] needs a metric");
   if (!expectation.least && !expectation.most && !expectation.equals) {
     fail(where(table), "an [[expect]] needs least, most or equals");
+  }
+  if (expectation.least && expectation.most && *expectation.least > *expectation.most) {
+    fail(where(table), fmt::format("an [[expect]] of least = {} and most = {} cannot hold",
+                                   *expectation.least, *expectation.most));
   }
   return expectation;
 }

@@ -61,7 +61,8 @@ std::string fault_text(const FaultPlan& fault, std::uint32_t workers, bool lines
 
 }  // namespace
 
-void write_trace(const Study& study, const std::filesystem::path& path) {
+void write_trace(const Study& study, const std::filesystem::path& path,
+                 const std::atomic<bool>* stop) {
   const bool lines = path.extension() == ".jsonl";
   const Scenario scenario = study.scenario(0, 0);
   NewFile file(path);
@@ -70,6 +71,7 @@ void write_trace(const Study& study, const std::filesystem::path& path) {
     file.out() << fault_text(fault, scenario.fleet.workers, lines);
   }
   RunOptions options;
+  options.stop = stop;
   options.on_event = [&](const JobEvent& event) {
     file.out() << (lines ? line_of(event) : slices_of(event));
   };

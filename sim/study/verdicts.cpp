@@ -128,7 +128,7 @@ std::string describe(const Study& study, const Expectation& expectation, std::si
 
 Status StudyResult::status() const {
   Status worst = Status::holds;
-  if (partial) worst = Status::undecided;
+  if (partial || imprecise) worst = Status::undecided;
   for (const Verdict& verdict : verdicts) {
     if (verdict.status == Status::fails) return Status::fails;
     if (verdict.status == Status::undecided) worst = Status::undecided;

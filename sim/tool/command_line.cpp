@@ -19,8 +19,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
   }
   try {
     const int code = run();
-    // A command that has failed has said why.
-    if (code == 1 || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)) return code;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     fmt::print(stderr, "{}: the output could not be written: {}\n", app.get_name(),
                std::generic_category().message(errno));
     return 1;

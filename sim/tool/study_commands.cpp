@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/study_session.hpp"
 #include "sim/tool/text.hpp"
+#include "sluice/sim/run.hpp"
 
 namespace sluice::tool {
 namespace {
@@ -26,6 +28,7 @@ namespace fs = std::filesystem;
 
 using Shared = std::shared_ptr<SessionOptions>;
 
+/// Which run it is.
 Shared add_options(CLI::App& command) {
   auto options = std::make_shared<SessionOptions>();
   command.add_option("--set", options->sets, "PATH=VALUE: another value of a parameter")
@@ -33,17 +36,42 @@ Shared add_options(CLI::App& command) {
   command.add_option("--seed", options->seed, "Another seed")
       ->transform(whole_number())
       ->each([options](const std::string&) { options->has_seed = true; });
+  return options;
+}
+
+void add_jobs(CLI::App& command, const Shared& options) {
+  command.add_option("--jobs", options->jobs, "Threads (default: one for each processor)")
+      ->check(CLI::Range(1, 1024));
+}
+
+void add_replications(CLI::App& command, const Shared& options) {
   command.add_option("--replications", options->replications, "Runs of each row")
       ->check(CLI::Range(1, 100'000));
+  // CLI::Range lets nan pass.
+  const auto share = [](const std::string& text) {
+    const double value = std::strtod(text.c_str(), nullptr);
+    return value >= 0.0001 && value <= 1 ? std::string() : "must be 0.0001 to 1, got " + text;
+  };
   command
       .add_option("--precision", options->precision,
                   "Doubles the replications until the interval of the first headline figure is\n"
                   "within this share of it, such as 0.02")
-      ->check(CLI::Range(0.0001, 1.0));
-  command.add_option("--jobs", options->jobs, "Threads (default: one for each processor)")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Validator(share, "0.0001 to 1"));
+}
+
+void add_output(CLI::App& command, const Shared& options) {
   command.add_option("--out", options->output, "A folder for report.html, result.json and CSV");
+}
+void add_json(CLI::App& command, const Shared& options) {
   command.add_flag("--json", options->json, "Print the result as JSON");
+}
+
+Shared add_all_options(CLI::App& command) {
+  const Shared options = add_options(command);
+  add_replications(command, options);
+  add_jobs(command, options);
+  add_output(command, options);
+  add_json(command, options);
   return options;
 }
 
@@ -87,20 +115,28 @@ void add_list(CLI::App& app, Command& chosen) {
 
 void add_run(CLI::App& app, Command& chosen) {
   CLI::App* const command = app.add_subcommand("run", "Run a scenario, and judge it");
-  const Shared options = add_options(*command);
+  const Shared options = add_all_options(*command);
   command->add_option("SCENARIO", options->scenario, "A name, or a file")->required();
   const auto twice = std::make_shared<bool>(false);
-  command->add_flag("--twice", *twice,
-                    "Run one replication twice, and name the first event that differs");
+  CLI::Option* const runs_twice = command->add_flag(
+      "--twice", *twice, "Run one replication twice, and name the first event that differs");
   const auto trace = std::make_shared<std::string>();
-  command->add_option("--trace", *trace,
-                      "Run one replication, and write its events: as lines of JSON to a file\n"
-                      "*.jsonl, else for https://ui.perfetto.dev");
+  command
+      ->add_option("--trace", *trace,
+                   "Run one replication, and write its events: as lines of JSON to a file\n"
+                   "*.jsonl, else for https://ui.perfetto.dev")
+      ->excludes(runs_twice);
   command->callback([=, &chosen] {
     chosen = [=] {
       const Study study = load(*options);
       if (!trace->empty()) {
-        write_trace(study, *trace);
+        const Interruption interruption;
+        try {
+          write_trace(study, *trace, interruption.stop());
+        } catch (const sim::Stopped&) {
+          fmt::print(stderr, "stopped: {} was not written\n", *trace);
+          return interrupted;
+        }
         return held;
       }
       if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
@@ -114,7 +150,7 @@ void add_run(CLI::App& app, Command& chosen) {
 void add_sweep(CLI::App& app, Command& chosen) {
   CLI::App* const command =
       app.add_subcommand("sweep", "Run a scenario with several values of a parameter, or its own");
-  const Shared options = add_options(*command);
+  const Shared options = add_all_options(*command);
   const auto path = std::make_shared<std::string>();
   const auto values = std::make_shared<std::vector<std::string>>();
   command->add_option("SCENARIO", options->scenario, "A name, or a file")->required();
@@ -142,10 +178,23 @@ void add_sweep(CLI::App& app, Command& chosen) {
   });
 }
 
+/// The number of a comparison's judges that object; they are named.
+int print_objections(const StudyResult& result) {
+  int objections = 0;
+  for (const Judgement& judgement : result.judgements) {
+    if (!judgement.objects || result.partial) continue;
+    fmt::print("OBJECTS   {} of {}: {}\n", judgement.judge, result.study->name, judgement.text);
+    ++objections;
+  }
+  return objections;
+}
+
 void add_compare(CLI::App& app, Command& chosen) {
   CLI::App* const command = app.add_subcommand(
       "compare", "The differences of two scenarios, or variants, under the same arrivals");
   const Shared options = add_options(*command);
+  add_replications(*command, options);
+  add_jobs(*command, options);
   const auto other = std::make_shared<std::string>();
   command->add_option("A", options->scenario, "SCENARIO or SCENARIO:VARIANT")->required();
   command->add_option("B", *other, "The same")->required();
@@ -161,12 +210,15 @@ void add_compare(CLI::App& app, Command& chosen) {
       };
       Study a = run_side(options->scenario);
       Study b = run_side(*other);
+      check_pair(a, b);
       const std::optional<Span> warm_up = share_warm_up(a, b);
       const StudyResult result_a = run_with_progress(a, *options);
       const StudyResult result_b = run_with_progress(b, *options);
       fmt::print("{}", compare(result_a, result_b, options->scenario, *other));
       if (warm_up) fmt::print("both with a warm-up of {}, by MSER-5\n", duration(*warm_up));
-      return was_interrupted() ? interrupted : held;
+      const bool objects = print_objections(result_a) + print_objections(result_b) != 0;
+      if (was_interrupted()) return interrupted;
+      return objects ? objected : held;
     };
   });
 }
@@ -175,6 +227,9 @@ void add_check(CLI::App& app, Command& chosen) {
   CLI::App* const command = app.add_subcommand(
       "check", "Run all scenarios, and compare their figures with the files beside them");
   const Shared options = add_options(*command);
+  add_replications(*command, options);
+  add_jobs(*command, options);
+  add_output(*command, options);
   const auto names = std::make_shared<std::vector<std::string>>();
   const auto update = std::make_shared<bool>(false);
   command->add_option("SCENARIO", *names, "Only these");
@@ -198,7 +253,9 @@ void add_check(CLI::App& app, Command& chosen) {
         fmt::print("{:<18} {}\n", name, ok ? "holds" : "does NOT hold");
         if (!ok) fmt::print("{}{}", to_text(result), changes);
         std::fflush(stdout);
-        if (!ok) code = std::max(code, exit_code(result) == undecided ? undecided : objected);
+        // What fails counts more than what is not known.
+        const bool is_open = exit_code(result) == undecided && changes.empty();
+        if (!ok && code != objected) code = is_open ? undecided : objected;
       }
       return code;
     };
@@ -209,6 +266,9 @@ void add_replay(CLI::App& app, Command& chosen) {
   CLI::App* const command =
       app.add_subcommand("replay", "Repeat one run of a file that a failure printed");
   const Shared options = add_options(*command);
+  add_jobs(*command, options);
+  add_output(*command, options);
+  add_json(*command, options);
   command->add_option("FILE", options->scenario, "The file")->required();
   command->callback([=, &chosen] {
     chosen = [=] {
@@ -250,21 +310,32 @@ void add_shrink(CLI::App& app, Command& chosen) {
   command->callback([=, &chosen] {
     chosen = [=] {
       const Study study = single_run(load(*options), 0, 0, 0);
-      const std::string judge = objector(objectors(study), *asked);
+      const Interruption interruption;
+      std::vector<std::string> judges;
+      try {
+        judges = objectors(study, interruption.stop());
+      } catch (const sim::Stopped&) {
+        fmt::print(stderr, "stopped in the first run: there is nothing to show\n");
+        return interrupted;
+      }
+      const std::string judge = objector(judges, *asked);
       if (judge.empty()) {
         fmt::print(stderr, "{} to this run: there is nothing to shrink\n",
                    asked->empty() ? "no judge objects" : '"' + *asked + "\" does not object");
         return undecided;
       }
       Progress progress;
-      const Shrunk shrunk = shrink(study, judge, [&](const Shrunk& now) {
+      const auto show = [&](const Shrunk& now) {
         if (progress.due()) {
           progress.show(
               fmt::format("{} runs, {} left", now.runs, plural(now.study.faults.size(), "fault")));
         }
-      });
-      fmt::print("# \"{}\" objects to it; found in {} runs.\n{}", judge, shrunk.runs,
+      };
+      const Shrunk shrunk = shrink(study, judge, show, interruption.stop());
+      fmt::print("# \"{}\" objects to it; found in {} runs{}.\n{}", judge, shrunk.runs,
+                 shrunk.partial ? "; PARTIAL: it was stopped" : "",
                  to_toml(shrunk.study, revision()));
+      if (shrunk.partial) return interrupted;
       return objected;
     };
   });

@@ -77,16 +77,18 @@ Study load(const SessionOptions& options) {
   return study;
 }
 
+Interruption::Interruption() { std::signal(SIGINT, on_interrupt); }
+Interruption::~Interruption() { std::signal(SIGINT, SIG_DFL); }
+const std::atomic<bool>* Interruption::stop() const noexcept { return &tool::stop; }
+
 StudyResult run_with_progress(const Study& study, const SessionOptions& options) {
-  std::signal(SIGINT, on_interrupt);
+  const Interruption interruption;
   Progress progress;
-  StudyOptions how{.jobs = options.jobs, .stop = &stop, .progress = {}};
+  StudyOptions how{.jobs = options.jobs, .stop = interruption.stop(), .progress = {}};
   how.progress = [&](const StudyProgress& reached) {
     if (progress.due()) progress.show(progress_line(study, reached, progress.elapsed()));
   };
-  StudyResult result = run_study(study, how);
-  std::signal(SIGINT, SIG_DFL);
-  return result;
+  return run_study(study, how);
 }
 
 void report(const StudyResult& result, const SessionOptions& options, const std::string& command) {

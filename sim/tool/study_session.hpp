@@ -2,6 +2,7 @@
 // Threading: main's thread.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -30,6 +31,16 @@ struct SessionOptions {
 [[nodiscard]] std::vector<std::string> scenario_names();
 /// Throws std::invalid_argument with the nearest name.
 [[nodiscard]] sim::scenario::Study load(const SessionOptions& options);
+
+/// While one lives, Ctrl-C sets `stop` instead of ending the program.
+class Interruption {
+ public:
+  Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+  ~Interruption();
+  [[nodiscard]] const std::atomic<bool>* stop() const noexcept;
+};
 
 /// Runs with progress on stderr. Ctrl-C stops it: the result is partial then.
 [[nodiscard]] sim::scenario::StudyResult run_with_progress(const sim::scenario::Study& study,

@@ -211,6 +211,45 @@ TEST_CASE("a call in a coroutine is settled, refunded and tried again", "[asio][
   CHECK(tokens.peek("a").remaining == 900);
 }
 
+TEST_CASE("a call that is cancelled as its function ends is accounted for all the same",
+          "[asio][claims]") {
+  World world;
+  const TokenBucket tokens(*world.store, "t", Quota::per_hour(1000));
+  const Call call({{tokens, "a", Estimate{500}}, {world.gates, world.account}});
+  boost::asio::cancellation_signal signal;
+  const auto start = [&](auto function, auto done) {
+    boost::asio::co_spawn(world.context, async_call(call, function),
+                          boost::asio::bind_cancellation_slot(signal.slot(), done));
+    world.context.restart();
+    world.context.poll();
+  };
+  int value = 0;
+  start(
+      [&]() -> awaitable<Costed<int>> {
+        signal.emit(boost::asio::cancellation_type::terminal);
+        co_return Costed<int>{7, 100};
+      },
+      [&](const std::exception_ptr& failed, int result) {
+        CHECK_FALSE(failed);
+        value = result;
+      });
+  CHECK(value == 7);
+  CHECK(tokens.peek("a").remaining == 900);
+
+  std::exception_ptr thrown;
+  start(
+      [&]() -> awaitable<void> {
+        signal.emit(boost::asio::cancellation_type::terminal);
+        throw RateLimited(10s);
+        co_return;
+      },
+      [&](std::exception_ptr failed) { thrown = std::move(failed); });
+  REQUIRE(thrown);
+  CHECK_THROWS_AS(std::rethrow_exception(thrown), boost::system::system_error);
+  CHECK(tokens.peek("a").remaining == 900);
+  CHECK(world.gates.peek(world.account).retry_after == 10s);
+}
+
 TEST_CASE("a call that the API refuses is tried again before those that came later",
           "[asio][claims]") {
   World world;

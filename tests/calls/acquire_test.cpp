@@ -305,6 +305,29 @@ TEST_CASE("a grant of several limits can be settled and refunded, each as it is"
   CHECK(jobs.peek("b").remaining == 1);
 }
 
+TEST_CASE("what was refunded is not given back again", "[claims]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket tokens(*store, "t", Quota::per_hour(100));
+  const SlidingWindow windows(*store, "w", {{100, 1h}});
+  REQUIRE(tokens.try_acquire("a", 50));
+  REQUIRE(windows.try_acquire("a", 50));
+  const std::vector<Claim> claims{{tokens, "a", 20}, {windows, "a", 20}};
+  Grants granted = acquire(claims, 0s);
+  for (int i = 0; i < 2; ++i) granted.refund();
+  for (std::size_t claim = 0; claim < 2; ++claim) granted.settle(claim, 5);
+  CHECK(tokens.peek("a").remaining == 50);
+  CHECK(windows.peek("a").remaining == 50);
+  const Call once(claims, {.attempts = 1});
+  const auto refunds = [](Grants& grants) {
+    grants.refund();
+    throw RateLimited(1s);
+  };
+  CHECK_THROWS_AS(once(refunds), RateLimited);
+  CHECK(tokens.peek("a").remaining == 50);
+  CHECK(windows.peek("a").remaining == 50);
+}
+
 TEST_CASE("blocked threads wait for several limits", "[claims]") {
   VirtualClock clock;
   const VirtualClock::AutoAdvance moving(clock);

@@ -1,4 +1,5 @@
 // Shrinking: a failing run loses all that its judge does not need.
+#include <atomic>
 #include <string>
 
 #include "sim/study/shrink.hpp"
@@ -65,4 +66,10 @@ TEST_CASE("shrinking drops what the judge does not need") {
   CHECK(shrunk.study.scenario(0, 0).fleet.workers == 1);
   CHECK(objectors(shrunk.study) == std::vector<std::string>{"never crashes"});
   CHECK_FALSE(shrink(single, "no such judge").fails);
+  std::atomic<bool> stop{false};
+  const auto look = [&stop](const Shrunk& now) { stop = now.runs == 5; };
+  const Shrunk stopped = shrink(single, "never crashes", look, &stop);
+  CHECK(stopped.partial);
+  CHECK(stopped.runs == 5);
+  CHECK(objectors(stopped.study) == std::vector<std::string>{"never crashes"});
 }

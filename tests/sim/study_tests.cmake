@@ -66,6 +66,16 @@ sluice_tool_test(sim_run_impossible CODE 2 ERR "holds .variant \"[a-z]+\".: .*ca
 sluice_tool_test(sim_run_no_value CODE 2 ERR "PATH=VALUE, got \"fleet\"" COMMAND ${sim} run ${studies}/holds.toml --set fleet)
 sluice_tool_test(sim_run_bad_jobs CODE 2 ERR "--jobs" COMMAND ${sim} run ${studies}/holds.toml --jobs 0)
 sluice_tool_test(sim_run_bad_seed CODE 2 ERR "--seed" COMMAND ${sim} run ${studies}/holds.toml --seed x)
+sluice_tool_test(sim_run_bad_precision CODE 2 ERR "--precision: must be 0.0001 to 1, got nan"
+  COMMAND ${sim} run ${studies}/holds.toml --precision nan)
+file(WRITE "${studies}/goodput.toml" "schema = 1\nheadline = [\"goodput\"]\n[run]\nduration = \"100ms\"\n")
+sluice_tool_test(sim_run_imprecise CODE 3 OUT "1,000 replications.*undecided successful calls is not known within 0.01 %"
+  COMMAND ${sim} run ${studies}/goodput.toml --replications 1 --precision 0.0001)
+sluice_tool_test(sim_run_trace_twice CODE 2 ERR "excludes"
+  COMMAND ${sim} run ${studies}/holds.toml --twice --trace ${studies}/none.jsonl)
+file(WRITE "${studies}/contradicts.toml" "schema = 1\n[[expect]]\nmetric = \"goodput\"\nleast = 5\nmost = 3\n")
+sluice_tool_test(sim_run_contradicts CODE 2 ERR "contradicts.toml:2: an ..expect.. of least = 5 and most = 3 cannot hold"
+  COMMAND ${sim} run ${studies}/contradicts.toml)
 sluice_tool_test(sim_run_nothing CODE 2 ERR "SCENARIO is required" COMMAND ${sim} run)
 # A queue that grows for ever has no warm-up.
 file(WRITE "${studies}/fills.toml" [=[
@@ -94,7 +104,7 @@ sluice_tool_test(sim_warm_up_set CODE 0 OUT "shared .* (0 us|[0-9.]+ m?s)\n.*alo
   COMMAND ${sim} run ${studies}/holds.toml --set run.warm_up=auto --set arrivals.load=0.5)
 sluice_tool_test(sim_warm_up_bad CODE 2 ERR "--set: run.warm_up: expected a time, as 20s or 2min, or auto, got \"aut\""
   COMMAND ${sim} run ${studies}/holds.toml --set run.warm_up=aut)
-sluice_tool_test(sim_warm_up_compare CODE 0 OUT "both with a warm-up of [0-9.]+ m?s, by MSER-5"
+sluice_tool_test(sim_warm_up_compare CODE 1 OUT "both with a warm-up of [0-9.]+ m?s, by MSER-5\nOBJECTS   never of fills"
   COMMAND ${sim} compare ${studies}/fills.toml ${studies}/holds.toml:shared)
 # Clients who do not think, of an API that takes no time from 3 s on.
 file(WRITE "${studies}/endless.toml" [=[
@@ -156,6 +166,19 @@ sluice_tool_test(sim_compare CODE 0 OUT "shared.*alone"
   COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alone)
 sluice_tool_test(sim_compare_unknown CODE 2 ERR "has no variant \"alon\"; did you mean \"alone\""
   COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alon)
+sluice_tool_test(sim_compare_variants CODE 2 ERR "holds has 2 variants: name one of them behind it, as \":shared\""
+  COMMAND ${sim} compare ${studies}/holds.toml ${studies}/holds.toml:alone)
+sluice_tool_test(sim_compare_sweep CODE 2 ERR "grid sweeps arrivals.load: choose one value for both, as --set arrivals.load=0.5"
+  COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/grid.toml)
+file(WRITE "${studies}/seed7.toml" "schema = 1\nseed = 7\nreplications = 2\n[run]\nduration = \"2s\"\n")
+sluice_tool_test(sim_compare_seeds CODE 2 ERR "holds has seed 1, and seed7 has 7: choose one for both, as --seed 1"
+  COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/seed7.toml)
+sluice_tool_test(sim_compare_judged CODE 1 OUT "difference of .*OBJECTS   never of crashes: .*it happened"
+  COMMAND ${sim} compare ${studies}/crashes.toml ${studies}/seed7.toml --seed 3 --replications 2)
+sluice_tool_test(sim_compare_interrupted CODE 130 OUT "intervals. PARTIAL: it was stopped" COMMAND timeout --preserve-status
+  -s INT -k 60 2 ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alone --replications 100000)
+sluice_tool_test(sim_compare_json CODE 2 ERR "--json"
+  COMMAND ${sim} compare ${studies}/holds.toml:shared ${studies}/holds.toml:alone --json)
 sluice_tool_test(sim_shrink CODE 1 OUT "\"never crashes\" objects to it; found in.*worker_crash"
   COMMAND ${sim} shrink ${studies}/crashes.toml)
 sluice_tool_test(sim_shrink_judge CODE 3 ERR "\"hints are exact\" does not object to this run"
@@ -166,6 +189,13 @@ sluice_tool_test(sim_fuzz_unknown_judge CODE 2 ERR "there is no judge \"hints ar
   COMMAND ${sim} fuzz --count 1 --judge "hints are exat")
 sluice_tool_test(sim_shrink_nothing CODE 3 ERR "there is nothing to shrink"
   COMMAND ${sim} shrink ${studies}/holds.toml)
+
+# What fails counts more than what is not known, in whichever order.
+sluice_tool_test(sim_check CODE 1 OUT "fails.toml +does NOT hold.*FAILS.*open.toml +does NOT hold.*undecided" COMMAND sh -c
+  "\"$1\" check --update \"$2/fails.toml\" \"$2/open.toml\" >/dev/null || exec \"$1\" check \"$2/fails.toml\" \"$2/open.toml\""
+  sh ${sim} ${studies})
+sluice_tool_test(sim_check_open CODE 3 OUT "open.toml +does NOT hold.*undecided" COMMAND sh -c
+  "\"$1\" check --update \"$2/open.toml\" >/dev/null || exec \"$1\" check \"$2/open.toml\"" sh ${sim} ${studies})
 
 # What shrink and a failure print replays alone, and the same judge objects.
 sluice_tool_test(sim_replay CODE 1 OUT "OBJECTS +never" COMMAND sh -c
@@ -184,8 +214,16 @@ sluice_tool_test(sim_out_is_file CODE 1 ERR "holds.toml/x: cannot be made"
   COMMAND ${sim} run ${studies}/holds.toml --out ${studies}/holds.toml/x)
 sluice_tool_test(sim_full_disk CODE 1 ERR "could not be written"
   COMMAND sh -c "exec \"$1\" run \"$2/holds.toml\" >/dev/full" sh ${sim} ${studies})
+sluice_tool_test(sim_full_disk_failing CODE 1 ERR "could not be written: No space"
+  COMMAND sh -c "exec \"$1\" run \"$2/fails.toml\" >/dev/full" sh ${sim} ${studies})
+sluice_tool_test(sim_full_disk_trace CODE 1 ERR "/dev/full: cannot be written: No space"
+  COMMAND ${sim} run ${studies}/holds.toml --trace /dev/full)
 sluice_tool_test(sim_interrupted CODE 130 OUT "PARTIAL: it was stopped"
   COMMAND timeout --preserve-status -s INT -k 60 3 ${sim} run ${studies}/holds.toml --set run.duration=1s --replications 100000)
+
+sluice_tool_test(sim_trace_interrupted CODE 130 ERR "stopped: .*slow.jsonl was not written"
+  COMMAND timeout --preserve-status -s INT -k 60 2 ${sim} run ${studies}/holds.toml --set run.duration=300h --trace
+    ${studies}/slow.jsonl)
 
 # A world in which every judge looks, and none objects.
 if(NOT SLUICE_SANITIZE STREQUAL "thread")

@@ -3,7 +3,11 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -62,20 +66,33 @@ using ResultOf =
     boost::asio::awaitable<typename ValueOf<typename CallOf<Granted, Function>::Value>::Type,
                            typename CallOf<Granted, Function>::Executor>;
 
-/// Charges the true cost for each Estimate of the call.
+/// The token of what no cancellation ends: a call that has ended is accounted for in any case.
 template <class Ex>
-boost::asio::awaitable<void, Ex> settle(const sluice::detail::CallTries& tries, Grants& grants,
-                                        Cost actual) {
-  constexpr boost::asio::use_awaitable_t<Ex> token;
+[[nodiscard]] auto to_the_end() {
+  return boost::asio::bind_cancellation_slot(
+      boost::asio::cancellation_slot(), boost::asio::as_tuple(boost::asio::use_awaitable_t<Ex>()));
+}
+
+/// Charges the true cost for each Estimate of the call. The error is returned, so that the caller
+/// can end what it has begun.
+template <class Ex>
+boost::asio::awaitable<std::exception_ptr, Ex> settle(const sluice::detail::CallTries& tries,
+                                                      Grants& grants, Cost actual) {
+  auto token = to_the_end<Ex>();
   const std::size_t count = tries.claims().size();
-  for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
-    const auto step = grants.limits()[i]->settle_step(actual);
-    if (!step) continue;
-    const auto [failure, settled] =
-        co_await async_decide(tries.store(), *step, boost::asio::as_tuple(token));
-    const auto error = sluice::detail::settle_error(failure, settled);
-    if (error) throw boost::system::system_error(error);
+  std::exception_ptr failed;
+  try {
+    for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
+      const auto step = grants.limits()[i]->settle_step(actual);
+      if (!step) continue;
+      const auto [failure, settled] = co_await async_decide(tries.store(), *step, token);
+      const auto error = sluice::detail::settle_error(failure, settled);
+      if (error) throw boost::system::system_error(error);
+    }
+  } catch (...) {
+    failed = std::current_exception();
   }
+  co_return failed;
 }
 
 /// The asynchronous form of Grants::refund(). The grants must live until the completion.
@@ -96,25 +113,29 @@ template <class CompletionToken>
       token);
 }
 
-/// What follows from a refusal by the API: the asynchronous form of CallTries::retry_after().
+/// Closes the gate, and refunds what the API did not serve.
 template <class Ex>
-boost::asio::awaitable<bool, Ex> retry_after(sluice::detail::CallTries& tries, Grants& grants,
-                                             const RateLimited& refusal) {
-  constexpr boost::asio::use_awaitable_t<Ex> token;
-  const auto next = tries.refused(refusal);
+boost::asio::awaitable<boost::system::error_code, Ex> give_back(
+    const sluice::detail::CallTries& tries, Grants& grants, const std::optional<Step>& close) {
+  auto token = to_the_end<Ex>();
   boost::system::error_code failure;
-  if (next.close) {
-    const auto [error, closed] =
-        co_await async_decide(tries.store(), *next.close, boost::asio::as_tuple(token));
+  if (close) {
+    const auto [error, closed] = co_await async_decide(tries.store(), *close, token);
     failure = error;
   }
-  co_await async_refund_all(grants, token);
-  if (failure) throw boost::system::system_error(failure);
+  co_await async_refund_all(grants, boost::asio::use_awaitable_t<Ex>());
+  co_return failure;
+}
+
+/// Pauses before the next try, if there is no gate. False: no further try.
+template <class Ex>
+boost::asio::awaitable<bool, Ex> pause(const sluice::detail::CallTries& tries,
+                                       const sluice::detail::CallTries::Refused& next) {
   if (next.close || !next.retries) co_return next.retries;
   Clock& clock = tries.store().clock();
   const Time now = clock.now();
   if (next.pause > tries.deadline() - now) co_return false;
-  co_await asio::sleep_until(clock, now + next.pause, token);
+  co_await asio::sleep_until(clock, now + next.pause, boost::asio::use_awaitable_t<Ex>());
   co_return true;
 }
 
@@ -122,9 +143,11 @@ boost::asio::awaitable<bool, Ex> retry_after(sluice::detail::CallTries& tries, G
 template <class Function>
 ResultOf<Grants, Function> run(sluice::Call call, Function function) {
   using Result = CallOf<Grants, Function>;
-  constexpr boost::asio::use_awaitable_t<typename Result::Executor> token;
+  using Executor = typename Result::Executor;
+  constexpr boost::asio::use_awaitable_t<Executor> token;
   constexpr bool settles = sluice::detail::is_costed<typename Result::Value>;
   sluice::detail::CallTries tries(call.claims(), call.options(), settles);
+  const bool throws = co_await boost::asio::this_coro::throw_if_cancelled();
   for (;;) {
     auto grants =
         co_await async_wait_for(sluice::detail::Claims(call.claims()), tries.place(),
@@ -134,7 +157,10 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
     try {
       if constexpr (settles) {
         auto result = co_await sluice::detail::call_with(function, grants);
-        co_await settle<typename Result::Executor>(tries, grants, result.cost);
+        co_await boost::asio::this_coro::throw_if_cancelled(false);
+        const auto error = co_await settle<Executor>(tries, grants, result.cost);
+        co_await boost::asio::this_coro::throw_if_cancelled(throws);
+        if (error) std::rethrow_exception(error);
         co_return std::move(result.value);
       } else {
         co_return co_await sluice::detail::call_with(function, grants);
@@ -142,7 +168,12 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
     } catch (const RateLimited& thrown) {
       refusal = thrown;  // a handler cannot contain co_await
     }
-    const bool again = co_await retry_after<typename Result::Executor>(tries, grants, *refusal);
+    const auto next = tries.refused(*refusal);
+    co_await boost::asio::this_coro::throw_if_cancelled(false);
+    const auto failure = co_await give_back<Executor>(tries, grants, next.close);
+    co_await boost::asio::this_coro::throw_if_cancelled(throws);
+    if (failure) throw boost::system::system_error(failure);
+    const bool again = co_await pause<Executor>(tries, next);
     if (!again) throw *refusal;
   }
 }
@@ -159,8 +190,10 @@ auto guard(const Claim& claim, const Deadline& deadline, Function function) {
 
 /// The coroutine form of `call(function)`, for a function that returns an awaitable, with the same
 /// errors; a final refusal is thrown as a copy of type RateLimited. Make the Call, which has a
-/// destructor, before the co_await. Lifetimes: the call and the function are copied; the stores,
-/// the budget and the generator must live until the end.
+/// destructor, before the co_await. Cancellation: of the waits as async_acquire(), of the call as
+/// the function's awaitable; a call that has ended is settled, or refunded with its gate closed,
+/// all the same. Lifetimes: the call and the function are copied; the stores, the budget and the
+/// generator must live until the end.
 ///
 ///     const std::string text = co_await sluice::asio::async_call(ask, [&] { return model(prompt);
 ///     });

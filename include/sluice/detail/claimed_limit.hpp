@@ -119,6 +119,7 @@ class ClaimOf final : public ClaimedLimit {
   }
 
   void answered(const Outcome& own, Time asked) override {
+    refunded_ = false;
     grant_.reset();
     grant_.emplace(Waiting::grant(*limiter_, request_, own, asked));
   }
@@ -127,6 +128,7 @@ class ClaimOf final : public ClaimedLimit {
     return tag == &type_tag<Grant> && grant_ ? &*grant_ : nullptr;
   }
   void refund(Completion done) noexcept override {
+    if (std::exchange(refunded_, true)) return done(Outcome{});
     Waiting::refund(*limiter_, request_, *grant_, std::move(done));
   }
   std::optional<Step> settle_step(Cost actual) const override {
@@ -143,7 +145,7 @@ class ClaimOf final : public ClaimedLimit {
       raise(failed_with({"Grants", "settle"}, Errc::invalid_cost,
                         not_allowed("cost", actual.value(), 0, word_limit)));
     }
-    if (charged_nothing(decision())) return {};
+    if (refunded_ || charged_nothing(decision())) return {};
     if constexpr (requires { limiter_->settle_step(key(), *grant_, SettledCost{cost_, actual}); }) {
       return limiter_->settle_step(request_.key(), *grant_, SettledCost{cost_, actual});
     } else {
@@ -157,6 +159,7 @@ class ClaimOf final : public ClaimedLimit {
   typename Waiting::Request request_;
   Cost cost_;
   std::optional<Grant> grant_;
+  bool refunded_ = false;
 };
 
 }  // namespace sluice::detail
