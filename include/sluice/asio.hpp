@@ -1,4 +1,4 @@
-// Store calls as Boost.Asio operations: plans, and every call of every limiter; docs/waiting.md has
+// Store calls as Boost.Asio operations: plans, and every call of every limiter; docs/asio.md has
 // the table. Header only; needs Boost 1.81.
 #pragma once
 

@@ -108,8 +108,8 @@ class Quota {
   ///
   /// COUNT, NUMBER and BURST are whole numbers, units are in lower case, a day has 24 h. Without a
   /// burst, it is that of per(). No other character, also no space, is allowed. Throws
-  /// std::invalid_argument, which names the expected token and its byte offset, and quotes the
-  /// first 64 bytes of `text` with everything but printable ASCII as `\\xNN`.
+  /// std::invalid_argument, which names the expected token and its byte, counted from 1, and quotes
+  /// the first 64 bytes of `text` with everything but printable ASCII as `\\xNN`.
   static Quota parse(detail::TextArg text);
 
   /// The same rate with another burst.

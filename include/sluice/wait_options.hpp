@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "sluice/clock.hpp"
 #include "sluice/stop_token.hpp"
@@ -24,10 +25,11 @@ class Deadline {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a span or an instant is a deadline
   Deadline(Time at) noexcept : at_(std::max(at, Time{})) {}
+  /// A span beyond the range of Span, such as hours::max(), counts as the longest one.
   template <class Rep, class Period>
   requires std::convertible_to<std::chrono::duration<Rep, Period>, Span> Deadline(
       const std::chrono::duration<Rep, Period>& in)
-  noexcept : in_(in), counts_(true) {}
+  noexcept : in_(clamped(in)), counts_(true) {}
   // NOLINTEND(google-explicit-constructor)
   [[nodiscard]] static Deadline never() noexcept { return Time::max(); }
 
@@ -36,6 +38,17 @@ class Deadline {
   [[nodiscard]] Time on(const Clock& clock) const noexcept;
 
  private:
+  template <class Rep, class Period>
+  static constexpr Span clamped(const std::chrono::duration<Rep, Period>& in) noexcept {
+    if constexpr (std::integral<Rep>) {
+      using Unit = std::chrono::duration<std::int64_t, Period>;
+      const auto longest = std::chrono::duration_cast<Unit>(Span::max()).count();
+      if (std::cmp_greater(in.count(), longest)) return Span::max();
+      if (std::cmp_less(in.count(), -longest)) return Span::min();
+    }
+    return in;
+  }
+
   Time at_{};
   Span in_{0};
   bool counts_ = false;

@@ -36,7 +36,8 @@ void check_tiers(const std::vector<Tier>& tiers, Word capacity) {
     const Word share = tier->share.of(capacity);
     if (share < 1 || share > above) {
       reject("the share of " + detail::quoted(tier->name) + " must be 1 to " +
-             std::to_string(above) + " places, which is the share before it, got " +
+             std::to_string(above) + " places, which is " +
+             (tier == tiers.begin() ? "the capacity" : "the share before it") + ", got " +
              std::to_string(share));
     }
     above = share;

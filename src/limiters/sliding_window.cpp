@@ -55,18 +55,26 @@ std::string unit_of(std::vector<WindowLimit> windows) {
   return unit;
 }
 
+struct Beside {
+  Word most;
+  std::size_t of_rest;  // the window that bounds the rest
+};
+
 /// An upper bound of the units that the other windows admit in the span of the k-th, which is
 /// divided into windows of the j-th and a rest.
-std::optional<Word> most_beside(std::span<const WindowLimit> windows, std::size_t k,
-                                std::size_t j) {
+std::optional<Beside> most_beside(std::span<const WindowLimit> windows, std::size_t k,
+                                  std::size_t j) {
   const Word whole = windows[k].span / windows[j].span;
   const Span rest = windows[k].span % windows[j].span;
   Word last = rest.count() > 0 ? windows[j].limit : 0;
+  std::size_t of_rest = j;
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    if (i != k && windows[i].span >= rest) last = std::min(last, windows[i].limit);
+    if (i == k || windows[i].span < rest || windows[i].limit >= last) continue;
+    last = windows[i].limit;
+    of_rest = i;
   }
   if (whole > (word_limit - last) / windows[j].limit) return std::nullopt;
-  return whole * windows[j].limit + last;
+  return Beside{whole * windows[j].limit + last, of_rest};
 }
 
 /// "window 0 (10 in 5 s)"
@@ -258,12 +266,16 @@ std::vector<std::string> SlidingWindow::redundant_windows(std::span<const Window
   for (std::size_t k = 0; k < windows.size(); ++k) {
     for (std::size_t j = 0; j < windows.size(); ++j) {
       if (j == k) continue;
-      const auto most = most_beside(windows, k, j);
-      if (!most || *most > windows[k].limit) continue;
-      texts.push_back(text_of(windows, k) + " can never bind: " + text_of(windows, j) +
-                      (windows[j].span > windows[k].span ? ", which is wider," : "") +
-                      " admits at most " + std::to_string(*most) + " in " +
-                      text_of(windows[k].span));
+      const auto beside = most_beside(windows, k, j);
+      if (!beside || beside->most > windows[k].limit) continue;
+      const bool is_wider = windows[j].span > windows[k].span;
+      if (is_wider && beside->of_rest != j) continue;  // said of the other one
+      const std::string others =
+          beside->of_rest == j
+              ? text_of(windows, j) + (is_wider ? ", which is wider, admits" : " admits")
+              : text_of(windows, j) + " and " + text_of(windows, beside->of_rest) + " admit";
+      texts.push_back(text_of(windows, k) + " can never bind: " + others + " at most " +
+                      std::to_string(beside->most) + " in " + text_of(windows[k].span));
       break;
     }
   }

@@ -107,7 +107,12 @@ TEST_CASE("an unknown tier and tiers out of order are errors", "[fleet_shedder]"
     CHECK_THROWS_AS(make(10, {{"a", all}, {"a", half}}), std::invalid_argument);
     CHECK_THROWS_AS(make(10, {{"a", half}, {"b", all}}), std::invalid_argument);
     CHECK_THROWS_AS(make(1, {{"a", all}, {"b", half}}), std::invalid_argument);
-    CHECK_THROWS_AS(make(10, {{"a", FleetShare::places(11)}}), std::invalid_argument);
+    CHECK_THROWS_WITH(make(10, {{"a", half}, {"b", all}}),
+                      "FleetShedder: the share of \"b\" must be 1 to 5 places, which is the share "
+                      "before it, got 10");
+    CHECK_THROWS_WITH(make(10, {{"a", FleetShare::places(11)}}),
+                      "FleetShedder: the share of \"a\" must be 1 to 10 places, which is the "
+                      "capacity, got 11");
     CHECK_THROWS_AS(make(10, std::vector<Tier>(17, {"a", all})), std::invalid_argument);
     CHECK_THROWS_AS(FleetShare::percent(0), std::invalid_argument);
     CHECK_THROWS_AS(FleetShare::percent(101), std::invalid_argument);

@@ -428,6 +428,15 @@ TEST_CASE("windows that can never bind are told", "[sliding_window][C-015]") {
   CHECK(told({{10, 2s}, {15, 3s}, {24, 5s}}).empty());
   CHECK(told({{10, 2s}, {15, 3s}, {30, 5s}}).size() == 1);
   CHECK(told({{7, 1s}}).empty());
+  // Whoever bounds the span, or the rest of it, is named.
+  CHECK(told({{25, 5s}, {200, 60s}, {10, 7s}}) ==
+        Texts{"window 0 (25 in 5 s) can never bind: window 2 (10 in 7 s), which is wider, admits "
+              "at most 10 in 5 s",
+              "window 1 (200 in 1 min) can never bind: window 2 (10 in 7 s) admits at most 90 in "
+              "1 min"});
+  CHECK(told({{25, 11s}, {20, 10s}, {5, 2s}}) ==
+        Texts{"window 0 (25 in 11 s) can never bind: window 1 (20 in 10 s) and window 2 (5 in 2 s) "
+              "admit at most 25 in 11 s"});
 }
 
 TEST_CASE("a window beside a wider one with a lower limit is told, and harms nobody",

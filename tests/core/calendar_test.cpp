@@ -207,6 +207,16 @@ TEST_CASE("a calendar or time zone that cannot be is refused with the value", "[
   CHECK(names(refusal([] { TimeZone("a\nb", {}); }), "time zone \"a\\x0ab\": "));
 }
 
+TEST_CASE("a time zone that was moved from is as it was", "[core][calendar]") {
+  TimeZone from("Mine", {{Time{}, 5h}});
+  const TimeZone to = std::move(from);
+  // NOLINTBEGIN(bugprone-use-after-move): that is what is tested
+  CHECK(from.name() == "Mine");
+  CHECK(from.offset_at(utc(2024, 7, 1)) == 5h);
+  CHECK(Calendar::daily(from).to_string() == Calendar::daily(to).to_string());
+  // NOLINTEND(bugprone-use-after-move)
+}
+
 TEST_CASE("an offset is in force from its change on", "[core][calendar]") {
   CHECK(berlin.offset_at(utc(2024, 3, 31, 1h) - 1us) == 1h);
   CHECK(berlin.offset_at(utc(2024, 3, 31, 1h)) == 2h);

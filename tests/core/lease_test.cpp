@@ -464,6 +464,26 @@ TEST_CASE("an empty lease does nothing", "[core][leases]") {
   CHECK_FALSE(lease.lost());
   CHECK_FALSE(lease.release());
   CHECK_FALSE(lease.renew());
+  CHECK(lease.id() == LeaseId{});
+  CHECK(lease.fence() == 0);
+  CHECK(lease.expires_at() == Time{});
+}
+
+TEST_CASE("a refusal, and a lease that was moved from, have no id, fence or expiry",
+          "[core][leases]") {
+  VirtualClock clock;
+  const ConcurrencyLimiter jobs(make_virtual_store(clock), "jobs", 1);
+  Lease first = jobs.try_acquire("alice");
+  const Lease held = std::move(first);
+  CHECK(held.fence() > 0);
+  const Lease refused = jobs.try_acquire("alice");
+  CHECK_FALSE(refused);
+  for (const Lease* lease : {&std::as_const(first), &refused}) {  // NOLINT(bugprone-use-after-move)
+    CHECK(lease->id() == LeaseId{});
+    CHECK(lease->fence() == 0);
+    CHECK(lease->expires_at() == Time{});
+    CHECK_FALSE(lease->lost());
+  }
 }
 
 TEST_CASE("a lease that is adopted from nonsense is lost or held, and can be given back",

@@ -58,6 +58,28 @@ TEST_CASE("with a deadline in the past, what needs no waiting is granted", "[wai
   });
 }
 
+TEST_CASE("a span beyond the range of time is a deadline that never comes", "[waiting]") {
+  const VirtualClock clock;
+  CHECK(Deadline(std::chrono::hours::max()).on(clock) == Time::max());
+  CHECK(Deadline(std::chrono::seconds::max()).on(clock) == Time::max());
+  CHECK(Deadline(Span::max()).on(clock) == Time::max());
+  CHECK(Deadline(std::chrono::duration<std::uint64_t>::max()).on(clock) == Time::max());
+  CHECK(Deadline(std::chrono::duration<std::int8_t, std::ratio<3600>>(100)).on(clock) ==
+        clock.now() + 100h);
+  CHECK(Deadline(std::chrono::hours::min()).on(clock) == Time{});
+  CHECK(Deadline(Span::min()).on(clock) == Time{});
+  CHECK(Deadline(3h).on(clock) == clock.now() + 3h);
+
+  for_each_store([](Store& store, VirtualClock& virtual_clock) {
+    const VirtualClock::AutoAdvance moving(virtual_clock);
+    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(1));
+    const Time start = virtual_clock.now();
+    CHECK(bucket.acquire("a", 1, std::chrono::hours::max()));
+    CHECK(bucket.acquire("a", 1, std::chrono::hours::max()));
+    CHECK(virtual_clock.now() == start + 100ms);
+  });
+}
+
 TEST_CASE("an infinite deadline waits beyond what can be reserved", "[waiting]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const VirtualClock::AutoAdvance moving(clock);
@@ -129,6 +151,13 @@ TEST_CASE("sliding windows, slot locks, fixed windows and gates are waited for t
       CHECK(gates.acquire(scopes, 1min));
       CHECK(clock.now() == fourth + 30s + i * 100ms);
     }
+    gates.close(scopes[0], 30s);
+    const Time fifth = clock.now();
+    std::error_code error;
+    CHECK_FALSE(gates.acquire(scopes[0], 29s, {}, error));
+    CHECK_FALSE(error);
+    CHECK(gates.acquire(scopes[0], 1min));
+    CHECK(clock.now() == fifth + 30s);
   });
 }
 

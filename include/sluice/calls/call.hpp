@@ -133,7 +133,9 @@ auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function
 /// It waits until all claims are granted at one instant (see acquire()), calls the function, and
 /// ends as the function does:
 /// - It returns: the result is returned. The cost of a Costed result is charged for each Estimate
-///   instead of what was estimated. Leases are released.
+///   instead of what was estimated. Leases are released. If the store cannot charge the cost, its
+///   error is thrown, and the result is lost: a function may take the grants, settle by itself, and
+///   return the plain result.
 /// - It throws RateLimited: the API did not serve the call. The gate that it names, by its number
 ///   among the claims that are gates, is closed for all clients, for the time that the API gives or
 ///   else a growing, jittered one; all else is refunded. The call then waits again, at its place in

@@ -112,6 +112,14 @@ class Gates : public Waitable {
                                  const WaitOptions& options = {}) const;
   [[nodiscard]] Decision acquire(std::span<const Scope> scopes, const Deadline& deadline,
                                  const WaitOptions& options, std::error_code& error) const;
+  [[nodiscard]] Decision acquire(const Scope& scope, const Deadline& deadline,
+                                 const WaitOptions& options = {}) const {
+    return acquire(std::span(&scope, 1), deadline, options);
+  }
+  [[nodiscard]] Decision acquire(const Scope& scope, const Deadline& deadline,
+                                 const WaitOptions& options, std::error_code& error) const {
+    return acquire(std::span(&scope, 1), deadline, options, error);
+  }
 
   /// The decision that pass() would make; changes nothing.
   [[nodiscard]] Decision peek(std::span<const Scope> scopes) const;

@@ -72,7 +72,7 @@ class [[nodiscard]] Lease {
   /// The decision that granted or refused it.
   [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
 
-  /// REQUIRES, here and below: the lease was granted, and not moved from.
+  /// Of a refusal, and after a move, the id, the fence and the expiry are zero.
   [[nodiscard]] const LeaseId& id() const noexcept;
   /// The fencing token: a number higher than those of all leases granted on this key before. Send
   /// it with every write to the protected resource, which must reject a number below the highest

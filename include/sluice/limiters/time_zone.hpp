@@ -15,9 +15,9 @@ struct OffsetChange {
   Span offset;
 };
 
-/// The local time of a place. Immutable; copies share nothing. The core contains UTC only;
-/// load_time_zone() (sluice/timezone/time_zone.hpp, target sluice::timezone) reads a zone of the tz
-/// database, or the program passes its own offset changes.
+/// The local time of a place. Immutable; copies share nothing, and a move copies. The core contains
+/// UTC only; load_time_zone() (sluice/timezone/time_zone.hpp, target sluice::timezone) reads a zone
+/// of the tz database, or the program passes its own offset changes.
 class TimeZone {
  public:
   static constexpr Span max_offset = std::chrono::hours{26};
@@ -28,6 +28,9 @@ class TimeZone {
   /// std::invalid_argument, naming the zone, if there is no change, they do not ascend, or an
   /// offset exceeds max_offset in either direction.
   TimeZone(detail::TextArg name, std::vector<OffsetChange> changes);
+  TimeZone(const TimeZone&) = default;  // no move: it would leave a zone without changes
+  TimeZone& operator=(const TimeZone&) = default;
+  ~TimeZone() = default;
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::vector<OffsetChange>& changes() const noexcept { return changes_; }

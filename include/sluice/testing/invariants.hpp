@@ -1,7 +1,7 @@
 // Invariants that every history of a limiter satisfies. Pure functions over the callers' requests
 // and answers, which share no code with the rules: they check sums and times only.
 //
-//     History history;                              // note(bucket.try_acquire("a", 2), 2)...
+//     History history;  // push_back(note(bucket.try_acquire("a", 2), 2))...
 //     const Checked checked = check_rate(history, {.burst = 5, .units = 10, .period = 1s});
 //     if (checked) std::cerr << checked->what;      // names the interval and the excess
 //
