@@ -31,9 +31,10 @@ class GateClaim final : public detail::ClaimedLimit {
     return tag == &detail::type_tag<Decision> ? &decision_ : nullptr;
   }
   void refund(Completion done) noexcept override { done(Outcome{}); }  // see Gates::Waiting
-  std::optional<Step> settle_step(Cost) const override {
+  std::optional<Step> settle_step(Cost) override {
     throw std::invalid_argument("the gates \"" + name() + "\" have no settle()");
   }
+  void settled() noexcept override {}
   std::optional<Step> close_step(Span span) const noexcept override {
     return gates_->close_step(scope_, span);
   }

@@ -32,13 +32,14 @@ void* Grants::grant(std::size_t claim, const char* tag) {
 
 void Grants::settle(std::size_t claim, Cost actual) {
   (void)decision(claim);
-  const detail::ClaimedLimit& limit = *limits_[claim];
+  detail::ClaimedLimit& limit = *limits_[claim];
   const auto step = limit.settle_step(actual);
   if (!step) return;
   std::error_code error;
   const Decision settled = decide(limit.store(), *step, error);
   error = detail::settle_error(error, settled);
   if (error) throw detail::failed_call({"Grants", "settle"}, error, *step);
+  limit.settled();
 }
 
 void Grants::refund() {

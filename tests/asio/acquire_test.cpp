@@ -294,11 +294,13 @@ TEST_CASE("a true cost that no store has charged is an error", "[asio][calls][fa
             });
       },
       [&](std::exception_ptr failed) {
-        CHECK(failed);
+        REQUIRE(failed);
+        CHECK_THROWS_AS(std::rethrow_exception(failed), NotSettled<int>);
         try {
-          if (failed) std::rethrow_exception(failed);
-        } catch (const boost::system::system_error& error) {
-          CHECK(std::error_code(error.code()) == Errc::circuit_open);
+          std::rethrow_exception(failed);
+        } catch (NotSettled<int>& error) {
+          CHECK(error.code() == Errc::circuit_open);
+          CHECK(error.result() == 1);
         }
       });
   context.run();

@@ -211,6 +211,33 @@ TEST_CASE("a call in a coroutine is settled, refunded and tried again", "[asio][
   CHECK(tokens.peek("a").remaining == 900);
 }
 
+TEST_CASE("the exception of a coroutine whose cost cannot be charged has the result",
+          "[asio][claims]") {
+  World world;
+  const SlidingWindow windows(*world.store, "w", {{1000, 1h}});
+  const Call call({{windows, "a", Estimate{500}}});
+  const auto served = []() -> awaitable<Costed<std::string>> {
+    co_return Costed<std::string>{"answer", 2'000};
+  };
+  std::exception_ptr thrown;
+  boost::asio::co_spawn(world.context, async_call(call, served),
+                        [&](std::exception_ptr failed, const std::string& /*result*/) {
+                          thrown = std::move(failed);
+                        });
+  world.context.poll();
+  REQUIRE(thrown);
+  std::string result;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (NotSettled<std::string>& error) {
+    result = error.result();
+    CHECK(error.code() == Errc::cost_exceeds_capacity);
+    CHECK(std::string(error.what()).find("Grants::settle: ") == 0);
+  }
+  CHECK(result == "answer");
+  CHECK(windows.peek("a").remaining == 500);
+}
+
 TEST_CASE("a call that is cancelled as its function ends is accounted for all the same",
           "[asio][claims]") {
   World world;

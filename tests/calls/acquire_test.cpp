@@ -328,6 +328,34 @@ TEST_CASE("what was refunded is not given back again", "[claims]") {
   CHECK(windows.peek("a").remaining == 50);
 }
 
+TEST_CASE("a claim is settled once, and what then stands charged is refunded", "[claims]") {
+  VirtualClock clock;
+  const auto store = make_virtual_store(clock);
+  const TokenBucket tokens(*store, "t", Quota::per_hour(100));
+  const SlidingWindow windows(*store, "w", {{100, 1h}});
+  const FixedWindow fixed(*store, "f", 100, Calendar::every(1h));
+  const SlidingWindowCounter counter(*store, "c", {100, 1h});
+  const std::vector<Claim> claims{
+      {tokens, "a", 20}, {windows, "a", 20}, {fixed, "a", 20}, {counter, "a", 20}};
+  const auto left = [&] {
+    return std::vector{tokens.peek("a").remaining, windows.peek("a").remaining,
+                       fixed.peek("a").remaining, counter.peek("a").remaining};
+  };
+  const auto all = [](Word units) { return std::vector<Word>(4, units); };
+  REQUIRE(
+      acquire({{tokens, "a", 40}, {windows, "a", 40}, {fixed, "a", 40}, {counter, "a", 40}}, 0s));
+  const Word actual = GENERATE(0, 5, 20, 50);
+  Grants granted = acquire(claims, 0s);
+  REQUIRE(left() == all(40));
+  for (std::size_t claim = 0; claim < 4; ++claim) {
+    granted.settle(claim, actual);
+    CHECK_THROWS_WITH(granted.settle(claim, 0), Catch::Contains("was settled before"));
+  }
+  CHECK(left() == all(60 - actual));
+  granted.refund();
+  CHECK(left() == all(60 - std::max<Word>(actual - 20, 0)));  // the grant, not what came on top
+}
+
 TEST_CASE("blocked threads wait for several limits", "[claims]") {
   VirtualClock clock;
   const VirtualClock::AutoAdvance moving(clock);

@@ -1,5 +1,6 @@
 // Call: what a call under limits and gates is charged, and what a refusal by the API changes.
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "sluice/detail/claims.hpp"
@@ -50,6 +51,31 @@ TEST_CASE("a call takes of all limits, and is charged its true cost", "[calls][c
   CHECK(world.places.peek("a").remaining == 2);
   call([] {});
   CHECK(world.tokens.peek("a").remaining == 580);
+}
+
+TEST_CASE("a result whose cost cannot be charged is in the exception", "[calls][claims]") {
+  World world;
+  const SlidingWindow windows(*world.store, "w", {{1000, 1h}});
+  const Call call({{world.tokens, "a", Estimate{300}}, {windows, "a", Estimate{300}}});
+  const auto costs = [](Word actual) {
+    return [actual] { return Costed<std::unique_ptr<int>>{std::make_unique<int>(7), actual}; };
+  };
+  CHECK(*call(costs(200)) == 7);
+  bool is_thrown = false;
+  try {
+    (void)call(costs(1'500));
+  } catch (NotSettled<std::unique_ptr<int>>& error) {
+    is_thrown = true;
+    CHECK(*error.result() == 7);
+    CHECK(error.code() == Errc::cost_exceeds_capacity);
+    CHECK(std::string(error.what()).find("Grants::settle: ") == 0);
+  }
+  CHECK(is_thrown);
+  CHECK_THROWS_AS(call([](Grants& grants) {
+                    grants.settle(1, 10);
+                    return Costed<int>{1, 10};
+                  }),
+                  std::invalid_argument);
 }
 
 TEST_CASE("what the API did not serve is refunded, and its gate closed", "[calls][claims]") {

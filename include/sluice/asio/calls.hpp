@@ -83,11 +83,13 @@ boost::asio::awaitable<std::exception_ptr, Ex> settle(const sluice::detail::Call
   std::exception_ptr failed;
   try {
     for (auto i = tries.next_estimate(0); i < count; i = tries.next_estimate(i + 1)) {
-      const auto step = grants.limits()[i]->settle_step(actual);
+      sluice::detail::ClaimedLimit& limit = *grants.limits()[i];
+      const auto step = limit.settle_step(actual);
       if (!step) continue;
       const auto [failure, settled] = co_await async_decide(tries.store(), *step, token);
       const auto error = sluice::detail::settle_error(failure, settled);
-      if (error) throw boost::system::system_error(error);
+      if (error) throw sluice::detail::failed_call({"Grants", "settle"}, error, *step);
+      limit.settled();
     }
   } catch (...) {
     failed = std::current_exception();
@@ -160,7 +162,7 @@ ResultOf<Grants, Function> run(sluice::Call call, Function function) {
         co_await boost::asio::this_coro::throw_if_cancelled(false);
         const auto error = co_await settle<Executor>(tries, grants, result.cost);
         co_await boost::asio::this_coro::throw_if_cancelled(throws);
-        if (error) std::rethrow_exception(error);
+        if (error) sluice::detail::throw_not_settled(error, std::move(result.value));
         co_return std::move(result.value);
       } else {
         co_return co_await sluice::detail::call_with(function, grants);

@@ -1,10 +1,12 @@
 // Call: a call of an API that stands under limits and gates.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -106,12 +108,32 @@ class CallTries {
   int tries_ = 1;
 };
 
+#ifdef __cpp_exceptions
+/// A store's failure as NotSettled, any other exception as it is.
+template <class T>
+[[noreturn]] void throw_not_settled(const std::exception_ptr& thrown, T&& result) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::system_error& why) {
+    throw NotSettled<std::remove_cvref_t<T>>(why, std::forward<T>(result));
+  }
+}
+#endif
+
 template <class Function>
 auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function) {
   using Result = decltype(call_with(std::forward<Function>(function), grants));
   if constexpr (is_costed<std::remove_cvref_t<Result>>) {
     auto result = call_with(std::forward<Function>(function), grants);
+#ifdef __cpp_exceptions
+    try {
+      tries.settle(grants, result.cost);
+    } catch (...) {
+      throw_not_settled(std::current_exception(), std::move(result.value));
+    }
+#else
     tries.settle(grants, result.cost);
+#endif
     return std::move(result.value);
   } else {
     return call_with(std::forward<Function>(function), grants);
@@ -133,9 +155,8 @@ auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function
 /// It waits until all claims are granted at one instant (see acquire()), calls the function, and
 /// ends as the function does:
 /// - It returns: the result is returned. The cost of a Costed result is charged for each Estimate
-///   instead of what was estimated. Leases are released. If the store cannot charge the cost, its
-///   error is thrown, and the result is lost: a function may take the grants, settle by itself, and
-///   return the plain result.
+///   instead of what was estimated. Leases are released. If the store cannot charge the cost, the
+///   result is in the exception, NotSettled.
 /// - It throws RateLimited: the API did not serve the call. The gate that it names, by its number
 ///   among the claims that are gates, is closed for all clients, for the time that the API gives or
 ///   else a growing, jittered one; all else is refunded. The call then waits again, at its place in
@@ -154,8 +175,9 @@ class Call {
 
   /// Throws NotGranted if the claims are not granted by the deadline, the last RateLimited if the
   /// attempts or the budget are used up (the gate is closed nevertheless), std::system_error if the
-  /// store failed, std::invalid_argument for options out of range, and what else the function
-  /// throws. `stop` cancels the waits, as WaitOptions::stop.
+  /// store failed, NotSettled, which is one, if it failed behind the call, std::invalid_argument
+  /// for options out of range, and what else the function throws. `stop` cancels the waits, as
+  /// WaitOptions::stop.
   template <class Function>
   auto operator()(Function&& function, const StopToken& stop = {}) const;
 

@@ -1,10 +1,12 @@
-// Exceptions for refusals: NotGranted by the limiter, RateLimited by the API.
+// Exceptions of calls: NotGranted by the limiter, RateLimited by the API, NotSettled behind a call.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "sluice/decision.hpp"
 
@@ -37,6 +39,27 @@ class RateLimited : public std::runtime_error {
  private:
   std::optional<Span> retry_after_;
   std::size_t scope_;
+};
+
+/// The call was served, and its cost could not be charged: the store's failure, with the result,
+/// which would be lost otherwise. The estimate stays charged, or its replacement is unknown:
+/// Failure of code() tells.
+///
+///     try {
+///       return ask(send);
+///     } catch (NotSettled<std::string>& late) {
+///       log(late.what());
+///       return std::move(late.result());
+///     }
+template <class T>
+class NotSettled : public std::system_error {
+ public:
+  NotSettled(const std::system_error& why, T result)
+      : std::system_error(why), result_(std::move(result)) {}
+  [[nodiscard]] T& result() noexcept { return result_; }
+
+ private:
+  T result_;
 };
 
 }  // namespace sluice

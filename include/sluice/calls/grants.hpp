@@ -41,12 +41,13 @@ class [[nodiscard]] Grants {
 
   /// Charges `actual` units of a claim instead of what was granted; what is too much goes back.
   /// Throws std::system_error if the store could not, std::out_of_range, and std::invalid_argument
-  /// if that limiter has no settle(). Once for each claim, and not before a refund(), which gives
-  /// back what was granted; after one it changes nothing.
+  /// if that limiter has no settle() or the claim was settled before. After a refund() it changes
+  /// nothing.
   void settle(std::size_t claim, Cost actual);
-  /// Refunds everything, as far as each limit allows, and releases the leases. One store operation
-  /// for each claim; the errors of a store are ignored. Another refund, as that of a Call whose
-  /// function throws RateLimited, gives nothing back again. Blocks.
+  /// Refunds everything, as far as each limit allows, and releases the leases; of a claim that was
+  /// settled, what still stands charged of the grant. One store operation for each claim; the
+  /// errors of a store are ignored. Another refund, as that of a Call whose function throws
+  /// RateLimited, gives nothing back again. Blocks.
   void refund();
 
   // For implementations of waits.

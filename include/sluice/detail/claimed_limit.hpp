@@ -46,12 +46,13 @@ class ClaimedLimit {
   [[nodiscard]] virtual const Decision& decision() const noexcept = 0;
   /// The grant if type_tag of its type has this address, else null.
   [[nodiscard]] virtual void* grant(const char* tag) noexcept = 0;
-  /// Refunds the grant, as far as the limit allows.
+  /// Refunds what surely stands charged of the grant, as far as the limit allows; once.
   virtual void refund(Completion done) noexcept = 0;
-  /// Replaces what was charged with `actual`; none if there is nothing to do. Throws
-  /// std::invalid_argument if the limiter has no settle(), and std::system_error
-  /// (Errc::invalid_cost) if the cost is negative.
-  [[nodiscard]] virtual std::optional<Step> settle_step(Cost actual) const = 0;
+  /// Replaces what was charged with `actual`; none if there is nothing to do. settled() follows if
+  /// the store has done it. Throws std::invalid_argument if the limiter has no settle() or it was
+  /// settled before, and std::system_error (Errc::invalid_cost) if the cost is negative.
+  [[nodiscard]] virtual std::optional<Step> settle_step(Cost actual) = 0;
+  virtual void settled() noexcept = 0;
   /// Closes a gate; none for other limits.
   [[nodiscard]] virtual std::optional<Step> close_step(Span) const noexcept { return {}; }
 };
@@ -119,7 +120,8 @@ class ClaimOf final : public ClaimedLimit {
   }
 
   void answered(const Outcome& own, Time asked) override {
-    refunded_ = false;
+    refunded_ = settled_ = false;
+    stands_.reset();
     grant_.reset();
     grant_.emplace(Waiting::grant(*limiter_, request_, own, asked));
   }
@@ -129,29 +131,46 @@ class ClaimOf final : public ClaimedLimit {
   }
   void refund(Completion done) noexcept override {
     if (std::exchange(refunded_, true)) return done(Outcome{});
+    if constexpr (Settled<L>) {
+      if (stands_) return store().execute(change_step(*stands_, 0), std::move(done));
+    }
     Waiting::refund(*limiter_, request_, *grant_, std::move(done));
   }
-  std::optional<Step> settle_step(Cost actual) const override {
+  std::optional<Step> settle_step(Cost actual) override {
     if constexpr (Settled<L>) {
       return settle(actual);
     } else {
       raise(std::invalid_argument("\"" + name() + "\" has no settle()"));
     }
   }
+  void settled() noexcept override { settled_ = true; }
 
  private:
-  std::optional<Step> settle(Cost actual) const {
+  std::optional<Step> settle(Cost actual) {
     if (actual.value() < 0) {
       raise(failed_with({"Grants", "settle"}, Errc::invalid_cost,
                         not_allowed("cost", actual.value(), 0, word_limit)));
     }
+    if (settled_) raise(std::invalid_argument("\"" + name() + "\" was settled before"));
     if (refunded_ || charged_nothing(decision())) return {};
-    if constexpr (requires { limiter_->settle_step(key(), *grant_, SettledCost{cost_, actual}); }) {
-      return limiter_->settle_step(request_.key(), *grant_, SettledCost{cost_, actual});
+    // Whether or not the store does it; what is charged on top is none of the grant.
+    if (actual.value() < charged()) stands_ = actual.value();
+    return change_step(charged(), actual.value());
+  }
+  /// By the decision.
+  Word charged() const noexcept {
+    if constexpr (requires { limiter_->settle_step(key(), *grant_, SettledCost{cost_, cost_}); }) {
+      return cost_.value();
     } else {
-      const Word more = actual.value() - grant_->granted;
-      if (more > 0) return limiter_->penalize_step(request_.key(), more);
-      return limiter_->refund_step(request_.key(), *grant_, -more);
+      return grant_->granted;
+    }
+  }
+  Step change_step(Word from, Word to) const noexcept {
+    if constexpr (requires { limiter_->settle_step(key(), *grant_, SettledCost{cost_, cost_}); }) {
+      return limiter_->settle_step(request_.key(), *grant_, SettledCost{from, to});
+    } else {
+      if (to > from) return limiter_->penalize_step(request_.key(), to - from);
+      return limiter_->refund_step(request_.key(), *grant_, from - to);
     }
   }
 
@@ -160,6 +179,8 @@ class ClaimOf final : public ClaimedLimit {
   Cost cost_;
   std::optional<Grant> grant_;
   bool refunded_ = false;
+  bool settled_ = false;
+  std::optional<Word> stands_;  // of the grant, if a settlement has or may have lowered it
 };
 
 }  // namespace sluice::detail
