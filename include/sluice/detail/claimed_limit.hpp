@@ -41,7 +41,7 @@ class ClaimedLimit {
   /// it grants the claim. Zero: at once, or not known.
   [[nodiscard]] virtual Span refill_time(const Decision& left) const noexcept = 0;
 
-  /// Keeps the answer to step(). May throw std::bad_alloc.
+  /// Keeps the answer to step(), before any refund(). May throw std::bad_alloc.
   virtual void answered(const Outcome& own, Time asked) = 0;
   [[nodiscard]] virtual const Decision& decision() const noexcept = 0;
   /// The grant if type_tag of its type has this address, else null.
@@ -68,13 +68,16 @@ template <class Grant>
   }
 }
 
+/// The limiters that settle a grant by the costs, since it does not contain what it charged.
+template <class L>
+concept SettledByCost = requires(const L& limiter, const Key& key,
+                                 const typename L::Waiting::Grant& grant) {
+  limiter.settle_step(key, grant, SettledCost{0, 0});
+};
 /// True if the cost of a grant of this limiter may be settled afterwards.
 template <class L>
-concept Settled = requires(const L& limiter, const Key& key,
-                           const typename L::Waiting::Grant& grant) {
-  limiter.settle_step(key, grant, SettledCost{0, 0});
-}
-|| requires(const L& limiter, const Key& key, const typename L::Waiting::Grant& grant) {
+concept Settled = SettledByCost<L> ||
+    requires(const L& limiter, const Key& key, const typename L::Waiting::Grant& grant) {
   limiter.penalize_step(key, 1);
   limiter.refund_step(key, grant, 1);
   grant.granted;
@@ -120,8 +123,6 @@ class ClaimOf final : public ClaimedLimit {
   }
 
   void answered(const Outcome& own, Time asked) override {
-    refunded_ = settled_ = false;
-    stands_.reset();
     grant_.reset();
     grant_.emplace(Waiting::grant(*limiter_, request_, own, asked));
   }
@@ -159,14 +160,14 @@ class ClaimOf final : public ClaimedLimit {
   }
   /// By the decision.
   Word charged() const noexcept {
-    if constexpr (requires { limiter_->settle_step(key(), *grant_, SettledCost{cost_, cost_}); }) {
+    if constexpr (SettledByCost<L>) {
       return cost_.value();
     } else {
       return grant_->granted;
     }
   }
   Step change_step(Word from, Word to) const noexcept {
-    if constexpr (requires { limiter_->settle_step(key(), *grant_, SettledCost{cost_, cost_}); }) {
+    if constexpr (SettledByCost<L>) {
       return limiter_->settle_step(request_.key(), *grant_, SettledCost{from, to});
     } else {
       if (to > from) return limiter_->penalize_step(request_.key(), to - from);
