@@ -4,6 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/scenario/judges.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/output.hpp"
 
@@ -40,10 +41,25 @@ Json interval_of(const std::optional<Interval>& interval, double scale) {
           {"high", number(interval->high() * scale)}};
 }
 
+const char* text_of(MetricInfo::Better better) {
+  switch (better) {
+    case MetricInfo::Better::less:
+      return "less";
+    case MetricInfo::Better::more:
+      return "more";
+    default:
+      return "";
+  }
+}
+
 Json metrics_json() {
   Json all = Json::object();
   for (const MetricInfo& metric : metrics()) {
-    all[std::string(metric.name)] = {{"title", metric.title}, {"unit", metric.unit}};
+    all[std::string(metric.name)] = {{"title", metric.title},
+                                     {"unit", metric.unit},
+                                     {"better", text_of(metric.better)},
+                                     {"phrase", metric.phrase},
+                                     {"help", metric.help}};
   }
   return all;
 }
@@ -54,6 +70,21 @@ Json parameters_json(const Study& study) {
     all[std::string(parameter.path)] = parameter.standard;
   }
   for (const Setting& setting : study.settings) all[setting.path] = joined(setting.texts);
+  return all;
+}
+
+Json parameter_help_json() {
+  Json all = Json::object();
+  for (const Parameter& parameter : parameters()) all[std::string(parameter.path)] = parameter.help;
+  return all;
+}
+
+/// Of the judges that have looked.
+Json judge_help_json(const StudyResult& result) {
+  Json all = Json::object();
+  for (const Judgement& judgement : result.judgements) {
+    all[judgement.judge] = judge_help(judgement.judge);
+  }
   return all;
 }
 
@@ -130,6 +161,8 @@ Json verdict_json(const StudyResult& result, const Verdict& verdict) {
   json["least"] = optional(expectation.least, scale);
   json["most"] = optional(expectation.most, scale);
   json["equals"] = optional(expectation.equals, scale);
+  json["within"] = expectation.within * scale;
+  json["of"] = expectation.of;
   return json;
 }
 
@@ -167,6 +200,8 @@ std::string to_json(const StudyResult& result, const std::string& command) {
                {"planned_replications", study.replications},
                {"confidence", study.confidence},
                {"partial", result.partial},
+               {"precision", study.precision},
+               {"imprecise", result.imprecise},
                {"duration_us", first.duration.count()},
                {"warmup_us", result.rows.front().warm_up.count()},
                {"warmup_rule", study.has_automatic_warm_up() ? Json("MSER-5") : Json(nullptr)},
@@ -174,6 +209,8 @@ std::string to_json(const StudyResult& result, const std::string& command) {
                {"metrics", metrics_json()},
                {"headline", study.headline},
                {"parameters", parameters_json(study)},
+               {"parameter_help", parameter_help_json()},
+               {"judge_help", judge_help_json(result)},
                {"faults", faults_json(study)},
                {"notes", study.notes},
                {"sweep", sweep_json(study)}};
@@ -185,6 +222,7 @@ std::string to_json(const StudyResult& result, const std::string& command) {
   for (const Judgement& judgement : result.judgements) {
     json["judges"].push_back({{"name", judgement.judge},
                               {"variant", study.variants[judgement.variant].name},
+                              {"point", judgement.point},
                               {"status", judgement.objects ? "objects" : "holds"},
                               {"text", judgement.text}});
   }
