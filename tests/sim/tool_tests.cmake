@@ -67,7 +67,7 @@ endforeach()
 sluice_tool_test(log_bad_burst CODE 2 ERR "--burst" COMMAND ${log} ${small} --quota 1/min --burst 0)
 sluice_tool_test(log_too_many_quotas CODE 2 ERR "at most 16 quotas"
   COMMAND ${log} ${small} --quota 1/s,2/s,3/s,4/s,5/s,6/s,7/s,8/s,9/s,10/s,11/s,12/s,13/s,14/s,15/s,16/s,17/s)
-sluice_tool_test(log_full_disk CODE 1 ERR "could not be written"
+sluice_tool_test(log_full_disk CODE 2 ERR "could not be written"
   COMMAND sh -c "exec \"$1\" log \"$2\" >/dev/full" sh $<TARGET_FILE:sluice-sim> ${small})
 sluice_tool_test(sim_without_command CODE 2 ERR "subcommand is required" COMMAND $<TARGET_FILE:sluice-sim>)
 sluice_tool_test(sim_help CODE 0 OUT "access log" COMMAND $<TARGET_FILE:sluice-sim> --help)

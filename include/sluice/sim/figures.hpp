@@ -62,6 +62,8 @@ struct MetricInfo {
   std::string_view name;   ///< as in files
   std::string_view title;  ///< for people
   std::string_view unit;   ///< "%", "ms", "us", "s", "/s" or ""
+  double least = 0;        ///< what is possible
+  double most = std::numeric_limits<double>::infinity();
 };
 
 [[nodiscard]] const MetricInfo& info(Metric metric);
@@ -69,7 +71,8 @@ struct MetricInfo {
 /// Throws std::invalid_argument with the nearest name.
 [[nodiscard]] Metric metric(std::string_view name);
 
-/// A value for each metric; what a run has no value for is not a number.
+/// A value for each metric; what a run has no value for is not a number. A recovery that did not
+/// come within the run is infinite.
 class Figures {
  public:
   Figures() { values_.fill(std::numeric_limits<double>::quiet_NaN()); }
