@@ -28,6 +28,10 @@ inline constexpr std::array<std::string_view, 11> judge_names{
     bound_judge, end_judge,   recovery_judge, places_judge, vacancy_judge, gates_judge,
     hints_judge, local_judge, idle_judge,     order_judge,  time_judge};
 
+/// What a judge looks for, in a sentence; also of "sometimes" and "never", which a study adds. ""
+/// for a name that no judge has.
+[[nodiscard]] std::string_view judge_help(std::string_view name) noexcept;
+
 /// True for faults of the store, the network and the workers.
 [[nodiscard]] bool concerns_limiter(const FaultPlan& fault);
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -43,13 +45,27 @@ Json estimate_json(const Estimate& estimate, Span seen) {
   return json;
 }
 
+const char* text_of(MetricInfo::Better better) {
+  switch (better) {
+    case MetricInfo::Better::less:
+      return "less";
+    case MetricInfo::Better::more:
+      return "more";
+    default:
+      return "";
+  }
+}
+
 Json metrics_json() {
   Json all = Json::object();
   for (const MetricInfo& metric : metrics()) {
     all[std::string(metric.name)] = {{"title", metric.title},
                                      {"unit", metric.unit},
                                      {"least", number(metric.least)},
-                                     {"most", number(metric.most)}};
+                                     {"most", number(metric.most)},
+                                     {"better", text_of(metric.better)},
+                                     {"phrase", metric.phrase},
+                                     {"help", metric.help}};
   }
   return all;
 }
@@ -63,6 +79,21 @@ Json parameters_json(const Study& study) {
   return all;
 }
 
+Json parameter_help_json() {
+  Json all = Json::object();
+  for (const Parameter& parameter : parameters()) all[std::string(parameter.path)] = parameter.help;
+  return all;
+}
+
+/// Of the judges that have looked.
+Json judge_help_json(const StudyResult& result) {
+  Json all = Json::object();
+  for (const Judgement& judgement : result.judgements) {
+    all[judgement.judge] = judge_help(judgement.judge);
+  }
+  return all;
+}
+
 Json faults_json(const Study& study) {
   Json all = Json::array();
   for (const FaultPlan& fault : study.faults) {
@@ -70,10 +101,13 @@ Json faults_json(const Study& study) {
     for (char& letter : text) {
       if (letter == '_') letter = ' ';
     }
+    if (fault.share != 1) text += fmt::format(", share {}", fault.share);
+    if (fault.factor != 1) text += fmt::format(", factor {}", fault.factor);
     all.push_back({{"kind", info_of(fault.kind).name},
                    {"from_us", fault.at.count()},
                    {"to_us", fault.end().count()},
-                   {"text", text}});
+                   {"text", text},
+                   {"help", info_of(fault.kind).help}});
   }
   return all;
 }
@@ -139,6 +173,8 @@ Json verdict_json(const StudyResult& result, const Verdict& verdict) {
   json["least"] = optional(expectation.least);
   json["most"] = optional(expectation.most);
   json["equals"] = optional(expectation.equals);
+  json["within"] = expectation.within;
+  json["of"] = expectation.of;
   return json;
 }
 
@@ -176,6 +212,8 @@ std::string to_json(const StudyResult& result, const std::string& command) {
                {"planned_replications", study.replications},
                {"confidence", study.confidence},
                {"partial", result.partial},
+               {"precision", study.precision},
+               {"imprecise", result.imprecise},
                {"duration_us", first.duration.count()},
                {"warmup_us", result.rows.front().warm_up.count()},
                {"warmup_rule", study.has_automatic_warm_up() ? Json("MSER-5") : Json(nullptr)},
@@ -183,6 +221,8 @@ std::string to_json(const StudyResult& result, const std::string& command) {
                {"metrics", metrics_json()},
                {"headline", study.headline},
                {"parameters", parameters_json(study)},
+               {"parameter_help", parameter_help_json()},
+               {"judge_help", judge_help_json(result)},
                {"faults", faults_json(study)},
                {"notes", study.notes},
                {"sweep", sweep_json(study)}};
@@ -194,6 +234,7 @@ std::string to_json(const StudyResult& result, const std::string& command) {
   for (const Judgement& judgement : result.judgements) {
     json["judges"].push_back({{"name", judgement.judge},
                               {"variant", study.variants[judgement.variant].name},
+                              {"point", judgement.point},
                               {"status", judgement.objects ? "objects" : "holds"},
                               {"text", judgement.text}});
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/scenario/effects.hpp"
 #include "sim/scenario/parameters.hpp"
 #include "sluice/sim/figures.hpp"
@@ -74,8 +76,9 @@ std::string parameters_text() {
 std::string metrics_text() {
   std::string text;
   for (const MetricInfo& metric : metrics()) {
-    text += fmt::format("{:<22}{}{}\n", metric.name, metric.title,
+    text += fmt::format("{}: {}{}\n", metric.name, metric.title,
                         metric.unit.empty() ? std::string() : fmt::format(", {}", metric.unit));
+    text += wrapped(std::string(metric.help), "    ");
   }
   return text;
 }

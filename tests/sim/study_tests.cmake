@@ -222,7 +222,7 @@ if(NOT SLUICE_SANITIZE)
 endif()
 sluice_tool_test(sim_parameters CODE 0 OUT "store.lag = 100ms\n[^=]*a fault of kind store_failover.*upstream_second: another limit"
   COMMAND ${sim} parameters)
-sluice_tool_test(sim_metrics CODE 0 OUT "share_429 +calls answered 429, %.*goodput +successful calls, /s" COMMAND ${sim} metrics)
+sluice_tool_test(sim_metrics CODE 0 OUT "share_429: calls answered 429, %.*goodput: successful calls, /s" COMMAND ${sim} metrics)
 sluice_tool_test(sim_full_disk CODE 2 ERR "could not be written"
   COMMAND sh -c "exec \"$1\" run \"$2/holds.toml\" >/dev/full" sh ${sim} ${studies})
 sluice_tool_test(sim_full_disk_failing CODE 2 ERR "could not be written: No space"

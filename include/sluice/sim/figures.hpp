@@ -59,10 +59,17 @@ enum class Metric : std::uint8_t {
 inline constexpr auto metric_count = static_cast<std::size_t>(Metric::count_);
 
 struct MetricInfo {
+  /// Which of two values a reader would choose.
+  enum class Better : std::uint8_t { neither, less, more };
+
   std::string_view name;   ///< as in files
   std::string_view title;  ///< for people
   std::string_view unit;   ///< "%", "ms", "us", "s", "/s" or ""
-  double least = 0;        ///< what is possible
+  Better better;
+  std::string_view phrase;  ///< a clause with {} for the value, "{} of the jobs succeed"; that of a
+                            ///< rate has the unit in it: "{} calls a second succeed"
+  std::string_view help;    ///< the definition, in a sentence
+  double least = 0;         ///< what is possible
   double most = std::numeric_limits<double>::infinity();
 };
 
