@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <stdexcept>
 
+#include "sim/scenario/effects.hpp"
 #include "sluice/testing/invariants.hpp"
 
 namespace sluice::sim::scenario {
@@ -110,17 +113,53 @@ bool is_enough(double count, double expected) {
   return count >= 0.99 * expected - 3 * std::sqrt(expected);
 }
 
-/// The first step from `from` on in which the goodput is back to stay: a window of so many steps
-/// has that of before, and the rest of the run has it as well, or what is offered there. Without
-/// the rest, a burst between two collapses would be a recovery.
-std::optional<std::size_t> comes_back(const Series& series, std::size_t from, std::size_t steps,
-                                      double before) {
+/// The time of the faults, in steps of the series.
+struct Steps {
+  explicit Steps(const Scenario& scenario)
+      : step(series_step(scenario.duration)),
+        count(static_cast<std::size_t>((scenario.duration + step - Span{1}) / step)) {
+    const auto by_end = [](const FaultPlan& a, const FaultPlan& b) { return a.end() < b.end(); };
+    last = std::ranges::max_element(scenario.faults, by_end)->end();
+    const Span warm_up = std::max(scenario.warm_up, Span{0});  // automatic ones are not known yet
+    begin = of(warm_up + step - Span{1});
+    faulty = of(std::ranges::min_element(scenario.faults, {}, &FaultPlan::at)->at);
+    if (has_before()) window = std::clamp<std::size_t>((faulty - begin) / 2, 1, 8);
+  }
+  [[nodiscard]] std::size_t of(Span at) const { return static_cast<std::size_t>(at / step); }
+  /// Whether there is time before the first fault to compare with.
+  [[nodiscard]] bool has_before() const { return faulty > begin; }
+  /// Whether the run shows any recovery that comes `within` so long after the last fault.
+  [[nodiscard]] bool shows(Span within) const { return of(last + within) + window <= count; }
+
+  Span step;
+  std::size_t count;
+  Span last{0};            // the end of the last fault
+  std::size_t begin = 0;   // of what counts
+  std::size_t faulty = 0;  // the first fault
+  std::size_t window = 1;
+};
+
+/// The most jobs that may be unfinished once the backlog is gone: as many as at any time before the
+/// first fault, but for the noise of a Poisson process.
+double most_unfinished_of(const Series& series, const Steps& steps) {
+  const auto before = std::span(series.unfinished).subspan(steps.begin, steps.faulty - steps.begin);
+  const double most = *std::ranges::max_element(before);
+  return most + 3 * std::sqrt(most);
+}
+
+/// The first step from the last fault on in which the goodput is back to stay, and the backlog
+/// gone: a window has the goodput of before, and the rest of the run has it as well, or what is
+/// offered there. Without the rest, a burst between two collapses would be a recovery.
+std::optional<std::size_t> comes_back(const Series& series, const Steps& steps, double most) {
   const std::span<const std::uint32_t> ok = series.ok;
   const std::span<const std::uint32_t> offered = series.offered;
-  for (std::size_t i = from; i + steps <= ok.size(); ++i) {
+  const double before = sum(ok.subspan(steps.begin, steps.faulty - steps.begin)) /
+                        static_cast<double>(steps.faulty - steps.begin);
+  for (std::size_t i = steps.of(steps.last); i + steps.window <= ok.size(); ++i) {
     const double expected =
         std::min(before * static_cast<double>(ok.size() - i), sum(offered.subspan(i)));
-    if (is_enough(sum(ok.subspan(i, steps)), before * static_cast<double>(steps)) &&
+    if (series.unfinished[i] <= most &&
+        is_enough(sum(ok.subspan(i, steps.window)), before * static_cast<double>(steps.window)) &&
         is_enough(sum(ok.subspan(i)), expected)) {
       return i;
     }
@@ -221,30 +260,61 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
 
 void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
   if (scenario.faults.empty()) return;
-  const auto by_at = [](const FaultPlan& a, const FaultPlan& b) { return a.at < b.at; };
-  const auto by_end = [](const FaultPlan& a, const FaultPlan& b) { return a.end() < b.end(); };
-  const Span first = std::ranges::min_element(scenario.faults, by_at)->at;
-  const Span last = std::ranges::max_element(scenario.faults, by_end)->end();
+  const Steps steps(scenario);
+  if (!steps.has_before()) return;
   const Series& series = result.series;
-  const auto step_of = [&](Span at) { return static_cast<std::size_t>(at / series.step); };
-  const std::size_t begin = step_of(scenario.warm_up + series.step - Span{1});
-  const std::size_t faulty = step_of(first);
-  if (faulty <= begin || step_of(last) >= series.ok.size()) return;
-
-  const std::size_t steps = std::clamp<std::size_t>((faulty - begin) / 2, 1, 8);
-  const double before = sum(std::span(series.ok).subspan(begin, faulty - begin)) /
-                        static_cast<double>(faulty - begin);
-  const auto back = comes_back(series, step_of(last), steps, before);
-  Span took = scenario.duration - last;
-  if (back) took = std::max(series.step * static_cast<Word>(*back) - last, Span{0});
-  result.figures[Metric::recovery] = static_cast<double>(took.count()) / 1'000'000;
+  const double most = most_unfinished_of(series, steps);
+  const auto back = comes_back(series, steps, most);
+  const Span took =
+      back ? std::max(series.step * static_cast<Word>(*back) - steps.last, Span{0}) : Span::max();
+  result.figures[Metric::recovery] = back ? static_cast<double>(took.count()) / 1'000'000
+                                          : std::numeric_limits<double>::infinity();
   if (within == Span{0}) return;
   result.judges.emplace_back(recovery_judge);
-  if (back && took <= within) return;
+  if (took <= within) return;
+  const auto whole = [](double number) { return std::to_string(std::llround(number)); };
   result.objections.push_back(
-      {recovery_judge, back ? "the goodput is back " + std::to_string(took / Span{1'000'000}) +
-                                  " s after the last fault"
-                            : std::string("the goodput does not come back until the end")});
+      {recovery_judge,
+       back
+           ? "the goodput is back, and the backlog gone, " +
+                 whole(static_cast<double>(took.count()) / 1'000'000) + " s after the last fault"
+           : "the fleet does not recover until the end: " + whole(series.unfinished.back()) +
+                 " jobs are unfinished there, and at most " + whole(most) + " would be by chance"});
+}
+
+Span time_after_faults(const Scenario& scenario) {
+  Span last{0};
+  for (const FaultPlan& fault : scenario.faults) last = std::max(last, fault.end());
+  return std::max(scenario.duration - last, Span{0});
+}
+
+void validate_recovery(const Scenario& scenario, Span within) {
+  if (within == Span{0}) return;
+  const auto seconds = [](Span span) {
+    return std::to_string((span.count() + 999'999) / 1'000'000) + " s";
+  };
+  if (scenario.faults.empty()) {
+    throw std::invalid_argument(
+        "a recovery judge does nothing without a fault: add one, or leave judges.recovery out");
+  }
+  const Steps steps(scenario);
+  if (!steps.has_before()) {
+    throw std::invalid_argument(
+        "a recovery judge compares with the time before the first fault, and there is none: let "
+        "the first fault begin at " +
+        seconds(steps.step * static_cast<Word>(steps.begin + 1)) +
+        " or later, or shorten "
+        "run.warm_up");
+  }
+  if (steps.shows(within)) return;
+  Scenario longer = scenario;
+  longer.duration = std::max(longer.duration, steps.last + within);
+  while (!Steps(longer).shows(within)) longer.duration += Steps(longer).step;
+  throw std::invalid_argument("judges.recovery of " + seconds(within) +
+                              " cannot be judged, because the last fault ends at " +
+                              seconds(steps.last) + ": run.duration must be " +
+                              seconds(longer.duration) + " or longer, got " +
+                              seconds(scenario.duration));
 }
 
 }  // namespace sluice::sim::scenario

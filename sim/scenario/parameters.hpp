@@ -1,5 +1,5 @@
-// The parameters of a scenario by their names in files, as "arrivals.rate": one table for files,
-// --set, sweeps and the reference in docs/simulation.md. Threading: pure.
+// The parameters and the faults of a scenario by their names in files, as "arrivals.rate": one
+// table for files, --set, sweeps, and the reference that sluice-sim prints. Threading: pure.
 #pragma once
 
 #include <span>
@@ -20,6 +20,8 @@ struct Parameter {
   std::string_view help;      ///< what it means, and its unit
   bool is_list = false;
   void (*set)(Scenario& scenario, const Texts& texts);
+  bool (*differs)(const Scenario& scenario);  ///< from its default
+  std::string (*form)();                      ///< which texts it takes, for people
 };
 
 /// In the order of Scenario's members.
@@ -29,10 +31,30 @@ struct Parameter {
 /// nearest one that does.
 void set(Scenario& scenario, std::string_view path, const Texts& texts);
 
-/// The kinds of faults by their names.
-[[nodiscard]] std::span<const std::pair<std::string_view, FaultPlan::Kind>> fault_kinds();
-[[nodiscard]] std::string_view name_of(FaultPlan::Kind kind);
-/// Whether the factor of a fault is a share of messages, and 0 does nothing; of others, 1 does.
-[[nodiscard]] bool has_share_as_factor(FaultPlan::Kind kind);
+/// A kind of fault, and what it takes besides `at`.
+struct FaultInfo {
+  enum Takes : unsigned {
+    takes_length = 1,
+    takes_share = 2,  ///< of the workers
+    takes_factor = 4,
+    share_of_messages = 8,  ///< the factor is a share: 0 does nothing; of others, 1 does
+    takes_step = 16,
+    takes_limit = 32,
+  };
+  std::string_view name;
+  FaultPlan::Kind kind;
+  unsigned takes;
+  std::string_view help;
+
+  [[nodiscard]] bool has(Takes what) const noexcept { return (takes & what) != 0; }
+  /// The factor with which it does nothing.
+  [[nodiscard]] double harmless() const noexcept { return has(share_of_messages) ? 0 : 1; }
+};
+
+/// In the order of FaultPlan::Kind.
+[[nodiscard]] std::span<const FaultInfo> faults_info();
+[[nodiscard]] const FaultInfo& info_of(FaultPlan::Kind kind);
+/// Throws std::invalid_argument with the nearest name.
+[[nodiscard]] FaultPlan::Kind parse_fault(std::string_view name);
 
 }  // namespace sluice::sim::scenario

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/fixed_point.hpp"
+#include "sim/scenario/effects.hpp"
 #include "sim/scenario/fleet_run.hpp"
 #include "sim/scenario/judges.hpp"
 #include "sim/scenario/parameters.hpp"
@@ -31,7 +32,8 @@ Disturbance first_disturbance(const Scenario& scenario) {
     first = {"arrivals.from", scenario.arrivals.from};
   }
   for (const FaultPlan& fault : scenario.faults) {
-    if (fault.at < first.at) first = {"the fault " + std::string(name_of(fault.kind)), fault.at};
+    if (fault.at < first.at)
+      first = {"the fault " + std::string(info_of(fault.kind).name), fault.at};
   }
   return first;
 }
@@ -151,7 +153,7 @@ Span warm_up_by(const Scenario& scenario, const std::vector<std::vector<std::uin
 
 Span find_warm_up(const Scenario& scenario, const MakeRehearsedClient& make,
                   const std::atomic<bool>* stop) {
-  validate(scenario);
+  (make ? scenario::validate_values : validate)(scenario);
   scenario::validate_pilots(scenario);
   std::vector<std::vector<std::uint64_t>> series;
   for (std::size_t pilot = 0; pilot < scenario::pilots; ++pilot) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace sluice::sim::scenario {
 namespace {
@@ -9,11 +10,6 @@ namespace {
 constexpr Word most_steps = 240;
 constexpr Span shortest_step = std::chrono::milliseconds{100};
 constexpr Span time_to_adapt = std::chrono::seconds{30};
-
-Span step_of(Span duration) {
-  const Span even{(duration.count() + most_steps - 1) / most_steps};
-  return std::max((even + shortest_step - Span{1}) / shortest_step * shortest_step, shortest_step);
-}
 
 Time change_of(const Scenario& scenario, Time start) {
   for (const FaultPlan& fault : scenario.faults) {
@@ -26,6 +22,11 @@ Time change_of(const Scenario& scenario, Time start) {
 }
 
 }  // namespace
+
+Span series_step(Span duration) noexcept {
+  const Span even{(duration.count() + most_steps - 1) / most_steps};
+  return std::max((even + shortest_step - Span{1}) / shortest_step * shortest_step, shortest_step);
+}
 
 std::string_view name_of(JobEvent::What what) {
   switch (what) {
@@ -50,11 +51,11 @@ Recorder::Recorder(const Scenario& scenario, Time start)
       start_(start),
       counted_from_(start + scenario.warm_up),
       changed_at_(change_of(scenario, start)) {
-  series.step = step_of(scenario.duration);
+  series.step = series_step(scenario.duration);
   const auto steps =
       static_cast<std::size_t>((scenario.duration + series.step - Span{1}) / series.step);
   for (auto* const column : {&series.offered, &series.sent, &series.ok, &series.refused,
-                             &series.waiting, &series.store_operations}) {
+                             &series.waiting, &series.unfinished, &series.store_operations}) {
     column->resize(steps);
   }
 }
@@ -83,7 +84,8 @@ void Recorder::came(const Job& job) {
   tell(job, job.came, JobEvent::What::came);
   ++in(series.offered, job.came);
   ++in(series.waiting, job.came);
-  open_.emplace(job.came, job.key);
+  ++in(series.unfinished, job.came);
+  open_.emplace(job.number, Open{job.came, job.key, {}});
   if (!counts_at(job.came)) return;
   key_asked[job.key] = true;
   ++counts.jobs;
@@ -94,6 +96,11 @@ void Recorder::came(const Job& job) {
 void Recorder::sent(const Job& job, Time now) {
   tell(job, now, JobEvent::What::sent);
   ++in(series.sent, now);
+  // A client of the program's own may call again after its success.
+  if (const auto open = open_.find(job.number); open != open_.end() && !open->second.sent) {
+    open->second.sent = now;
+    --in(series.waiting, now);
+  }
   if (counts_at(now)) ++counts.calls;
 }
 
@@ -115,6 +122,8 @@ void Recorder::answered(const Job& job, Time sent, Time now, int status) {
   if (status == 200) {
     ++in(series.ok, now);
     close(job, now);
+  } else if (std::exchange(open_.at(job.number).sent, std::nullopt)) {
+    ++in(series.waiting, now);
   }
   if (status == 200 && counts_at(job.came)) {
     ++worker_ok[job.worker];
@@ -144,8 +153,10 @@ void Recorder::lost(const Job& job, Time now) {
 }
 
 void Recorder::close(const Job& job, Time now) {
-  --in(series.waiting, now);
-  open_.erase(open_.find(job.came));
+  const auto open = open_.find(job.number);
+  --in(series.unfinished, now);
+  if (!open->second.sent) --in(series.waiting, now);
+  open_.erase(open);
 }
 
 void Recorder::waited(const Job& job, Span span) {
@@ -205,14 +216,17 @@ void Recorder::left_queue(const Job& job, std::size_t place, Time now, testing::
 
 void Recorder::finish(Time now) {
   stopped = now;
-  for (const auto& [came, key] : open_) {
-    if (counts_at(came)) waited({came, 0, key, false, 1}, now - came);
+  for (const auto& [number, job] : open_) {
+    if (!counts_at(job.came)) continue;
+    waited({job.came, 0, job.key, false, 1, number}, job.sent.value_or(now) - job.came);
   }
   for (auto& [index, some] : grants) {
     std::ranges::stable_sort(some, {}, &testing::Event::effective);
   }
   // Until now, each step has its change, modulo 2^32.
-  std::partial_sum(series.waiting.begin(), series.waiting.end(), series.waiting.begin());
+  for (auto* const column : {&series.waiting, &series.unfinished}) {
+    std::partial_sum(column->begin(), column->end(), column->begin());
+  }
 }
 
 }  // namespace sluice::sim::scenario

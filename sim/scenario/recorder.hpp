@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -60,6 +61,9 @@ struct Counts {
   std::uint64_t late_429 = 0;
 };
 
+/// The length of a step of the series of a run.
+[[nodiscard]] Span series_step(Span duration) noexcept;
+
 class Recorder {
  public:
   Recorder(const Scenario& scenario, Time start);
@@ -93,7 +97,8 @@ class Recorder {
   /// kept.
   std::size_t queued(const Job& job, Time now, Time deadline);
   void left_queue(const Job& job, std::size_t place, Time now, testing::Wait::End end);
-  /// The jobs that are still waiting, at the end of the run.
+  /// At the end of the run: jobs that are still waiting have waited until now, those whose call is
+  /// under way until that was sent.
   void finish(Time now);
 
   /// The last events of jobs at one instant, in order; few of them.
@@ -135,7 +140,13 @@ class Recorder {
   Time start_;
   Time counted_from_;
   Time changed_at_;  // a limit of the API, for late_429; Time::max() if none does
-  std::multimap<Time, std::uint32_t> open_;  // when unfinished jobs came, and their keys
+  /// A job that is not done.
+  struct Open {
+    Time came;
+    std::uint32_t key;
+    std::optional<Time> sent;  // the call that is under way
+  };
+  std::map<std::uint64_t, Open> open_;  // by their numbers
   [[nodiscard]] bool keep() noexcept;
 
   std::array<JobEvent, 4> told_{};  // a ring

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/scenario/effects.hpp"
 #include "sim/scenario/fleet_run.hpp"
 #include "sim/scenario/judges.hpp"
 #include "sluice/sim/rehearse.hpp"
@@ -128,8 +129,9 @@ void set_windows(const Upstream& upstream, RunResult& result) {
   }
 }
 
-/// The most units granted in any window of the limiter's length.
+/// The most units granted in any window of the limiter's length, if it has one.
 void set_admitted(const Scenario& scenario, const Recorder& recorder, Figures& f) {
+  if (scenario.limiter.kind == LimiterOptions::Kind::concurrency) return;
   const auto& [events, per] = scenario.limiter.limit;
   Word worst = 0;
   for (const auto& [index, grants] : recorder.grants) {
@@ -195,7 +197,9 @@ RunResult run(const Scenario& scenario, const RunOptions& options) {
 
 RunResult rehearse(const Scenario& scenario, const MakeRehearsedClient& make,
                    const RunOptions& options) {
-  validate(scenario);
+  // A client of the program's own uses what the scenario's does not.
+  (make ? scenario::validate_values : validate)(scenario);
+  scenario::validate_recovery(scenario, options.recovery);
   if (scenario.warm_up == auto_warm_up) {
     Scenario cut = scenario;
     cut.warm_up = find_warm_up(scenario, make, options.stop);

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sim/scenario/effects.hpp"
+#include "sim/scenario/judges.hpp"
 #include "sim/scenario/parameters.hpp"
 #include "sim/scenario/pilot.hpp"
 #include "sluice/sim/scenario.hpp"
@@ -41,10 +43,6 @@ void validate_trace(const Scenario& s) {
   const ArrivalOptions& a = s.arrivals;
   require(a.trace && !a.trace->empty(),
           "arrivals.kind is trace, and there is no trace: name a file by arrivals.file");
-  require(a.load == 1,
-          "arrivals.load does nothing to a trace: it must be 1; change limiter.limit instead");
-  require(s.jobs.pick == JobOptions::Pick::uniform,
-          "jobs.pick does nothing to a trace, whose calls have keys: it must be uniform");
   require(std::ranges::is_sorted(*a.trace, {}, &ArrivalOptions::Traced::at),
           "the times of a trace must not go back");
   const auto last = std::ranges::max_element(*a.trace, {}, &ArrivalOptions::Traced::key);
@@ -68,7 +66,8 @@ void validate_phases(const Scenario& s) {
   }
 }
 
-void validate_bursts(const ArrivalOptions& a) {
+void validate_bursts(const Scenario& s) {
+  const ArrivalOptions& a = s.arrivals;
   require(!a.bursts.empty(), "arrivals.kind is bursts, and arrivals.bursts is empty");
   for (const ArrivalOptions::Burst& burst : a.bursts) {
     const double jobs = static_cast<double>(burst.jobs) * a.load;
@@ -76,19 +75,22 @@ void validate_bursts(const ArrivalOptions& a) {
                                     " jobs at arrivals.load = " + std::to_string(a.load) +
                                     " has more than 10000000 jobs: lower one of both");
   }
+  require(a.bursts.back().at < s.duration,
+          "the last of arrivals.bursts, at " + seconds(a.bursts.back().at) +
+              ", must come within run.duration (" + seconds(s.duration) + ")");
 }
 
 void validate_arrivals(const Scenario& s) {
   const ArrivalOptions& a = s.arrivals;
-  require(a.kind != Arrive::closed || a.load == 1,
-          "arrivals.load does nothing to arrivals.kind = \"closed\", whose clients come when they "
-          "have been served: it must be 1; set arrivals.clients or arrivals.think instead");
-  if (a.kind == Arrive::bursts) validate_bursts(a);
-  if (a.kind == Arrive::mmpp) validate_phases(s);
   require(std::ranges::is_sorted(a.bursts, {}, &ArrivalOptions::Burst::at),
           "arrivals.bursts must be in the order of their times");
-  require(a.file.empty() || a.kind == Arrive::trace,
-          "arrivals.file needs arrivals.kind = \"trace\"");
+  if (a.kind == Arrive::bursts) validate_bursts(s);
+  if (a.kind == Arrive::mmpp) validate_phases(s);
+  require(a.kind != Arrive::spike || a.from < s.duration,
+          "arrivals.from (" + seconds(a.from) +
+              ") must be before the end of the run: a spike that "
+              "comes later than run.duration (" +
+              seconds(s.duration) + ") is none");
   if (a.kind == Arrive::trace) validate_trace(s);
 }
 
@@ -189,11 +191,11 @@ void validate_client(const ClientOptions& c) {
 
 void validate_fault(const Scenario& s, const FaultPlan& fault) {
   using Kind = FaultPlan::Kind;
-  const std::string name =
-      "the fault " + std::string(scenario::name_of(fault.kind)) + " at " + seconds(fault.at);
+  const std::string name = scenario::name_for_people(fault);
   require(fault.at >= Span{0} && fault.at < s.duration, name + " must begin within run.duration");
   require(fault.length >= Span{0}, name + " must last 0s or longer");
-  require(!scenario::has_share_as_factor(fault.kind) || fault.factor <= 1,
+  require(!scenario::info_of(fault.kind).has(scenario::FaultInfo::share_of_messages) ||
+              fault.factor <= 1,
           name + ": its factor must be 0 to 1");
   require(fault.kind != Kind::upstream_second || fault.limit.limit > 0,
           name + " needs a limit, as \"300/min\"");
@@ -222,7 +224,9 @@ Word highest_cost(const Scenario& scenario) {
              std::ranges::max_element(*trace, {}, &ArrivalOptions::Traced::cost)->cost);
 }
 
-void validate(const Scenario& scenario) {
+namespace scenario {
+
+void validate_values(const Scenario& scenario) {
   validate_run(scenario);
   validate_arrivals(scenario);
   validate_limiter(scenario);
@@ -232,7 +236,21 @@ void validate(const Scenario& scenario) {
   validate_client(scenario.client);
   require(scenario.store.timeout > Span{0}, "store.timeout must be more than 0");
   for (const FaultPlan& fault : scenario.faults) validate_fault(scenario, fault);
-  if (scenario.warm_up == auto_warm_up) scenario::validate_pilots(scenario);
+  if (scenario.warm_up == auto_warm_up) validate_pilots(scenario);
+}
+
+}  // namespace scenario
+
+void validate(const Scenario& scenario) {
+  scenario::validate_values(scenario);
+  for (const scenario::Parameter& parameter : scenario::parameters()) {
+    const std::string why = scenario::idle(scenario, parameter.path);
+    require(why.empty() || !parameter.differs(scenario), why);
+  }
+  for (const FaultPlan& fault : scenario.faults) {
+    const std::string why = scenario::idle(scenario, fault);
+    require(why.empty(), why);
+  }
 }
 
 }  // namespace sluice::sim

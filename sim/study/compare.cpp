@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "sim/scenario/text.hpp"
@@ -11,9 +12,29 @@
 #include "sim/tool/text.hpp"
 
 namespace sluice::sim::scenario {
+namespace {
+
+// Where a sweep of the command line stands.
+const std::string command_line = "the command line";
+
+/// Of the replications that have the figure on both sides. What never came on one of them is no
+/// pair, and so the difference is not known.
+Estimate difference_of(const Row& a, const Row& b, Metric metric, double confidence) {
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < std::min(a.figures.size(), b.figures.size()); ++i) {
+    const double left = a.figures[i][metric];
+    const double right = b.figures[i][metric];
+    const bool never = std::isinf(left) || std::isinf(right);
+    differences.push_back(never ? std::numeric_limits<double>::infinity() : right - left);
+  }
+  const double most = info(metric).most - info(metric).least;
+  return estimate_of(differences, {-most, most}, confidence);
+}
+
+}  // namespace
 
 void sweep(Study& study, const std::string& path, const std::vector<Texts>& values) {
-  study.sweeps = {Sweep{path, values}};
+  study.sweeps = {Sweep{path, values, command_line}};
   std::erase_if(study.expectations, [](const Expectation& each) {
     return !each.at.empty() || !each.at_values.empty();
   });
@@ -22,6 +43,8 @@ void sweep(Study& study, const std::string& path, const std::vector<Texts>& valu
       (void)study.scenario(variant, point);
     }
   }
+  const auto is_swept = [](const std::string& where) { return where == command_line; };
+  if (const auto found = find_idle(study, is_swept)) throw std::invalid_argument(found->why);
 }
 
 void keep_variant(Study& study, const std::string& name) {
@@ -80,33 +103,31 @@ std::optional<Span> share_warm_up(Study& a, Study& b) {
   return longer;
 }
 
+std::vector<Difference> differences(const StudyResult& a, const StudyResult& b) {
+  std::vector<Difference> all;
+  for (const std::string& name : a.study->headline) {
+    const Metric metric = sim::metric(name);
+    const Estimate value =
+        difference_of(a.rows.front(), b.rows.front(), metric, a.study->confidence);
+    std::string_view verdict = "not known";
+    if (value.is_known() && value.replications >= 2) {
+      verdict = value.low > 0 ? "higher" : value.high < 0 ? "lower" : "no difference shown";
+    }
+    all.push_back({metric, value, verdict});
+  }
+  return all;
+}
+
 std::string compare(const StudyResult& a, const StudyResult& b, const std::string& name_a,
                     const std::string& name_b) {
   const double confidence = a.study->confidence;
-  const Row& first = a.rows.front();
-  const Row& second = b.rows.front();
   tool::Table table({"", name_a, name_b, "difference", ""});
-  for (const std::string& name : a.study->headline) {
-    const Metric metric = sim::metric(name);
-    std::vector<double> left;
-    std::vector<double> right;
-    for (std::size_t i = 0; i < std::min(a.replications, b.replications); ++i) {
-      if (std::isnan(first.figures[i][metric]) || std::isnan(second.figures[i][metric])) continue;
-      left.push_back(first.figures[i][metric]);
-      right.push_back(second.figures[i][metric]);
-    }
-    std::optional<Interval> difference;
-    if (left.size() >= 2) difference = paired_interval(right, left, confidence);
-    const char* verdict = "not known";
-    if (difference) {
-      verdict = difference->low() > 0    ? "higher"
-                : difference->high() < 0 ? "lower"
-                                         : "no difference shown";
-    }
-    table.add({std::string(info(metric).title),
-               figure_text(first.interval(metric, confidence), info(metric)),
-               figure_text(second.interval(metric, confidence), info(metric)),
-               figure_text(difference, info(metric)), verdict});
+  for (const auto& [metric, value, verdict] : differences(a, b)) {
+    const MetricInfo& what = info(metric);
+    table.add({std::string(what.title),
+               figure_text(a.rows.front().estimate(metric, confidence), what.unit),
+               figure_text(b.rows.front().estimate(metric, confidence), what.unit),
+               figure_text(value, what.unit), std::string(verdict)});
   }
   return fmt::format("{}\ndifference of {} - {}, replication by replication, {} % intervals{}\n",
                      table.text(), name_b, name_a, confidence * 100,

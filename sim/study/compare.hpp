@@ -22,6 +22,16 @@ void check_pair(const Study& a, const Study& b);
 /// one, so that both count the same arrivals, and returns it. Throws as find_warm_up() does.
 std::optional<Span> share_warm_up(Study& a, Study& b);
 
+/// What is said of one figure of two studies.
+struct Difference {
+  Metric metric;
+  Estimate value;            ///< of the second less the first, of the replications that have both
+  std::string_view verdict;  ///< "higher", "lower", "no difference shown", "not known"
+};
+
+/// Of each headline figure. REQUIRES: a pair of check_pair().
+[[nodiscard]] std::vector<Difference> differences(const StudyResult& a, const StudyResult& b);
+
 /// A table of the headline figures: both means, and the paired difference with its interval and a
 /// verdict. REQUIRES: a pair of check_pair().
 [[nodiscard]] std::string compare(const StudyResult& a, const StudyResult& b,

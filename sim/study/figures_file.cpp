@@ -22,10 +22,13 @@ std::string figures_of(const StudyResult& result) {
     text += fmt::format("{} | trace | {:016x}\n", name, row.first.trace);
     if (automatic) text += fmt::format("{} | warm_up | {}us\n", name, row.warm_up.count());
     for (const MetricInfo& each : metrics()) {
-      const auto interval = row.interval(metric(each.name), study.confidence);
-      if (!interval) continue;
-      text += fmt::format("{} | {} | {:.6g} | {:.6g}\n", name, each.name, interval->mean,
-                          interval->half_width);
+      const Estimate value = row.estimate(metric(each.name), study.confidence);
+      if (value.never != 0) {
+        text += fmt::format("{} | {} | not in {} of {}\n", name, each.name, value.never, value.of);
+      }
+      if (!value.is_known()) continue;
+      text +=
+          fmt::format("{} | {} | {:.6g} | {:.6g}\n", name, each.name, value.mean, value.half_width);
     }
   }
   return text;

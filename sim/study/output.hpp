@@ -31,8 +31,8 @@ namespace sluice::sim::scenario {
 /// std::runtime_error with the path and the reason.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
-/// "12.3 ms", "0.04 %", "-".
-[[nodiscard]] std::string figure_text(const std::optional<Interval>& value,
-                                      const MetricInfo& metric);
+/// "12.3 ±0.4 ms", "0.04 (0 to 0.1) %" where the interval is cut to what is possible, "7 s (1 of 30
+/// runs)", "not in 3 of 30 runs", "-".
+[[nodiscard]] std::string figure_text(const Estimate& value, std::string_view unit);
 
 }  // namespace sluice::sim::scenario

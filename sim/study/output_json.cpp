@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int format = 1;
+constexpr int format = 2;
 
 const char* text_of(Status status) {
   switch (status) {
@@ -27,18 +29,20 @@ const char* text_of(Status status) {
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json optional(const std::optional<double>& value, double scale) {
-  return value ? number(*value * scale) : Json(nullptr);
-}
+Json optional(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
-/// A percentage is a share there: 0.1 % is 0.001.
-double scale_of(const MetricInfo& metric) { return metric.unit == "%" ? 0.01 : 1; }
-
-Json interval_of(const std::optional<Interval>& interval, double scale) {
-  if (!interval) return {{"value", nullptr}, {"low", nullptr}, {"high", nullptr}};
-  return {{"value", number(interval->mean * scale)},
-          {"low", number(interval->low() * scale)},
-          {"high", number(interval->high() * scale)}};
+/// `seen`: how long the run goes on behind its last fault.
+Json estimate_json(const Estimate& estimate, Span seen) {
+  const bool has_interval = estimate.is_known() && estimate.replications > 1;
+  Json json = {{"value", number(estimate.mean)},
+               {"low", has_interval ? number(estimate.low) : Json(nullptr)},
+               {"high", has_interval ? number(estimate.high) : Json(nullptr)},
+               {"replications", estimate.replications}};
+  if (estimate.never != 0) {
+    json["never"] = estimate.never;
+    json["after_s"] = static_cast<double>(seen.count()) / 1'000'000;
+  }
+  return json;
 }
 
 const char* text_of(MetricInfo::Better better) {
@@ -57,6 +61,8 @@ Json metrics_json() {
   for (const MetricInfo& metric : metrics()) {
     all[std::string(metric.name)] = {{"title", metric.title},
                                      {"unit", metric.unit},
+                                     {"least", number(metric.least)},
+                                     {"most", number(metric.most)},
                                      {"better", text_of(metric.better)},
                                      {"phrase", metric.phrase},
                                      {"help", metric.help}};
@@ -91,14 +97,17 @@ Json judge_help_json(const StudyResult& result) {
 Json faults_json(const Study& study) {
   Json all = Json::array();
   for (const FaultPlan& fault : study.faults) {
-    std::string text(name_of(fault.kind));
+    std::string text(info_of(fault.kind).name);
     for (char& letter : text) {
       if (letter == '_') letter = ' ';
     }
-    all.push_back({{"kind", name_of(fault.kind)},
+    if (fault.share != 1) text += fmt::format(", share {}", fault.share);
+    if (fault.factor != 1) text += fmt::format(", factor {}", fault.factor);
+    all.push_back({{"kind", info_of(fault.kind).name},
                    {"from_us", fault.at.count()},
                    {"to_us", fault.end().count()},
-                   {"text", text}});
+                   {"text", text},
+                   {"help", info_of(fault.kind).help}});
   }
   return all;
 }
@@ -111,15 +120,17 @@ Json series_json(const Series& series) {
             {"ok", series.ok},
             {"refused", series.refused},
             {"waiting", series.waiting},
+            {"unfinished", series.unfinished},
             {"store_operations", series.store_operations}}}};
 }
 
 Json row_json(const StudyResult& result, const Row& row) {
   const Study& study = *result.study;
+  const Span seen = time_after_faults(study.scenario(row.variant, row.point));
   Json figures = Json::object();
   for (const MetricInfo& info : metrics()) {
     figures[std::string(info.name)] =
-        interval_of(row.interval(metric(info.name), study.confidence), scale_of(info));
+        estimate_json(row.estimate(metric(info.name), study.confidence), seen);
   }
   Json quantiles = Json::array();
   for (const auto& [share, wait] : row.first.wait_quantiles) {
@@ -136,16 +147,18 @@ Json row_json(const StudyResult& result, const Row& row) {
   for (const Setting& setting : study.variants[row.variant].settings) {
     settings[setting.path] = joined(setting.texts);
   }
-  return {{"variant", study.variants[row.variant].name},
-          {"point", row.point},
-          {"parameters", settings},
-          {"warmup_us", row.warm_up.count()},
-          {"trace", trace.str()},
-          {"figures", figures},
-          {"series", series_json(row.first.series)},
-          {"wait_quantiles", quantiles},
-          {"windows", windows},
-          {"workers", row.first.workers}};
+  return {
+      {"variant", study.variants[row.variant].name},
+      {"point", row.point},
+      {"parameters", settings},
+      {"warmup_us", row.warm_up.count()},
+      {"trace", trace.str()},
+      {"figures", figures},
+      {"charts_of", {{"replication", 1}, {"of", result.replications}, {"seed", seed_of(study, 0)}}},
+      {"series", series_json(row.first.series)},
+      {"wait_quantiles", quantiles},
+      {"windows", windows},
+      {"workers", row.first.workers}};
 }
 
 Json verdict_json(const StudyResult& result, const Verdict& verdict) {
@@ -155,13 +168,12 @@ Json verdict_json(const StudyResult& result, const Verdict& verdict) {
                {"variant", result.study->variants[verdict.variant].name},
                {"point", verdict.point}};
   const Expectation& expectation = *verdict.expectation;
-  // A quotient of two figures has no unit.
-  const double scale = expectation.of.empty() ? scale_of(info(metric(expectation.metric))) : 1;
-  json.update(interval_of(verdict.value, scale));
-  json["least"] = optional(expectation.least, scale);
-  json["most"] = optional(expectation.most, scale);
-  json["equals"] = optional(expectation.equals, scale);
-  json["within"] = expectation.within * scale;
+  const Scenario row = result.study->scenario(verdict.variant, verdict.point);
+  json.update(estimate_json(verdict.value, time_after_faults(row)));
+  json["least"] = optional(expectation.least);
+  json["most"] = optional(expectation.most);
+  json["equals"] = optional(expectation.equals);
+  json["within"] = expectation.within;
   json["of"] = expectation.of;
   return json;
 }

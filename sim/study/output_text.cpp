@@ -56,6 +56,10 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
+std::string number_field(double value, bool is_known) {
+  return is_known ? fmt::format("{}", value) : std::string();
+}
+
 /// The columns of a point: its value, or one for each of several sweeps.
 std::string point_header(const Study& study) {
   if (study.sweeps.size() < 2) return "point";
@@ -74,12 +78,19 @@ std::string point_fields(const Study& study, std::size_t point) {
 
 }  // namespace
 
-std::string figure_text(const std::optional<Interval>& value, const MetricInfo& metric) {
-  if (!value) return "-";
-  std::string text = digits(value->mean);
-  if (value->half_width > 0) text += " ±" + digits(value->half_width);
-  if (!metric.unit.empty()) text += fmt::format(" {}", metric.unit);
-  return text;
+std::string figure_text(const Estimate& value, std::string_view unit) {
+  if (value.never != 0) return fmt::format("not in {} of {} runs", value.never, value.of);
+  if (!value.is_known()) return "-";
+  std::string text = digits(value.mean);
+  // A mean of equal values may differ from them in its last digits.
+  const double slack = 1e-9 * std::abs(value.mean);
+  const bool is_whole = value.low <= value.mean - value.half_width + slack &&
+                        value.high >= value.mean + value.half_width - slack;
+  if (!is_whole) text += fmt::format(" ({} to {})", digits(value.low), digits(value.high));
+  if (is_whole && value.half_width > 0) text += " ±" + digits(value.half_width);
+  if (!unit.empty()) text += fmt::format(" {}", unit);
+  if (value.replications != 1) return text;
+  return text + (value.of == 1 ? " (1 run)" : fmt::format(" (1 of {} runs)", value.of));
 }
 
 std::string to_text(const StudyResult& result) {
@@ -93,25 +104,27 @@ std::string to_text(const StudyResult& result) {
     std::vector<std::string> cells{row_name(study, row)};
     for (const std::string& name : study.headline) {
       cells.push_back(
-          figure_text(row.interval(metric(name), study.confidence), info(metric(name))));
+          figure_text(row.estimate(metric(name), study.confidence), info(metric(name)).unit));
     }
     if (shows_warm_up) cells.push_back(tool::duration(row.warm_up));
     table.add(std::move(cells));
   }
   std::string text = fmt::format("{}: {}\n\n{}", study.name, study.question, table.text());
-  text += fmt::format("\n{}{}, {} % intervals, seed {}{}\n\n",
-                      tool::plural(result.replications, "replication"), grid_text(study),
-                      study.confidence * 100, study.seed,
+  const std::string intervals = result.replications == 1
+                                    ? std::string("without intervals")
+                                    : fmt::format("{} % intervals", study.confidence * 100);
+  text += fmt::format("\n{}{}, {}, seed {}{}\n\n", tool::plural(result.replications, "replication"),
+                      grid_text(study), intervals, study.seed,
                       result.partial ? "; PARTIAL: it was stopped" : "");
   if (result.imprecise) {
     text += fmt::format("undecided {} is not known within {} % in every row\n",
                         info(metric(study.headline.front())).title, study.precision * 100);
   }
   for (const Verdict& verdict : result.verdicts) {
-    MetricInfo what = info(metric(verdict.expectation->metric));
-    if (!verdict.expectation->of.empty()) what.unit = "";  // a quotient
+    const bool is_quotient = !verdict.expectation->of.empty();
+    const std::string_view unit = info(metric(verdict.expectation->metric)).unit;
     text += fmt::format("{}{}; it is {}\n", mark(verdict.status), verdict.text,
-                        figure_text(verdict.value, what));
+                        figure_text(verdict.value, is_quotient ? "" : unit));
   }
   for (const Judgement& judgement : result.judgements) {
     const std::string& variant = study.variants[judgement.variant].name;
@@ -124,14 +137,18 @@ std::string to_text(const StudyResult& result) {
 
 std::string figures_csv(const StudyResult& result) {
   const Study& study = *result.study;
-  std::string text = "variant," + point_header(study) + ",metric,unit,mean,low,high\n";
+  std::string text =
+      "variant," + point_header(study) + ",metric,unit,mean,low,high,replications,never\n";
   for (const Row& row : result.rows) {
     for (const MetricInfo& each : metrics()) {
-      const auto interval = row.interval(metric(each.name), study.confidence);
-      if (!interval) continue;
-      text += fmt::format("{},{},{},{},{},{},{}\n", field(study.variants[row.variant].name),
-                          point_fields(study, row.point), each.name, each.unit, interval->mean,
-                          interval->low(), interval->high());
+      const Estimate value = row.estimate(metric(each.name), study.confidence);
+      if (value.replications == 0 && value.never == 0) continue;
+      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", field(study.variants[row.variant].name),
+                          point_fields(study, row.point), each.name, each.unit,
+                          number_field(value.mean, value.is_known()),
+                          number_field(value.low, value.is_known() && value.replications > 1),
+                          number_field(value.high, value.is_known() && value.replications > 1),
+                          value.replications, value.never);
     }
   }
   return text;
@@ -140,14 +157,15 @@ std::string figures_csv(const StudyResult& result) {
 std::string series_csv(const StudyResult& result) {
   const Study& study = *result.study;
   std::string text = "variant," + point_header(study) +
-                     ",time_s,offered,sent,ok,refused,waiting,store_operations\n";
+                     ",time_s,offered,sent,ok,refused,waiting,unfinished,store_operations\n";
   for (const Row& row : result.rows) {
     const Series& s = row.first.series;
     for (std::size_t i = 0; i < s.offered.size(); ++i) {
       const double time = static_cast<double>(s.step.count()) * static_cast<double>(i) / 1'000'000;
-      text += fmt::format("{},{},{},{},{},{},{},{},{}\n", field(study.variants[row.variant].name),
-                          point_fields(study, row.point), time, s.offered[i], s.sent[i], s.ok[i],
-                          s.refused[i], s.waiting[i], s.store_operations[i]);
+      text +=
+          fmt::format("{},{},{},{},{},{},{},{},{},{}\n", field(study.variants[row.variant].name),
+                      point_fields(study, row.point), time, s.offered[i], s.sent[i], s.ok[i],
+                      s.refused[i], s.waiting[i], s.unfinished[i], s.store_operations[i]);
     }
   }
   return text;

@@ -154,11 +154,18 @@ class WorldMaker {
     FaultPlan fault;
     fault.kind = kinds[rng_.below(std::size(kinds) - (has_timeout_ ? 0 : need_timeouts))];
     fault.at = Span{static_cast<Word>(between(1'000'000, 15'000'000))};
-    fault.length = Span{static_cast<Word>(between(1'000, 4'000'000))};
-    fault.share = static_cast<double>(between(1, 4)) / 4;
-    fault.factor = has_share_as_factor(fault.kind) ? static_cast<double>(between(1, 10)) / 10
-                                                   : static_cast<double>(between(2, 50));
-    fault.step = Span{static_cast<Word>(between(0, 4'000'000)) - 2'000'000};
+    // All are drawn, so that a world does not depend on what its faults take.
+    const Span length{static_cast<Word>(between(1'000, 4'000'000))};
+    const double share = static_cast<double>(between(1, 4)) / 4;
+    const FaultInfo& info = info_of(fault.kind);
+    const double factor = info.has(FaultInfo::share_of_messages)
+                              ? static_cast<double>(between(1, 10)) / 10
+                              : static_cast<double>(between(2, 50));
+    const Span step{static_cast<Word>(between(0, 4'000'000)) - 2'000'000};
+    if (info.has(FaultInfo::takes_length)) fault.length = length;
+    if (info.has(FaultInfo::takes_share)) fault.share = share;
+    if (info.has(FaultInfo::takes_factor)) fault.factor = factor;
+    if (info.has(FaultInfo::takes_step)) fault.step = step;
     study_.faults.push_back(fault);
   }
 
@@ -176,6 +183,7 @@ Study random_study(std::uint64_t seed) {
     Study study = WorldMaker(seed + attempt * 0x9e3779b97f4a7c15 % (std::uint64_t{1} << 50)).make();
     try {
       (void)study.scenario(0, 0);
+      drop_idle(study);
       return study;
     } catch (const std::invalid_argument&) {
       if (attempt == 100) throw;

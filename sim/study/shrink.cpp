@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/scenario/effects.hpp"
 #include "sim/scenario/judges.hpp"
 #include "sluice/sim/run.hpp"
 
@@ -13,13 +14,14 @@ namespace {
 constexpr std::size_t most_runs = 2000;
 constexpr Span shortest = std::chrono::milliseconds{1};
 constexpr double least_factor = 0.1;  // away from a fault that does nothing
+constexpr double least_share = 0.05;
 constexpr std::uint64_t enough_for_an_instant = 1'000'000;
 
 class Shrinker {
  public:
-  Shrinker(const Study& study, const std::string& judge,
-           const std::function<void(const Shrunk&)>& progress, const std::atomic<bool>* stop)
-      : judge_(judge), progress_(progress), stop_(stop) {
+  Shrinker(const Study& study, const std::function<bool(const Study&)>& objects,
+           const std::function<void(const Shrunk&)>& progress)
+      : objects_(objects), progress_(progress) {
     result_.study = study;
   }
 
@@ -36,8 +38,6 @@ class Shrinker {
   void make_smaller() {
     result_.fails = fails(result_.study);
     if (!result_.fails) return;
-    // Instants without end take as long as their limit.
-    if (judge_ == time_judge) shorten_instants();
     for (bool smaller = true; smaller && result_.runs < most_runs;) {
       smaller = drop_faults();
       smaller = end_sooner() || smaller;
@@ -53,16 +53,18 @@ class Shrinker {
     ++result_.runs;
     if (progress_) progress_(result_);
     try {
-      const auto names = objectors(study, stop_);
-      return std::ranges::find(names, judge_) != names.end();
+      const Scenario scenario = study.scenario(0, 0);
+      validate_recovery(scenario, study.judges.recovery);
+      return objects_(study);
     } catch (const std::invalid_argument&) {
       return false;  // what is left of it is no scenario
     }
   }
 
-  bool keep_if_fails(const Study& smaller) {
+  bool keep_if_fails(Study smaller) {
+    drop_idle(smaller);
     if (!fails(smaller)) return false;
-    result_.study = smaller;
+    result_.study = std::move(smaller);
     return true;
   }
 
@@ -83,11 +85,6 @@ class Shrinker {
       }
     }
     return any;
-  }
-
-  void shorten_instants() {
-    if (result_.study.scenario(0, 0).events_per_instant <= enough_for_an_instant) return;
-    (void)set("run.events_per_instant", std::to_string(enough_for_an_instant));
   }
 
   bool end_sooner() {
@@ -118,19 +115,31 @@ class Shrinker {
   bool weaken_faults() {
     bool any = false;
     for (std::size_t i = 0; i < result_.study.faults.size(); ++i) {
-      const FaultPlan now = result_.study.faults[i];
-      FaultPlan shorter = now;
-      shorter.length = now.length / 2;
-      FaultPlan narrower = now;
-      narrower.share = now.share / 2;
-      FaultPlan milder = now;
-      const double harmless = has_share_as_factor(now.kind) ? 0 : 1;
-      milder.factor = harmless + (now.factor - harmless) / 2;
-      if (now.length > shortest) any = replace(i, shorter) || any;
-      if (now.share > 0.05) any = replace(i, narrower) || any;
-      if (std::abs(now.factor - harmless) > least_factor) any = replace(i, milder) || any;
+      for (const FaultPlan& weaker : weaker_than(result_.study.faults[i])) {
+        if (!replace(i, weaker)) continue;
+        any = true;
+        break;  // the next round goes on from there
+      }
     }
     return any;
+  }
+
+  /// Shorter, fewer workers, a factor that does less.
+  static std::vector<FaultPlan> weaker_than(const FaultPlan& fault) {
+    const FaultInfo& info = info_of(fault.kind);
+    std::vector<FaultPlan> all;
+    if (fault.length > shortest) all.emplace_back(fault).length = fault.length / 2;
+    // A share of the workers that stay is nearer to nothing the larger it is.
+    const double away = fault.kind == FaultPlan::Kind::scale ? 1 - fault.share : fault.share;
+    if (info.has(FaultInfo::takes_share) && away > least_share) {
+      all.emplace_back(fault).share =
+          fault.kind == FaultPlan::Kind::scale ? 1 - away / 2 : away / 2;
+    }
+    const double harmless = info.harmless();
+    if (info.has(FaultInfo::takes_factor) && std::abs(fault.factor - harmless) > least_factor) {
+      all.emplace_back(fault).factor = harmless + (fault.factor - harmless) / 2;
+    }
+    return all;
   }
 
   bool replace(std::size_t index, const FaultPlan& fault) {
@@ -146,9 +155,8 @@ class Shrinker {
     return keep_if_fails(smaller);
   }
 
-  std::string judge_;
+  const std::function<bool(const Study&)>& objects_;
   const std::function<void(const Shrunk&)>& progress_;
-  const std::atomic<bool>* stop_;
   Shrunk result_;
 };
 
@@ -165,9 +173,24 @@ std::vector<std::string> objectors(const Study& study, const std::atomic<bool>* 
   return names;
 }
 
+Shrunk shrink_while(const Study& study, const std::function<bool(const Study&)>& objects,
+                    const std::function<void(const Shrunk&)>& progress) {
+  return Shrinker(study, objects, progress).run();
+}
+
 Shrunk shrink(const Study& study, const std::string& judge,
               const std::function<void(const Shrunk&)>& progress, const std::atomic<bool>* stop) {
-  return Shrinker(study, judge, progress, stop).run();
+  const std::function<bool(const Study&)> objects = [&](const Study& smaller) {
+    const auto names = objectors(smaller, stop);
+    return std::ranges::find(names, judge) != names.end();
+  };
+  Study quick = study;
+  // Instants without end take as long as their limit.
+  const bool is_slow = study.scenario(0, 0).events_per_instant > enough_for_an_instant;
+  if (judge == time_judge && is_slow) {
+    quick.settings.push_back({"run.events_per_instant", {std::to_string(enough_for_an_instant)}});
+  }
+  return Shrinker(quick, objects, progress).run();
 }
 
 }  // namespace sluice::sim::scenario

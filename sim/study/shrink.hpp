@@ -30,4 +30,9 @@ struct Shrunk {
                             const std::function<void(const Shrunk&)>& progress = {},
                             const std::atomic<bool>* stop = nullptr);
 
+/// The same for any question to a study, which is asked of none that is no scenario.
+[[nodiscard]] Shrunk shrink_while(const Study& study,
+                                  const std::function<bool(const Study&)>& objects,
+                                  const std::function<void(const Shrunk&)>& progress = {});
+
 }  // namespace sluice::sim::scenario

@@ -1,6 +1,10 @@
 #include "sim/study/study.hpp"
 
+#include <algorithm>
+#include <map>
 #include <numeric>
+
+#include "sim/scenario/effects.hpp"
 
 namespace sluice::sim::scenario {
 
@@ -67,15 +71,84 @@ bool Study::has_automatic_warm_up() const {
   return false;
 }
 
-Scenario Study::scenario(std::size_t variant, std::size_t point) const {
+namespace {
+
+Scenario scenario_of(const Study& study, const std::vector<Setting>& settings) {
   Scenario result;
-  result.seed = seed;
-  result.faults = faults;
+  result.seed = study.seed;
+  result.faults = study.faults;
   for (const Setting& setting : settings) set(result, setting.path, setting.texts);
-  for (const Setting& setting : variants[variant].settings) {
-    set(result, setting.path, setting.texts);
+  return result;
+}
+
+/// A row without what does nothing in it.
+struct EffectiveRow {
+  EffectiveRow(const Study& study, std::size_t variant, std::size_t point)
+      : settings(study.in_force(variant, point)), scenario(scenario_of(study, settings)) {
+    // What goes may be what another one needs.
+    while (drop()) scenario = scenario_of(study, settings, scenario.faults);
   }
-  for (std::size_t i = 0; i < sweeps.size(); ++i) set(result, sweeps[i].path, value(i, point));
+
+  std::vector<Setting> settings;
+  Scenario scenario;
+  std::map<std::string, std::string> why;                   // by the paths of settings
+  std::vector<std::pair<std::size_t, std::string>> faults;  // that were dropped
+
+ private:
+  static Scenario scenario_of(const Study& study, const std::vector<Setting>& some,
+                              std::vector<FaultPlan> faults) {
+    Scenario result = scenario::scenario_of(study, some);
+    result.faults = std::move(faults);
+    return result;
+  }
+
+  bool drop() {
+    const Scenario now = scenario;
+    const auto settings_before = settings.size();
+    std::erase_if(settings, [&](const Setting& setting) {
+      std::string reason = idle(now, setting.path);
+      if (reason.empty()) return false;
+      why.emplace(setting.path, std::move(reason));
+      return true;
+    });
+    if (indices_.empty()) {
+      indices_.resize(now.faults.size());
+      std::iota(indices_.begin(), indices_.end(), std::size_t{0});
+    }
+    const auto faults_before = scenario.faults.size();
+    for (std::size_t i = scenario.faults.size(); i-- > 0;) {
+      std::string reason = idle(now, scenario.faults[i]);
+      if (reason.empty()) continue;
+      faults.emplace_back(indices_[i], std::move(reason));
+      scenario.faults.erase(scenario.faults.begin() + static_cast<std::ptrdiff_t>(i));
+      indices_.erase(indices_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return settings.size() != settings_before || scenario.faults.size() != faults_before;
+  }
+
+  std::vector<std::size_t> indices_;  // of the faults that are left, in the study
+};
+
+}  // namespace
+
+std::vector<Setting> Study::in_force(std::size_t variant, std::size_t point) const {
+  std::vector<Setting> all = settings;
+  const std::vector<Setting>& own = variants[variant].settings;
+  all.insert(all.end(), own.begin(), own.end());
+  for (std::size_t i = 0; i < sweeps.size(); ++i) {
+    all.push_back({sweeps[i].path, value(i, point), sweeps[i].where});
+  }
+  std::vector<Setting> last;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto same = [&](const Setting& later) { return later.path == all[i].path; };
+    const auto behind = all.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    if (std::none_of(behind, all.end(), same)) last.push_back(all[i]);
+  }
+  return last;
+}
+
+Scenario Study::scenario(std::size_t variant, std::size_t point) const {
+  Scenario result = EffectiveRow(*this, variant, point).scenario;
   if (result.arrivals.kind == ArrivalOptions::Kind::trace && !result.arrivals.file.empty()) {
     const TraceFile file = traces->read(result.arrivals.file);
     result.arrivals.trace = file.calls;
@@ -83,6 +156,54 @@ Scenario Study::scenario(std::size_t variant, std::size_t point) const {
   }
   validate(result);
   return result;
+}
+
+std::optional<Idle> find_idle(const Study& study,
+                              const std::function<bool(const std::string&)>& asked,
+                              const std::vector<std::string>& fault_places) {
+  // Of each place and path: why it does nothing in the first row, until a row uses it.
+  std::map<std::pair<std::string, std::string>, std::string> idle_so_far;
+  std::vector<std::pair<std::string, std::string>> order;
+  std::vector<std::string> idle_faults(study.faults.size());
+  for (std::size_t variant = 0; variant < study.variants.size(); ++variant) {
+    for (std::size_t point = 0; point < study.points(); ++point) {
+      const EffectiveRow row(study, variant, point);
+      const bool is_first = variant == 0 && point == 0;
+      for (const Setting& setting : study.in_force(variant, point)) {
+        if (setting.where.empty() || !asked(setting.where)) continue;
+        const std::pair key(setting.where, setting.path);
+        const auto why = row.why.find(setting.path);
+        const std::string reason = why == row.why.end() ? std::string() : why->second;
+        const auto [found, is_new] = idle_so_far.emplace(key, reason);
+        if (is_new) order.push_back(key);
+        if (reason.empty()) found->second.clear();
+      }
+      for (std::size_t i = 0; i < study.faults.size(); ++i) {
+        const auto dropped =
+            std::ranges::find(row.faults, i, &std::pair<std::size_t, std::string>::first);
+        const bool does_nothing = dropped != row.faults.end();
+        if (is_first && does_nothing) idle_faults[i] = dropped->second;
+        if (!does_nothing) idle_faults[i].clear();
+      }
+    }
+  }
+  for (const auto& key : order) {
+    if (const std::string& why = idle_so_far[key]; !why.empty()) return Idle{key.first, why};
+  }
+  for (std::size_t i = 0; i < fault_places.size(); ++i) {
+    if (asked(fault_places[i]) && !idle_faults[i].empty()) {
+      return Idle{fault_places[i], idle_faults[i]};
+    }
+  }
+  return {};
+}
+
+void drop_idle(Study& single) {
+  const EffectiveRow row(single, 0, 0);
+  single.settings = row.settings;
+  single.variants.front().settings.clear();
+  single.faults = row.scenario.faults;
+  if (single.faults.empty()) single.judges.recovery = Span{0};
 }
 
 }  // namespace sluice::sim::scenario

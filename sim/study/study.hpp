@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ namespace sluice::sim::scenario {
 struct Setting {
   std::string path;
   Texts texts;
+  std::string where{};  ///< "file:line", or "--set"; "": made by the program
 };
 
 /// The scenario under other parameters. All variants have the same arrivals and delays, wherever
@@ -33,6 +35,7 @@ struct Variant {
 struct Sweep {
   std::string path;
   std::vector<Texts> values;
+  std::string where{};
 };
 
 /// What a figure must be. It holds if the whole confidence interval lies in [least, most] and, with
@@ -92,15 +95,34 @@ struct Study {
   [[nodiscard]] std::string row_text(std::size_t variant, std::size_t point) const;
   /// Whether pilots find the warm-up of a row.
   [[nodiscard]] bool has_automatic_warm_up() const;
-  /// Throws std::invalid_argument. REQUIRES: indices of a variant and of a point.
+  /// What a row sets: for each parameter the last of what the file, the variant, --set and the
+  /// sweeps say.
+  [[nodiscard]] std::vector<Setting> in_force(std::size_t variant, std::size_t point) const;
+  /// Without what does nothing in this row: a variant may disable what another one uses. Throws
+  /// std::invalid_argument. REQUIRES: indices of a variant and of a point.
   [[nodiscard]] Scenario scenario(std::size_t variant, std::size_t point) const;
 };
+
+/// A setting, sweep or fault that changes nothing in any row in which it is in force.
+struct Idle {
+  std::string where;
+  std::string why;
+};
+/// The first one, if there is one, of those for which `asked` is true of their places; of faults,
+/// of `fault_places`.
+[[nodiscard]] std::optional<Idle> find_idle(const Study& study,
+                                            const std::function<bool(const std::string&)>& asked,
+                                            const std::vector<std::string>& fault_places = {});
+
+/// Drops what does nothing from a study of one run.
+void drop_idle(Study& single);
 
 /// The most points that several sweeps may have together.
 inline constexpr std::size_t most_points = 1000;
 
 /// Reads a file and what it includes, then applies `overrides` ("path=value"). Throws
-/// std::invalid_argument with file, line, reason and, for a name that does not exist, the nearest.
+/// std::invalid_argument with file, line, reason and, for a name that does not exist, the nearest;
+/// also for what the file, without what it includes, or an override sets and what does nothing.
 [[nodiscard]] Study load_study(const std::filesystem::path& file,
                                const std::vector<std::string>& overrides = {});
 

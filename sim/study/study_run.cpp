@@ -11,6 +11,7 @@
 
 #include "sim/scenario/pilot.hpp"
 #include "sim/study/verdicts.hpp"
+#include "sluice/sim/interval.hpp"
 #include "sluice/sim/random.hpp"
 
 namespace sluice::sim::scenario {
@@ -208,7 +209,9 @@ class StudyRun {
     scenario.seed = seed_of(study_, replication);
     scenario.warm_up = row.warm_up;
     std::uint64_t counted = 0;
-    RunOptions options{.recovery = study_.judges.recovery, .stop = options_.stop, .progress = {}};
+    // Of a row in which the faults do nothing, nobody asks whether it recovers from them.
+    const Span recovery = scenario.faults.empty() ? Span{0} : study_.judges.recovery;
+    RunOptions options{.recovery = recovery, .stop = options_.stop, .progress = {}};
     options.progress = [&](Span reached, std::uint64_t events) {
       reached_.store(reached.count(), std::memory_order_relaxed);  // for people
       events_.fetch_add(events - std::exchange(counted, events), std::memory_order_relaxed);
@@ -238,10 +241,11 @@ class StudyRun {
   [[nodiscard]] bool is_precise() const {
     const Metric metric = sim::metric(study_.headline.front());
     return std::ranges::all_of(result_.rows, [&](const Row& row) {
-      const auto interval = row.interval(metric, study_.confidence);
+      const Estimate estimate = row.estimate(metric, study_.confidence);
       // One replication has no interval.
-      return !interval || (row.figures.size() > 1 &&
-                           interval->half_width <= study_.precision * std::abs(interval->mean));
+      return !estimate.is_known() ||
+             (row.figures.size() > 1 &&
+              estimate.half_width <= study_.precision * std::abs(estimate.mean));
     });
   }
 
@@ -256,14 +260,31 @@ class StudyRun {
 
 }  // namespace
 
-std::optional<Interval> Row::interval(Metric metric, double confidence) const {
-  std::vector<double> values;
-  for (const Figures& each : figures) {
-    if (!std::isnan(each[metric])) values.push_back(each[metric]);
+Estimate estimate_of(std::span<const double> values, Range possible, double confidence) {
+  Estimate result;
+  result.of = values.size();
+  std::vector<double> known;
+  for (const double value : values) {
+    if (std::isinf(value)) ++result.never;
+    if (std::isfinite(value)) known.push_back(value);
   }
-  if (values.empty()) return {};
-  if (values.size() == 1) return Interval{values.front(), 0};
-  return student_interval(values, confidence);
+  result.replications = known.size();
+  if (!result.is_known()) return result;
+  const Interval interval =
+      known.size() == 1 ? Interval{known.front(), 0} : student_interval(known, confidence);
+  result.mean = interval.mean;
+  result.half_width = interval.half_width;
+  // The mean of equal values may differ from them in its last digits.
+  result.low = std::min(std::max(interval.low(), possible.least), result.mean);
+  result.high = std::max(std::min(interval.high(), possible.most), result.mean);
+  return result;
+}
+
+Estimate Row::estimate(Metric metric, double confidence) const {
+  std::vector<double> values;
+  for (const Figures& each : figures) values.push_back(each[metric]);
+  const MetricInfo& what = info(metric);
+  return estimate_of(values, {what.least, what.most}, confidence);
 }
 
 std::uint64_t seed_of(const Study& study, std::size_t replication) {
@@ -304,6 +325,7 @@ Study single_run(const Study& study, std::size_t variant, std::size_t point,
   }
   single.sweeps.clear();
   single.variants = {Variant{}};
+  drop_idle(single);
   return single;
 }
 

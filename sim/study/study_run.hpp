@@ -4,17 +4,41 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sim/study/study.hpp"
-#include "sluice/sim/interval.hpp"
 #include "sluice/sim/run.hpp"
 
 namespace sluice::sim::scenario {
 
 enum class Status : std::uint8_t { holds, fails, undecided };
+
+/// What a figure can be.
+struct Range {
+  double least;
+  double most;
+};
+
+/// A figure over replications: its mean, and its interval as far as it is possible.
+struct Estimate {
+  double mean = std::numeric_limits<double>::quiet_NaN();
+  double low = mean;
+  double high = mean;
+  double half_width = 0;         ///< of the interval before it is cut to what is possible
+  std::size_t replications = 0;  ///< that have the figure; of one, there is no interval
+  std::size_t never = 0;         ///< in so many, it had not happened when the run ended
+  std::size_t of = 0;            ///< all replications
+
+  [[nodiscard]] bool is_known() const noexcept { return replications != 0 && never == 0; }
+};
+
+/// Of the value of each replication: not a number if it has none, infinite if it never came.
+[[nodiscard]] Estimate estimate_of(std::span<const double> values, Range possible,
+                                   double confidence);
 
 /// A variant at a point.
 struct Row {
@@ -24,8 +48,7 @@ struct Row {
   std::vector<Figures> figures;  ///< of each replication
   Span warm_up{0};               ///< of all replications
 
-  /// Over the replications that have the figure; none: none has it.
-  [[nodiscard]] std::optional<Interval> interval(Metric metric, double confidence) const;
+  [[nodiscard]] Estimate estimate(Metric metric, double confidence) const;
 };
 
 struct Verdict {
@@ -34,7 +57,7 @@ struct Verdict {
   const Expectation* expectation = nullptr;
   std::size_t variant = 0;
   std::size_t point = 0;
-  std::optional<Interval> value;
+  Estimate value;
 };
 
 /// What a judge says of all replications of a row.

@@ -46,9 +46,9 @@ std::string limit_text(const WindowLimit& limit) {
 
 std::string fault_text(const FaultPlan& fault) {
   const FaultPlan standard;
-  std::string text =
-      fmt::format("\n[[fault]]\nkind = {}\nat = {}\nfor = {}\n", basic_string(name_of(fault.kind)),
-                  time(fault.at), time(fault.length));
+  std::string text = fmt::format("\n[[fault]]\nkind = {}\nat = {}\n",
+                                 basic_string(info_of(fault.kind).name), time(fault.at));
+  if (fault.length != Span{0}) text += fmt::format("for = {}\n", time(fault.length));
   if (fault.share != standard.share) text += fmt::format("share = {}\n", fault.share);
   if (fault.factor != standard.factor) text += fmt::format("factor = {}\n", fault.factor);
   if (fault.step != Span{0}) text += fmt::format("step = {}\n", time(fault.step));

@@ -8,6 +8,7 @@
 
 #include <toml++/toml.h>
 
+#include "sim/scenario/effects.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/study.hpp"
 #include "sluice/sim/figures.hpp"
@@ -139,7 +140,7 @@ void resolve(const std::string& path, const toml::node& node, Texts& texts) {
 void read_section(const std::string& section, const toml::table& table, Scenario& scratch,
                   std::vector<Setting>& settings) {
   for (const auto& [key, node] : table) {
-    Setting setting{section + "." + std::string(key.str()), texts_of(node)};
+    Setting setting{section + "." + std::string(key.str()), texts_of(node), where(node)};
     resolve(setting.path, node, setting.texts);
     at(node, "", [&] { set(scratch, setting.path, setting.texts); });
     settings.push_back(std::move(setting));
@@ -152,13 +153,28 @@ bool is_section(std::string_view name) {
   });
 }
 
+/// Refuses values that a kind of fault does not take, whatever they are.
+void check_keys(const toml::table& table, const FaultInfo& info) {
+  static constexpr std::pair<std::string_view, FaultInfo::Takes> keys[] = {
+      {"for", FaultInfo::takes_length},    {"share", FaultInfo::takes_share},
+      {"factor", FaultInfo::takes_factor}, {"step", FaultInfo::takes_step},
+      {"limit", FaultInfo::takes_limit},
+  };
+  for (const auto& [key, takes] : keys) {
+    const toml::node* const node = table.get(key);
+    if (node == nullptr || info.has(takes)) continue;
+    fail(where(*node), std::string(key) + " does nothing to a fault of kind " +
+                           std::string(info.name) + ": leave it out");
+  }
+}
+
 FaultPlan read_fault(const toml::table& table) {
   FaultPlan fault;
   bool has_kind = false;
   const Reader readers[] = {
       {"kind",
        [&](const toml::node& node) {
-         fault.kind = parse_word(text_of(node), fault_kinds());
+         fault.kind = parse_fault(text_of(node));
          has_kind = true;
        }},
       {"at", span_into(fault.at)},
@@ -170,6 +186,7 @@ FaultPlan read_fault(const toml::table& table) {
   };
   read_keys(table, readers);
   if (!has_kind) fail(where(table), "a [[fault]] needs a kind");
+  check_keys(table, info_of(fault.kind));
   return fault;
 }
 
@@ -189,6 +206,7 @@ Variant read_variant(const toml::table& table, Scenario scratch) {
 
 Sweep read_sweep(const toml::table& table, Scenario scratch) {
   Sweep sweep;
+  sweep.where = where(table);
   const Reader readers[] = {
       {"parameter", text_into(sweep.path)},
       {"values",
@@ -249,6 +267,9 @@ Expectation read_expectation(const toml::table& table) {
   if (!expectation.least && !expectation.most && !expectation.equals) {
     fail(where(table), "an [[expect]] needs least, most or equals");
   }
+  if (expectation.within != 0 && !expectation.equals) {
+    fail(where(table), "within does nothing without equals: leave it out, or set equals");
+  }
   if (expectation.least && expectation.most && *expectation.least > *expectation.most) {
     fail(where(table), fmt::format("an [[expect]] of least = {} and most = {} cannot hold",
                                    *expectation.least, *expectation.most));
@@ -306,6 +327,9 @@ class StudyReader {
     read_rest(document);
   }
 
+  /// Of the faults, in their order.
+  [[nodiscard]] const std::vector<std::string>& fault_places() const { return fault_places_; }
+
   Study take(const std::filesystem::path& file) {
     if (study_.name.empty()) study_.name = file.stem().string();
     if (study_.variants.empty()) study_.variants.emplace_back();
@@ -358,8 +382,10 @@ class StudyReader {
         {"fault",
          [this](const toml::node& node) {
            study_.faults.clear();
+           fault_places_.clear();
            for (const auto* table : tables_of(node, "fault")) {
              study_.faults.push_back(read_fault(*table));
+             fault_places_.push_back(where(*table));
            }
          }},
         {"variant",
@@ -415,6 +441,7 @@ class StudyReader {
 
   Study study_;
   Scenario scratch_;
+  std::vector<std::string> fault_places_;
 };
 
 /// "path=value", where the value may be anything that TOML has, or a text without quotes.
@@ -422,7 +449,7 @@ Setting read_override(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) fail("--set", "expected PATH=VALUE, got \"" + text + "\"");
   const std::string value(trim(std::string_view(text).substr(equals + 1)));
-  Setting setting{std::string(trim(std::string_view(text).substr(0, equals))), {}};
+  Setting setting{std::string(trim(std::string_view(text).substr(0, equals))), {}, "--set"};
   try {
     const toml::table parsed = toml::parse("value = " + value);
     setting.texts = texts_of(*parsed.get("value"));
@@ -516,18 +543,31 @@ void warn(Study& study) {
                            std::to_string(calls.back().at.count() / 1'000'000) + "s");
 }
 
+/// Refuses what the file sets and nothing uses, and then what --set does. What a file includes may
+/// set more than it needs, and so may a file of which --set disables a part.
+void refuse_idle(const Study& study, const std::string& place,
+                 const std::vector<std::string>& fault_places = {}) {
+  const auto is_there = [&place](const std::string& where) { return where.starts_with(place); };
+  if (const auto found = find_idle(study, is_there, fault_places)) fail(found->where, found->why);
+}
+
 }  // namespace
 
 Study load_study(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   StudyReader reader;
   reader.read(file);
   Study study = reader.take(file);
+  refuse_idle(study, file.string() + ":", reader.fault_places());
   for (const std::string& text : overrides) apply_override(study, text);
+  refuse_idle(study, "--set");
   check_names(study, file.string());
   for (std::size_t v = 0; v < study.variants.size(); ++v) {
     for (std::size_t p = 0; p < study.points(); ++p) {
       try {
-        (void)study.scenario(v, p);
+        const Scenario row = study.scenario(v, p);
+        // Of a row in which the faults do nothing, nobody asks whether it recovers from them.
+        const bool is_asked = study.faults.empty() || !row.faults.empty();
+        if (is_asked) validate_recovery(row, study.judges.recovery);
       } catch (const std::invalid_argument& error) {
         fail(file.string() + study.row_text(v, p), error.what());
       }

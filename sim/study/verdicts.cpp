@@ -4,49 +4,86 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "sim/scenario/judges.hpp"
 
 namespace sluice::sim::scenario {
 namespace {
 
 /// The values of the replications, divided by those of another row if the expectation says so.
-std::optional<Interval> value_of(const StudyResult& result, const Expectation& expectation,
-                                 const Row& row) {
+std::vector<double> values_of(const StudyResult& result, const Expectation& expectation,
+                              const Row& row) {
   const Study& study = *result.study;
   const Metric metric = sim::metric(expectation.metric);
-  if (expectation.of.empty()) return row.interval(metric, study.confidence);
+  std::vector<double> values;
+  for (const Figures& each : row.figures) values.push_back(each[metric]);
+  if (expectation.of.empty()) return values;
   const auto other = std::ranges::find(study.variants, expectation.of, &Variant::name);
   const auto index = static_cast<std::size_t>(other - study.variants.begin());
-  Row quotient{row.variant, row.point, {}, row.figures};
-  for (std::size_t i = 0; i < row.figures.size(); ++i) {
-    quotient.figures[i][metric] /= result.row(index, row.point).figures[i][metric];
-    if (!std::isfinite(quotient.figures[i][metric])) quotient.figures[i][metric] = NAN;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double divisor = result.row(index, row.point).figures[i][metric];
+    // Twice the time of what never came is not known, nor is a quotient by 0.
+    const bool is_known = std::isfinite(divisor) && divisor != 0;
+    values[i] = is_known ? values[i] / divisor : NAN;
   }
-  return quotient.interval(metric, study.confidence);
+  return values;
 }
 
-Status status_of(const Expectation& expectation, const std::optional<Interval>& value) {
-  if (!value) return Status::undecided;
+/// Whether all that is known of a figure lies within. `at_least`: what is known of it from below.
+Status status_of(const Expectation& expectation, const Estimate& value, const Estimate& at_least) {
+  if (value.replications == 0 && value.never == 0) return Status::undecided;
   Status status = Status::holds;
   const auto worsen = [&](bool holds, bool fails) {
     if (fails) status = Status::fails;
     if (!holds && status == Status::holds) status = Status::undecided;
   };
   // A mean of equal numbers may differ from them in its last digits.
-  const double rounding = 1e-9 * std::abs(value->mean);
+  const auto rounding = [](const Estimate& of) { return 1e-9 * std::abs(of.mean); };
+  if (!value.is_known()) {  // it never came, in some run
+    if (expectation.least) worsen(at_least.low >= *expectation.least - rounding(at_least), false);
+    if (expectation.most || expectation.equals) worsen(false, true);
+    return status;
+  }
+  const double slack = rounding(value);
   if (expectation.least) {
-    worsen(value->low() >= *expectation.least - rounding,
-           value->high() < *expectation.least - rounding);
+    worsen(value.low >= *expectation.least - slack, value.high < *expectation.least - slack);
   }
   if (expectation.most) {
-    worsen(value->high() <= *expectation.most + rounding,
-           value->low() > *expectation.most + rounding);
+    worsen(value.high <= *expectation.most + slack, value.low > *expectation.most + slack);
   }
   if (expectation.equals) {
-    const bool contains = *expectation.equals >= value->low() - expectation.within - rounding &&
-                          *expectation.equals <= value->high() + expectation.within + rounding;
+    const bool contains = *expectation.equals >= value.low - expectation.within - slack &&
+                          *expectation.equals <= value.high + expectation.within + slack;
     worsen(contains, !contains);
   }
   return status;
+}
+
+Verdict verdict_of(const StudyResult& result, const Expectation& expectation, const Row& row) {
+  const Study& study = *result.study;
+  const MetricInfo& what = info(metric(expectation.metric));
+  const bool is_quotient = !expectation.of.empty();
+  const double any = std::numeric_limits<double>::infinity();
+  const Range possible =
+      is_quotient ? Range{what.least < 0 ? -any : 0, any} : Range{what.least, what.most};
+  std::vector<double> values = values_of(result, expectation, row);
+  const Estimate value = estimate_of(values, possible, study.confidence);
+  Estimate at_least = value;
+  if (value.never != 0 && !is_quotient) {
+    // What had not come when the run ended took longer than what was seen of it.
+    const Span seen = time_after_faults(study.scenario(row.variant, row.point));
+    for (double& each : values) {
+      if (std::isinf(each)) each = static_cast<double>(seen.count()) / 1'000'000;
+    }
+    at_least = estimate_of(values, possible, study.confidence);
+  }
+  return {describe(study, expectation, row.variant, row.point),
+          status_of(expectation, value, at_least),
+          &expectation,
+          row.variant,
+          row.point,
+          value};
 }
 
 /// Judges that need all replications: what must happen in some, or in none.
@@ -98,10 +135,7 @@ void judge(StudyResult& result) {
       const std::string& variant = study.variants[row.variant].name;
       if (!expectation.variant.empty() && expectation.variant != variant) continue;
       if (!study.concerns(expectation, row.point)) continue;
-      const auto value = value_of(result, expectation, row);
-      result.verdicts.push_back({describe(study, expectation, row.variant, row.point),
-                                 status_of(expectation, value), &expectation, row.variant,
-                                 row.point, value});
+      result.verdicts.push_back(verdict_of(result, expectation, row));
     }
   }
 }

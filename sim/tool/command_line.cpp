@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -75,6 +77,12 @@ std::string unknown_word(const CLI::App& app) {
   return {};
 }
 
+/// Nobody could catch it everywhere: many functions of a simulation are noexcept.
+void end_without_memory() {
+  std::fputs("there is not enough memory\n", stderr);
+  std::_Exit(2);
+}
+
 }  // namespace
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
@@ -86,18 +94,19 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
     fmt::print(stderr, "{}\nRun with --help for more information.\n", unknown);
     return 2;
   }
+  std::set_new_handler(end_without_memory);
   try {
     const int code = run();
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     fmt::print(stderr, "{}: the output could not be written: {}\n", app.get_name(),
                std::generic_category().message(errno));
-    return 1;
+    return 2;
   } catch (const std::invalid_argument& error) {
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
     return 2;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
-    return 1;
+    return 2;
   }
 }
 

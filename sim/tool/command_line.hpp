@@ -6,8 +6,9 @@
 
 namespace sluice::tool {
 
-/// Parses and calls `run`, whose result it returns. 2 if the arguments make no sense, or after a
-/// std::invalid_argument; 0 for --help; 1 after another exception.
+/// Parses and calls `run`, whose result it returns; 0 for --help. 2 if the arguments make no sense,
+/// after an exception, and if the output cannot be written. Without memory the program ends,
+/// with 2.
 [[nodiscard]] int parse_and_run(CLI::App& app, int argc, char** argv,
                                 const std::function<int()>& run);
 

@@ -58,12 +58,13 @@ int main(int argc, char** argv) try {
   app.footer(
       "Exit codes of commands that run scenarios: 0; 1 if an expectation fails or a judge "
       "objects;\n"
-      "2 for bad input; 3 if a figure is not known well enough; 130 after Ctrl-C.");
+      "2 for bad input, a full disk, no memory; 3 if a figure is not known well enough; 130 after "
+      "Ctrl-C.");
   Command chosen;
   add_study_commands(app, chosen);
   add_log(app, chosen);
   return parse_and_run(app, argc, argv, [&] { return chosen(); });
 } catch (...) {
   std::fputs("sluice-sim: no memory for the command line\n", stderr);
-  return 1;
+  return 2;
 }

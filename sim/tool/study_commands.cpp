@@ -12,6 +12,7 @@
 #include "sim/study/compare.hpp"
 #include "sim/study/figures_file.hpp"
 #include "sim/study/random_study.hpp"
+#include "sim/study/reference.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/trace_output.hpp"
 #include "sim/study/twice.hpp"
@@ -96,6 +97,23 @@ int run_and_report(const Study& study, const SessionOptions& options, const std:
   return exit_code(result);
 }
 
+void add_reference(CLI::App& app, Command& chosen) {
+  app.add_subcommand("parameters", "What a scenario can set, and the faults that it can have")
+      ->callback([&chosen] {
+        chosen = [] {
+          fmt::print("{}", parameters_text());
+          return held;
+        };
+      });
+  app.add_subcommand("metrics", "The figures that expectations, headlines and judges name")
+      ->callback([&chosen] {
+        chosen = [] {
+          fmt::print("{}", metrics_text());
+          return held;
+        };
+      });
+}
+
 void add_list(CLI::App& app, Command& chosen) {
   app.add_subcommand("list", "The scenarios and their questions")->callback([&chosen] {
     chosen = [] {
@@ -132,12 +150,13 @@ void add_run(CLI::App& app, Command& chosen) {
       if (!trace->empty()) {
         const Interruption interruption;
         try {
-          write_trace(study, *trace, interruption.stop());
+          const std::string endless = write_trace(study, *trace, interruption.stop());
+          if (!endless.empty()) fmt::print(stderr, "{}\n", endless);
+          return endless.empty() ? held : objected;
         } catch (const sim::Stopped&) {
           fmt::print(stderr, "stopped: {} was not written\n", *trace);
           return interrupted;
         }
-        return held;
       }
       if (!*twice) return run_and_report(study, *options, "sluice-sim run " + options->scenario);
       const std::string difference = run_twice(study);
@@ -381,8 +400,8 @@ void add_fuzz(CLI::App& app, Command& chosen) {
 }  // namespace
 
 void add_study_commands(CLI::App& app, Command& chosen) {
-  for (auto* const add :
-       {add_list, add_run, add_sweep, add_compare, add_check, add_replay, add_shrink, add_fuzz}) {
+  for (auto* const add : {add_list, add_reference, add_run, add_sweep, add_compare, add_check,
+                          add_replay, add_shrink, add_fuzz}) {
     add(app, chosen);
   }
 }

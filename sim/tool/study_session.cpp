@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "sim/scenario/text.hpp"
+#include "sim/study/new_file.hpp"
 #include "sim/tool/study_commands.hpp"
 #include "sim/tool/text.hpp"
 
@@ -27,6 +28,16 @@ fs::path data_folder(const char* installed, const char* built) {
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path beside = program.parent_path().parent_path() / "share" / "sluice" / installed;
   return !error && fs::exists(beside, error) ? beside : fs::path(built);
+}
+
+/// Makes a folder, into which files can be written. Throws std::runtime_error.
+void prepare_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw std::runtime_error(folder.string() + ": cannot be made: " + error.message());
+  }
+  const NewFile file(folder / "result.json");  // which is not committed, and leaves nothing
 }
 
 std::string progress_line(const Study& study, const StudyProgress& progress, Span elapsed) {
@@ -74,6 +85,7 @@ Study load(const SessionOptions& options) {
   if (options.replications != 0) study.replications = options.replications;
   if (options.precision != 0) study.precision = options.precision;
   for (const std::string& warning : study.warnings) fmt::print(stderr, "WARNING: {}\n", warning);
+  if (!options.output.empty()) prepare_folder(options.output);
   return study;
 }
 
@@ -100,15 +112,12 @@ void report(const StudyResult& result, const SessionOptions& options, const std:
   fmt::print("{}", options.json ? json : to_text(result));
   if (options.output.empty()) return;
   const fs::path folder = options.output;
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw std::runtime_error(folder.string() + ": cannot be made: " + error.message());
-  }
+  prepare_folder(folder);
   write_file(folder / "result.json", json);
   write_file(folder / "figures.csv", figures_csv(result));
   write_file(folder / "series.csv", series_csv(result));
   const fs::path page = data_folder("report.html", SLUICE_REPORT);
+  std::error_code error;
   if (fs::exists(page, error)) {
     write_file(folder / "report.html", to_html(json, page));
     fmt::print(stderr, "wrote {}\n", (folder / "report.html").string());

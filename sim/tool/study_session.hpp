@@ -29,7 +29,8 @@ struct SessionOptions {
 [[nodiscard]] std::filesystem::path scenario_folder();
 /// The names of the scenarios in it, in order.
 [[nodiscard]] std::vector<std::string> scenario_names();
-/// Throws std::invalid_argument with the nearest name.
+/// Throws std::invalid_argument with the nearest name, and std::runtime_error if the folder of the
+/// report cannot be written: nothing is run for it in vain.
 [[nodiscard]] sim::scenario::Study load(const SessionOptions& options);
 
 /// While one lives, Ctrl-C sets `stop` instead of ending the program.

@@ -103,7 +103,7 @@ TEST_CASE("a study of endless runs fails with the first of them, which shrinks")
   CHECK(result.judgements[0].judge == time_judge);
   CHECK(result.judgements[0].objects);
   CHECK(result.judgements[0].replication == 0);
-  CHECK_FALSE(result.rows[0].interval(Metric::goodput, 0.99));
+  CHECK_FALSE(result.rows[0].estimate(Metric::goodput, 0.99).is_known());
   CHECK(to_json(result, "x").find("the time stands still") != std::string::npos);
 
   const Study single = single_run(study, 0, 0, 1);

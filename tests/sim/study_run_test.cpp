@@ -59,7 +59,8 @@ TEST_CASE("the output of a grid names all parameters that are swept") {
   CHECK(result.verdicts[3].variant == 1);
   CHECK(result.verdicts[3].point == 3);
   const std::string figures = figures_csv(result);
-  CHECK(figures.find("variant,arrivals.load,jobs.keys,metric,unit,mean,low,high\n") == 0);
+  CHECK(figures.find(
+            "variant,arrivals.load,jobs.keys,metric,unit,mean,low,high,replications,never\n") == 0);
   CHECK(figures.find("\nb,1.5,3,goodput,/s," +
                      std::to_string(last.figures[0][Metric::goodput]).substr(0, 2)) !=
         std::string::npos);
@@ -123,9 +124,9 @@ TEST_CASE("precision doubles the replications until the interval is narrow") {
   const StudyResult narrow = run_study(study);
   CHECK(narrow.replications > 3);
   CHECK((narrow.replications % 3 == 0 || narrow.replications == 1000));
-  const auto interval = narrow.rows[0].interval(Metric::wait_mean, study.confidence);
-  REQUIRE(interval);
-  CHECK(interval->half_width <= 0.05 * interval->mean);
+  const Estimate estimate = narrow.rows[0].estimate(Metric::wait_mean, study.confidence);
+  REQUIRE(estimate.is_known());
+  CHECK(estimate.half_width <= 0.05 * estimate.mean);
   study.headline = {"shadow_differs"};  // no run has it
   CHECK(run_study(study).replications == 3);
 }

@@ -210,13 +210,24 @@ endif()
 sluice_tool_test(sim_out CODE 0 OUT "figures.csv\nresult.json\nseries.csv" COMMAND sh -c
   "rm -rf \"$2/out\" && \"$1\" run \"$2/holds.toml\" --out \"$2/out/deep\" >/dev/null && cd \"$2/out/deep\" && find . -type f -size +0 -name '*.[cj]s*' | sed 's|./||' | LC_ALL=C sort && test -z \"$(find . -name '*.part')\""
   sh ${sim} ${studies})
-sluice_tool_test(sim_out_is_file CODE 1 ERR "holds.toml/x: cannot be made"
+sluice_tool_test(sim_out_is_file CODE 2 ERR "holds.toml/x: cannot be made"
   COMMAND ${sim} run ${studies}/holds.toml --out ${studies}/holds.toml/x)
-sluice_tool_test(sim_full_disk CODE 1 ERR "could not be written"
+# It is found before a run that would take minutes.
+sluice_tool_test(sim_out_found_early CODE 2 ERR "holds.toml/x: cannot be made" COMMAND timeout 20 $<TARGET_FILE:sluice-sim>
+  run ${studies}/holds.toml --replications 100000 --out ${studies}/holds.toml/x)
+if(NOT SLUICE_SANITIZE)
+  sluice_tool_test(sim_no_memory CODE 2 ERR "there is not enough memory" COMMAND sh -c
+    "ulimit -v 600000; exec \"$1\" run \"$2/holds.toml\" --jobs 1 --set arrivals.kind=bursts --set 'arrivals.bursts=9000000 at 1s'"
+    sh ${sim} ${studies})
+endif()
+sluice_tool_test(sim_parameters CODE 0 OUT "store.lag = 100ms\n[^=]*a fault of kind store_failover.*upstream_second: another limit"
+  COMMAND ${sim} parameters)
+sluice_tool_test(sim_metrics CODE 0 OUT "share_429: calls answered 429, %.*goodput: successful calls, /s" COMMAND ${sim} metrics)
+sluice_tool_test(sim_full_disk CODE 2 ERR "could not be written"
   COMMAND sh -c "exec \"$1\" run \"$2/holds.toml\" >/dev/full" sh ${sim} ${studies})
-sluice_tool_test(sim_full_disk_failing CODE 1 ERR "could not be written: No space"
+sluice_tool_test(sim_full_disk_failing CODE 2 ERR "could not be written: No space"
   COMMAND sh -c "exec \"$1\" run \"$2/fails.toml\" >/dev/full" sh ${sim} ${studies})
-sluice_tool_test(sim_full_disk_trace CODE 1 ERR "/dev/full: cannot be written: No space"
+sluice_tool_test(sim_full_disk_trace CODE 2 ERR "/dev/full: cannot be written: No space"
   COMMAND ${sim} run ${studies}/holds.toml --trace /dev/full)
 sluice_tool_test(sim_interrupted CODE 130 OUT "PARTIAL: it was stopped"
   COMMAND timeout --preserve-status -s INT -k 60 3 ${sim} run ${studies}/holds.toml --set run.duration=1s --replications 100000)

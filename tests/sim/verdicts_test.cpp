@@ -73,10 +73,10 @@ TEST_CASE("an expectation holds if the whole interval lies within, and fails if 
   CHECK(same.status(equals(10.6, 0.5)) == Status::fails);
 
   Judged spread({9, 10, 11});
-  const auto interval = spread.result.rows[0].interval(Metric::goodput, 0.99);
-  REQUIRE(interval);
-  const double low = interval->low();
-  const double high = interval->high();
+  const Estimate estimate = spread.result.rows[0].estimate(Metric::goodput, 0.99);
+  REQUIRE(estimate.is_known());
+  const double low = estimate.low;
+  const double high = estimate.high;
   CHECK(spread.status(least(low)) == Status::holds);
   CHECK(spread.status(least(low + 0.001)) == Status::undecided);
   CHECK(spread.status(least(high - 0.001)) == Status::undecided);

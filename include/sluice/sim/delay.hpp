@@ -98,6 +98,10 @@ class Delay {
   /// us for log_normal, 10 us for a table.
   [[nodiscard]] std::chrono::nanoseconds mean() const;
 
+  /// Whether both are one, or copies of one. Of distributions without a table (constant, uniform,
+  /// exponential, log_normal) also: whether they have the same parameters.
+  friend bool operator==(const Delay&, const Delay&) = default;
+
  private:
   enum class Kind : std::uint8_t {
     constant,

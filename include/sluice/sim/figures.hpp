@@ -69,6 +69,8 @@ struct MetricInfo {
   std::string_view phrase;  ///< a clause with {} for the value, "{} of the jobs succeed"; that of a
                             ///< rate has the unit in it: "{} calls a second succeed"
   std::string_view help;    ///< the definition, in a sentence
+  double least = 0;         ///< what is possible
+  double most = std::numeric_limits<double>::infinity();
 };
 
 [[nodiscard]] const MetricInfo& info(Metric metric);
@@ -76,7 +78,8 @@ struct MetricInfo {
 /// Throws std::invalid_argument with the nearest name.
 [[nodiscard]] Metric metric(std::string_view name);
 
-/// A value for each metric; what a run has no value for is not a number.
+/// A value for each metric; what a run has no value for is not a number. A recovery that did not
+/// come within the run is infinite.
 class Figures {
  public:
   Figures() { values_.fill(std::numeric_limits<double>::quiet_NaN()); }

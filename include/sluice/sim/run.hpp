@@ -15,7 +15,8 @@
 
 namespace sluice::sim {
 
-/// Counts in steps of time. `waiting` is the number of jobs without an answer at the end of a step.
+/// Counts in steps of time. At the end of a step, `unfinished` jobs have come and are not done; of
+/// them `waiting` ones have no call under way.
 struct Series {
   Span step{0};
   std::vector<std::uint32_t> offered;
@@ -23,6 +24,7 @@ struct Series {
   std::vector<std::uint32_t> ok;
   std::vector<std::uint32_t> refused;  ///< calls answered 429
   std::vector<std::uint32_t> waiting;
+  std::vector<std::uint32_t> unfinished;
   std::vector<std::uint32_t> store_operations;
 };
 
@@ -63,7 +65,9 @@ struct JobEvent {
 };
 
 struct RunOptions {
-  /// A judge objects unless the goodput is back so long after the last fault; zero: none looks.
+  /// A judge objects unless, so long after the last fault, the goodput is back and the backlog
+  /// gone; zero: none looks. run() throws std::invalid_argument if no judge could say so: without a
+  /// fault, without time before the first one, or if the run ends sooner.
   Span recovery{0};
   const std::atomic<bool>* stop = nullptr;  ///< ends the run, which throws Stopped
   /// Called now and then with the virtual time and the number of events so far.

@@ -40,6 +40,7 @@ struct ArrivalOptions {
   struct Burst {
     Word jobs = 0;
     Span at{0};  ///< since the start
+    friend bool operator==(const Burst&, const Burst&) = default;
   };
   struct Traced {
     Span at{0};              ///< since the start
@@ -245,8 +246,9 @@ struct Scenario {
 /// The most units that a job takes.
 [[nodiscard]] Word highest_cost(const Scenario& scenario);
 
-/// Throws std::invalid_argument that names the first value that is out of range, or contradicts
-/// another one.
+/// Throws std::invalid_argument that names the first value that is out of range, contradicts
+/// another one, or is set and does nothing because of another one, and so for faults. What it
+/// throws says what to do.
 void validate(const Scenario& scenario);
 
 }  // namespace sluice::sim

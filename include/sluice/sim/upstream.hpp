@@ -35,6 +35,8 @@ struct WindowLimit {
   Word limit = 1;
   Span window = std::chrono::seconds{1};
   bool aligned = false;
+
+  friend bool operator==(const WindowLimit&, const WindowLimit&) = default;
 };
 
 struct UpstreamOptions {
@@ -139,6 +141,8 @@ class RetryAfter {
 
   /// What the API says: none, or at least 0.
   [[nodiscard]] std::optional<Span> tell(Span exact) const noexcept;
+
+  friend bool operator==(const RetryAfter&, const RetryAfter&) = default;
 
  private:
   enum class Kind : std::uint8_t { missing, scaled, fixed };

@@ -1,0 +1,374 @@
+#include "sim/scenario/effects.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <iterator>
+
+#include "sim/scenario/parameters.hpp"
+
+namespace sluice::sim::scenario {
+namespace {
+
+using S = Scenario;
+using Arrive = ArrivalOptions::Kind;
+using Limit = LimiterOptions::Kind;
+using Fault = FaultPlan::Kind;
+using Retries = ClientOptions::Retries;
+using Wait = LimiterOptions::Wait;
+
+bool comes(const S& s, std::initializer_list<Arrive> kinds) {
+  return std::ranges::find(kinds, s.arrivals.kind) != kinds.end();
+}
+bool is(const S& s, std::initializer_list<Limit> kinds) {
+  return std::ranges::find(kinds, s.limiter.kind) != kinds.end();
+}
+bool has_fault(const S& s, Fault kind) {
+  return std::ranges::any_of(s.faults, [kind](const FaultPlan& f) { return f.kind == kind; });
+}
+
+bool limits(const S& s) { return !is(s, {Limit::none, Limit::ideal}); }
+bool has_shadow(const S& s) {
+  return s.limiter.shadow != Limit::none && s.limiter.kind != Limit::ideal;
+}
+bool has_gates(const S& s) { return s.limiter.gates && s.limiter.kind != Limit::ideal; }
+bool is_shared(const S& s) { return s.limiter.scope == LimiterOptions::Scope::shared; }
+bool asks_store(const S& s) { return is_shared(s) && (limits(s) || has_gates(s) || has_shadow(s)); }
+bool hears_of_failures(const S& s) {
+  return asks_store(s) && s.store.on_failure == StoreOptions::OnFailure::error;
+}
+bool waits_in_line(const S& s) {
+  return s.limiter.wait == Wait::queue && (limits(s) || has_gates(s));
+}
+bool polls(const S& s) { return s.limiter.wait == Wait::poll && limits(s); }
+bool pauses_anyway(const S& s) { return polls(s) || has_gates(s) || hears_of_failures(s); }
+bool retries(const S& s) { return s.client.retries != Retries::none && s.client.attempts > 1; }
+bool answers_429(const S& s) {
+  return !s.upstream.limits.empty() || has_fault(s, Fault::upstream_second);
+}
+/// Otherwise than by a 429, which a circuit breaker takes for a success.
+bool calls_fail(const S& s) {
+  const bool overflows = s.upstream.servers != 0 && s.upstream.queue != 0;
+  return s.upstream.failures != 0 || s.upstream.conflicts || overflows ||
+         s.client.timeout != Span{0} || has_fault(s, Fault::upstream_down);
+}
+bool leases(const S& s) {
+  return is(s, {Limit::token_bucket, Limit::fixed_window, Limit::sliding_window_counter});
+}
+bool keys_differ(const S& s) { return s.jobs.keys > 1 && s.arrivals.kind != Arrive::trace; }
+
+/// What a parameter needs to have an effect. Of several for one parameter, all.
+struct Need {
+  std::string_view path;
+  bool (*is_met)(const S&);
+  std::string_view remedy;
+};
+
+constexpr auto* sheds = +[](const S& s) { return is(s, {Limit::utilization_shedder}); };
+constexpr std::string_view a_shedder = "limiter.kind = \"utilization_shedder\"";
+constexpr std::string_view a_limiter_in_the_store =
+    "a limiter or gates in the store: limiter.scope = \"shared\", and a limiter.kind other than "
+    "\"none\" and \"ideal\"";
+constexpr std::string_view a_mean_phase = "arrivals.kind = \"mmpp\"";
+
+const Need needs[] = {
+    {"fleet.spread",
+     [](const S& s) {
+       return comes(
+           s, {Arrive::poisson, Arrive::on_off, Arrive::mmpp, Arrive::diurnal, Arrive::spike});
+     },
+     "arrivals.kind = \"poisson\", \"on_off\", \"mmpp\", \"diurnal\" or \"spike\""},
+    {"fleet.spread", [](const S& s) { return s.fleet.workers > 1; },
+     "two of fleet.workers or more"},
+    {"arrivals.rate",
+     [](const S& s) {
+       return comes(s, {Arrive::constant, Arrive::poisson, Arrive::diurnal, Arrive::spike});
+     },
+     "arrivals.kind = \"constant\", \"poisson\", \"diurnal\" or \"spike\""},
+    {"arrivals.load", [](const S& s) { return !comes(s, {Arrive::closed}); },
+     "an arrivals.kind other than \"closed\", whose clients come when they have been served; "
+     "arrivals.clients and arrivals.think change their load"},
+    {"arrivals.load", [](const S& s) { return !comes(s, {Arrive::trace}); },
+     "an arrivals.kind other than \"trace\"; limiter.limit changes the load of a trace"},
+    {"arrivals.busy",
+     [](const S& s) {
+       return comes(s, {Arrive::on_off, Arrive::mmpp});
+     },
+     "arrivals.kind = \"on_off\" or \"mmpp\""},
+    {"arrivals.calm",
+     [](const S& s) {
+       return comes(s, {Arrive::on_off, Arrive::mmpp});
+     },
+     "arrivals.kind = \"on_off\" or \"mmpp\""},
+    {"arrivals.calm",
+     [](const S& s) { return !comes(s, {Arrive::on_off}) || s.arrivals.phase < s.duration; },
+     "an arrivals.phase that is shorter than run.duration: the first one is busy"},
+    {"arrivals.phase", [](const S& s) { return comes(s, {Arrive::on_off}); },
+     "arrivals.kind = \"on_off\""},
+    {"arrivals.busy_for", [](const S& s) { return comes(s, {Arrive::mmpp}); }, a_mean_phase},
+    {"arrivals.calm_for", [](const S& s) { return comes(s, {Arrive::mmpp}); }, a_mean_phase},
+    {"arrivals.swing", [](const S& s) { return comes(s, {Arrive::diurnal}); },
+     "arrivals.kind = \"diurnal\""},
+    {"arrivals.period", [](const S& s) { return comes(s, {Arrive::diurnal}); },
+     "arrivals.kind = \"diurnal\""},
+    {"arrivals.period", [](const S& s) { return s.arrivals.swing != 0; },
+     "an arrivals.swing above 0"},
+    {"arrivals.factor", [](const S& s) { return comes(s, {Arrive::spike}); },
+     "arrivals.kind = \"spike\""},
+    {"arrivals.factor", [](const S& s) { return s.arrivals.length > Span{0}; },
+     "an arrivals.length above 0s"},
+    {"arrivals.from", [](const S& s) { return comes(s, {Arrive::spike}); },
+     "arrivals.kind = \"spike\""},
+    {"arrivals.from", [](const S& s) { return s.arrivals.factor != 1; },
+     "an arrivals.factor other than 1"},
+    {"arrivals.length", [](const S& s) { return comes(s, {Arrive::spike}); },
+     "arrivals.kind = \"spike\""},
+    {"arrivals.length", [](const S& s) { return s.arrivals.factor != 1; },
+     "an arrivals.factor other than 1"},
+    {"arrivals.clients", [](const S& s) { return comes(s, {Arrive::closed}); },
+     "arrivals.kind = \"closed\""},
+    {"arrivals.think", [](const S& s) { return comes(s, {Arrive::closed}); },
+     "arrivals.kind = \"closed\""},
+    {"arrivals.bursts", [](const S& s) { return comes(s, {Arrive::bursts}); },
+     "arrivals.kind = \"bursts\""},
+    {"arrivals.file", [](const S& s) { return comes(s, {Arrive::trace}); },
+     "arrivals.kind = \"trace\""},
+
+    // A program gives the number of a trace's keys with it; of a file, they are counted.
+    {"jobs.keys",
+     [](const S& s) { return !comes(s, {Arrive::trace}) || s.arrivals.trace != nullptr; },
+     "an arrivals.kind other than \"trace\", whose calls have keys"},
+    {"jobs.pick", [](const S& s) { return !comes(s, {Arrive::trace}); },
+     "an arrivals.kind other than \"trace\", whose calls have keys"},
+    {"jobs.pick", keys_differ, "two of jobs.keys or more"},
+    {"jobs.exponent",
+     [](const S& s) { return keys_differ(s) && s.jobs.pick == JobOptions::Pick::zipf; },
+     "jobs.pick = \"zipf\", and two of jobs.keys or more"},
+    {"jobs.share",
+     [](const S& s) { return keys_differ(s) && s.jobs.pick == JobOptions::Pick::hot; },
+     "jobs.pick = \"hot\", and two of jobs.keys or more"},
+    {"jobs.cost",
+     [](const S& s) {
+       return has_shadow(s) ||
+              is(s, {Limit::token_bucket, Limit::sliding_window, Limit::fixed_window,
+                     Limit::sliding_window_counter, Limit::concurrency});
+     },
+     "a limiter.kind that counts units: a bucket, a window or \"concurrency\""},
+    {"jobs.patience",
+     [](const S& s) {
+       return waits_in_line(s) || polls(s) || retries(s) || hears_of_failures(s) ||
+              has_fault(s, Fault::worker_pause);
+     },
+     "jobs that wait: limiter.wait = \"queue\" or \"poll\" with a limiter, or client.retries other "
+     "than \"none\""},
+
+    {"limiter.scope", [](const S& s) { return limits(s) || has_shadow(s); },
+     "a limiter.kind other than \"none\" and \"ideal\""},
+    {"limiter.wait", [](const S& s) { return limits(s) || has_shadow(s) || has_gates(s); },
+     "a limiter.kind other than \"none\" and \"ideal\""},
+    {"limiter.limit",
+     [](const S& s) {
+       return has_shadow(s) ||
+              (limits(s) && !is(s, {Limit::concurrency, Limit::utilization_shedder})) ||
+              (is(s, {Limit::concurrency}) && s.limiter.burst == 0);
+     },
+     "a limiter.kind with a rate: a bucket, a window or \"slot_lock\" (the places of "
+     "\"concurrency\" "
+     "are limiter.burst)"},
+    {"limiter.burst",
+     [](const S& s) {
+       return is(s, {Limit::token_bucket, Limit::concurrency}) ||
+              (has_shadow(s) && s.limiter.shadow == Limit::token_bucket);
+     },
+     "limiter.kind = \"token_bucket\" or \"concurrency\""},
+    {"limiter.by_key",
+     [](const S& s) {
+       return has_shadow(s) || (limits(s) && !is(s, {Limit::utilization_shedder}));
+     },
+     "a limiter.kind with keys: a bucket, a window, \"slot_lock\" or \"concurrency\""},
+    {"limiter.by_key", [](const S& s) { return s.jobs.keys > 1 || comes(s, {Arrive::trace}); },
+     "two of jobs.keys or more"},
+    {"limiter.gates", answers_429, "upstream.limits: a gate closes after a 429"},
+    {"limiter.gates", [](const S& s) { return !is(s, {Limit::ideal}); },
+     "a limiter.kind other than \"ideal\", which asks no gate"},
+    {"limiter.fleet_order",
+     [](const S& s) {
+       const bool reserves = is(s, {Limit::token_bucket, Limit::sliding_window, Limit::slot_lock});
+       return is_shared(s) && s.limiter.wait == Wait::queue && limits(s) &&
+              (!reserves || has_gates(s));
+     },
+     "limiter.wait = \"queue\", limiter.scope = \"shared\", and a limiter.kind that cannot "
+     "reserve: "
+     "\"fixed_window\", \"sliding_window_counter\" or \"concurrency\""},
+    {"limiter.horizon",
+     [](const S& s) {
+       return s.limiter.wait == Wait::queue && !has_gates(s) &&
+              is(s, {Limit::token_bucket, Limit::sliding_window, Limit::slot_lock});
+     },
+     "limiter.wait = \"queue\" without limiter.gates, and a limiter.kind that reserves: "
+     "\"token_bucket\", \"sliding_window\" or \"slot_lock\""},
+    {"limiter.hold", leases,
+     "a limiter.kind that is leased: \"token_bucket\", \"fixed_window\" or "
+     "\"sliding_window_counter\""},
+    {"limiter.most", [](const S& s) { return leases(s) && s.limiter.hold != Span{0}; },
+     "limiter.hold"},
+    {"limiter.shadow", [](const S& s) { return !is(s, {Limit::ideal}); },
+     "a limiter.kind other than \"ideal\""},
+    {"limiter.good", sheds, a_shedder},
+    {"limiter.bad", sheds, a_shedder},
+    {"limiter.grace", sheds, a_shedder},
+    {"limiter.full_after", sheds, a_shedder},
+    {"limiter.rest_after", sheds, a_shedder},
+    {"limiter.period", sheds, a_shedder},
+
+    {"store.to", asks_store, a_limiter_in_the_store},
+    {"store.from", asks_store, a_limiter_in_the_store},
+    {"store.service", asks_store, a_limiter_in_the_store},
+    {"store.timeout", asks_store, a_limiter_in_the_store},
+    {"store.on_failure", asks_store, a_limiter_in_the_store},
+    {"store.lag", asks_store, a_limiter_in_the_store},
+    {"store.lag", [](const S& s) { return has_fault(s, Fault::store_failover); },
+     "a fault of kind store_failover"},
+
+    {"upstream.queue", [](const S& s) { return s.upstream.servers != 0; }, "upstream.servers"},
+    {"upstream.crowding", [](const S& s) { return s.upstream.latency.max() > Span{0}; },
+     "an upstream.latency above 0s"},
+    {"upstream.retry_after", answers_429, "upstream.limits, without which no call is answered 429"},
+    {"upstream.retry_after", [](const S& s) { return retries(s) || has_gates(s); },
+     "client.retries other than \"none\", or limiter.gates"},
+    {"upstream.penalty", answers_429, "upstream.limits, without which no call is answered 429"},
+
+    {"client.retries", [](const S& s) { return s.client.attempts > 1 || pauses_anyway(s); },
+     "client.attempts above 1"},
+    {"client.pause", [](const S& s) { return retries(s) || pauses_anyway(s); },
+     "client.retries other than \"none\""},
+    {"client.cap",
+     [](const S& s) {
+       const bool grows = s.client.retries != Retries::none && s.client.retries != Retries::fixed;
+       return grows && (s.client.attempts > 1 || pauses_anyway(s));
+     },
+     "client.retries = \"exponential\", \"full\", \"equal\" or \"decorrelated\""},
+    {"client.attempts", [](const S& s) { return s.client.retries != Retries::none; },
+     "client.retries other than \"none\""},
+    {"client.budget", retries, "client.retries other than \"none\""},
+    {"client.breaker", calls_fail,
+     "calls that fail otherwise than by a 429: upstream.failures, upstream.queue, client.timeout, "
+     "or a fault of kind upstream_down"},
+    {"client.throttle_window", [](const S& s) { return s.client.throttle != 0; },
+     "client.throttle"},
+
+    {"clock.offset", asks_store, a_limiter_in_the_store},
+    {"clock.drift", asks_store, a_limiter_in_the_store},
+};
+
+/// What a kind of fault needs besides its own values.
+std::string_view fault_needs(const S& s, Fault kind) {
+  switch (kind) {
+    case Fault::store_slow:
+      if (asks_store(s) && s.store.service.max() == Span{0}) return "a store.service above 0s";
+      [[fallthrough]];
+    case Fault::store_down:
+    case Fault::store_silent:
+    case Fault::store_paused:
+    case Fault::store_failover:
+    case Fault::store_lost:
+    case Fault::network_cut:
+    case Fault::network_loss:
+    case Fault::answers_lost:
+    case Fault::network_doubled:
+      return asks_store(s) ? std::string_view() : a_limiter_in_the_store;
+    case Fault::clock_step:
+      if (!asks_store(s)) return a_limiter_in_the_store;
+      return s.clock.offset == Span{0} && s.clock.drift == 0
+                 ? "clock.offset or clock.drift, without which workers have no clocks of their own"
+                 : std::string_view();
+    case Fault::upstream_slow:
+      return s.upstream.latency.max() == Span{0} ? "an upstream.latency above 0s"
+                                                 : std::string_view();
+    default:
+      return {};
+  }
+}
+
+/// Whether `factor` times this number is the number again.
+bool rounds_to_itself(Word number, double factor) {
+  return std::max<Word>(std::llround(static_cast<double>(number) * factor), 1) == number;
+}
+
+/// Which value of a fault makes it do nothing.
+std::string_view harmless_value(const S& s, const FaultPlan& fault) {
+  const FaultInfo& info = info_of(fault.kind);
+  const bool all_stay =
+      std::llround(fault.share * s.fleet.workers) == static_cast<Word>(s.fleet.workers);
+  if (fault.kind == Fault::scale) return all_stay ? "a share that leaves out a worker" : "";
+  if (info.has(FaultInfo::takes_share) && fault.share == 0) return "a share above 0";
+  if (info.has(FaultInfo::takes_step) && fault.step == Span{0}) return "a step, as \"-2s\"";
+  if (info.has(FaultInfo::takes_factor) && fault.factor == info.harmless()) {
+    return info.has(FaultInfo::share_of_messages) ? "a factor above 0" : "a factor other than 1";
+  }
+  const bool same_servers = fault.kind == Fault::upstream_servers && fault.factor != 0 &&
+                            rounds_to_itself(s.upstream.servers, fault.factor);
+  const bool same_limit = fault.kind == Fault::upstream_limit && !s.upstream.limits.empty() &&
+                          rounds_to_itself(s.upstream.limits.front().limit, fault.factor);
+  if (same_servers || same_limit) return "a factor that makes a whole one more or less";
+  if (fault.kind == Fault::store_failover && fault.length == Span{0} && s.store.lag == Span{0}) {
+    return "a length, as for = \"3s\", or a store.lag above 0s";
+  }
+  return {};
+}
+
+/// A value that the kind of the fault does not take, and that is set.
+std::string_view useless_value(const FaultPlan& fault) {
+  const FaultInfo& info = info_of(fault.kind);
+  const FaultPlan standard;
+  if (!info.has(FaultInfo::takes_length) && fault.length != Span{0}) return "for";
+  if (!info.has(FaultInfo::takes_share) && fault.share != standard.share) return "share";
+  if (!info.has(FaultInfo::takes_factor) && fault.factor != standard.factor) return "factor";
+  if (!info.has(FaultInfo::takes_step) && fault.step != standard.step) return "step";
+  if (!info.has(FaultInfo::takes_limit) && fault.limit != standard.limit) return "limit";
+  return {};
+}
+
+std::string seconds(Span span) {
+  return std::to_string(static_cast<double>(span.count()) / 1'000'000) + " s";
+}
+
+}  // namespace
+
+std::string needs_of(std::string_view path) {
+  std::string text;
+  for (const Need& need : needs) {
+    if (need.path == path) (text += text.empty() ? "" : "; ") += need.remedy;
+  }
+  return text;
+}
+
+std::string idle(const Scenario& scenario, std::string_view path) {
+  for (const Need& need : needs) {
+    if (need.path != path || need.is_met(scenario)) continue;
+    return std::string(path) + " does nothing here: it needs " + std::string(need.remedy) +
+           "; set that, or leave " + std::string(path) + " out";
+  }
+  return {};
+}
+
+std::string name_for_people(const FaultPlan& fault) {
+  return "the fault " + std::string(info_of(fault.kind).name) + " at " + seconds(fault.at);
+}
+
+std::string idle(const Scenario& scenario, const FaultPlan& fault) {
+  const std::string name = name_for_people(fault);
+  if (const std::string_view value = useless_value(fault); !value.empty()) {
+    return name + ": its \"" + std::string(value) + "\" does nothing; leave it out";
+  }
+  for (const std::string_view need :
+       {fault_needs(scenario, fault.kind), harmless_value(scenario, fault)}) {
+    if (!need.empty()) {
+      return name + " does nothing here: it needs " + std::string(need) +
+             "; set that, or leave the fault out";
+    }
+  }
+  return {};
+}
+
+}  // namespace sluice::sim::scenario

@@ -1,0 +1,518 @@
+// Models of shrink, compare and verdicts: what they must answer, by brute force and by the
+// formulas of textbooks, of random questions. Threading: single-threaded.
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/effects.hpp"
+#include "sim/study/compare.hpp"
+#include "sim/study/output.hpp"
+#include "sim/study/shrink.hpp"
+#include "sim/study/study_run.hpp"
+#include "sim/study/verdicts.hpp"
+#include "tests/catch.hpp"
+#include "tests/support/seed.hpp"
+
+using namespace sluice;
+using namespace sluice::sim;
+using namespace sluice::sim::scenario;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Kind = FaultPlan::Kind;
+
+/// A study of one run, which never runs: only questions are asked of it.
+Study random_plan(test::Random& random) {
+  Study study;
+  study.variants = {Variant{}};
+  const auto set = [&](const char* path, Word low, Word high, const char* unit) {
+    study.settings.push_back({path, {std::to_string(random.between(low, high)) + unit}});
+  };
+  set("run.duration", 20'000, 90'000, "ms");
+  set("fleet.workers", 1, 40, "");
+  set("jobs.keys", 1, 40, "");
+  study.settings.push_back({"upstream.servers", {"64"}});
+  study.settings.push_back({"upstream.limits", {"640/s"}});
+  study.settings.push_back({"client.timeout", {"1s"}});
+  study.settings.push_back({"clock.offset", {"1s"}});
+  std::vector<Kind> kinds;
+  for (const FaultInfo& info : faults_info()) kinds.push_back(info.kind);
+  for (Word count = random.between(0, 7); count > 0; --count) {
+    const auto at =
+        static_cast<std::size_t>(random.between(0, static_cast<Word>(kinds.size()) - 1));
+    const FaultInfo& info = info_of(kinds[at]);
+    kinds.erase(kinds.begin() + static_cast<std::ptrdiff_t>(at));
+    FaultPlan fault{.kind = info.kind, .at = Span{random.between(0, 19'999'999)}};
+    if (info.has(FaultInfo::takes_length)) fault.length = Span{random.between(1, 20'000'000)};
+    if (info.has(FaultInfo::takes_share)) fault.share = random.between(1, 100) / 100.0;
+    if (info.has(FaultInfo::share_of_messages))
+      fault.factor = random.between(1, 100) / 100.0;
+    else if (info.has(FaultInfo::takes_factor))
+      fault.factor = random.between(2, 60);
+    if (info.has(FaultInfo::takes_step)) fault.step = Span{random.between(1, 1'000'000)};
+    if (info.has(FaultInfo::takes_limit)) fault.limit = {random.between(1, 99), 1s};
+    study.faults.push_back(fault);
+  }
+  drop_idle(study);
+  return study;
+}
+
+bool is_scenario(const Study& study) {
+  try {
+    (void)study.scenario(0, 0);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+Study with(Study study, const std::string& path, const std::string& text) {
+  std::erase_if(study.settings, [&](const Setting& each) { return each.path == path; });
+  study.settings.push_back({path, {text}});
+  return study;
+}
+
+/// How much a fault does: 0 is nothing.
+double strength(const FaultPlan& fault) {
+  return std::abs(fault.factor - info_of(fault.kind).harmless());
+}
+
+/// All that are smaller by one step: the documentation of shrink, once more.
+std::vector<Study> smaller_than(const Study& study) {
+  std::vector<Study> all;
+  const Scenario now = study.scenario(0, 0);
+  for (std::size_t i = 0; i < study.faults.size(); ++i) {
+    Study one = study;
+    one.faults.erase(one.faults.begin() + static_cast<std::ptrdiff_t>(i));
+    all.push_back(one);
+    const FaultPlan& fault = study.faults[i];
+    const FaultInfo& info = info_of(fault.kind);
+    const auto add = [&](auto change) {
+      one = study;
+      change(one.faults[i]);
+      all.push_back(one);
+    };
+    if (fault.length > 1ms) add([](FaultPlan& f) { f.length = f.length / 2; });
+    if (info.has(FaultInfo::takes_share)) {
+      if (fault.kind == Kind::scale && 1 - fault.share > 0.05) {
+        add([](FaultPlan& f) { f.share = 1 - (1 - f.share) / 2; });
+      }
+      if (fault.kind != Kind::scale && fault.share > 0.05) {
+        add([](FaultPlan& f) { f.share = f.share / 2; });
+      }
+    }
+    if (info.has(FaultInfo::takes_factor) && strength(fault) > 0.1) {
+      add([&](FaultPlan& f) { f.factor = info.harmless() + (f.factor - info.harmless()) / 2; });
+    }
+  }
+  for (const Word tenths : {5, 8, 9}) {
+    const Span shorter = now.duration * tenths / 10;
+    all.push_back(with(study, "run.duration", std::to_string(shorter.count()) + "us"));
+  }
+  const auto fewer = [&](const char* path, std::uint32_t count) {
+    for (const std::uint32_t less : {1U, count / 4, count / 2, count - 1}) {
+      if (less >= 1 && less < count) all.push_back(with(study, path, std::to_string(less)));
+    }
+  };
+  fewer("fleet.workers", now.fleet.workers);
+  fewer("jobs.keys", now.jobs.keys);
+  for (Study& each : all) drop_idle(each);
+  return all;
+}
+
+std::uint64_t hash_of(const Study& study) {
+  const Scenario s = study.scenario(0, 0);
+  SeededRng rng(static_cast<std::uint64_t>(s.duration.count()) * 31 + s.fleet.workers);
+  std::uint64_t hash = rng.next() ^ s.jobs.keys;
+  for (const FaultPlan& fault : s.faults) {
+    SeededRng mix(hash ^ static_cast<std::uint64_t>(fault.kind));
+    hash = mix.next() + static_cast<std::uint64_t>(fault.length.count()) +
+           static_cast<std::uint64_t>(std::llround(1e6 * (fault.share + 7 * fault.factor)));
+  }
+  return SeededRng(hash).next();
+}
+
+/// Every fault is one of before, at its time, and does no more.
+bool is_part_of(const Study& small, const Study& whole) {
+  const Scenario s = small.scenario(0, 0);
+  const Scenario w = whole.scenario(0, 0);
+  bool holds = s.duration <= w.duration && s.fleet.workers <= w.fleet.workers &&
+               s.jobs.keys <= w.jobs.keys && s.upstream.servers == w.upstream.servers;
+  for (const FaultPlan& fault : small.faults) {
+    const auto same = std::ranges::find(whole.faults, fault.kind, &FaultPlan::kind);
+    const bool is_scale = fault.kind == Kind::scale;
+    holds = holds && same != whole.faults.end() && same->at == fault.at &&
+            same->step == fault.step && same->limit == fault.limit &&
+            fault.length <= same->length &&
+            (is_scale ? fault.share >= same->share : fault.share <= same->share) &&
+            strength(fault) <= strength(*same);
+  }
+  return holds;
+}
+
+/// What a bug needs: these faults, at least so strong, and so many of everything.
+struct Bug {
+  std::vector<FaultPlan> faults;
+  std::uint32_t workers = 1;
+  std::uint32_t keys = 1;
+  Span duration{1};
+
+  [[nodiscard]] bool occurs(const Study& study) const {
+    const Scenario s = study.scenario(0, 0);
+    return s.fleet.workers >= workers && s.jobs.keys >= keys && s.duration >= duration &&
+           std::ranges::all_of(faults, [&](const FaultPlan& need) {
+             const auto there = std::ranges::find(s.faults, need.kind, &FaultPlan::kind);
+             return there != s.faults.end() && there->length >= need.length &&
+                    there->share >= need.share && strength(*there) >= strength(need);
+           });
+  }
+};
+
+/// The weakest fault of those that halving reaches, that is still as strong as `need`.
+FaultPlan weakest(FaultPlan fault, const FaultPlan& need) {
+  const FaultInfo& info = info_of(fault.kind);
+  while (fault.length > 1ms && fault.length / 2 >= need.length) fault.length = fault.length / 2;
+  while (info.has(FaultInfo::takes_share) && fault.share > 0.05 && fault.share / 2 >= need.share) {
+    fault.share /= 2;
+  }
+  const double harmless = info.harmless();
+  while (info.has(FaultInfo::takes_factor) && strength(fault) > 0.1 &&
+         strength(fault) / 2 >= strength(need)) {
+    fault.factor = harmless + (fault.factor - harmless) / 2;
+  }
+  return fault;
+}
+
+}  // namespace
+
+TEST_CASE("shrink finds exactly what a bug needs") {
+  test::Random random("shrink finds exactly what a bug needs");
+  CAPTURE(random.repeat());
+  std::size_t with_faults = 0;
+  for (std::size_t life = 0; life < test::scaled(150); ++life) {
+    const Study study = random_plan(random);
+    const Scenario whole = study.scenario(0, 0);
+    Bug bug;
+    for (const FaultPlan& fault : study.faults) {
+      // How few workers a scale leaves out, and whole servers, depend on more than one number.
+      if (random.one_in(2) || fault.kind == Kind::scale || fault.kind == Kind::upstream_limit ||
+          fault.kind == Kind::upstream_servers) {
+        continue;
+      }
+      FaultPlan need = fault;
+      need.length = Span{random.between(0, fault.length.count())};
+      const FaultInfo& info = info_of(fault.kind);
+      if (info.has(FaultInfo::takes_share)) need.share *= random.between(1, 100) / 100.0;
+      need.factor =
+          info.harmless() + (fault.factor - info.harmless()) * (random.between(1, 100) / 100.0);
+      bug.faults.push_back(need);
+    }
+    bug.workers = static_cast<std::uint32_t>(random.between(1, whole.fleet.workers));
+    bug.keys = static_cast<std::uint32_t>(random.between(1, whole.jobs.keys));
+    bug.duration = Span{random.between(1, whole.duration.count())};
+    std::size_t asked = 0;
+    const Shrunk shrunk = shrink_while(study, [&](const Study& each) {
+      ++asked;
+      return bug.occurs(each);
+    });
+    REQUIRE(shrunk.fails);
+    CHECK_FALSE(shrunk.partial);
+    CHECK(shrunk.runs >= asked);
+    const Scenario s = shrunk.study.scenario(0, 0);
+    CHECK(s.fleet.workers == bug.workers);
+    CHECK(s.jobs.keys == bug.keys);
+    Span latest = bug.duration;
+    for (const FaultPlan& fault : s.faults) latest = std::max(latest, fault.at + 1us);
+    CHECK(s.duration >= latest);
+    CHECK(s.duration * 9 / 10 < latest);
+    REQUIRE(shrunk.study.faults.size() == bug.faults.size());
+    for (std::size_t i = 0; i < bug.faults.size(); ++i) {
+      const FaultPlan& left = shrunk.study.faults[i];
+      const auto given = std::ranges::find(study.faults, left.kind, &FaultPlan::kind);
+      const FaultPlan expected = weakest(*given, bug.faults[i]);
+      CAPTURE(info_of(left.kind).name);
+      CHECK(left.kind == bug.faults[i].kind);
+      CHECK(left.at == given->at);
+      CHECK(left.length == expected.length);
+      CHECK(left.share == expected.share);
+      CHECK(left.factor == expected.factor);
+    }
+    with_faults += bug.faults.size();
+  }
+  CHECK(with_faults > 0);
+}
+
+TEST_CASE("shrink leaves nothing that one more step would make smaller, whatever the judge") {
+  const std::string name =
+      "shrink leaves nothing that one more step would make smaller, whatever the judge";
+  test::Random random(name);
+  CAPTURE(random.repeat());
+  std::size_t changed = 0;
+  std::size_t stopped = 0;
+  for (std::size_t life = 0; life < test::scaled(100); ++life) {
+    const Study study = random_plan(random);
+    const std::uint64_t salt = random.next();
+    const auto objects = [&](const Study& each) {
+      return hash_of(each) == hash_of(study) || (hash_of(each) ^ salt) % 3 == 0;
+    };
+    const std::size_t stop_at =
+        random.one_in(3) ? static_cast<std::size_t>(random.between(1, 30)) : 0;
+    std::size_t shown = 0;
+    std::set<std::string> asked;
+    const Shrunk shrunk = shrink_while(
+        study,
+        [&](const Study& each) {
+          if (shown == stop_at) throw Stopped();
+          REQUIRE(is_scenario(each));
+          REQUIRE(is_part_of(each, study));
+          return objects(each);
+        },
+        [&](const Shrunk& now) {
+          CHECK(now.runs == ++shown);
+          CHECK((now.runs == 1 || objects(now.study)));
+        });
+    CHECK(shrunk.runs == shown);
+    if (shrunk.partial) ++stopped;
+    if (stop_at == 1) CHECK_FALSE(shrunk.fails);
+    if (shrunk.fails) CHECK(objects(shrunk.study));
+    if (!shrunk.fails || shrunk.partial) continue;
+    if (hash_of(shrunk.study) != hash_of(study)) ++changed;
+    for (const Study& smaller : smaller_than(shrunk.study)) {
+      CHECK_FALSE(
+          (is_scenario(smaller) && hash_of(smaller) != hash_of(shrunk.study) && objects(smaller)));
+    }
+  }
+  CHECK(changed > 0);
+  CHECK(stopped > 0);
+}
+
+TEST_CASE("shrink returns what no judge objects to") {
+  test::Random random("shrink returns what no judge objects to");
+  CAPTURE(random.repeat());
+  const Study study = random_plan(random);
+  const Shrunk shrunk = shrink_while(study, [](const Study&) { return false; });
+  CHECK_FALSE(shrunk.fails);
+  CHECK(shrunk.runs == 1);
+  CHECK(to_toml(shrunk.study, "r") == to_toml(study, "r"));
+}
+
+namespace {
+
+// The two-sided quantiles of every textbook, by degrees of freedom from 1 on.
+constexpr double t_99[] = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355};
+constexpr double t_95[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306};
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+/// A mean and half of its interval; none of fewer than two values.
+struct Textbook {
+  std::size_t count = 0;
+  double mean = NAN;
+  double half = NAN;
+
+  Textbook(const std::vector<double>& values, double confidence) : count(values.size()) {
+    if (count == 0) return;
+    mean = 0;
+    for (const double value : values) mean += value / static_cast<double>(count);
+    if (count == 1) return;
+    double squares = 0;
+    for (const double value : values) squares += std::pow(value - mean, 2);
+    const double t = (confidence == 0.99 ? t_99 : t_95)[count - 2];
+    half = t * std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
+  }
+};
+
+constexpr Metric asked_of[] = {Metric::share_429,        Metric::goodput,  Metric::recovery,
+                               Metric::shadow_deviation, Metric::wait_p99, Metric::late_429};
+
+/// A row of figures that are not always there; a recovery may never come.
+std::vector<Figures> random_figures(test::Random& random, std::size_t count) {
+  std::vector<Figures> all(count);
+  for (const Metric metric : asked_of) {
+    const double middle = static_cast<double>(random.between(0, 90));
+    const Word spread = random.one_in(4) ? 0 : random.between(1, 9);
+    const bool may_miss = random.one_in(4);
+    for (Figures& each : all) {
+      double value = middle + static_cast<double>(random.between(-spread, spread));
+      if (metric != Metric::shadow_deviation) value = std::max(value, 0.0);
+      if (metric == Metric::recovery && may_miss && random.one_in(3)) value = infinite;
+      if (may_miss && random.one_in(3)) value = NAN;
+      each[metric] = value;
+    }
+  }
+  return all;
+}
+
+/// Studies of one row each, with the same replications.
+struct Pair {
+  Study study;
+  StudyResult a;
+  StudyResult b;
+
+  Pair(test::Random& random, std::size_t replications) {
+    study.variants = {Variant{}};
+    study.settings = {{"run.duration", {"60s"}}, {"client.timeout", {"1s"}}};
+    study.faults = {{.kind = Kind::upstream_down, .at = 10s, .length = 10s}};  // 40 s remain
+    study.confidence = random.one_in(2) ? 0.99 : 0.95;
+    study.headline.clear();
+    for (const Metric metric : asked_of) study.headline.emplace_back(info(metric).name);
+    for (StudyResult* const result : {&a, &b}) {
+      result->study = &study;
+      result->rows.push_back({0, 0, {}, random_figures(random, replications), {}});
+      result->replications = replications;
+    }
+  }
+};
+
+std::vector<double> values_of(const StudyResult& result, Metric metric) {
+  std::vector<double> values;
+  for (const Figures& each : result.rows[0].figures) values.push_back(each[metric]);
+  return values;
+}
+
+bool has_infinite(const std::vector<double>& values) {
+  return std::ranges::any_of(values, [](double value) { return std::isinf(value); });
+}
+std::vector<double> finite(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("compare says of each figure what the paired differences show, with their sign") {
+  test::Random random(
+      "compare says of each figure what the paired differences show, with their "
+      "sign");
+  CAPTURE(random.repeat());
+  std::set<std::string_view> seen;
+  for (std::size_t life = 0; life < test::scaled(400); ++life) {
+    const Pair pair(random, static_cast<std::size_t>(random.between(1, 9)));
+    const auto all = differences(pair.a, pair.b);
+    REQUIRE(all.size() == std::size(asked_of));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      CAPTURE(info(asked_of[i]).name);
+      const auto left = values_of(pair.a, asked_of[i]);
+      const auto right = values_of(pair.b, asked_of[i]);
+      std::vector<double> paired;
+      for (std::size_t k = 0; k < left.size(); ++k) {
+        if (std::isfinite(left[k]) && std::isfinite(right[k])) paired.push_back(right[k] - left[k]);
+      }
+      const Textbook book(paired, pair.study.confidence);
+      std::string_view expected = "not known";
+      if (book.count >= 2 && !has_infinite(left) && !has_infinite(right)) {
+        // Values are whole numbers, and the table has four digits.
+        if (book.half != 0 && std::abs(std::abs(book.mean) - book.half) < 0.001 * book.half)
+          continue;
+        expected = book.mean - book.half > 0   ? "higher"
+                   : book.mean + book.half < 0 ? "lower"
+                                               : "no difference shown";
+        CHECK(all[i].value.mean == Approx(book.mean).margin(1e-9));
+        CHECK(all[i].value.half_width == Approx(book.half).epsilon(0.001).margin(1e-9));
+        const double most = asked_of[i] == Metric::share_429 ? 100 : infinite;
+        CHECK(all[i].value.low ==
+              Approx(std::max(book.mean - book.half, -most)).epsilon(0.001).margin(1e-3));
+        CHECK(all[i].value.high ==
+              Approx(std::min(book.mean + book.half, most)).epsilon(0.001).margin(1e-3));
+      }
+      CHECK(all[i].metric == asked_of[i]);
+      CHECK(all[i].verdict == expected);
+      seen.insert(expected);
+    }
+    const std::string text = compare(pair.a, pair.b, "first", "second");
+    CHECK(text.find("difference of second - first") != std::string::npos);
+  }
+  CHECK(seen.size() == 4);
+}
+
+TEST_CASE("an expectation is judged by all that is known of its figure") {
+  test::Random random("an expectation is judged by all that is known of its figure");
+  CAPTURE(random.repeat());
+  std::set<std::pair<bool, Status>> seen;
+  constexpr double remain = 40;  // seconds behind the fault
+  for (std::size_t life = 0; life < test::scaled(600); ++life) {
+    Pair pair(random, static_cast<std::size_t>(random.between(0, 9)));
+    const Metric metric = asked_of[random.between(0, std::size(asked_of) - 1)];
+    Expectation expectation;
+    expectation.metric = info(metric).name;
+    const auto bound = [&] { return static_cast<double>(random.between(-5, 100)); };
+    if (random.one_in(2)) expectation.least = bound();
+    if (random.one_in(2)) expectation.most = bound();
+    if (random.one_in(4) || (!expectation.least && !expectation.most)) {
+      expectation.equals = bound();
+      expectation.within = static_cast<double>(random.between(0, 5));
+    }
+    pair.study.expectations = {expectation};
+    judge(pair.a);
+    REQUIRE(pair.a.verdicts.size() == 1);
+    const Status status = pair.a.verdicts[0].status;
+
+    const auto values = values_of(pair.a, metric);
+    const bool never = has_infinite(values);
+    // What never came took at least as long as was seen.
+    std::vector<double> at_least = values;
+    for (double& value : at_least) value = std::isinf(value) ? remain : value;
+    const Textbook book(finite(never ? at_least : values), pair.study.confidence);
+    const double half = book.count > 1 ? book.half : 0;
+    const double least = metric == Metric::shadow_deviation ? -100 : 0;
+    const double most = metric == Metric::share_429 ? 100 : infinite;
+    const double low = std::max(book.mean - half, least);
+    const double high = std::min(book.mean + half, most);
+    const auto near = [&](const std::optional<double>& border) {
+      return border && (std::abs(*border - low) < 0.001 * (1 + half) ||
+                        std::abs(*border - high) < 0.001 * (1 + half));
+    };
+    const bool close =
+        half != 0 && (near(expectation.least) || near(expectation.most) ||
+                      (expectation.equals && (near(*expectation.equals - expectation.within) ||
+                                              near(*expectation.equals + expectation.within))));
+    if (close) continue;
+    constexpr double digits = 1e-9;
+    bool holds = true;
+    bool fails = false;
+    const auto worsen = [&](bool good, bool bad) {
+      holds = holds && good;
+      fails = fails || bad;
+    };
+    if (expectation.least) {
+      worsen(low >= *expectation.least - digits, !never && high < *expectation.least - digits);
+    }
+    if (expectation.most) {
+      worsen(!never && high <= *expectation.most + digits,
+             never || low > *expectation.most + digits);
+    }
+    if (expectation.equals) {
+      const bool is_in = !never && *expectation.equals >= low - expectation.within - digits &&
+                         *expectation.equals <= high + expectation.within + digits;
+      worsen(is_in, !is_in);
+    }
+    const Status expected = book.count == 0 ? Status::undecided
+                            : fails         ? Status::fails
+                            : holds         ? Status::holds
+                                            : Status::undecided;
+    CAPTURE(expectation.metric, values, low, high);
+    CHECK(status == expected);
+    seen.emplace(never, expected);
+  }
+  CHECK(seen.size() >= 5);
+}
+
+TEST_CASE("a figure says how much is known of it") {
+  const auto text = [](const std::vector<double>& values, Range possible, std::string_view unit) {
+    return figure_text(estimate_of(values, possible, 0.99), unit);
+  };
+  const Range share{0, 100};
+  const Range any{0, infinite};
+  CHECK(text({4, 4, 4, 4}, share, "%") == "4 %");
+  CHECK(text({40, 41, 39, 40}, share, "%") == "40 ±2.38 %");
+  CHECK(text({0, 0, 0, 4}, share, "%") == "1 (0 to 6.84) %");
+  CHECK(text({100, 100, 96}, share, "%") == "98.7 (85.4 to 100) %");
+  CHECK(text({7}, any, "s") == "7 s (1 run)");
+  CHECK(text({NAN, 7, NAN}, any, "s") == "7 s (1 of 3 runs)");
+  CHECK(text({infinite, 7, infinite}, any, "s") == "not in 2 of 3 runs");
+  CHECK(text({NAN, NAN}, any, "s") == "-");
+  CHECK(text({}, any, "s") == "-");
+}
