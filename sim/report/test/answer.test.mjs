@@ -45,6 +45,28 @@ test('the figures that the question asks for come before others, by which varian
   assert.match(said(figures, { question: 'What then?' }), /^With `a`, each call costs 1 store operation, 20 % .*; with `b`, each call costs 9 store operations\.$/);
 });
 
+test('variants that are alike in what is asked are told apart by the rest of what is told', () => {
+  const figures = { slow: { refused: 0, wait: 900 }, swift: { refused: 0, wait: 10 }, open: { refused: 40, wait: 5 } };
+  assert.match(said(figures, { question: 'How many 429s?' }), /^With `swift`, .*; with `open`, 40 %/);
+  assert.match(said({ swift: figures.swift, slow: figures.slow, open: figures.open }, { question: 'How many 429s?' }), /^With `swift`/);
+});
+
+test('a share that differs by a small part of a percent counts little', () => {
+  const figures = { a: { refused: 0, wait: 900 }, b: { refused: 0.001, wait: 10 } };
+  assert.match(said(figures, { question: 'How many 429s, and who waits?' }), /^With `b`, 0.001 % .*; with `a`, 99 % of the jobs wait at most 900 ms\.$/);
+});
+
+test('the worst variant is told in everything in which it is clearly worse, and else in what it is worst in', () => {
+  assert.match(said({ a: { refused: 0, wait: 10, goodput: 100 }, b: { refused: 50, wait: 900, goodput: 95 } }),
+    /; with `b`, 50 % of the calls are answered 429 and 99 % of the jobs wait at most 900 ms\.$/);
+  assert.match(said({ a: { wait: 80, goodput: 100 }, b: { wait: 100, goodput: 95 } }), /; with `b`, 99 % of the jobs wait at most 100 ms\.$/);
+});
+
+test('what is asked for is told even if it stands behind the first figures', () => {
+  assert.match(said({ '': { cost: 1, refused: 2, wait: 3, goodput: 4, recovery: 5 } }, { question: 'Does it come back?' }),
+    /^Each call costs 1 store operation, 2 % .* and the goodput is back 5 s after the last fault\.$/);
+});
+
 test('a difference within the intervals is none', () => {
   const wide = (value) => [value, value - 5, value + 5];
   assert.equal(said({ a: { refused: wide(10) }, b: { refused: wide(19) } }),

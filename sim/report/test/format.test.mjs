@@ -33,7 +33,7 @@ test('figures take the unit of the data', () => {
   assert.equal(interval(0.1, 0.2, '%'), '0.1 % to 0.2 %');
   assert.equal(interval(null, 0.2, '%'), '');
   assert.equal(spoken(99.13, '/s'), '99.1');
-  assert.equal(spoken(2.5, '%'), '2.5 %');
+  assert.deepEqual([2.5, 7.53, 67.49, 99.99].map((value) => spoken(value, '%')), ['2.5 %', '7.53 %', '67.5 %', '99.99 %']);
 });
 
 test('axes have short labels', () => {
