@@ -36,13 +36,13 @@ std::uint64_t scramble(std::uint64_t z) noexcept {
 Client::Client(RedisOptions options, std::uint64_t seed, const Resolve& resolve)
     : options_(std::move(options)),
       key_style_{options_.key_prefix, options_.key_secret},
-      resolve_(resolve),
       nonce_(seed),
       work_(io_.get_executor()),
+      names_(io_, look_up_on_threads(resolve)),
       topology_(make_topology(
-          {io_, options_, resolve_, clock_, journal_, inbox_, [this]() noexcept { wake_up(); }},
+          {io_, options_, names_, clock_, journal_, inbox_, [this]() noexcept { wake_up(); }},
           scramble(~seed))),
-      subscriber_(io_, options_, resolve, scramble(seed), [this](Connection& connection) {
+      subscriber_(io_, options_, names_, scramble(seed), [this](Connection& connection) {
         return topology_->connect_subscriber(connection);
       }) {}
 

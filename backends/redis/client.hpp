@@ -90,7 +90,6 @@ class Client : public std::enable_shared_from_this<Client> {
 
   const RedisOptions options_;
   const KeyStyle key_style_;
-  const Resolve resolve_;
   const unsigned forks_ = detail::fork_count();
   SystemClock clock_;
 
@@ -114,6 +113,7 @@ class Client : public std::enable_shared_from_this<Client> {
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   Journal journal_{options_};
+  Names names_;
   const std::unique_ptr<Topology> topology_;
   Subscriber subscriber_;
   bool closed_ = false;  // the I/O thread's

@@ -42,7 +42,7 @@ void ClusterTopology::note_ended(Link& link) {
 }
 
 /// A node that has lost the others answers CLUSTERDOWN, and keeps its connections.
-void ClusterTopology::note_pausing(Link& link) {
+void ClusterTopology::note_failing(Link& link) {
   lost_ = link.target();
   want_map(least_after_moved);
   move_waiting_calls(link);
@@ -123,7 +123,7 @@ asio::awaitable<void> ClusterTopology::fetch_map() {
 }
 
 asio::awaitable<bool> ClusterTopology::fetch_map_from(RedisAddress node) {
-  Connection connection(context().io, context().options, context().resolve, &context().journal);
+  Connection connection(context().io, context().options, context().names, &context().journal);
   connection.set_target(node);
   if (!co_await connection.connect()) co_return false;
   const ClusterMap map = co_await ask_cluster_map(connection);

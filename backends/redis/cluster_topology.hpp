@@ -35,7 +35,7 @@ class ClusterTopology final : public Topology {
   void start() override;
   boost::asio::awaitable<Errc> connect(Link& link) override;
   void note_ended(Link& link) override;
-  void note_pausing(Link& link) override;
+  void note_failing(Link& link) override;
   [[nodiscard]] bool is_needed(const Link& link) const noexcept override;
   void redirect(Link& from, CallList& calls) override;
   boost::asio::awaitable<bool> connect_subscriber(Connection& connection) override;

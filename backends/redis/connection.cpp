@@ -35,13 +35,11 @@ std::string nonsense(std::string_view bytes) {
 
 }  // namespace
 
-Connection::Connection(asio::io_context& io, RedisOptions options, Resolve resolve,
-                       Journal* journal)
+Connection::Connection(asio::io_context& io, RedisOptions options, Names& names, Journal* journal)
     : options_(std::move(options)),
-      io_(io),
-      resolve_(std::move(resolve)),
+      names_(names),
       journal_(journal),
-      endpoints_(std::in_place, io, options_, resolve_),
+      endpoints_(std::in_place, options_, names_),
       transport_(io),
       watchdog_(io) {}
 
@@ -50,13 +48,17 @@ void Connection::set_target(const RedisAddress& target) {
   options_.host = target.host;
   options_.port = target.port;
   options_.unix_socket.clear();
-  endpoints_.emplace(io_, options_, resolve_);
+  endpoints_.emplace(options_, names_);
 }
 
 void Connection::stop() noexcept {
   stopped_ = true;
   close();
-  endpoints_->stop();
+}
+
+void Connection::abandon() noexcept {
+  is_abandoned_ = true;
+  transport_.abort();
 }
 
 void Connection::step(RedisStep step) {
@@ -72,6 +74,7 @@ bool Connection::fail(std::string_view cause, Errc code) {
 
 bool Connection::fail(const error_code& error) {
   if (is_late_) return fail(no_answer_within(options_.connect_timeout));
+  if (is_abandoned_) return fail("given up for another server");
   // Of TLS: the server may refuse the client's certificate after the handshake.
   if (const std::string why = transport_.why(); !why.empty()) return refuse(why, Errc::tls_failed);
   if (error == asio::error::eof) return fail("the server closed the connection");
@@ -99,6 +102,7 @@ void Connection::watch_attempt() {
 
 asio::awaitable<bool> Connection::connect() {
   refusal_ = Errc::not_connected;
+  is_abandoned_ = false;
   bool ready = false;
   if (endpoints_->is_name()) {
     address_ = endpoints_->name();
@@ -108,17 +112,17 @@ asio::awaitable<bool> Connection::connect() {
   if (!endpoints_->error().empty()) fail(endpoints_->error());
   for (const Endpoint& endpoint : endpoints) {
     if (journal_ != nullptr) journal_->tell();
-    if (ready || stopped_) break;
+    if (ready || stopped_ || is_abandoned_) break;
     endpoint_ = endpoint;
     address_ = text_of(endpoint);
     watch_attempt();
     ready = co_await try_address();
-    if (!ready) put_last();
+    if (!ready && !is_abandoned_) put_last();
   }
   ++*attempts_;
   watchdog_.cancel();
   if (journal_ != nullptr) journal_->tell();
-  co_return ready && !stopped_;
+  co_return ready && !stopped_ && !is_abandoned_;
 }
 
 asio::awaitable<bool> Connection::try_address() {

@@ -25,9 +25,12 @@ namespace sluice::redis_detail {
 class Connection {
  public:
   /// `options`: the address, the login and the timeouts; with `sentinel`, only a master is
-  /// accepted. `resolve`: replaces the system's look-up of names. `journal`: may be null. REQUIRES:
-  /// the context and the journal outlive it.
-  Connection(boost::asio::io_context& io, RedisOptions options, Resolve resolve, Journal* journal);
+  /// accepted. `journal`: may be null. REQUIRES: the context, the names and the journal outlive it.
+  Connection(boost::asio::io_context& io, RedisOptions options, Names& names, Journal* journal);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  /// Late watchdogs see the end of all attempts.
+  ~Connection() { ++*attempts_; }
 
   /// The server of the next attempts, instead of that of the options.
   void set_target(const RedisAddress& target);
@@ -54,6 +57,8 @@ class Connection {
   /// successful, and nothing else is sent.
   boost::asio::awaitable<const ReplyValue*> request(std::string command);
 
+  /// Ends the current attempt: the server is not wanted any more.
+  void abandon() noexcept;
   /// Ends the connection, also if a forked child has it as well.
   void close() noexcept { transport_.close(); }
   /// close(), and fails all later attempts.
@@ -86,8 +91,7 @@ class Connection {
   bool refuse(std::string_view words, Errc code);
 
   RedisOptions options_;
-  boost::asio::io_context& io_;
-  const Resolve resolve_;
+  Names& names_;
   Journal* const journal_;
   std::optional<Endpoints> endpoints_;
   Endpoint endpoint_;
@@ -102,7 +106,8 @@ class Connection {
   // The number of the attempt, which late watchdogs know as another. It outlives this object, which
   // may end between the expiry of its watchdog and the handler's turn.
   const std::shared_ptr<unsigned> attempts_ = std::make_shared<unsigned>(0);
-  bool is_late_ = false;  // the watchdog has ended the attempt
+  bool is_late_ = false;       // the watchdog has ended the attempt
+  bool is_abandoned_ = false;  // and so has abandon()
   bool stopped_ = false;
 };
 

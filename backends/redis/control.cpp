@@ -13,6 +13,9 @@ namespace asio = boost::asio;
 /// One that hangs must not cost the calls their deadlines: there are others.
 constexpr Span longest_question = std::chrono::milliseconds{300};
 
+/// Until one that is listened to, and answers no probe, is left for another.
+constexpr Span longest_silence = std::chrono::seconds{1};
+
 constexpr const char* no_reply = "no reply";
 
 }  // namespace
@@ -45,6 +48,7 @@ RedisOptions sentinel_login(const RedisOptions& options) {
   login.password = options.sentinel->password;
   login.credentials = options.sentinel->credentials;
   login.tls = options.sentinel->tls;
+  login.stall_timeout = std::min(options.stall_timeout, longest_silence);
   login.database = 0;
   login.connect_timeout = std::min(options.connect_timeout, longest_question);
   login.sentinel.reset();

@@ -6,9 +6,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cstring>
-#include <system_error>
-
-#include "journal.hpp"
 
 namespace sluice::redis_detail {
 namespace {
@@ -35,8 +32,7 @@ std::string text_of(const Endpoint& endpoint) {
   return tcp_endpoint.address().is_v6() ? "[" + address + "]:" + port : address + ":" + port;
 }
 
-Endpoints::Endpoints(asio::io_context& io, const RedisOptions& options, Resolve resolve)
-    : options_(options), look_up_(io, resolve ? std::move(resolve) : Resolve(resolve_by_system)) {
+Endpoints::Endpoints(const RedisOptions& options, Names& names) : options_(options), names_(names) {
   if (!options.unix_socket.empty()) {
     known_.emplace_back(asio::local::stream_protocol::endpoint(options.unix_socket));
     name_ = options.unix_socket;
@@ -50,7 +46,8 @@ Endpoints::Endpoints(asio::io_context& io, const RedisOptions& options, Resolve 
 }
 
 asio::awaitable<std::vector<Endpoint>> Endpoints::list() {
-  if (is_name_) co_await look_up();
+  if (is_name_)
+    accept(co_await names_.find(options_.host, options_.port, options_.connect_timeout));
   std::vector<Endpoint> endpoints;
   for (const Endpoint& endpoint : known_) {
     if (!holds(unfit_, endpoint)) endpoints.push_back(endpoint);
@@ -59,34 +56,9 @@ asio::awaitable<std::vector<Endpoint>> Endpoints::list() {
   co_return endpoints;
 }
 
-asio::awaitable<void> Endpoints::look_up() {
-  error_.clear();
-  // The look-up of an earlier list may have ended since, with newer addresses.
-  auto late = co_await look_up_.wait(Span{0});
-  if (late) accept(std::move(*late));
-  const bool hangs = look_up_.is_under_way();
-  try {
-    if (!hangs) look_up_.start(options_.host, options_.port);
-  } catch (const std::system_error& error) {
-    error_ = error.code().message();
-    co_return;
-  }
-  Span most = options_.connect_timeout;
-  if (!known_.empty()) most = hangs ? Span{0} : std::min(most, patience);
-  auto found = co_await look_up_.wait(most);
-  if (found) {
-    accept(std::move(*found));
-  } else {
-    error_ = hangs ? "no answer yet" : no_answer_within(most);
-  }
-}
-
 void Endpoints::accept(Found found) {
   error_ = std::move(found.error);
-  if (found.endpoints.empty()) {
-    if (error_.empty()) error_ = "the name has no address";
-    return;
-  }
+  if (found.endpoints.empty()) return;
   known_.clear();
   for (const Endpoint& endpoint : found.endpoints) {
     if (!holds(known_, endpoint)) known_.push_back(endpoint);

@@ -15,11 +15,11 @@ namespace sluice::redis_detail {
 
 /// The addresses of the options, in the order of the look-up, except that those that did not serve
 /// are last, the latest at the end. A name is looked up for each list; if a look-up fails or takes
-/// too long, the result of the last successful one is used. Belongs to the I/O thread.
+/// too long, the result of the last successful one of the store is used. Belongs to the I/O thread.
 class Endpoints {
  public:
-  /// REQUIRES: the context and the options outlive it.
-  Endpoints(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve);
+  /// REQUIRES: the options and the names outlive it.
+  Endpoints(const RedisOptions& options, Names& names);
 
   /// The name of the server while no address is known: "redis.example:6379".
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -27,7 +27,7 @@ class Endpoints {
   [[nodiscard]] bool is_name() const noexcept { return is_name_; }
 
   /// The addresses to try; empty before the first successful look-up. Takes up to connect_timeout,
-  /// and if addresses are known, up to `patience`.
+  /// and if addresses are known, up to Names::patience.
   boost::asio::awaitable<std::vector<Endpoint>> list();
   /// The error of the last look-up; empty if it succeeded.
   [[nodiscard]] const std::string& error() const noexcept { return error_; }
@@ -36,21 +36,14 @@ class Endpoints {
 
   /// Records that this address did not serve.
   void put_last(const Endpoint& endpoint);
-  /// Ends a pending list().
-  void stop() noexcept { look_up_.stop(); }
-
-  /// How long a look-up may delay the use of known addresses: much longer than a working name
-  /// server takes, and much shorter than a call's timeout.
-  static constexpr Span patience = std::chrono::milliseconds{50};
 
  private:
-  boost::asio::awaitable<void> look_up();
   void accept(Found found);
 
   const RedisOptions& options_;
+  Names& names_;
   std::string name_;
   bool is_name_ = false;
-  LookUp look_up_;
   std::vector<Endpoint> known_;  // in the order of the look-up
   std::vector<Endpoint> unfit_;  // of the known ones, those that did not serve, the latest last
   std::string error_;

@@ -35,7 +35,7 @@ Link::Link(const LinkContext& context, LinkOwner& owner, std::uint64_t seed, uns
     : context_(context),
       owner_(owner),
       index_(index),
-      connection_(context.io, context.options, context.resolve, &context.journal),
+      connection_(context.io, context.options, context.names, &context.journal),
       pause_(context.io),
       expiry_(context.io),
       pipeline_(context.options.scripts, seed, !context.options.cluster.empty()),
@@ -137,14 +137,14 @@ void Link::take_replies(error_code error) {
 /// Under no lock, since the owner gives calls to other links: no thread holds the locks of two.
 void Link::pass_on() {
   CallList redirected;
-  bool is_pausing = false;
+  bool is_failing = false;
   {
     const std::lock_guard wire(wire_);
     redirected.swap(pipeline_.redirected());
-    is_pausing = pipeline_.take_begun_pauses();
+    is_failing = pipeline_.take_failing();
   }
   if (!redirected.empty()) owner_.redirect(*this, redirected);
-  if (is_pausing) owner_.note_pausing(*this);
+  if (is_failing) owner_.note_failing(*this);
 }
 
 /// Handles received bytes.
@@ -295,7 +295,15 @@ void Link::leave(std::string_view cause) {
   if (!connected_) return;
   draining_ = true;
   note_loss(cause);
-  if (!pipeline_.has_sent()) drop();
+  if (!pipeline_.has_sent()) return drop();
+  left_at_ = std::min(left_at_, context_.clock.now() + longest_drain);
+  arm(left_at_);
+}
+
+void Link::connect_anew() {
+  if (is_connected()) return;
+  pause_.cancel();
+  connection_.abandon();
 }
 
 void Link::break_off(std::string_view cause) noexcept {
@@ -357,6 +365,7 @@ void Link::drop(Errc oldest) noexcept {
   out_.clear();
   written_ = 0;
   draining_ = false;
+  left_at_ = Time::max();
   ++epoch_;
   connection_.close();
   pace_.ended(context_.clock.now(), loss_ && is_unfit(*loss_));
@@ -390,7 +399,9 @@ void Link::arm(Time at) {
 void Link::arm_expiry(Span least) {
   expiry_.expires_after(std::clamp(armed_until_ - context_.clock.now(), least, longest_sleep));
   expiry_.async_wait([this](error_code error) {
-    if (!error) expire();
+    if (error) return;
+    expire();
+    pass_on();
   });
 }
 
@@ -405,7 +416,8 @@ void Link::expire() {
     note_loss(no_answer_within(stall));
     drop();
   }
-  armed_until_ = pipeline_.next_deadline();
+  if (left_at_ <= now) drop();
+  armed_until_ = std::min(pipeline_.next_deadline(), left_at_);
   if (pipeline_.has_sent()) armed_until_ = std::min(armed_until_, pipeline_.oldest_sent() + stall);
   if (armed_until_ != Time::max()) arm_expiry(sleep_among(pipeline_.count()));
   flush();

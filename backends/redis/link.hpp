@@ -30,7 +30,7 @@ class Link;
 struct LinkContext {
   boost::asio::io_context& io;
   const RedisOptions& options;
-  const Resolve& resolve;
+  Names& names;
   SystemClock& clock;
   Journal& journal;
   Inbox& inbox;
@@ -49,9 +49,9 @@ class LinkOwner {
   virtual void note_ended(Link& link) = 0;
   /// Whether the link connects again after an end. Under no lock.
   [[nodiscard]] virtual bool is_needed(const Link& link) const noexcept = 0;
-  /// Calls of the link begin a pause, because its server cannot decide them at the moment. Under
-  /// no lock.
-  virtual void note_pausing(Link& link) = 0;
+  /// Calls of the link fail or begin a pause, because its server cannot decide them at the moment
+  /// or does not answer. Under no lock.
+  virtual void note_failing(Link& link) = 0;
   /// Takes the calls that the server has sent to another one. Under no lock.
   virtual void redirect(Link& from, CallList& calls) = 0;
 };
@@ -101,8 +101,11 @@ class Link {
   void expire();
   /// Moves out the calls that wait, for which `leaves` is true.
   void release_unsent(CallList& calls, const std::function<bool(const Call&)>& leaves);
-  /// Sends nothing more on this connection, and makes another one once all replies are there.
+  /// Sends nothing more on this connection, and makes another one once all replies are there, or
+  /// after `longest_drain`.
   void leave(std::string_view cause);
+  /// The owner names another server from now on: ends the attempt to connect, or the pause before.
+  void connect_anew();
   /// After an exception the connection may be out of step: closes it. Sent calls end as unknown.
   void break_off(std::string_view cause) noexcept;
   /// Ends every call and the link.
@@ -113,6 +116,9 @@ class Link {
   /// True if it does nothing at all: its connection may be given another target.
   [[nodiscard]] bool is_idle() const noexcept { return !life_->is_serving && !has_calls(); }
   [[nodiscard]] Connection& connection() noexcept { return connection_; }
+  /// What a server may take to answer the calls that it has when it is left: much longer than one
+  /// that works takes, and much shorter than a call's timeout.
+  static constexpr Span longest_drain = std::chrono::milliseconds{200};
   [[nodiscard]] RedisAddress target() const { return connection_.target(); }
 
  private:
@@ -169,9 +175,10 @@ class Link {
   std::string out_;
   std::size_t written_ = 0;  // bytes of out_ that are sent; the rest is sent first
   bool connected_ = false;
-  bool writing_ = false;    // the socket is full: Asio waits for it
-  bool draining_ = false;   // nothing more is sent on this connection
-  Time due_ = Time::max();  // the earliest deadline of a caller's call or of a new one
+  bool writing_ = false;        // the socket is full: Asio waits for it
+  bool draining_ = false;       // nothing more is sent on this connection
+  Time left_at_ = Time::max();  // when the replies that are missing are not waited for any more
+  Time due_ = Time::max();      // the earliest deadline of a caller's call or of a new one
   Time armed_until_ = Time::max();
 
   ReconnectPace pace_;

@@ -1,15 +1,15 @@
-// LookUp: looks names up on a thread, because the system's call blocks and cannot be cancelled.
+// Names: the addresses of names, which all connections of a store share.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/clock.hpp"
@@ -20,44 +20,56 @@ using Endpoint = boost::asio::generic::stream_protocol::endpoint;
 
 /// The result of a look-up.
 struct Found {
-  std::vector<Endpoint> endpoints;  // none if `error` is set
-  std::string error;                // the system's message
+  std::vector<Endpoint> endpoints;
+  std::string error;  // the system's message
 };
 
-/// Blocks until it has a result. Any thread.
+/// Blocks until it has a result: addresses, or an error. Any thread.
 using Resolve = std::function<Found(const std::string& host, std::uint16_t port)>;
 
 /// getaddrinfo().
 [[nodiscard]] Found resolve_by_system(const std::string& host, std::uint16_t port);
 
-/// One look-up at a time, on a detached thread, which may outlive its owner and then uses only the
-/// shared state. Belongs to the I/O thread.
-class LookUp {
+/// Starts a look-up, and passes its result to `done`, on any thread and at any time. Throws
+/// std::system_error if that is impossible.
+using StartLookUp = std::function<void(const std::string& host, std::uint16_t port,
+                                       std::function<void(Found)> done)>;
+
+/// On a detached thread each, because the system's call blocks and cannot be cancelled. `resolve`:
+/// empty for the system's.
+[[nodiscard]] StartLookUp look_up_on_threads(Resolve resolve);
+
+/// Each name is looked up once at a time, whoever asks. A connection, and this object, may end
+/// while a look-up runs: its result uses only what it shares with them. Belongs to the I/O thread.
+class Names {
  public:
   /// REQUIRES: the context outlives it.
-  LookUp(boost::asio::io_context& io, Resolve resolve);
-  LookUp(const LookUp&) = delete;
-  LookUp& operator=(const LookUp&) = delete;
-  ~LookUp();
+  Names(boost::asio::io_context& io, StartLookUp start);
+  Names(const Names&) = delete;
+  Names& operator=(const Names&) = delete;
+  ~Names();
 
-  [[nodiscard]] bool is_under_way() const noexcept;
-  /// Throws std::system_error if no thread can be started. REQUIRES: no look-up is pending.
-  void start(const std::string& host, std::uint16_t port);
-  /// Waits for the result, up to `patience`. None if the look-up is still pending, or if none was
-  /// started since the last result.
-  boost::asio::awaitable<std::optional<Found>> wait(Span patience);
-  /// Ends a wait().
-  void stop() noexcept;
+  /// The addresses of a name, by a new look-up or the one under way; and if it fails or takes too
+  /// long, an error beside those of the last successful one. Takes up to `most`, and if addresses
+  /// are known, up to `patience` from the start of the look-up.
+  boost::asio::awaitable<Found> find(std::string host, std::uint16_t port, Span most);
+
+  /// How long a look-up may delay the use of known addresses: much longer than a working name
+  /// server takes, and much shorter than a call's timeout.
+  static constexpr Span patience = std::chrono::milliseconds{50};
+  /// The most names that are known: servers name others, and may do so for years.
+  static constexpr std::size_t most_names = 4096;
 
  private:
-  struct Shared;
+  struct Name;
+  class Waiter;
 
-  [[nodiscard]] std::optional<Found> take() noexcept;
+  std::shared_ptr<Name> name_of(const std::string& host, std::uint16_t port);
 
   boost::asio::io_context& io_;
-  Resolve resolve_;
-  boost::asio::steady_timer arrival_;  // cancelled when the look-up ends
-  std::shared_ptr<Shared> shared_;     // null: none was started, or its result was taken
+  const StartLookUp start_;
+  SystemClock clock_;
+  std::map<std::pair<std::string, std::uint16_t>, std::shared_ptr<Name>> names_;
 };
 
 }  // namespace sluice::redis_detail

@@ -290,6 +290,7 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message, Time now) {
   // The reply to the call behind ASKING decides; INFO may be forbidden.
   if (front.asks || front.informs) return Heard::ok;
   const Errc code = error_of(message);
+  if (code == Errc::no_replicas) is_failing_ = true;
   if (front.publishes) {
     if (code == Errc::busy || passes(code)) return Heard::ok;  // only this one is lost
     muted_ = true;
@@ -330,7 +331,7 @@ void Pipeline::pause(CallPtr call, Errc code, Time now) noexcept {
   if (call->resumes > call->deadline - least_pause) call->resumes = Time::max();
   resumption_ = std::min(resumption_, call->resumes);
   paused_.push_back(std::move(call));
-  has_begun_pause_ = true;
+  is_failing_ = true;
 }
 
 /// Calls whose pause has ended are sent before the waiting ones, which are younger.
@@ -397,7 +398,9 @@ void Pipeline::expire(Time now, Errc unsent) {
     return call.met != Errc{} ? call.met : unsent;
   });
   for (Sent& sent : sent_) {
-    if (sent.call && sent.deadline <= now) bury(sent);
+    if (!sent.call || sent.deadline > now) continue;
+    is_failing_ = true;
+    bury(sent);
   }
   resume(now);
   end_all();

@@ -102,8 +102,9 @@ class Pipeline {
   [[nodiscard]] bool has_unsent() const noexcept {
     return !waiting_.empty() || !again_.empty() || notices_.size() > published_ || wants_info_;
   }
-  /// True if a call has begun a pause since the last time.
-  [[nodiscard]] bool take_begun_pauses() noexcept { return std::exchange(has_begun_pause_, false); }
+  /// True if since the last time a call has begun a pause, has got no answer by its deadline, or
+  /// has met a server without its replicas.
+  [[nodiscard]] bool take_failing() noexcept { return std::exchange(is_failing_, false); }
   /// The number of calls and outstanding replies.
   [[nodiscard]] std::size_t count() const noexcept {
     return waiting_.size() + again_.size() + paused_.size() + sent_.size();
@@ -174,7 +175,7 @@ class Pipeline {
   CallList again_;  // failed with NOSCRIPT or without the function; sent before waiting calls
   CallList paused_;
   Time resumption_ = Time::max();  // the earliest of paused_
-  bool has_begun_pause_ = false;   // since take_begun_pauses()
+  bool is_failing_ = false;        // since take_failing()
   std::deque<Sent> sent_;
   std::uint64_t taken_ = 0;  // bytes that sockets have taken, of all
   std::uint64_t start_ = 0;  // the offset of the last flush()

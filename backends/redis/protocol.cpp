@@ -265,11 +265,23 @@ bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce, std::size
   return true;
 }
 
+namespace {
+
+/// True for the error that has ended a script: the script, and its line, stand behind it. Until its
+/// first write a script returns what the server says, so this one may have come after a write.
+bool has_ended_script(std::string_view message) noexcept {
+  const auto script = message.rfind(" script: ");
+  return script != message.npos && message.find(", on @", script) != message.npos;
+}
+
+}  // namespace
+
 Errc error_of(std::string_view message) noexcept {
+  if (has_ended_script(message)) return Errc::server_error;
   if (message.starts_with("ERR max number of clients")) return Errc::too_many_clients;
   if (message.starts_with("ERR Function not found")) return Errc::no_function;
   if (message.starts_with("ERR unknown command")) return Errc::unknown_command;
-  // A command or a key without permission inside a script: Redis 7.0 and later.
+  // A command or a key without permission, returned by a script: Redis 7.0 and later.
   if (message.starts_with("ERR The user executing the script can't") ||
       message.starts_with("ERR ACL failure in script")) {
     return Errc::no_permission;

@@ -55,7 +55,8 @@ struct Reply {
 [[nodiscard]] bool decode(Reply& reply, std::string_view bytes, std::uint64_t nonce,
                           std::size_t steps, std::size_t output = 0) noexcept;
 
-/// The error code of an error reply, by its first word.
+/// The error code of an error reply, by its first word. Failure::unknown if the error has ended a
+/// script, which may have written before.
 [[nodiscard]] Errc error_of(std::string_view message) noexcept;
 
 }  // namespace sluice::redis_detail

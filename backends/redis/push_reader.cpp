@@ -63,15 +63,20 @@ class Cursor {
   State state_ = State::good;
 };
 
-Push read(Cursor& cursor, bool is_error) noexcept {
-  if (is_error) {
+Push read(Cursor& cursor, char type) noexcept {
+  if (type == '-') {
     const std::string_view line = cursor.line();
     return {Push::Kind::error, line.substr(line.empty() ? 0 : 1)};
+  }
+  if (type == '+') {  // without any subscription
+    const bool is_pong = cursor.line() == "+PONG";
+    return {is_pong ? Push::Kind::pong : Push::Kind::broken};
   }
   const std::size_t elements = cursor.number('*', 3);
   const std::string_view kind = cursor.bulk();
   const std::string_view channel = cursor.bulk();
   if (cursor.state() != Cursor::State::good) return {};
+  if (elements == 2 && kind == "pong") return {Push::Kind::pong};
   if (elements != 3) return {Push::Kind::broken};
   if (kind == "message") {
     cursor.bulk();
@@ -100,7 +105,7 @@ Push PushReader::next() {
   const std::string_view left = std::string_view(bytes_).substr(read_);
   if (left.empty()) return {};
   Cursor cursor(left);
-  const Push push = read(cursor, left.front() == '-');
+  const Push push = read(cursor, left.front());
   if (cursor.state() == Cursor::State::bad) return {Push::Kind::broken};
   if (cursor.state() == Cursor::State::short_of_bytes) return {};
   read_ += left.size() - cursor.left();

@@ -14,6 +14,7 @@ struct Push {
     message,       // a published message
     subscribed,    // messages follow
     unsubscribed,  // no more messages
+    pong,          // the reply to PING
     error,         // -NOPERM ...: `channel` is its text
     broken         // no push that could be ours
   };

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/system/system_error.hpp>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "client.hpp"
@@ -267,8 +269,12 @@ std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
     const detail::Uncancelled uncancelled;
     delete client;
   };
-  return std::make_unique<RedisStoreImpl>(
-      std::shared_ptr<Client>(new Client(std::move(options), seed), destroy));
+  try {
+    return std::make_unique<RedisStoreImpl>(
+        std::shared_ptr<Client>(new Client(std::move(options), seed), destroy));
+  } catch (const boost::system::system_error& error) {  // which is no std::system_error
+    throw std::system_error(error.code(), "make_redis_store");
+  }
 }
 
 }  // namespace sluice

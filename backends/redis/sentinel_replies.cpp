@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "node_address.hpp"
 #include "src/util/quoted.hpp"
@@ -51,6 +52,15 @@ NamedMaster read_master(const ReplyValue& reply) {
     return {.error = "the Sentinel's port must be 1 to 65535, got " + quoted(port)};
   }
   return {.address = RedisAddress{host, *number}};
+}
+
+const Vote* most_named(const std::vector<Vote>& votes, const RedisAddress& in_use) {
+  const auto weight = [&](const Vote& vote) {
+    const auto count = std::ranges::count(votes, vote.master, &Vote::master);
+    return std::pair(count, vote.master != in_use);
+  };
+  const auto most = std::ranges::max_element(votes, {}, weight);
+  return most == votes.end() ? nullptr : &*most;
 }
 
 std::vector<RedisAddress> read_sentinels(const ReplyValue& reply) {

@@ -20,6 +20,16 @@ struct NamedMaster {
 /// Parses the reply to SENTINEL GET-MASTER-ADDR-BY-NAME.
 [[nodiscard]] NamedMaster read_master(const ReplyValue& reply);
 
+/// A Sentinel, and the master that it names.
+struct Vote {
+  RedisAddress sentinel;
+  RedisAddress master;
+};
+
+/// The vote for the master that most Sentinels name; of as many, not for the one in use. Null
+/// without votes.
+[[nodiscard]] const Vote* most_named(const std::vector<Vote>& votes, const RedisAddress& in_use);
+
 /// The most Sentinels that read_sentinels() returns.
 constexpr std::size_t max_sentinels = 64;
 

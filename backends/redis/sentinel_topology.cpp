@@ -13,6 +13,9 @@ namespace asio = boost::asio;
 
 constexpr const char* switch_channel = "+switch-master";
 
+/// Switches that one attempt to connect follows.
+constexpr std::size_t most_switches = 3;
+
 }  // namespace
 
 SentinelTopology::SentinelTopology(const LinkContext& context, std::uint64_t seed)
@@ -21,7 +24,7 @@ SentinelTopology::SentinelTopology(const LinkContext& context, std::uint64_t see
       login_(sentinel_login(context.options)),
       sentinels_(context.options.sentinel->sentinels),
       link_(add_link()),
-      watch_(context.io, login_, context.resolve, ~seed,
+      watch_(context.io, login_, context.names, ~seed,
              [this](Connection& connection) { return connect_watch(connection); }) {}
 
 void SentinelTopology::start() {
@@ -41,9 +44,11 @@ void SentinelTopology::stop() noexcept {
 asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
   Errc failure = Errc::not_connected;
   bool is_any_reached = false;
-  for (const RedisAddress& sentinel : std::vector(sentinels_)) {
+  std::size_t switches = 0;
+  std::vector<RedisAddress> asked = sentinels_;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
     if (is_stopped()) co_return failure;
-    const NamedMaster named = co_await ask(sentinel);
+    const NamedMaster named = co_await ask(asked[i]);
     is_any_reached = is_any_reached || named.address || !named.error.empty();
     if (!named.address) continue;
     note_master(*named.address);
@@ -51,7 +56,11 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
     const bool is_ready = co_await link.connection().connect();
     if (is_ready && *master_ == *named.address) co_return Errc{};
     failure = link.connection().refusal();
-    if (is_ready) link.connection().close();  // meanwhile another one has been named
+    if (is_ready) link.connection().close();
+    // Meanwhile another one has been named, by the Sentinel that is first now.
+    if (*master_ == *named.address || ++switches > most_switches) continue;
+    asked = sentinels_;
+    i = ~std::size_t{0};
   }
   if (is_any_reached || !master_) co_return failure;
   link.connection().set_target(*master_);
@@ -61,7 +70,7 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
 
 /// Neither an address nor an error: the Sentinel cannot be reached.
 asio::awaitable<NamedMaster> SentinelTopology::ask(RedisAddress sentinel) {
-  Connection connection(context().io, login_, context().resolve, &context().journal);
+  Connection connection(context().io, login_, context().names, &context().journal);
   connection.set_target(sentinel);
   if (!co_await connection.connect()) co_return NamedMaster{};
   NamedMaster named = co_await ask_master(connection, group_);
@@ -100,37 +109,80 @@ asio::awaitable<bool> SentinelTopology::connect_subscriber(Connection& connectio
   co_return co_await connection.connect();
 }
 
-/// Another Sentinel each time, so that one that is down or knows nothing costs one attempt.
+/// Another Sentinel each time, so that one that is down or knows nothing costs one attempt. One
+/// that has come back without its configuration would announce nothing.
 asio::awaitable<bool> SentinelTopology::connect_watch(Connection& connection) {
-  connection.set_target(sentinels_[next_watched_++ % sentinels_.size()]);
-  const bool is_ready = co_await connection.connect();
-  if (is_ready) note_switch();  // one may have been missed meanwhile
-  co_return is_ready;
+  watched_ = sentinels_[next_watched_++ % sentinels_.size()];
+  connection.set_target(watched_);
+  if (!co_await connection.connect()) co_return false;
+  const NamedMaster named = co_await ask_master(connection, group_);
+  if (named.address) ask_again();  // a switch may have been missed meanwhile
+  co_return named.address.has_value();
 }
 
+/// Others may not have heard of it yet.
 void SentinelTopology::note_switch() {
+  put_first(watched_);
+  ask_again();
+}
+
+void SentinelTopology::ask_again() {
   is_told_ = true;
   if (is_asking_ || is_stopped()) return;
-  asio::co_spawn(context().io, leave_old_master(), asio::detached);
+  asio::co_spawn(context().io, follow_master(), asio::detached);
   is_asking_ = true;
 }
 
-asio::awaitable<void> SentinelTopology::leave_old_master() try {
+void SentinelTopology::note_failing(Link&) {
+  const Time now = context().clock.now();
+  if (now < doubted_ + least_between_questions) return;
+  doubted_ = now;
+  is_failing_ = true;
+  ask_again();
+}
+
+asio::awaitable<void> SentinelTopology::follow_master() try {
   while (std::exchange(is_told_, false)) {
-    for (const RedisAddress& sentinel : std::vector(sentinels_)) {
-      const NamedMaster named = co_await ask(sentinel);
-      if (is_stopped()) co_return;
-      if (!named.address) continue;
-      note_master(*named.address);
-      if (*named.address == link_.target()) break;
-      link_.leave("the Sentinels name another master: " + text_of(*named.address));
-      break;
+    std::optional<RedisAddress> named;
+    if (std::exchange(is_failing_, false)) {
+      named = co_await ask_all();
+    } else {
+      named = co_await ask_first();
+    }
+    if (is_stopped()) co_return;
+    if (named) {
+      note_master(*named);
+      if (*named != link_.target()) {
+        link_.leave("the Sentinels name another master: " + text_of(*named));
+        link_.connect_anew();
+      }
     }
     context().journal.tell();
   }
   is_asking_ = false;
 } catch (const std::exception&) {
   is_asking_ = false;  // a switch that is missed is found by the end of the connection
+}
+
+asio::awaitable<std::optional<RedisAddress>> SentinelTopology::ask_first() {
+  for (const RedisAddress& sentinel : std::vector(sentinels_)) {
+    const NamedMaster named = co_await ask(sentinel);
+    if (named.address || is_stopped()) co_return named.address;
+  }
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<RedisAddress>> SentinelTopology::ask_all() {
+  std::vector<Vote> votes;
+  for (const RedisAddress& sentinel : std::vector(sentinels_)) {
+    const NamedMaster named = co_await ask(sentinel);
+    if (is_stopped()) co_return std::nullopt;
+    if (named.address) votes.push_back({sentinel, *named.address});
+  }
+  const Vote* const most = most_named(votes, link_.target());
+  if (most == nullptr) co_return std::nullopt;
+  put_first(most->sentinel);
+  co_return most->master;
 }
 
 }  // namespace sluice::redis_detail

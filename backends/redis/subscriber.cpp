@@ -82,15 +82,16 @@ std::vector<WatchedChannels::Change> WatchedChannels::take_all() {
   return all;
 }
 
-Subscriber::Subscriber(asio::io_context& io, const RedisOptions& options, Resolve resolve,
+Subscriber::Subscriber(asio::io_context& io, const RedisOptions& options, Names& names,
                        std::uint64_t seed, Connect connect)
     : io_(io),
       options_(options),
       connect_(connect ? std::move(connect) : connect_as_configured),
-      link_(io, options, std::move(resolve), nullptr),
+      link_(io, options, names, nullptr),
       pause_(io),
       idle_(io),
       mute_(io),
+      probe_(io),
       jitter_(seed),
       fresh_(options.reconnect_min, options.reconnect_max, Jitter::full),
       backoff_(fresh_) {}
@@ -140,6 +141,7 @@ void Subscriber::disconnect() noexcept {
   connected_ = false;
   writing_ = false;
   ++epoch_;
+  probe_.cancel();
 }
 
 /// One connection, from the attempt to its end.
@@ -149,9 +151,10 @@ asio::awaitable<void> Subscriber::listen_once() {
   const Time since = clock_.now();
   pushes_.reset();
   waiting_.clear();
-  asked_ = answered_ = 0;
+  asked_ = answered_ = probed_ = 0;
   connected_ = true;
   send(channels_.take_all());
+  probe_later();
   if (channels_.empty()) leave_when_idle();
   while (connected_ && !stopped_) {
     error_code error = co_await link_.transport().arrive();
@@ -180,9 +183,14 @@ bool Subscriber::hear_all() {
         if (channels_.contains(push.channel)) confirmed_.fetch_add(1);
         [[fallthrough]];
       case Push::Kind::unsubscribed:
+      case Push::Kind::pong:
         if (answered_ < asked_) ++answered_;
         break;
       case Push::Kind::error:
+        if (answered_ < asked_ && answered_ + 1 == probed_) {  // PING is not permitted
+          ++answered_;
+          break;
+        }
         denied_ = error_of(push.channel) == Errc::no_permission;
         return false;
       case Push::Kind::broken:
@@ -206,9 +214,34 @@ void Subscriber::send(const std::vector<WatchedChannels::Change>& changes) {
   }
   // The server does not read: the next connection subscribes to all channels again.
   if (writing_ && waiting_.size() > most_waiting) return link_.close();
+  expect(changes.size());
+}
+
+/// Sends the commands that wait, which are `replies` more.
+void Subscriber::expect(std::size_t replies) {
   if (asked_ <= answered_) leave_when_mute();
-  asked_ += changes.size();
+  asked_ += replies;
   flush();
+}
+
+/// A server that hangs, or that is not there any more, publishes nothing: it is asked from time to
+/// time, and left when it is mute.
+void Subscriber::probe_later() {
+  probe_.expires_after(probe_after);
+  probe_.async_wait([this, epoch = epoch_](error_code error) {
+    if (!error && epoch == epoch_) probe();
+  });
+}
+
+void Subscriber::probe() noexcept try {
+  if (asked_ <= answered_) {
+    append_command(waiting_, {"PING"});
+    probed_ = asked_ + 1;
+    expect(1);
+  }
+  probe_later();
+} catch (const std::exception&) {
+  link_.close();  // out of step: listen() restarts
 }
 
 void Subscriber::flush() {

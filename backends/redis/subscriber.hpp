@@ -56,7 +56,7 @@ class Subscriber {
   using Connect = std::function<boost::asio::awaitable<bool>(Connection&)>;
 
   /// `connect`: without one, the server of the options. REQUIRES: all of these outlive it.
-  Subscriber(boost::asio::io_context& io, const RedisOptions& options, Resolve resolve,
+  Subscriber(boost::asio::io_context& io, const RedisOptions& options, Names& names,
              std::uint64_t seed, Connect connect = {});
 
   /// Applies the current subscriptions: connects, subscribes, unsubscribes, closes.
@@ -74,6 +74,8 @@ class Subscriber {
   static constexpr Span denied_pause = std::chrono::seconds{30};
   /// A connection that lasted this long was good: the next attempt need not be slow.
   static constexpr Span healthy_after = std::chrono::milliseconds{100};
+  /// The interval of the questions whether the server is still there.
+  static constexpr Span probe_after = std::chrono::seconds{1};
   /// The most bytes of commands that wait because the server does not read.
   static constexpr std::size_t most_waiting = 1 << 20;
 
@@ -87,6 +89,9 @@ class Subscriber {
   void disconnect() noexcept;
   void leave_when_idle();
   void leave_when_mute();
+  void probe_later();
+  void probe() noexcept;
+  void expect(std::size_t replies);
 
   boost::asio::io_context& io_;
   const RedisOptions& options_;
@@ -98,6 +103,7 @@ class Subscriber {
   boost::asio::steady_timer pause_;
   boost::asio::steady_timer idle_;
   boost::asio::steady_timer mute_;
+  boost::asio::steady_timer probe_;
   SeededRng jitter_;
   Backoff fresh_;
   Backoff backoff_;
@@ -107,6 +113,7 @@ class Subscriber {
   std::uint64_t epoch_ = 0;  // of the connection: identifies late write completions
   std::size_t asked_ = 0;    // commands on this connection
   std::size_t answered_ = 0;
+  std::size_t probed_ = 0;  // the number of the last command that was a probe
   bool listening_ = false;  // listen() is running
   bool connected_ = false;
   bool writing_ = false;

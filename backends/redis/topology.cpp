@@ -25,7 +25,7 @@ void Topology::stop() noexcept {
 
 void Topology::note_ended(Link&) {}
 
-void Topology::note_pausing(Link&) {}
+void Topology::note_failing(Link&) {}
 
 bool Topology::is_serving(const Link&) const noexcept { return true; }
 

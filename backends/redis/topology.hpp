@@ -42,7 +42,7 @@ class Topology : public LinkOwner {
   virtual void stop() noexcept;
 
   void note_ended(Link& link) override;
-  void note_pausing(Link& link) override;
+  void note_failing(Link& link) override;
   [[nodiscard]] bool is_needed(const Link& link) const noexcept override;
   void redirect(Link& from, CallList& calls) override;
 

@@ -73,6 +73,7 @@ asio::awaitable<std::string> Transport::secure(const RedisTls& tls, const std::s
     const TlsSession::State state = tls_->shake_hands();
     Error error;
     co_await write_all({}, error);  // also the alert that tells the server why not
+    if (!tls_) co_return "the attempt was given up";
     if (state != TlsSession::State::ok) co_return why();
     if (tls_->is_ready()) co_return std::string();
     error = co_await arrive();

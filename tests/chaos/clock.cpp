@@ -1,4 +1,6 @@
 // Figure 10: the clock of a promoted replica is wrong.
+#include <stdexcept>
+
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/chaos/figures.hpp"
 #include "tests/support/frozen_redis.hpp"
@@ -67,14 +69,17 @@ Seen fail_over(Span shift, bool prints) {
   options.on_event = [prints](const RedisEvent& event) { print_event(prints, event.text()); };
   const auto store = make_redis_store(options);
   const TokenBucket bucket(*store, "clock", Quota::per_second(rate).burst(capacity));
-  while (bucket.try_acquire("used")) {
+  for (Word taken = 0; bucket.try_acquire("used");) {
+    if (++taken > 100 * capacity) throw std::runtime_error("the bucket is never spent");
   }
   const std::int64_t spent = now_us();
   test::RedisClient admin = group.client(0);
   admin({"SET", "marker", "1"});  // WAIT is about the writes of its own connection
   admin({"WAIT", "2", "1000"});
   group.kill_master();
-  while (store->stats().connections < 2) sleep_for(1ms);
+  for (const std::int64_t begin = now_us(); store->stats().connections < 2; sleep_for(1ms)) {
+    if (now_us() > begin + 60'000'000) throw std::runtime_error("no new master within 60 s");
+  }
   Seen seen = watch(bucket, spent, (shift < 0s ? -shift : shift) + 3s);
   seen.replaced = static_cast<Word>(store->stats().connections) - 1;
   return seen;

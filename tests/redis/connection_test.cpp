@@ -32,7 +32,8 @@ TEST_CASE("a timeout whose connection ends at the same time touches nothing of i
     options.port = closed_port(io);
     options.connect_timeout = 1us;
     // The refusal and the timeout are found by the same look at what has happened.
-    auto connection = std::make_unique<Connection>(io, options, Resolve{}, nullptr);
+    Names names(io, look_up_on_threads({}));
+    auto connection = std::make_unique<Connection>(io, options, names, nullptr);
     bool ready = true;
     const auto connect = [&]() -> net::awaitable<void> {
       ready = co_await connection->connect();

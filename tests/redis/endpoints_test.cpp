@@ -22,16 +22,16 @@ Endpoint endpoint_of(const FakeServer& server) {
   return tcp::endpoint(boost::asio::ip::address_v4::loopback(), server.port());
 }
 
-/// A client that knows `servers`, in this order.
+/// A client that knows `servers`, in this order. `patience`: its connect_timeout.
 class Several {
  public:
   explicit Several(
-      std::initializer_list<const FakeServer*> servers,
+      std::initializer_list<const FakeServer*> servers, Span patience = 20s,
       const std::function<void()>& before_start = [] {}) {
     RedisOptions options;
     options.on_event = events_.listener();
     options.host = "several.test";
-    options.connect_timeout = 500ms;
+    options.connect_timeout = patience;
     options.reconnect_max = 20ms;
     Found found;
     for (const FakeServer* server : servers) found.endpoints.push_back(endpoint_of(*server));
@@ -62,11 +62,6 @@ class Several {
   std::uint64_t nonce_ = 0;
 };
 
-/// How one call ends on a client that knows `servers`, in this order.
-void ask(Asked& asked, std::initializer_list<const FakeServer*> servers, Span within) {
-  Several(servers).ask(asked, within);
-}
-
 /// Answers calls with `word`, but the login as a server that is well.
 FakeServer::Behaviour refusing(std::string word) {
   return [word = std::move(word)](Peer& peer, int) {
@@ -91,8 +86,9 @@ TEST_CASE("an address that does not log the client in is passed over for the nex
     FakeServer first(behaviour);
     FakeServer second(behaviour);
     FakeServer third([](Peer& peer, int) { serve_well(peer); });
+    Several several({&first, &second, &third}, 1s);
     Asked asked;
-    ask(asked, {&first, &second, &third}, 20s);
+    several.ask(asked, 20s);
     CHECK(was_decided(asked, 1));
     CHECK(first.connections() == 1);
     CHECK(second.connections() == 1);
@@ -104,9 +100,8 @@ TEST_CASE("if no address serves, the call quotes the last server that said why",
     while (const auto command = peer.read()) peer.send("-NOAUTH Authentication required.\r\n");
   });
   FakeServer second([](Peer&, int) {});
-  Asked asked;
-  ask(asked, {&first, &second}, 300ms);
-  CHECK(has_ended(asked, Errc::no_auth));
+  Several several({&first, &second});
+  CHECK(eventually([&] { return several.error(300ms) == Errc::no_auth; }));
 }
 
 TEST_CASE("an address whose server is no master is left for the next one, and for good",
@@ -191,13 +186,13 @@ TEST_CASE("if every address is loading, calls say so by their deadline", "[fake]
   FakeServer second(loads);
   Several several({&first, &second});
   REQUIRE(eventually([&] { return first.connections() + second.connections() > 2; }));
-  CHECK(several.error(200ms) == Errc::loading);
+  CHECK(eventually([&] { return several.error(200ms) == Errc::loading; }));
 }
 
 TEST_CASE("a single address that is loading keeps its connection", "[fake][endpoints]") {
   FakeServer server(refusing("LOADING"));
   Several several({&server});
-  for (int i = 0; i < 5; ++i) CHECK(several.error(1s) == Errc::loading);
+  for (int i = 0; i < 3; ++i) CHECK(eventually([&] { return several.error(1s) == Errc::loading; }));
   CHECK(server.connections() == 1);
 }
 
@@ -207,12 +202,12 @@ TEST_CASE("each address is told with its own cause, in the order of the attempts
   auto gone = std::make_unique<FakeServer>([](Peer&, int) {});
   const std::string second = "127.0.0.1:" + std::to_string(gone->port());
   FakeServer third([](Peer& peer, int) { serve_well(peer); });
-  Several several({&mute, gone.get(), &third}, [&] { gone.reset(); });
+  Several several({&mute, gone.get(), &third}, 2s, [&] { gone.reset(); });
   CHECK_FALSE(several.error());
   const auto events = several.events().all();
   REQUIRE(events.size() == 3);
   CHECK(events[0].text() ==
-        "login at 127.0.0.1:" + std::to_string(mute.port()) + ": no answer within 500 ms");
+        "login at 127.0.0.1:" + std::to_string(mute.port()) + ": no answer within 2000 ms");
   CHECK(events[1].text() == "connect to " + second + ": Connection refused");
   CHECK(events[2].kind == RedisEvent::Kind::connected);
   CHECK(events[2].address == "127.0.0.1:" + std::to_string(third.port()));
@@ -229,8 +224,9 @@ TEST_CASE("addresses that did not serve stand at the end, once each and the late
   options.host = "several.test";
   options.connect_timeout = 20s;
   Found found{{address(1), address(2), address(3), address(4)}, {}};
-  redis_detail::Endpoints endpoints(io, options,
-                                    [&](const std::string&, std::uint16_t) { return found; });
+  redis_detail::Names names(
+      io, [&](const std::string&, std::uint16_t, const auto& done) { done(found); });
+  redis_detail::Endpoints endpoints(options, names);
   const auto list = [&] {
     std::vector<int> ports;
     boost::asio::co_spawn(io, endpoints.list(),

@@ -94,7 +94,8 @@ class Ears {
   RedisOptions options_;
   boost::asio::io_context io_{1};
   std::size_t heard_ = 0;
-  Subscriber subscriber_{io_, options_, {}, 7};
+  redis_detail::Names names_{io_, redis_detail::look_up_on_threads({})};
+  Subscriber subscriber_{io_, options_, names_, 7};
   std::map<std::string, std::unique_ptr<Subscription>> watches_;
 };
 
@@ -252,6 +253,41 @@ TEST_CASE("a server that never confirms is waited for without a step, and left",
   CHECK(before >= 2);
   ears.run_for(200ms);  // it has confirmed: from now on it may be silent
   CHECK(server.connections() == before);
+}
+
+TEST_CASE("a server that is silent for good is left, and one that may not be probed is not",
+          "[fake][watch]") {
+  std::atomic<int> probes{0};
+  const auto confirm_and = [&](bool answers) {
+    return [&, answers](Peer& peer, int number) {
+      if (number > 0) return serve_ears(peer);
+      for (bool is_subscribed = false; const auto asked = peer.read();) {
+        const bool is_probe = is_subscribed && asked->at(0) == "PING";
+        if (is_probe) ++probes;
+        if (is_probe && !answers) return peer.wait_for_close();
+        const bool subscribes = asked->at(0) == "SUBSCRIBE";
+        is_subscribed = is_subscribed || subscribes;
+        if (!peer.send(is_probe     ? "-NOPERM no PING for you\r\n"
+                       : subscribes ? confirmation(asked->at(1))
+                                    : "+OK\r\n")) {
+          return;
+        }
+      }
+    };
+  };
+  {
+    FakeServer server(confirm_and(true));
+    Ears ears(options_for(server));
+    CHECK(ears.until([&] { return probes >= 2; }));
+    CHECK(server.connections() == 1);
+    CHECK(ears.confirmed() == 1);
+  }
+  FakeServer server(confirm_and(false));
+  RedisOptions options = options_for(server);
+  options.stall_timeout = 50ms;
+  Ears ears(options);
+  CHECK(ears.until_heard());
+  CHECK(server.connections() >= 2);
 }
 
 TEST_CASE("who may not subscribe does not ask again soon", "[fake][watch]") {

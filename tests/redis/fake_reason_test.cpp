@@ -377,3 +377,29 @@ TEST_CASE("a journal that was stopped while it tells an event tells no other", "
   journal.tell();
   CHECK(events == 1);
 }
+
+TEST_CASE("the reasons of an outage are not those of the next one", "[reason]") {
+  const RedisOptions options;
+  redis_detail::Journal journal(options);
+  const auto says = [&](Errc code, std::string_view part) {
+    const auto reason = journal.reason_of(code);
+    return reason != nullptr && has(*reason, part);
+  };
+  journal.note_attempt(RedisStep::connect, "a:1");
+  journal.note_failure(RedisStep::login, "a:1", "NOAUTH no", Errc::no_auth);
+  journal.note_failure(RedisStep::connect, "a:1", "refused", Errc::not_connected);
+  journal.note_loss("a:1", "READONLY no", Errc::read_only);
+  CHECK(says(Errc::no_auth, "NOAUTH"));
+  CHECK(says(Errc::not_connected, "refused"));
+  CHECK(says(Errc::read_only, "READONLY"));
+  journal.note_connection("a:1");
+  CHECK(journal.reason_of(Errc::no_auth) == nullptr);
+  CHECK(journal.reason_of(Errc::not_connected) == nullptr);
+  CHECK(says(Errc::read_only, "READONLY"));  // a call in a pause may still fail with it
+  journal.note_decision();
+  CHECK(journal.reason_of(Errc::read_only) == nullptr);
+  journal.note_attempt(RedisStep::connect, "b:1");
+  CHECK(says(Errc::not_connected, "connect to b:1: no answer yet"));
+  journal.note_loss("b:1", "eof", Errc::not_connected);
+  CHECK(says(Errc::not_connected, "connection to b:1: eof"));
+}

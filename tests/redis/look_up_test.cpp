@@ -1,5 +1,7 @@
 // Look-ups that fail, hang, or answer late: the client is given a resolver of the test's.
 // Threading: as fake_test.cpp; the resolver runs on threads that the client leaves to themselves.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <condition_variable>
 
@@ -220,6 +222,77 @@ TEST_CASE("each connection looks the name up anew, and goes where it leads by th
   CHECK_FALSE(named.ask(20s));
   CHECK(second.connections() == 1);
   CHECK(leaving.connections() == 1);
+}
+
+TEST_CASE("a connection may end between the end of its look-up and the news of it",
+          "[fake][look-up][sentinel]") {
+  Named named;
+  named.options.sentinel = RedisSentinel{.master = "mymaster", .sentinels = {{"redis.test", 1}}};
+  named.options.connect_timeout = 1ms;
+  // The look-up is too late for the connection that asked, which ends behind this event.
+  std::atomic<int> rounds{0};
+  named.options.on_event = [&](const RedisEvent& event) {
+    if (event.step != RedisStep::look_up) return;
+    named.names->answer(Found{{}, "no name server"});
+    eventually([&] { return named.names->under_way() == 0; });
+    std::this_thread::sleep_for(1ms);  // of the thread, until it has told
+    named.names->hang();
+    ++rounds;
+  };
+  named.names->hang();
+  named.start();
+  CHECK(eventually([&] { return rounds >= 20; }));
+}
+
+TEST_CASE("a name is looked up once at a time, whoever asks, and all hear of it", "[look-up]") {
+  boost::asio::io_context io;
+  std::vector<std::function<void(Found)>> started;
+  redis_detail::Names names(io, [&](const std::string&, std::uint16_t, auto done) {
+    started.push_back(std::move(done));
+  });
+  std::vector<Found> found;
+  const auto ask = [&](std::uint16_t port) {
+    boost::asio::co_spawn(io, names.find("a.test", port, 20s),
+                          [&](const std::exception_ptr&, Found each) { found.push_back(each); });
+    io.poll();
+  };
+  using boost::asio::ip::tcp;
+  const redis_detail::Endpoint endpoint{tcp::endpoint(boost::asio::ip::address_v4::loopback(), 1)};
+  ask(1);
+  ask(1);
+  ask(2);  // another one
+  REQUIRE(started.size() == 2);
+  started[0]({{endpoint}, {}});
+  io.poll();
+  REQUIRE(found.size() == 2);
+  for (const Found& each : found) {
+    CHECK(each.error.empty());
+    CHECK(each.endpoints.size() == 1);
+  }
+  ask(1);  // anew
+  REQUIRE(started.size() == 3);
+  started[2]({{}, "no name server"});
+  io.poll();
+  REQUIRE(found.size() == 3);
+  CHECK(found[2].error == "no name server");
+  CHECK(found[2].endpoints.size() == 1);
+}
+
+TEST_CASE("a look-up may end after those who asked, and after the store", "[look-up]") {
+  std::function<void(Found)> done;
+  {
+    boost::asio::io_context io;
+    {
+      redis_detail::Names names(
+          io, [&](const std::string&, std::uint16_t, auto each) { done = std::move(each); });
+      boost::asio::co_spawn(io, names.find("a.test", 1, 1us), boost::asio::detached);
+      io.run();
+      done(Found{});
+    }
+    io.restart();
+    io.run();
+  }
+  done(Found{});
 }
 
 TEST_CASE("a name without an address is a failure of the look-up", "[fake][look-up]") {

@@ -42,10 +42,10 @@ TEST_CASE("a call that a server refuses for now is sent again behind a pause", "
       const auto sent = world.flush();
       REQUIRE(sent.size() == 1);
       CHECK(nonce_of(sent[0]) == 7);
-      CHECK_FALSE(world.pipeline.take_begun_pauses());
+      CHECK_FALSE(world.pipeline.take_failing());
       CHECK(world.hear_error(words) == heard);
-      CHECK(world.pipeline.take_begun_pauses());
-      CHECK_FALSE(world.pipeline.take_begun_pauses());  // it lasts, and has not begun again
+      CHECK(world.pipeline.take_failing());
+      CHECK_FALSE(world.pipeline.take_failing());  // it lasts, and has not begun again
       CHECK(world.flush().empty());
       const Time end = world.pipeline.next_resumption();
       world.now = end - 1us;

@@ -30,7 +30,9 @@ TEST_CASE("every error word has its code, and a known one says that nothing was 
       {"NOPERM this user has no permissions", Errc::no_permission},
       {"WRONGTYPE Operation against a key", Errc::wrong_type},
       {"ERR max number of clients reached", Errc::too_many_clients},
-      {"ERR The user executing the script can't run this command or subcommand script: 0",
+      {"ERR The user executing the script can't run this command or subcommand",
+       Errc::no_permission},
+      {"ERR ACL failure in script: User limiter has no permissions to run the 'psetex' command",
        Errc::no_permission},
       {"ERR Function not found", Errc::no_function},
       {"ERR unknown command 'FCALL', with args beginning with: 'f' '1' ", Errc::unknown_command},
@@ -46,6 +48,21 @@ TEST_CASE("every error word has its code, and a known one says that nothing was 
     CHECK(error_of(message) == code);
     const bool is_known = code != Errc::server_error;
     CHECK((make_error_code(code) == Failure::not_executed) == is_known);
+  }
+}
+
+TEST_CASE("an error that has ended a script says nothing of what it had written", "[protocol]") {
+  for (const std::string word :
+       {"ERR The user executing the script can't run this command or subcommand",
+        "ERR ACL failure in script: User limiter has no permissions to run the 'psetex' command",
+        "OOM command not allowed when used memory > 'maxmemory'.",
+        "READONLY You can't write against a read only replica.", "NOPERM no"}) {
+    for (const std::string end :
+         {" script: f1d2, on @user_script:12.", " script: sluice_0_plan, on @sluice_0:7."}) {
+      CAPTURE(word, end);
+      CHECK(error_of(word) != Errc::server_error);
+      CHECK(error_of(word + end) == Errc::server_error);
+    }
   }
 }
 

@@ -39,8 +39,10 @@ class Flusher {
 
 /// Calls under way while what they need (`kind`: SCRIPT, FUNCTION) is lost every `pause`: none
 /// fails, and none is charged twice. The store needs one connection to each of `masters` servers.
-inline void check_lost_scripts(const Servers& servers, const RedisOptions& options,
-                               std::string_view kind, Span pause, std::size_t masters = 1) {
+inline void check_lost_scripts(const Servers& servers, RedisOptions options, std::string_view kind,
+                               Span pause, std::size_t masters = 1) {
+  options.stall_timeout = 1h;  // of a busy machine
+  options.connect_timeout = 20s;
   const auto store = make_redis_store(options);
   const TokenBucket bucket(*store, "api", Quota::per(1, 30min).burst(1'000'000));
   const Flusher flusher(servers, kind, pause);

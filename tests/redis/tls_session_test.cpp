@@ -53,6 +53,11 @@ class ServerEnd {
   void write(std::string_view plain) {
     REQUIRE(SSL_write(session_.get(), plain.data(), static_cast<int>(plain.size())) > 0);
   }
+  /// The name that the client has asked for (SNI); empty if none.
+  [[nodiscard]] std::string asked_name() const {
+    const char* const name = SSL_get_servername(session_.get(), TLSEXT_NAMETYPE_host_name);
+    return name == nullptr ? "" : name;
+  }
   void renew_keys() { REQUIRE(SSL_key_update(session_.get(), SSL_KEY_UPDATE_REQUESTED) == 1); }
   void end() { SSL_shutdown(session_.get()); }
   std::string sent() {
@@ -136,6 +141,32 @@ TEST_CASE("what is sealed arrives, in both directions, however the stream is cut
     std::string plain;
     CHECK(client.open(plain) == TlsSession::State::closed);
     CHECK(plain.empty());
+  }
+}
+
+TEST_CASE("a server is asked for server_name, or else for the host, but not for an address",
+          "[tls]") {
+  const Certificates files;
+  struct Asked {
+    std::string server_name;
+    std::string host;
+    std::string expected;
+  };
+  for (const Asked& each :
+       {Asked{"redis.test", "db.test", "redis.test"},
+        Asked{"redis.test", "127.0.0.1", "redis.test"}, Asked{"", "db.test", "db.test"},
+        Asked{"", "127.0.0.1", ""}, Asked{"", "::1", ""}}) {
+    CAPTURE(each.server_name, each.host);
+    RedisTls tls = tls_of(files);
+    tls.server_name = each.server_name;
+    TlsSession client(tls, each.host);
+    REQUIRE(client.shake_hands() == TlsSession::State::ok);
+    std::string bytes;
+    client.sealed(bytes);
+    ServerEnd server(files);
+    server.arrive(bytes);
+    CHECK(server.read().empty());
+    CHECK(server.asked_name() == each.expected);
   }
 }
 

@@ -17,7 +17,8 @@ local steps = #KEYS
 --@ use words
 --@ end
 --@ else
-local raws = redis.call('MGET', unpack(KEYS, 1, steps))
+local raws = redis.pcall('MGET', unpack(KEYS, 1, steps))
+if raws.err then return raws end
 --@ end
 local pack, unpack_words = struct.pack, struct.unpack
 --@ if fast_plan
@@ -28,7 +29,7 @@ local function operation(id)
   --@ operations
 end
 --@ end
-local verdicts, outputs, all = '', '', true
+local verdicts, outputs, all, in_place = '', '', true, false
 local creates, changes = {}, {}
 --@ if variable
 local renewals, rests = {}, {}
@@ -90,6 +91,7 @@ for i = 1, steps do
   end
   --@ end
   creates[i], changes[i] = created, changed
+  if changed then in_place = true end
   all = all and status == 1
   verdicts = verdicts ..
     pack('<i8i8i8i8', status, remaining or 0, retry_after or 0, reset_after or 0)
@@ -103,32 +105,48 @@ for i = 1, steps do
 end
 
 if all then
-  -- In place first: a right to do so that is missing shows before anything is written.
+  --@ if variable
+  for i = 1, steps do
+    local key = KEYS[i]
+    if renewals[i] and changes[i] then
+      local keep = unpack_words('<i8', ARGV[i + 1], #ARGV[i + 1] - 7)
+      --@ use renew
+    end
+  end
+  --@ end
+  -- A plan that writes by both commands asks for the right to the second one before it uses the first.
+  local may = redis.acl_check_cmd -- Redis 7.0
+  if in_place and may then
+    for i = 1, #KEYS do
+      if (creates[i] or i > steps) and not may('PSETEX', KEYS[i], '1', '') then
+        return {err = 'NOPERM the user may not run PSETEX'}
+      end
+    end
+  end
+  local write = redis.pcall -- the first; an error of a later one ends the script
   for i = 1, steps do
     local key, changed = KEYS[i], changes[i]
     if changed then
+      local done = write('SETRANGE', key, '1', changed)
+      if type(done) == 'table' then return done end
+      write = redis.call
       --@ if variable
-      if renewals[i] then
-        local keep = unpack_words('<i8', ARGV[i + 1], #ARGV[i + 1] - 7)
-        --@ use renew
+      local pieces = rests[i]
+      if pieces then
+        for j = 1, #pieces, 2 do
+          redis.call('SETRANGE', key, string.format('%d', pieces[j]), pieces[j + 1])
+        end
       end
       --@ end
-      redis.call('SETRANGE', key, '1', changed)
     end
   end
   for i = 1, steps do
     if creates[i] then
       local keep = unpack_words('<i8', ARGV[i + 1], #ARGV[i + 1] - 7)
-      redis.call('PSETEX', KEYS[i], string.format('%d', keep), creates[i])
+      local done = write('PSETEX', KEYS[i], string.format('%d', keep), creates[i])
+      if done.err then return done end
+      write = redis.call
     end
-    --@ if variable
-    local pieces = rests[i]
-    if pieces then
-      for j = 1, #pieces, 2 do
-        redis.call('SETRANGE', KEYS[i], string.format('%d', pieces[j]), pieces[j + 1])
-      end
-    end
-    --@ end
   end
   --@ if record
   --@ use write_record

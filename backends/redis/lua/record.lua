@@ -43,5 +43,6 @@ if record then
 end
 
 --@ piece write_record
-redis.call('PSETEX', KEYS[#KEYS], 'IdempotencyRecord.ttl',
+local done = write('PSETEX', KEYS[#KEYS], 'IdempotencyRecord.ttl',
   struct.pack('<Bi8', IdempotencyRecord.kind, now) .. string.sub(ARGV[1], 11, 18) .. verdicts .. outputs)
+if done.err then return done end

@@ -85,9 +85,18 @@ else
 end
 
 --@ piece change_variable
--- From what the rule put to what is to be written: as of a fixed state, or `changed` and `rest`.
+-- From what the rule put to what is to be written: as of a fixed state, or `changed` and `rest`. A new state is whole:
+-- one command writes it, or none.
 if seen == '' then
   created = struct.pack('<B', kind) .. front
+  if rest then
+    for j = 1, #rest, 2 do
+      local offset, piece = rest[j], rest[j + 1]
+      if #created < offset then created = created .. string.rep('\0', offset - #created) end
+      created = string.sub(created, 1, offset) .. piece .. string.sub(created, offset + #piece + 1)
+    end
+    rest = nil
+  end
 else
   changed = front
 end
@@ -95,6 +104,8 @@ end
 --@ piece renew
 -- Prolongs the key's life, first: a right that is missing shows before anything is written.
 local life = string.format('%d', keep)
-if redis.call('PEXPIRE', key, life, 'GT') == 0 then -- longer, or taken away
-  redis.call('PEXPIRE', key, life, 'NX')
+local renewed = redis.pcall('PEXPIRE', key, life, 'GT')
+if renewed == 0 then -- longer, or taken away
+  renewed = redis.pcall('PEXPIRE', key, life, 'NX')
 end
+if type(renewed) == 'table' then return renewed end

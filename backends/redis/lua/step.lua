@@ -1,6 +1,8 @@
 -- The driver of one step. KEYS[1]: the key. ARGV[1]: the nonce (8 bytes), the operation's arguments, its
 -- table, and how long the state is kept, in milliseconds: little-endian 64-bit words. Replies with the nonce and
--- 64-bit words: now, status, remaining, retry_after, reset_after, output words.
+-- 64-bit words: now, status, remaining, retry_after, reset_after, output words. An error of the server before the first
+-- write is returned as it is: nothing was executed. One that redis.call() raises has the script's name behind it, and
+-- may come after a write: see error_of() in protocol.cpp.
 --@ piece step
 --@ use clock
 local message, kind = ARGV[1], Operation.kind
@@ -21,11 +23,13 @@ end
 if new_first then
   local keep = struct.unpack('<i8', message, #message - 7)
   --@ use change_fixed
+  local done
   if changed then
-    redis.call('SETRANGE', KEYS[1], '1', changed)
+    done = redis.pcall('SETRANGE', KEYS[1], '1', changed)
   else
-    redis.call('PSETEX', KEYS[1], string.format('%d', keep), created)
+    done = redis.pcall('PSETEX', KEYS[1], string.format('%d', keep), created)
   end
+  if type(done) == 'table' and done.err then return done end
 end
 --@ else
 --@ if script
@@ -57,15 +61,17 @@ if not status then
 end
 if status == 1 and front then
   --@ use change_variable
+  local done
   if created then
-    redis.call('PSETEX', key, string.format('%d', struct.unpack('<i8', message, #message - 7)), created)
+    done = redis.pcall('PSETEX', key, string.format('%d', struct.unpack('<i8', message, #message - 7)), created)
   else
     if renews then
       local keep = struct.unpack('<i8', message, #message - 7)
       --@ use renew
     end
-    redis.call('SETRANGE', key, '1', changed)
+    done = redis.pcall('SETRANGE', key, '1', changed)
   end
+  if type(done) == 'table' and done.err then return done end
   if rest then
     for j = 1, #rest, 2 do
       redis.call('SETRANGE', key, string.format('%d', rest[j]), rest[j + 1])

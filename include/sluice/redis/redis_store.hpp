@@ -262,7 +262,8 @@ struct RedisHealth {
 /// The addresses of a name are tried in the order of the look-up. One that cannot be reached,
 /// refuses the login, or whose server replies READONLY, MASTERDOWN, LOADING, invalid data or
 /// nothing, moves to the end, and the store tries the next one. So it finds the master among its
-/// replicas. A look-up that fails, or takes longer than 50 ms, keeps the previous addresses.
+/// replicas. A look-up that fails, or takes longer than 50 ms, keeps the previous addresses, also
+/// those of Sentinels and nodes of a cluster.
 ///
 /// A server older than 7.0 is rejected at login, by the version in the reply to HELLO or else INFO.
 /// A server that does not report its version, as behind some proxies, is accepted.
@@ -314,8 +315,8 @@ class RedisStore : public Store {
 
 /// Makes a store; does not wait for a connection. Throws std::invalid_argument if an option is out
 /// of range or asks for TLS in a build without OpenSSL, std::system_error if no thread can be
-/// started. Destroying the store fails every pending call at once; a pending look-up ends by
-/// itself, on a detached thread.
+/// started or the process is out of descriptors. Destroying the store fails every pending call at
+/// once; a pending look-up ends by itself, on a detached thread.
 [[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
 
 /// The text of the library for RedisScripts::functions, as FUNCTION LOAD takes it; also installed

@@ -31,17 +31,23 @@ repeat -- of $n steps
   --@ end
 
   if all then
-    -- In place first: as in plan.lua.
+    local places, write = 0, redis.pcall
     --@ repeat k = 1..$n
     local expires$k = now + 1000 * keep$k
     local in_place$k = before$k <= expires$k and before$k > expires$k - 500000
-    if in_place$k then call('SETRANGE', KEYS[$k], '1', pack('<ll', 2 * want$k, now)) end
+    if in_place$k then places = places + 1 end
     --@ end
+    if places ~= 0 and places ~= $n then break end -- plan.lua checks the right to both commands
     --@ repeat k = 1..$n
-    if not in_place$k then
-      call('PSETEX', KEYS[$k], string.format('%d', keep$k),
+    local done$k
+    if in_place$k then
+      done$k = write('SETRANGE', KEYS[$k], '1', pack('<ll', 2 * want$k, now))
+    else
+      done$k = write('PSETEX', KEYS[$k], string.format('%d', keep$k),
         pack('<Blll', kind$k, 2 * want$k, now, expires$k))
     end
+    if type(done$k) == 'table' and done$k.err then return done$k end
+    write = call
     --@ end
   end
   return pack('<c8l$n[llll]', ARGV[1], now
