@@ -86,7 +86,7 @@ constexpr MetricInfo catalogue[] = {
      "The most units that the limiter granted in any interval beyond its bound, burst + rate * "
      "length of the interval."},
     {"bypassed", "waiting jobs that a later one overtook", "", Better::less,
-     "up to {} later jobs overtake one that waits",
+     "at most {} later jobs overtake one that waits",
      "The most jobs of one queue that came later than one that waits and were served before it."},
     {"recovery", "time after the last fault until the goodput is back and the backlog gone", "s",
      Better::less, "the fleet has recovered {} after the last fault",

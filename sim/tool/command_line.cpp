@@ -3,16 +3,79 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
+
+#include "sim/scenario/text.hpp"
 
 namespace sluice::tool {
 namespace {
+
+std::string listed(const std::vector<std::string>& names, std::string_view dashes) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", dashes, name);
+  }
+  return text;
+}
+
+/// The name in an option of any form: "--seed=3", "-seed".
+std::string_view name_in(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+  return word.substr(0, word.find('='));
+}
+
+std::string no_command(const std::string& word, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return fmt::format("there is no command \"{}\"; did you mean {}? There are: {}", word,
+                     sim::scenario::nearest(word, views, word.size() + 10), listed(names, ""));
+}
+
+std::string no_option(const std::string& word, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string_view near = sim::scenario::nearest(name_in(word), views);
+  return fmt::format("there is no option \"{}\"; ", word) +
+         (near.empty() ? "there are: " + listed(names, "--")
+                       : fmt::format("did you mean --{}?", near));
+}
+
+bool is_option(std::string_view word) {
+  return word.size() > 1 && word[0] == '-' &&
+         std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+}
+
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // not shown either
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  }
+  return names;
+}
+
+/// What is wrong with the first word that is neither a command nor an option; "": there is none.
+std::string unknown_word(const CLI::App& app) {
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  const bool wants_command = given.empty() && app.get_require_subcommand_min() > 0;
+  for (const std::string& word : app.remaining(true)) {
+    if (is_option(word)) return no_option(word, options_of(given.empty() ? app : *given.front()));
+    if (!wants_command) continue;
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+    return no_command(word, names);
+  }
+  return {};
+}
 
 /// Nobody could catch it everywhere: many functions of a simulation are noexcept.
 void end_without_memory() {
@@ -26,7 +89,10 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int(
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    const std::string unknown = error.get_exit_code() == 0 ? std::string() : unknown_word(app);
+    if (unknown.empty()) return app.exit(error) == 0 ? 0 : 2;
+    fmt::print(stderr, "{}\nRun with --help for more information.\n", unknown);
+    return 2;
   }
   std::set_new_handler(end_without_memory);
   try {

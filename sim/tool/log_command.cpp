@@ -35,7 +35,7 @@ std::string name_of(const std::string& file) {
 
 int complain(const std::string& file, const std::string& what) {
   fmt::print(stderr, "{}: {}\n", name_of(file), what);
-  return 1;
+  return 2;
 }
 
 void print_unreadable(const AccessLog& log, std::FILE* out) {
@@ -62,6 +62,15 @@ void print_summary(const LogOptions& options, const AccessLog& log) {
   if (log.damaged_tails > 0) {
     fmt::print("  damaged tail      {}, counted: only what follows the size is broken\n",
                plural(log.damaged_tails, "request"));
+  }
+  if (log.virtual_hosts > 0) {
+    fmt::print(
+        "  virtual host      {}: a server stands before the client, who is the second field\n",
+        plural(log.virtual_hosts, "request"));
+  }
+  if (log.forwarded > 0) {
+    fmt::print("  forwarded         {}: the client is the first address of X-Forwarded-For\n",
+               plural(log.forwarded, "request"));
   }
   fmt::print("  out of order      {}, put in the order of their stamps\n",
              plural(log.out_of_order, "request"));
@@ -202,7 +211,7 @@ int report(const LogOptions& options, const std::vector<NamedQuota>& quotas) {
     complain(options.file, fmt::format("no line of {} is in the Common or Combined Log Format",
                                        thousands(log.lines)));
     print_unreadable(log, stderr);
-    return 1;
+    return 2;
   }
   std::vector<Run> runs;
   runs.reserve(quotas.size());
@@ -233,7 +242,7 @@ int finish_output(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   fmt::print(stderr, "the output could not be written: {}\n",
              std::generic_category().message(errno));
-  return 1;
+  return 2;
 }
 
 int run_log(const LogOptions& options) {

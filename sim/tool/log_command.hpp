@@ -22,10 +22,10 @@ inline constexpr std::size_t most_quotas = 16;
 [[nodiscard]] std::vector<std::string> default_quotas(bool with_burst = true);
 
 /// Prints the report on the standard output, or what is wrong on the standard error. Returns the
-/// exit code: 0, 1 if there was nothing to read, 2 if the options make no sense.
+/// exit code: 0, or 2 if there was nothing to read or the options make no sense.
 [[nodiscard]] int run_log(const LogOptions& options);
 
-/// Flushes the standard output. 1 and a message if that fails, else `code`.
+/// Flushes the standard output. 2 and a message if that fails, else `code`.
 [[nodiscard]] int finish_output(int code);
 
 }  // namespace sluice::tool

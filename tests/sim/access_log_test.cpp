@@ -28,6 +28,13 @@ std::string fault_of(std::string_view text) {
   return fault == nullptr ? "" : fault;
 }
 
+/// The client of a line, or in brackets why it is unreadable.
+std::string client_of(const std::string& text) {
+  LogLine line;
+  const char* fault = parse_log_line(text, line);
+  return fault == nullptr ? std::string(line.client) : std::string("[") + fault + "]";
+}
+
 std::string stamped(const std::string& client, const std::string& rest) {
   return client + " - - [17/May/2015:10:05:03 +0000] " + rest;
 }
@@ -124,6 +131,165 @@ TEST_CASE("lines in the Common and the Combined Log Format are read") {
     CHECK(parse_log_line(text, line) == nullptr);
     CHECK_FALSE(line.damaged_tail);
   }
+}
+
+TEST_CASE("the client is found behind a virtual host, in X-Forwarded-For, and without its port") {
+  const std::string at = " [17/May/2015:10:05:03 +0000] \"GET / HTTP/1.1\" 200 512";
+  const struct {
+    std::string text;
+    std::string client;  ///< or a part of the reason in brackets
+  } cases[] = {
+      // A virtual host: Apache's vhost_combined, and "%v" alone before an address.
+      {"www.example.org:443 192.0.2.1 - -" + at + " \"-\" \"agent\"", "192.0.2.1"},
+      {"www.example.org:80 2001:db8::17 - alice" + at, "2001:db8::17"},
+      {"www.example.org:80 client.example.net - -" + at, "client.example.net"},
+      {"www.example.org:80 192.0.2.1 - alice smith" + at, "192.0.2.1"},
+      {"127.0.1.1:80 192.0.2.1 - -" + at, "192.0.2.1"},
+      {"[2001:db8::80]:80 192.0.2.1 - -" + at, "192.0.2.1"},
+      {"localhost:8080 [::1] - -" + at, "::1"},
+      {"www.example.org 192.0.2.1 - -" + at, "192.0.2.1"},
+      {"2024-01-01T00:00:00Z 192.0.2.1 - -" + at, "192.0.2.1"},
+      {"1431857103.123 192.0.2.1 - -" + at, "192.0.2.1"},
+      {"www.example.org:80 203.0.113.7, 10.0.0.1 - -" + at, "203.0.113.7"},
+      {"www.example.org:80 - - -" + at, "[the client is not told"},
+      {"www.example.org:443 - -" + at, "[the client is not told"},
+      {"www.example.org:443 x -" + at, "[ident and user"},
+      {"www.example.org 192.0.2.1 -" + at, "[ident and user"},
+      // Two words that could be the client.
+      {"192.0.2.80 203.0.113.7 - -" + at, "[an address"},
+      {"192.0.2.1 - 203.0.113.7" + at, "[an address"},
+      {"192.0.2.1 203.0.113.7 -" + at, "[an address"},
+      {"203.0.113.7, 10.0.0.1 10.0.0.2 - -" + at, "[an address"},
+      {"10.0.0.2 203.0.113.7, 10.0.0.1 - -" + at, "["},
+      {"www.example.org a.example.net - -" + at, "[two names"},
+      {"www.example.org a.example.net -" + at, "[two names"},
+      {"www.example.org 443 192.0.2.1 - -" + at, "[an address"},
+      {"_ 192.0.2.1 - -" + at, "192.0.2.1"},
+      {"192.0.2.1 www.example.org -" + at, "192.0.2.1"},  // lighttpd: the server behind the client
+      {"a b c d" + at, "[more than a client"},
+      {"192.0.2.80 a.example.net - -" + at, "[more than a client"},
+      {"Nov 27 05:10:30 web1 nginx: 192.0.2.1 - -" + at, "[an address"},
+      {"Nov 27 05:10:30 web1 nginx: a.example.net - -" + at, "[more than a client"},
+      {"2015-05-17 10:05:03 192.0.2.1 - -" + at, "[an address"},
+      {"web_1  | 192.0.2.1 - -" + at, "["},
+      // X-Forwarded-For in the place of the client.
+      {"203.0.113.7, 10.0.0.1, 10.0.0.2 - -" + at, "203.0.113.7"},
+      {"203.0.113.7,10.0.0.1 - alice" + at, "203.0.113.7"},
+      {"203.0.113.7:51234, 10.0.0.1:80 - -" + at, "203.0.113.7"},
+      {"2001:db8::17, 10.0.0.1 - -" + at, "2001:db8::17"},
+      {"[2001:db8::17]:4711, [2001:db8::1]:80 - -" + at, "2001:db8::17"},
+      {"203.0.113.7, unknown - -" + at, "203.0.113.7"},
+      {"\"203.0.113.7, 10.0.0.1\" - -" + at, "203.0.113.7"},
+      {"\"203.0.113.7\" - -" + at, "203.0.113.7"},
+      {"\"-\" - -" + at, "[the client is not told"},
+      {"\"203.0.113.7 - -" + at, "[the quoted client"},
+      {"unknown, 10.0.0.1 - -" + at, "[the client is not told"},
+      {"203.0.113.7, - -" + at, "["},
+      {"203.0.113.7,, 10.0.0.1 - -" + at, "[the list of forwarded"},
+      {"203.0.113.7, ' OR 1=1, 10.0.0.1 - -" + at, "["},
+      {"x, 10.0.0.1 - -" + at, "[the list of forwarded"},
+      {"203.0.113.7 , 10.0.0.1 - -" + at, "[an address"},
+      {"203.0.113.7 ,10.0.0.1 - -" + at, "[more than a client"},
+      // X-Forwarded-For in quotes behind the size, as nginx writes it.
+      {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"203.0.113.7\"", "203.0.113.7"},
+      {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"203.0.113.7, 10.0.0.9\"", "203.0.113.7"},
+      {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"2001:db8::17, 10.0.0.9\" 0.003", "2001:db8::17"},
+      {"10.0.0.1 - -" + at + " \"203.0.113.7\"", "203.0.113.7"},
+      {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"-\"", "10.0.0.1"},
+      {"10.0.0.1 - -" + at + " \"-\" \"agent\" \"unknown, 10.0.0.9\"", "[the client is not told"},
+      {"www.example.org:80 10.0.0.1 - -" + at + " \"-\" \"agent\" \"203.0.113.7\"", "203.0.113.7"},
+      // Neither the addresses of servers, which have ports, nor other words.
+      {"192.0.2.1 - -" + at + " \"-\" \"agent\" \"10.0.0.5:8080\"", "192.0.2.1"},
+      {"192.0.2.1 - -" + at + " \"-\" \"agent 10.0.0.5\" \"www.example.org\"", "192.0.2.1"},
+      {"192.0.2.1 - -" + at + " \"http://10.0.0.5/\" \"agent\"", "192.0.2.1"},
+      {"192.0.2.1 - -" + at + " \"-\" \"agent\" 10.0.0.5", "192.0.2.1"},
+      {"203.0.113.7, 10.0.0.1 - -" + at + " \"-\" \"agent\" \"203.0.113.8\"",
+       "[there are two lists"},
+      // A port of the client's connection does not make it another client.
+      {"192.0.2.1:51234 - -" + at, "192.0.2.1"},
+      {"[2001:db8::17]:51234 - alice" + at, "2001:db8::17"},
+      {"192.0.2.1:51234 - alice smith" + at, "192.0.2.1"},
+      {"[2001:db8::17] - -" + at, "2001:db8::17"},
+      {"2001:db8::17 - -" + at, "2001:db8::17"},
+      {"fe80::1%eth0 - -" + at, "fe80::1%eth0"},
+      {"192.0.2.1:0 - -" + at, "192.0.2.1:0"},
+      {"192.0.2.1:65536 - -" + at, "192.0.2.1:65536"},
+      // What names no client would make many clients one.
+      {"- - -" + at, "[the client is not told"},
+      {"unknown - -" + at, "[the client is not told"},
+      {"{\"log\":\"192.0.2.1 - -" + at + "\"}", "[the line is JSON"},
+      {"\"{192.0.2.1\" - -" + at, "["},
+      {"<134>192.0.2.1 - -" + at, "[the client holds"},
+      {"192.0.2.1; - -" + at, "[the client holds"},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.text);
+    const std::string client = client_of(c.text);
+    if (c.client.starts_with('[')) {
+      CHECK_THAT(client, sluice::test::contains_text(c.client));
+    } else {
+      CHECK(client == c.client);
+    }
+  }
+}
+
+TEST_CASE("a log has as many clients in every form of its lines, or none") {
+  // How a client, known as `name`, may stand in a line; "%" is its place.
+  const std::string forms[] = {
+      R"(% - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(% - bob [T] "GET / HTTP/1.1" 200 512 "-" "agent")",
+      R"(www.example.org:443 % - - [T] "GET / HTTP/1.1" 200 512 "-" "agent")",
+      R"(www.example.org % - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(%, 10.0.0.1, 10.0.0.2 - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(www.example.org:443 %, 10.0.0.1 - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(10.0.0.1 - - [T] "GET / HTTP/1.1" 200 512 "-" "agent" "%, 10.0.0.9")",
+      R"("%, 10.0.0.1" - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(- % - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(10.0.0.1 % - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(10.0.0.1 - % [T] "GET / HTTP/1.1" 200 512)",
+      R"(10.0.0.1 %, 10.0.0.9 - - [T] "GET / HTTP/1.1" 200 512)",
+      R"(May 17 10:05:03 web1 % - - [T] "GET / HTTP/1.1" 200 512)",
+      R"({"client": "% - - [T] \"GET / HTTP/1.1\" 200 512"})",
+  };
+  std::size_t readable = 0;
+  for (const std::string& form : forms) {
+    for (const bool v6 : {false, true}) {
+      std::string text;
+      for (int client = 1; client <= 101; ++client) {
+        std::string line = form;
+        const std::string name = (v6 ? "2001:db8::" : "192.0.2.") + std::to_string(client);
+        line.replace(line.find('%'), 1, name);
+        text += line.replace(line.find("[T]"), 3, "[17/May/2015:10:05:03 +0000]") + "\n";
+      }
+      const AccessLog log = read_text(text);
+      CAPTURE(form, log.first_unreadable.empty() ? "" : log.first_unreadable.front().reason);
+      if (log.requests.empty()) {
+        CHECK(log.unreadable == 101);
+        continue;
+      }
+      ++readable;
+      CHECK(log.unreadable == 0);
+      REQUIRE(log.clients.size() == 101);
+      CHECK(log.clients[100] == (v6 ? "2001:db8::101" : "192.0.2.101"));
+      CHECK(log.virtual_hosts == (form.starts_with("www") ? 101 : 0));
+      CHECK(log.forwarded == (form.find("%,") == std::string::npos ? 0 : 101));
+    }
+  }
+  CHECK(readable == 16);
+}
+
+TEST_CASE("a cut line is not counted where other lines name their clients at the end") {
+  const std::string line =
+      stamped("10.0.0.1", R"("GET / HTTP/1.1" 200 512 "-" "agent" "192.0.2.7")");
+  const std::string cut = line.substr(0, line.size() - 4);
+  const AccessLog log = read_text(line + "\n" + cut + "\n" +
+                                  stamped("10.0.0.1", "\"GET /\" 200 1 \"-\" \"agent\" \"-\""));
+  CHECK(log.requests.size() == 2);
+  CHECK(log.clients == std::vector<std::string>{"192.0.2.7", "10.0.0.1"});
+  REQUIRE(log.unreadable == 1);
+  CHECK(log.first_unreadable[0].number == 2);
+  CHECK_THAT(log.first_unreadable[0].reason,
+             sluice::test::contains_text("cut before X-Forwarded-For"));
 }
 
 TEST_CASE("a line of another form is refused with the reason") {

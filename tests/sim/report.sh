@@ -8,9 +8,36 @@ if [ ! -e "$page/dist/report.html" ] || ! command -v node >/dev/null; then
 fi
 rm -rf "$folder"
 mkdir -p "$folder"
-for scenario in fleet window-edge redis-failover your-log; do
-  "$program" run "$scenario" --replications 3 --out "$folder/$scenario" >/dev/null || [ $? -le 3 ]
-  cp "$folder/$scenario/report.html" "$folder/$scenario.html"
+
+# report <name> <command> <argument>...: a report of any verdict.
+report() {
+  name=$1
+  shift
+  "$program" "$@" --replications 3 --out "$folder/$name" >/dev/null || [ $? -le 3 ]
+  cp "$folder/$name/report.html" "$folder/$name.html"
+}
+for scenario in fleet window-edge redis-failover your-log redis-outage; do
+  report "$scenario" run "$scenario"
 done
+report failing run fleet --set limiter.limit=150/s
+report sweep sweep redis-failover store.lag 100ms 500ms
+cat >"$folder/grid.toml" <<'END'
+schema = 1
+question = "What does holding units save, and who waits?"
+[run]
+duration = "20s"
+[[variant]]
+name = "one"
+[[variant]]
+name = "two"
+limiter.burst = 20
+[[sweep]]
+parameter = "arrivals.load"
+values = [0.5, 0.8, 0.9, 1.0, 1.2]
+[[sweep]]
+parameter = "limiter.hold"
+values = ["0s", "500ms"]
+END
+report grid run "$folder/grid.toml"
 cd "$page"
 exec node check.mjs --out "$folder/pictures" "$folder"/*.html

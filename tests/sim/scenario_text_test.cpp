@@ -223,6 +223,14 @@ TEST_CASE("the nearest name") {
   CHECK(nearest("xyz", names).empty());
   CHECK(nearest("", names).empty());
   CHECK(nearest("rate", {}).empty());
+  // Two letters the wrong way round are one change, of which three letters have room for one.
+  const std::string_view commands[] = {"list", "run", "log"};
+  CHECK(nearest("rnu", commands) == "run");
+  CHECK(nearest("lsit", commands) == "list");
+  CHECK(nearest("foo", commands).empty());
+  CHECK(nearest("foo", commands, 2) == "log");
+  CHECK(nearest("foo", commands, 1).empty());
+  CHECK(nearest("xyzzy", commands, 99) == "list");
 }
 
 TEST_CASE("every parameter's standard text is its default") {

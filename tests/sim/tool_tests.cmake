@@ -42,18 +42,34 @@ sluice_tool_test(log_burst_of_no_quota CODE 2 ERR "--burst 1: every --quota name
 sluice_tool_test(log_damaged_tails CODE 0
   OUT "3 requests of 1 client\n.*3 read, 0 unreadable\n  damaged tail +2 requests, counted"
   COMMAND ${log} ${scratch}/cut.log)
+# 101 clients behind a server's name, as Apache's vhost_combined writes them, or behind a proxy.
+set(hosts "")
+set(chains "")
+foreach(client RANGE 1 101)
+  set(rest "- - [28/Feb/2024:23:59:58 +0100] \"GET / HTTP/1.1\" 200 512 \"-\" \"agent\"\n")
+  string(APPEND hosts "www.example.org:443 192.0.2.${client} ${rest}")
+  string(APPEND chains "192.0.2.${client}, 10.0.0.1, 10.0.0.2 ${rest}")
+endforeach()
+file(WRITE "${scratch}/hosts.log" "${hosts}")
+file(WRITE "${scratch}/chains.log" "${chains}10.0.0.9 192.0.2.7 - - [28/Feb/2024:23:59:58 +0100] \"GET / HTTP/1.1\" 200 512\n")
+sluice_tool_test(log_virtual_hosts CODE 0
+  OUT "101 requests of 101 clients\n.*virtual host +101 requests: .*1/min +1 +101 +100.0 % +0 +0.0 %"
+  COMMAND ${log} ${scratch}/hosts.log --quota 1/min)
+sluice_tool_test(log_forwarded CODE 0
+  OUT "101 requests of 101 clients\n.*102 read, 1 unreadable\n +unreadable +line 102: an address stands where [^\n]*\n.*forwarded +101 requests: .*1/min +1 +101 +100.0 %"
+  COMMAND ${log} ${scratch}/chains.log --quota 1/min)
 sluice_tool_test(log_of_a_sample CODE 0
   OUT "busiest[^\n]*\n\nWARNING: this log may not tell [^\n]*\n +gaps +9 silences, 8h 54m in all; the longest has 59m 20s from 17 May 2015 10:05:50 on\n +sampling +100.0 % of the requests lie in minute 05 of every hour\n +whole minutes +1,000 requests \\(100.0 %\\) come in 10 minutes [^\n]*\n +coarse stamps +all are apart by multiples of 10.0 s.*\n\n  quota per client"
   COMMAND ${log} ${scratch}/sampled.log)
 sluice_tool_test(log_standard_input CODE 0 OUT "standard input: 6 requests" INPUT ${small}
   COMMAND ${log} -)
-sluice_tool_test(log_missing_file CODE 1 ERR "absent.log: .*No such file" COMMAND ${log} ${scratch}/absent.log)
-sluice_tool_test(log_folder CODE 1 ERR "Is a directory" COMMAND ${log} ${scratch})
-sluice_tool_test(log_empty CODE 1 ERR "there is nothing in it" COMMAND ${log} ${scratch}/empty.log)
-sluice_tool_test(log_nonsense CODE 1 
+sluice_tool_test(log_missing_file CODE 2 ERR "absent.log: .*No such file" COMMAND ${log} ${scratch}/absent.log)
+sluice_tool_test(log_folder CODE 2 ERR "Is a directory" COMMAND ${log} ${scratch})
+sluice_tool_test(log_empty CODE 2 ERR "there is nothing in it" COMMAND ${log} ${scratch}/empty.log)
+sluice_tool_test(log_nonsense CODE 2 
   ERR "no line of 4 is.*first unreadable +line 1: there is no second field\n +no\n +line 2: [^\n]*\n +line of it\n +line 3: [^\n]*\n +is of\n$"
   COMMAND ${log} ${scratch}/nonsense.log)
-sluice_tool_test(log_binary CODE 1 ERR "no line of .* is in the Common" COMMAND ${log} ${demo})
+sluice_tool_test(log_binary CODE 2 ERR "no line of .* is in the Common" COMMAND ${log} ${demo})
 sluice_tool_test(log_no_file CODE 2 ERR "FILE is required" COMMAND ${log})
 sluice_tool_test(log_bad_quota CODE 2 ERR "--quota 30/fortnight: .*COUNT/PERIOD"
   COMMAND ${log} ${small} --quota 30/fortnight)
@@ -70,6 +86,25 @@ sluice_tool_test(log_too_many_quotas CODE 2 ERR "at most 16 quotas"
 sluice_tool_test(log_full_disk CODE 2 ERR "could not be written"
   COMMAND sh -c "exec \"$1\" log \"$2\" >/dev/full" sh $<TARGET_FILE:sluice-sim> ${small})
 sluice_tool_test(sim_without_command CODE 2 ERR "subcommand is required" COMMAND $<TARGET_FILE:sluice-sim>)
+# The first word that is neither a command nor an option is named, with the nearest that is.
+set(sim $<TARGET_FILE:sluice-sim>)
+sluice_tool_test(sim_unknown_command CODE 2 ERR "^there is no command \"rnu\"; did you mean run. There are: list, run, [^\n]*, log\nRun with --help"
+  COMMAND ${sim} rnu fleet --seed 3)
+sluice_tool_test(sim_no_command_near CODE 2 ERR "^there is no command \"foo\"; did you mean log. There are: list, run, "
+  COMMAND ${sim} foo)
+sluice_tool_test(sim_unknown_option CODE 2
+  ERR "^there is no option \"--replicatons\"; did you mean --replications.\n" COMMAND ${sim} run fleet --replicatons 3)
+sluice_tool_test(sim_unknown_option_with_value CODE 2
+  ERR "^there is no option \"--Seed=3\"; did you mean --seed.\n" COMMAND ${sim} run fleet --Seed=3)
+sluice_tool_test(sim_unknown_option_before_the_command CODE 2
+  ERR "^there is no option \"--sede\"; did you mean --seed.\n" COMMAND ${sim} --sede run fleet)
+sluice_tool_test(sim_no_option_near CODE 2 ERR "^there is no option \"--x\"; there are: --help, --set, --seed, "
+  COMMAND ${sim} run fleet --x)
+sluice_tool_test(log_unknown_option CODE 2 ERR "^there is no option \"--quotas\"; did you mean --quota.\n"
+  COMMAND ${log} ${small} --quotas 3/s)
+sluice_tool_test(sim_too_many_words CODE 2 ERR "not expected: extra" COMMAND ${sim} run fleet extra)
+sluice_tool_test(demo_unknown_option CODE 2 ERR "^there is no option \"--mintues\"; did you mean --minutes.\n"
+  COMMAND ${demo} --mintues 3)
 sluice_tool_test(sim_help CODE 0 OUT "access log" COMMAND $<TARGET_FILE:sluice-sim> --help)
 
 # Traces of calls.

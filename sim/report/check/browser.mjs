@@ -26,6 +26,7 @@ export async function open(browser, url, { width = 1280, height = 900, dark = fa
   const context = await browser.newContext({
     viewport: { width, height }, colorScheme: dark ? 'dark' : 'light', deviceScaleFactor: scale,
   });
+  context.setDefaultTimeout(180_000);  // machines may be busy
   await context.setOffline(true);
   const page = await context.newPage();
   const troubles = [];

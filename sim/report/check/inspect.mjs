@@ -72,3 +72,75 @@ export function plotted() {
     chart.getOption().series.map(({ type, name: series, data }) => ({ type, name: series,
       data: data.map((entry) => (Array.isArray(entry) || entry === null || typeof entry === 'number' ? entry : { ...entry, label: undefined })) }))]));
 }
+
+// The answer on top: its two parts as text, the variants that it names, and the figures with their places in the JSON.
+export function answer() {
+  const paragraph = document.querySelector('header .answer');
+  if (!paragraph) return null;
+  const part = (name) => {
+    const node = paragraph.querySelector(`[data-answer="${name}"]`);
+    return node && {
+      text: node.textContent,
+      names: [...node.querySelectorAll('code')].map((code) => code.textContent),
+      said: [...node.querySelectorAll('[data-said]')].map((said) => ({ ...said.dataset, metric: said.dataset.said, text: said.textContent })),
+    };
+  };
+  const follows = (node) => Boolean(node && paragraph.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_FOLLOWING);
+  return { verdict: part('verdict'), figures: part('figures'), isOnTop: follows(document.querySelector('header .verdict')) &&
+    paragraph.previousElementSibling?.matches('.question, h1') };
+}
+
+// The sections in their order, with the statuses that each shows in the order of its rows, and the rows of the figures.
+export function order() {
+  const visible = (node) => !node.hidden;
+  return {
+    sections: [...document.querySelectorAll('main > section')].filter(visible).map((node) => node.id),
+    statuses: Object.fromEntries(['expectations', 'judges'].map((id) => [id,
+      [...document.querySelectorAll(`#${id} td [data-status], #${id} th [data-status]`)].map((badge) => badge.dataset.status)])),
+    rows: [...document.querySelectorAll('#figures [data-row]')].map((cell) => cell.dataset.row),
+    judges: [...document.querySelectorAll('#judges')].map((node) => ({
+      folds: node.querySelectorAll(':scope > details').length,
+      isOpen: Boolean(node.querySelector(':scope > details[open]')),
+      line: node.querySelector(':scope > details > summary')?.textContent ?? '',
+      besides: [...node.children].filter((child) => !child.matches('h2, details')).length,
+    }))[0] ?? null,
+  };
+}
+
+// Every definition by section; and terms that have none: an abbreviation without a text.
+export function definitions() {
+  const texts = {};
+  for (const node of document.querySelectorAll('main [data-define]')) {
+    const id = node.closest('section')?.id ?? 'header';
+    ((texts[id] ??= {})[node.dataset.define] ??= []).push(node.textContent.trim());
+  }
+  return {
+    texts,
+    bare: [...document.querySelectorAll('main abbr')].filter((node) => !(node.getAttribute('title') ?? '').trim()).map((node) => node.textContent),
+    legends: [...document.querySelectorAll('#series .legend button')].filter((node) => !node.title).map((node) => node.textContent),
+  };
+}
+
+// What stands on the page and holds nothing: sections with only a heading, tables without rows, charts whose panels have
+// no value but zero.
+export function empties() {
+  const found = [];
+  for (const node of document.querySelectorAll('main > section')) {
+    if (!node.hidden && node.querySelectorAll('figure.chart:not([hidden]), [data-instead]:not([hidden]), table, ul, pre').length === 0) {
+      found.push(`section ${node.id}`);
+    }
+    if (node.hidden !== (getComputedStyle(node).display === 'none')) found.push(`section ${node.id} is half hidden`);
+  }
+  for (const node of document.querySelectorAll('table')) if (node.tBodies[0].rows.length === 0) found.push(`table '${node.caption.textContent}'`);
+  for (const [name, chart] of window.sluiceReport.charts) {
+    if (document.querySelector(`figure[data-chart="${CSS.escape(name)}"]`).hidden) continue;
+    const panels = new Map();
+    for (const { xAxisIndex = 0, type, data } of chart.getOption().series) {
+      if (type === 'custom') continue;
+      const values = data.map((entry) => entry?.us ?? entry?.value?.[1] ?? entry?.value ?? entry?.[1] ?? entry);
+      panels.set(xAxisIndex, (panels.get(xAxisIndex) ?? false) || values.some((value) => Number.isFinite(value) && value !== 0));
+    }
+    for (const [index, holds] of panels) if (!holds) found.push(`panel ${index} of chart ${name}`);
+  }
+  return found;
+}

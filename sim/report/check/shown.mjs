@@ -8,9 +8,8 @@ export function read(text, unit) {
   if (['us', 'µs', 'ms', 's'].includes(unit)) return readSpan(plain, spans[unit] ?? 1);
   const match = /^(-?[\d.]+(?:e-?\d+)?)\s*(.*)$/.exec(plain);
   if (!match) throw new Error(`no number in '${text}'`);
-  const scale = unit === '%' ? 0.01 : 1;
   if (match[2] !== unit.trim()) throw new Error(`'${text}' should have the unit '${unit}'`);
-  return { value: Number(match[1]) * scale, within: lastDigit(match[1]) * scale };
+  return { value: Number(match[1]), within: lastDigit(match[1]) };
 }
 
 function lastDigit(text) {

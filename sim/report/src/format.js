@@ -23,11 +23,10 @@ export function number(value) {
   return minus(Number.isInteger(value) ? grouped(String(value)) : significant(value));
 }
 
-// A share of 1 as a percentage. One that is not quite 100 % never reads "100 %".
-export function percent(share) {
-  const value = share * 100;
+// A percentage, of which one that is not quite 100 % never reads "100 %".
+export function percent(value, leastDecimals = 2) {
   if (Math.abs(value) < 1 || Number.isInteger(value)) return `${minus(significant(value))} %`;
-  let decimals = 2;
+  let decimals = leastDecimals;
   while (Math.abs(value) < 100 && Number(Math.abs(value).toFixed(decimals)) >= 100 && decimals < 10) ++decimals;
   return `${minus(grouped(String(Number(value.toFixed(decimals)))))} %`;
 }
@@ -72,6 +71,12 @@ export function figure(value, unit = '') {
   const known = units[unit];
   if (known) return known(value);
   return unit.startsWith('/') ? `${number(value)}${unit}` : `${number(value)} ${unit}`;
+}
+
+// In a sentence, which says "a second" itself: a rate is a plain number there, and a percentage has three digits.
+export function spoken(value, unit = '') {
+  if (unit === '%') return percent(value, Math.abs(value) >= 10 ? 1 : 2);
+  return figure(value, unit.startsWith('/') ? '' : unit);
 }
 
 export function interval(low, high, unit) {

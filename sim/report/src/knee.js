@@ -1,16 +1,20 @@
 // The knee of a curve by the rule of Kneedle: both axes scaled to 0..1, the point with the largest distance from the
-// chord between the first point and the last. A curve has none if it has fewer than three points, if it both rises
-// and falls by more than a tenth of its range, or if no point is farther from the chord than a tenth.
+// chord between the first point and the last. A curve has none if it has fewer than five points, for a bend between two
+// swept values is no knee; if it both rises and falls by more than a tenth of its range; or if no point is farther from
+// the chord than a tenth.
 
 export const kneeRule = 'A knee is the point farthest from the straight line between the curve’s first and last ' +
   'points, with both axes scaled to 0–1 as drawn (Kneedle’s rule). A curve has none if it both rises and falls ' +
   'by more than a tenth of its range, or if no point is farther from that line than a tenth.';
 
+// A curve of fewer points is not asked for its knee.
+export const fewestPoints = 5;
+
 const least = 0.1;
 
 // `points` are [x, y] in the order of x, without undefined ones. The result is an index, or -1 for none.
 export function kneeOf(points) {
-  if (points.length < 3) return -1;
+  if (points.length < fewestPoints) return -1;
   const ys = points.map(([, y]) => y);
   const [low, high] = [Math.min(...ys), Math.max(...ys)];
   const [first, last] = [points[0], points[points.length - 1]];

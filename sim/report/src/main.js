@@ -17,16 +17,15 @@ function picker(model, selection) {
     element('option', { value: String(index), selected: index === selection.point }, String(value)));
   const list = element('select', { id: 'point', onchange: () => selection.select(Number(list.value)) }, options);
   return element('div', { class: 'picker' }, element('label', { for: 'point' }, model.isGrid() ? 'Point:' : `${sweep.parameter} =`), list,
-    element('span', {}, 'for the figures and charts below'));
+    element('span', {}, 'for the answer, the figures and the charts'));
 }
 
 function report(result) {
   const model = new Model(result);
-  // The last of the swept values is as a rule the hardest, so the page opens there.
-  const selection = new Selection(model.points.length - 1);
+  const selection = new Selection(model.firstPoint());
   document.title = `${result.scenario}: ${result.verdict ?? 'undecided'} · sluice-sim report`;
-  return [head(model), picker(model, selection), headlineSection(model, selection), expectationSection(model),
-    judgeSection(model), ...chartSections(model, selection), ...appendix(model)];
+  return [head(model, selection), picker(model, selection), headlineSection(model, selection), expectationSection(model),
+    ...chartSections(model, selection), judgeSection(model), ...appendix(model)];
 }
 
 function message(title, detail) {

@@ -1,6 +1,6 @@
 // Reads the JSON of a run and checks all that the page relies on. What is wrong is said by the name of the field.
 
-export const readableFormat = 1;
+export const readableFormat = 2;
 
 export class ReadError extends Error {
   constructor(title, detail) {
@@ -45,7 +45,8 @@ function checkFormat(result) {
       `${readableFormat}. Write the report again with the sluice-sim that made the data.`);
   }
   if (format !== readableFormat) {
-    throw new ReadError('The data of this report is damaged', `format must be ${readableFormat}; it is ${format}.`);
+    throw new ReadError('This report is older than its page', `The data has format ${format}; this page reads format ` +
+      `${readableFormat}. Run the scenario again.`);
   }
 }
 

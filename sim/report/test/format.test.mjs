@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { agrees } from '../check/shown.mjs';
-import { compact, decade, duration, figure, interval, number, percent, quantile } from '../src/format.js';
+import { compact, decade, duration, figure, interval, number, percent, quantile, spoken } from '../src/format.js';
 
 test('durations stand in their natural unit', () => {
   const expected = [[0, '0 s'], [1, '1 µs'], [850, '850 µs'], [999.9, '1 ms'], [12_345, '12.3 ms'], [999_960, '1 s'],
@@ -11,9 +11,9 @@ test('durations stand in their natural unit', () => {
 });
 
 test('a percentage never rounds to the whole', () => {
-  const expected = [[0, '0 %'], [1, '100 %'], [0.001, '0.1 %'], [0.0474, '4.74 %'], [0.9999, '99.99 %'],
-    [0.999987, '99.999 %'], [0.9999999, '99.99999 %'], [0.000_012_34, '0.00123 %'], [3.5, '350 %']];
-  for (const [share, text] of expected) assert.equal(percent(share), text, String(share));
+  const expected = [[0, '0 %'], [100, '100 %'], [0.1, '0.1 %'], [4.74, '4.74 %'], [99.99, '99.99 %'],
+    [99.9987, '99.999 %'], [99.99999, '99.99999 %'], [0.001_234, '0.00123 %'], [350, '350 %']];
+  for (const [value, text] of expected) assert.equal(percent(value), text, String(value));
 });
 
 test('numbers have thousands and three digits', () => {
@@ -30,8 +30,10 @@ test('figures take the unit of the data', () => {
   assert.equal(figure(1.6, ''), '1.6');
   assert.equal(figure(12, 'calls'), '12 calls');
   for (const value of [null, undefined, NaN, Infinity]) assert.equal(figure(value, '%'), '–');
-  assert.equal(interval(0.001, 0.002, '%'), '0.1 % to 0.2 %');
-  assert.equal(interval(null, 0.002, '%'), '');
+  assert.equal(interval(0.1, 0.2, '%'), '0.1 % to 0.2 %');
+  assert.equal(interval(null, 0.2, '%'), '');
+  assert.equal(spoken(99.13, '/s'), '99.1');
+  assert.equal(spoken(2.5, '%'), '2.5 %');
 });
 
 test('axes have short labels', () => {

@@ -13,10 +13,13 @@ test('the knee is the point farthest from the chord', () => {
   assert.equal(kneeOf(Array.from({ length: 9 }, (_, x) => [x, x / (x + 1)])), 2);
 });
 
-test('a line, a flat curve, a peak and two points have no knee', () => {
-  assert.equal(kneeOf(curve(0, 1, 2, 3)), -1);
-  assert.equal(kneeOf(curve(5, 5, 5, 5)), -1);
-  assert.equal(kneeOf(curve(0, 10, 0)), -1);
+test('a line, a flat curve, a peak and fewer than five points have no knee', () => {
+  assert.equal(kneeOf(curve(0, 1, 2, 3, 4)), -1);
+  assert.equal(kneeOf(curve(5, 5, 5, 5, 5)), -1);
+  assert.equal(kneeOf(curve(0, 10, 10, 10, 0)), -1);
+  assert.equal(kneeOf(curve(0, 0, 0, 0, 10)), 3);
+  assert.equal(kneeOf(curve(0, 0, 0, 10)), -1);
+  assert.equal(kneeOf(curve(0, 0, 10)), -1);
   assert.equal(kneeOf(curve(0, 10)), -1);
   assert.equal(kneeOf([]), -1);
 });

@@ -39,3 +39,36 @@ test('the warm-up of a row is its own, or that of the result', () => {
   assert.equal(model.warmup(result.rows[2]), 3e6);
   assert.deepEqual(model.warmups(), [0, 3e6]);
 });
+
+test('rows that fail come first, at their point alone', () => {
+  const model = new Model(fixtures.sweep());
+  const order = (point) => model.rowsBySeverity(point).map(({ variant }) => variant);
+  assert.deepEqual(order(5), ['admit', 'refuse', 'local', 'wait for the store, with jitter']);
+  assert.deepEqual(order(3), ['refuse', 'admit', 'local', 'wait for the store, with jitter']);
+  assert.deepEqual(order(0), model.variants);
+});
+
+test('expectations and judges stand with the worst first, in their order otherwise', () => {
+  const model = new Model(fixtures.sweep());
+  assert.deepEqual(model.expectations.map(({ status }) => status), ['fails', 'fails', 'undecided', 'holds', 'holds']);
+  assert.deepEqual(model.expectations.filter(({ status }) => status === 'fails').map(({ metric }) => metric), ['share_429', 'recovery']);
+  assert.deepEqual(model.judges.map(({ status }) => status), ['objects', 'not met', 'holds']);
+});
+
+test('the page opens at what fails, then at what is undecided, then at the last point', () => {
+  const at = (...entries) => new Model({ ...fixtures.sweep(), judges: [],
+    expectations: entries.map(([status, point]) => ({ status, point, metric: 'goodput', variant: 'local' })) }).firstPoint();
+  assert.equal(at(['holds', 1], ['undecided', 2], ['fails', 3]), 3);
+  assert.equal(at(['holds', 1], ['undecided', 2]), 2);
+  assert.equal(at(['holds', 1]), 5);
+  assert.equal(new Model(fixtures.workers()).firstPoint(), 0);
+});
+
+test('a variant shows what it and others set', () => {
+  const result = fixtures.workers();
+  result.parameters = { 'limiter.kind': 'token_bucket', 'fleet.workers': '20' };
+  result.rows[0].parameters = { 'limiter.kind': 'none' };
+  const model = new Model(result);
+  assert.equal(model.settings(result.rows[0]), 'limiter.kind = none');
+  assert.equal(model.settings(result.rows[1]), 'limiter.kind = token_bucket');
+});

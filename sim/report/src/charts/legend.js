@@ -1,11 +1,11 @@
 import { element } from '../dom.js';
 
 // A legend in HTML: it wraps, is read aloud and worked from the keyboard. A button hides or shows its series.
-// An item is {name, color, symbol, dash}; `hidden` is the set of names that are switched off.
+// An item is {name, color, symbol, dash, help}; `hidden` is the set of names that are switched off.
 export function legend(items, hidden, onToggle) {
   const buttons = items.map((item) => {
     const button = element('button', {
-      type: 'button', 'aria-pressed': String(!hidden.has(item.name)), 'data-series': item.name, 'data-color': item.color,
+      type: 'button', 'aria-pressed': String(!hidden.has(item.name)), 'data-series': item.name, 'data-color': item.color, title: item.help,
       onclick: () => {
         if (!hidden.delete(item.name)) hidden.add(item.name);
         button.setAttribute('aria-pressed', String(!hidden.has(item.name)));

@@ -11,8 +11,8 @@ const printWidth = 680;
 // Puts a chart on the page and keeps it up to date: with the sweep point, the width, the colour scheme and print.
 // A chart is an object with
 //   id, title        what the figure is called, in the page and in data-chart
-//   absent           the line that stands in its place when there is no data
-//   draw(point, look) {option, height, caption, legend, data}, or null when there is no data
+//   draw(point, look) {option, height, caption, legend, data}; a sentence that says all there is to say in place of a
+//                    picture, as "No job waits."; or null when there is no data
 export function mountChart(chart, selection) {
   const frame = element('div', { class: 'plot', role: 'img' });
   const keys = element('div');
@@ -20,13 +20,17 @@ export function mountChart(chart, selection) {
   const data = element('div');
   const figure = element('figure', { class: 'chart', 'data-chart': chart.id },
     element('h3', {}, chart.title), keys, frame, caption, data);
-  const absent = element('p', { class: 'absent', 'data-absent': chart.id, hidden: true }, chart.absent);
+  const instead = element('p', { class: 'note', 'data-instead': chart.id, hidden: true });
   const hidden = new Set();
   let instance;
 
-  const show = (present) => {
-    figure.hidden = !present;
-    absent.hidden = present;
+  const show = (drawn) => {
+    const isSentence = typeof drawn === 'string';
+    figure.hidden = isSentence || drawn === null;
+    instead.hidden = !isSentence;
+    instead.textContent = isSentence ? drawn : '';
+    const around = figure.closest('section');
+    if (around) around.hidden = ![...around.querySelectorAll('figure.chart, [data-instead]')].some((node) => !node.hidden);
   };
 
   // Built anew only when it changes, so that the button in use keeps the focus.
@@ -38,14 +42,14 @@ export function mountChart(chart, selection) {
   };
 
   const update = () => {
-    show(true);
+    show({});
     const printing = document.documentElement.classList.contains('printing');
     const width = printing ? printWidth : frame.clientWidth;
     if (width === 0) return;
     const look = currentLook(width, printing);
     const drawn = chart.draw(selection.point, look);
-    show(drawn !== null);
-    if (drawn === null) return;
+    show(drawn);
+    if (drawn === null || typeof drawn === 'string') return;
     const size = { width, height: drawn.height };
     if (instance) instance.resize(size);
     else instance = createChart(frame, size);
@@ -69,7 +73,7 @@ export function mountChart(chart, selection) {
 
   selection.onChange(safely);
   watch(frame, safely);
-  return [figure, absent];
+  return [figure, instead];
 }
 
 // The chart's numbers as a table to unfold, which stays unfolded when the chart is drawn again.

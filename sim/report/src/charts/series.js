@@ -1,24 +1,28 @@
 // How a run goes over time: calls, waiting callers and store operations, in panels over one time axis.
 import { escapeHtml } from '../dom.js';
 import { compact, duration, number } from '../format.js';
+import { seriesTerms } from '../terms.js';
 import { baseOption, labelWidth, tooltipText, valueAxis } from './look.js';
 import { timeAxis, timeScale } from './time.js';
 
 const panels = [
-  { name: 'calls/s', noun: 'calls', share: 3, columns: ['offered', 'admitted', 'ok', 'refused'] },
-  { name: 'waiting callers', noun: 'waiting callers', share: 1.4, columns: ['waiting'], level: true },
-  { name: 'store operations/s', noun: 'store operations', share: 1.4, columns: ['store_operations'] },
+  { name: 'calls/s', noun: 'calls', idle: 'no job comes', share: 3, columns: ['offered', 'admitted', 'ok', 'refused'] },
+  { name: 'jobs', noun: 'unfinished jobs', idle: 'no job is unfinished at the end of any step', share: 1.4, columns: ['unfinished', 'waiting'], level: true },
+  { name: 'store operations/s', noun: 'store operations', idle: 'the store has no operations', share: 1.4, columns: ['store_operations'] },
 ];
 
 const columns = {
-  offered: { title: 'offered', color: 7, dash: 'dashed', width: 1.5, z: 4 },
+  offered: { color: 7, dash: 'dashed', width: 1.5, z: 4 },
   // As a rule the same as ok: broad and below it, so that both are seen.
-  admitted: { title: 'admitted', color: 4, width: 5, opacity: 0.55, z: 2 },
-  ok: { title: 'ok', color: 2 },
-  refused: { title: 'refused', color: 1 },
-  waiting: { title: 'waiting', color: 3 },
-  store_operations: { title: 'store operations', color: 5 },
+  admitted: { color: 4, width: 5, opacity: 0.55, z: 2 },
+  ok: { color: 2 },
+  refused: { color: 1 },
+  unfinished: { color: 0, dash: 'dashed', width: 1.5, z: 2 },
+  waiting: { color: 3 },
+  store_operations: { color: 5 },
 };
+
+const titleOf = (column) => seriesTerms[column][0];
 
 // Points [us, value] of a column: a rate stands in the middle of its step, a level at the step's end.
 export function pointsOf(series, column, level, durationUs) {
@@ -32,12 +36,20 @@ export function pointsOf(series, column, level, durationUs) {
 }
 
 const present = (series, column) => (series?.columns?.[column]?.length ?? 0) > 0;
+const moves = (series, column) => present(series, column) && series.columns[column].some((value) => value > 0);
 
+// The panels of some rows in which something moves; a panel of zeros would be empty.
 function panelsOf(rows) {
   return panels
-    .map((panel) => ({ ...panel, columns: panel.columns.filter((column) => rows.some((row) => present(row.series, column))) }))
-    .filter((panel) => panel.columns.length > 0);
+    .filter((panel) => panel.columns.some((column) => rows.some((row) => moves(row.series, column))))
+    .map((panel) => ({ ...panel, columns: panel.columns.filter((column) => rows.some((row) => present(row.series, column))) }));
 }
+
+export const drawnColumns = (rows) => panelsOf(rows).flatMap((panel) => panel.columns);
+
+// What a chart says of the panels that it leaves out.
+const idleOf = (row, shown) => panels.filter((panel) => !shown.some(({ name }) => name === panel.name) &&
+  panel.columns.some((column) => present(row.series, column))).map(({ idle }) => idle);
 
 // The highest value of a panel over some rows, which small multiples share unless one would flatten the others.
 function highest(rows, panel, durationUs) {
@@ -94,7 +106,8 @@ function layout(shown, printing) {
 }
 
 function lineOf(model, row, panel, index, column, look, scale) {
-  const { title, color, dash = 'solid', width = 2, opacity = 1, z = 3 } = columns[column];
+  const { color, dash = 'solid', width = 2, opacity = 1, z = 3 } = columns[column];
+  const title = titleOf(column);
   const labelled = index === 0 && model.faults.length <= 20;
   const first = column === panel.columns.find((name) => present(row.series, name));
   const points = pointsOf(row.series, column, panel.level, model.result.duration_us);
@@ -114,18 +127,18 @@ export function seriesChart(model, variant) {
   const draw = (point, look) => {
     const rows = model.rowsAt(point);
     const row = model.row(variant, point);
-    const shown = panelsOf(rows).filter((panel) => panel.columns.some((column) => present(row?.series, column)));
+    const shown = panelsOf(rows).filter((panel) => panel.columns.some((column) => moves(row?.series, column)));
     if (shown.length === 0) return null;
     const { grids, height } = layout(shown, look.printing);
     const maxima = shown.map((panel) => sharedMaximum(rows, panel, durationUs));
     const series = shown.flatMap((panel, index) => panel.columns.filter((column) => present(row.series, column))
       .map((column) => lineOf(model, row, panel, index, column, look, scale)));
     const place = model.place(variant, point);
-    const caption = captionOf(shown, place, rows.length, maxima);
+    const caption = captionOf(shown, place, rows.length, maxima, idleOf(row, shown));
     return {
       height,
       caption,
-      legend: series.map(({ name, color, lineStyle }) => ({ name, color, dash: lineStyle.type })),
+      legend: series.map(({ name, color, lineStyle }) => ({ name, color, dash: lineStyle.type, help: helpOf(name) })),
       option: {
         ...baseOption(look, caption),
         tooltip: {
@@ -148,9 +161,10 @@ export function seriesChart(model, variant) {
       },
     };
   };
-  return { id: model.variants.length > 1 ? `series-${variant}` : 'series', title: model.name(variant),
-    absent: `No time series${variant ? ` of ${variant}` : ''}: the run kept none.`, draw };
+  return { id: model.variants.length > 1 ? `series-${variant}` : 'series', title: model.name(variant), draw };
 }
+
+const helpOf = (name) => Object.values(seriesTerms).find(([title]) => title === name)[1];
 
 // A top of the axis that is a whole number of round steps.
 function roundAxis(highest, most) {
@@ -160,16 +174,17 @@ function roundAxis(highest, most) {
   return { max: Math.ceil(highest / step) * step, interval: step };
 }
 
-function captionOf(shown, place, count, maxima) {
+function captionOf(shown, place, count, maxima, idle) {
   const names = shown.map((panel) => panel.noun);
   const listed = names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0];
   const own = count > 1 && maxima.some((maximum) => maximum === undefined);
   return `${listed[0].toUpperCase()}${listed.slice(1)} over virtual time${place ? `: ${place}` : ''}.` +
-    `${own ? ' Some scales are this variant’s own, for the variants differ too much.' : ''}`;
+    `${own ? ' Some scales are this variant’s own, for the variants differ too much.' : ''}` +
+    idle.map((words) => ` ${words[0].toUpperCase()}${words.slice(1)}.`).join('');
 }
 
 function tooltip(entries, scale) {
   const lines = entries.filter((entry) => Number.isFinite(entry.value?.[1])).map((entry) => [entry.color, entry.seriesName,
-    `${number(entry.value[1])}${entry.seriesName === columns.waiting.title ? '' : '/s'}`]);
+    `${number(entry.value[1])}${[titleOf('waiting'), titleOf('unfinished')].includes(entry.seriesName) ? '' : '/s'}`]);
   return entries.length === 0 ? '' : tooltipText(escapeHtml, `at ${duration(Math.round(scale.us(entries[0].value[0])))}`, lines);
 }

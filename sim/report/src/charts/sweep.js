@@ -1,7 +1,7 @@
 // A headline figure over the swept values, by variant, with the intervals as bands and the knees marked.
 import { escapeHtml } from '../dom.js';
 import { axisLabel, figure, interval } from '../format.js';
-import { kneeOf } from '../knee.js';
+import { fewestPoints, kneeOf } from '../knee.js';
 import { axis, baseOption, labelWidth, strokeOf, tooltipText, valueAxis } from './look.js';
 import { sweepScale } from './sweep_scale.js';
 
@@ -13,7 +13,7 @@ function curveOf(model, { variant, points }, metric, scale) {
 }
 
 export function sweepChart(model, metric) {
-  const { title, unit } = model.metric(metric);
+  const { title, unit, help } = model.metric(metric);
   const { parameter, values } = model.axis();
   const scale = sweepScale(values);
 
@@ -22,8 +22,9 @@ export function sweepChart(model, metric) {
       .map((curve, index) => ({ name: curve.name, ...strokeOf(look, index), points: curveOf(model, curve, metric, scale) }))
       .filter(({ points }) => points.some(({ value }) => value !== null));
     if (curves.length === 0) return null;
+    if (curves.every(({ points }) => points.every(({ value }) => value === 0))) return `${titled(title)}: ${figure(0, unit)} at every value of ${parameter}.`;
     const knees = curves.map(({ points }) => kneeAt(points, scale));
-    const caption = captionOf(title, parameter, values, curves, knees);
+    const caption = captionOf({ title, help, parameter, values }, curves, knees);
     return {
       height: 300,
       caption,
@@ -39,7 +40,7 @@ export function sweepChart(model, metric) {
       },
     };
   };
-  return { id: `sweep-${metric}`, title, absent: `No curve of “${title}”: it is undefined at every swept value.`, draw };
+  return { id: `sweep-${metric}`, title, draw };
 }
 
 // Percentages and times carry their unit in each label.
@@ -113,9 +114,13 @@ function tooltip(entries, parameter, values, unit) {
   return tooltipText(escapeHtml, `${parameter} = ${values[shown[0].data.step]}`, lines);
 }
 
-function captionOf(title, parameter, values, curves, knees) {
+const titled = (title) => `${title[0].toUpperCase()}${title.slice(1)}`;
+
+// Knees are mentioned only where a curve has points enough to have one.
+function captionOf({ title, help, parameter, values }, curves, knees) {
   const found = curves.map(({ name }, index) => (knees[index] ? `${curves.length > 1 ? `${name} ` : ''}at ${values[knees[index].step]}` : null))
     .filter(Boolean);
-  return `${title[0].toUpperCase()}${title.slice(1)} over ${parameter}. ` +
-    (found.length > 0 ? `Rings mark knees: ${found.join(', ')}.` : 'No curve has a knee.');
+  const few = curves.every(({ points }) => points.filter(({ value }) => value !== null).length < fewestPoints);
+  return [`${titled(title)} over ${parameter}.`, help,
+    few ? '' : found.length > 0 ? `Rings mark knees: ${found.join(', ')}.` : 'No curve has a knee.'].filter(Boolean).join(' ');
 }

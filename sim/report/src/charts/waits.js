@@ -1,4 +1,4 @@
-// How long callers wait: quantiles by variant on a logarithmic axis.
+// How long jobs wait: quantiles by variant on a logarithmic axis.
 import { escapeHtml } from '../dom.js';
 import { decade, duration, figure, quantile } from '../format.js';
 import { table } from '../table.js';
@@ -23,12 +23,13 @@ export function waitChart(model) {
   const draw = (point, look) => {
     const rows = model.rowsAt(point).filter((row) => quantilesOf(row).length > 0);
     if (rows.length === 0) return null;
+    if (rows.every((row) => quantilesOf(row).every(([, us]) => us === 0))) return 'No job waits: every wait is 0.';
     const quantiles = [...new Set(rows.flatMap((row) => quantilesOf(row).map(([q]) => q)))].sort((a, b) => a - b);
     const { zeros, floor, top, step } = span(rows);
     const strokes = rows.map((row) => strokeOf(look, model.variants.indexOf(row.variant)));
     const place = model.point(point);
-    const caption = `Time from when a caller asks until it may call: p99 is what 99 % of the calls wait at most${place ? `; ${place}` : ''}. ` +
-      `The axis is logarithmic.${zeros ? ' Calls that do not wait at all stand on the lowest line, labelled 0.' : ''}`;
+    const caption = `The time from when a job comes until its successful call is sent. p99, a quantile, is what 99 % of the jobs wait at most${place ? `; ${place}` : ''}. ` +
+      `The axis is logarithmic.${zeros ? ' Jobs that do not wait at all stand on the lowest line, labelled 0.' : ''}`;
     return {
       height: 320,
       caption,
@@ -48,7 +49,7 @@ export function waitChart(model) {
       },
     };
   };
-  return { id: 'waits', title: 'Waits', absent: 'No waits: no call of this run asked for a wait, or the run kept none.', draw };
+  return { id: 'waits', title: 'Waits', draw };
 }
 
 function lineOf(model, row, quantiles, { color, symbol, dash }, floor) {

@@ -28,17 +28,18 @@ export function windowChart(model) {
   const draw = (point, look) => {
     const panels = panelsOf(model.rowsAt(point));
     if (panels.length === 0) return null;
+    if (panels.every(({ bars }) => bars.every(({ worst }) => !(worst > 0)))) return 'No call came to the API: its windows are empty.';
     const left = Math.min(labelRoom(model, look), Math.round(look.width * 0.32));
     const right = Math.max(...panels.flatMap(({ limit, bars }) => bars.map(({ worst }) => verdictOf(worst, limit).length))) * 7 + 16;
-    let y = 30;
+    let y = 34;
     const grids = panels.map(({ bars }) => {
       const grid = { left, right, top: y, height: 30 * bars.length };
       y += grid.height + 74;
       return grid;
     });
     const place = model.point(point);
-    const caption = 'The most calls that the fullest window of each limit held, in any replication. The line marks ' +
-      `the limit${place ? `; ${place}` : ''}.`;
+    const caption = 'A window is any span of the length of one of the API’s limits. The bars are the most calls that came in ' +
+      `one; the line marks the limit${place ? `; ${place}` : ''}.`;
     return {
       height: y - 38,
       caption,
@@ -58,7 +59,7 @@ export function windowChart(model) {
       },
     };
   };
-  return { id: 'windows', title: 'Worst windows', absent: 'No worst windows: no limit of this run has a window.', draw };
+  return { id: 'windows', title: 'Worst windows', draw };
 }
 
 function labelRoom(model, look) {

@@ -1,9 +1,10 @@
 // How evenly the workers share the goodput: each worker's share, sorted.
 import { escapeHtml } from '../dom.js';
-import { number, percent } from '../format.js';
+import { number, percent as percentage } from '../format.js';
 import { table } from '../table.js';
 import { axis, baseOption, labelWidth, strokeOf, tooltipText, valueAxis } from './look.js';
 
+const percent = (share) => percentage(100 * share);
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 function sharesOf(row) {
@@ -20,8 +21,9 @@ export function workerChart(model) {
     if (rows.length === 0) return null;
     const strokes = rows.map((row) => strokeOf(look, model.variants.indexOf(row.variant)));
     const place = model.point(point);
-    const caption = 'Each worker’s part of the goodput as a multiple of an equal part, workers sorted from the least to the ' +
-      `most${place ? `; ${place}` : ''}. A level line at 1 is perfectly fair.`;
+    const caption = 'Each worker’s part of the goodput (the successful calls) as a multiple of an equal part, workers sorted from the least to the ' +
+      `most${place ? `; ${place}` : ''}. A level line at 1 is perfectly fair: Jain’s index of the shares is 1 there, and 1/n ` +
+      'where one of n workers has everything.';
     return {
       height: 300,
       caption,
@@ -40,7 +42,7 @@ export function workerChart(model) {
       },
     };
   };
-  return { id: 'workers', title: 'Each worker’s share', absent: 'No shares of workers: the run has one worker, or no goodput.', draw };
+  return { id: 'workers', title: 'Each worker’s share', draw };
 }
 
 // A step for each worker; few workers look like the bars they are, thousands like a curve.

@@ -1,5 +1,6 @@
 import { element, section } from '../dom.js';
 import { table } from '../table.js';
+import { definition } from '../terms.js';
 import { allFigures } from './figures.js';
 
 function command({ command: given, scenario, sweep, seed, replications, planned_replications: planned }) {
@@ -12,26 +13,31 @@ function command({ command: given, scenario, sweep, seed, replications, planned_
 
 function parameters(model) {
   const entries = Object.entries(model.result.parameters ?? {});
-  if (entries.length === 0) return element('p', { class: 'absent' }, 'The run has no parameters.');
-  return table('Every parameter of the run', ['parameter', 'value'], entries.map(([name, value]) => [name, String(value)]));
+  if (entries.length === 0) return null;
+  return section('parameters', 'Parameters', table('Every parameter of the run; variants and sweeps have values of their own',
+    ['parameter', 'value', 'meaning'],
+    entries.map(([name, value]) => [name, String(value), definition(name, model.result.parameter_help?.[name]) ?? '']), { className: 'prose' }));
 }
 
 function traces(model) {
   const rows = model.result.rows.filter((row) => row.trace);
-  if (rows.length === 0) return element('p', { class: 'absent' }, 'No trace hashes.');
+  if (rows.length === 0) return null;
   const swept = Boolean(model.result.sweep);
-  return table('One seed gives one hash, on every compiler and machine',
-    ['variant', ...(swept ? [model.result.sweep.parameter] : []), 'trace hash'],
-    rows.map((row) => [model.name(row.variant), ...(swept ? [String(model.result.sweep.values[row.point])] : []),
-      element('code', {}, row.trace)]));
+  return [
+    element('p', { class: 'note' }, 'A trace hash is a number made of every event of the first replication, in their order: two runs with one ' +
+      'hash are the same run. One seed gives one hash, on every compiler and machine.'),
+    table('Trace hashes', ['variant', ...(swept ? [model.result.sweep.parameter] : []), 'trace hash'],
+      rows.map((row) => [model.name(row.variant), ...(swept ? [String(model.result.sweep.values[row.point])] : []),
+        element('code', {}, row.trace)])),
+  ];
 }
 
 export function appendix(model) {
   const { result } = model;
   const notes = result.notes ?? [];
   return [
-    section('all-figures', 'All figures', allFigures(model)),
-    section('parameters', 'Parameters', parameters(model)),
+    allFigures(model),
+    parameters(model),
     section('repeat', 'How to repeat this',
       element('p', {}, result.revision ? `With revision ${result.revision} of Sluice:` : 'With the same revision of Sluice:'),
       element('pre', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'command' },

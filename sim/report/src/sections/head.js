@@ -1,18 +1,39 @@
+import { figuresSentence, verdictSentence } from '../answer.js';
 import { element } from '../dom.js';
 import { duration, percent, plural } from '../format.js';
 import { statusBadge } from '../status.js';
 
-export function head(model) {
+export function head(model, selection) {
   const { result } = model;
   return element('header', {},
     element('p', { class: 'kind' }, 'sluice-sim report'),
     element('h1', {}, result.scenario),
     result.question ? element('p', { class: 'question' }, result.question) : null,
+    answer(model, selection),
     partialBanner(result),
     element('div', { class: 'verdict' }, statusBadge(result.verdict ?? 'undecided', 'large'),
       element('span', {}, reason(model))),
     paragraphs(result.description),
-    element('p', { class: 'facts' }, facts(model)));
+    facts(model));
+}
+
+// What fails, and what the figures of the chosen point say.
+function answer(model, selection) {
+  const verdict = verdictSentence(model);
+  const said = element('span', { 'data-answer': 'figures' });
+  const draw = () => said.replaceChildren(...nodesOf(figuresSentence(model, selection.point)));
+  selection.onChange(draw);
+  draw();
+  const parts = [verdict && element('span', { 'data-answer': 'verdict' }, nodesOf(verdict)), ' ', said].filter(Boolean);
+  return verdict || said.textContent !== '' ? element('p', { class: model.result.verdict === 'fails' ? 'answer' : 'answer open' }, parts) : null;
+}
+
+function nodesOf(parts) {
+  return (parts ?? []).map((part) => {
+    if (typeof part === 'string') return part;
+    if (part.code !== undefined) return element('code', {}, part.code);
+    return element('b', { 'data-said': part.metric, 'data-variant': part.variant, 'data-point': String(part.point) }, part.figure);
+  });
 }
 
 function paragraphs(text) {
@@ -47,22 +68,26 @@ function reason({ expectations, judges }) {
   return `${parts.join('; ')}.`;
 }
 
-function warmupText(model) {
+function warmupFact(model) {
   const [shortest, longest] = model.warmups();
   if (!(longest > 0)) return null;
   const first = shortest === longest ? duration(longest) : `${duration(shortest)} to ${duration(longest)}`;
-  return `the first ${first} are warm-up${model.result.warmup_rule ? ` by ${model.result.warmup_rule}` : ''}`;
+  const rule = model.result.warmup_rule;
+  return [`warm-up of ${first}`, `what comes in it counts in no figure${rule ? `; its length was found by ${rule}, the cut that leaves the least standard error` : ''}`];
 }
 
+// How the run was made; each fact says what its words mean.
 function facts(model) {
   const { result } = model;
-  const parts = [
-    plural(result.replications ?? 1, 'replication'),
-    `${duration(result.duration_us)} of virtual time each`,
-    warmupText(model),
-    Number.isFinite(result.confidence) ? `intervals at ${percent(result.confidence)} confidence` : null,
-    result.seed !== undefined ? `seed ${result.seed}` : null,
-    result.revision ? `revision ${result.revision}` : null,
+  const given = Number.isFinite(result.confidence) ? percent(100 * result.confidence) : null;
+  const entries = [
+    [plural(result.replications ?? 1, 'replication'), 'runs that differ in their random draws alone'],
+    [`${duration(result.duration_us)} of virtual time each`, 'the time that passes in the simulated world'],
+    warmupFact(model),
+    given && result.replications !== 1 ? [`${given} intervals`, `in ${given} of such experiments, the interval holds the true mean`] : null,
+    result.seed !== undefined ? [`seed ${result.seed}`, 'what all random draws are made from: the same seed repeats the run'] : null,
+    result.revision ? [`revision ${result.revision}`, 'the version of Sluice that ran'] : null,
   ];
-  return parts.filter(Boolean).join(' · ');
+  return element('ul', { class: 'facts' }, entries.filter(Boolean).map(([fact, help]) =>
+    element('li', {}, element('abbr', { title: help }, fact), ` (${help})`)));
 }

@@ -1,41 +1,58 @@
+import { bounds, measured } from '../answer.js';
 import { element, section } from '../dom.js';
-import { figure, interval } from '../format.js';
+import { plural } from '../format.js';
 import { statusBadge } from '../status.js';
 import { table } from '../table.js';
-
-function allowed({ least, most }, unit) {
-  const parts = [];
-  if (Number.isFinite(least)) parts.push(`≥ ${figure(least, unit)}`);
-  if (Number.isFinite(most)) parts.push(`≤ ${figure(most, unit)}`);
-  return parts.join(' and ');
-}
+import { definition, definitions, statusTerms } from '../terms.js';
 
 function expectationRow(model, expectation) {
-  const { unit } = model.metric(expectation.metric);
-  const range = Number.isFinite(expectation.value) ? interval(expectation.low, expectation.high, unit) : '';
+  const { name, unit, help } = model.metric(expectation.metric);
+  const { value, range } = measured(expectation, unit);
   return [
     statusBadge(expectation.status),
-    expectation.text ?? '',
+    element('span', {}, expectation.text ?? '', definition(name, help)),
     model.place(expectation.variant, expectation.point) || '–',
-    { content: element('span', {}, element('span', { class: 'value' }, figure(expectation.value, unit)),
-        range ? element('span', { class: 'interval' }, range) : null) },
-    allowed(expectation, unit),
+    { content: element('span', {}, element('span', { class: 'value' }, value),
+        Number.isFinite(expectation.value) && range ? element('span', { class: 'interval' }, range) : null) },
+    bounds(expectation, unit),
   ];
 }
 
+const statusDefinitions = (entries) => definitions([...new Set(entries.map(({ status }) => status))]
+  .map((status) => [status, status, statusTerms[status]]));
+
+// A line that opens.
+const folded = (line, isOpen, ...content) => element('details', { class: 'fold', open: isOpen }, element('summary', {}, line), content);
+
+// What fails or is not decided is in sight; what holds is a line that opens.
 export function expectationSection(model) {
-  const content = model.expectations.length === 0
-    ? element('p', { class: 'absent' }, 'The scenario expects nothing.')
-    : table('What the scenario expects, and what was measured', ['status', 'expectation', 'where', 'measured', 'allowed'],
-        model.expectations.map((expectation) => expectationRow(model, expectation)), { className: 'prose' });
-  return section('expectations', 'Expectations', content);
+  const { expectations } = model;
+  if (expectations.length === 0) return null;
+  const rows = (entries) => table('What the scenario expects, and what was measured', ['status', 'expectation', 'where', 'measured', 'expected'],
+    entries.map((expectation) => expectationRow(model, expectation)), { className: 'prose' });
+  const held = expectations.filter(({ status }) => status === 'holds');
+  const rest = expectations.filter(({ status }) => status !== 'holds');
+  return section('expectations', 'Expectations',
+    rest.length > 0 ? rows(rest) : null,
+    held.length > 0 ? folded(`${plural(held.length, 'expectation')} ${held.length === 1 ? 'holds' : 'hold'}`, false, rows(held)) : null,
+    statusDefinitions(expectations));
+}
+
+function judgeRow(model, { name = '', status, variant, point, text }) {
+  return [statusBadge(status),
+    element('span', {}, name, definition(name, model.result.judge_help?.[name])),
+    model.place(variant, point) || '–', text ?? ''];
 }
 
 export function judgeSection(model) {
-  const content = model.judges.length === 0
-    ? element('p', { class: 'absent' }, 'No judge watched this run.')
-    : table('Judges watch every event of a run', ['status', 'judge', 'where', 'what it says'],
-        model.judges.map((judge) => [statusBadge(judge.status), judge.name ?? '',
-          model.place(judge.variant, judge.point) || '–', judge.text ?? '']), { className: 'prose' });
-  return section('judges', 'Judges', content);
+  const { judges } = model;
+  if (judges.length === 0) return null;
+  const objections = judges.filter(({ status }) => status === 'objects').length;
+  const kinds = new Set(judges.map(({ name }) => name)).size;
+  const line = `${plural(judges.length, 'judgement')} of ${plural(kinds, 'judge')}: ` +
+    (objections === 0 ? 'none objects' : `${objections} ${objections === 1 ? 'objects' : 'object'}`);
+  return section('judges', 'Judges', folded(line, objections > 0,
+    element('p', { class: 'note' }, 'A judge looks at every event of every replication, for a rule that no run may break.'),
+    table('What the judges say', ['status', 'judge', 'where', 'what it says'], judges.map((judge) => judgeRow(model, judge)), { className: 'prose' }),
+    statusDefinitions(judges)));
 }
