@@ -115,8 +115,8 @@ bool is_enough(double count, double expected) {
 
 /// The time of the faults, in steps of the series.
 struct Steps {
-  explicit Steps(const Scenario& scenario)
-      : step(series_step(scenario.duration)),
+  Steps(const Scenario& scenario, Span its_step)
+      : step(its_step),
         count(static_cast<std::size_t>((scenario.duration + step - Span{1}) / step)) {
     const auto by_end = [](const FaultPlan& a, const FaultPlan& b) { return a.end() < b.end(); };
     last = std::ranges::max_element(scenario.faults, by_end)->end();
@@ -260,7 +260,7 @@ void judge_safety(const Scenario& scenario, const Recorder& recorder, std::uint6
 
 void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
   if (scenario.faults.empty()) return;
-  const Steps steps(scenario);
+  const Steps steps(scenario, result.series.step);
   if (!steps.has_before()) return;
   const Series& series = result.series;
   const double most = most_unfinished_of(series, steps);
@@ -297,7 +297,8 @@ void validate_recovery(const Scenario& scenario, Span within) {
     throw std::invalid_argument(
         "a recovery judge does nothing without a fault: add one, or leave judges.recovery out");
   }
-  const Steps steps(scenario);
+  const auto steps_of = [](const Scenario& s) { return Steps(s, series_step(s.duration)); };
+  const Steps steps = steps_of(scenario);
   if (!steps.has_before()) {
     throw std::invalid_argument(
         "a recovery judge compares with the time before the first fault, and there is none: let "
@@ -309,7 +310,7 @@ void validate_recovery(const Scenario& scenario, Span within) {
   if (steps.shows(within)) return;
   Scenario longer = scenario;
   longer.duration = std::max(longer.duration, steps.last + within);
-  while (!Steps(longer).shows(within)) longer.duration += Steps(longer).step;
+  while (!steps_of(longer).shows(within)) longer.duration += series_step(longer.duration);
   throw std::invalid_argument("judges.recovery of " + seconds(within) +
                               " cannot be judged, because the last fault ends at " +
                               seconds(steps.last) + ": run.duration must be " +

@@ -146,41 +146,51 @@ std::string form_of_member() {
 }
 template <auto section, auto member>
 constexpr Parameter any(std::string_view path, std::string_view standard, std::string_view help) {
-  constexpr auto set = [](Scenario& scenario, const Texts& texts) {
+  constexpr auto setter = [](Scenario& scenario, const Texts& texts) {
     read(texts.front(), scenario.*section.*member);
   };
-  return {
-      path, standard, help, false, set, differs<section, member>, form_of_member<section, member>};
+  return {path,
+          standard,
+          help,
+          false,
+          setter,
+          differs<section, member>,
+          form_of_member<section, member>};
 }
 template <auto section, auto member, Word least, Word most>
 constexpr Parameter count(std::string_view path, std::string_view standard, std::string_view help) {
-  constexpr auto set = [](Scenario& scenario, const Texts& texts) {
+  constexpr auto setter = [](Scenario& scenario, const Texts& texts) {
     auto& value = scenario.*section.*member;
     value = static_cast<std::remove_reference_t<decltype(value)>>(
         parse_count(texts.front(), least, most));
   };
-  constexpr auto form = [] { return std::to_string(least) + " to " + std::to_string(most); };
-  return {path, standard, help, false, set, differs<section, member>, form};
+  constexpr auto what = [] { return std::to_string(least) + " to " + std::to_string(most); };
+  return {path, standard, help, false, setter, differs<section, member>, what};
 }
 /// A number from 0 to `most`.
 template <auto section, auto member, Word most>
 constexpr Parameter number(std::string_view path, std::string_view standard,
                            std::string_view help) {
-  constexpr auto set = [](Scenario& scenario, const Texts& texts) {
+  constexpr auto setter = [](Scenario& scenario, const Texts& texts) {
     scenario.*section.*member = parse_number(texts.front(), 0, static_cast<double>(most));
   };
-  constexpr auto form = [] { return "0 to " + std::to_string(most); };
-  return {path, standard, help, false, set, differs<section, member>, form};
+  constexpr auto what = [] { return "0 to " + std::to_string(most); };
+  return {path, standard, help, false, setter, differs<section, member>, what};
 }
 template <auto section, auto member>
 constexpr Parameter list(std::string_view path, std::string_view standard, std::string_view help) {
-  constexpr auto set = [](Scenario& scenario, const Texts& texts) {
+  constexpr auto setter = [](Scenario& scenario, const Texts& texts) {
     auto& values = scenario.*section.*member;
     values.clear();
     for (const std::string& text : texts) read(text, values.emplace_back());
   };
-  return {
-      path, standard, help, true, set, differs<section, member>, form_of_member<section, member>};
+  return {path,
+          standard,
+          help,
+          true,
+          setter,
+          differs<section, member>,
+          form_of_member<section, member>};
 }
 
 using S = Scenario;

@@ -73,10 +73,11 @@ bool Study::has_automatic_warm_up() const {
 
 namespace {
 
-Scenario scenario_of(const Study& study, const std::vector<Setting>& settings) {
+Scenario scenario_of(const Study& study, const std::vector<Setting>& settings,
+                     const std::vector<FaultPlan>& faults) {
   Scenario result;
   result.seed = study.seed;
-  result.faults = study.faults;
+  result.faults = faults;
   for (const Setting& setting : settings) set(result, setting.path, setting.texts);
   return result;
 }
@@ -84,7 +85,10 @@ Scenario scenario_of(const Study& study, const std::vector<Setting>& settings) {
 /// A row without what does nothing in it.
 struct EffectiveRow {
   EffectiveRow(const Study& study, std::size_t variant, std::size_t point)
-      : settings(study.in_force(variant, point)), scenario(scenario_of(study, settings)) {
+      : settings(study.in_force(variant, point)),
+        scenario(scenario_of(study, settings, study.faults)),
+        places_(study.faults.size()) {
+    std::iota(places_.begin(), places_.end(), std::size_t{0});
     // What goes may be what another one needs.
     while (drop()) scenario = scenario_of(study, settings, scenario.faults);
   }
@@ -95,13 +99,6 @@ struct EffectiveRow {
   std::vector<std::pair<std::size_t, std::string>> faults;  // that were dropped
 
  private:
-  static Scenario scenario_of(const Study& study, const std::vector<Setting>& some,
-                              std::vector<FaultPlan> faults) {
-    Scenario result = scenario::scenario_of(study, some);
-    result.faults = std::move(faults);
-    return result;
-  }
-
   bool drop() {
     const Scenario now = scenario;
     const auto settings_before = settings.size();
@@ -111,22 +108,18 @@ struct EffectiveRow {
       why.emplace(setting.path, std::move(reason));
       return true;
     });
-    if (indices_.empty()) {
-      indices_.resize(now.faults.size());
-      std::iota(indices_.begin(), indices_.end(), std::size_t{0});
-    }
     const auto faults_before = scenario.faults.size();
     for (std::size_t i = scenario.faults.size(); i-- > 0;) {
       std::string reason = idle(now, scenario.faults[i]);
       if (reason.empty()) continue;
-      faults.emplace_back(indices_[i], std::move(reason));
+      faults.emplace_back(places_[i], std::move(reason));
       scenario.faults.erase(scenario.faults.begin() + static_cast<std::ptrdiff_t>(i));
-      indices_.erase(indices_.begin() + static_cast<std::ptrdiff_t>(i));
+      places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(i));
     }
     return settings.size() != settings_before || scenario.faults.size() != faults_before;
   }
 
-  std::vector<std::size_t> indices_;  // of the faults that are left, in the study
+  std::vector<std::size_t> places_;  // of the faults that are left, in the study
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 // time. Either the run changes, or the parameter is idle. Threading: single-threaded.
 #include "sim/scenario/effects.hpp"
 
-#include <cstring>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -11,7 +13,6 @@
 
 #include "sim/scenario/fleet_run.hpp"
 #include "sim/scenario/parameters.hpp"
-#include "sim/study/reference.hpp"
 #include "sim/study/study.hpp"
 #include "sluice/sim/random.hpp"
 #include "tests/catch.hpp"
@@ -108,13 +109,13 @@ const std::map<std::string, std::vector<std::string>> others{
 
 /// All that a run records.
 std::string fingerprint(const Scenario& scenario) {
-  FleetRun fleet(scenario, {});
+  const MakeRehearsedClient none;
+  FleetRun fleet(scenario, none);
   fleet.run_for(scenario.duration);
   fleet.finish();
   const Recorder& recorder = std::as_const(fleet).recorder();
   std::ostringstream text;
-  text << fleet.world().trace() << ' ' << recorder.wait_sum << ' '
-       << recorder.others_wait.quantile(1, 2).count() << ' ';
+  text << fleet.world().trace() << ' ' << recorder.wait_sum << ' ' << recorder.others_wait.count();
   const Counts& counts = recorder.counts;
   text << std::string(reinterpret_cast<const char*>(&counts), sizeof(counts));
   for (const bool refused : recorder.key_refused) text << refused;
@@ -122,9 +123,9 @@ std::string fingerprint(const Scenario& scenario) {
 }
 
 /// A world in which as much as possible happens: nearly every mode of every part, and trouble.
-class World {
+class Trouble {
  public:
-  explicit World(std::uint64_t seed) : rng_(stream(seed, 0, 0x65666665)) {
+  explicit Trouble(std::uint64_t seed) : rng_(stream(seed, 0, 0x65666665)) {
     set("run.duration", "3s");
     set("fleet.workers", one_of({"1", "3", "3", "3"}));
     set("arrivals.kind", one_of({"poisson", "poisson", "constant", "on_off", "mmpp", "diurnal",
@@ -241,9 +242,21 @@ bool is_valid(const Scenario& scenario) {
   }
 }
 
-// Of these, no run shows a change: a bound that none of them reaches, what only the figures count,
-// and the file of a trace, which runs do not read.
-const std::set<std::string> not_in_the_trace{"run.events_per_instant", "arrivals.file"};
+/// What load_study() says of a file with this text after "schema = 1", without its folder.
+std::string told(const std::string& text, const std::vector<std::string>& sets = {}) {
+  const auto file = std::filesystem::temp_directory_path() /
+                    ("sluice-effects-" + std::to_string(getpid()) + ".toml");
+  std::ofstream(file) << "schema = 1\n" << text;
+  std::string what;
+  try {
+    (void)load_study(file, sets);
+  } catch (const std::invalid_argument& error) {
+    what = error.what();
+  }
+  std::filesystem::remove(file);
+  const auto name = what.find(file.string());
+  return name == std::string::npos ? what : what.erase(name, file.string().size());
+}
 
 }  // namespace
 
@@ -255,7 +268,7 @@ TEST_CASE("whatever changes nothing is refused, and what is refused changes noth
   std::map<std::string, std::map<std::string, std::pair<int, int>>> by_mode;  // for exploration
   for (std::size_t seen = 0; seen < test::scaled(25);) {
     const std::uint64_t seed = random.next();
-    World world(seed);
+    Trouble world(seed);
     if (!is_valid(world.scenario)) continue;
     ++seen;
     CAPTURE(seed, world.modes);
@@ -299,4 +312,154 @@ TEST_CASE("whatever changes nothing is refused, and what is refused changes noth
     if (path == "arrivals.file") continue;
     REQUIRE(others.contains(path));
   }
+}
+
+TEST_CASE("a setting that another one disables is refused by name, with its line and the remedy") {
+  const std::string fast = "[run]\nduration = \"2s\"\n";
+  const struct {
+    std::string text;
+    std::string path;
+    std::string needs;
+  } table[] = {
+      {"[fleet]\nworkers = 1\nspread = \"uneven\"", "fleet.spread", "two of fleet.workers"},
+      {"[arrivals]\nkind = \"closed\"\nrate = \"5/s\"", "arrivals.rate", "\"poisson\""},
+      {"[arrivals]\nkind = \"closed\"\nload = 2", "arrivals.load", "other than \"closed\""},
+      {"[arrivals]\nbusy = \"5/s\"", "arrivals.busy", "\"on_off\" or \"mmpp\""},
+      {"[arrivals]\nkind = \"on_off\"\ncalm = \"5/s\"", "arrivals.calm", "arrivals.phase"},
+      {"[arrivals]\nkind = \"mmpp\"\nphase = \"1s\"", "arrivals.phase", "\"on_off\""},
+      {"[arrivals]\nkind = \"on_off\"\nphase = \"1s\"\nbusy_for = \"1s\"", "arrivals.busy_for",
+       "\"mmpp\""},
+      {"[arrivals]\ncalm_for = \"1s\"", "arrivals.calm_for", "\"mmpp\""},
+      {"[arrivals]\nswing = 0.2", "arrivals.swing", "\"diurnal\""},
+      {"[arrivals]\nkind = \"diurnal\"\nperiod = \"1h\"\nswing = 0", "arrivals.period", "above 0"},
+      {"[arrivals]\nfactor = 3", "arrivals.factor", "\"spike\""},
+      {"[arrivals]\nkind = \"spike\"\nfrom = \"1s\"\nfactor = 1", "arrivals.from", "other than 1"},
+      {"[arrivals]\nlength = \"3s\"", "arrivals.length", "\"spike\""},
+      {"[arrivals]\nclients = 3", "arrivals.clients", "\"closed\""},
+      {"[arrivals]\nthink = \"3s\"", "arrivals.think", "\"closed\""},
+      {"[arrivals]\nbursts = [\"5 at 1s\"]", "arrivals.bursts", "\"bursts\""},
+      {"[arrivals]\nfile = \"x.csv\"", "arrivals.file", "\"trace\""},
+      {"[jobs]\npick = \"zipf\"", "jobs.pick", "two of jobs.keys"},
+      {"[jobs]\nkeys = 3\npick = \"hot\"\nexponent = 2", "jobs.exponent", "\"zipf\""},
+      {"[jobs]\nkeys = 3\nshare = 0.5", "jobs.share", "\"hot\""},
+      {"[jobs]\ncost = 2\n[limiter]\nkind = \"slot_lock\"", "jobs.cost", "counts units"},
+      {"[jobs]\npatience = \"2s\"\n[limiter]\nkind = \"none\"\n[client]\nretries = \"none\"",
+       "jobs.patience", "jobs that wait"},
+      {"[limiter]\nscope = \"per_process\"\nkind = \"none\"", "limiter.scope",
+       "other than \"none\""},
+      {"[limiter]\nwait = \"poll\"\nkind = \"none\"", "limiter.wait", "other than \"none\""},
+      {"[limiter]\nlimit = \"5/s\"\nkind = \"none\"", "limiter.limit", "with a rate"},
+      {"[limiter]\nlimit = \"5/s\"\nkind = \"concurrency\"\nburst = 2", "limiter.limit",
+       "are limiter.burst"},
+      {"[limiter]\nburst = 5\nkind = \"sliding_window\"", "limiter.burst", "\"token_bucket\""},
+      {"[limiter]\nby_key = true", "limiter.by_key", "two of jobs.keys"},
+      {"[limiter]\ngates = true", "limiter.gates", "upstream.limits"},
+      {"[limiter]\nfleet_order = true", "limiter.fleet_order", "cannot reserve"},
+      {"[limiter]\nhorizon = \"1s\"\nkind = \"fixed_window\"", "limiter.horizon", "reserves"},
+      {"[limiter]\nhold = \"1s\"\nkind = \"sliding_window\"", "limiter.hold", "is leased"},
+      {"[limiter]\nmost = 5", "limiter.most", "limiter.hold"},
+      {"[limiter]\ngood = 0.5", "limiter.good", "\"utilization_shedder\""},
+      {"[limiter]\nperiod = \"5s\"", "limiter.period", "\"utilization_shedder\""},
+      {"[store]\nto = \"1ms\"\n[limiter]\nscope = \"per_process\"", "store.to", "\"shared\""},
+      {"[store]\non_failure = \"open\"\n[limiter]\nkind = \"ideal\"\n[upstream]\nlimits = "
+       "[\"5/s\"]",
+       "store.on_failure", "a limiter or gates in the store"},
+      {"[store]\nlag = \"1s\"", "store.lag", "store_failover"},
+      {"[upstream]\nqueue = 5", "upstream.queue", "upstream.servers"},
+      {"[upstream]\ncrowding = 5\nlatency = \"0s\"", "upstream.crowding", "upstream.latency"},
+      {"[upstream]\nretry_after = \"missing\"", "upstream.retry_after", "upstream.limits"},
+      {"[upstream]\npenalty = \"1s\"", "upstream.penalty", "upstream.limits"},
+      {"[client]\ncap = \"9s\"\nretries = \"fixed\"", "client.cap", "\"exponential\""},
+      {"[client]\nattempts = 3\nretries = \"none\"", "client.attempts", "client.retries"},
+      {"[client]\nbudget = 3\nretries = \"none\"", "client.budget", "client.retries"},
+      {"[client]\npause = \"2s\"\nretries = \"none\"\n[limiter]\nkind = \"none\"", "client.pause",
+       "client.retries"},
+      {"[client]\nbreaker = true", "client.breaker", "upstream.failures"},
+      {"[client]\nthrottle_window = \"9s\"", "client.throttle_window", "client.throttle"},
+      {"[clock]\noffset = \"1s\"\n[limiter]\nscope = \"per_process\"", "clock.offset", "shared"},
+      {"[clock]\ndrift = 5\n[limiter]\nkind = \"none\"", "clock.drift", "shared"},
+  };
+  for (const auto& [text, path, needs] : table) {
+    CAPTURE(text);
+    const std::string what = told(text + "\n" + fast);
+    CHECK_THAT(what, contains_text(path + " does nothing here: it needs "));
+    CHECK_THAT(what, contains_text(needs));
+    // Its own line, of the lines behind "schema = 1".
+    std::size_t line = 1;
+    std::istringstream lines(text);
+    const std::string key = path.substr(path.find('.') + 1);
+    for (std::string each; std::getline(lines, each);) {
+      ++line;
+      if (each.starts_with(key + " =")) break;
+    }
+    CHECK_THAT(what, contains_text(":" + std::to_string(line) + ": "));
+  }
+}
+
+TEST_CASE("a fault that does nothing, and a value that its kind does not take, are refused") {
+  const struct {
+    std::string text;
+    std::string what;
+  } table[] = {
+      {"kind = \"store_down\"\nshare = 0.5",
+       ":4: share does nothing to a fault of kind store_down"},
+      {"kind = \"upstream_slow\"\nfactor = 2\nshare = 1", ":5: share does nothing"},
+      {"kind = \"store_down\"\nfactor = 2", ":4: factor does nothing"},
+      {"kind = \"worker_crash\"\nstep = \"1s\"", ":4: step does nothing"},
+      {"kind = \"upstream_limit\"\nlimit = \"5/s\"", ":4: limit does nothing"},
+      {"kind = \"upstream_second\"\nlimit = \"5/s\"\nfor = \"1s\"", ":5: for does nothing"},
+      {"kind = \"clock_step\"\nstep = \"1s\"\nfor = \"1s\"", ":5: for does nothing"},
+      {"kind = \"upstream_slow\"", "needs a factor other than 1"},
+      {"kind = \"store_slow\"\nfactor = 1", "needs a factor other than 1"},
+      {"kind = \"network_loss\"\nfactor = 0", "needs a factor above 0"},
+      {"kind = \"network_cut\"\nshare = 0", "needs a share above 0"},
+      {"kind = \"scale\"\nshare = 0.99", "needs a share that leaves out a worker"},
+      {"kind = \"clock_step\"\nstep = \"1s\"", "needs clock.offset or clock.drift"},
+      {"kind = \"clock_step\"\n[clock]\noffset = \"1s\"", "needs a step"},
+      {"kind = \"store_down\"\n[limiter]\nkind = \"none\"",
+       "needs a limiter or gates in the store"},
+      {"kind = \"network_cut\"\n[limiter]\nscope = \"per_process\"", "needs a limiter or gates"},
+      {"kind = \"store_failover\"\n[store]\nlag = \"0s\"", "needs a length"},
+      {"kind = \"store_slow\"\nfactor = 2\n[store]\nservice = \"0s\"", "needs a store.service"},
+      {"kind = \"upstream_slow\"\nfactor = 2\n[upstream]\nlatency = \"0s\"", "an upstream.latency"},
+      {"kind = \"upstream_servers\"\nfactor = 1.1\n[upstream]\nservers = 2", "a whole one more"},
+      {"kind = \"upstream_limit\"\nfactor = 0.9\n[upstream]\nlimits = [\"2/s\"]",
+       "a whole one more"},
+  };
+  for (const auto& [text, what] : table) {
+    CAPTURE(text);
+    const std::string all = told("[[fault]]\n" + text);
+    CHECK_THAT(all, contains_text(what));
+  }
+  CHECK_THAT(told("[judges]\nrecovery = \"1s\""), contains_text("does nothing without a fault"));
+  CHECK_THAT(told("[[expect]]\nmetric = \"goodput\"\nleast = 1\nwithin = 2"),
+             contains_text("within does nothing without equals"));
+  Scenario s;
+  s.limiter.most = 5;
+  CHECK_THROWS_WITH(validate(s), contains_text("limiter.most does nothing here"));
+  s = {};
+  s.faults = {{.kind = FaultPlan::Kind::store_down, .length = 1s, .share = 0.5}};
+  CHECK_THROWS_WITH(validate(s), contains_text("its \"share\" does nothing"));
+}
+
+TEST_CASE("what one variant, one value or one layer disables, another may use") {
+  const std::string both =
+      "[limiter]\nburst = 5\n[[variant]]\nname = \"a\"\n[[variant]]\nname = \"b\"\n"
+      "limiter.kind = \"none\"\n";
+  CHECK(told(both) == "");
+  CHECK(told(both, {"limiter.limit=50/s"}) == "");
+  CHECK(told(both, {"limiter.kind=none"}) == "");  // --set may disable a part of the file
+  CHECK_THAT(told(both, {"limiter.most=5"}), contains_text("--set: limiter.most does nothing"));
+  CHECK_THAT(told(both + "limiter.limit = \"5/s\"\n"), contains_text(":8: limiter.limit does"));
+  CHECK(told("[[sweep]]\nparameter = \"limiter.hold\"\nvalues = [\"0s\", \"1s\"]\n"
+             "[limiter]\nmost = 5\n") == "");
+  CHECK_THAT(told("[[sweep]]\nparameter = \"limiter.most\"\nvalues = [1, 2]\n"),
+             contains_text(":2: limiter.most does nothing"));
+  // What is dropped from a row is its default there.
+  Study study;
+  study.settings = {{"limiter.burst", {"5"}}, {"limiter.most", {"7"}}};
+  study.variants = {{"a", {}}, {"b", {{"limiter.kind", {"none"}}}}};
+  CHECK(study.scenario(0, 0).limiter.burst == 5);
+  CHECK(study.scenario(0, 0).limiter.most == 100);
+  CHECK(study.scenario(1, 0).limiter.burst == 0);
 }

@@ -24,6 +24,8 @@ namespace {
 
 using Kind = FaultPlan::Kind;
 
+double percent(test::Random& random) { return static_cast<double>(random.between(1, 100)) / 100; }
+
 /// A study of one run, which never runs: only questions are asked of it.
 Study random_plan(test::Random& random) {
   Study study;
@@ -47,11 +49,11 @@ Study random_plan(test::Random& random) {
     kinds.erase(kinds.begin() + static_cast<std::ptrdiff_t>(at));
     FaultPlan fault{.kind = info.kind, .at = Span{random.between(0, 19'999'999)}};
     if (info.has(FaultInfo::takes_length)) fault.length = Span{random.between(1, 20'000'000)};
-    if (info.has(FaultInfo::takes_share)) fault.share = random.between(1, 100) / 100.0;
+    if (info.has(FaultInfo::takes_share)) fault.share = percent(random);
     if (info.has(FaultInfo::share_of_messages))
-      fault.factor = random.between(1, 100) / 100.0;
+      fault.factor = percent(random);
     else if (info.has(FaultInfo::takes_factor))
-      fault.factor = random.between(2, 60);
+      fault.factor = static_cast<double>(random.between(2, 60));
     if (info.has(FaultInfo::takes_step)) fault.step = Span{random.between(1, 1'000'000)};
     if (info.has(FaultInfo::takes_limit)) fault.limit = {random.between(1, 99), 1s};
     study.faults.push_back(fault);
@@ -205,9 +207,8 @@ TEST_CASE("shrink finds exactly what a bug needs") {
       FaultPlan need = fault;
       need.length = Span{random.between(0, fault.length.count())};
       const FaultInfo& info = info_of(fault.kind);
-      if (info.has(FaultInfo::takes_share)) need.share *= random.between(1, 100) / 100.0;
-      need.factor =
-          info.harmless() + (fault.factor - info.harmless()) * (random.between(1, 100) / 100.0);
+      if (info.has(FaultInfo::takes_share)) need.share *= percent(random);
+      need.factor = info.harmless() + (fault.factor - info.harmless()) * percent(random);
       bug.faults.push_back(need);
     }
     bug.workers = static_cast<std::uint32_t>(random.between(1, whole.fleet.workers));
@@ -435,7 +436,7 @@ TEST_CASE("an expectation is judged by all that is known of its figure") {
   constexpr double remain = 40;  // seconds behind the fault
   for (std::size_t life = 0; life < test::scaled(600); ++life) {
     Pair pair(random, static_cast<std::size_t>(random.between(0, 9)));
-    const Metric metric = asked_of[random.between(0, std::size(asked_of) - 1)];
+    const Metric metric = asked_of[random.below(std::size(asked_of))];
     Expectation expectation;
     expectation.metric = info(metric).name;
     const auto bound = [&] { return static_cast<double>(random.between(-5, 100)); };

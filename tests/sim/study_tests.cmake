@@ -241,3 +241,7 @@ if(NOT SLUICE_SANITIZE STREQUAL "thread")
   sluice_tool_test(sim_no_false_alarm CODE 0 OUT "places.*gates.*leased"
     COMMAND ${sim} run ${CMAKE_CURRENT_SOURCE_DIR}/planted.toml --replications 1)
 endif()
+
+# The page is what both commands print.
+sluice_tool_test(sim_reference_page CODE 0 COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/reference.sh ${sim}
+  ${PROJECT_SOURCE_DIR}/docs/parameters.md ${studies})
