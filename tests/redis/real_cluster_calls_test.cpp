@@ -108,3 +108,57 @@ TEST_CASE("one stop request ends calls at a node that hangs and at others, each 
   CHECK_FALSE(bucket.error(hung, 20s));
   CHECK(store->stats().connections == 2);
 }
+
+TEST_CASE("while a slot moves, calls on one key go on; those on several wait for what is missing",
+          "[redis][cluster]") {
+  if (redis_left_out()) return;
+  RedisCluster cluster;
+  const auto store = make_redis_store(cluster_options(cluster));
+  const TokenBucket bucket(*store, "api", quota);
+  const auto ask = [&](const std::vector<std::string>& names, RequestId id = {}) {
+    std::vector<Step> steps;
+    for (const std::string& name : names) steps.push_back(bucket.acquire_step(Key("key0", name)));
+    const Plan plan = Plan(steps).within(200ms);
+    std::error_code error;
+    static_cast<void>(decide(*store, id == RequestId{} ? plan : plan.idempotent(id), error));
+    return error;
+  };
+  // Unknown: the deadline passed while it was asked again.
+  const auto has_waited = [](const std::error_code& error) {
+    return error == Errc::try_again || error == Errc::unknown;
+  };
+  REQUIRE_FALSE(ask({"a", "b"}));
+
+  const unsigned slot = cluster_slot("key0");
+  const std::string number = std::to_string(slot);
+  const std::size_t from = cluster.master_of(slot);
+  const std::size_t to = cluster.master_of((slot + RedisCluster::slots / 2) % RedisCluster::slots);
+  RedisClient source = cluster.client(from);
+  RedisClient target = cluster.client(to);
+  const std::string from_id = source({"CLUSTER", "MYID"}).text;
+  const std::string to_id = target({"CLUSTER", "MYID"}).text;
+  REQUIRE(target({"CLUSTER", "SETSLOT", number, "IMPORTING", from_id}).text == "OK");
+  REQUIRE(source({"CLUSTER", "SETSLOT", number, "MIGRATING", to_id}).text == "OK");
+  const auto keys = source({"CLUSTER", "GETKEYSINSLOT", number, "10"}).elements;
+  REQUIRE(keys.size() == 2);
+  for (std::size_t moved = 0; moved <= keys.size(); ++moved) {
+    CAPTURE(moved);
+    if (moved > 0) {
+      const std::string port = std::to_string(cluster.port(to));
+      REQUIRE_FALSE(
+          source({"MIGRATE", "127.0.0.1", port, keys[moved - 1].text, "0", "5000"}).is_error());
+    }
+    CHECK_FALSE(ask({"a"}));
+    CHECK_FALSE(ask({"b"}));
+    CHECK_FALSE(ask({"new " + std::to_string(moved)}));
+    const std::error_code error = ask({"a", "b"});
+    CHECK((moved == 1 ? has_waited(error) : !error));
+    CHECK(has_waited(ask({"a", "another"})));
+    CHECK(has_waited(ask({"a"}, {1, 2})));
+  }
+  cluster.move_slot(slot, from, to);
+  CHECK_FALSE(ask({"a", "b"}));
+  CHECK_FALSE(ask({"a", "another"}));
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(ask({"a"}, {1, 2}));
+  CHECK(bucket.peek(Key("key0", "a")).remaining == 1000 - 1 - 3 - 2 - 3);
+}
