@@ -64,6 +64,7 @@ void Engine::execute_run(std::span<const Plan> plans, std::span<Completion> done
 }
 
 void Engine::execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept {
+  if (clock_life_.is_over()) return Store::execute_batch(plans, done);
   while (!plans.empty()) {
     const std::size_t run = std::min(plans.size(), ahead);
     execute_run(plans.first(run), done.first(run));

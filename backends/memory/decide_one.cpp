@@ -51,7 +51,9 @@ template <Word lag>
 }
 
 Decision Engine::decide_one(const Step& step, std::error_code& error) noexcept {
-  if (step.operation != &token_bucket_acquire) return Store::decide_one(step, error);
+  if (step.operation != &token_bucket_acquire || clock_life_.is_over()) {
+    return Store::decide_one(step, error);
+  }
   if (!is_bound(step) || slot_of(step) == nullptr) return acquire_named(step, error);
   // A hint: see acquire_coarse().
   return step.binding->fine.load(std::memory_order_relaxed) ? acquire_fine(step, error)

@@ -48,6 +48,7 @@ Engine::Engine(const MemoryOptions& options)
       overflow_(shared_for(options.max_keys)),
       blocks_(options.max_bytes - bytes_for(options)),
       clock_(options.clock),
+      clock_life_(options.clock != nullptr ? options.clock->Clock::life() : detail::Life::View()),
       own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
       // A virtual clock has no coarse reading.
       coarse_(options.coarse_clock && dynamic_cast<VirtualClock*>(options.clock) == nullptr),
@@ -90,8 +91,8 @@ MemoryStats Engine::stats() const noexcept {
 
 namespace sluice {
 
-std::unique_ptr<MemoryStore> make_memory_store(const MemoryOptions& options) {
-  return std::make_unique<memory::Engine>(options);
+NewStore<MemoryStore> make_memory_store(const MemoryOptions& options) {
+  return std::unique_ptr<MemoryStore>(std::make_unique<memory::Engine>(options));
 }
 
 }  // namespace sluice

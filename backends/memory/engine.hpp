@@ -33,7 +33,9 @@ class Engine final : public MemoryStore {
   void execute(const Plan& plan, Completion done) noexcept override;
   Decision decide_one(const Step& step, std::error_code& error) noexcept override;
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
-  [[nodiscard]] Clock& clock() noexcept override { return *clock_; }
+  [[nodiscard]] Clock& clock() noexcept override {
+    return clock_life_.is_over() ? detail::ended_store().clock() : *clock_;
+  }
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return true; }
   void bind(const Key& key, Binding& binding) noexcept override;
   void notify(const Key& key) noexcept override { watchers_.notify_key(key); }
@@ -219,6 +221,7 @@ class Engine final : public MemoryStore {
   Table overflow_;
   Blocks blocks_;
   Clock* clock_;
+  detail::Life::View clock_life_;  // of a given clock
   std::unique_ptr<Clock> own_clock_;
   bool coarse_;
   Word start_;

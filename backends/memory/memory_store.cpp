@@ -76,6 +76,9 @@ Pair Engine::await(const Slot& slot, Pair before) const noexcept {
 }
 
 void Engine::execute(const Plan& plan, Completion done) noexcept {
+  if (clock_life_.is_over()) [[unlikely]] {
+    return done.fail(Errc::shut_down);
+  }
   if (!is_fast(plan)) return execute_other(plan, done);
   const Step& step = plan.steps().front();
   const SlotId id = prefetch(step);

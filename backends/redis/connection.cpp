@@ -66,6 +66,11 @@ void Connection::step(RedisStep step) {
   if (journal_ != nullptr) journal_->note_attempt(step, address_);
 }
 
+/// What the server says, unless it may quote the login to which it replies.
+std::string Connection::shown(std::string_view words) const {
+  return login_ == nullptr ? std::string(words) : without_login(words, *login_);
+}
+
 /// Records why the current step has failed. Returns false.
 bool Connection::fail(std::string_view cause, Errc code) {
   if (journal_ != nullptr && !stopped_) journal_->note_failure(step_, address_, cause, code);
@@ -135,6 +140,7 @@ asio::awaitable<bool> Connection::try_address() {
   if (ready) {
     step(RedisStep::login);
     reader_.reset();
+    login_ = nullptr;
     ready = co_await shake_hands();
   }
   if (ready && !transport_.is_open()) ready = fail(error_code());
@@ -186,7 +192,7 @@ asio::awaitable<ServerReply> Connection::ask(std::string command) {
     using Kind = ServerReply::Kind;
     const bool is_ours = reply.kind == Kind::error || (sound && reply.kind != Kind::integer);
     if (!is_ours) {
-      fail(nonsense(bytes));
+      fail(shown(nonsense(bytes)));
       break;
     }
     if (reply.kind != Kind::none) co_return reply;
@@ -209,15 +215,17 @@ asio::awaitable<bool> Connection::authenticate() {
   if (options_.credentials) {
     try {
       credentials = options_.credentials();
-    } catch (const std::exception&) {  // whose text may hold a secret that nobody knows here
+    } catch (...) {  // whose text may hold a secret that nobody knows here
       co_return fail("RedisOptions::credentials threw an exception");
     }
-    if (journal_ != nullptr) journal_->note_credentials(credentials);
   }
+  login_ = &credentials;
+  bool is_accepted = true;
   for (Greeting& greeting : make_authentication(credentials)) {
-    if (!co_await say(std::move(greeting))) co_return false;
+    is_accepted = is_accepted && co_await say(std::move(greeting));
   }
-  co_return true;
+  login_ = nullptr;
+  co_return is_accepted;
 }
 
 asio::awaitable<bool> Connection::say(Greeting greeting) {
@@ -225,7 +233,7 @@ asio::awaitable<bool> Connection::say(Greeting greeting) {
   const ServerReply reply = co_await ask(std::move(greeting.command));
   if (reply.kind == ServerReply::Kind::broken) co_return false;
   const Errc refusal = refusal_of(reply);
-  if (greeting.fails_on(refusal, has_others())) co_return refuse(reply.text, refusal);
+  if (greeting.fails_on(refusal, has_others())) co_return refuse(shown(reply.text), refusal);
   co_return true;
 }
 
@@ -304,7 +312,7 @@ asio::awaitable<const ReplyValue*> Connection::request(std::string command) {
 }
 
 bool Connection::accept_version(std::string_view server, std::string_view version) {
-  server_.version = presentable(version.substr(0, longest_version), {});
+  server_.version = presentable(version.substr(0, longest_version));
   if (!is_too_old(version)) return true;
   return fail("the server is " + std::string(server.empty() ? "redis" : server) + " " +
               std::string(version) + ", which is older than 7.0");

@@ -86,6 +86,7 @@ class Connection {
   boost::asio::awaitable<void> write(std::string command);
   boost::asio::awaitable<std::string_view> read();
   void step(RedisStep step);
+  [[nodiscard]] std::string shown(std::string_view words) const;
   bool fail(std::string_view cause, Errc code = Errc::not_connected);
   bool fail(const boost::system::error_code& error);
   bool refuse(std::string_view words, Errc code);
@@ -102,7 +103,8 @@ class Connection {
   ReplyReader reader_;
   ArrayReader array_;
   RedisStep step_ = RedisStep::connect;
-  Errc refusal_ = Errc::not_connected;  // of the current attempt to connect
+  const RedisCredentials* login_ = nullptr;  // while the reply to it is awaited
+  Errc refusal_ = Errc::not_connected;       // of the current attempt to connect
   // The number of the attempt, which late watchdogs know as another. It outlives this object, which
   // may end between the expiry of its watchdog and the handler's turn.
   const std::shared_ptr<unsigned> attempts_ = std::make_shared<unsigned>(0);

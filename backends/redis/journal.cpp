@@ -1,6 +1,7 @@
 #include "journal.hpp"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
@@ -11,13 +12,19 @@ namespace {
 
 constexpr std::size_t longest_words = 200;
 
-/// Logins of which the server may still quote a part: those of the servers and of the Sentinels,
-/// before and after a change.
-constexpr std::size_t max_credentials = 8;
-
-/// A server may quote a part of what it received, in upper or lower case. Shorter parts reveal
-/// nothing.
+/// A server may quote a part of a login, in upper or lower case. Shorter parts reveal nothing.
 constexpr std::size_t shortest_part = 4;
+
+/// Replies to AUTH that quote nothing, to their end or up to where they vary.
+constexpr std::array<std::string_view, 8> known_sentences{
+    "WRONGPASS invalid username-password pair",
+    "NOAUTH Authentication required",
+    "ERR invalid password",
+    "ERR Client sent AUTH, but no password is set",
+    "ERR AUTH <password> called without any password configured for the default user",
+    "ERR max number of clients reached",
+    "LOADING Redis is loading the dataset in memory",
+    "DENIED Redis is running in protected mode"};
 
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -33,21 +40,14 @@ std::size_t common_part(std::string_view text, std::string_view secret) noexcept
   return longest;
 }
 
-/// `text` without its parts that occur in the secret.
-std::string without(std::string_view text, std::string_view secret) {
+/// True if the text quotes the secret, or a part of it.
+bool quotes(std::string_view text, std::string_view secret) noexcept {
+  if (secret.empty()) return false;
   const std::size_t least = std::min(shortest_part, secret.size());
-  std::string result;
-  while (!text.empty()) {
-    const std::size_t common = least == 0 ? 0 : common_part(text, secret);
-    const bool tells = common > 0 && common >= least;
-    if (tells) {
-      result += "***";
-    } else {
-      result += text.front();
-    }
-    text.remove_prefix(tells ? common : 1);
+  for (; !text.empty(); text.remove_prefix(1)) {
+    if (common_part(text, secret) >= least) return true;
   }
-  return result;
+  return false;
 }
 
 bool is_printable(char c) noexcept { return c >= ' ' && c <= '~'; }
@@ -74,17 +74,22 @@ std::string_view verb_of(RedisStep step) noexcept {
 
 }  // namespace
 
-std::string presentable(std::string_view words, std::span<const RedisCredentials> credentials) {
-  // Secrets are removed before the text is cut, because a cut part could be too short to be
-  // recognised.
+std::string presentable(std::string_view words) {
   std::string text(words);
-  for (const RedisCredentials& each : credentials) {
-    text = without(without(text, each.password.reveal()), each.username);
-  }
   std::ranges::replace_if(
       text, [](char c) { return !is_printable(c); }, '?');
   if (text.size() > longest_words) text = text.substr(0, longest_words) + "...";
   return text;
+}
+
+std::string without_login(std::string_view words, const RedisCredentials& login) {
+  std::string_view unknown = words;
+  for (const std::string_view known : known_sentences) {
+    if (words.starts_with(known)) unknown = words.substr(known.size());
+  }
+  const bool tells = quotes(unknown, login.password.reveal()) || quotes(unknown, login.username);
+  if (!tells) return std::string(words);
+  return "words that are not shown, because they may quote the login";
 }
 
 std::string text_of(const RedisAddress& address) {
@@ -97,20 +102,7 @@ std::string no_answer_within(Span span) {
   return "no answer within " + std::to_string(whole.count()) + " ms";
 }
 
-Journal::Journal(const RedisOptions& options) : options_(options) {
-  note_credentials({options.username, options.password});
-  if (options.sentinel) note_credentials({options.sentinel->username, options.sentinel->password});
-}
-
-void Journal::note_credentials(RedisCredentials credentials) {
-  const auto is_same = [&](const RedisCredentials& known) {
-    return known.username == credentials.username &&
-           known.password.reveal() == credentials.password.reveal();
-  };
-  if (std::ranges::any_of(credentials_, is_same)) return;
-  if (credentials_.size() == max_credentials) credentials_.erase(credentials_.begin());
-  credentials_.push_back(std::move(credentials));
-}
+Journal::Journal(const RedisOptions& options) : options_(options) {}
 
 void Journal::note_attempt(RedisStep step, std::string_view address) {
   const RedisEvent attempt{
@@ -132,9 +124,7 @@ void Journal::note(RedisEvent event, Errc code) {
 
 void Journal::note_failure(RedisStep step, std::string_view address, std::string_view cause,
                            Errc code) {
-  note({RedisEvent::Kind::failed, step, std::string(address), presentable(cause, credentials_),
-        code},
-       code);
+  note({RedisEvent::Kind::failed, step, std::string(address), presentable(cause), code}, code);
   const std::lock_guard lock(mutex_);
   ++failed_attempts_;
 }
@@ -160,8 +150,7 @@ void Journal::note_decision() {
 }
 
 void Journal::note_loss(std::string_view address, std::string_view cause, Errc code) noexcept try {
-  note({RedisEvent::Kind::lost, RedisStep::serve, std::string(address),
-        presentable(cause, credentials_), code},
+  note({RedisEvent::Kind::lost, RedisStep::serve, std::string(address), presentable(cause), code},
        code);
 } catch (const std::bad_alloc&) {
   return;
@@ -171,7 +160,11 @@ void Journal::tell() {
   const std::vector<RedisEvent> events = std::exchange(untold_, {});
   if (!options_.on_event) return;
   for (const RedisEvent& event : events) {
-    if (!stopped_) options_.on_event(event);
+    if (stopped_) return;
+    try {
+      options_.on_event(event);
+    } catch (...) {  // the program's own; it must not end the I/O thread
+    }
   }
 }
 

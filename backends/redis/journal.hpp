@@ -16,10 +16,13 @@
 
 namespace sluice::redis_detail {
 
-/// Foreign text, sanitised: on one line, bounded, and without parts of the user names and the
-/// passwords.
-[[nodiscard]] std::string presentable(std::string_view words,
-                                      std::span<const RedisCredentials> credentials);
+/// Foreign text, sanitised: on one line and bounded.
+[[nodiscard]] std::string presentable(std::string_view words);
+
+/// A server's words in reply to AUTH, which may quote what it was sent. All of them or none are
+/// shown: a text with gaps would tell where the login fits in. A sentence that servers are known to
+/// say is shown, whatever the password has in common with it.
+[[nodiscard]] std::string without_login(std::string_view words, const RedisCredentials& login);
 
 /// "127.0.0.1:6379", or "[::1]:6379".
 [[nodiscard]] std::string text_of(const RedisAddress& address);
@@ -32,9 +35,6 @@ class Journal {
  public:
   /// REQUIRES: the options outlive it.
   explicit Journal(const RedisOptions& options);
-
-  /// A login is made with these: what is quoted of them is struck out from now on.
-  void note_credentials(RedisCredentials credentials);
 
   /// An attempt begins.
   void note_attempt(RedisStep step, std::string_view address);
@@ -66,7 +66,6 @@ class Journal {
   void note(RedisEvent event, Errc code);
 
   const RedisOptions& options_;
-  std::vector<RedisCredentials> credentials_;  // the latest ones
   std::vector<RedisEvent> untold_;
   bool stopped_ = false;
   bool has_reasons_ = false;  // whether reasons_ is not empty, for the I/O thread

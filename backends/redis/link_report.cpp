@@ -30,7 +30,7 @@ void Link::note_info() {
   if (text.empty()) return;
   const InfoReply info = read_info(text);
   const std::lock_guard lock(health_mutex_);
-  health_.maxmemory_policy = presentable(info.maxmemory_policy.substr(0, longest_policy), {});
+  health_.maxmemory_policy = presentable(info.maxmemory_policy.substr(0, longest_policy));
   health_.evicted_keys = info.evicted_keys;
 }
 

@@ -259,7 +259,7 @@ void check(const RedisOptions& options) {
 
 std::string_view redis_functions() { return redis_detail::library().text; }
 
-std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
+NewStore<RedisStore> make_redis_store(RedisOptions options) {
   check(options);
   SystemRng system;
   Rng& rng = options.rng != nullptr ? *options.rng : system;
@@ -270,8 +270,8 @@ std::unique_ptr<RedisStore> make_redis_store(RedisOptions options) {
     delete client;
   };
   try {
-    return std::make_unique<RedisStoreImpl>(
-        std::shared_ptr<Client>(new Client(std::move(options), seed), destroy));
+    return std::unique_ptr<RedisStore>(std::make_unique<RedisStoreImpl>(
+        std::shared_ptr<Client>(new Client(std::move(options), seed), destroy)));
   } catch (const boost::system::system_error& error) {  // which is no std::system_error
     throw std::system_error(error.code(), "make_redis_store");
   }

@@ -22,9 +22,10 @@ struct Entry {
 
 class VirtualStore final : public Store {
  public:
-  explicit VirtualStore(VirtualClock& clock) : clock_(clock) {}
+  explicit VirtualStore(VirtualClock& clock) : clock_(clock), clock_life_(clock.Clock::life()) {}
 
   void execute(const Plan& plan, Completion done) noexcept override {
+    if (clock_life_.is_over()) return done.fail(Errc::shut_down);
     if (const PlanFault fault = find_fault(plan); fault.error) {
       return done.fail(fault.error, fault.step);
     }
@@ -45,7 +46,9 @@ class VirtualStore final : public Store {
              done);
   }
 
-  [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+  [[nodiscard]] Clock& clock() noexcept override {
+    return clock_life_.is_over() ? detail::ended_store().clock() : clock_;
+  }
   void notify(const Key& key) noexcept override { watchers_.notify_key(key); }
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(
       const Key& key, std::function<void()> seen) noexcept override {
@@ -174,6 +177,7 @@ class VirtualStore final : public Store {
   static constexpr std::size_t first_sweep = 1024;
 
   VirtualClock& clock_;
+  detail::Life::View clock_life_;
   std::mutex mutex_;
   std::unordered_map<std::string, Entry> entries_;
   std::array<Slot, Plan::max_steps> slots_;  // reused, so that a decision allocates nothing
@@ -183,8 +187,8 @@ class VirtualStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> make_virtual_store(VirtualClock& clock) {
-  return std::make_unique<VirtualStore>(clock);
+NewStore<Store> make_virtual_store(VirtualClock& clock) {
+  return std::unique_ptr<Store>(std::make_unique<VirtualStore>(clock));
 }
 
 }  // namespace sluice

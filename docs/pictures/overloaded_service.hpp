@@ -18,7 +18,8 @@ class OverloadedService {
  public:
   static constexpr int capacity = 200;       // calls a second
   static constexpr int longest_queue = 400;  // calls; more are dropped by the service itself
-  static constexpr std::array<int, 3> parts{65, 30, 5};  // percent of the calls, by tier
+  static constexpr std::array<int, 3> parts{65, 30,
+                                            5};  // percent of the calls: test, analytics, payments
 
   struct Second {
     int at = 0;
@@ -32,7 +33,7 @@ class OverloadedService {
   explicit OverloadedService(Rng& rng)
       : rng_(rng),
         store_(make_virtual_store(clock_)),
-        shedder_(*store_, "api", {.tiers = {"test", "analytics", "payments"}}, rng) {
+        shedder_(*store_, "api", {.most_critical_first = {"payments", "analytics", "test"}}, rng) {
     shedder_.sample(0.0);
   }
 
@@ -54,7 +55,7 @@ class OverloadedService {
       clock_.advance(Span{1'000'000 / calls});
       const std::size_t tier = any_tier();
       ++came[tier];
-      if (!shedder_.try_acquire(shedder_.options().tiers[tier])) ++shed[tier];
+      if (!shedder_.try_acquire(shedder_.options().most_critical_first[2 - tier])) ++shed[tier];
     }
     const int admitted = calls - shed[0] - shed[1] - shed[2];
     queue_ = std::min(queue_ + admitted, longest_queue);

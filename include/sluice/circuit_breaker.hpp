@@ -75,7 +75,7 @@ class CircuitBreaker {
   };
 
   /// Called for every change of the state, by the thread whose call made it; two calls may overlap.
-  /// It must not throw, and not destroy the breaker.
+  /// It must not destroy the breaker. What it throws is ignored.
   using OnChange = std::function<void(State from, State to)>;
   using OnPartChange = std::function<void(unsigned part, State from, State to)>;
 

@@ -61,9 +61,9 @@ class Clock {
   /// simulated world derives all draws from the seed of the world. See rng_of().
   [[nodiscard]] virtual Rng* rng(DrawFor) noexcept { return nullptr; }
 
-  /// Ends when a simulated world begins to end: waits and leases on this clock then call no store.
-  /// By default it never ends.
-  [[nodiscard]] virtual detail::Life::View life() const noexcept { return {}; }
+  /// Ends with the clock, or when a simulated world begins to end: waits and leases on this clock
+  /// then call no store.
+  [[nodiscard]] virtual detail::Life::View life() const noexcept { return life_.view(); }
 
   /// Registers and unregisters the calling thread; see KnownThread.
   virtual void thread_begins() noexcept {}
@@ -72,6 +72,9 @@ class Clock {
  protected:
   /// wait_until() in real time, which reads the clock at least every `step`.
   bool wait_in_steps(Time when, ManualResetEvent& waker, Span step);
+
+ private:
+  detail::Life life_;
 };
 
 /// The generator for a purpose where the caller passes none: that of the clock, else thread_rng().

@@ -19,7 +19,8 @@
 namespace sluice {
 
 /// Executes a plan and blocks until the store has answered. Throws std::system_error if it could
-/// not decide. No allocation; does not wait on a store without I/O.
+/// not decide. No allocation; does not wait on a store without I/O. Here and below, a step of a
+/// limiter on another store fails with Errc::other_store.
 [[nodiscard]] Decision decide(Store& store, const Plan& plan);
 [[nodiscard]] Decision decide(Store& store, const Step& step);
 
@@ -27,7 +28,11 @@ namespace sluice {
 [[nodiscard]] Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept;
 [[nodiscard]] inline Decision decide(Store& store, const Step& step,
                                      std::error_code& error) noexcept {
-  return store.decide_one(step, error);
+  if (!detail::is_foreign(store, step)) [[likely]] {
+    return store.decide_one(step, error);
+  }
+  error = detail::foreign_error(store);
+  return {};
 }
 
 /// The same; `each` receives the decision on each step, and `output` the output words
@@ -127,7 +132,7 @@ template <class Failure>
 /// (std::terminate). One allocation.
 template <AnswerHandler Handler>
 void decide_then(Store& store, const Plan& plan, Handler handler) {
-  store.execute(plan, detail::completion_of(std::move(handler)));
+  detail::execute_own(store, plan, detail::completion_of(std::move(handler)));
 }
 
 /// Executes a plan and returns its decision as a future; a failure is a std::system_error in it.

@@ -65,6 +65,8 @@ enum class Errc {
   // More about the request itself. Nothing was changed.
   id_reused = 43,  ///< the request id was used for a plan of other keys or operations
 
+  other_store = 49,  ///< a step belongs to a limiter on another store than the one that is asked
+
   lease_not_live = 47,  ///< no live lease of the key has the id: released or expired
 
   // The store was not called. Nothing was changed.

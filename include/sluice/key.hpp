@@ -25,24 +25,27 @@ namespace sluice {
 ///     bucket.try_acquire(Key{"alice", "uploads"})
 ///     bucket.try_acquire(42)                         // the tag is "42"
 ///
-/// A key is a view: its bytes must live until the call that takes it has returned. Only the digits
-/// of a number are stored in the key itself. Both parts allow any bytes, 1 byte to 1 MiB; ("a",
-/// "b:c") and ("a:b", "c") are different keys, and no byte of a tag can select another slot of the
-/// cluster than its own.
+/// A key is a view: its bytes must live as long as it does, and as the steps that are made of it. A
+/// key of a temporary string does not compile; as the argument of a call (KeyArg), such a string
+/// does, because it lives until the call has returned. Only the digits of a number are stored in
+/// the key itself. Both parts allow any bytes, 1 byte to 1 MiB; ("a", "b:c") and ("a:b", "c") are
+/// different keys, and no byte of a tag can select another slot of the cluster than its own.
 class Key {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a string or a number is a key
   /// With an empty name, a limiter uses its own name.
-  constexpr Key(std::string_view tag, detail::TextArg name = {}) noexcept
+  constexpr Key(std::string_view tag, detail::LastingText name = {}) noexcept
       : text_(tag.data()), size_(tag.size()), name_(name) {}
   /// A null pointer is an empty tag, and the call fails with Errc::invalid_key.
-  constexpr Key(const char* tag, detail::TextArg name = {}) noexcept
+  constexpr Key(const char* tag, detail::LastingText name = {}) noexcept
       : Key(detail::TextArg(tag).view(), name) {}
   Key(const std::string& tag) noexcept : Key(std::string_view(tag)) {}
-  Key(std::nullptr_t, detail::TextArg = {}) = delete;
+  template <detail::OwningTemporary T>
+  Key(T&&, detail::LastingText = {}) = delete;  // a view: put the string into a variable first
+  Key(std::nullptr_t, detail::LastingText = {}) = delete;
   /// The tag is the number in decimal digits, after a `-` if it is negative.
   template <CountType T>
-  Key(T number, detail::TextArg name = {}) noexcept
+  Key(T number, detail::LastingText name = {}) noexcept
       : text_(nullptr), name_(name), is_number_(true) {
     if constexpr (std::is_signed_v<T>) {
       write(std::int64_t{number});
@@ -97,6 +100,25 @@ class Key {
   std::uint8_t unit_size_ = 0;
   bool is_number_ = false;         // then the tag is in digits_, else in text_
   std::array<char, 20> digits_{};  // of 64 bits and a sign
+};
+
+/// The key of a call that has used it when it returns: the type of a parameter, not of variables.
+/// It converts from all that a Key is made of, and from temporary strings too, without a copy:
+///
+///     bucket.try_acquire("user-" + id)
+///     bucket.try_acquire({"user-" + id, "uploads"})
+class KeyArg : public Key {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): as a Key
+  constexpr KeyArg(const Key& key) noexcept : Key(key) {}
+  constexpr KeyArg(std::string_view tag, detail::TextArg name = {}) noexcept
+      : Key(tag, name.view()) {}
+  constexpr KeyArg(const char* tag, detail::TextArg name = {}) noexcept : Key(tag, name.view()) {}
+  KeyArg(const std::string& tag) noexcept : Key(tag) {}
+  KeyArg(std::nullptr_t, detail::TextArg = {}) = delete;
+  template <CountType T>
+  KeyArg(T number, detail::TextArg name = {}) noexcept : Key(number, name.view()) {}
+  // NOLINTEND(google-explicit-constructor)
 };
 
 /// The secret of a keyed hash. Processes that share a store must use the same secret.

@@ -38,7 +38,8 @@ struct MemoryOptions {
   /// and nothing changes. The address range is reserved at once; its pages take memory when they
   /// are first used.
   std::size_t max_bytes = std::size_t{1} << 30;
-  /// The clock; null: the store makes a SystemClock. REQUIRES: it outlives the store.
+  /// The clock; null: the store makes a SystemClock. Once the clock has ended, calls fail with
+  /// Errc::shut_down.
   Clock* clock = nullptr;
   /// The generator of the secret of the table's hash; null: Clock::rng() of `clock`, else
   /// SystemRng. Used during construction only.
@@ -75,6 +76,6 @@ class MemoryStore : public Store {
 };
 
 /// Makes a memory store. Throws std::invalid_argument if an option is out of range.
-[[nodiscard]] std::unique_ptr<MemoryStore> make_memory_store(const MemoryOptions& options = {});
+[[nodiscard]] NewStore<MemoryStore> make_memory_store(const MemoryOptions& options = {});
 
 }  // namespace sluice

@@ -15,8 +15,19 @@
 
 namespace sluice {
 
-/// One operation on one key, as limiters make it. A view: the key's bytes and the binding must live
-/// until Store::execute() has returned.
+class Store;
+
+namespace detail {
+/// A key as a limiter uses it: with its name, and its store.
+struct LimiterKey : Key {
+  LimiterKey(const Key& key, const Store& limiter_store) noexcept
+      : Key(key), store(&limiter_store) {}
+  const Store* store;
+};
+}  // namespace detail
+
+/// One operation on one key, as limiters make it. A view: the key's bytes, the limiter and the
+/// binding must live until Store::execute() has returned.
 struct Step {
   const Operation* operation;
   Key key;
@@ -24,6 +35,9 @@ struct Step {
   Binding* binding;  ///< of the same key, or null
   /// Further arguments, for operations that take them; they live as long as the limiter.
   std::span<const Word> table;
+  /// The store of the limiter that made the step, on which decide() and its other forms insist;
+  /// null: any. Stores ignore it: a decorator passes a step on to another store.
+  const Store* store = nullptr;
 
   /// A constructor, because compilers first zero the whole of a partly initialised aggregate.
   Step(const Operation* step_operation, const Key& step_key, const Arguments& step_args,
@@ -33,6 +47,15 @@ struct Step {
         args(step_args),
         binding(step_binding),
         table(step_table) {}
+  Step(const Operation* step_operation, const detail::LimiterKey& step_key,
+       const Arguments& step_args, Binding* step_binding = nullptr,
+       std::span<const Word> step_table = {}) noexcept
+      : operation(step_operation),
+        key(step_key),
+        args(step_args),
+        binding(step_binding),
+        table(step_table),
+        store(step_key.store) {}
 };
 
 /// The 128-bit id of one request: a retry under the same id after a lost answer charges only once.

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,12 +35,14 @@ struct Given {
 
 /// The weight of one request. It converts from any CountType; floating point, bool and character
 /// types do not compile. A negative value fails the call with Errc::invalid_cost, a value above the
-/// burst with Errc::cost_exceeds_capacity. An unsigned value beyond a Word counts as negative: it
-/// is a difference that fell below 0.
+/// burst with Errc::cost_exceeds_capacity. An unsigned value beyond the range of Word counts as the
+/// largest Word, which no call accepts.
 class Cost {
  public:
   template <CountType T>
-  constexpr Cost(T value) noexcept : value_(static_cast<Word>(value)) {}  // NOLINT: converts
+  constexpr Cost(T value) noexcept  // NOLINT(google-explicit-constructor): converts
+      : value_(std::in_range<Word>(value) ? static_cast<Word>(value)
+                                          : std::numeric_limits<Word>::max()) {}
   template <std::floating_point T>
   Cost(T) = delete;
 
@@ -67,9 +70,10 @@ class Quota {
   static constexpr Word bound = word_limit / 2;
 
   /// `count` units every `period`; the burst is `count` unless burst() sets it, or the largest
-  /// possible burst if `count` is too large for a burst at this rate.
+  /// possible burst if `count` is too large for a burst at this rate. The period must be a whole
+  /// number of microseconds, in any unit.
   template <CountType T>
-  static Quota per(T count, Span period) {
+  static Quota per(T count, SpanArg period) {
     return Quota("count", detail::Given(count), period);
   }
   template <CountType T>
@@ -89,7 +93,7 @@ class Quota {
     return Quota("per_day", detail::Given(count), std::chrono::hours{24});
   }
   template <std::floating_point T>
-  static Quota per(T, Span) = delete;
+  static Quota per(T, SpanArg) = delete;
   template <std::floating_point T>
   static Quota per_second(T) = delete;
   template <std::floating_point T>
@@ -134,7 +138,7 @@ class Quota {
   friend bool operator==(const Quota&, const Quota&) = default;
 
  private:
-  Quota(std::string_view what, detail::Given count, Span period);
+  Quota(std::string_view what, detail::Given count, SpanArg period);
   [[nodiscard]] Quota with_burst(detail::Given units) const;
 
   Word capacity_ = 0;

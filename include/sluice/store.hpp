@@ -157,6 +157,46 @@ class Store {
   detail::Life life_;
 };
 
+namespace detail {
+/// Fails every call with Errc::shut_down; it stands for stores that have ended. Its clock is a
+/// SystemClock. Never destroyed.
+[[nodiscard]] Store& ended_store() noexcept;
+
+/// The error of a call that gives `store` a step of a limiter on another store: Errc::other_store,
+/// or Errc::shut_down if the limiter's own has ended.
+[[nodiscard]] inline bool is_foreign(const Store& store, const Step& step) noexcept {
+  return step.store != nullptr && step.store != &store;
+}
+[[nodiscard]] std::error_code foreign_error(const Store& store) noexcept;
+/// The same for the first such step of a plan, or no error. All forms of decide() look; stores do
+/// not, because a decorator passes steps on to another store.
+[[nodiscard]] PlanFault foreign_fault(const Store& store, const Plan& plan) noexcept;
+/// Store::execute(), unless there is such a fault.
+void execute_own(Store& store, const Plan& plan, Completion done) noexcept;
+}  // namespace detail
+
+/// A new store. A std::unique_ptr, which moves into limiters and into smart pointers of any kind,
+/// but is not dereferenced while it is a temporary: that store would end with the expression.
+///
+///     const auto store = make_memory_store();
+///     TokenBucket bucket(*store, "api", quota);
+///     TokenBucket other(make_memory_store(), "api", quota);
+///     TokenBucket wrong(*make_memory_store(), "api", quota);  // does not compile
+template <class S>
+class NewStore : public std::unique_ptr<S> {
+ public:
+  NewStore() = default;
+  NewStore(NewStore&&) noexcept = default;
+  NewStore& operator=(NewStore&&) noexcept = default;
+  NewStore(std::unique_ptr<S> store) noexcept  // NOLINT(google-explicit-constructor): it is one
+      : std::unique_ptr<S>(std::move(store)) {}
+
+  [[nodiscard]] S& operator*() const& noexcept { return *this->get(); }
+  [[nodiscard]] S* operator->() const& noexcept { return this->get(); }
+  S& operator*() const&& = delete;   // this store would end at once: pass on the pointer itself,
+  S* operator->() const&& = delete;  // or keep it in a variable
+};
+
 /// The part of a step that conclude() needs.
 struct AskedStep {
   const Operation* operation = nullptr;

@@ -14,17 +14,20 @@ namespace sluice {
 /// The store parameter of limiters: a reference borrows the store, a smart pointer shares its
 /// ownership.
 ///
-///     TokenBucket(*store, "api", quota)                // REQUIRES: the store outlives the limiter
+///     TokenBucket(*store, "api", quota)                // the store outlives the limiter
 ///     TokenBucket(make_memory_store(), "api", quota)   // the limiter and its copies own the store
 ///     TokenBucket(shared_store, "api", quota)          // the same, with other owners
 ///
-/// A temporary store does not compile. Copies share the ownership of the original; a move copies,
-/// so that a moved-from limiter stays valid. Waits and leases do not own the store: a limiter or
-/// another owner must live until they have ended.
+/// A temporary store does not compile. If a borrowed store ends before its limiter, as static
+/// objects may, the calls of the limiter fail with Errc::shut_down; on other threads no call may be
+/// under way then. Copies share the ownership of the original; a move copies, so that a moved-from
+/// limiter stays valid. Waits and leases do not own the store: a limiter or another owner must live
+/// until they have ended.
 class StoreHandle {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a store is a handle
-  StoreHandle(Store& store) noexcept : store_(std::shared_ptr<Store>(), &store) {}
+  StoreHandle(Store& store) noexcept
+      : store_(std::shared_ptr<Store>(), &store), life_(store.life()) {}
   StoreHandle(Store&&) = delete;
   /// From a std::shared_ptr or std::unique_ptr to a store. Throws std::invalid_argument if it is
   /// null.
@@ -41,14 +44,24 @@ class StoreHandle {
   StoreHandle& operator=(const StoreHandle&) noexcept = default;
   ~StoreHandle() = default;
 
-  [[nodiscard]] Store& operator*() const noexcept { return *store_; }
-  [[nodiscard]] Store* operator->() const noexcept { return store_.get(); }
+  /// The store, or detail::ended_store() once a borrowed one has ended.
+  [[nodiscard]] Store& operator*() const noexcept {
+    return life_.is_over() ? detail::ended_store() : *store_;
+  }
+  [[nodiscard]] Store* operator->() const noexcept { return &**this; }
+  /// Only its address may be used: it may have ended.
+  [[nodiscard]] const Store& address() const noexcept { return *store_; }
 
   /// Gives up the ownership and keeps the reference.
-  void borrow() noexcept { store_ = {std::shared_ptr<Store>(), store_.get()}; }
+  void borrow() noexcept {
+    if (store_.use_count() == 0) return;
+    life_ = store_->life();
+    store_ = {std::shared_ptr<Store>(), store_.get()};
+  }
 
  private:
   std::shared_ptr<Store> store_;
+  detail::Life::View life_;  // of a borrowed store
 };
 
 }  // namespace sluice

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
+#include <ratio>
+#include <utility>
 
 #include "sluice/detail/cxx20.hpp"
 
@@ -21,6 +24,42 @@ inline constexpr Word word_limit = Word{1} << 52;
 
 /// A length of time in microseconds.
 using Span = std::chrono::duration<std::int64_t, std::micro>;
+
+/// A span as the argument of a call: any duration of whole numbers whose unit divides or is divided
+/// by a microsecond. What is finer than a microsecond is rounded up; what is beyond the range of
+/// Span counts as the longest one.
+class SpanArg {
+ public:
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for the span
+  template <std::integral Rep, class Period>
+  requires(std::ratio_divide<Period, std::micro>::den == 1 ||
+           std::ratio_divide<std::micro, Period>::den ==
+               1) constexpr SpanArg(const std::chrono::duration<Rep, Period>& span) noexcept
+      : span_(Span::max()) {
+    using Unit = std::chrono::duration<std::int64_t, Period>;
+    constexpr bool is_finer = std::ratio_less_v<Period, std::micro>;
+    // Checked first: the conversions of durations overflow in silence.
+    if constexpr (is_finer) {
+      if (!std::in_range<std::int64_t>(span.count())) return;
+      span_ = std::chrono::ceil<Span>(Unit(span));
+      is_exact_ = span_ == Unit(span);
+    } else {
+      constexpr auto longest = std::chrono::duration_cast<Unit>(Span::max()).count();
+      if (std::cmp_greater(span.count(), longest)) return;
+      span_ = std::cmp_less(span.count(), -longest) ? Span::min() : Span(Unit(span));
+    }
+  }
+
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for the span
+  [[nodiscard]] constexpr operator Span() const noexcept { return span_; }
+  [[nodiscard]] constexpr Word count() const noexcept { return span_.count(); }
+  /// False if it was rounded.
+  [[nodiscard]] constexpr bool is_exact() const noexcept { return is_exact_; }
+
+ private:
+  Span span_;
+  bool is_exact_ = true;
+};
 
 /// An instant of a store's clock: microseconds since 1970-01-01 00:00 UTC.
 /// Range: [0, word_limit], which ends in the year 2112.

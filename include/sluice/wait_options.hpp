@@ -25,11 +25,12 @@ class Deadline {
  public:
   // NOLINTBEGIN(google-explicit-constructor): a span or an instant is a deadline
   Deadline(Time at) noexcept : at_(std::max(at, Time{})) {}
-  /// A span beyond the range of Span, such as hours::max(), counts as the longest one.
+  /// As a SpanArg: a span beyond the range of Span, such as hours::max(), counts as the longest
+  /// one.
   template <class Rep, class Period>
-  requires std::convertible_to<std::chrono::duration<Rep, Period>, Span> Deadline(
+  requires std::convertible_to<std::chrono::duration<Rep, Period>, SpanArg> Deadline(
       const std::chrono::duration<Rep, Period>& in)
-  noexcept : in_(clamped(in)), counts_(true) {}
+  noexcept : in_(SpanArg(in)), counts_(true) {}
   // NOLINTEND(google-explicit-constructor)
   [[nodiscard]] static Deadline never() noexcept { return Time::max(); }
 
@@ -38,17 +39,6 @@ class Deadline {
   [[nodiscard]] Time on(const Clock& clock) const noexcept;
 
  private:
-  template <class Rep, class Period>
-  static constexpr Span clamped(const std::chrono::duration<Rep, Period>& in) noexcept {
-    if constexpr (std::integral<Rep>) {
-      using Unit = std::chrono::duration<std::int64_t, Period>;
-      const auto longest = std::chrono::duration_cast<Unit>(Span::max()).count();
-      if (std::cmp_greater(in.count(), longest)) return Span::max();
-      if (std::cmp_less(in.count(), -longest)) return Span::min();
-    }
-    return in;
-  }
-
   Time at_{};
   Span in_{0};
   bool counts_ = false;

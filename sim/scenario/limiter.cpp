@@ -148,8 +148,9 @@ Task<Admission> Limiter::ask(const Key& key, Word cost, bool critical) {
     result.decision = lease.decision();
     result.held = std::move(lease);
   } else if (const auto* const shedder = std::get_if<UtilizationShedder>(&any_)) {
-    const UtilizationShedder::Tier tier = shedder->tier(
-        critical ? shedder->options().tiers.back() : shedder->options().tiers.front());
+    const UtilizationShedder::Tier tier =
+        shedder->tier(critical ? shedder->options().most_critical_first.front()
+                               : shedder->options().most_critical_first.back());
     const auto [error, decision] = co_await asio::async_try_acquire(*shedder, tier, token);
     result.error = std::error_code(error);
     result.decision = decision;

@@ -15,7 +15,7 @@ std::string text_of(std::size_t claim, std::size_t size) {
 
 }  // namespace
 
-const Decision& Grants::decision(std::size_t claim) const {
+const Decision& Grants::decision(std::size_t claim) const& {
   if (claim >= limits_.size()) throw std::out_of_range(text_of(claim, limits_.size()));
   return limits_[claim]->decision();
 }

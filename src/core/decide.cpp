@@ -104,7 +104,7 @@ void detail::BlockedCall::deliver(void* self, const Outcome& outcome) noexcept {
 }
 
 Decision decide(Store& store, const Plan& plan, std::error_code& error) noexcept {
-  return ask(store, plan, error, {}, {});
+  return decide(store, plan, error, {}, {});
 }
 
 Decision Store::decide_one(const Step& step, std::error_code& error) noexcept {
@@ -113,6 +113,12 @@ Decision Store::decide_one(const Step& step, std::error_code& error) noexcept {
 
 Decision decide(Store& store, const Plan& plan, std::error_code& error, std::span<Decision> each,
                 std::span<Word> output) noexcept {
+  if (const PlanFault fault = detail::foreign_fault(store, plan); fault.error) [[unlikely]] {
+    error = fault.error;
+    Decision result;
+    result.step = fault.step;
+    return result;
+  }
   return ask(store, plan, error, each, output);
 }
 
@@ -133,7 +139,7 @@ Decision detail::decide_as(const CallName& call, Store& store, const Plan& plan)
 
 Decision detail::decide_as(const CallName& call, Store& store, const Step& step) {
   std::error_code error;
-  const Decision decision = store.decide_one(step, error);
+  const Decision decision = decide(store, step, error);
   if (error) throw failed_call(call, error, step);
   return decision;
 }
@@ -172,8 +178,15 @@ void decide_batch(Store& store, std::span<const Plan> plans, std::span<Decision>
     return;
   }
   while (!plans.empty()) {
-    const std::size_t run = std::min(plans.size(), run_length);
-    decide_run(store, plans.first(run), results.first(run), errors.first(run));
+    const auto is_own = [&](const Plan& plan) { return !detail::foreign_fault(store, plan).error; };
+    const auto end = std::find_if_not(plans.begin(), plans.end(), is_own);
+    std::size_t run = std::min(static_cast<std::size_t>(end - plans.begin()), run_length);
+    if (run == 0) {
+      results.front() = decide(store, plans.front(), errors.front());
+      run = 1;
+    } else {
+      decide_run(store, plans.first(run), results.first(run), errors.first(run));
+    }
     plans = plans.subspan(run);
     results = results.subspan(run);
     errors = errors.subspan(run);
@@ -191,7 +204,7 @@ std::future<Decision> detail::future_decide_as(const CallName& call, Store& stor
         note_reason(error, reason_of(store, error), decision);
         return failed_call(call, error, asked, decision.step);
       });
-  store.execute(plan, std::move(done));
+  execute_own(store, plan, std::move(done));
   return std::move(future);
 }
 
@@ -216,7 +229,8 @@ DecideAwaitable::DecideAwaitable(Store& store, const Step& step)
     : store_(store), step_(step), plan_(*step_) {}
 
 bool DecideAwaitable::await_suspend(std::coroutine_handle<> waiter) noexcept {
-  return suspend(waiter, [this](Completion done) { store_.execute(plan_, std::move(done)); });
+  return suspend(waiter,
+                 [this](Completion done) { detail::execute_own(store_, plan_, std::move(done)); });
 }
 
 }  // namespace sluice

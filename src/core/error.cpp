@@ -86,6 +86,8 @@ const char* text(Errc code) noexcept {
       return "too many callers wait for this limit already";
     case Errc::id_reused:
       return "the request id was used for another request";
+    case Errc::other_store:
+      return "the plan was given to another store than that of the limiter which made the step";
     case Errc::lease_not_live:
       return "no lease with this id is live under the key: it was given back, has lapsed, or is "
              "another key's";

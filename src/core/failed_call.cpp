@@ -180,6 +180,7 @@ std::string given_to(const std::error_code& error, std::string_view verb, const 
     case Errc::corrupt_state:
     case Errc::not_configured:
     case Errc::lease_not_live:
+    case Errc::other_store:
       return key == nullptr ? "" : key_of(*key);
     case Errc::wrong_kind:
       return kinds_of(key, asked, noted.error == error ? noted.found : StateKind{});
@@ -197,7 +198,7 @@ std::shared_ptr<const std::string> take_reason(const std::error_code& error) noe
 bool is_of_step(const std::error_code& error) {
   return error == Errc::cost_exceeds_capacity || error == Errc::invalid_cost ||
          error == Errc::invalid_argument || error == Errc::duplicate_key ||
-         error == Errc::invalid_key;
+         error == Errc::invalid_key || error == Errc::other_store;
 }
 
 std::system_error failure(const detail::CallName& call, const std::error_code& error,

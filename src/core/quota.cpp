@@ -127,7 +127,7 @@ bool is_unit(Word us) {
 
 }  // namespace
 
-Quota::Quota(std::string_view what, detail::Given given, Span period) {
+Quota::Quota(std::string_view what, detail::Given given, SpanArg period) {
   if (!given.within(1, word_limit)) {
     const std::string most = std::to_string(word_limit);
     const bool low = given.negative || given.bits == 0;
@@ -135,6 +135,7 @@ Quota::Quota(std::string_view what, detail::Given given, Span period) {
            (low ? " must be 1 or more, got " + text_of(given) + " (at most " + most + ")"
                 : " must be 1 to " + most + " (2^52), got " + text_of(given)));
   }
+  if (!period.is_exact()) reject("the period must be a whole number of microseconds");
   const Word count = given.word();
   if (period.count() < 1 || period.count() > word_limit) {
     reject("the period must be 1 us to 2^52 us (142 years), got " + std::to_string(period.count()) +

@@ -29,7 +29,43 @@ bool decides_over(const Decision& a, const Decision& b) noexcept {
   return a.allowed ? a.remaining < b.remaining : a.retry_after > b.retry_after;
 }
 
+class EndedStore final : public Store {
+ public:
+  void execute(const Plan& /*plan*/, Completion done) noexcept override {
+    done.fail(Errc::shut_down);
+  }
+  [[nodiscard]] Clock& clock() noexcept override { return clock_; }
+
+ private:
+  SystemClock clock_;
+};
+
 }  // namespace
+
+Store& detail::ended_store() noexcept {
+  static auto* const store = new EndedStore;  // static objects may use it until the very end
+  return *store;
+}
+
+std::error_code detail::foreign_error(const Store& store) noexcept {
+  return &store == &ended_store() ? Errc::shut_down : Errc::other_store;
+}
+
+PlanFault detail::foreign_fault(const Store& store, const Plan& plan) noexcept {
+  const auto steps = plan.steps();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (is_foreign(store, steps[i])) {
+      return {foreign_error(store), static_cast<std::uint16_t>(i)};
+    }
+  }
+  return {};
+}
+
+void detail::execute_own(Store& store, const Plan& plan, Completion done) noexcept {
+  const PlanFault fault = foreign_fault(store, plan);
+  if (fault.error) return done.fail(fault.error, fault.step);
+  store.execute(plan, std::move(done));
+}
 
 void Completion::fail(std::error_code error, std::uint16_t step, std::uint16_t part) noexcept {
   Outcome outcome;

@@ -18,29 +18,29 @@ ConcurrencyLimiter::ConcurrencyLimiter(const StoreHandle& store, detail::TextArg
   }
 }
 
-Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight) const {
+Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, Cost weight) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, LeaseId{}, weight); },
       [&](auto& error) { return try_acquire(key, weight, error); });
 }
-Lease ConcurrencyLimiter::try_acquire(const Key& key, std::error_code& error) const noexcept {
+Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, std::error_code& error) const noexcept {
   return try_acquire(key, 1, error);
 }
-Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight,
+Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, Cost weight,
                                       std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire(*this, key, weight), error);
 }
-Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id) const {
+Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, Cost weight, const LeaseId& id) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, id, weight); },
       [&](auto& error) { return try_acquire(key, weight, id, error); });
 }
-Lease ConcurrencyLimiter::try_acquire(const Key& key, Cost weight, const LeaseId& id,
+Lease ConcurrencyLimiter::try_acquire(const KeyArg& key, Cost weight, const LeaseId& id,
                                       std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire_by(*this, key, weight, id), error);
 }
 
-bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
+bool ConcurrencyLimiter::release(const KeyArg& key, const LeaseId& id) const {
   std::error_code error;
   const bool released = release(key, id, error);
   if (error && error != Errc::lease_not_live) {
@@ -48,7 +48,7 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id) const {
   }
   return released;
 }
-bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
+bool ConcurrencyLimiter::release(const KeyArg& key, const LeaseId& id,
                                  std::error_code& error) const noexcept {
   const detail::Release release(release_step(key, id), queues());
   std::array<Word, 1 + WaitLineRule::output> words{};
@@ -59,10 +59,10 @@ bool ConcurrencyLimiter::release(const Key& key, const LeaseId& id,
   return !error;
 }
 
-void ConcurrencyLimiter::reset(const Key& key) const {
+void ConcurrencyLimiter::reset(const KeyArg& key) const {
   decide_as("reset", Verbs::reset(*this, key));
 }
-void ConcurrencyLimiter::reset(const Key& key, std::error_code& error) const noexcept {
+void ConcurrencyLimiter::reset(const KeyArg& key, std::error_code& error) const noexcept {
   static_cast<void>(decide(store(), Verbs::reset(*this, key), error));
 }
 

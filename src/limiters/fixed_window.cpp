@@ -89,12 +89,12 @@ Step FixedWindow::refund_step(const Key& key, Cost cost, Time taken_at) const no
           {limit_, to_word(window.begin), to_word(window.end), cost.value()}};
 }
 
-Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost,
+Word FixedWindow::refund(const KeyArg& key, const Decision& taken, Cost cost,
                          std::error_code& error) const noexcept {
   return detail::run(Verbs::refund(*this, key, taken, cost), error);
 }
 
-Word FixedWindow::refund(const Key& key, const Decision& taken, Cost cost) const {
+Word FixedWindow::refund(const KeyArg& key, const Decision& taken, Cost cost) const {
   return detail::or_throw(
       {type_name, "refund"}, [&] { return refund_step(key, charged(cost, taken), taken.at); },
       [&](auto& error) { return refund(key, taken, cost, error); });
@@ -104,7 +104,7 @@ Step FixedWindow::clock_step(const Key& key) const noexcept {
   // A peek with windows of one width, which every clock is in, under a unit that no calendar has,
   // so that it reads no state.
   return {&fixed_window_peek,
-          named(key).with_unit("clock"),
+          detail::LimiterKey{named(key).with_unit("clock"), store_handle().address()},
           {limit_, std::chrono::microseconds{std::chrono::hours{1}}.count()}};
 }
 
@@ -112,11 +112,11 @@ void FixedWindow::learn_clock(const Decision& answer) const noexcept {
   known_->ahead = (answer.at - store().clock().now()).count();
 }
 
-void FixedWindow::synchronize(const Key& key, std::error_code& error) const noexcept {
+void FixedWindow::synchronize(const KeyArg& key, std::error_code& error) const noexcept {
   detail::run(Verbs::synchronize(*this, key), error);
 }
 
-void FixedWindow::synchronize(const Key& key) const {
+void FixedWindow::synchronize(const KeyArg& key) const {
   std::error_code error;
   synchronize(key, error);
   if (error) throw detail::failed_call({type_name, "synchronize"}, error, reset_step(key));
@@ -145,63 +145,66 @@ void FixedWindow::Asking::hear(const Outcome& outcome) noexcept {
   due_ = error_ == Errc::outside_calendar && asked_ < max_asked ? Due::clock : Due::nothing;
 }
 
-Decision FixedWindow::try_acquire(const Key& key, Cost cost,
+Decision FixedWindow::try_acquire(const KeyArg& key, Cost cost,
                                   std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire(*this, key, cost), error);
 }
 
-Decision FixedWindow::try_acquire(const Key& key, Cost cost) const {
+Decision FixedWindow::try_acquire(const KeyArg& key, Cost cost) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return try_acquire(key, cost, error); });
 }
 
-Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
+Decision FixedWindow::try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                   std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
 }
 
-Decision FixedWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+Decision FixedWindow::try_acquire(const KeyArg& key, Cost cost, const RequestId& id) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return try_acquire(key, cost, id, error); });
 }
 
-Decision FixedWindow::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+Decision FixedWindow::peek(const KeyArg& key, Cost cost, std::error_code& error) const noexcept {
   return detail::run(Verbs::peek(*this, key, cost), error);
 }
 
-Decision FixedWindow::peek(const Key& key, Cost cost) const {
+Decision FixedWindow::peek(const KeyArg& key, Cost cost) const {
   return detail::or_throw(
       {type_name, "peek"}, [&] { return peek_step(key, cost); },
       [&](auto& error) { return peek(key, cost, error); });
 }
 
-Decision FixedWindow::reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+Decision FixedWindow::reward(const KeyArg& key, Cost amount,
+                             std::error_code& error) const noexcept {
   return detail::run(Verbs::reward(*this, key, amount), error);
 }
 
-Decision FixedWindow::reward(const Key& key, Cost amount) const {
+Decision FixedWindow::reward(const KeyArg& key, Cost amount) const {
   return detail::or_throw(
       {type_name, "reward"}, [&] { return refund_step(key, amount, Time{}); },
       [&](auto& error) { return reward(key, amount, error); });
 }
 
-Decision FixedWindow::penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+Decision FixedWindow::penalize(const KeyArg& key, Cost amount,
+                               std::error_code& error) const noexcept {
   return detail::run(Verbs::penalize(*this, key, amount), error);
 }
 
-Decision FixedWindow::penalize(const Key& key, Cost amount) const {
+Decision FixedWindow::penalize(const KeyArg& key, Cost amount) const {
   return detail::or_throw(
       {type_name, "penalize"}, [&] { return refund_step(key, amount, Time{}); },
       [&](auto& error) { return penalize(key, amount, error); });
 }
 
-Decision FixedWindow::block(const Key& key, Span span, std::error_code& error) const noexcept {
+Decision FixedWindow::block(const KeyArg& key, SpanArg span,
+                            std::error_code& error) const noexcept {
   return detail::run(Verbs::block(*this, key, span), error);
 }
 
-Decision FixedWindow::block(const Key& key, Span span) const {
+Decision FixedWindow::block(const KeyArg& key, SpanArg span) const {
   return detail::or_throw(
       {type_name, "block"}, [&] { return block_step(key, span); },
       [&](auto& error) { return block(key, span, error); });
@@ -229,12 +232,12 @@ Settlement FixedWindow::Verbs::AsSettlement::operator()(const Outcome& outcome,
   return more > 0 ? Settlement{0, more} : Settlement{detail::word_of(outcome, 0), 0};
 }
 
-Settlement FixedWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
+Settlement FixedWindow::settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
                                std::error_code& error) const noexcept {
   return detail::run(Verbs::settle(*this, key, taken, cost), error);
 }
 
-Settlement FixedWindow::settle(const Key& key, const Decision& taken,
+Settlement FixedWindow::settle(const KeyArg& key, const Decision& taken,
                                const SettledCost& cost) const {
   return detail::settle(*this, key, taken, cost);
 }

@@ -63,8 +63,8 @@ FleetShare FleetShare::places(Word places) {
 }
 
 FleetShedder::FleetShedder(const StoreHandle& store, detail::TextArg name, Word capacity,
-                           std::vector<Tier> tiers, const LeaseOptions& options)
-    : leases_(store, name, options), capacity_(capacity), tiers_(std::move(tiers)) {
+                           std::vector<Tier> most_critical_first, const LeaseOptions& options)
+    : leases_(store, name, options), capacity_(capacity), tiers_(std::move(most_critical_first)) {
   if (capacity < 1 || capacity > word_limit) {
     reject("capacity must be 1 to 2^52, got " + std::to_string(capacity));
   }
@@ -119,10 +119,10 @@ Decision FleetShedder::peek(detail::TextArg tier, Cost weight,
   return detail::run(Verbs::peek(*this, tier, weight), error);
 }
 
-Decision FleetShedder::block(Span span) const {
+Decision FleetShedder::block(SpanArg span) const {
   return decide_as("block", Verbs::block(*this, span));
 }
-Decision FleetShedder::block(Span span, std::error_code& error) const noexcept {
+Decision FleetShedder::block(SpanArg span, std::error_code& error) const noexcept {
   return decide(store(), Verbs::block(*this, span), error);
 }
 
@@ -138,7 +138,7 @@ Step FleetShedder::acquire_step(detail::TextArg tier, const Key& key, const Leas
 Step FleetShedder::peek_step(detail::TextArg tier, const Key& key, Cost weight) const {
   return leases_.peek_step(key, known(tier), weight);
 }
-Lease FleetShedder::adopt(detail::TextArg tier, const Key& key, const LeaseId& id, Cost weight,
+Lease FleetShedder::adopt(detail::TextArg tier, const KeyArg& key, const LeaseId& id, Cost weight,
                           const Decision& decision, std::span<const Word> words,
                           Time asked_at) const {
   return leases_.adopt(key, known(tier), weight, id, decision, words, asked_at);

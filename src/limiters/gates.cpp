@@ -159,9 +159,9 @@ Decision Gates::peek(std::span<const Scope> scopes, std::error_code& error) cons
   return decide(*store_, all.span(), error);
 }
 
-Step Gates::close_step(const Scope& scope, Span span) const noexcept {
+Step Gates::close_step(const Scope& scope, SpanArg span) const noexcept {
   Step result = step(gate_close, scope);
-  result.args[4] = std::clamp(span, Span{0}, options_.cap).count();
+  result.args[4] = std::clamp<Span>(span, Span{0}, options_.cap).count();
   return result;
 }
 

@@ -257,11 +257,8 @@ Step LeaseManager::block_step(const Key& key, Word limit, Span span) const noexc
 
 }  // namespace detail
 
-Lease::operator bool() const noexcept { return held_ && held_->is_open(); }
-const LeaseId& Lease::id() const noexcept {
-  static constexpr LeaseId none{};
-  return held_ ? held_->id() : none;
-}
+Lease::operator bool() const& noexcept { return held_ && held_->is_open(); }
+LeaseId Lease::id() const noexcept { return held_ ? held_->id() : LeaseId{}; }
 Word Lease::fence() const noexcept { return held_ ? held_->fence() : 0; }
 Time Lease::expires_at() const noexcept { return held_ ? held_->expires_at() : Time{}; }
 bool Lease::lost() const noexcept { return held_ && held_->lost(); }

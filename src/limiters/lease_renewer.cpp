@@ -263,7 +263,11 @@ Time LeaseRenewer::conclude(Time now) {
   }
   for (const auto& [due, kept] : lost) {
     // An earlier handler may have released it.
-    if (kept.on_lost && kept.held->is_open()) kept.on_lost(kept.held->id());
+    if (!kept.on_lost || !kept.held->is_open()) continue;
+    try {
+      kept.on_lost(kept.held->id());
+    } catch (...) {  // the program's own; other leases are renewed all the same
+    }
   }
   const std::lock_guard lock(state_->mutex);
   const Queue& queue = state_->queue;

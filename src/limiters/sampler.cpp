@@ -13,14 +13,14 @@ Sampler::Sampler(const UtilizationShedder& shedder, Sensor& sensor, SamplerOptio
 Sampler::Sampler(const UtilizationShedder& shedder, Sensor& sensor, SamplerOptions options,
                  Rng& rng)
     : Sampler(shedder, shedder.whole(), sensor, options, &rng) {}
-Sampler::Sampler(const UtilizationShedder& shedder, const Key& key, Sensor& sensor,
+Sampler::Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& sensor,
                  SamplerOptions options)
     : Sampler(shedder, key, sensor, options, nullptr) {}
-Sampler::Sampler(const UtilizationShedder& shedder, const Key& key, Sensor& sensor,
+Sampler::Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& sensor,
                  SamplerOptions options, Rng& rng)
     : Sampler(shedder, key, sensor, options, &rng) {}
 
-Sampler::Sampler(const UtilizationShedder& shedder, const Key& key, Sensor& sensor,
+Sampler::Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& sensor,
                  SamplerOptions options, Rng* rng)
     : shedder_(shedder),
       sensor_(sensor),

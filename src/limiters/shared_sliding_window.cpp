@@ -79,21 +79,22 @@ SharedSlidingWindow::Verbs::Configure SharedSlidingWindow::Verbs::configure(
 }
 
 SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
-                                                               Span interval,
+                                                               SpanArg interval,
                                                                std::error_code& error) const {
   return detail::run(Verbs::try_configure(*this, type, rate, interval), error);
 }
 SharedSlidingWindow::Change SharedSlidingWindow::try_configure(RateType type, Word rate,
-                                                               Span interval) const {
+                                                               SpanArg interval) const {
   return change_as("try_configure",
                    configure_step(SharedSlidingWindowRule::Mode::if_absent, type, rate, interval));
 }
-SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
-                                                           SpentPermits spent,
+SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate,
+                                                           SpanArg interval, SpentPermits spent,
                                                            std::error_code& error) const {
   return detail::run(Verbs::configure(*this, type, rate, interval, spent), error);
 }
-SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate, Span interval,
+SharedSlidingWindow::Change SharedSlidingWindow::configure(RateType type, Word rate,
+                                                           SpanArg interval,
                                                            SpentPermits spent) const {
   return change_as("configure", configure_step(mode_of(spent), type, rate, interval));
 }

@@ -336,11 +336,11 @@ RateReservation SharedSlidingWindow::reservation(Answered answered, Cost permits
   }
   return result;
 }
-RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait,
+RateReservation SharedSlidingWindow::reserve(Cost permits, SpanArg max_wait,
                                              std::error_code& error) const {
   return detail::run(Verbs::reserve(*this, permits, max_wait), error);
 }
-RateReservation SharedSlidingWindow::reserve(Cost permits, Span max_wait) const {
+RateReservation SharedSlidingWindow::reserve(Cost permits, SpanArg max_wait) const {
   return reservation(ask_as("reserve", {.permits = permits, .span = max_wait}), permits);
 }
 Word SharedSlidingWindow::refund(RateReservation& reservation, Cost amount,
@@ -380,10 +380,10 @@ Settlement SharedSlidingWindow::settle(RateReservation& reservation, Cost true_c
                             detail::not_allowed("amount", true_cost.value(), 0, most));
 }
 
-Decision SharedSlidingWindow::block(Span span, std::error_code& error) const {
+Decision SharedSlidingWindow::block(SpanArg span, std::error_code& error) const {
   return detail::run(Verbs::block(*this, span), error);
 }
-Decision SharedSlidingWindow::block(Span span) const {
+Decision SharedSlidingWindow::block(SpanArg span) const {
   return ask_as("block", {.permits = 0, .verb = Verb::block, .span = span}).decision;
 }
 Decision SharedSlidingWindow::reward(Cost permits, std::error_code& error) const {
@@ -420,10 +420,11 @@ SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits,
 SharedSlidingWindowSteps SharedSlidingWindow::peek_steps(Cost permits) const {
   return steps_as("peek_steps", {.permits = permits, .verb = Verb::peek});
 }
-SharedSlidingWindowSteps SharedSlidingWindow::block_steps(Span span, std::error_code& error) const {
+SharedSlidingWindowSteps SharedSlidingWindow::block_steps(SpanArg span,
+                                                          std::error_code& error) const {
   return steps({.permits = 0, .verb = Verb::block, .span = span}, error);
 }
-SharedSlidingWindowSteps SharedSlidingWindow::block_steps(Span span) const {
+SharedSlidingWindowSteps SharedSlidingWindow::block_steps(SpanArg span) const {
   return steps_as("block_steps", {.permits = 0, .verb = Verb::block, .span = span});
 }
 SharedSlidingWindowSteps SharedSlidingWindow::reward_steps(Cost permits,

@@ -16,33 +16,34 @@ SharedTokenBucket::SharedTokenBucket(const StoreHandle& store, detail::TextArg n
   }
 }
 
-Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost,
+Decision SharedTokenBucket::try_acquire(const KeyArg& key, Cost cost,
                                         std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire(*this, key, cost), error);
 }
 
-Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost, const RequestId& id,
+Decision SharedTokenBucket::try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                         std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
 }
 
-Decision SharedTokenBucket::peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+Decision SharedTokenBucket::peek(const KeyArg& key, Cost cost,
+                                 std::error_code& error) const noexcept {
   return detail::run(Verbs::peek(*this, key, cost), error);
 }
 
-Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost) const {
+Decision SharedTokenBucket::try_acquire(const KeyArg& key, Cost cost) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return try_acquire(key, cost, error); });
 }
 
-Decision SharedTokenBucket::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+Decision SharedTokenBucket::try_acquire(const KeyArg& key, Cost cost, const RequestId& id) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return try_acquire(key, cost, id, error); });
 }
 
-Decision SharedTokenBucket::peek(const Key& key, Cost cost) const {
+Decision SharedTokenBucket::peek(const KeyArg& key, Cost cost) const {
   return detail::or_throw(
       {type_name, "peek"}, [&] { return peek_step(key, cost); },
       [&](auto& error) { return peek(key, cost, error); });
@@ -55,96 +56,96 @@ Reservation SharedTokenBucket::reservation(const Decision& decision,
   return result;
 }
 
-Reservation SharedTokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
+Reservation SharedTokenBucket::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                                        std::error_code& error) const noexcept {
   return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
 }
 
-Reservation SharedTokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
+Reservation SharedTokenBucket::reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const {
   return detail::or_throw(
       {type_name, "reserve"}, [&] { return reserve_step(key, cost, max_wait); },
       [&](auto& error) { return reserve(key, cost, max_wait, error); });
 }
 
-Reservation SharedTokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
+Reservation SharedTokenBucket::borrow(const KeyArg& key, Cost cost, SpanArg max_debt) const {
   return detail::or_throw(
       {type_name, "borrow"}, [&] { return reserve_step(key, cost, max_debt); },
       [&](auto& error) { return borrow(key, cost, max_debt, error); });
 }
 
-Word SharedTokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
+Word SharedTokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount,
                                std::error_code& error) const noexcept {
   return detail::run(Verbs::refund(*this, key, reservation, amount), error);
 }
 
-Word SharedTokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
+Word SharedTokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount) const {
   return detail::refund_as("refund", *this, key, reservation, amount);
 }
 
-Word SharedTokenBucket::cancel(const Key& key, Reservation& reservation,
+Word SharedTokenBucket::cancel(const KeyArg& key, Reservation& reservation,
                                std::error_code& error) const noexcept {
   return detail::run(Verbs::cancel(*this, key, reservation), error);
 }
 
-Word SharedTokenBucket::cancel(const Key& key, Reservation& reservation) const {
+Word SharedTokenBucket::cancel(const KeyArg& key, Reservation& reservation) const {
   return detail::refund_as("cancel", *this, key, reservation, reservation.granted);
 }
 
-Settlement SharedTokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
+Settlement SharedTokenBucket::settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
                                      std::error_code& error) const noexcept {
   return detail::run(Verbs::settle(*this, key, reservation, true_cost), error);
 }
 
-Settlement SharedTokenBucket::settle(const Key& key, Reservation& reservation,
+Settlement SharedTokenBucket::settle(const KeyArg& key, Reservation& reservation,
                                      Cost true_cost) const {
   return detail::settle(*this, key, reservation, true_cost);
 }
 
-void SharedTokenBucket::reset(const Key& key) const {
+void SharedTokenBucket::reset(const KeyArg& key) const {
   std::error_code error;
   reset(key, error);
   if (error) throw detail::failed_call({type_name, "reset"}, error, reset_step(key));
 }
 
-Decision SharedTokenBucket::block(const Key& key, Span span,
+Decision SharedTokenBucket::block(const KeyArg& key, SpanArg span,
                                   std::error_code& error) const noexcept {
   return detail::run(Verbs::block(*this, key, span), error);
 }
 
-Decision SharedTokenBucket::block(const Key& key, Span span) const {
+Decision SharedTokenBucket::block(const KeyArg& key, SpanArg span) const {
   return detail::or_throw(
       {type_name, "block"}, [&] { return block_step(key, span); },
       [&](auto& error) { return block(key, span, error); });
 }
 
-Decision SharedTokenBucket::reward(const Key& key, Cost amount,
+Decision SharedTokenBucket::reward(const KeyArg& key, Cost amount,
                                    std::error_code& error) const noexcept {
   return detail::run(Verbs::reward(*this, key, amount), error);
 }
 
-Decision SharedTokenBucket::reward(const Key& key, Cost amount) const {
+Decision SharedTokenBucket::reward(const KeyArg& key, Cost amount) const {
   return detail::or_throw(
       {type_name, "reward"}, [&] { return reward_step(key, amount); },
       [&](auto& error) { return reward(key, amount, error); });
 }
 
-Decision SharedTokenBucket::penalize(const Key& key, Cost amount,
+Decision SharedTokenBucket::penalize(const KeyArg& key, Cost amount,
                                      std::error_code& error) const noexcept {
   return detail::run(Verbs::penalize(*this, key, amount), error);
 }
 
-Decision SharedTokenBucket::penalize(const Key& key, Cost amount) const {
+Decision SharedTokenBucket::penalize(const KeyArg& key, Cost amount) const {
   return detail::or_throw(
       {type_name, "penalize"}, [&] { return penalize_step(key, amount); },
       [&](auto& error) { return penalize(key, amount, error); });
 }
 
-SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key, const Quota& quota,
+SharedTokenBucket::Change SharedTokenBucket::try_configure(const KeyArg& key, const Quota& quota,
                                                            std::error_code& error) const noexcept {
   return detail::run(Verbs::try_configure(*this, key, quota), error);
 }
 
-SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key,
+SharedTokenBucket::Change SharedTokenBucket::try_configure(const KeyArg& key,
                                                            const Quota& quota) const {
   return detail::or_throw(
       {type_name, "try_configure"},
@@ -152,13 +153,13 @@ SharedTokenBucket::Change SharedTokenBucket::try_configure(const Key& key,
       [&](auto& error) { return try_configure(key, quota, error); });
 }
 
-SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
+SharedTokenBucket::Change SharedTokenBucket::configure(const KeyArg& key, const Quota& quota,
                                                        Inheritance inheritance,
                                                        std::error_code& error) const noexcept {
   return detail::run(Verbs::configure(*this, key, quota, inheritance), error);
 }
 
-SharedTokenBucket::Change SharedTokenBucket::configure(const Key& key, const Quota& quota,
+SharedTokenBucket::Change SharedTokenBucket::configure(const KeyArg& key, const Quota& quota,
                                                        Inheritance inheritance) const {
   return detail::or_throw(
       {type_name, "configure"}, [&] { return configure_step(key, quota, inheritance); },
@@ -179,11 +180,11 @@ std::optional<SharedTokenBucket::Setting> SharedTokenBucket::Verbs::AsSetting::o
 }
 
 std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(
-    const Key& key, std::error_code& error) const noexcept {
+    const KeyArg& key, std::error_code& error) const noexcept {
   return detail::run(Verbs::config(*this, key), error);
 }
 
-std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(const Key& key) const {
+std::optional<SharedTokenBucket::Setting> SharedTokenBucket::config(const KeyArg& key) const {
   return detail::or_throw(
       {type_name, "config"}, [&] { return peek_step(key, 0); },
       [&](auto& error) { return config(key, error); });

@@ -102,7 +102,7 @@ SlidingWindow::SlidingWindow(const StoreHandle& store, detail::TextArg name, std
   }
 }
 
-Step SlidingWindow::acquire_step(const Key& key, Cost cost, Span max_wait) const noexcept {
+Step SlidingWindow::acquire_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
   return step(sliding_window_acquire, key, {least_, cost.value(), max_wait.count(), longest_});
 }
 
@@ -137,77 +137,78 @@ WindowReservation SlidingWindow::reservation(const Decision& decision, std::span
   return {with_windows(decision, output), decision.allowed ? cost.value() : 0};
 }
 
-WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost,
+WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost,
                                            std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire(*this, key, cost), error);
 }
 
-WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost, const RequestId& id,
+WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                            std::error_code& error) const noexcept {
   return detail::run(Verbs::try_acquire(*this, key, cost).idempotent(id), error);
 }
 
-WindowsDecision SlidingWindow::peek(const Key& key, Cost cost,
+WindowsDecision SlidingWindow::peek(const KeyArg& key, Cost cost,
                                     std::error_code& error) const noexcept {
   return detail::run(Verbs::peek(*this, key, cost), error);
 }
 
-WindowsDecision SlidingWindow::block(const Key& key, Span span,
+WindowsDecision SlidingWindow::block(const KeyArg& key, SpanArg span,
                                      std::error_code& error) const noexcept {
   return detail::run(Verbs::block(*this, key, span), error);
 }
 
-WindowsDecision SlidingWindow::reward(const Key& key, Cost amount,
+WindowsDecision SlidingWindow::reward(const KeyArg& key, Cost amount,
                                       std::error_code& error) const noexcept {
   return detail::run(Verbs::reward(*this, key, amount), error);
 }
 
-WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost) const {
+WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return try_acquire(key, cost, error); });
 }
 
-WindowsDecision SlidingWindow::try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+WindowsDecision SlidingWindow::try_acquire(const KeyArg& key, Cost cost,
+                                           const RequestId& id) const {
   return detail::or_throw(
       {type_name, "try_acquire"}, [&] { return acquire_step(key, cost); },
       [&](auto& error) { return try_acquire(key, cost, id, error); });
 }
 
-WindowsDecision SlidingWindow::peek(const Key& key, Cost cost) const {
+WindowsDecision SlidingWindow::peek(const KeyArg& key, Cost cost) const {
   return detail::or_throw(
       {type_name, "peek"}, [&] { return peek_step(key, cost); },
       [&](auto& error) { return peek(key, cost, error); });
 }
 
-WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait,
+WindowReservation SlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                                          std::error_code& error) const noexcept {
   return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
 }
 
-WindowReservation SlidingWindow::reserve(const Key& key, Cost cost, Span max_wait) const {
+WindowReservation SlidingWindow::reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const {
   return detail::or_throw(
       {type_name, "reserve"}, [&] { return acquire_step(key, cost, max_wait); },
       [&](auto& error) { return reserve(key, cost, max_wait, error); });
 }
 
-Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused,
+Word SlidingWindow::refund(const KeyArg& key, const Decision& grant, Cost unused,
                            std::error_code& error) const noexcept {
   return detail::run(Verbs::refund(*this, key, grant, unused), error);
 }
 
-Word SlidingWindow::refund(const Key& key, const Decision& grant, Cost unused) const {
+Word SlidingWindow::refund(const KeyArg& key, const Decision& grant, Cost unused) const {
   return detail::or_throw(
       {type_name, "refund"}, [&] { return refund_step(key, grant, unused); },
       [&](auto& error) { return refund(key, grant, unused, error); });
 }
 
-Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation,
+Word SlidingWindow::cancel(const KeyArg& key, const WindowReservation& reservation,
                            std::error_code& error) const noexcept {
   return detail::run(Verbs::cancel(*this, key, reservation), error);
 }
 
-Word SlidingWindow::cancel(const Key& key, const WindowReservation& reservation) const {
+Word SlidingWindow::cancel(const KeyArg& key, const WindowReservation& reservation) const {
   return detail::or_throw(
       {type_name, "cancel"}, [&] { return refund_step(key, reservation, reservation.granted); },
       [&](auto& error) { return cancel(key, reservation, error); });
@@ -233,33 +234,33 @@ Settlement SlidingWindow::Verbs::AsSettlement::operator()(const Outcome& outcome
   return more > 0 ? Settlement{0, more} : Settlement{detail::word_of(outcome, 0), 0};
 }
 
-Settlement SlidingWindow::settle(const Key& key, const Decision& taken, const SettledCost& cost,
+Settlement SlidingWindow::settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
                                  std::error_code& error) const noexcept {
   return detail::run(Verbs::settle(*this, key, taken, cost), error);
 }
 
-Settlement SlidingWindow::settle(const Key& key, const Decision& taken,
+Settlement SlidingWindow::settle(const KeyArg& key, const Decision& taken,
                                  const SettledCost& cost) const {
   return detail::settle(*this, key, taken, cost);
 }
 
-WindowsDecision SlidingWindow::block(const Key& key, Span span) const {
+WindowsDecision SlidingWindow::block(const KeyArg& key, SpanArg span) const {
   return detail::or_throw(
       {type_name, "block"}, [&] { return block_step(key, span); },
       [&](auto& error) { return block(key, span, error); });
 }
 
-WindowsDecision SlidingWindow::reward(const Key& key, Cost amount) const {
+WindowsDecision SlidingWindow::reward(const KeyArg& key, Cost amount) const {
   return detail::or_throw(
       {type_name, "reward"}, [&] { return reward_step(key, amount); },
       [&](auto& error) { return reward(key, amount, error); });
 }
 
-void SlidingWindow::reset(const Key& key, std::error_code& error) const noexcept {
+void SlidingWindow::reset(const KeyArg& key, std::error_code& error) const noexcept {
   static_cast<void>(decide(store(), reset_step(key), error));
 }
 
-void SlidingWindow::reset(const Key& key) const { decide_as("reset", reset_step(key)); }
+void SlidingWindow::reset(const KeyArg& key) const { decide_as("reset", reset_step(key)); }
 
 std::vector<std::string> SlidingWindow::redundant_windows(std::span<const WindowLimit> windows) {
   std::vector<std::string> texts;

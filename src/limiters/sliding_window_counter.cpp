@@ -24,12 +24,12 @@ SlidingWindowCounter::SlidingWindowCounter(const StoreHandle& store, detail::Tex
   }
 }
 
-Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost amount,
+Word SlidingWindowCounter::refund(const KeyArg& key, const Decision& taken, Cost amount,
                                   std::error_code& error) const noexcept {
   return detail::run(Verbs::refund(*this, key, taken, amount), error);
 }
 
-Word SlidingWindowCounter::refund(const Key& key, const Decision& taken, Cost amount) const {
+Word SlidingWindowCounter::refund(const KeyArg& key, const Decision& taken, Cost amount) const {
   return detail::or_throw(
       {type_name, "refund"}, [&] { return refund_step(key, taken, amount); },
       [&](auto& error) { return refund(key, taken, amount, error); });
@@ -43,13 +43,13 @@ Step SlidingWindowCounter::settle_step(const Key& key, const Decision& taken,
       [&](Word units) { return adjust(key, Change::charge, charged(taken, units), taken.at); });
 }
 
-Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
+Settlement SlidingWindowCounter::settle(const KeyArg& key, const Decision& taken,
                                         const SettledCost& cost,
                                         std::error_code& error) const noexcept {
   return detail::run(Verbs::settle(*this, key, taken, cost), error);
 }
 
-Settlement SlidingWindowCounter::settle(const Key& key, const Decision& taken,
+Settlement SlidingWindowCounter::settle(const KeyArg& key, const Decision& taken,
                                         const SettledCost& cost) const {
   return detail::settle(*this, key, taken, cost);
 }

@@ -43,15 +43,16 @@ SlotLock::Verbs::Reserve SlotLock::Verbs::reserve(const SlotLock& lock, const Ke
   return {lock.store(), lock.acquire_step(key, max_wait), {&lock, before(lock.store())}};
 }
 
-SlotPermit SlotLock::reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept {
+SlotPermit SlotLock::reserve(const KeyArg& key, SpanArg max_wait,
+                             std::error_code& error) const noexcept {
   return detail::run(Verbs::reserve(*this, key, max_wait), error);
 }
 
-Word SlotLock::cancel(const Key& key, const SlotPermit& permit) const {
+Word SlotLock::cancel(const KeyArg& key, const SlotPermit& permit) const {
   return permit && decide_as("cancel", cancel_step(key, permit)).allowed ? 1 : 0;
 }
 
-Word SlotLock::cancel(const Key& key, const SlotPermit& permit,
+Word SlotLock::cancel(const KeyArg& key, const SlotPermit& permit,
                       std::error_code& error) const noexcept {
   return detail::run(Verbs::cancel(*this, key, permit), error);
 }

@@ -90,29 +90,29 @@ Span TokenBucket::Waiting::refill_time(const TokenBucket& bucket, const Request&
   return Span{std::max<Word>(0, (over + quota.refill() - 1) / quota.refill())};
 }
 
-Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait,
+Reservation TokenBucket::reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                                  std::error_code& error) const noexcept {
   return detail::run(Verbs::reserve(*this, key, cost, max_wait), error);
 }
 
-Reservation TokenBucket::reserve(const Key& key, Cost cost, Span max_wait) const {
+Reservation TokenBucket::reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const {
   return detail::or_throw(
       {type_name, "reserve"}, [&] { return reserve_step(key, cost, max_wait); },
       [&](auto& error) { return reserve(key, cost, max_wait, error); });
 }
 
-Reservation TokenBucket::borrow(const Key& key, Cost cost, Span max_debt) const {
+Reservation TokenBucket::borrow(const KeyArg& key, Cost cost, SpanArg max_debt) const {
   return detail::or_throw(
       {type_name, "borrow"}, [&] { return reserve_step(key, cost, max_debt); },
       [&](auto& error) { return borrow(key, cost, max_debt, error); });
 }
 
-Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least,
+Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost least,
                                            std::error_code& error) const noexcept {
   return detail::run(Verbs::up_to(*this, key, most, least), error);
 }
 
-Reservation TokenBucket::try_acquire_up_to(const Key& key, Cost most, Cost least) const {
+Reservation TokenBucket::try_acquire_up_to(const KeyArg& key, Cost most, Cost least) const {
   return detail::or_throw(
       {type_name, "try_acquire_up_to"}, [&] { return up_to_step(key, most, least); },
       [&](auto& error) { return try_acquire_up_to(key, most, least, error); });
@@ -126,34 +126,34 @@ Step TokenBucket::refund_step(const Key& key, const Reservation& reservation,
            reservation.level, reservation.stamp}};
 }
 
-Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount,
+Word TokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount,
                          std::error_code& error) const noexcept {
   return detail::run(Verbs::refund(*this, key, reservation, amount), error);
 }
 
-Word TokenBucket::refund(const Key& key, Reservation& reservation, Cost amount) const {
+Word TokenBucket::refund(const KeyArg& key, Reservation& reservation, Cost amount) const {
   return detail::refund_as("refund", *this, key, reservation, amount);
 }
 
-Word TokenBucket::cancel(const Key& key, Reservation& reservation,
+Word TokenBucket::cancel(const KeyArg& key, Reservation& reservation,
                          std::error_code& error) const noexcept {
   return detail::run(Verbs::cancel(*this, key, reservation), error);
 }
 
-Word TokenBucket::cancel(const Key& key, Reservation& reservation) const {
+Word TokenBucket::cancel(const KeyArg& key, Reservation& reservation) const {
   return detail::refund_as("cancel", *this, key, reservation, reservation.granted);
 }
 
-Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost,
+Settlement TokenBucket::settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
                                std::error_code& error) const noexcept {
   return detail::run(Verbs::settle(*this, key, reservation, true_cost), error);
 }
 
-Settlement TokenBucket::settle(const Key& key, Reservation& reservation, Cost true_cost) const {
+Settlement TokenBucket::settle(const KeyArg& key, Reservation& reservation, Cost true_cost) const {
   return detail::settle(*this, key, reservation, true_cost);
 }
 
-BoundTokenBucket TokenBucket::at(const Key& key) const {
+BoundTokenBucket TokenBucket::at(const KeyArg& key) const {
   const Step bound = acquire_step(key);
   if (!is_valid(bound.key)) throw detail::failed_call({type_name, "at"}, Errc::invalid_key, bound);
   return {store_handle(), bound};

@@ -50,7 +50,7 @@ Rule::Pace pace(const UtilizationOptions& options) {
 
 void check_tiers(const std::vector<std::string>& tiers) {
   require(tiers.size() >= 2 && tiers.size() <= Rule::max_tiers + 1,
-          "there must be 2 to 65536 tiers, the last of which is never shed, got " +
+          "there must be 2 to 65536 tiers, the first of which is never shed, got " +
               std::to_string(tiers.size()));
   std::vector<std::string_view> names(tiers.begin(), tiers.end());
   std::sort(names.begin(), names.end());
@@ -65,24 +65,28 @@ void check_tiers(const std::vector<std::string>& tiers) {
 UtilizationShedder::UtilizationShedder(const StoreHandle& store, detail::TextArg name,
                                        UtilizationOptions options)
     : store_(store), name_(detail::valid_name(name)), options_(std::move(options)) {
-  check_tiers(options_.tiers);
+  check_tiers(options_.most_critical_first);
   const Word good = threshold("good", options_.good);
   const Word bad = threshold("bad", options_.bad);
   require(good <= bad, "the threshold `good` must not exceed `bad`, got " +
                            std::to_string(options_.good) + " and " + std::to_string(options_.bad));
   const Rule::Pace paced = pace(options_);
   detail::pack(sample_, Rule::SampleArgs{paced, good, bad, 0});
-  detail::pack(shed_, Rule::ShedArgs{paced, static_cast<Word>(options_.tiers.size()) - 1, 0, 0});
+  detail::pack(shed_, Rule::ShedArgs{
+                          paced, static_cast<Word>(options_.most_critical_first.size()) - 1, 0, 0});
 }
 
 UtilizationShedder::Tier UtilizationShedder::find(std::string_view name) const noexcept {
-  const auto place = std::find(options_.tiers.begin(), options_.tiers.end(), name);
-  return Tier(place == options_.tiers.end() ? -1 : place - options_.tiers.begin());
+  const auto place =
+      std::find(options_.most_critical_first.begin(), options_.most_critical_first.end(), name);
+  return Tier(place == options_.most_critical_first.end()
+                  ? -1
+                  : place - options_.most_critical_first.begin());
 }
 
 std::string UtilizationShedder::no_tier(std::string_view name) const {
   std::string text = "no tier " + detail::quoted(name) + "; the tiers are";
-  for (const std::string& tier : options_.tiers) text += ' ' + detail::quoted(tier);
+  for (const std::string& tier : options_.most_critical_first) text += ' ' + detail::quoted(tier);
   return text;
 }
 
@@ -125,13 +129,13 @@ Step UtilizationShedder::reset_step(const Key& key) const noexcept {
   return {&utilization_reset, named(key), {Rule::one}};
 }
 
-UtilizationReport UtilizationShedder::report(const Key& key) const {
+UtilizationReport UtilizationShedder::report(const KeyArg& key) const {
   return detail::or_throw(
-      {type_name, "report"}, [&] { return peek_step(key, Tier(shed_[5])); },
+      {type_name, "report"}, [&] { return peek_step(key, Tier(0)); },
       [&](auto& error) { return report(key, error); });
 }
 
-UtilizationReport UtilizationShedder::report(const Key& key, std::error_code& error) const {
+UtilizationReport UtilizationShedder::report(const KeyArg& key, std::error_code& error) const {
   return detail::run(Verbs::report(*this, key), error);
 }
 

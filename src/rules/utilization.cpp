@@ -115,7 +115,7 @@ Verdict UtilizationRule::peek(const StateView& state, const ShedArgs& args, Word
 
 Word UtilizationRule::shed_span(const Pace& pace, Word tiers, Word tier, Word level_us) noexcept {
   const Word amount = std::max(Word{0}, level_us - pace.grace);
-  return std::clamp(amount * tiers - tier * pace.full_after, Word{0}, pace.full_after);
+  return std::clamp(amount * tiers - (tiers - tier) * pace.full_after, Word{0}, pace.full_after);
 }
 
 // A stamp of 0 is written as 1.

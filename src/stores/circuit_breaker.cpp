@@ -160,7 +160,11 @@ Span CircuitBreaker::draw_pause(Part& part) noexcept {
 }
 
 void CircuitBreaker::notify_change(unsigned part, State from, State to) const noexcept {
-  if (on_change_) on_change_(part, from, to);
+  if (!on_change_) return;
+  try {
+    on_change_(part, from, to);
+  } catch (...) {  // the program's own; the call whose outcome was reported is not at fault
+  }
 }
 
 }  // namespace sluice

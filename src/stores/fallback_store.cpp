@@ -51,6 +51,7 @@ Result result_of(const std::error_code& error, const Plan& plan) noexcept {
     case Errc::shut_down:
     case Errc::too_many_waiters:
     case Errc::lease_not_live:
+    case Errc::other_store:
       return Result::unclear;
     case Errc::timed_out:
       return plan.timeout() < Span{0} ? Result::unclear : Result::failure;

@@ -25,7 +25,8 @@ std::string wait_line_name(const Key& key) {
 
 void wake_client(const StoreRef& store, std::string_view tag, std::string_view line_name,
                  Word client) noexcept try {
-  store.notify({tag, wake_up_name(line_name, client)});
+  const std::string name = wake_up_name(line_name, client);
+  store.notify({tag, name});
 } catch (const std::bad_alloc&) {
   return;  // any wake-up may be lost
 }

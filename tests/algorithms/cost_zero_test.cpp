@@ -274,7 +274,7 @@ TEST_CASE("a lease of weight 0 is no lease", "[verbs][C-024]") {
     std::error_code error;
     static_cast<void>(jobs.peek("k", 0, error));
     CHECK(error == Errc::invalid_cost);
-    CHECK_FALSE(jobs.try_acquire("k", 0, error));
+    CHECK_FALSE(jobs.try_acquire("k", 0, error).decision().allowed);
     CHECK(error == Errc::invalid_cost);
   });
 }

@@ -60,9 +60,9 @@ TEST_CASE("a share of the fleet is kept for more critical work, and all classes 
     held.clear();
     CHECK(fleet.peek("batch").remaining == 5);
     Lease dead = fleet.try_acquire("critical", 10);
-    CHECK_FALSE(fleet.try_acquire("critical"));
+    CHECK_FALSE(fleet.try_acquire("critical").decision().allowed);
     clock.advance(10s);
-    CHECK(fleet.try_acquire("batch", 5));
+    CHECK(fleet.try_acquire("batch", 5).decision().allowed);
     CHECK_FALSE(dead.release());
   });
 }
@@ -74,10 +74,10 @@ TEST_CASE("capacity may change while leases are held", "[fleet_shedder]") {
     const FleetShedder large(store, "api", 10, tiers);
     const FleetShedder small(store, "api", 4, tiers);
     Lease lease = large.try_acquire("rest", 4);
-    CHECK_FALSE(small.try_acquire("critical"));
-    CHECK_FALSE(small.try_acquire("rest"));
+    CHECK_FALSE(small.try_acquire("critical").decision().allowed);
+    CHECK_FALSE(small.try_acquire("rest").decision().allowed);
     CHECK(lease.release());
-    CHECK(small.try_acquire("rest", 2));
+    CHECK(small.try_acquire("rest", 2).decision().allowed);
     CHECK(large.peek("critical").remaining == 10);
   });
 }
@@ -89,9 +89,9 @@ TEST_CASE("an unknown tier and tiers out of order are errors", "[fleet_shedder]"
     CHECK_THROWS_AS(fleet.peek("nightly"), std::invalid_argument);
     CHECK_THROWS_AS(fleet.peek_step("nightly", fleet.key()), std::invalid_argument);
     std::error_code error;
-    CHECK_FALSE(fleet.try_acquire("nightly", error));
+    CHECK_FALSE(fleet.try_acquire("nightly", error).decision().allowed);
     CHECK(error == Errc::invalid_argument);
-    CHECK_FALSE(fleet.try_acquire("batch", 6, error));
+    CHECK_FALSE(fleet.try_acquire("batch", 6, error).decision().allowed);
     CHECK(error == Errc::cost_exceeds_capacity);
     CHECK(fleet.share_of("normal") == 8);
     CHECK(fleet.peek("critical").remaining == 10);
@@ -140,7 +140,7 @@ TEST_CASE("a blocked fleet admits no tier until its time", "[leases][fleet]") {
     CHECK(fleet.peek("critical").retry_after == 10s);
     CHECK(fleet.peek("sheddable").retry_after == 10s);
     clock.advance(10s);
-    CHECK(fleet.try_acquire("sheddable"));
+    CHECK(fleet.try_acquire("sheddable").decision().allowed);
     std::error_code error;
     CHECK_FALSE(fleet.block(Span{-1}, error).allowed);
     CHECK(error == Errc::invalid_argument);

@@ -25,8 +25,8 @@ TEST_CASE("a lease gives its place back however its scope is left", "[leases][C-
       const Lease lease = jobs.try_acquire("alice");
       CHECK(lease);
       CHECK(lease.decision().remaining == 0);
-      CHECK_FALSE(jobs.try_acquire("alice"));
-      CHECK(jobs.try_acquire("bob"));
+      CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
+      CHECK(jobs.try_acquire("bob").decision().allowed);
     }
     const auto fail = [&] {
       const Lease lease = jobs.try_acquire("alice");
@@ -181,24 +181,24 @@ TEST_CASE("a client whose clock is wrong frees nobody's place and keeps none too
       REQUIRE(second);
       CHECK(second.expires_at() == clock.now() + 60s);  // by the server's clock
       // Whatever it asks, two places are taken.
-      CHECK_FALSE(theirs.try_acquire("alice"));
+      CHECK_FALSE(theirs.try_acquire("alice").decision().allowed);
       CHECK(theirs.peek("alice").remaining == 0);
       CHECK(theirs.peek("alice").retry_after == 59s);
       CHECK_FALSE(theirs.release("alice", LeaseId{1, 2}));
-      CHECK_FALSE(jobs.try_acquire("alice"));
+      CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
       client.pass(59s - 1us);
       CHECK(second.renew());
       CHECK(second.expires_at() == clock.now() + 60s);
-      CHECK_FALSE(theirs.try_acquire("alice"));
+      CHECK_FALSE(theirs.try_acquire("alice").decision().allowed);
       client.pass(1us);
       CHECK(first.lost());
       Lease third = theirs.try_acquire("alice");
       CHECK(third);
-      CHECK_FALSE(theirs.try_acquire("alice"));
+      CHECK_FALSE(theirs.try_acquire("alice").decision().allowed);
       // The place of the second is back a TTL after it was renewed, whoever asks.
       client.pass(60s - 2us);
-      CHECK_FALSE(jobs.try_acquire("alice"));
-      CHECK_FALSE(theirs.try_acquire("alice"));
+      CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
+      CHECK_FALSE(theirs.try_acquire("alice").decision().allowed);
       client.pass(1us);
       CHECK(jobs.peek("alice").remaining == 1);
       CHECK(theirs.peek("alice").remaining == 1);
@@ -223,15 +223,15 @@ TEST_CASE("a lease has its whole TTL from when the question arrived, however lat
       CHECK(lease.expires_at() == arrives + 60s);
       client.way_there = 0s;
       client.pass(60s - 1us);
-      CHECK_FALSE(jobs.try_acquire("alice"));
+      CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
       CHECK(jobs.peek("alice").retry_after == 1us);
       // A renewal counts from its arrival as well.
       CHECK(lease.renew());
       CHECK(lease.expires_at() == arrives + 120s - 1us);
       client.pass(60s - 1us);
-      CHECK_FALSE(jobs.try_acquire("alice"));
+      CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
       client.pass(1us);
-      CHECK(jobs.try_acquire("alice"));
+      CHECK(jobs.try_acquire("alice").decision().allowed);
       jobs.reset("alice");
     }
   });
@@ -333,7 +333,7 @@ TEST_CASE("a holder that stood still is told, and its fence is refused downstrea
     CHECK(told == first.id());
     CHECK(renewer.size() == 0);
     CHECK_FALSE(first.release());
-    CHECK_FALSE(jobs.try_acquire("alice"));
+    CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
     CHECK(second.renew());
   });
 }
@@ -367,7 +367,7 @@ TEST_CASE("a renewer keeps leases alive at a third of their TTL", "[leases][C-03
       CHECK(due == clock.now() + 3s);
       clock.set(due);
     }
-    CHECK_FALSE(jobs.try_acquire("alice"));
+    CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
     CHECK_FALSE(first.lost());
     CHECK(second.release());
     renewer.renew_due();
@@ -419,7 +419,7 @@ TEST_CASE("a lease that was adopted late is lost when its place is", "[leases][C
     CHECK_FALSE(lease.lost());
     clock.advance(2s);
     CHECK(lease.lost());
-    CHECK(jobs.try_acquire("a"));
+    CHECK(jobs.try_acquire("a").decision().allowed);
   });
 }
 
@@ -462,14 +462,14 @@ TEST_CASE("weights count, and a changed limit grants nothing until there is room
     Lease heavy = wide.try_acquire("alice", 7);
     clock.advance(1s);
     Lease light = wide.try_acquire("alice", 3);
-    CHECK_FALSE(wide.try_acquire("alice"));
+    CHECK_FALSE(wide.try_acquire("alice").decision().allowed);
     CHECK(narrow.peek("alice").retry_after == 9s);
     CHECK(narrow.peek("alice", 2).retry_after == 10s);
     CHECK(narrow.peek("alice").remaining == 0);
     CHECK(light.release());
-    CHECK_FALSE(narrow.try_acquire("alice"));
+    CHECK_FALSE(narrow.try_acquire("alice").decision().allowed);
     CHECK(heavy.release());
-    CHECK(narrow.try_acquire("alice", 4));
+    CHECK(narrow.try_acquire("alice", 4).decision().allowed);
   });
 }
 
@@ -478,18 +478,18 @@ TEST_CASE("what can never be granted is an error, and options out of range do no
   for_each_store([](Store& store, VirtualClock&) {
     const ConcurrencyLimiter jobs(store, "jobs", 3);
     std::error_code error;
-    CHECK_FALSE(jobs.try_acquire("alice", 4, error));
+    CHECK_FALSE(jobs.try_acquire("alice", 4, error).decision().allowed);
     CHECK(error == Errc::cost_exceeds_capacity);
-    CHECK_FALSE(jobs.try_acquire("alice", 0, error));
+    CHECK_FALSE(jobs.try_acquire("alice", 0, error).decision().allowed);
     CHECK(error == Errc::invalid_cost);
-    CHECK_FALSE(jobs.try_acquire("alice", -1, error));
+    CHECK_FALSE(jobs.try_acquire("alice", -1, error).decision().allowed);
     CHECK(error == Errc::invalid_cost);
-    CHECK_FALSE(jobs.try_acquire("", error));
+    CHECK_FALSE(jobs.try_acquire("", error).decision().allowed);
     CHECK(error == Errc::invalid_key);
     CHECK_THROWS_AS(jobs.try_acquire("alice", 4), std::system_error);
     const SlotLock lock(store, "jobs", 1h);
     REQUIRE(lock.try_acquire("bob"));
-    CHECK_FALSE(jobs.try_acquire("bob", error));
+    CHECK_FALSE(jobs.try_acquire("bob", error).decision().allowed);
     CHECK(error == Errc::wrong_kind);
     CHECK(jobs.peek("alice").remaining == 3);
 
@@ -554,12 +554,12 @@ TEST_CASE("a blocked key grants no lease until its time, and those that are held
     clock.advance(10s - 1us);
     CHECK(held.renew());
     CHECK(other.release());
-    CHECK_FALSE(jobs.try_acquire("k"));
+    CHECK_FALSE(jobs.try_acquire("k").decision().allowed);
     CHECK(jobs.peek("k").retry_after == 1us);
     clock.advance(1us);
     const Lease third = jobs.try_acquire("k", 2);
     CHECK(third);
-    CHECK_FALSE(jobs.try_acquire("k"));
+    CHECK_FALSE(jobs.try_acquire("k").decision().allowed);
     CHECK(held.release());
 
     std::error_code error = make_error_code(Errc::unknown);
@@ -607,7 +607,7 @@ TEST_CASE("a block finds the room of leases that have all lapsed, however heavy"
     REQUIRE(lapsed);
     clock.advance(10s);
     CHECK(jobs.block("k", 5s).allowed);
-    CHECK_FALSE(jobs.try_acquire("k"));
+    CHECK_FALSE(jobs.try_acquire("k").decision().allowed);
   });
 }
 

@@ -91,16 +91,16 @@ TEST_CASE("the other limiters answer an error, too, when they were moved from", 
 
         ConcurrencyLimiter jobs(store, "jobs", 3);
         const ConcurrencyLimiter other_jobs = std::move(jobs);
-        CHECK_FALSE(jobs.try_acquire("alice", error));
+        CHECK_FALSE(jobs.try_acquire("alice", error).decision().allowed);
         CHECK(error == Errc::invalid_key);
-        CHECK_FALSE(jobs.acquire("alice", 1, 0s, {}, error));
+        CHECK_FALSE(jobs.acquire("alice", 1, 0s, {}, error).decision().allowed);
         CHECK(error == Errc::invalid_key);
         CHECK_FALSE(jobs.release("alice", LeaseId{}, error));
         CHECK(error == Errc::invalid_key);
 
         FleetShedder fleet(store, "fleet", 3, {{"all", FleetShare::percent(100)}});
         const FleetShedder other_fleet = std::move(fleet);
-        CHECK_FALSE(fleet.try_acquire("all", error));
+        CHECK_FALSE(fleet.try_acquire("all", error).decision().allowed);
         CHECK(error == Errc::invalid_argument);
         fleet.reset(error);
         CHECK(error == Errc::invalid_key);

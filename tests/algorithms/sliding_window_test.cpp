@@ -316,10 +316,10 @@ TEST_CASE("what was admitted at the first instant of all time counts, and leaves
       const ConcurrencyLimiter jobs(store, "j" + name, 1, {.ttl = 10s});
       clock.set(start);
       Lease lease = jobs.try_acquire("k");
-      CHECK_FALSE(jobs.try_acquire("k"));
+      CHECK_FALSE(jobs.try_acquire("k").decision().allowed);
       clock.advance(10s);
       CHECK(lease.lost());
-      CHECK(jobs.try_acquire("k"));
+      CHECK(jobs.try_acquire("k").decision().allowed);
     }
   });
 }

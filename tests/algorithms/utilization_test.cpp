@@ -32,7 +32,7 @@ class FixedRng final : public Rng {
   std::uint64_t value_;
 };
 
-const UtilizationOptions three_tiers{.tiers = {"test", "analytics", "payments"}};
+const UtilizationOptions three_tiers{.most_critical_first = {"payments", "analytics", "test"}};
 
 /// Samples `utilization` every 8 s for `span`, and at its end.
 void hold(const UtilizationShedder& shedder, VirtualClock& clock, double utilization, Span span) {
@@ -45,13 +45,13 @@ void hold(const UtilizationShedder& shedder, VirtualClock& clock, double utiliza
   shedder.sample(utilization);
 }
 
-double probability(const UtilizationShedder& shedder, std::size_t tier = 0) {
+double probability(const UtilizationShedder& shedder, std::size_t tier = 1) {
   return shedder.report().probabilities[tier];
 }
 
 }  // namespace
 
-TEST_CASE("overload is borne for 28 s and sheds all but the last tier after 148 s",
+TEST_CASE("overload is borne for 28 s and sheds all but the first tier after 148 s",
           "[utilization][C-040]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     FixedRng lowest(0);
@@ -202,22 +202,23 @@ TEST_CASE("the part that is shed is the probability that was drawn for", "[utili
       Stores::virtual_time);
 }
 
-TEST_CASE("any number of tiers is shed in order, the last one never", "[utilization]") {
+TEST_CASE("any number of tiers is shed in order, the first one never", "[utilization]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     FixedRng lowest(0);
     UtilizationOptions options;
-    options.tiers.clear();
-    for (int i = 0; i <= 1000; ++i) options.tiers.push_back("tier " + std::to_string(i));
+    options.most_critical_first.clear();
+    for (int i = 0; i <= 1000; ++i)
+      options.most_critical_first.push_back("tier " + std::to_string(i));
     const UtilizationShedder shedder(store, "api", options, lowest);
     shedder.sample(1.0);
     hold(shedder, clock, 1.0, 28s + 60s);  // half of the thousand
-    CHECK_FALSE(shedder.try_acquire("tier 499"));
+    CHECK_FALSE(shedder.try_acquire("tier 501"));
     CHECK(shedder.try_acquire("tier 500"));
     hold(shedder, clock, 1.0, 60s);
-    const Decision last = shedder.try_acquire("tier 999");
-    CHECK_FALSE(last);
-    CHECK(last.part == 999);
-    CHECK(shedder.try_acquire("tier 1000"));
+    const Decision second = shedder.try_acquire("tier 1");
+    CHECK_FALSE(second);
+    CHECK(second.part == 1);
+    CHECK(shedder.try_acquire("tier 0"));
   });
 }
 
@@ -238,7 +239,7 @@ TEST_CASE("a shedder says what it sheds of which tier", "[utilization]") {
     CHECK_FALSE(shedder.peek("test"));
     const UtilizationReport report = shedder.report();
     CHECK(report.amount == 0.75);
-    CHECK(report.probabilities == std::vector<double>{1, 0.5, 0});
+    CHECK(report.probabilities == std::vector<double>{0, 0.5, 1});
     CHECK(report.rests_after == refused.reset_after);
 
     shedder.reset();
@@ -344,9 +345,10 @@ TEST_CASE("what is no utilization, and no tier, is an error that changes nothing
     CHECK(error == Errc::invalid_argument);
     CHECK_FALSE(shedder.peek("", error));
     CHECK(error == Errc::invalid_argument);
-    CHECK_THROWS_WITH(shedder.try_acquire("Payments"),
-                      sluice::test::contains_text("no tier \"Payments\"; the tiers are \"test\" "
-                                                  "\"analytics\" \"payments\""));
+    CHECK_THROWS_WITH(
+        shedder.try_acquire("Payments"),
+        sluice::test::contains_text("no tier \"Payments\"; the tiers are \"payments\" "
+                                    "\"analytics\" \"test\""));
     CHECK_THROWS_AS(shedder.tier("other"), std::invalid_argument);
   });
 }
@@ -382,10 +384,11 @@ TEST_CASE("options out of range are refused with the value and what is allowed",
   rejects({.rest_after = 148s - 1us}, "rest_after must be at least grace + full_after (148000000");
   rejects({.rest_after = 24h * 31}, "at most 30 days");
   rejects({.max_gap = 0us}, "max_gap must be 1 us to 1 h, got 0 us");
-  rejects({.tiers = {"only"}}, "2 to 65536 tiers, the last of which is never shed, got 1");
-  rejects({.tiers = std::vector<std::string>(65'537, "x")}, "got 65537");
-  rejects({.tiers = {"a", "b", "a"}}, "two tiers have the same name, \"a\"");
-  rejects({.tiers = {"a", ""}}, "must not be empty");
+  rejects({.most_critical_first = {"only"}},
+          "2 to 65536 tiers, the first of which is never shed, got 1");
+  rejects({.most_critical_first = std::vector<std::string>(65'537, "x")}, "got 65537");
+  rejects({.most_critical_first = {"a", "b", "a"}}, "two tiers have the same name, \"a\"");
+  rejects({.most_critical_first = {"a", ""}}, "must not be empty");
   CHECK_THROWS_AS(UtilizationShedder(*store, ""), std::invalid_argument);
   CHECK_NOTHROW(UtilizationShedder(*store, "api", {.good = 0.5, .bad = 0.5, .grace = 0us}));
 }

@@ -255,7 +255,7 @@ TEST_CASE("units below zero are an invalid cost in every verb, and change nothin
 
       const ConcurrencyLimiter jobs(store, "jobs", 5);
       for (const Word weight : {Word{0}, units}) {  // a lease of nothing is none
-        check([&](auto& e) { CHECK_FALSE(jobs.try_acquire("k", weight, e)); });
+        check([&](auto& e) { CHECK_FALSE(jobs.try_acquire("k", weight, e).decision().allowed); });
         check([&](auto& e) { return jobs.peek("k", weight, e); });
       }
       CHECK(jobs.peek("k").remaining == 5);

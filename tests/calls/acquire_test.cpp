@@ -342,8 +342,9 @@ TEST_CASE("a claim is settled once, and what then stands charged is refunded", "
                        fixed.peek("a").remaining, counter.peek("a").remaining};
   };
   const auto all = [](Word units) { return std::vector<Word>(4, units); };
-  REQUIRE(
-      acquire({{tokens, "a", 40}, {windows, "a", 40}, {fixed, "a", 40}, {counter, "a", 40}}, 0s));
+  REQUIRE(acquire({{tokens, "a", 40}, {windows, "a", 40}, {fixed, "a", 40}, {counter, "a", 40}}, 0s)
+              .decision()
+              .allowed);
   const Word actual = GENERATE(0, 5, 20, 50);
   Grants granted = acquire(claims, 0s);
   REQUIRE(left() == all(40));
@@ -380,7 +381,9 @@ TEST_CASE("blocked threads wait for several limits", "[claims]") {
   StopSource stop;
   stop.request_stop();
   std::error_code error;
-  CHECK_FALSE(acquire({{bucket, "a"}, {window, "a"}}, 1h, {.stop = stop.get_token()}, error));
+  CHECK_FALSE(acquire({{bucket, "a"}, {window, "a"}}, 1h, {.stop = stop.get_token()}, error)
+                  .decision()
+                  .allowed);
   CHECK(error == Errc::cancelled);
 }
 

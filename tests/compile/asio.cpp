@@ -1,14 +1,12 @@
 // What must not compile with Boost.Asio; see core.cpp. (The ignored result of a co_await is told by
 // clang++, not by g++ 12.)
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include "sluice/asio.hpp"
-#include "sluice/asio/acquire.hpp"
-#include "sluice/asio/calls.hpp"
-#include "sluice/asio/sleep.hpp"
 #include "sluice/sluice.hpp"
 
 using namespace sluice;
@@ -47,5 +45,56 @@ boost::asio::awaitable<void> asynchronous_results_are_looked_at(
   asio::async_reset(bucket, "a", [](auto) {});
   co_await asio::async_reset(bucket, "a");
   asio::sleep_for(store.clock(), 1s, [](auto) {});
+}
+
+boost::asio::awaitable<void> leases_outlive_their_condition(
+    const ConcurrencyLimiter& jobs, const std::array<Claim, 1>& claims) {
+  if (!co_await asio::async_acquire(jobs, "k", 1, 5s)) co_return;     // error: if .Lease lease = jobs.acquire
+  if (co_await asio::async_try_acquire(jobs, "k", 1)) co_return;      // error: if .Lease lease = jobs.acquire
+  const bool ok{co_await asio::async_acquire(jobs, "k", 1, 5s)};      // error: if .Lease lease = jobs.acquire
+  if (!co_await asio::async_acquire(claims, 5s)) co_return;           // error: if .Grants granted = acquire
+  if (!asio::async_acquire(jobs, "k", 1, 5s, use_future).get()) co_return;  // error: if .Lease lease = jobs.acquire
+  if (Lease lease = co_await asio::async_acquire(jobs, "k", 1, 5s); !lease) co_return;
+  if (const Grants granted = co_await asio::async_acquire(claims, 5s)) co_return;
+  static_cast<void>(ok);
+}
+
+boost::asio::awaitable<void> blocking_calls_end_no_coroutine(
+    const Call& call, const ConcurrencyLimiter& jobs, const Gates& gates,
+    std::span<const Scope> scopes, Store& store) {
+  const auto send = []() -> boost::asio::awaitable<int> { co_return 1; };
+  const auto sleep = [&store] { return asio::sleep_for(store.clock(), 1s); };
+  co_await call(send);                                                 // error: asio::async_call
+  co_await sluice::guarded(jobs, "all", 1, 10s, send);                 // error: asio::async_call
+  co_await sluice::with_backoff(gates, scopes, send);                  // error: asio::async_call
+  static_cast<void>(call(sleep));                                      // error: asio::async_call
+  co_await asio::async_call(call, send);
+  co_await asio::guarded(jobs, "all", 1, 10s, send);
+}
+
+boost::asio::awaitable<void> options_are_no_token(
+    const TokenBucket& b, const SlotLock& lock, const Gates& gates, std::span<const Scope> scopes,
+    const SharedSlidingWindow& rate, std::span<const Claim> claims) {
+  asio::AsyncWaitOptions options{.priority = 5};
+  static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, asio::AsyncWaitOptions{.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, options));
+  static_cast<void>(co_await asio::async_acquire(b, "k", 1, 5s, {.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(lock, "k", 5s, options));
+  static_cast<void>(co_await asio::async_acquire(lock, "k", 5s, {.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(gates, scopes, 5s, options));
+  static_cast<void>(co_await asio::async_acquire(gates, scopes, 5s, {.priority = 5}));
+  static_cast<void>(co_await asio::async_acquire(rate, 1, 5s, options));
+  static_cast<void>(co_await asio::async_acquire(rate, 1, 5s, {.priority = 5}));
+  Grants some = co_await asio::async_acquire(claims, 5s, options);
+  some = co_await asio::async_acquire(claims, 5s, {.priority = 5});
+  some = asio::async_acquire(claims, 5s, options, use_future).get();
+  asio::async_acquire(b, "k", 1, 5s, options, [](auto, const Reservation&) {});
+}
+
+boost::asio::awaitable<void> keys_of_temporaries_are_kept(const TokenBucket& b, const std::string& id) {
+  const auto waits = asio::async_acquire(b, "user-" + id, 1, 1500ns);
+  static_cast<void>(co_await asio::async_reserve(b, "user-" + id, 1, 1500ns));
+  static_cast<void>(co_await asio::async_try_acquire(b, {"user-" + id, "uploads"}, 1));
+  co_await asio::async_reset(b, "user-" + id);
 }
 // clang-format on

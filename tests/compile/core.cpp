@@ -1,10 +1,14 @@
 // What must not compile, and beside it what must. A line with a comment that begins with `error:`
 // has an error that the regular expression behind it matches; no other line has one. See
 // check.cmake.
+#include <array>
 #include <climits>
+#include <coroutine>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/sluice.hpp"
 
@@ -159,6 +163,105 @@ void keys_are_text_or_numbers(const TokenBucket& bucket, const SlotLock& lock) {
   static_cast<void>(bucket.try_acquire({42, "uploads"}));
 }
 
+void keys_and_steps_keep_no_view_of_a_temporary(Store& store, const std::string& id) {
+  const TokenBucket b(store, "bucket", Quota::per_second(10));
+  const SlotLock lock(store, "lock", 1s);
+  const ConcurrencyLimiter jobs(store, "jobs", 2);
+  const Gates gates(store, "gates", {"kind"});
+  const std::string kept = "user-" + id;
+  std::string name = "name";
+  const Key a("user-" + id);                                             // error: put the string into a variable
+  const Key c = "user-" + id;                                            // error: put the string into a variable
+  const Key d{"user-" + id, "name"};                                     // error: put the string into a variable
+  const Key e("user", "name-" + id);                                     // error: put the string into a variable
+  const Key f(42, "name-" + id);                                         // error: put the string into a variable
+  const Key g(id.empty() ? "all" : "user-" + id);                        // error: put the string into a variable
+  const Key h(std::move(name));                                          // error: put the string into a variable
+  const std::array<Key, 1> keys{"user-" + id};                           // error: put the string into a variable
+  const auto made = [&]() -> Key { return "user-" + id; };               // error: put the string into a variable
+  const auto local = [&]() -> Key { std::string text = id; return text; };  // error: put the string into a variable
+  const std::array steps{b.acquire_step("user-" + id)};                  // error: put the string into a variable
+  const std::vector<Step> more{b.peek_step("user-" + id)};               // error: put the string into a variable
+  const auto step = lock.acquire_step("user-" + id);                     // error: put the string into a variable
+  const Step lease = jobs.acquire_step({"user-" + id, "jobs"}, {});      // error: put the string into a variable
+  const auto waits = b.awaitable_try_acquire("user-" + id);              // error: put the string into a variable
+  const Step passes = gates.pass_step(gates.scope("kind", id));          // error: keep the scope in a variable|delete
+  const Step closes = gates.close_step(gates.scope("kind", id), 1s);     // error: keep the scope in a variable|delete
+  static_assert(!std::is_constructible_v<Key, std::string>);
+  static_assert(std::is_constructible_v<Key, std::string&>);
+  const Key view(std::string_view(kept).substr(1));
+  const std::array fine{b.acquire_step(kept), b.acquire_step(Key{kept, "uploads"}), b.acquire_step(42)};
+  static_cast<void>(b.try_acquire("user-" + id));
+  static_cast<void>(b.try_acquire({"user-" + id, "uploads-" + id}, 2));
+  static_cast<void>(b.try_acquire(view));
+  static_cast<void>(jobs.try_acquire("user-" + id).decision());
+  static_cast<void>(lock.reserve("user-" + id, 1s));
+  static_cast<void>(b.at("user-" + id).try_acquire());
+  static_cast<void>(acquire({{b, "user-" + id}, {jobs, {"user-" + id, "jobs"}}}, 1s).decision());
+  b.block("user-" + id, 1s);
+  gates.close(gates.scope("kind", id), 1s);
+}
+
+Lease keeps(const ConcurrencyLimiter& jobs) { return jobs.acquire("a", 1, 1s); }
+Grants keeps(std::span<const Claim> claims) { return acquire(claims, 1s); }
+
+void grants_outlive_their_condition(const ConcurrencyLimiter& jobs, std::span<const Claim> claims, std::error_code& error) {
+  if (!jobs.acquire("k", 1, 5s)) return;                          // error: if .Lease lease = jobs.acquire
+  if (jobs.try_acquire("k")) return;                              // error: if .Lease lease = jobs.acquire
+  while (jobs.try_acquire("k", 1, error)) return;                 // error: if .Lease lease = jobs.acquire
+  bool ok{jobs.acquire("k", 1, 5s)};                              // error: if .Lease lease = jobs.acquire
+  ok = static_cast<bool>(jobs.acquire("k", 1, 5s));               // error: if .Lease lease = jobs.acquire
+  ok = ok && jobs.acquire("k", 1, 5s);                            // error: if .Lease lease = jobs.acquire
+  const int n = jobs.acquire("k", 1, 5s) ? 1 : 0;                 // error: if .Lease lease = jobs.acquire
+  if (!keeps(jobs)) return;                                       // error: if .Lease lease = jobs.acquire
+  if (std::optional<Lease> some = jobs.acquire("k", 1, 5s); !std::move(*some)) return;  // error: if .Lease lease = jobs.acquire
+  if (!acquire(claims, 5s)) return;                               // error: if .Grants granted = acquire
+  if (acquire({{jobs, "k"}}, 5s)) return;                         // error: if .Grants granted = acquire
+  ok = bool(acquire(claims, 5s, {}, error));                      // error: if .Grants granted = acquire
+  ok = !keeps(claims) || ok;                                      // error: if .Grants granted = acquire
+  if (const Lease lease = jobs.acquire("k", 1, 5s)) return;
+  if (Lease lease = jobs.acquire("k", 1, 5s); !lease) return;
+  if (auto granted = acquire(claims, 5s)) return;
+  if (auto&& lease = keeps(jobs); lease && ok && n != 0) return;
+  const Decision decision = jobs.acquire("k", 1, 5s).decision();
+  const Lease taken = acquire(claims, 5s).get<Lease>(0);
+  if (std::optional<Lease> lease = jobs.acquire("k", 1, 5s); *lease && decision && taken) return;
+}
+
+struct Task {
+  [[nodiscard]] bool await_ready() const { return true; }
+  void await_suspend(std::coroutine_handle<>) const {}
+  [[nodiscard]] int await_resume() const { return 1; }
+};
+struct Converts {
+  Task operator co_await() const { return {}; }
+};
+
+void blocking_calls_end_no_coroutine(const Call& call, const ConcurrencyLimiter& jobs, const Gates& gates, std::span<const Scope> scopes) {
+  static_cast<void>(call([] { return Task{}; }));                                  // error: asio::async_call
+  static_cast<void>(call([](Grants&) { return Converts{}; }));                     // error: asio::async_call
+  static_cast<void>(guarded(jobs, "all", 1, 10s, [](Lease&) { return Task{}; }));  // error: asio::async_call
+  static_cast<void>(with_backoff(gates, scopes, [] { return Converts{}; }));       // error: asio::async_call
+  static_cast<void>(call([] { return 1; }));
+  guarded(jobs, "all", 1, 10s, [] {});
+}
+
+void a_shared_window_is_no_claim(const SharedSlidingWindow& rate, const TokenBucket& bucket) {
+  const Claim one(rate, 3);                                       // error: use acquire
+  static_cast<void>(acquire({{bucket, "a"}, {rate, 3}}, 1s).decision());  // error: use acquire
+}
+
+void spans_are_of_any_unit(const TokenBucket& bucket, const SlotLock& lock, const Gates& gates, const Scope& scope) {
+  static_cast<void>(bucket.reserve("a", 1, 1ns));
+  static_cast<void>(bucket.acquire("a", 1, 1500ns));
+  bucket.block("a", 1ns);
+  static_cast<void>(lock.reserve("a", 1ns));
+  gates.close(scope, 1ns);
+  static_cast<void>(bucket.block_step("a", 1ns));
+  static_cast<void>(Quota::per(1, 1000ns));
+  static_cast<void>(bucket.acquire("a", 1, 1.5s));                // error: convert|conversion|no match
+}
+
 void texts_are_no_null_pointer_literals(Store& store, const Gates& gates, const FleetShedder& fleet) {
   static_cast<void>(Key("tag", nullptr));                 // error: delete
   static_cast<void>(Key("tag", 0));                       // error: no match|ambiguous
@@ -181,7 +284,7 @@ void texts_are_no_null_pointer_literals(Store& store, const Gates& gates, const 
   static_cast<void>(fleet.try_acquire(std::string("all")));
   Quota::parse(std::string("30/min"));
   const char* const name = "name";
-  static_cast<void>(Key(std::string("tag"), name));
+  static_cast<void>(Key("tag", name));
   SlotLock(store, name, 1s);
 }
 
@@ -196,6 +299,9 @@ void stores_outlive_their_limiters(VirtualClock& clock, Store& store, CircuitBre
   TokenBucket(unique, "b", quota);                                 // error: delete
   TokenBucket(unique.get(), "b", quota);                           // error: no match
   TokenBucket(nullptr, "b", quota);                                // error: no match
+  TokenBucket(*make_memory_store(), "b", quota);                   // error: this store would end at once
+  SlotLock(*make_virtual_store(clock), "b", 1s);                   // error: this store would end at once
+  CircuitBreaker(make_memory_store()->clock());                    // error: or keep it in a variable
   TokenBucket(store, "b", quota);
   TokenBucket(*unique, "b", quota);
   TokenBucket(*shared, "b", quota);

@@ -8,7 +8,7 @@
 using namespace sluice;
 
 namespace {
-constexpr int last_code = static_cast<int>(Errc::tls_failed);
+constexpr int last_code = static_cast<int>(Errc::other_store);
 }
 
 TEST_CASE("every error has a text of its own", "[core][error]") {

@@ -73,7 +73,7 @@ TEST_CASE("a key renders with its hash tag, and user input never makes one", "[c
   CHECK(render(Key{"a", "b:c"}) == "{a}:b%3ac");
   CHECK(render(Key{"a:b", "c"}) == "{a%3ab}:c");
   CHECK(render(Key{"{x}", "}y{"}) == "{%7bx%7d}:%7dy%7b");
-  CHECK(render(Key{"a%00", std::string("\0\r\n", 3)}) == "{a%2500}:%00%0d%0a");
+  CHECK(render(KeyArg{"a%00", std::string("\0\r\n", 3)}) == "{a%2500}:%00%0d%0a");
   CHECK(render(Key{"-._~@+=,/", "AZaz09"}) == "{-._~@+=,/}:AZaz09");
   CHECK(render(Key{"#", "\xff"}) == "{%23}:%ff");
   CHECK(render(Key{"alice", "api"}.with_unit("10/s@min")) == "{alice}:api:10/s@min");
@@ -86,14 +86,14 @@ TEST_CASE("a key renders with its hash tag, and user input never makes one", "[c
 TEST_CASE("a part longer than 128 bytes is stored as its keyed hash", "[core][key]") {
   const std::string edge(Key::max_plain_bytes, 'x');
   CHECK(render(Key{edge, "n"}) == "{" + edge + "}:n");
-  const std::string hashed = render(Key{edge + "x", "n"});
+  const std::string hashed = render(KeyArg{edge + "x", "n"});
   CHECK(hashed.size() == std::string("{#}:n").size() + 32);
   CHECK(hashed.substr(0, 2) == "{#");
-  CHECK(render(Key{edge + "y", "n"}) != hashed);
-  CHECK(render(Key{edge + "x", "n"}, reference_key) != hashed);
-  CHECK(render(Key{"t", edge + "x"}).substr(0, 5) == "{t}:#");
+  CHECK(render(KeyArg{edge + "y", "n"}) != hashed);
+  CHECK(render(KeyArg{edge + "x", "n"}, reference_key) != hashed);
+  CHECK(render(KeyArg{"t", edge + "x"}).substr(0, 5) == "{t}:#");
   // A short part that looks like a hash is not one.
-  CHECK(render(Key{hashed.substr(1, 33), "n"}) != hashed);
+  CHECK(render(KeyArg{hashed.substr(1, 33), "n"}) != hashed);
   const std::string large(Key::max_part_bytes, 'z');
   CHECK(render(Key{large, large}).size() == std::string("{#}:#").size() + 64);
 }
@@ -191,8 +191,8 @@ TEST_CASE("a key has two parts of 1 byte to 1 MiB", "[core][key]") {
   CHECK(is_valid(Key{std::string_view("\0", 1), "b"}));
   CHECK_FALSE(is_valid(Key{"a", ""}));
   CHECK_FALSE(is_valid(Key{"", "b"}));
-  CHECK_FALSE(is_valid(Key{large + "x", "b"}));
-  CHECK_FALSE(is_valid(Key{"a", large + "x"}));
+  CHECK_FALSE(is_valid(KeyArg{large + "x", "b"}));
+  CHECK_FALSE(is_valid(KeyArg{"a", large + "x"}));
 }
 
 TEST_CASE("the tag of a number is its decimal digits", "[core][key]") {
@@ -247,7 +247,7 @@ TEST_CASE("a number and its digits are one key to every limiter", "[core][key]")
   const ConcurrencyLimiter jobs(*store, "jobs", 1);
   const Lease lease = jobs.try_acquire(7U);
   CHECK(lease);
-  CHECK_FALSE(jobs.try_acquire("7"));
+  CHECK_FALSE(jobs.try_acquire("7").decision().allowed);
   const UtilizationShedder shedder(*store, "shedder");
   CHECK(shedder.try_acquire(7, "critical"));
   CHECK(bucket.acquire(9, 1, 0s));

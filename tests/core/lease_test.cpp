@@ -100,9 +100,9 @@ TEST_CASE("the end of a lease whose store fails throws nothing, and waits within
   CHECK(store.calls == 2);
   CHECK(store.last_timeout == 70ms);
   store.failure = {};
-  CHECK_FALSE(jobs.try_acquire("alice"));
+  CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
   store.time.advance(10s);
-  CHECK(jobs.try_acquire("alice"));
+  CHECK(jobs.try_acquire("alice").decision().allowed);
 }
 
 TEST_CASE("the end of a lease on a thread that must not block gives it back all the same",
@@ -113,7 +113,7 @@ TEST_CASE("the end of a lease on a thread that must not block gives it back all 
   store.blocks = false;
   lease = Lease();
   store.blocks = true;
-  CHECK(jobs.try_acquire("alice"));
+  CHECK(jobs.try_acquire("alice").decision().allowed);
 }
 
 TEST_CASE("a return that failed may be asked for again", "[core][leases]") {
@@ -296,11 +296,11 @@ TEST_CASE("a lease whose return failed as it ended is renewed no more", "[core][
   store.failure = {};
   CHECK(renewer.size() == 0);
   for (int i = 0; i < 3; ++i) {
-    CHECK_FALSE(jobs.try_acquire("alice"));
+    CHECK_FALSE(jobs.try_acquire("alice").decision().allowed);
     store.time.advance(4s);
     CHECK(renewer.renew_due() == Time::max());
   }
-  CHECK(jobs.try_acquire("alice"));
+  CHECK(jobs.try_acquire("alice").decision().allowed);
 }
 
 TEST_CASE("a lease that is due while its return fails goes on being renewed",
@@ -453,7 +453,7 @@ TEST_CASE("a generator of ids that fails is an error of the call", "[core][lease
   BrokenRng rng;
   const ConcurrencyLimiter jobs(store, "jobs", 1, {.rng = &rng});
   std::error_code error;
-  CHECK_FALSE(jobs.try_acquire("alice", error));
+  CHECK_FALSE(jobs.try_acquire("alice", error).decision().allowed);
   CHECK(error == std::error_code(ENOSYS, std::generic_category()));
   CHECK(store.calls == 0);
 }

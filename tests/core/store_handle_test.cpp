@@ -48,13 +48,13 @@ void for_each_limiter(Body body) {
   body(
       ConcurrencyLimiter::type_name,
       [](auto& store) { return ConcurrencyLimiter(std::move(store), "j", 5); },
-      [](const ConcurrencyLimiter& jobs) { return bool(jobs.try_acquire("a")); });
+      [](const ConcurrencyLimiter& jobs) { return jobs.try_acquire("a").decision().allowed; });
   body(
       FleetShedder::type_name,
       [](auto& store) {
         return FleetShedder(std::move(store), "f", 5, {{"all", FleetShare::percent(100)}});
       },
-      [](const FleetShedder& fleet) { return bool(fleet.try_acquire("all")); });
+      [](const FleetShedder& fleet) { return fleet.try_acquire("all").decision().allowed; });
   body(
       UtilizationShedder::type_name,
       [](auto& store) { return UtilizationShedder(std::move(store), "u"); },

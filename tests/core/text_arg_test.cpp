@@ -107,7 +107,7 @@ TEST_CASE("A null pointer as a tier is an unknown tier", "[core][text_arg]") {
   CHECK_THAT(refusal_of([&] { (void)fleet.try_acquire(nothing); }), unknown);
   CHECK_THAT(refusal_of([&] { (void)fleet.peek(nothing); }), unknown);
   CHECK_THAT(refusal_of([&] { (void)fleet.share_of(nothing); }), unknown);
-  CHECK_FALSE(fleet.try_acquire(nothing, error));
+  CHECK_FALSE(fleet.try_acquire(nothing, error).decision().allowed);
   CHECK(error == Errc::invalid_argument);
   CHECK_THAT(refusal_of([&] {
                FleetShedder(fixture.store, "fleet", 10, {{nothing, FleetShare::percent(100)}});

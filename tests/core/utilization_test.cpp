@@ -50,7 +50,7 @@ struct Cell {
     REQUIRE(run(utilization_sample, sample_of(utilization, with), start + at.count()).status == 1);
     return output[0];
   }
-  bool shed(Span at, Word draw, Word tier = 0, Word tiers = 1) {
+  bool shed(Span at, Word draw, Word tier = 1, Word tiers = 1) {
     return run(utilization_shed, shed_of(tier, draw, tiers), start + at.count()).status == 0;
   }
   /// Samples 1.0 often enough until `at`.
@@ -183,7 +183,7 @@ TEST_CASE("a level whose samples stop decays to rest", "[core][utilization]") {
   CHECK(cell.shed(168s + 1us, full - 2));
   CHECK(cell.shed(268s, full - 100 * decay - 1));
   CHECK_FALSE(cell.shed(268s, full - 100 * decay));
-  const Verdict verdict = cell.run(utilization_peek, shed_of(0, 0), start + 148 * us_a_second);
+  const Verdict verdict = cell.run(utilization_peek, shed_of(1, 0), start + 148 * us_a_second);
   CHECK(verdict.reset_after == pace.max_gap + rest_us);
   // The next sample goes on from where it has come to.
   Cell rested = cell;
@@ -194,7 +194,7 @@ TEST_CASE("a level whose samples stop decays to rest", "[core][utilization]") {
   CHECK(rested.sample(last + 1us, Rule::one) == 0);
 }
 
-TEST_CASE("tiers are shed one after the other, the least important first, the last never",
+TEST_CASE("tiers are shed one after the other, the least important first, the first never",
           "[core][utilization]") {
   Cell cell;
   cell.overload(0s, 28s + 60s);  // half of everything that can be shed
@@ -203,17 +203,17 @@ TEST_CASE("tiers are shed one after the other, the least important first, the la
     CHECK(cell.output[0] == tier);
     return cell.output[1];
   };
-  CHECK(probability(0, 1) == 500'000);
-  CHECK(probability(1, 1) == 0);
-  CHECK(probability(0, 2) == 1'000'000);
+  CHECK(probability(1, 1) == 500'000);
+  CHECK(probability(0, 1) == 0);
+  CHECK(probability(2, 2) == 1'000'000);
   CHECK(probability(1, 2) == 0);
-  CHECK(probability(0, 3) == 1'000'000);
-  CHECK(probability(1, 3) == 500'000);
-  CHECK(probability(2, 3) == 0);
-  CHECK(probability(3, 3) == 0);
+  CHECK(probability(3, 3) == 1'000'000);
+  CHECK(probability(2, 3) == 500'000);
+  CHECK(probability(1, 3) == 0);
+  CHECK(probability(0, 3) == 0);
   cell.overload(88s, 200s);
-  for (Word tier = 0; tier < 15; ++tier) CHECK(cell.shed(200s, full - 1, tier, 15));
-  CHECK_FALSE(cell.shed(200s, 0, 15, 15));
+  for (Word tier = 1; tier <= 15; ++tier) CHECK(cell.shed(200s, full - 1, tier, 15));
+  CHECK_FALSE(cell.shed(200s, 0, 0, 15));
 }
 
 TEST_CASE("a stamp more than a minute ahead counts as none", "[core][utilization]") {

@@ -40,7 +40,7 @@ TEST_CASE("a store that loses its state adds its capacity and what it had grante
   VirtualClock clock;
   const Quota quota = Quota::per_second(10).burst(5);
   testing::History history;
-  const auto live = [&](Store& store, Span time) {
+  const auto live = [&](const StoreHandle& store, Span time) {
     const TokenBucket bucket(store, "api", quota);
     for (const Time end = clock.now() + time; clock.now() < end; clock.advance(50ms)) {
       for (;;) {
@@ -50,9 +50,9 @@ TEST_CASE("a store that loses its state adds its capacity and what it had grante
       }
     }
   };
-  live(*make_virtual_store(clock), 30s);
+  live(make_virtual_store(clock), 30s);
   const Time crash = clock.now();
-  live(*make_virtual_store(clock), 30s);
+  live(make_virtual_store(clock), 30s);
   std::erase_if(history, [&](const auto& call) { return call.effective > crash + 30s; });
   const auto calls = static_cast<Word>(history.size());
   CHECK(calls <= 5 + 10 * 60 + 5 + 10 * 20 + 1);

@@ -44,7 +44,7 @@ TEST_CASE("a lease is given back where it was granted, on whichever side of the 
   REQUIRE((during && brief));
   CHECK(during.decision().source == Source::fallback);
   CHECK(during.fence() == 0);
-  CHECK_FALSE(jobs.try_acquire("a"));
+  CHECK_FALSE(jobs.try_acquire("a").decision().allowed);
   CHECK(held(*rig.local) == 2);
 
   CHECK(brief.release());

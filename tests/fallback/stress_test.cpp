@@ -27,7 +27,7 @@ TEST_CASE("each call of many threads is answered once while the primary comes an
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&, i] {
       for (std::size_t call = 0; call < each; ++call) {
-        decide_then(store, bucket.acquire_step(std::to_string(i % 2)),
+        decide_then(store, bucket.acquire_step(i % 2),
                     [&](const std::error_code& error, const Decision&) {
                       ++answered;
                       if (error) ++errors;

@@ -47,8 +47,8 @@ UtilizationOptions options_of(const Setting& s) {
                              .full_after = Span{s.full_after},
                              .rest_after = Span{s.rest_after},
                              .max_gap = Span{s.max_gap},
-                             .tiers = {}};
-  for (Word i = 0; i <= s.tiers; ++i) options.tiers.push_back(std::to_string(i));
+                             .most_critical_first = {}};
+  for (Word i = 0; i <= s.tiers; ++i) options.most_critical_first.push_back(std::to_string(i));
   return options;
 }
 
@@ -165,8 +165,9 @@ class UtilizationModel final : public Model {
   /// The part of a tier that is shed, times full_after.
   [[nodiscard]] Word shed_span(Word tier) const {
     const Word amount = std::max<Word>(0, level_us() - setting_.grace);
-    return std::clamp<Word>(amount * setting_.tiers - tier * setting_.full_after, 0,
-                            setting_.full_after);
+    return std::clamp<Word>(
+        (amount - setting_.full_after) * setting_.tiers + tier * setting_.full_after, 0,
+        setting_.full_after);
   }
   [[nodiscard]] Word millionths(Word span) const { return span * million / setting_.full_after; }
   [[nodiscard]] UtilizationShedder::Tier tier(Word index) const {
@@ -212,7 +213,7 @@ class UtilizationModel final : public Model {
     samples_.require_exact(now);
   }
 
-  /// One draw for all tiers: the less important are shed first, the last never.
+  /// One draw for all tiers: the less important are shed first, the first never.
   void shed() {
     const Word most = setting_.full_after - 1;
     const Word edge =

@@ -273,7 +273,7 @@ TEST_CASE("calls that wait for a node go to the one that gets its slots", "[fake
   REQUIRE(eventually([&] { return maps > 0; }));
   const Bucket bucket(*store, quota);
   Crowd crowd(20);
-  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], Key(std::to_string(i)), 20s);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], Key(i), 20s);
   CHECK(crowd.wait());
   CHECK(crowd.count([](const Asked& asked) { return !asked.error; }) == crowd.size());
   for (const RedisNodeStats& each : store->stats().nodes) {  // the map may be asked for elsewhere

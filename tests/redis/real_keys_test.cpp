@@ -59,7 +59,7 @@ TEST_CASE("hostile keys are keys like any other, and each is its own", "[redis][
     CHECK(key.text.find('{', 1) == std::string::npos);
   }
   std::error_code error;
-  static_cast<void>(bucket.try_acquire(Key{std::string((1 << 20) + 1, 'x'), "y"}, error));
+  static_cast<void>(bucket.try_acquire({std::string((1 << 20) + 1, 'x'), "y"}, error));
   CHECK(error == Errc::invalid_key);
 }
 
@@ -76,8 +76,9 @@ TEST_CASE("every key expires, within a second of when it means nothing", "[redis
     const TokenBucket bucket(*store, "api", quota);
     const std::string one = "one" + std::to_string(i);
     const std::string two = "two" + std::to_string(i);
+    const std::string third = one + "x";
     REQUIRE(bucket.try_acquire(one));
-    REQUIRE(decide(*store, {bucket.acquire_step(one + "x"), bucket.acquire_step(two)}));
+    REQUIRE(decide(*store, {bucket.acquire_step(third), bucket.acquire_step(two)}));
     const Step step = bucket.acquire_step(one);
     const Word longest = step.operation->ttl(step.args) / 1'000 + 1'001;
     for (const std::string& tag : {one, one + "x", two}) {

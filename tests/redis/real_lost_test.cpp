@@ -301,7 +301,7 @@ TEST_CASE("a refusal writes nothing, also where old entries could be cleared awa
     CHECK_FALSE(counter.try_acquire("a"));
     CHECK_FALSE(fixed.try_acquire("a"));
     CHECK_FALSE(bucket.try_acquire("a"));
-    CHECK_FALSE(jobs.try_acquire("a"));
+    CHECK_FALSE(jobs.try_acquire("a").decision().allowed);
     CHECK_FALSE(slots.try_acquire("a"));
     CHECK_FALSE(gates.pass(scope));
     CHECK_FALSE(decide(zoo.store(), {bucket.acquire_step("b"), bucket.acquire_step("a")}));

@@ -169,7 +169,7 @@ TEST_CASE("a utilization shedder at rest") {
   for (const double load : {0.6, 1.0, 1.6, 2.2}) {
     VirtualClock clock;
     const UtilizationShedder shedder(make_virtual_store(clock), "api",
-                                     {.tiers = {"sheddable", "critical"}});
+                                     {.most_critical_first = {"critical", "sheddable"}});
     const double bad = shedder.options().bad;
     double busy = 0;
     double sum = 0;

@@ -296,7 +296,7 @@ TEST_CASE("a connection that outlives its World answers shut_down, and its clock
   bucket.try_acquire_then("k", 1, [&](std::error_code error, Decision) { afterwards = error; });
   CHECK(afterwards == Errc::shut_down);
   std::error_code of_lease;
-  CHECK_FALSE(jobs.try_acquire("k", of_lease));
+  CHECK_FALSE(jobs.try_acquire("k", of_lease).decision().allowed);
   CHECK(of_lease);
   CHECK(link->clock().now() == end);
   CHECK(link->clock().rng(DrawFor::lease) == nullptr);

@@ -206,9 +206,9 @@ TEST_CASE("a place whose holder is silent is waited for until its lease ends",
     const Time start = clock.now();
     const Lease silent = jobs.try_acquire("a");
     REQUIRE(silent);
-    CHECK_FALSE(jobs.acquire("a", 1, 29s));
+    CHECK_FALSE(jobs.acquire("a", 1, 29s).decision().allowed);
     CHECK(clock.now() == start + 29s);
-    CHECK(jobs.acquire("a", 1, 1min));
+    CHECK(jobs.acquire("a", 1, 1min).decision().allowed);
     CHECK(clock.now() == start + 30s);
   });
 }

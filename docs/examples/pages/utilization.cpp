@@ -11,7 +11,7 @@ int main() {
   VirtualClock clock;
   SeededRng rng(1);  // draws which calls are shed; by default a generator of the thread
   const UtilizationShedder shedder(make_virtual_store(clock), "api",
-                                   {.tiers = {"test", "analytics", "payments"}}, rng);
+                                   {.most_critical_first = {"payments", "analytics", "test"}}, rng);
   BusyWorkers workers(2);
   Sampler sampler(shedder, workers, {.period = 8s, .jitter = false});
 
@@ -23,8 +23,8 @@ int main() {
       int admitted = 0;
       for (int call = 0; call < 1000; ++call) admitted += shedder.try_acquire("test") ? 1 : 0;
       const std::vector<double> shed = shedder.report().probabilities;
-      std::cout << seconds << " s: shed " << shed[0] << " of test, " << shed[1] << " of analytics, "
-                << shed[2] << " of payments; " << admitted << " of 1000 test calls admitted\n";
+      std::cout << seconds << " s: shed " << shed[2] << " of test, " << shed[1] << " of analytics, "
+                << shed[0] << " of payments; " << admitted << " of 1000 test calls admitted\n";
     }
     clock.advance(8s);
   }

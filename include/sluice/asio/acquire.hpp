@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/asio/detail/kept.hpp"
 #include "sluice/asio/timer.hpp"
 #include "sluice/detail/claims.hpp"
 #include "sluice/detail/waiter_for.hpp"
@@ -44,6 +45,10 @@ struct AsyncWaitOptions {
 static_assert(std::is_trivially_destructible_v<AsyncWaitOptions>);
 
 namespace detail {
+
+/// A completion token: no options that were meant for another parameter.
+template <class Token>
+concept NoWaitOptions = !std::is_same_v<std::remove_cvref_t<Token>, AsyncWaitOptions>;
 
 /// A handler that waits for a grant. It always has a pending wait on its timer, so that the end of
 /// its execution context ends it as well.
@@ -188,28 +193,14 @@ class AsyncWaiter final : public sluice::detail::WaiterFor<L> {
   std::optional<Work> work_;
 };
 
-/// A reference to the limiter of a deferred operation; the limiter must live until it starts.
-template <class L>
-struct Waited {
-  const L& limiter;
-};
-template <>
-struct Waited<SharedSlidingWindow::Waited> {
-  SharedSlidingWindow::Waited limiter;
-};
-template <>
-struct Waited<sluice::detail::Claims> {
-  sluice::detail::Claims limiter;
-};
-
 template <class L, class CompletionToken>
 [[nodiscard]] auto async_wait_for(const L& limiter, typename L::Waiting::Request request,
                                   Deadline deadline, AsyncWaitOptions options,
                                   CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, AcquireSignature<L>>(
-      [waited = Waited<L>{limiter}, deadline, options](auto handler, auto asked) {
-        AsyncWaiter<decltype(handler), L>::begin(waited.limiter, std::move(asked), deadline,
-                                                 options, std::move(handler));
+      [waited = KeptLimiter<const L>(limiter), deadline, options](auto handler, auto asked) {
+        AsyncWaiter<decltype(handler), L>::begin(waited.get(), std::move(asked), deadline, options,
+                                                 std::move(handler));
       },
       token, std::move(request));
 }
@@ -225,11 +216,11 @@ template <class L, class CompletionToken>
 ///     const Grants granted = co_await async_acquire(claims, 10s);
 template <class CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(std::span<const Claim> claims, const Deadline& deadline,
-                                 const AsyncWaitOptions& options, CompletionToken&& token) {
+                                 const AsyncWaitOptions& options, CompletionToken&& token = {}) {
   return detail::async_wait_for(sluice::detail::Claims(claims), {}, deadline, options,
                                 std::forward<CompletionToken>(token));
 }
-template <class CompletionToken = boost::asio::deferred_t>
+template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(std::span<const Claim> claims, const Deadline& deadline,
                                  CompletionToken&& token = {}) {
   return asio::async_acquire(claims, deadline, AsyncWaitOptions{},
@@ -255,20 +246,20 @@ auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 /// Per-operation cancellation: all types; completes with operation_aborted. A reservation is
 /// refunded first; a request that was sent to the store is waited for.
 ///
-/// Lifetimes: the limiter must live until the operation has started, the store until the
+/// Lifetimes: the limiter is copied, but does not own its store then: the store must live until the
 /// completion; with WaitQueueOptions::across_processes, a store in memory also until the call that
 /// led to the completion has returned. If the store is destroyed before its clock and before the
 /// wait ends, on the thread of the wait, the wait fails with Errc::shut_down. The handler is posted
 /// to its associated executor, with its allocator, and work is tracked there. If its execution
 /// context is destroyed first, the handler is destroyed and leaves the queue.
-template <class L, class CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const L& limiter, const Key& key, Cost cost,
+template <class L, detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const L& limiter, const KeyArg& key, Cost cost,
                                  const Deadline& deadline, CompletionToken&& token = {}) {
   return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline,
                                 AsyncWaitOptions{}, std::forward<CompletionToken>(token));
 }
 template <class L, class CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const L& limiter, const Key& key, Cost cost,
+[[nodiscard]] auto async_acquire(const L& limiter, const KeyArg& key, Cost cost,
                                  const Deadline& deadline, const AsyncWaitOptions& options,
                                  CompletionToken&& token = {}) {
   return detail::async_wait_for(limiter, L::Waiting::request(limiter, key, cost), deadline, options,
@@ -277,10 +268,16 @@ template <class L, class CompletionToken = boost::asio::deferred_t>
 
 /// Waits for a slot that begins by the deadline, and until it begins; the grant is a SlotPermit.
 template <class CompletionToken = boost::asio::deferred_t>
-[[nodiscard]] auto async_acquire(const SlotLock& lock, const Key& key, const Deadline& deadline,
+[[nodiscard]] auto async_acquire(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
+                                 const AsyncWaitOptions& options, CompletionToken&& token = {}) {
+  return detail::async_wait_for(lock, SlotLock::Waiting::Request{key, 1}, deadline, options,
+                                std::forward<CompletionToken>(token));
+}
+template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
+[[nodiscard]] auto async_acquire(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
                                  CompletionToken&& token = {}) {
-  return detail::async_wait_for(lock, SlotLock::Waiting::Request{key, 1}, deadline,
-                                AsyncWaitOptions{}, std::forward<CompletionToken>(token));
+  return asio::async_acquire(lock, key, deadline, AsyncWaitOptions{},
+                             std::forward<CompletionToken>(token));
 }
 
 /// Waits until one call may pass the gates of all these scopes; the grant is a Decision. The scopes
@@ -293,7 +290,7 @@ template <class CompletionToken = boost::asio::deferred_t>
   return detail::async_wait_for(gates, Gates::Waiting::Request{scopes.begin(), scopes.end()},
                                 deadline, options, std::forward<CompletionToken>(token));
 }
-template <class CompletionToken = boost::asio::deferred_t>
+template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const Gates& gates, std::span<const Scope> scopes,
                                  const Deadline& deadline, CompletionToken&& token = {}) {
   return asio::async_acquire(gates, scopes, deadline, AsyncWaitOptions{},
@@ -314,7 +311,7 @@ template <class CompletionToken = boost::asio::deferred_t>
   return detail::async_wait_for(Waited(limiter), Waited::Waiting::Request(permits), deadline,
                                 options, std::forward<CompletionToken>(token));
 }
-template <class CompletionToken = boost::asio::deferred_t>
+template <detail::NoWaitOptions CompletionToken = boost::asio::deferred_t>
 [[nodiscard]] auto async_acquire(const SharedSlidingWindow& limiter, Cost permits,
                                  const Deadline& deadline, CompletionToken&& token = {}) {
   return asio::async_acquire(limiter, permits, deadline, AsyncWaitOptions{},

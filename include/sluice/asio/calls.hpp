@@ -5,6 +5,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
@@ -15,12 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/asio.hpp"
 #include "sluice/asio/acquire.hpp"
+#include "sluice/asio/decide.hpp"
 #include "sluice/asio/sleep.hpp"
 #include "sluice/calls/call.hpp"
 #include "sluice/calls/guarded.hpp"
 #include "sluice/calls/with_backoff.hpp"
+
+template <class T>
+requires boost::asio::is_deferred<T>::value inline constexpr bool sluice::detail::is_awaitable<T> =
+    true;
 
 namespace sluice::asio {
 
@@ -211,14 +216,14 @@ template <SafeInCoAwait Function>
 /// Cancellation: during the wait as async_acquire(), during the call as the function's awaitable.
 /// Lifetimes: the limiter must live until the end; the key's bytes and the function are copied.
 template <class L, SafeInCoAwait Function>
-[[nodiscard]] auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
+[[nodiscard]] auto guarded(const L& limiter, const KeyArg& key, Cost cost, const Deadline& deadline,
                            Function&& function) {
   return detail::guard<typename L::Waiting::Grant>(
       sluice::detail::guarded_claim(limiter, key, cost), deadline,
       std::decay_t<Function>(std::forward<Function>(function)));
 }
 template <SafeInCoAwait Function>
-[[nodiscard]] auto guarded(const SlotLock& lock, const Key& key, const Deadline& deadline,
+[[nodiscard]] auto guarded(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
                            Function&& function) {
   return detail::guard<SlotPermit>({lock, key}, deadline,
                                    std::decay_t<Function>(std::forward<Function>(function)));

@@ -34,7 +34,15 @@ class PlanVerb {
   PlanVerb(Store& store, const Plan& plan) : store_(&store), plan_(plan), answer_(plan.steps()) {}
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
-  [[nodiscard]] std::optional<Plan> next() { return std::exchange(plan_, std::nullopt); }
+  [[nodiscard]] std::optional<Plan> next() {
+    if (plan_) {
+      if (const auto fault = sluice::detail::foreign_fault(*store_, *plan_); fault.error) {
+        plan_.reset();
+        hear(Outcome{fault.error, Decision{.step = fault.step}, {}, {}});
+      }
+    }
+    return std::exchange(plan_, std::nullopt);
+  }
   void hear(const Outcome& outcome) noexcept {
     error_ = outcome.error;
     answer_.hear(outcome);

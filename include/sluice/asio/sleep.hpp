@@ -39,7 +39,7 @@ template <class CompletionToken>
 /// sleep_until(), counted from the start of the operation. Zero or less: pending handlers run
 /// first.
 template <class CompletionToken>
-[[nodiscard]] auto sleep_for(Clock& clock, Span span, CompletionToken&& token) {
+[[nodiscard]] auto sleep_for(Clock& clock, SpanArg span, CompletionToken&& token) {
   return boost::asio::async_initiate<CompletionToken, void(boost::system::error_code)>(
       [&clock, span](auto handler) {
         const auto executor = boost::asio::get_associated_executor(handler);
@@ -51,7 +51,7 @@ template <class CompletionToken>
 [[nodiscard]] inline auto sleep_until(Clock& clock, Time when) {
   return asio::sleep_until(clock, when, boost::asio::deferred);
 }
-[[nodiscard]] inline auto sleep_for(Clock& clock, Span span) {
+[[nodiscard]] inline auto sleep_for(Clock& clock, SpanArg span) {
   return asio::sleep_for(clock, span, boost::asio::deferred);
 }
 

@@ -58,7 +58,7 @@ struct OwnTryAcquire {
   template <OwnLimiter L,
             boost::asio::completion_token_for<void(boost::system::error_code, Decision)>
                 CompletionToken = boost::asio::deferred_t>
-  [[nodiscard]] auto operator()(const L& limiter, const Key& key, Cost cost,
+  [[nodiscard]] auto operator()(const L& limiter, const KeyArg& key, Cost cost,
                                 CompletionToken&& token = {}) const {
     return Form<&own_step<L>>()(limiter, key, cost, std::forward<CompletionToken>(token));
   }
@@ -111,7 +111,7 @@ inline constexpr detail::AsyncVerb<
     detail::Form<&UtilizationShedder::Verbs::peek_named>,
     detail::Form<&UtilizationShedder::Verbs::peek_whole>,
     detail::Form<&UtilizationShedder::Verbs::peek_whole_named>, detail::Form<&Gates::Verbs::peek>,
-    detail::Form<&Gates::peek_step>, detail::NoScopesInside>
+    detail::Form<&Gates::Verbs::peek_one>, detail::NoScopesInside>
     async_peek{};
 
 /// reserve()
@@ -230,11 +230,11 @@ inline constexpr detail::AsyncVerb<detail::Form<&UtilizationShedder::Verbs::repo
 
 /// Gates::pass()
 inline constexpr detail::AsyncVerb<detail::Form<&Gates::Verbs::pass>,
-                                   detail::Form<&Gates::pass_step>, detail::NoScopesInside>
+                                   detail::Form<&Gates::Verbs::pass_one>, detail::NoScopesInside>
     async_pass{};
 /// Gates::close()
-inline constexpr detail::AsyncVerb<detail::Form<&Gates::close_step>> async_close{};
+inline constexpr detail::AsyncVerb<detail::Form<&Gates::Verbs::close>> async_close{};
 /// Gates::open()
-inline constexpr detail::AsyncVerb<detail::SilentCall<&Gates::open_step>> async_open{};
+inline constexpr detail::AsyncVerb<detail::SilentCall<&Gates::Verbs::open>> async_open{};
 
 }  // namespace sluice::asio

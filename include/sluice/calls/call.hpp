@@ -15,6 +15,7 @@
 #include "sluice/calls/claim.hpp"
 #include "sluice/calls/errors.hpp"
 #include "sluice/calls/grants.hpp"
+#include "sluice/detail/awaitable.hpp"
 #include "sluice/wait_options.hpp"
 
 namespace sluice {
@@ -164,7 +165,8 @@ auto call_and_settle(const CallTries& tries, Grants& grants, Function&& function
 /// - It throws anything else: leases are released, and all else stays charged, because the API may
 ///   have served the call.
 ///
-/// The function may take the grants: `[](Grants& granted) { ... }`. Immutable: one object serves
+/// The function may take the grants: `[](Grants& granted) { ... }`. A coroutine does not compile
+/// here: see asio::async_call(). Immutable: one object serves
 /// any number of calls and threads. It keeps copies of the limiters. The stores must outlive it.
 class Call {
  public:
@@ -192,6 +194,10 @@ class Call {
 template <class Function>
 auto Call::operator()(Function&& function, const StopToken& stop) const {
   using Result = decltype(detail::call_with(function, std::declval<Grants&>()));
+  static_assert(!detail::is_awaitable<Result>,
+                "the function returns an awaitable, which a blocking call would end without "
+                "awaiting it: write co_await sluice::asio::async_call(call, function), or "
+                "co_await sluice::asio::guarded(...) or with_backoff(...)");
   detail::CallTries tries(claims_, options_, detail::is_costed<std::remove_cvref_t<Result>>);
 #ifdef __cpp_exceptions
   for (;;) {

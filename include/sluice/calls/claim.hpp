@@ -9,6 +9,8 @@
 
 namespace sluice {
 
+class SharedSlidingWindow;
+
 /// A cost that is not known before the call, and is settled afterwards; see Call.
 struct Estimate {
   Cost cost;
@@ -19,21 +21,25 @@ struct Estimate {
 ///
 ///     acquire({{requests, "alice"}, {tokens, "alice", 800}, {gates, account}}, 10s)
 ///
-/// A value that keeps a copy of the limiter, but does not own its store.
+/// A SharedSlidingWindow cannot be claimed with others, because its rate is read from the store
+/// first: wait for it by its own acquire(), or put its acquire_steps() into a plan. A value that
+/// keeps a copy of the limiter, but does not own its store.
 class Claim {
  public:
   /// Of any limiter over keys that has acquire(), and of a SlotLock. Throws std::bad_alloc.
   template <class L>
-  Claim(const L& limiter, const Key& key, Cost cost = 1)
+  Claim(const L& limiter, const KeyArg& key, Cost cost = 1)
       : limit_(
             std::make_shared<detail::ClaimOf<L>>(detail::ClaimOf<L>::borrow(limiter), key, cost)) {}
   /// Of a limiter that has settle().
   template <class L>
-  requires detail::Settled<L> Claim(const L& limiter, const Key& key, Estimate estimate)
+  requires detail::Settled<L> Claim(const L& limiter, const KeyArg& key, Estimate estimate)
       : Claim(limiter, key, estimate.cost) {
     is_estimate_ = true;
   }
   Claim(const Gates& gates, const Scope& scope);
+  template <class... Rest>
+  Claim(const SharedSlidingWindow&, Rest&&...) = delete;  // its rate is in the store: use acquire()
 
   [[nodiscard]] bool is_estimate() const noexcept { return is_estimate_; }
   /// For implementations of waits.

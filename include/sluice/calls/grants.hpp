@@ -17,26 +17,35 @@ namespace sluice {
 ///     if (!granted) return retry_later(granted.decision().retry_after);
 ///     granted.get<Lease>(1).keep_alive(renewer);
 ///
-/// Leases are released when it is destroyed; what else was granted stays charged. Move-only. Use by
-/// one thread at a time. REQUIRES: the store outlives it.
+/// Leases are released when it is destroyed; what else was granted stays charged. In a condition it
+/// must be a variable: `if (!acquire(claims, 10s)) return;` does not compile, because its leases
+/// would be released there. Move-only. Use by one thread at a time. REQUIRES: the store outlives
+/// it.
 class [[nodiscard]] Grants {
  public:
   Grants() = default;
 
-  [[nodiscard]] explicit operator bool() const noexcept { return decision_.allowed; }
+  [[nodiscard]] explicit operator bool() const& noexcept { return decision_.allowed; }
+  explicit operator bool() const&& = delete;  // write: if (Grants granted = acquire(...)) run();
   /// On the whole. Refused: `step` is the claim with the longest wait, counted from 0.
-  [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
+  [[nodiscard]] const Decision& decision() const& noexcept { return decision_; }
+  [[nodiscard]] Decision decision() const&& noexcept { return decision_; }
 
   /// The number of claims; 0 if refused.
   [[nodiscard]] std::size_t size() const noexcept { return limits_.size(); }
   /// Of one claim. Throws std::out_of_range.
-  [[nodiscard]] const Decision& decision(std::size_t claim) const;
+  [[nodiscard]] const Decision& decision(std::size_t claim) const&;
+  [[nodiscard]] Decision decision(std::size_t claim) const&& { return decision(claim); }
   /// What the acquire() of that limiter returns: a Reservation, a WindowReservation, a SlotPermit,
   /// a Lease or a Decision. Throws std::out_of_range, or std::invalid_argument if it is another
   /// type.
   template <class Grant>
-  [[nodiscard]] Grant& get(std::size_t claim) {
+  [[nodiscard]] Grant& get(std::size_t claim) & {
     return *static_cast<Grant*>(grant(claim, &detail::type_tag<Grant>));
+  }
+  template <class Grant>
+  [[nodiscard]] Grant get(std::size_t claim) && {
+    return std::move(get<Grant>(claim));
   }
 
   /// Charges `actual` units of a claim instead of what was granted; what is too much goes back.

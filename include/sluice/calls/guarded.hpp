@@ -12,7 +12,7 @@ namespace detail {
 
 /// The claim of a guarded call: an Estimate where the limiter can settle.
 template <class L>
-Claim guarded_claim(const L& limiter, const Key& key, Cost cost) {
+Claim guarded_claim(const L& limiter, const KeyArg& key, Cost cost) {
   if constexpr (Settled<L>) {
     return {limiter, key, Estimate{cost}};
   } else {
@@ -45,7 +45,7 @@ auto guard(const Claim& claim, const Deadline& deadline, Function& function) {
 /// did not grant by the deadline (the function was not called), std::system_error if its store
 /// failed, and what the function throws. With a deadline of 0s it does not wait.
 template <class L, class Function>
-auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadline,
+auto guarded(const L& limiter, const KeyArg& key, Cost cost, const Deadline& deadline,
              Function&& function) {
   return detail::guard<typename L::Waiting::Grant>(detail::guarded_claim(limiter, key, cost),
                                                    deadline, function);
@@ -53,7 +53,8 @@ auto guarded(const L& limiter, const Key& key, Cost cost, const Deadline& deadli
 
 /// The same for a slot lock, whose slots have no cost.
 template <class Function>
-auto guarded(const SlotLock& lock, const Key& key, const Deadline& deadline, Function&& function) {
+auto guarded(const SlotLock& lock, const KeyArg& key, const Deadline& deadline,
+             Function&& function) {
   return detail::guard<SlotPermit>({lock, key}, deadline, function);
 }
 

@@ -28,6 +28,7 @@ class Claims {
     using Grant = Grants;
     /// The place of an earlier try of the same call, if any.
     using Request = std::optional<PlaceInLine>;
+    static void borrow_store(Claims&) noexcept {}  // claims own none
   };
 
  private:

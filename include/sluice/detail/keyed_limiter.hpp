@@ -25,22 +25,22 @@ class KeyedLimiter : public Waitable {
   /// cost can never be admitted (Errc::cost_exceeds_capacity) or is negative (Errc::invalid_cost).
   /// A cost of 0 is refused only while a debt, a block or a reservation is ahead; see
   /// docs/composing.md.
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost = 1) const {
     return decide_as("try_acquire", self().acquire_step(key, cost));
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, std::error_code& error) const noexcept {
     return decide(*store_, self().acquire_step(key), error);
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost,
                                      std::error_code& error) const noexcept {
     return decide(*store_, self().acquire_step(key, cost), error);
   }
   /// Charges at most once under this id; see Plan::idempotent(). The same id with another limiter,
   /// or for another key of the tag, fails with Errc::id_reused.
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost, const RequestId& id) const {
     return decide_as("try_acquire", Plan(self().acquire_step(key, cost)).idempotent(id));
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept {
     return decide(*store_, Plan(self().acquire_step(key, cost)).idempotent(id), error);
   }
@@ -48,11 +48,11 @@ class KeyedLimiter : public Waitable {
   /// try_acquire() with a callback, `handler(std::error_code, Decision)` or `handler(const
   /// Outcome&)`; see decide_then().
   template <class Handler>
-  void try_acquire_then(const Key& key, Cost cost, Handler handler) const {
+  void try_acquire_then(const KeyArg& key, Cost cost, Handler handler) const {
     decide_then(*store_, self().acquire_step(key, cost), std::move(handler));
   }
   /// try_acquire() as a future; a failure is a std::system_error in it.
-  [[nodiscard]] std::future<Decision> future_try_acquire(const Key& key, Cost cost = 1) const {
+  [[nodiscard]] std::future<Decision> future_try_acquire(const KeyArg& key, Cost cost = 1) const {
     return detail::future_decide_as({Limiter::type_name, "future_try_acquire"}, *store_,
                                     self().acquire_step(key, cost));
   }
@@ -62,13 +62,13 @@ class KeyedLimiter : public Waitable {
   }
 
   /// The decision that try_acquire() would make, with what remains now; changes nothing.
-  [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const {
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost cost = 1) const {
     return decide_as("peek", self().peek_step(key, cost));
   }
-  [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, std::error_code& error) const noexcept {
     return decide(*store_, self().peek_step(key), error);
   }
-  [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost cost, std::error_code& error) const noexcept {
     return decide(*store_, self().peek_step(key, cost), error);
   }
 
@@ -81,20 +81,20 @@ class KeyedLimiter : public Waitable {
   /// Errc::invalid_argument for a priority out of range, Errc::would_deadlock on a thread or store
   /// that must not block, and as try_acquire().
   template <class L = Limiter>
-  [[nodiscard]] typename L::Waiting::Grant acquire(const Key& key, Cost cost,
+  [[nodiscard]] typename L::Waiting::Grant acquire(const KeyArg& key, Cost cost,
                                                    const Deadline& deadline,
                                                    const WaitOptions& options = {}) const {
     return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options);
   }
   template <class L = Limiter>
-  [[nodiscard]] typename L::Waiting::Grant acquire(const Key& key, Cost cost,
+  [[nodiscard]] typename L::Waiting::Grant acquire(const KeyArg& key, Cost cost,
                                                    const Deadline& deadline,
                                                    const WaitOptions& options,
                                                    std::error_code& error) const noexcept {
     return detail::block(static_cast<const L&>(self()), {key, cost}, deadline, options, error);
   }
   /// The number of callers in this process that wait for the key.
-  [[nodiscard]] std::size_t waiting(const Key& key) const { return waiters_of(named(key)); }
+  [[nodiscard]] std::size_t waiting(const KeyArg& key) const { return waiters_of(named(key)); }
 
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -141,8 +141,8 @@ class KeyedLimiter : public Waitable {
     return detail::decide_as({Limiter::type_name, verb}, *store_, asked);
   }
   /// The key, with the limiter's name if it has none of its own, and the limiter's unit.
-  [[nodiscard]] Key named(const Key& key) const noexcept {
-    return key.with_default_name(name_).with_unit(unit_);
+  [[nodiscard]] detail::LimiterKey named(const Key& key) const noexcept {
+    return {key.with_default_name(name_).with_unit(unit_), store_.address()};
   }
 
  private:

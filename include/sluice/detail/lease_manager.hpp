@@ -54,7 +54,9 @@ class LeaseManager {
   [[nodiscard]] const LeaseOptions& options() const noexcept { return options_; }
 
   /// The key, with the limiter's name if it has none of its own.
-  [[nodiscard]] Key named(const Key& key) const noexcept { return key.with_default_name(name_); }
+  [[nodiscard]] LimiterKey named(const Key& key) const noexcept {
+    return {key.with_default_name(name_), store_.address()};
+  }
 
  private:
   enum Seek : Word { fresh_id, known_id };

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "sluice/detail/cxx20.hpp"
 
@@ -31,6 +32,21 @@ class TextArg {
 
  private:
   std::string_view text_;
+};
+
+/// A temporary that owns its text, such as a std::string: a view of it would dangle.
+template <class T>
+concept OwningTemporary =
+    !std::is_lvalue_reference_v<T> && std::convertible_to<T, std::string_view> &&
+    !std::is_trivially_destructible_v<std::remove_cvref_t<T>>;
+
+/// A TextArg for objects that keep the view: a temporary string does not compile.
+class LastingText : public TextArg {
+ public:
+  using TextArg::TextArg;
+  LastingText(std::nullptr_t) = delete;
+  template <OwningTemporary T>
+  LastingText(T&&) = delete;  // this keeps a view: put the string into a variable first
 };
 
 }  // namespace sluice::detail

@@ -21,8 +21,8 @@ Decision close_gate(const Gates& gates, const Scope& scope, const Feedback& feed
 
 /// Blocks the bucket of `key` for Feedback::wait(), at most TokenBucket::longest(); use a gate for
 /// longer closures. Without a wait it does nothing. One store operation, or none, as above.
-Decision block(const TokenBucket& bucket, const Key& key, const Feedback& feedback);
-Decision block(const TokenBucket& bucket, const Key& key, const Feedback& feedback,
+Decision block(const TokenBucket& bucket, const KeyArg& key, const Feedback& feedback);
+Decision block(const TokenBucket& bucket, const KeyArg& key, const Feedback& feedback,
                std::error_code& error) noexcept;
 
 /// Spends units of `key` until at most `remaining` are left: the server's number counts if it is
@@ -34,7 +34,7 @@ Decision block(const TokenBucket& bucket, const Key& key, const Feedback& feedba
 ///     if (const Window* w = feedback.find("requests"); w && w->remaining)
 ///       http::lower(bucket, account, *w->remaining);
 template <class Limiter>
-Decision lower(const Limiter& limiter, const Key& key, Word remaining,
+Decision lower(const Limiter& limiter, const KeyArg& key, Word remaining,
                std::error_code& error) noexcept {
   const Decision now = limiter.peek(key, 1, error);
   if (error || now.remaining <= remaining) return now;
@@ -42,7 +42,7 @@ Decision lower(const Limiter& limiter, const Key& key, Word remaining,
 }
 
 template <class Limiter>
-Decision lower(const Limiter& limiter, const Key& key, Word remaining) {
+Decision lower(const Limiter& limiter, const KeyArg& key, Word remaining) {
   std::error_code error;
   const Decision decision = http::lower(limiter, key, remaining, error);
   if (!error) return decision;

@@ -33,34 +33,37 @@ class ConcurrencyLimiter : public Waitable {
   /// Acquires a lease of `weight` places, 1 to limit(), if they are free; never waits. A refused
   /// lease converts to false. Throws std::system_error if the store could not decide, or if the
   /// weight can never be granted (Errc::invalid_cost, Errc::cost_exceeds_capacity).
-  Lease try_acquire(const Key& key, Cost weight = 1) const;
-  Lease try_acquire(const Key& key, std::error_code& error) const noexcept;
-  Lease try_acquire(const Key& key, Cost weight, std::error_code& error) const noexcept;
+  Lease try_acquire(const KeyArg& key, Cost weight = 1) const;
+  Lease try_acquire(const KeyArg& key, std::error_code& error) const noexcept;
+  Lease try_acquire(const KeyArg& key, Cost weight, std::error_code& error) const noexcept;
   /// Under an id of the caller's: a retry after a lost answer takes no second place. If the id is
   /// live, this returns its lease, not renewed. O(leases of the key).
-  Lease try_acquire(const Key& key, Cost weight, const LeaseId& id) const;
-  Lease try_acquire(const Key& key, Cost weight, const LeaseId& id,
+  Lease try_acquire(const KeyArg& key, Cost weight, const LeaseId& id) const;
+  Lease try_acquire(const KeyArg& key, Cost weight, const LeaseId& id,
                     std::error_code& error) const noexcept;
 
   /// Waits until `weight` places are free, or until the deadline; blocks this thread meanwhile. A
   /// lease that is released in this process goes to the first waiter at once. Releases by other
   /// processes are noticed within WaitQueueOptions::recheck, or at once with
   /// WaitQueueOptions::across_processes. See KeyedLimiter::acquire().
-  Lease acquire(const Key& key, Cost weight, const Deadline& deadline,
+  Lease acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
                 const WaitOptions& options = {}) const;
-  Lease acquire(const Key& key, Cost weight, const Deadline& deadline, const WaitOptions& options,
-                std::error_code& error) const;
+  Lease acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
+                const WaitOptions& options, std::error_code& error) const;
   /// The number of callers in this process that wait for the key.
-  [[nodiscard]] std::size_t waiting(const Key& key) const { return waiters_of(leases_.named(key)); }
+  [[nodiscard]] std::size_t waiting(const KeyArg& key) const {
+    return waiters_of(leases_.named(key));
+  }
 
   /// The decision that try_acquire() would make, with what remains now; changes nothing.
-  [[nodiscard]] Decision peek(const Key& key, Cost weight = 1) const {
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost weight = 1) const {
     return decide_as("peek", peek_step(key, weight));
   }
-  [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, std::error_code& error) const noexcept {
     return decide(store(), peek_step(key), error);
   }
-  [[nodiscard]] Decision peek(const Key& key, Cost weight, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost weight,
+                              std::error_code& error) const noexcept {
     return decide(store(), peek_step(key, weight), error);
   }
 
@@ -68,8 +71,8 @@ class ConcurrencyLimiter : public Waitable {
   /// this key: it was released, has expired, or belongs to another key. The second form then sets
   /// Errc::lease_not_live; the first throws only if the store could not decide. O(leases of the
   /// key).
-  bool release(const Key& key, const LeaseId& id) const;
-  bool release(const Key& key, const LeaseId& id, std::error_code& error) const noexcept;
+  bool release(const KeyArg& key, const LeaseId& id) const;
+  bool release(const KeyArg& key, const LeaseId& id, std::error_code& error) const noexcept;
 
   static constexpr Span max_block{LeasesRule::max_block};  ///< 365 days
 
@@ -83,16 +86,16 @@ class ConcurrencyLimiter : public Waitable {
   /// further, the first request is granted, whatever is held or blocked. O(leases of the key).
   ///
   ///     if (response.status == 503) jobs.block("alice", feedback.wait());
-  Decision block(const Key& key, Span span) const {
+  Decision block(const KeyArg& key, SpanArg span) const {
     return decide_as("block", block_step(key, span));
   }
-  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+  Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
 
   /// Revokes all leases of the key, and ends a block.
-  void reset(const Key& key) const;
-  void reset(const Key& key, std::error_code& error) const noexcept;
+  void reset(const KeyArg& key) const;
+  void reset(const KeyArg& key, std::error_code& error) const noexcept;
 
   /// The step that grants a lease under `id`, for a plan of several steps. If the plan was allowed,
   /// adopt() makes a Lease of its outcome:
@@ -123,7 +126,7 @@ class ConcurrencyLimiter : public Waitable {
   }
 
   /// The step of block().
-  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+  [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return leases_.block_step(key, limit_, span);
   }
 
@@ -134,7 +137,7 @@ class ConcurrencyLimiter : public Waitable {
   /// executed, for an idempotent plan for the first time: the holder counts the TTL from it. Throws
   /// std::invalid_argument if there are not `output` words. REQUIRES: the plan as a whole was
   /// allowed.
-  Lease adopt(const Key& key, const LeaseId& id, Cost weight, const Decision& decision,
+  Lease adopt(const KeyArg& key, const LeaseId& id, Cost weight, const Decision& decision,
               std::span<const Word> words, Time asked_at) const {
     return leases_.adopt(key, {limit_, 0}, weight, id, decision, words, asked_at);
   }
@@ -213,11 +216,11 @@ struct ConcurrencyLimiter::Waiting {
   }
 };
 
-inline Lease ConcurrencyLimiter::acquire(const Key& key, Cost weight, const Deadline& deadline,
+inline Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
                                          const WaitOptions& options) const {
   return detail::block(*this, Waiting::request(*this, key, weight), deadline, options);
 }
-inline Lease ConcurrencyLimiter::acquire(const Key& key, Cost weight, const Deadline& deadline,
+inline Lease ConcurrencyLimiter::acquire(const KeyArg& key, Cost weight, const Deadline& deadline,
                                          const WaitOptions& options, std::error_code& error) const {
   return detail::block(*this, Waiting::request(*this, key, weight), deadline, options, error);
 }

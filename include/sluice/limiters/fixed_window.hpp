@@ -42,27 +42,27 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   FixedWindow(const StoreHandle&, detail::TextArg, T, Calendar) = delete;
 
   /// As in KeyedLimiter. `retry_after` is the time until the next window.
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
-  [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost = 1) const;
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, std::error_code& error) const noexcept {
     return try_acquire(key, 1, error);
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost,
                                      std::error_code& error) const noexcept;
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost, const RequestId& id) const;
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept;
-  [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const;
-  [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost cost = 1) const;
+  [[nodiscard]] Decision peek(const KeyArg& key, std::error_code& error) const noexcept {
     return peek(key, 1, error);
   }
-  [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept;
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost cost, std::error_code& error) const noexcept;
 
   /// Refunds units of `taken` that were not used, if its window is still the current one. Returns
   /// the number of units refunded: 0 if the window has ended, if nothing of it is used, or if
   /// `taken` was refused. Refund a grant once: the store does not record whose units it counts.
   /// Errc::invalid_cost if the cost is negative or above 2^52.
-  Word refund(const Key& key, const Decision& taken, Cost cost) const;
-  Word refund(const Key& key, const Decision& taken, Cost cost,
+  Word refund(const KeyArg& key, const Decision& taken, Cost cost) const;
+  Word refund(const KeyArg& key, const Decision& taken, Cost cost,
               std::error_code& error) const noexcept;
 
   /// Corrects an estimated cost: refunds the difference, or charges it even beyond the limit, in
@@ -72,18 +72,18 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   ///
   ///     const Decision taken = tokens.try_acquire("alice", 100);
   ///     tokens.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost) const;
-  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
+  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost) const;
+  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
   /// Refunds up to `amount` units of the current window, at most what is used.
-  Decision reward(const Key& key, Cost amount) const;
-  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
+  Decision reward(const KeyArg& key, Cost amount) const;
+  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
   /// Charges `amount` units to the current window, even beyond the limit, up to 2^43 in all;
   /// nothing remains then until the window ends. Errc::invalid_cost, here and above, if `amount` is
   /// negative or above 2^52.
-  Decision penalize(const Key& key, Cost amount) const;
-  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept;
+  Decision penalize(const KeyArg& key, Cost amount) const;
+  Decision penalize(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
 
   /// Admits nothing until `span` from now, and wait hints include the block: for an upstream that
   /// asks for a pause. A later end of an earlier block stays in force. What was used stays used:
@@ -93,12 +93,12 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// Errc::invalid_argument. If the clock is set back, the block lasts longer by that.
   ///
   ///     if (response.status == 429) operations.block(account, feedback.wait());
-  Decision block(const Key& key, Span span) const;
-  Decision block(const Key& key, Span span, std::error_code& error) const noexcept;
+  Decision block(const KeyArg& key, SpanArg span) const;
+  Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
 
   /// Sets the use to zero, and ends a block.
-  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
-  void reset(const Key& key, std::error_code& error) const noexcept {
+  void reset(const KeyArg& key) const { (void)decide_as("reset", reset_step(key)); }
+  void reset(const KeyArg& key, std::error_code& error) const noexcept {
     (void)decide(store(), reset_step(key), error);
   }
 
@@ -125,15 +125,15 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
     return step(fixed_window_adjust, key, units);
   }
 
-  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+  [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return step(fixed_window_block, key, span.count());
   }
 
   /// Determines the difference of the store's clock and Store::clock() by a request next to `key`
   /// that reads no state. Needed only for calendars, after a callback, future or co_await form
   /// failed with Errc::outside_calendar. Throws std::system_error if the store could not decide.
-  void synchronize(const Key& key) const;
-  void synchronize(const Key& key, std::error_code& error) const noexcept;
+  void synchronize(const KeyArg& key) const;
+  void synchronize(const KeyArg& key, std::error_code& error) const noexcept;
 
   [[nodiscard]] Word limit() const noexcept { return limit_; }
   [[nodiscard]] const Calendar& calendar() const noexcept { return calendar_; }

@@ -59,11 +59,12 @@ class FleetShedder {
 
   static constexpr std::size_t max_tiers = LeasesRule::max_tier + 1;
 
-  /// `tiers`: 1 to max_tiers, the most critical first, each with a name of its own and a share of
-  /// at least one place, at most that of the tier before it. `capacity`: 1 to 2^52. Throws
-  /// std::invalid_argument if that does not hold, or if `name` or an option is out of range.
+  /// `most_critical_first`: 1 to max_tiers tiers, in the order of a UtilizationShedder's, each with
+  /// a name of its own and a share of at least one place, at most that of the tier before it.
+  /// `capacity`: 1 to 2^52. Throws std::invalid_argument if that does not hold, or if `name` or an
+  /// option is out of range.
   FleetShedder(const StoreHandle& store, detail::TextArg name, Word capacity,
-               std::vector<Tier> tiers, const LeaseOptions& options = {});
+               std::vector<Tier> most_critical_first, const LeaseOptions& options = {});
 
   /// Acquires a lease of `weight` places for work of this tier, if its share has room. Throws
   /// std::invalid_argument if there is no such tier, std::system_error if the store could not
@@ -84,8 +85,8 @@ class FleetShedder {
                               std::error_code& error) const noexcept;
 
   /// Admits no work of any tier until `span` from now; see ConcurrencyLimiter::block().
-  Decision block(Span span) const;
-  Decision block(Span span, std::error_code& error) const noexcept;
+  Decision block(SpanArg span) const;
+  Decision block(SpanArg span, std::error_code& error) const noexcept;
 
   /// Revokes all leases, and ends a block.
   void reset() const;
@@ -97,7 +98,7 @@ class FleetShedder {
                                   Cost weight = 1) const;
   [[nodiscard]] Step peek_step(detail::TextArg tier, const Key& key, Cost weight = 1) const;
   static constexpr std::size_t output = 4;
-  Lease adopt(detail::TextArg tier, const Key& key, const LeaseId& id, Cost weight,
+  Lease adopt(detail::TextArg tier, const KeyArg& key, const LeaseId& id, Cost weight,
               const Decision& decision, std::span<const Word> words, Time asked_at) const;
 
   /// The tier that a decision is about: in a refusal, the one whose share was full. Empty if this
@@ -113,7 +114,8 @@ class FleetShedder {
   [[nodiscard]] const LeaseOptions& options() const noexcept { return leases_.options(); }
   [[nodiscard]] Store& store() const noexcept { return leases_.store(); }
 
-  struct Verbs;  ///< the calls of the shedder; see sluice/detail/verb.hpp
+  struct Verbs;    ///< the calls of the shedder; see sluice/detail/verb.hpp
+  struct Waiting;  ///< how asynchronous calls keep it
 
  private:
   using Share = detail::LeaseManager::Share;
@@ -158,6 +160,11 @@ struct FleetShedder::Verbs {
   static Step reset(const FleetShedder& fleet) {
     return fleet.leases_.reset_step(fleet.key(), fleet.capacity_);
   }
+};
+
+/// No caller can wait for it; its asynchronous calls keep a copy.
+struct FleetShedder::Waiting {
+  static void borrow_store(FleetShedder& shedder) noexcept { shedder.leases_.borrow_store(); }
 };
 
 }  // namespace sluice

@@ -132,10 +132,10 @@ class Gates : public Waitable {
   /// Closes a scope for `span` from now, at most the cap; an earlier closure that ends later stays
   /// in force. Zero or less closes nothing. Returns a decision or reports an error; `reset_after`
   /// is when the gate will be free again.
-  Decision close(const Scope& scope, Span span) const {
+  Decision close(const Scope& scope, SpanArg span) const {
     return decide_as("close", close_step(scope, span));
   }
-  Decision close(const Scope& scope, Span span, std::error_code& error) const noexcept {
+  Decision close(const Scope& scope, SpanArg span, std::error_code& error) const noexcept {
     return decide(*store_, close_step(scope, span), error);
   }
 
@@ -145,19 +145,24 @@ class Gates : public Waitable {
     (void)decide(*store_, open_step(scope), error);
   }
 
-  /// The steps of these calls, for plans with other limits and for the forms of decide.hpp.
+  /// The steps of these calls, for plans with other limits and for the forms of decide.hpp. They
+  /// view the scope: one that is made inside the call does not compile.
   [[nodiscard]] Step pass_step(const Scope& scope) const noexcept { return step(gate_pass, scope); }
   [[nodiscard]] Step peek_step(const Scope& scope) const noexcept { return step(gate_peek, scope); }
-  [[nodiscard]] Step close_step(const Scope& scope, Span span) const noexcept;
+  [[nodiscard]] Step close_step(const Scope& scope, SpanArg span) const noexcept;
   [[nodiscard]] Step open_step(const Scope& scope) const noexcept {
-    return {&gate_open, scope.key(), {1}};
+    return {&gate_open, named(scope), {1}};
   }
+  Step pass_step(const Scope&&) const = delete;  // keep the scope in a variable
+  Step peek_step(const Scope&&) const = delete;
+  Step close_step(const Scope&&, SpanArg) const = delete;
+  Step open_step(const Scope&&) const = delete;
 
   [[nodiscard]] const GateOptions& options() const noexcept { return options_; }
   [[nodiscard]] Store& store() const noexcept { return *store_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-  struct Verbs;    ///< the calls with several scopes; see sluice/detail/verb.hpp
+  struct Verbs;    ///< the calls of the gates; see sluice/detail/verb.hpp
   struct Waiting;  ///< how acquire() waits: for detail::WaiterFor
 
  private:
@@ -171,8 +176,12 @@ class Gates : public Waitable {
   }
   [[nodiscard]] Step step(const Operation& operation, const Scope& scope) const noexcept {
     return {&operation,
-            scope.key(),
+            named(scope),
             {1, options_.cap.count(), options_.ramp.count(), options_.spacing.count()}};
+  }
+
+  [[nodiscard]] detail::LimiterKey named(const Scope& scope) const noexcept {
+    return {scope.key(), store_.address()};
   }
 
   StoreHandle store_;
@@ -181,7 +190,7 @@ class Gates : public Waitable {
   GateOptions options_;
 };
 
-/// Verbs of the calls with several scopes; see sluice/detail/verb.hpp.
+/// Verbs of the calls; see sluice/detail/verb.hpp.
 struct Gates::Verbs {
   /// Asks one step for each scope.
   class Ask {
@@ -216,6 +225,12 @@ struct Gates::Verbs {
     Decision decision_{};
   };
 
+  static Step pass_one(const Gates& gates, const Scope& scope) { return gates.pass_step(scope); }
+  static Step peek_one(const Gates& gates, const Scope& scope) { return gates.peek_step(scope); }
+  static Step close(const Gates& gates, const Scope& scope, Span span) {
+    return gates.close_step(scope, span);
+  }
+  static Step open(const Gates& gates, const Scope& scope) { return gates.open_step(scope); }
   static Ask pass(const Gates& gates, std::span<const Scope> scopes) {
     return {gates, scopes, &Gates::pass_step};
   }

@@ -33,7 +33,8 @@ struct LeaseOptions {
   /// Renews every lease that is granted; null: leases are not renewed automatically. REQUIRES: it
   /// outlives the limiter.
   LeaseRenewer* renewer = nullptr;
-  /// Called by `renewer`, on its thread and at most once, when a lease is lost. Must not throw.
+  /// Called by `renewer`, on its thread and at most once, when a lease is lost. What it
+  /// throws is ignored.
   std::function<void(const LeaseId&)> on_lost = {};
   /// The longest time that the destructor of a lease waits for the store. Real time.
   Span release_within = std::chrono::seconds{1};
@@ -51,12 +52,15 @@ class RenewVerb;
 ///
 ///     if (Lease lease = jobs.try_acquire("alice")) run();          // released here
 ///
+/// In a condition it must be a variable: `if (jobs.try_acquire("alice")) run();` does not compile,
+/// because that lease would be released before run().
+///
 /// Move-only. lost(), id(), fence() and expires_at() may be called from any thread; the other
 /// members by one thread at a time. REQUIRES: the store outlives it. (A lease whose store was
 /// destroyed earlier on the same thread releases nothing and counts as lost.)
 class [[nodiscard]] Lease {
  public:
-  /// Called at most once, when a lease that is kept alive is lost. Must not throw.
+  /// Called at most once, when a lease that is kept alive is lost. What it throws is ignored.
   using OnLost = std::function<void(const LeaseId&)>;
 
   Lease() noexcept = default;
@@ -68,12 +72,14 @@ class [[nodiscard]] Lease {
   ~Lease();
 
   /// True if it was granted, and not released or moved from. A lost lease is still true.
-  [[nodiscard]] explicit operator bool() const noexcept;
+  [[nodiscard]] explicit operator bool() const& noexcept;
+  explicit operator bool() const&& = delete;  // write: if (Lease lease = jobs.acquire(...)) run();
   /// The decision that granted or refused it.
-  [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
+  [[nodiscard]] const Decision& decision() const& noexcept { return decision_; }
+  [[nodiscard]] Decision decision() const&& noexcept { return decision_; }
 
   /// Of a refusal, and after a move, the id, the fence and the expiry are zero.
-  [[nodiscard]] const LeaseId& id() const noexcept;
+  [[nodiscard]] LeaseId id() const noexcept;
   /// The fencing token: a number higher than those of all leases granted on this key before. Send
   /// it with every write to the protected resource, which must reject a number below the highest
   /// that it has seen.

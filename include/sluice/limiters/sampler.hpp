@@ -42,10 +42,10 @@ class Sampler {
   /// store's clock.
   Sampler(const UtilizationShedder& shedder, Sensor& sensor, SamplerOptions options = {});
   Sampler(const UtilizationShedder& shedder, Sensor& sensor, SamplerOptions options, Rng& rng);
-  Sampler(const UtilizationShedder& shedder, const Key& key, Sensor& sensor,
+  Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& sensor,
           SamplerOptions options = {});
-  Sampler(const UtilizationShedder& shedder, const Key& key, Sensor& sensor, SamplerOptions options,
-          Rng& rng);
+  Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& sensor,
+          SamplerOptions options, Rng& rng);
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
   /// Stops the thread, if there is one.
@@ -78,8 +78,8 @@ class Sampler {
     std::error_code error;
   };
 
-  Sampler(const UtilizationShedder& shedder, const Key& key, Sensor& sensor, SamplerOptions options,
-          Rng* rng);
+  Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& sensor,
+          SamplerOptions options, Rng* rng);
   void sample();
   [[nodiscard]] bool is_due(Word now) const noexcept;
   [[nodiscard]] Word next_due(Word now);

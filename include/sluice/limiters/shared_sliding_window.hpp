@@ -122,15 +122,15 @@ class SharedSlidingWindow : public Waitable {
 
   /// Sets the rate if there is none. `rate` is 1 to 65,536 permits, `interval` 1 us to 366 days and
   /// at most keep_alive; otherwise, here and below, Errc::invalid_argument.
-  Change try_configure(RateType type, Word rate, Span interval) const;
-  Change try_configure(RateType type, Word rate, Span interval, std::error_code& error) const;
+  Change try_configure(RateType type, Word rate, SpanArg interval) const;
+  Change try_configure(RateType type, Word rate, SpanArg interval, std::error_code& error) const;
   /// Sets the rate. If spent permits are kept, any interval across the change, of the old or the
   /// new length, holds at most the larger number of permits that the two rates allow in it
   /// (docs/shared_sliding_window.md). If they are forgotten, or if the type changes, such an
   /// interval may hold as many as both rates allow together.
-  Change configure(RateType type, Word rate, Span interval,
+  Change configure(RateType type, Word rate, SpanArg interval,
                    SpentPermits spent = SpentPermits::kept) const;
-  Change configure(RateType type, Word rate, Span interval, SpentPermits spent,
+  Change configure(RateType type, Word rate, SpanArg interval, SpentPermits spent,
                    std::error_code& error) const;
   /// The configuration in force, or none.
   [[nodiscard]] std::optional<RateSetting> config() const;
@@ -149,8 +149,8 @@ class SharedSlidingWindow : public Waitable {
   /// `max_wait` ahead; the caller then waits. Reservations are in the order of arrival at the
   /// store, over all clients, and keep their time if the rate changes meanwhile.
   /// Errc::invalid_argument if max_wait is below zero or above 366 days.
-  RateReservation reserve(Cost permits, Span max_wait) const;
-  RateReservation reserve(Cost permits, Span max_wait, std::error_code& error) const;
+  RateReservation reserve(Cost permits, SpanArg max_wait) const;
+  RateReservation reserve(Cost permits, SpanArg max_wait, std::error_code& error) const;
   /// Refunds all charged permits that are still the newest of the log; returns their number. After
   /// a change that forgot them, a refund has no effect on other requests.
   Word cancel(RateReservation& reservation) const;
@@ -171,8 +171,8 @@ class SharedSlidingWindow : public Waitable {
   /// for this one; existing reservations keep their time. A later end of an earlier block stays in
   /// force, and configure() keeps a block unless it forgets spent permits or changes the type.
   /// `span`: 0, which changes nothing, to max_block; otherwise Errc::invalid_argument.
-  Decision block(Span span) const;
-  Decision block(Span span, std::error_code& error) const;
+  Decision block(SpanArg span) const;
+  Decision block(SpanArg span, std::error_code& error) const;
   /// Refunds the newest `permits` of the log, whichever client spent them, reservations first; all,
   /// if there are fewer. Errc::invalid_cost if `permits` is negative or above 2^52.
   Decision reward(Cost permits) const;
@@ -221,8 +221,8 @@ class SharedSlidingWindow : public Waitable {
   [[nodiscard]] SharedSlidingWindowSteps peek_steps(Cost permits = 1) const;
   [[nodiscard]] SharedSlidingWindowSteps peek_steps(Cost permits, std::error_code& error) const;
   /// The steps of block() and reward().
-  [[nodiscard]] SharedSlidingWindowSteps block_steps(Span span) const;
-  [[nodiscard]] SharedSlidingWindowSteps block_steps(Span span, std::error_code& error) const;
+  [[nodiscard]] SharedSlidingWindowSteps block_steps(SpanArg span) const;
+  [[nodiscard]] SharedSlidingWindowSteps block_steps(SpanArg span, std::error_code& error) const;
   [[nodiscard]] SharedSlidingWindowSteps reward_steps(Cost permits) const;
   [[nodiscard]] SharedSlidingWindowSteps reward_steps(Cost permits, std::error_code& error) const;
   /// Reads the configuration for the next steps. Errc::not_configured if there is none.
@@ -239,7 +239,9 @@ class SharedSlidingWindow : public Waitable {
   class Asking;
   class Changing;
 
-  [[nodiscard]] Key key() const noexcept { return {tag_, name_}; }
+  [[nodiscard]] detail::LimiterKey key() const noexcept {
+    return {Key{tag_, name_}, store_.address()};
+  }
   [[nodiscard]] Step configure_step(SharedSlidingWindowRule::Mode mode, RateType type, Word rate,
                                     Span interval) const noexcept;
   [[nodiscard]] Change change_as(const char* verb, const Step& step) const;

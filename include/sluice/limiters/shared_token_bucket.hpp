@@ -56,81 +56,82 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
 
   /// Sets the quota if there is none. Errc::invalid_argument, here and in configure(), unless
   /// keep_alive is longer than such a bucket takes to fill.
-  Change try_configure(const Key& key, const Quota& quota) const;
-  Change try_configure(const Key& key, const Quota& quota, std::error_code& error) const noexcept;
+  Change try_configure(const KeyArg& key, const Quota& quota) const;
+  Change try_configure(const KeyArg& key, const Quota& quota,
+                       std::error_code& error) const noexcept;
   /// Sets the quota. `inheritance` selects how many tokens of the old quota carry over. No interval
   /// ever admits more than the largest burst and the largest rate in force in it allow.
-  Change configure(const Key& key, const Quota& quota,
+  Change configure(const KeyArg& key, const Quota& quota,
                    Inheritance inheritance = Inheritance::as_is) const;
-  Change configure(const Key& key, const Quota& quota, Inheritance inheritance,
+  Change configure(const KeyArg& key, const Quota& quota, Inheritance inheritance,
                    std::error_code& error) const noexcept;
   /// The configuration in force, or none.
-  [[nodiscard]] std::optional<Setting> config(const Key& key) const;
-  [[nodiscard]] std::optional<Setting> config(const Key& key,
+  [[nodiscard]] std::optional<Setting> config(const KeyArg& key) const;
+  [[nodiscard]] std::optional<Setting> config(const KeyArg& key,
                                               std::error_code& error) const noexcept;
 
   /// As in KeyedLimiter, with Decision::limit filled in.
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost = 1) const;
-  [[nodiscard]] Decision try_acquire(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost = 1) const;
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, std::error_code& error) const noexcept {
     return try_acquire(key, 1, error);
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost,
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost,
                                      std::error_code& error) const noexcept;
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
-  [[nodiscard]] Decision try_acquire(const Key& key, Cost cost, const RequestId& id,
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost, const RequestId& id) const;
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                      std::error_code& error) const noexcept;
-  [[nodiscard]] Decision peek(const Key& key, Cost cost = 1) const;
-  [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost cost = 1) const;
+  [[nodiscard]] Decision peek(const KeyArg& key, std::error_code& error) const noexcept {
     return peek(key, 1, error);
   }
-  [[nodiscard]] Decision peek(const Key& key, Cost cost, std::error_code& error) const noexcept;
+  [[nodiscard]] Decision peek(const KeyArg& key, Cost cost, std::error_code& error) const noexcept;
 
   /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
   /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
   /// `max_wait` is negative or more than longest().
-  Reservation reserve(const Key& key, Cost cost, Span max_wait) const;
-  Reservation reserve(const Key& key, Cost cost, Span max_wait,
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const;
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                       std::error_code& error) const noexcept;
   /// Spends units now that will be available within `max_debt`; as TokenBucket::borrow().
-  Reservation borrow(const Key& key, Cost cost, Span max_debt) const;
-  Reservation borrow(const Key& key, Cost cost, Span max_debt,
+  Reservation borrow(const KeyArg& key, Cost cost, SpanArg max_debt) const;
+  Reservation borrow(const KeyArg& key, Cost cost, SpanArg max_debt,
                      std::error_code& error) const noexcept {
     return reserve(key, cost, max_debt, error);
   }
   /// Refunds a reservation as far as the bound of the limit permits: all that has not drained yet
   /// if nothing was charged since; part of it or nothing otherwise; nothing if the quota was
   /// configured since. Returns the number of whole units refunded; the reservation is then empty.
-  Word cancel(const Key& key, Reservation& reservation) const;
-  Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
+  Word cancel(const KeyArg& key, Reservation& reservation) const;
+  Word cancel(const KeyArg& key, Reservation& reservation, std::error_code& error) const noexcept;
   /// Refunds `amount` units in the same way. Errc::invalid_argument if that is more than granted,
   /// Errc::invalid_cost, here and in settle(), if it is negative.
-  Word refund(const Key& key, Reservation& reservation, Cost amount) const;
-  Word refund(const Key& key, Reservation& reservation, Cost amount,
+  Word refund(const KeyArg& key, Reservation& reservation, Cost amount) const;
+  Word refund(const KeyArg& key, Reservation& reservation, Cost amount,
               std::error_code& error) const noexcept;
   /// Corrects an estimated cost: refunds the difference, or charges it by the current quota,
   /// whatever is available, up to a debt of longest(); units beyond that are not charged.
-  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost) const;
-  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost,
+  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost) const;
+  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
                     std::error_code& error) const noexcept;
 
   /// Fills the bucket, whatever was spent; the quota stays. REQUIRES: earlier reservations are not
   /// refunded afterwards. (configure() with Inheritance::reset fills it only as far as the bound
   /// permits.)
-  void reset(const Key& key) const;
-  void reset(const Key& key, std::error_code& error) const noexcept {
+  void reset(const KeyArg& key) const;
+  void reset(const KeyArg& key, std::error_code& error) const noexcept {
     static_cast<void>(decide(store(), reset_step(key), error));
   }
   /// Grants no token until `span` from now, whatever the quota becomes; then one is available, and
   /// more as the quota says. Errc::invalid_argument if `span` is negative or more than longest().
-  Decision block(const Key& key, Span span) const;
-  Decision block(const Key& key, Span span, std::error_code& error) const noexcept;
+  Decision block(const KeyArg& key, SpanArg span) const;
+  Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
   /// Adds `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
-  Decision reward(const Key& key, Cost amount) const;
-  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
+  Decision reward(const KeyArg& key, Cost amount) const;
+  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
   /// Removes `amount` units, whatever is available, up to a debt of longest().
-  Decision penalize(const Key& key, Cost amount) const;
-  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept;
+  Decision penalize(const KeyArg& key, Cost amount) const;
+  Decision penalize(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
 
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1) const noexcept {
     return {&shared_token_bucket_acquire, named(key), {0, cost.value(), keep_alive_.count()}};
@@ -148,7 +149,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
 
   /// The steps of the calls above. reservation() makes a Reservation of the result of
   /// reserve_step().
-  [[nodiscard]] Step reserve_step(const Key& key, Cost cost, Span max_wait) const noexcept {
+  [[nodiscard]] Step reserve_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
     return {&shared_token_bucket_reserve,
             named(key),
             {0, cost.value(), keep_alive_.count(), max_wait.count()}};
@@ -163,7 +164,7 @@ class SharedTokenBucket : public KeyedLimiter<SharedTokenBucket> {
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return adjust_step(key, SharedTokenBucketReserve::Change::reset, 0);
   }
-  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+  [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return adjust_step(key, SharedTokenBucketReserve::Change::block, span.count());
   }
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {

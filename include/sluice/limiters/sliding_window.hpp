@@ -63,20 +63,22 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
       : SlidingWindow(store, name, std::vector<WindowLimit>(windows)) {}
 
   /// As in KeyedLimiter, with all windows.
-  [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost = 1) const;
-  [[nodiscard]] WindowsDecision try_acquire(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost = 1) const;
+  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key,
+                                            std::error_code& error) const noexcept {
     return try_acquire(key, 1, error);
   }
-  [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost,
+  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost,
                                             std::error_code& error) const noexcept;
-  [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id) const;
-  [[nodiscard]] WindowsDecision try_acquire(const Key& key, Cost cost, const RequestId& id,
+  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost,
+                                            const RequestId& id) const;
+  [[nodiscard]] WindowsDecision try_acquire(const KeyArg& key, Cost cost, const RequestId& id,
                                             std::error_code& error) const noexcept;
-  [[nodiscard]] WindowsDecision peek(const Key& key, Cost cost = 1) const;
-  [[nodiscard]] WindowsDecision peek(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] WindowsDecision peek(const KeyArg& key, Cost cost = 1) const;
+  [[nodiscard]] WindowsDecision peek(const KeyArg& key, std::error_code& error) const noexcept {
     return peek(key, 1, error);
   }
-  [[nodiscard]] WindowsDecision peek(const Key& key, Cost cost,
+  [[nodiscard]] WindowsDecision peek(const KeyArg& key, Cost cost,
                                      std::error_code& error) const noexcept;
 
   /// Reserves `cost` at the first instant at which all windows admit it, if that is at most
@@ -84,8 +86,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// in order of arrival; no later request is scheduled ahead of them, and until their time nothing
   /// remains. Throws std::system_error; Errc::invalid_argument if max_wait is below zero or above
   /// 366 days.
-  WindowReservation reserve(const Key& key, Cost cost, Span max_wait) const;
-  WindowReservation reserve(const Key& key, Cost cost, Span max_wait,
+  WindowReservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const;
+  WindowReservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                             std::error_code& error) const noexcept;
 
   /// Refunds a reservation, once. Returns the number of units refunded: all of them while they are
@@ -93,15 +95,15 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// the end of a log can be removed without moving the rest. From the reservation's time on, the
   /// log is as if it had never been requested. Until then nothing more is admitted than without it;
   /// units that a full log had dropped for it may count for longer, up to that time.
-  Word cancel(const Key& key, const WindowReservation& reservation) const;
-  Word cancel(const Key& key, const WindowReservation& reservation,
+  Word cancel(const KeyArg& key, const WindowReservation& reservation) const;
+  Word cancel(const KeyArg& key, const WindowReservation& reservation,
               std::error_code& error) const noexcept;
 
   /// Refunds up to `unused` units of an allowed decision, as far as they are still the newest of
   /// the key's log. Returns the number of units refunded. Errc::invalid_cost if `unused` is
   /// negative or above 2^52.
-  Word refund(const Key& key, const Decision& grant, Cost unused) const;
-  Word refund(const Key& key, const Decision& grant, Cost unused,
+  Word refund(const KeyArg& key, const Decision& grant, Cost unused) const;
+  Word refund(const KeyArg& key, const Decision& grant, Cost unused,
               std::error_code& error) const noexcept;
 
   /// Corrects an estimated cost: refunds the difference as refund() does, or charges it at the
@@ -112,8 +114,8 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   ///
   ///     const auto taken = limit.try_acquire("shop-7", 100);
   ///     limit.settle("shop-7", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost) const;
-  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
+  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost) const;
+  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
   /// Schedules no new grant before `span` from now, whatever the windows; existing reservations
@@ -122,22 +124,22 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   /// `span`: 0, which changes nothing, to max_block; else Errc::invalid_argument.
   ///
   ///     if (response.status == 429) limit.block("shop-7", feedback.wait());
-  WindowsDecision block(const Key& key, Span span) const;
-  WindowsDecision block(const Key& key, Span span, std::error_code& error) const noexcept;
+  WindowsDecision block(const KeyArg& key, SpanArg span) const;
+  WindowsDecision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept;
   static constexpr Span max_block{SlidingWindowRule::max_block};  ///< 366 days
   /// Removes the newest `amount` units from the log of the key, whoever spent them, reservations
   /// first; all, if there are fewer. REQUIRES: their grants are not refunded afterwards.
   /// Errc::invalid_cost if `amount` is negative or above 2^52.
-  WindowsDecision reward(const Key& key, Cost amount) const;
-  WindowsDecision reward(const Key& key, Cost amount, std::error_code& error) const noexcept;
+  WindowsDecision reward(const KeyArg& key, Cost amount) const;
+  WindowsDecision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
 
   /// Clears the log of the key, and ends a block.
-  void reset(const Key& key) const;
-  void reset(const Key& key, std::error_code& error) const noexcept;
+  void reset(const KeyArg& key) const;
+  void reset(const KeyArg& key, std::error_code& error) const noexcept;
 
   /// The step of try_acquire(), for a plan of several steps; with max_wait, of reserve().
   [[nodiscard]] Step acquire_step(const Key& key, Cost cost = 1,
-                                  Span max_wait = Span{0}) const noexcept;
+                                  SpanArg max_wait = Span{0}) const noexcept;
   /// The step of peek(): in a plan, a condition that charges nothing.
   [[nodiscard]] Step peek_step(const Key& key, Cost cost = 1) const noexcept;
   /// The step of refund(). Its first output word is the number of units refunded.
@@ -146,7 +148,7 @@ class SlidingWindow : public KeyedLimiter<SlidingWindow> {
   [[nodiscard]] Step settle_step(const Key& key, const Decision& taken,
                                  const SettledCost& cost) const noexcept;
   /// The step of block().
-  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+  [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return step(sliding_window_block, key, {least_, span.count(), longest_});
   }
   /// The step of reward(). Its first output word is the number of removed units that some window

@@ -39,8 +39,8 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// more than worst_case() units that were not refunded. Errc::invalid_cost, here and below, if an
   /// amount or a cost is negative, or a reward or a penalty above 2^52. O(1), one store operation
   /// each.
-  Word refund(const Key& key, const Decision& taken, Cost amount) const;
-  Word refund(const Key& key, const Decision& taken, Cost amount,
+  Word refund(const KeyArg& key, const Decision& taken, Cost amount) const;
+  Word refund(const KeyArg& key, const Decision& taken, Cost amount,
               std::error_code& error) const noexcept;
 
   /// Corrects an estimated cost: refunds the difference, or charges it even beyond the limit, in
@@ -49,24 +49,24 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   ///
   ///     const Decision taken = limit.try_acquire("alice", 100);
   ///     limit.settle("alice", taken, {.estimated = 100, .actual = tokens_used});
-  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost) const;
-  Settlement settle(const Key& key, const Decision& taken, const SettledCost& cost,
+  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost) const;
+  Settlement settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,
                     std::error_code& error) const noexcept;
 
   /// Subtracts `amount` units from the count of the current window, and the rest from the one
   /// before.
-  Decision reward(const Key& key, Cost amount) const {
+  Decision reward(const KeyArg& key, Cost amount) const {
     return decide_as("reward", reward_step(key, amount));
   }
-  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), reward_step(key, amount), error);
   }
   /// Adds `amount` units to the current window, even beyond the limit. They are weighted like
   /// others, so that a penalty above the limit refuses requests for at most two spans.
-  Decision penalize(const Key& key, Cost amount) const {
+  Decision penalize(const KeyArg& key, Cost amount) const {
     return decide_as("penalize", penalize_step(key, amount));
   }
-  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  Decision penalize(const KeyArg& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), penalize_step(key, amount), error);
   }
 
@@ -77,17 +77,17 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
   /// that.
   ///
   ///     if (response.status == 429) limit.block("alice", feedback.wait());
-  Decision block(const Key& key, Span span) const {
+  Decision block(const KeyArg& key, SpanArg span) const {
     return decide_as("block", block_step(key, span));
   }
-  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+  Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
 
   /// Sets the counts of the key to zero, and ends a block. REQUIRES: earlier grants are not
   /// refunded afterwards.
-  void reset(const Key& key) const { decide_as("reset", reset_step(key)); }
-  void reset(const Key& key, std::error_code& error) const noexcept {
+  void reset(const KeyArg& key) const { decide_as("reset", reset_step(key)); }
+  void reset(const KeyArg& key, std::error_code& error) const noexcept {
     static_cast<void>(decide(store(), reset_step(key), error));
   }
 
@@ -119,7 +119,7 @@ class SlidingWindowCounter : public KeyedLimiter<SlidingWindowCounter> {
     return adjust(key, SlidingWindowCounterRule::Change::penalize, amount);
   }
 
-  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+  [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return {&sliding_window_counter_block,
             named(key),
             {window_.limit, window_.span.count(), span.count()}};

@@ -75,37 +75,37 @@ class SlotLock : public Waitable {
 
   /// Reserves the slot that begins now, if it is free; never waits. Throws std::system_error if the
   /// store could not decide.
-  SlotPermit try_acquire(const Key& key) const { return granted("try_acquire", key, Span{0}); }
-  SlotPermit try_acquire(const Key& key, std::error_code& error) const noexcept {
+  SlotPermit try_acquire(const KeyArg& key) const { return granted("try_acquire", key, Span{0}); }
+  SlotPermit try_acquire(const KeyArg& key, std::error_code& error) const noexcept {
     return reserve(key, Span{0}, error);
   }
 
   /// Reserves the next free slot if it begins within `max_wait`; the caller waits for it without
   /// polling. Pass the time left until the deadline: a refusal comes at once. Range: 0 to
   /// max_horizon, else Errc::invalid_argument.
-  SlotPermit reserve(const Key& key, Span max_wait) const {
+  SlotPermit reserve(const KeyArg& key, SpanArg max_wait) const {
     return granted("reserve", key, max_wait);
   }
-  SlotPermit reserve(const Key& key, Span max_wait, std::error_code& error) const noexcept;
+  SlotPermit reserve(const KeyArg& key, SpanArg max_wait, std::error_code& error) const noexcept;
 
   /// Waits for a slot that begins by the deadline, and until it begins; blocks this thread
   /// meanwhile. If there is none, the call is refused at once. See KeyedLimiter::acquire().
-  SlotPermit acquire(const Key& key, const Deadline& deadline,
+  SlotPermit acquire(const KeyArg& key, const Deadline& deadline,
                      const WaitOptions& options = {}) const;
-  SlotPermit acquire(const Key& key, const Deadline& deadline, const WaitOptions& options,
+  SlotPermit acquire(const KeyArg& key, const Deadline& deadline, const WaitOptions& options,
                      std::error_code& error) const noexcept;
   /// The number of callers in this process that wait for the key.
-  [[nodiscard]] std::size_t waiting(const Key& key) const { return waiters_of(named(key)); }
+  [[nodiscard]] std::size_t waiting(const KeyArg& key) const { return waiters_of(named(key)); }
 
   /// The decision that reserve() would make; changes nothing. `remaining` is 1 if a slot is free
   /// now.
-  [[nodiscard]] Decision peek(const Key& key, Span max_wait = Span{0}) const {
+  [[nodiscard]] Decision peek(const KeyArg& key, SpanArg max_wait = Span{0}) const {
     return decide_as("peek", peek_step(key, max_wait));
   }
-  [[nodiscard]] Decision peek(const Key& key, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, std::error_code& error) const noexcept {
     return peek(key, Span{0}, error);
   }
-  [[nodiscard]] Decision peek(const Key& key, Span max_wait,
+  [[nodiscard]] Decision peek(const KeyArg& key, SpanArg max_wait,
                               std::error_code& error) const noexcept {
     return decide(*store_, peek_step(key, max_wait), error);
   }
@@ -114,8 +114,8 @@ class SlotLock : public Waitable {
   /// cancelled: 1; or 0, and nothing changes, if a later slot was reserved since, the key was
   /// blocked since, the slot was cancelled already, or it has passed. Cancel a slot once: it is
   /// identified by its time alone, and another caller may have it by now.
-  Word cancel(const Key& key, const SlotPermit& permit) const;
-  Word cancel(const Key& key, const SlotPermit& permit, std::error_code& error) const noexcept;
+  Word cancel(const KeyArg& key, const SlotPermit& permit) const;
+  Word cancel(const KeyArg& key, const SlotPermit& permit, std::error_code& error) const noexcept;
 
   /// Reserves no slot that begins within `span` from now: for an upstream that asks for a pause. A
   /// later end of an earlier block stays in force, and reserved slots keep their time; reset() ends
@@ -129,25 +129,25 @@ class SlotLock : public Waitable {
   /// REQUIRES: all limiters of this name have the same interval. With a longer one, another limiter
   /// may have reserved a slot more than max_horizon later than ours can: that slot then stays the
   /// last, and can be cancelled.
-  Decision block(const Key& key, Span span) const {
+  Decision block(const KeyArg& key, SpanArg span) const {
     return decide_as("block", block_step(key, span));
   }
-  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+  Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept {
     return decide(*store_, block_step(key, span), error);
   }
 
   /// Forgets all reserved slots, and ends a block; the holders of the slots are not notified.
-  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
-  void reset(const Key& key, std::error_code& error) const noexcept {
+  void reset(const KeyArg& key) const { (void)decide_as("reset", reset_step(key)); }
+  void reset(const KeyArg& key, std::error_code& error) const noexcept {
     (void)decide(*store_, reset_step(key), error);
   }
 
   /// The steps of these calls, for plans and for the forms of decide.hpp. In a plan that is
   /// allowed, acquire_step() is a reservation: its wait is in Outcome::steps.
-  [[nodiscard]] Step acquire_step(const Key& key, Span max_wait = Span{0}) const noexcept {
+  [[nodiscard]] Step acquire_step(const Key& key, SpanArg max_wait = Span{0}) const noexcept {
     return step(slot_lock_acquire, key, max_wait.count());
   }
-  [[nodiscard]] Step peek_step(const Key& key, Span max_wait = Span{0}) const noexcept {
+  [[nodiscard]] Step peek_step(const Key& key, SpanArg max_wait = Span{0}) const noexcept {
     return step(slot_lock_peek, key, max_wait.count());
   }
   [[nodiscard]] Step cancel_step(const Key& key, const SlotPermit& permit) const noexcept {
@@ -155,7 +155,7 @@ class SlotLock : public Waitable {
     const bool none = !permit || is_degraded(permit.decision.source);
     return step(slot_lock_cancel, key, none ? 0 : to_word(permit.at()));
   }
-  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+  [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return step(slot_lock_block, key, span.count());
   }
   [[nodiscard]] Step reset_step(const Key& key) const noexcept;
@@ -180,7 +180,9 @@ class SlotLock : public Waitable {
   [[nodiscard]] Step step(const Operation& operation, const Key& key, Word last) const noexcept {
     return {&operation, named(key), {1, interval_.count(), last}};
   }
-  [[nodiscard]] Key named(const Key& key) const noexcept { return key.with_default_name(name_); }
+  [[nodiscard]] detail::LimiterKey named(const Key& key) const noexcept {
+    return {key.with_default_name(name_), store_.address()};
+  }
 
   StoreHandle store_;
   std::string name_;
@@ -242,11 +244,11 @@ struct SlotLock::Waiting {
   }
 };
 
-inline SlotPermit SlotLock::acquire(const Key& key, const Deadline& deadline,
+inline SlotPermit SlotLock::acquire(const KeyArg& key, const Deadline& deadline,
                                     const WaitOptions& options) const {
   return detail::block(*this, {key, 1}, deadline, options);
 }
-inline SlotPermit SlotLock::acquire(const Key& key, const Deadline& deadline,
+inline SlotPermit SlotLock::acquire(const KeyArg& key, const Deadline& deadline,
                                     const WaitOptions& options,
                                     std::error_code& error) const noexcept {
   return detail::block(*this, {key, 1}, deadline, options, error);

@@ -74,15 +74,15 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   /// Reserves units at the first instant at which they are available, if that is at most `max_wait`
   /// ahead, in order of arrival at the store. Does not wait itself. Errc::invalid_argument if
   /// `max_wait` is negative or more than longest().
-  Reservation reserve(const Key& key, Cost cost, Span max_wait) const;
-  Reservation reserve(const Key& key, Cost cost, Span max_wait,
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait) const;
+  Reservation reserve(const KeyArg& key, Cost cost, SpanArg max_wait,
                       std::error_code& error) const noexcept;
 
   /// Spends units now that will be available within `max_debt`; later requests wait for the debt to
   /// be paid. Equal to reserve() for a caller that does not wait, so that up to max_debt * rate
   /// units more than the burst may be spent at once.
-  Reservation borrow(const Key& key, Cost cost, Span max_debt) const;
-  Reservation borrow(const Key& key, Cost cost, Span max_debt,
+  Reservation borrow(const KeyArg& key, Cost cost, SpanArg max_debt) const;
+  Reservation borrow(const KeyArg& key, Cost cost, SpanArg max_debt,
                      std::error_code& error) const noexcept {
     return reserve(key, cost, max_debt, error);
   }
@@ -90,56 +90,56 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   /// Spends as many units as are available, from `least` to `most`; Reservation::granted is their
   /// number. Errc::cost_exceeds_capacity if `most` is above the burst, Errc::invalid_argument if
   /// `least` is above `most`, Errc::invalid_cost if one is negative.
-  Reservation try_acquire_up_to(const Key& key, Cost most, Cost least = 1) const;
-  Reservation try_acquire_up_to(const Key& key, Cost most, Cost least,
+  Reservation try_acquire_up_to(const KeyArg& key, Cost most, Cost least = 1) const;
+  Reservation try_acquire_up_to(const KeyArg& key, Cost most, Cost least,
                                 std::error_code& error) const noexcept;
 
   /// Refunds a reservation as far as the bound of the limit permits: all that has not drained yet
   /// if nothing was charged since, as if it had never been requested; part of it or nothing
   /// otherwise. Returns the number of whole units refunded; the reservation is then empty. A block
   /// ends together with a reservation that was made beyond it. See docs/token_bucket.md.
-  Word cancel(const Key& key, Reservation& reservation) const;
-  Word cancel(const Key& key, Reservation& reservation, std::error_code& error) const noexcept;
+  Word cancel(const KeyArg& key, Reservation& reservation) const;
+  Word cancel(const KeyArg& key, Reservation& reservation, std::error_code& error) const noexcept;
 
   /// Refunds `amount` units in the same way. Errc::invalid_argument if that is more than granted,
   /// Errc::invalid_cost, here and in settle(), if it is negative.
-  Word refund(const Key& key, Reservation& reservation, Cost amount) const;
-  Word refund(const Key& key, Reservation& reservation, Cost amount,
+  Word refund(const KeyArg& key, Reservation& reservation, Cost amount) const;
+  Word refund(const KeyArg& key, Reservation& reservation, Cost amount,
               std::error_code& error) const noexcept;
 
   /// Corrects an estimated cost: refunds the difference, or charges it, whatever is available, up
   /// to a debt of longest(); units beyond that are not charged.
-  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost) const;
-  Settlement settle(const Key& key, Reservation& reservation, Cost true_cost,
+  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost) const;
+  Settlement settle(const KeyArg& key, Reservation& reservation, Cost true_cost,
                     std::error_code& error) const noexcept;
 
   /// Fills the bucket, whatever was spent. REQUIRES: earlier reservations are not refunded
   /// afterwards.
-  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
-  void reset(const Key& key, std::error_code& error) const noexcept {
+  void reset(const KeyArg& key) const { (void)decide_as("reset", reset_step(key)); }
+  void reset(const KeyArg& key, std::error_code& error) const noexcept {
     (void)decide(store(), reset_step(key), error);
   }
   /// Grants no token until `span` from now; then one is available, and more as the quota says.
   /// Errc::invalid_argument if `span` is negative or more than longest().
-  Decision block(const Key& key, Span span) const {
+  Decision block(const KeyArg& key, SpanArg span) const {
     return decide_as("block", block_step(key, span));
   }
-  Decision block(const Key& key, Span span, std::error_code& error) const noexcept {
+  Decision block(const KeyArg& key, SpanArg span, std::error_code& error) const noexcept {
     return decide(store(), block_step(key, span), error);
   }
   /// Adds `amount` units, up to a full bucket. Errc::invalid_cost, here and below, if it is
   /// negative or above 2^52.
-  Decision reward(const Key& key, Cost amount) const {
+  Decision reward(const KeyArg& key, Cost amount) const {
     return decide_as("reward", reward_step(key, amount));
   }
-  Decision reward(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), reward_step(key, amount), error);
   }
   /// Removes `amount` units, whatever is available, up to a debt of longest().
-  Decision penalize(const Key& key, Cost amount) const {
+  Decision penalize(const KeyArg& key, Cost amount) const {
     return decide_as("penalize", penalize_step(key, amount));
   }
-  Decision penalize(const Key& key, Cost amount, std::error_code& error) const noexcept {
+  Decision penalize(const KeyArg& key, Cost amount, std::error_code& error) const noexcept {
     return decide(store(), penalize_step(key, amount), error);
   }
 
@@ -154,7 +154,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
                   : shaped(token_bucket_peek_reserve, key, 0, cost.value());
   }
   /// The steps of the calls above. The results of the first two make a Reservation.
-  [[nodiscard]] Step reserve_step(const Key& key, Cost cost, Span max_wait) const noexcept {
+  [[nodiscard]] Step reserve_step(const Key& key, Cost cost, SpanArg max_wait) const noexcept {
     return shaped(token_bucket_reserve, key, max_wait.count(), cost.value());
   }
   [[nodiscard]] Step up_to_step(const Key& key, Cost most, Cost least) const noexcept {
@@ -165,7 +165,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
   [[nodiscard]] Step reset_step(const Key& key) const noexcept {
     return set(key, TokenBucketReserve::Change::reset, 0);
   }
-  [[nodiscard]] Step block_step(const Key& key, Span span) const noexcept {
+  [[nodiscard]] Step block_step(const Key& key, SpanArg span) const noexcept {
     return set(key, TokenBucketReserve::Change::block, span.count());
   }
   [[nodiscard]] Step reward_step(const Key& key, Cost amount) const noexcept {
@@ -177,7 +177,7 @@ class TokenBucket : public KeyedLimiter<TokenBucket> {
 
   /// This limiter for one frequently used key: it skips the look-up where the store supports that.
   /// Throws std::system_error (Errc::invalid_key).
-  [[nodiscard]] BoundTokenBucket at(const Key& key) const;
+  [[nodiscard]] BoundTokenBucket at(const KeyArg& key) const;
 
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
   /// The longest reservation, debt or block.

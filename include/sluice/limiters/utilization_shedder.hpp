@@ -56,8 +56,8 @@ struct UtilizationOptions {
   double bad = 0.8;
   /// How long a utilization of 1.0 lasts before the first call is shed. Zero or more.
   Span grace = std::chrono::seconds{28};
-  /// How much longer a utilization of 1.0 lasts until all tiers but the last are shed completely. 1
-  /// us or more; grace + full_after at most an hour.
+  /// How much longer a utilization of 1.0 lasts until all tiers but the first are shed completely.
+  /// 1 us or more; grace + full_after at most an hour.
   Span full_after = std::chrono::seconds{120};
   /// How long full shedding takes to decay to none, between the thresholds or without samples: at
   /// least grace + full_after, at most 30 days.
@@ -65,15 +65,15 @@ struct UtilizationOptions {
   /// A longer gap between two samples counts as this long; after this time without a sample,
   /// shedding decays. 2.5 times the sampling period is a good choice. 1 us to an hour.
   Span max_gap = std::chrono::seconds{20};
-  /// The classes of calls, least important first; the last is never shed. 2 to 65,536 names, all
+  /// The tiers, which are classes of calls; the first is never shed. 2 to 65,536 names, all
   /// different, none empty.
-  std::vector<std::string> tiers{"sheddable", "critical"};
+  std::vector<std::string> most_critical_first{"critical", "sheddable"};
 };
 
 /// The state of a shedder at one time.
 struct UtilizationReport {
-  /// -grace / full_after at rest, 0 when the grace is used up, 1 when everything but the last tier
-  /// is shed.
+  /// -grace / full_after at rest, 0 when the grace is used up, 1 when everything but the first
+  /// tier is shed.
   double amount = 0;
   /// The probability with which a call of each tier is shed, in the order of the tiers.
   std::vector<double> probabilities;
@@ -86,7 +86,8 @@ struct UtilizationReport {
 /// Sheds the least important calls of an overloaded service: the probability grows slowly while the
 /// overload lasts, and falls slowly afterwards.
 ///
-///     UtilizationShedder shedder{*store, "api", {.tiers = {"test", "analytics", "payments"}}};
+///     UtilizationShedder shedder{*store, "api",
+///                                {.most_critical_first = {"payments", "analytics", "test"}}};
 ///     shedder.sample(Utilization::ratio(busy, workers));               // every 8 s
 ///     if (!shedder.try_acquire("analytics")) return unavailable();     // each call
 ///
@@ -134,13 +135,14 @@ class UtilizationShedder {
   /// Records the utilization now. Always allowed. Throws std::system_error if the store failed, or
   /// if the utilization is out of range (Errc::invalid_argument).
   Decision sample(Utilization utilization) const { return sample(whole(), utilization); }
-  Decision sample(const Key& key, Utilization utilization) const {
+  Decision sample(const KeyArg& key, Utilization utilization) const {
     return decide_as("sample", sample_step(key, utilization));
   }
   Decision sample(Utilization utilization, std::error_code& error) const noexcept {
     return sample(whole(), utilization, error);
   }
-  Decision sample(const Key& key, Utilization utilization, std::error_code& error) const noexcept {
+  Decision sample(const KeyArg& key, Utilization utilization,
+                  std::error_code& error) const noexcept {
     return decide(*store_, sample_step(key, utilization), error);
   }
 
@@ -151,10 +153,10 @@ class UtilizationShedder {
     return try_acquire(whole(), tier);
   }
   [[nodiscard]] Decision try_acquire(Tier tier) const { return try_acquire(whole(), tier); }
-  [[nodiscard]] Decision try_acquire(const Key& key, detail::TextArg tier) const {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, detail::TextArg tier) const {
     return try_acquire(key, named_tier("try_acquire", tier));
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, Tier tier) const {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Tier tier) const {
     return decide_as("try_acquire", acquire_step(key, tier));
   }
   [[nodiscard]] Decision try_acquire(detail::TextArg tier, std::error_code& error) const {
@@ -163,21 +165,21 @@ class UtilizationShedder {
   [[nodiscard]] Decision try_acquire(Tier tier, std::error_code& error) const {
     return try_acquire(whole(), tier, error);
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, detail::TextArg tier,
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, detail::TextArg tier,
                                      std::error_code& error) const {
     return try_acquire(key, find(tier), error);
   }
-  [[nodiscard]] Decision try_acquire(const Key& key, Tier tier, std::error_code& error) const {
+  [[nodiscard]] Decision try_acquire(const KeyArg& key, Tier tier, std::error_code& error) const {
     return decide(*store_, acquire_step(key, tier), error);
   }
 
   /// A decision without a draw: refused only if this tier is shed completely.
   [[nodiscard]] Decision peek(detail::TextArg tier) const { return peek(whole(), tier); }
   [[nodiscard]] Decision peek(Tier tier) const { return peek(whole(), tier); }
-  [[nodiscard]] Decision peek(const Key& key, detail::TextArg tier) const {
+  [[nodiscard]] Decision peek(const KeyArg& key, detail::TextArg tier) const {
     return peek(key, named_tier("peek", tier));
   }
-  [[nodiscard]] Decision peek(const Key& key, Tier tier) const {
+  [[nodiscard]] Decision peek(const KeyArg& key, Tier tier) const {
     return decide_as("peek", peek_step(key, tier));
   }
   [[nodiscard]] Decision peek(detail::TextArg tier, std::error_code& error) const noexcept {
@@ -186,27 +188,27 @@ class UtilizationShedder {
   [[nodiscard]] Decision peek(Tier tier, std::error_code& error) const noexcept {
     return peek(whole(), tier, error);
   }
-  [[nodiscard]] Decision peek(const Key& key, detail::TextArg tier,
+  [[nodiscard]] Decision peek(const KeyArg& key, detail::TextArg tier,
                               std::error_code& error) const noexcept {
     return peek(key, find(tier), error);
   }
-  [[nodiscard]] Decision peek(const Key& key, Tier tier, std::error_code& error) const noexcept {
+  [[nodiscard]] Decision peek(const KeyArg& key, Tier tier, std::error_code& error) const noexcept {
     return decide(*store_, peek_step(key, tier), error);
   }
 
   /// The current state, for dashboards and alerts.
   [[nodiscard]] UtilizationReport report() const { return report(whole()); }
-  [[nodiscard]] UtilizationReport report(const Key& key) const;
+  [[nodiscard]] UtilizationReport report(const KeyArg& key) const;
   [[nodiscard]] UtilizationReport report(std::error_code& error) const {
     return report(whole(), error);
   }
-  [[nodiscard]] UtilizationReport report(const Key& key, std::error_code& error) const;
+  [[nodiscard]] UtilizationReport report(const KeyArg& key, std::error_code& error) const;
 
   /// Sets the level to rest at once, as if there had been no sample.
   void reset() const { reset(whole()); }
-  void reset(const Key& key) const { (void)decide_as("reset", reset_step(key)); }
+  void reset(const KeyArg& key) const { (void)decide_as("reset", reset_step(key)); }
   void reset(std::error_code& error) const noexcept { reset(whole(), error); }
-  void reset(const Key& key, std::error_code& error) const noexcept {
+  void reset(const KeyArg& key, std::error_code& error) const noexcept {
     (void)decide(*store_, reset_step(key), error);
   }
 
@@ -228,7 +230,8 @@ class UtilizationShedder {
   /// The key of the service as a whole.
   [[nodiscard]] Key whole() const noexcept { return {name_, "utilization"}; }
 
-  struct Verbs;  ///< the calls of the shedder; see sluice/detail/verb.hpp
+  struct Verbs;    ///< the calls of the shedder; see sluice/detail/verb.hpp
+  struct Waiting;  ///< how asynchronous calls keep it
 
  private:
   Decision decide_as(const char* verb, const Step& step) const {
@@ -238,7 +241,9 @@ class UtilizationShedder {
   [[nodiscard]] Tier find(std::string_view name) const noexcept;
   [[nodiscard]] Tier named_tier(const char* verb, std::string_view name) const;
   [[nodiscard]] std::string no_tier(std::string_view name) const;
-  [[nodiscard]] Key named(const Key& key) const noexcept { return key.with_default_name(name_); }
+  [[nodiscard]] detail::LimiterKey named(const Key& key) const noexcept {
+    return {key.with_default_name(name_), store_.address()};
+  }
 
   StoreHandle store_;
   Rng* rng_ = nullptr;  // null: rng_of() the store's clock
@@ -289,7 +294,7 @@ struct UtilizationShedder::Verbs {
     return peek(shedder, shedder.whole(), shedder.find(tier));
   }
   static Report report(const UtilizationShedder& shedder, const Key& key) {
-    return {shedder.store(), shedder.peek_step(key, Tier(shedder.shed_[5])), {&shedder}};
+    return {shedder.store(), shedder.peek_step(key, Tier(0)), {&shedder}};
   }
   static Report report_whole(const UtilizationShedder& shedder) {
     return report(shedder, shedder.whole());
@@ -297,6 +302,11 @@ struct UtilizationShedder::Verbs {
   static Step reset_whole(const UtilizationShedder& shedder) {
     return shedder.reset_step(shedder.whole());
   }
+};
+
+/// No caller can wait for it; its asynchronous calls keep a copy.
+struct UtilizationShedder::Waiting {
+  static void borrow_store(UtilizationShedder& shedder) noexcept { shedder.store_.borrow(); }
 };
 
 }  // namespace sluice

@@ -142,8 +142,8 @@ struct RedisOptions {
 
   /// Called by the I/O thread for each connection, each failed attempt (for an unavailable server,
   /// eight a second by default), each loss, and each change of the master or of the map of a
-  /// cluster. It must not throw, nor block on the store, but may destroy it, after which it is not
-  /// called again. The second connection, for wake-ups, causes no events.
+  /// cluster. It must not block on the store, but may destroy it, after which it is not called
+  /// again. What it throws is ignored. The second connection, for wake-ups, causes no events.
   std::function<void(const RedisEvent&)> on_event{};
 
   /// The generator that seeds the nonces and the jitter; null: SystemRng. Used during construction
@@ -317,7 +317,7 @@ class RedisStore : public Store {
 /// of range or asks for TLS in a build without OpenSSL, std::system_error if no thread can be
 /// started or the process is out of descriptors. Destroying the store fails every pending call at
 /// once; a pending look-up ends by itself, on a detached thread.
-[[nodiscard]] std::unique_ptr<RedisStore> make_redis_store(RedisOptions options = {});
+[[nodiscard]] NewStore<RedisStore> make_redis_store(RedisOptions options = {});
 
 /// The text of the library for RedisScripts::functions, as FUNCTION LOAD takes it; also installed
 /// as share/sluice/redis_functions.lua. Its name and those of its functions contain a digest of the

@@ -9,10 +9,11 @@
 //              =  -decay                              else
 //     level'    =  clamp(level + min(now - stamp, max_gap) * speed(u), 0, grace + full_after)
 //     amount    =  max(0, level - grace) / full_after              0 to 1
-//     tier i of T (0 is the least important) is shed with probability clamp(amount * T - i, 0, 1)
+//     tier i of T (0 is the most critical) is shed with probability clamp(amount * T - (T - i), 0,
+//     1)
 //
-// At u = 1 from rest, the first call is shed after `grace`, and tier T - 1 completely after
-// `full_after` more; tier T never is. With grace 28 s and full_after 120 s this is the worker
+// At u = 1 from rest, the first call, of tier T, is shed after `grace`, and tier 1 completely after
+// `full_after` more; tier 0 never is. With grace 28 s and full_after 120 s this is the worker
 // utilization shedder of Stripe's "Scaling your API with rate limiters" (2017). Speeds are whole
 // millionths, rounded towards zero, so that the level is a whole number of microseconds times
 // millionths.
@@ -66,13 +67,13 @@ struct UtilizationRule {
   struct ShedArgs {
     Pace pace;
     Word tiers;  ///< T, the number of tiers that can be shed: 1 to max_tiers
-    Word tier;   ///< 0 to tiers
+    Word tier;   ///< 0, the most critical, to tiers
     Word draw;   ///< uniform from [0, full_after): shed if it is below probability * full_after
   };
 
   /// Moves the level; always allowed. The first sample only sets the time, and so does one after
   /// the level has come to rest without samples. A second sample at the same instant changes
-  /// nothing. Remaining: the part of the traffic of all tiers but the last that is not shed, in
+  /// nothing. Remaining: the part of the traffic of all tiers but the first that is not shed, in
   /// millionths. Output: the level in whole microseconds, and the time of the last sample.
   static Verdict sample(const StateView& state, const SampleArgs& args, Word now,
                         Effects& effects) noexcept;

@@ -40,7 +40,7 @@
   local level_us = (level - level % Rule.one) / Rule.one
   local span, reset_after = level_us - grace, 0
   if span < 0 then span = 0 end
-  span = span * tiers - tier * full_after
+  span = span * tiers - (tiers - tier) * full_after
   if span < 0 then span = 0 elseif span > full_after then span = full_after end
 
   local share = span * Rule.one

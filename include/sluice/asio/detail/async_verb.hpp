@@ -51,13 +51,15 @@ struct Asked<make, L, Types<Args...>> {
   using Limiter = L;
   using Arguments = Types<Args...>;
 
-  explicit Asked(L& of, Args... args) : limiter(&of), kept(Kept<Args>(args)...) {}
+  explicit Asked(L& of, Args... args) : limiter(of), kept(Kept<Args>(args)...) {}
   [[nodiscard]] auto verb() {
-    const auto with = [this](auto&... each) { return make_verb(make, *limiter, each.get()...); };
+    const auto with = [this](auto&... each) {
+      return make_verb(make, limiter.get(), each.get()...);
+    };
     return std::apply(with, kept);
   }
 
-  L* limiter;
+  KeptLimiter<L> limiter;
   std::tuple<Kept<Args>...> kept;
 };
 /// The same under a request id, the last argument.
@@ -97,7 +99,8 @@ template <class Request, class L, class... Args>
 struct Overload<Request, L, Types<Args...>> {
   template <boost::asio::completion_token_for<CallSignature<Request>> CompletionToken =
                 boost::asio::deferred_t>
-  [[nodiscard]] auto operator()(L& limiter, Args... args, CompletionToken&& token = {}) const {
+  [[nodiscard]] auto operator()(L& limiter, typename GivenAs<Args>::Type... args,
+                                CompletionToken&& token = {}) const {
     return initiate(Request(limiter, args...), std::forward<CompletionToken>(token));
   }
 };

@@ -9,6 +9,7 @@
 
 #include "sluice/detail/text_arg.hpp"
 #include "sluice/key.hpp"
+#include "sluice/time.hpp"
 
 namespace sluice::asio::detail {
 
@@ -28,6 +29,43 @@ struct Kept<T&> {
   explicit Kept(T& given) noexcept : value(given) {}
   [[nodiscard]] T& get() const noexcept { return value; }
   std::reference_wrapper<T> value;
+};
+
+/// The limiter of a call. A copy where one can be made, which does not own the store: the last
+/// owner may not end inside a completion of the store. Once the store has ended, the call fails
+/// with Errc::shut_down.
+template <class L>
+class KeptLimiter {
+ public:
+  explicit KeptLimiter(L& limiter) noexcept : limiter_(&limiter) {}
+  [[nodiscard]] L& get() const noexcept { return *limiter_; }
+
+ private:
+  L* limiter_;
+};
+template <class L>
+requires std::is_copy_constructible_v<L> && requires(L& copy) { L::Waiting::borrow_store(copy); }
+class KeptLimiter<const L> {
+ public:
+  explicit KeptLimiter(const L& limiter) : limiter_(limiter) { L::Waiting::borrow_store(limiter_); }
+  [[nodiscard]] const L& get() const noexcept { return limiter_; }
+
+ private:
+  L limiter_;
+};
+
+/// How the blocking form takes an argument that is kept as an `Arg`.
+template <class Arg>
+struct GivenAs {
+  using Type = Arg;
+};
+template <>
+struct GivenAs<const Key&> {
+  using Type = const KeyArg&;
+};
+template <>
+struct GivenAs<Span> {
+  using Type = SpanArg;
 };
 
 /// The bytes of a view.

@@ -56,6 +56,7 @@ inline constexpr std::array error_names{
     NamedError{Errc::too_many_waiters, "too_many_waiters"},
     NamedError{Errc::id_reused, "id_reused"},
     NamedError{Errc::lease_not_live, "lease_not_live"},
+    NamedError{Errc::other_store, "other_store"},
     NamedError{Errc::circuit_open, "circuit_open"},
     NamedError{Errc::no_function, "no_function"},
     NamedError{Errc::unknown_command, "unknown_command"},

@@ -65,7 +65,7 @@ inline void draw(Rng& rng, const Operation& row, Arguments& args) {
     args = {Rule::one};
   } else {
     args[5] = tiers;
-    args[6] = uniform(rng, 0, rng.below(2) == 0 ? 0 : tiers);
+    args[6] = uniform(rng, rng.below(2) == 0 ? tiers : 0, tiers);
     args[7] = row.id == utilization_peek.id || rng.below(4) != 0 ? 0 : uniform(rng, 0, args[2] - 1);
   }
 }
