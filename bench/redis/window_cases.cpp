@@ -148,8 +148,9 @@ Maker hash_and_set_at(Rig& rig, const std::string& key, std::size_t ms) {
 /// Two windows, both spent: 275 units an hour ago, 25 now.
 std::string spent_log(Word now) {
   constexpr Word hour = 3'600'000'000;
-  std::vector<Word> words{now, now, 300,        0,   300, 0, 24 * hour,
-                          2,   25,  now - hour, now, 300, 0, now - hour};
+  std::vector<Word> words{
+      now, now,        300, 0,   300, 0,         24 * hour, 2, 0, 24 * hour, now + 24 * hour,
+      25,  now - hour, now, 300, 0,   now - hour};
   words.insert(words.end(), 275, now - hour);
   words.insert(words.end(), 25, now);
   std::string raw(1, static_cast<char>(StateKind::sliding_window));

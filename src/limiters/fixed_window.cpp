@@ -229,7 +229,8 @@ Settlement FixedWindow::Verbs::AsSettlement::operator()(const Outcome& outcome,
                                                         std::error_code& error) const noexcept {
   if (error == Errc::outside_calendar) error.clear();
   if (!outcome.decision.allowed) return {};
-  return more > 0 ? Settlement{0, more} : Settlement{detail::word_of(outcome, 0), 0};
+  const Word changed = detail::word_of(outcome, 0);
+  return more > 0 ? Settlement{0, changed} : Settlement{changed, 0};
 }
 
 Settlement FixedWindow::settle(const KeyArg& key, const Decision& taken, const SettledCost& cost,

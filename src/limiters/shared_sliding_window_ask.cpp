@@ -16,6 +16,16 @@ bool is_outdated(const std::error_code& error, bool remembered) noexcept {
   return error == Errc::config_changed || (error == Errc::not_configured && remembered);
 }
 
+/// A step of the log. Its interval may be longer than that of the request which set the stamp, if
+/// that is ahead of the clock: until the log is forgotten.
+Step kept_longer(Step step) noexcept {
+  const bool decides =
+      step.operation == &sliding_window_acquire || step.operation == &sliding_window_peek;
+  Word& longest = step.args[decides ? 3 : 2];
+  longest = std::min(longest + SlidingWindowRule::max_ahead, SlidingWindowRule::max_span);
+  return step;
+}
+
 /// The decision for the caller, of the two in the plan.
 Decision of_permits(std::span<const Decision> each) noexcept {
   Decision result = each[1];
@@ -45,7 +55,7 @@ std::array<Step, 2> SharedSlidingWindow::steps_of(const Known& setting,
                key(),
                {setting.setting.rate, setting.setting.version, question.needed(),
                 options_.keep_alive.count(), to_word(setting.first_end)}},
-          of_log()};
+          kept_longer(of_log())};
 }
 
 SharedSlidingWindowSteps SharedSlidingWindow::steps(const Question& question,

@@ -208,6 +208,7 @@ Verdict adjust(const StateView& view, const RuleRequest& request, Word now,
   // Charges to a window that ends before the block are dropped.
   if (m.closed && now < m.window.begin) used = m.used;
   if (used != m.used) store(effects, {m.begin, used, m.closed});
+  effects.add_output(std::max(used - m.used, m.used - used));
   m.used = used;
   return standing(m, args.limit, now);
 }
@@ -322,6 +323,7 @@ constinit const Operation fixed_window_adjust{
     .check = check_adjust,
     .ttl = ttl,
     .decide = adjust,
+    .output = 1,
     .arguments = {{.index = 7, .name = "amount", .range = "0 to 2^52"}},
 };
 constinit const Operation fixed_window_block{

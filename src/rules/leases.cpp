@@ -219,9 +219,11 @@ Verdict LeasesRule::reset(const StateView& state, const RuleRequest& request, Wo
 namespace {
 
 /// The stamp may be ahead of the clock by max_ahead when an expiry is counted from it.
-Word ttl_acquired(const Arguments& args) noexcept { return args[2] + Rule::max_ahead; }
-Word ttl_renewed(const Arguments& args) noexcept { return args[1] + Rule::max_ahead; }
-Word ttl_blocked(const Arguments& args) noexcept { return args[1] + Rule::max_ahead; }
+/// After the clock was set back, the span counts from the latest time of the key.
+Word kept_for(Word span) noexcept { return span + Rule::max_ahead + Operation::clock_slack; }
+Word ttl_acquired(const Arguments& args) noexcept { return kept_for(args[2]); }
+Word ttl_renewed(const Arguments& args) noexcept { return kept_for(args[1]); }
+Word ttl_blocked(const Arguments& args) noexcept { return kept_for(args[1]); }
 /// It extends no lease.
 Word no_ttl(const Arguments& /*args*/) noexcept { return 0; }
 

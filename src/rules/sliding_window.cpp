@@ -42,6 +42,7 @@ Place moved(const Log& log, const Place& place, Word cost, Word grant) noexcept 
 
 /// The state after a request.
 struct Mark {
+  Word keep;    // how long its units are kept
   Word cost;    // units to log, with the time found
   Word newest;  // the newest time afterwards
   Word block;   // the end of the block afterwards, or 0
@@ -51,7 +52,7 @@ struct Mark {
 
 void admit(Effects& effects, const Log& log, const Windows& windows, const Finding& found,
            const Mark& mark) noexcept {
-  const auto [cost, newest, block, at, given_up] = mark;
+  const auto [keep, cost, newest, block, at, given_up] = mark;
   const Rule::State& head = log.head();
   const bool grows = log.grows();
   if (grows) grow(effects, log);
@@ -63,11 +64,14 @@ void admit(Effects& effects, const Log& log, const Windows& windows, const Findi
   const Word assumed = log.total() - head.size;
   const Word next = head.next + cost;
   const Word places = log.layout().places;
+  const Word until = cost > 0 ? std::min(found.grant + keep, word_limit) : 0;
+  const bool lengthens = !log.is_fresh() && windows.longest > head.span;
   put_head(effects,
            {at, newest, log.capacity(), next < log.capacity() ? next : next - log.capacity(),
             log.total() + cost - over, std::min(head.dropped - assumed + over, word_limit / 2),
-            log.is_fresh() ? windows.longest : std::min(head.span, windows.longest),
-            places + (block > 0 ? 16 : 0)});
+            windows.longest, places + (block > 0 ? 16 : 0), lengthens ? head.newest : head.since,
+            log.is_fresh() ? windows.longest : std::min(head.older, windows.longest),
+            std::max(head.until, until)});
   Word known = 0;
   if (!grows && !given_up && block == 0) {
     known = std::min(windows.count, places);
@@ -95,7 +99,7 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   if (!windows.good) return Verdict::failed(Errc::invalid_argument);
   if (args.cost > windows.least) return Verdict::failed(Errc::cost_exceeds_capacity);
 
-  const Log log(state, windows.most, windows.count);
+  const Log log(state, windows.most, windows.count, now);
   const bool given_up = log.head().stamp > now + Rule::max_ahead;
   const Word at = given_up ? now : std::max(now, log.head().stamp);
   const Word stands = given_up || log.block_end() <= at ? 0 : log.block_end();
@@ -108,7 +112,7 @@ Verdict decide(const StateView& state, const RuleRequest& request, Word now, Eff
   if (taken > 0) newest = found.grant;
   const Word block = span > 0 ? std::max(stands, std::min(at + span, word_limit)) : stands;
   if (taken > 0 || block > stands) {
-    admit(effects, log, windows, found, {taken, newest, block, at, given_up});
+    admit(effects, log, windows, found, {args.longest, taken, newest, block, at, given_up});
   }
 
   const Word part = subtract(found, windows, taken);
@@ -166,15 +170,17 @@ Word check_block(const Arguments& args) noexcept {
   return Rule::check(detail::unpack<Rule::BlockArgs>(args));
 }
 
-/// The newest unit may be ahead of the stamp by the wait, and the stamp ahead of the clock.
+/// After the clock was set back, the wait counts from the stamp. (The request that wrote the stamp
+/// has kept the state for as long where there is none.)
 Word ttl_take(const Arguments& args) noexcept {
   const auto a = args_of<Args>(args);
-  return a.longest + a.max_wait + Rule::max_ahead;
+  const Word ahead = a.max_wait > 0 ? a.max_wait + Rule::max_ahead : 0;
+  return a.longest + ahead + Operation::clock_slack;
 }
 
 Word ttl_block(const Arguments& args) noexcept {
   const auto a = detail::unpack<Rule::BlockArgs>(args);
-  return std::max(a.longest, a.span) + Rule::max_ahead;
+  return std::max(a.longest, a.span) + Rule::max_ahead + Operation::clock_slack;
 }
 
 constexpr auto per_window = Operation::output_per_window;

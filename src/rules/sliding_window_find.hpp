@@ -98,6 +98,9 @@ inline void put_head(Effects& effects, const Rule::State& head) noexcept {
   effects.put(5, head.dropped);
   effects.put(6, head.span);
   effects.put(7, head.layout);
+  effects.put(8, head.since);
+  effects.put(9, head.older);
+  effects.put(10, head.until);
 }
 
 /// Invalidates the places from the k-th on.

@@ -11,7 +11,7 @@ namespace sluice::sliding_window {
 using Rule = SlidingWindowRule;
 using Place = Rule::Place;
 
-inline constexpr Word head_words = 8;
+inline constexpr Word head_words = 11;
 inline constexpr Word place_words = 3;
 /// The count of an invalid place.
 inline constexpr Word unknown = word_limit;
@@ -27,14 +27,16 @@ inline void judge_head(const StateView& state) noexcept {
 /// are replaced by assumed units (SlidingWindowRule::max_assumed).
 class Log {
  public:
-  Log(const StateView& state, Word wanted, Word windows) noexcept : state_(state) {
-    head_ = {state[0], state[1], state[2], state[3], state[4], state[5], state[6], state[7]};
+  Log(const StateView& state, Word wanted, Word windows, Word now) noexcept : state_(state) {
+    head_ = {state[0], state[1], state[2], state[3], state[4], state[5],
+             state[6], state[7], state[8], state[9], state[10]};
     judge_head(state);
     layout_ = {head_.layout % 16, head_.layout / 16};
     fresh_ = head_.capacity == 0;
     if (!fresh_ && !is_sound()) state.call_corrupt();
-    if (fresh_ || state.is_corrupt()) {
-      head_ = {0, 0, wanted, 0, 0, 0, 0, windows};
+    if (fresh_ || state.is_corrupt() || is_forgotten(now)) {
+      fresh_ = true;
+      head_ = {0, 0, wanted, 0, 0, 0, 0, windows, 0, 0, 0};
       layout_ = {windows, 0};
     }
     capacity_ = std::max(wanted, head_.capacity);
@@ -67,12 +69,17 @@ class Log {
     if (age < head_.size) return word(base() + slot(age));
     return assumed((age - head_.size) / head_.capacity);
   }
-  /// The latest possible time of the units before the log, `rounds` full rings older: any unit is
-  /// at least a span older than the one that is a full ring newer.
+  /// The latest possible time of a unit that is a full ring older than one of at most `time`.
+  [[nodiscard]] Word ring_before(Word time) const noexcept {
+    return std::max(time - head_.span, std::min(time, head_.since) - head_.older);
+  }
+  /// The latest possible time of the units before the log, `interval` full rings older.
   [[nodiscard]] Word assumed(Word interval) const noexcept {
-    const Word rings = std::min(interval, Rule::max_assumed - 1);
-    return std::max(
-        Word{0}, std::min(oldest_ - rings * head_.span, head_.newest - (rings + 1) * head_.span));
+    Word time = std::min(oldest_, ring_before(head_.newest));
+    for (Word ring = std::min(interval, Rule::max_assumed - 1); ring > 0; --ring) {
+      time = ring_before(time);
+    }
+    return std::max(Word{0}, time);
   }
 
   /// The stored place of the k-th window. It was found without the assumed units.
@@ -95,12 +102,16 @@ class Log {
     return head_.capacity <= Rule::max_limit && head_.next < head_.capacity &&
            head_.size <= head_.capacity && layout_.places >= 1 &&
            layout_.places <= static_cast<Word>(Rule::max_windows) && head_.span <= Rule::max_span &&
-           (head_.dropped == 0 || head_.size == head_.capacity) &&
+           head_.older <= Rule::max_span && (head_.dropped == 0 || head_.size == head_.capacity) &&
            (layout_.blocks == 0 || is_sound_block());
   }
   [[nodiscard]] bool is_sound_block() const noexcept {
     return layout_.blocks == 1 && word(head_words) == unknown &&
            word(block_word) <= head_.stamp + Rule::max_block;
+  }
+
+  [[nodiscard]] bool is_forgotten(Word now) const noexcept {
+    return now >= std::max(head_.until, block_end());
   }
 
   [[nodiscard]] Word word(Word index) const noexcept {

@@ -9,11 +9,10 @@ namespace {
 
 using namespace sliding_window;
 
-/// The time of restored units that the newest had overwritten. They were the oldest, and had left
-/// every interval for which the ring is large enough.
+/// The latest possible time of the units that the newest had overwritten, and that come back.
 Word returned(const Log& log) noexcept {
   const Word oldest = log.unit(log.head().size - 1);
-  return std::max(Word{0}, std::min(oldest, log.head().newest - log.head().span));
+  return std::max(Word{0}, std::min(oldest, log.ring_before(log.head().newest)));
 }
 
 /// Removes the newest `units` units from the log and from what is left. REQUIRES: there are some.
@@ -27,9 +26,11 @@ Word withdraw(Effects& effects, const Log& log, const Windows& windows, Finding&
   const Word size = head.size - given + back;
   const Word next = head.next - given;
   const Word newest = size == 0 ? 0 : given < head.size ? log.unit(given) : old;
-  const Rule::State after{
-      head.stamp, newest,         head.capacity, next < 0 ? next + head.capacity : next,
-      size,       dropped - back, head.span,     head.layout};
+  Rule::State after = head;
+  after.newest = newest;
+  after.next = next < 0 ? next + head.capacity : next;
+  after.size = size;
+  after.dropped = dropped - back;
   put_head(effects, after);
   forget_places(effects, log, 0, log.block_end());
   write(effects, log.base(), head.capacity, after.next - size, back, old);
@@ -51,7 +52,7 @@ Verdict give(const StateView& state, const RuleRequest& request, Word now, Effec
   const Windows windows(request.table);
   if (!windows.good) return Verdict::failed(Errc::invalid_argument);
 
-  const Log log(state, windows.most, windows.count);
+  const Log log(state, windows.most, windows.count, now);
   const Word at = std::max(now, log.head().stamp);
   // Nothing is to be granted, so that no unit is looked up for which a request would wait.
   Finding found = find(log, windows, 0, 0, at, true);

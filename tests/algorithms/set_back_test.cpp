@@ -45,20 +45,21 @@ Told ask(Store& store, const Step& step) {
   return told;
 }
 
-/// Calls in a second or so; a look when the key has expired, or nearly; and calls by a clock that
-/// was set back.
+/// Calls in a second or so, some by a clock that was set back; a look when the key has expired, or
+/// nearly; and calls by a clock that was set back since.
 std::vector<Asked> draw_history(Random& random, Subject& subject) {
   std::vector<Asked> history;
   Time now = VirtualClock::default_start + 1h;
-  Word keep = 0;
+  Time kept = now;
   for (int i = 0; i < 4; ++i) {
     const Step step = subject.draw(random);
     history.push_back({now, step});
-    keep = std::max(keep, step.operation->ttl(step.args));
+    // Not beyond what the server can tell: a state that is kept for years is not to expire here.
+    kept = std::max(kept, now + std::min(Span{step.operation->ttl(step.args)}, Span{24h * 3650}));
     now += Span{random.between(0, 400'000)};
+    if (random.one_in(4)) now -= Span{random.between(0, minute.count())};
   }
-  // Not beyond what the server can tell: a state that is kept for years is not to expire here.
-  now += std::min(Span{keep}, Span{24h * 3650}) + Span{random.between(-2'000'000, 2'000'000)};
+  now = kept + Span{random.between(-2'000'000, 2'000'000)};
   for (const Operation* row : rows_of(subject.generator->kind)) {
     if (!row->writes) history.push_back({now, subject.draw(random, *row)});
   }

@@ -116,3 +116,50 @@ TEST_CASE("a kept interval outlives further changes, and a fresh start ends it",
     CHECK(limiter.try_acquire(5).allowed);
   });
 }
+
+TEST_CASE("permits that the log has dropped count as the rate under which they were admitted",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.configure(RateType::overall, 2, 1s, SpentPermits::forgotten);
+    for (int i = 0; i < 10; ++i) {
+      CHECK(limiter.try_acquire(2).allowed);
+      clock.advance(1s);
+    }
+    limiter.configure(RateType::overall, 8, 30s);
+    clock.advance(29s);
+    CHECK(limiter.try_acquire(8).allowed);
+    clock.advance(2s);
+    CHECK(limiter.reward(3).remaining == 3);  // what had made room for them has left
+    CHECK(limiter.try_acquire(3).allowed);
+    CHECK(limiter.try_acquire(1).retry_after == 28s);
+    limiter.configure(RateType::overall, 12, 30s);
+    CHECK(limiter.available_permits() == 4);
+    CHECK(limiter.try_acquire(4).allowed);
+    CHECK(limiter.reward(3).remaining == 3);
+
+    // In a minute those count that may have been admitted 30 s before the other nine.
+    limiter.configure(RateType::overall, 24, 1min);
+    clock.advance(30s - 1us);
+    CHECK(limiter.available_permits() == 0);
+    clock.advance(1us);
+    CHECK(limiter.available_permits() == 15);
+  });
+}
+
+TEST_CASE("a log is forgotten a minute after its permits have left the interval",
+          "[shared_sliding_window]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedSlidingWindow limiter(store, "api", "rate");
+    limiter.configure(RateType::overall, 3, 1s, SpentPermits::forgotten);
+    RateReservation one = limiter.reserve(2, 0s);
+    clock.advance(1min + 1s - 1us);
+    limiter.configure(RateType::overall, 3, 1h);  // the two still count in it
+    CHECK(limiter.available_permits() == 1);
+    clock.advance(1us);
+    CHECK(limiter.available_permits() == 3);
+    CHECK(limiter.cancel(one) == 0);
+    CHECK(limiter.available_permits() == 3);
+    CHECK(limiter.reward(1).remaining == 3);
+  });
+}

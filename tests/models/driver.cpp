@@ -127,6 +127,10 @@ void Life::move(const Moves& moves) {
     if (at > now()) clock.set(at);
   } else if (random.one_in(20)) {
     clock.advance(Span{random.between(0, moves.pause.count())});
+  } else if (random.one_in(40)) {  // stores may drop what means nothing any more
+    clock.advance(Span{random.between(Operation::clock_slack, 2 * Operation::clock_slack) +
+                       random.between(0, 2 * moves.pause.count())});
+    saw("time for keys to expire");
   } else if (moves.back > Span{0} && random.one_in(moves.back_in)) {
     set_back_by_ = Span{random.between(1, moves.back.count())};
     lingers_ = random.below(10);

@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 
+#include "sluice/rules/sliding_window.hpp"
 #include "tests/models/driver.hpp"
 
 using namespace sluice;
@@ -194,31 +195,64 @@ class SharedWindowModel final : public Model {
   [[nodiscard]] Word newest() const { return permits_.empty() ? 0 : permits_.back().time; }
   Word draw_cost() { return life_.random.between(1, std::min(limits_.rate().permits, Word{4})); }
 
-  /// Permits that a full log has no room for, one of them perhaps from before an hour's pause.
-  [[nodiscard]] bool has_dropped() const {
-    return ring_ > 0 && std::ssize(permits_) + (has_paused_ ? 1 : 0) > ring_;
+  /// Permits that a full log has no room for.
+  [[nodiscard]] bool has_dropped() const { return ring_ > 0 && std::ssize(permits_) > ring_; }
+  /// All that the log holds were granted since the interval became longer: what it has dropped had
+  /// left that interval.
+  [[nodiscard]] bool is_clear_of_dropped() const { return since_longer_ >= ring_; }
+  /// A log that grows counts what it has dropped as if it had been full; what came back into it
+  /// counts as long as it may.
+  [[nodiscard]] bool is_exact() const {
+    const bool is_longer = longest() > span_;
+    const bool assumes = grows() && (is_longer || !is_clear_of_dropped());
+    return is_exact_ && !assumes && !(is_longer && has_returned_);
   }
-  /// A log that grows counts what it has dropped as if it had been full.
   [[nodiscard]] Word needs() {
-    if (grows()) is_exact_ = false;
+    is_exact_ = is_exact();
     return needed();
+  }
+  /// The longest interval that is looked at.
+  [[nodiscard]] Word longest() const {
+    return std::ranges::max(limits_.at(now()), {}, &Limit::span).span;
+  }
+  /// As the store counts them, under `longest()`; to be called with each change of the log.
+  void wrote(Word ring) {
+    if (longest() > span_) since_longer_ = 0;
+    if (ring > ring_ && has_dropped()) has_returned_ = true;
+    span_ = longest();
+    ring_ = std::max(ring_, ring);
   }
   [[nodiscard]] Word needed() const {
     return std::ranges::max(limits_.at(now()), {}, &Limit::permits).permits;
   }
   [[nodiscard]] bool grows() const { return needed() > ring_ && has_dropped(); }
-  void add(Word time, Word permits) {
+  void add(Word time, Word permits, Word ring) {
+    wrote(ring);
+    since_longer_ += permits;
+    until_ = std::max(until_, time + span_ + SlidingWindowRule::max_ahead);
     permits_.insert(permits_.end(), static_cast<std::size_t>(permits),
                     {time, now(), limits_.rate().permits});
   }
   /// What had given way to these may come back.
   Word remove(Word most, std::optional<Word> time = {}) {
-    if (has_dropped()) is_exact_ = false;
+    if (has_dropped() && (!is_clear_of_dropped() || newest() > now())) is_exact_ = false;
+    if (has_dropped()) has_returned_ = true;
     Word count = 0;
     for (; count < most && !permits_.empty() && newest() == time.value_or(newest()); ++count) {
       permits_.pop_back();
     }
+    since_longer_ = std::max<Word>(0, since_longer_ - count);
     return count;
+  }
+  /// A minute after its permits have left the longest interval, a log is as good as none.
+  void forget() {
+    if (ring_ == 0 || now() < std::max(until_, block_)) return;
+    life_.begin_history();
+    permits_.clear();
+    ring_ = since_longer_ = span_ = until_ = 0;
+    has_returned_ = false;
+    is_exact_ = knows_kept_;
+    life_.saw("forgotten");
   }
 
   [[nodiscard]] Word held(Word after) const {
@@ -245,6 +279,7 @@ class SharedWindowModel final : public Model {
   }
 
   Decision ask(Word cost, Word max_wait) {
+    forget();
     life_.tell("permits", cost);
     if (max_wait > 0) life_.tell("max_wait", max_wait);
     const std::vector<Limit> limits = limits_.at(now());
@@ -259,8 +294,7 @@ class SharedWindowModel final : public Model {
       life_.saw("asked of a log that has grown");
     }
     if (d.allowed && cost > 0) {
-      add(to_word(d.at()), cost);
-      ring_ = std::max(ring_, ring);
+      add(to_word(d.at()), cost, ring);
       last_ = d;
       last_charged_ = 0;
     }
@@ -278,6 +312,7 @@ class SharedWindowModel final : public Model {
   }
 
   void peek() {
+    forget();
     const Word cost = draw_cost();
     life_.tell("permits", cost);
     const std::vector<Limit> limits = limits_.at(now());
@@ -285,7 +320,7 @@ class SharedWindowModel final : public Model {
     const Decision d = client().peek(cost);
     const Word there = client().available_permits();
     REQUIRE(d.retry_after.count() >= fits - now());
-    if (!is_exact_ || grows()) return;
+    if (!is_exact()) return;
     life_.require(
         d, {.allowed = fits <= now(), .remaining = remaining(limits), .retry_after = fits - now()});
     REQUIRE(there == d.remaining);
@@ -354,8 +389,8 @@ class SharedWindowModel final : public Model {
     configure(SpentPermits::forgotten);
     clients_[0].cancel(last_);
     last_ = {};
-    ring_ = block_ = rewarded_ = 0;
-    has_paused_ = false;
+    ring_ = block_ = rewarded_ = since_longer_ = span_ = until_ = 0;
+    has_returned_ = false;
     is_exact_ = true;
     REQUIRE(client().available_permits() == limits_.rate().permits);
   }
@@ -366,6 +401,7 @@ class SharedWindowModel final : public Model {
     life_.changed();
   }
   void cancel() {
+    forget();
     if (last_.granted == 0) return;
     const bool ahead = last_.at() > life_.now();
     const Word predicted = remove(last_.granted, to_word(last_.at()));
@@ -374,6 +410,7 @@ class SharedWindowModel final : public Model {
     last_ = {};
   }
   void refund() {
+    forget();
     if (last_.granted == 0) return;
     const Word amount = life_.random.between(0, last_.granted);
     const Word predicted = remove(amount, to_word(last_.at()));
@@ -382,6 +419,7 @@ class SharedWindowModel final : public Model {
 
   /// The last grant turns out to have cost less, or more.
   void settle() {
+    forget();
     if (last_.granted == 0) return;
     const Word more = life_.random.between(-last_.granted, limits_.rate().permits);
     life_.tell("more", more);
@@ -398,19 +436,19 @@ class SharedWindowModel final : public Model {
     const Settlement done = clients_[0].settle(last_, due);
     REQUIRE((done.charged == more && done.given_back == 0));
     last_charged_ += more;
-    add(fits, more);
-    ring_ = std::max(ring_, ring);
+    add(fits, more, ring);
     life_.saw("charged");
   }
 
   void block() {
+    forget();
     const Word span = life_.random.between(0, longest_);
     life_.tell("span", span);
     const Word ring = needs();
     const Decision d = client().block(Span{span});
     REQUIRE(d.allowed);
     if (span > 0) {
-      if (now() + span > block_) ring_ = std::max(ring_, ring);
+      if (now() + span > block_) wrote(ring);
       block_ = std::max(block_, now() + span);
       REQUIRE(d.remaining == 0);
     }
@@ -419,25 +457,20 @@ class SharedWindowModel final : public Model {
 
   /// Whose permits they were is not known, so what was held cannot be given back any more.
   void reward() {
+    forget();
     const Word permits = life_.random.between(0, 6);
     life_.tell("permits", permits);
     rewarded_ += remove(permits);
     const Decision d = client().reward(permits);
     REQUIRE(d.allowed);
-    if (is_exact_) REQUIRE(d.remaining == remaining(limits_.at(now())));
+    if (is_exact()) REQUIRE(d.remaining == remaining(limits_.at(now())));
     last_ = {};
     life_.changed();
   }
 
-  /// Whatever was granted has left all windows, and the log may have been collected.
+  /// Whatever was granted has left all windows.
   void outlast() {
-    if (!life_.random.one_in(3)) return;
-    life_.begin_history();
-    life_.clock.advance(Span{Rule::max_reserved});
-    permits_.clear();
-    last_ = {};
-    has_paused_ = true;
-    ring_ = 0;
+    if (life_.random.one_in(3)) life_.clock.advance(Span{Rule::max_reserved});
   }
 
   Life& life_;
@@ -454,7 +487,10 @@ class SharedWindowModel final : public Model {
   Word ring_ = 0;          // permits that the log has room for
   Word block_ = 0;         // its end
   Word rewarded_ = 0;
-  bool has_paused_ = false;
+  Word span_ = 0;              // the longest interval that was looked at, when it last wrote
+  Word since_longer_ = 0;      // permits that were granted since that became longer
+  Word until_ = 0;             // when the log is forgotten
+  bool has_returned_ = false;  // permits that had left a full log, of times that are not known
   bool knows_kept_ = true;
   bool is_exact_ = true;
 };
@@ -468,5 +504,5 @@ TEST_CASE("shared sliding windows answer by all permits, and keep the larger rat
       {.outcomes = {"admitted", "reserved", "refused", "refused by the block",
                     "decided by a kept window", "as many windows as are kept",
                     "asked of a log that has grown", "given back", "nothing given back",
-                    "cancelled ahead", "charged", "hint proven"}});
+                    "cancelled ahead", "charged", "forgotten", "hint proven"}});
 }

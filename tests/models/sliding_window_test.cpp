@@ -28,6 +28,7 @@ class Log {
   Word block = 0;           // its end
   bool is_cut = false;      // only what the limiter's log still held is here
   Word stamp = 0;           // when something was last written: time stands still until then
+  Word until = 0;           // when all units have left all windows; nothing comes back from then
 
   [[nodiscard]] Word newest() const { return units.empty() ? 0 : units.back(); }
   [[nodiscard]] Word held(Word after) const {
@@ -40,8 +41,8 @@ class Log {
   }
   /// The first instant at which the cost fits behind all that is there and the block: room comes
   /// only as a unit leaves a window.
-  [[nodiscard]] Word grant_of(const Windows& windows, Word now, Word cost, Word until) const {
-    const Word from = std::max({now, until, newest()});
+  [[nodiscard]] Word grant_of(const Windows& windows, Word now, Word cost, Word end) const {
+    const Word from = std::max({now, end, newest()});
     Word best = fits(windows, from, cost) ? from : word_limit;
     for (const Word unit : units) {
       for (const WindowLimit& window : windows) {
@@ -58,7 +59,10 @@ class Log {
     }
     return all;
   }
-  void add(Word at, Word cost) { units.insert(units.end(), static_cast<std::size_t>(cost), at); }
+  void add(Word at, Word cost, Word span) {
+    units.insert(units.end(), static_cast<std::size_t>(cost), at);
+    if (cost > 0) until = std::max(until, at + span);
+  }
   /// Of the newest units, up to `most`, and those of `time` only if one is given.
   Word remove(Word most, std::optional<Word> time = {}) {
     Word count = 0;
@@ -100,7 +104,8 @@ class SlidingWindowModel final : public Model {
   }
   Moves moves() const override {
     const bool far = all_.size() == 1 && !has_returned_ && !life_.random.one_in(3);
-    return {Span{25}, Span{400}, Span{far ? 2 * SlidingWindowRule::max_ahead : 100},
+    const Span most{far ? 2 * SlidingWindowRule::max_ahead : 100};
+    return {Span{25}, Span{400}, std::min(most, life_.farthest_back()),
             far ? std::uint64_t{10} : 25};
   }
   Callers callers() const override {
@@ -169,6 +174,9 @@ class SlidingWindowModel final : public Model {
   }
   [[nodiscard]] const SlidingWindow& limiter() const { return limiters_[present_]; }
   [[nodiscard]] const Windows& windows() const { return all_[present_]; }
+  [[nodiscard]] Word longest() const {
+    return std::ranges::max(windows(), {}, &WindowLimit::span).span.count();
+  }
   [[nodiscard]] Word at() const { return std::max(life_.tick(), log_.stamp); }
   /// Units have left a full log; for what lies ahead of `at` they may count as if they had not.
   [[nodiscard]] bool has_dropped() const {
@@ -205,8 +213,10 @@ class SlidingWindowModel final : public Model {
       if (given_up) {
         restart(now, cost);
       } else {
-        log_.add(granted, cost);
+        forget();
+        log_.add(granted, cost, longest());
         log_.stamp = key_time;
+        life_.wrote();
       }
       if (grants_.size() == 4) grants_.erase(grants_.begin());
       grants_.push_back(d);
@@ -262,8 +272,8 @@ class SlidingWindowModel final : public Model {
     predicted.remaining = ahead || blocked ? 0 : std::ranges::min(left);
     Word clear = blocked ? log_.block : 0;
     if (!log_.units.empty()) {
-      const Word longest = std::ranges::max(windows(), {}, &WindowLimit::span).span.count();
-      clear = std::max(clear, (given_up ? std::min(log_.newest(), now) : log_.newest()) + longest);
+      const Word newest = given_up ? std::min(log_.newest(), now) : log_.newest();
+      clear = std::max(clear, newest + longest());
     }
     // How long ago units that had given way had left is not known any more.
     if (!has_returned_ || now == at()) predicted.reset_after = std::max<Word>(0, clear - now);
@@ -282,6 +292,10 @@ class SlidingWindowModel final : public Model {
 
   /// What had given way to newer units comes back with them, of a time that is not known.
   Word remove(Word most, std::optional<Word> time = {}) {
+    if (is_forgotten()) {
+      life_.saw("given back too late");
+      return 0;
+    }
     const Word newest = log_.newest();
     const bool has = has_dropped();
     const Word count = log_.remove(most, time);
@@ -291,6 +305,19 @@ class SlidingWindowModel final : public Model {
       inexact_until_ = std::max(inexact_until_, newest);
     }
     return count;
+  }
+
+  [[nodiscard]] bool is_forgotten() const {
+    return life_.tick() >= std::max(log_.until, log_.block);
+  }
+  /// What is written then is the first of a new log.
+  void forget() {
+    if (life_.patient || log_.until == 0 || !is_forgotten()) return;
+    life_.begin_history();
+    log_ = {};
+    judged_from_ = 0;
+    has_returned_ = false;
+    inexact_until_ = 0;
   }
 
   /// One of the last grants, once; none, or one that charged nothing, if there is none to give
@@ -356,8 +383,10 @@ class SlidingWindowModel final : public Model {
     const Word now = life_.tick();
     life_.saw("charged");
     if (log_.is_given_up(now)) return restart(now, more);
-    log_.add(log_.grant_of(windows(), at(), more, log_.block), more);
+    forget();
+    log_.add(log_.grant_of(windows(), at(), more, log_.block), more, longest());
     log_.stamp = at();
+    life_.wrote();
   }
 
   void reward() {
@@ -391,9 +420,11 @@ class SlidingWindowModel final : public Model {
     const Word at = given_up ? now : this->at();
     const WindowsDecision d = limiter().block("k", Span{span});
     if (given_up && span > 0) restart(now, 0);
+    if (span > 0) forget();
     if (span > 0 && at + span > log_.block) {
       log_.block = at + span;
       log_.stamp = at;
+      life_.wrote();
     }
     require(d, {}, log_.left(windows(), at), given_up && span == 0);
     require_part(d);
@@ -413,7 +444,7 @@ class SlidingWindowModel final : public Model {
   /// let in; no interval of it is judged.
   void restart(Word now, Word cost) {
     for (Word& unit : log_.units) unit = std::min(unit, now);
-    log_.add(now, cost);
+    log_.add(now, cost, longest());
     const auto over = std::max<std::ptrdiff_t>(0, std::ssize(log_.units) - largest(windows()));
     log_.units.erase(log_.units.begin(), log_.units.begin() + over);
     log_.is_cut = true;
@@ -421,6 +452,7 @@ class SlidingWindowModel final : public Model {
     log_.stamp = now;
     judged_from_ = log_.units.size();
     inexact_until_ = 0;
+    life_.wrote();
     life_.saw("log given up");
   }
 
@@ -445,7 +477,7 @@ TEST_CASE("sliding windows answer what counting all units gives, and no window h
       "sliding windows answer what counting all units gives, and no window holds too much",
       {.outcomes = {"admitted", "reserved", "refused", "refused by a window",
                     "refused by the block", "given back ahead", "beside a cancelled one",
-                    "given back", "nothing given back", "charged", "too much to charge", "set back",
-                    "log given up", "hint proven"},
+                    "given back", "nothing given back", "given back too late", "charged",
+                    "too much to charge", "set back", "log given up", "hint proven"},
        .lives = 300});
 }

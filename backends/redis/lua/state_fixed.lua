@@ -31,10 +31,11 @@ end
 
 --@ piece change_fixed
 -- From the words of a new state to what is to be written: `changed`, the two words alone, or `created`, the
--- whole state with a time to live of `keep` ms. A key that was given as long a life within the last half
--- second keeps it: a second was added to each, and to set one costs the server more than the words do.
+-- whole state with a time to live of `keep` ms. A key that lives longer keeps its life, since its state may
+-- have been written before the clock was set back; so does one that was given as long a life within the last
+-- half second: a second was added to each, and to set one costs the server more than the words do.
 local expires = now + 1000 * keep
-if before and before <= expires and before > expires - 500000 then
+if before and before > expires - 500000 then
   changed = struct.pack('<i8i8', new_first, new_second)
 else
   created = struct.pack('<Bi8i8i8', kind, new_first, new_second, expires)

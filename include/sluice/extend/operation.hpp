@@ -62,12 +62,12 @@ enum class StateKind : std::uint8_t {
   slot_lock = 8,
   utilization = 9,
   gate = 10,
-  idempotency_record = 12,  // 1 to 4, 11, 14 to 17 and 19 had other layouts
+  idempotency_record = 12,  // 1 to 4, 11, 14 to 17, 19 and 21 had other layouts
   wait_line = 13,
   token_bucket = 18,
-  sliding_window = 21,
   fixed_window = 22,
   sliding_window_counter = 23,
+  sliding_window = 25,
 };
 
 /// The properties of all states of one kind.

@@ -63,8 +63,8 @@ struct FixedWindowRule {
   };
 
   /// Arguments of fixed_window.adjust, which charges `amount` units to the current window, even
-  /// beyond the limit, up to max_used; or refunds -amount units of it, at most its use. Errors as
-  /// for Args.
+  /// beyond the limit, up to max_used; or refunds -amount units of it, at most its use. Output: the
+  /// number of units charged or refunded. Errors as for Args.
   struct AdjustArgs {
     Word limit;
     Word width;

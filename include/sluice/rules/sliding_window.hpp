@@ -22,6 +22,9 @@
 // window does not see everything that a longer one admitted.
 //
 // While a key is blocked until B, `grant` is at least B.
+//
+// A log is forgotten `longest` after its newest unit, and not before the end of a block: what it
+// held is neither counted nor given back, whether or not a store has dropped the key.
 #pragma once
 
 #include "sluice/extend/operation.hpp"
@@ -46,8 +49,11 @@ struct SlidingWindowRule {
     Word next = 0;      ///< the index in the ring of the next unit
     Word size = 0;      ///< units in the ring
     Word dropped = 0;   ///< units overwritten by newer ones; above zero only in a full ring
-    Word span = 0;      ///< any interval of this length holds at most `capacity` units
+    Word span = 0;      ///< the longest window of the last request that wrote
     Word layout = 0;    ///< see Layout
+    Word since = 0;     ///< all units later than this were admitted under windows of `span`
+    Word older = 0;     ///< and all others under windows of this span at least
+    Word until = 0;     ///< when the log is forgotten
   };
   /// The places follow the head, then the ring. As a word: places + 16 * blocks. If the key is
   /// blocked, the first place is invalid, which its count says, and its `before` is the end of the
@@ -73,7 +79,7 @@ struct SlidingWindowRule {
     Word limit;     ///< the smallest limit of the windows
     Word cost;      ///< units; 0 is decided like any other cost, and writes nothing
     Word max_wait;  ///< how far ahead a grant may be: microseconds, 0 to max_ahead_of_time
-    Word longest;   ///< the longest span
+    Word longest;   ///< how long a unit is kept: at least the longest span
   };
   /// Arguments of refund.
   struct RefundArgs {
@@ -114,8 +120,9 @@ struct SlidingWindowRule {
   static constexpr Word max_ahead = 60'000'000;
 
   /// Under a larger capacity than that of the log, the units that the log has dropped count again,
-  /// as if each interval of State::span before it had been full. This many intervals are
-  /// distinguished; older units count with the last of them.
+  /// as if each interval before it had been full: of State::span back to State::since, of
+  /// State::older before. This many intervals are distinguished; older units count with the last of
+  /// them.
   static constexpr Word max_assumed = 24;
 
   /// Worked example, {2, 5 s} and {3, 60 s}: two units at 0 are allowed, a third is refused with
@@ -128,6 +135,7 @@ struct SlidingWindowRule {
   /// Refunds up to `units` of the units granted for `time`, while they are the newest. Output: the
   /// number of units refunded, then what remains of each window. Units that they had overwritten
   /// are restored with the latest time that they can have had, so that no window admits too much.
+  /// Nothing of a log that is forgotten.
   static Verdict refund(const StateView& state, const RuleRequest& request, Word now,
                         Effects& effects) noexcept;
   /// Schedules no new grant before the end of the span; existing grants stay, and so does a later

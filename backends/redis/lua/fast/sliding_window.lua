@@ -6,15 +6,16 @@
 local pack, read, format = struct.pack, struct.unpack, string.format
 --@ repeat n = windows 1..2
 if #message - position == 39 + 16 * $n then
-  if #seen < 65 + 24 * $n then return end
-  local kind, stamp, newest, capacity, next, size, dropped, kept_span, layout
-    $n[, count$k, before$k, first$k] = read('<BLLLLLLLL$n[LLL]', seen)
+  if #seen < 89 + 24 * $n then return end
+  local kind, stamp, newest, capacity, next, size, dropped, kept_span, layout, since, older,
+    till $n[, count$k, before$k, first$k] = read('<BLLLLLLLLLLL$n[LLL]', seen)
   local limit, cost, max_wait, longest$n[, window$k, span$k] = read('<LLLL$n[LL]', message, position)
   if kind ~= Operation.kind or layout ~= $n or cost < 1 or cost > limit or limit > word_limit or
     max_wait > Rule.max_span or longest < 1 or longest > Rule.max_span or
     capacity > Rule.max_limit or next >= capacity or size > capacity or
     dropped > 0 and size < capacity or dropped > word_limit or kept_span > Rule.max_span or
-    stamp > word_limit or stamp > now + Rule.max_ahead or newest > word_limit then
+    stamp > word_limit or stamp > now + Rule.max_ahead or newest > word_limit or
+    since > word_limit or older > kept_span or till > word_limit or now >= till then
     return
   end
   local at, span = now, 0
@@ -33,9 +34,9 @@ if #message - position == 39 + 16 * $n then
     elseif count$k == 2 then
       count$k, before$k, first$k = 1, first$k, newest
     else
-      local offset = 8 * (next - count$k) + 73 + 24 * $n
-      if offset < 65 + 24 * $n then offset = offset + 8 * capacity end
-      local last = 8 * capacity + 64 + 24 * $n
+      local offset = 8 * (next - count$k) + 97 + 24 * $n
+      if offset < 89 + 24 * $n then offset = offset + 8 * capacity end
+      local last = 8 * capacity + 88 + 24 * $n
       if last > offset + 31 then last = offset + 31 end
       local four = redis.call('GETRANGE', key, format('%d', offset), format('%d', last))
       if count$k < 3 or #four % 8 ~= 0 then return end
@@ -60,6 +61,7 @@ if #message - position == 39 + 16 * $n then
   local left$k = window$k - count$k - cost
   if left$k < -1 then return end
   --@ end
+  if span ~= kept_span then return end
 
   local grant, latest, wait, status, culprit = at, 0, 0, 1, nil
   local front, renews, rest
@@ -93,13 +95,14 @@ if #message - position == 39 + 16 * $n then
       if dropped > word_limit / 2 then dropped = word_limit / 2 end
     end
     -- The time to live is renewed once in half a second: a second was added to it.
-    renews = max_wait > 0 or longest > kept_span or at - at % 500000 ~= stamp - stamp % 500000
-    if span < kept_span then kept_span = span end
-    front = pack('<llllllll$n[lll]', at, grant, capacity, after, size, dropped, kept_span, layout
-      $n[, count$k + cost, before$k, first$k])
+    renews = max_wait > 0 or at - at % 500000 ~= stamp - stamp % 500000
+    if grant + longest > till then till = grant + longest end
+    if till > word_limit then till = word_limit end
+    front = pack('<lllllllllll$n[lll]', at, grant, capacity, after, size, dropped, kept_span, layout,
+      since, older, till $n[, count$k + cost, before$k, first$k])
     local units = pack('<l', grant)
     if cost > 1 then units = string.rep(units, cost) end
-    rest = {8 * next + 65 + 24 * $n, units}
+    rest = {8 * next + 89 + 24 * $n, units}
     newest = grant
   end
 

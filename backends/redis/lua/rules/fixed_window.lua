@@ -103,7 +103,7 @@
 
 --@ operation fixed_window_adjust(begin, packed | limit, width, b0, b1, b2, b3, b4, amount)
 -- The twin of adjust() in src/rules/fixed_window.cpp: same names, same order. Returns status, remaining,
--- retry_after, reset_after and, if the state changes, its two words.
+-- retry_after, reset_after, if the state changes, its two words, and packed: the units charged or refunded.
   if amount < -word_limit or amount > word_limit then return Errc.invalid_cost end
   if limit < 0 then return Errc.invalid_argument end
   local cost = 0
@@ -117,9 +117,11 @@
     new_begin, new_packed = begin, 2 * new_used
     if closed then new_packed = new_packed + 1 end
   end
+  local changed = new_used - used
+  if changed < 0 then changed = -changed end
   used = new_used
 --@ use fixed_window_standing
-  return 1, left, 0, clear, new_begin, new_packed
+  return 1, left, 0, clear, new_begin, new_packed, struct.pack('<i8', changed)
 
 --@ operation fixed_window_block(begin, packed | limit, width, b0, b1, b2, b3, b4, span)
 -- The twin of block() in src/rules/fixed_window.cpp: same names, same order. Returns status, remaining,

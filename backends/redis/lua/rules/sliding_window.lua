@@ -26,34 +26,49 @@
 -- The head of the Log of src/rules/sliding_window_log.hpp in its place in a rule.
   -- Log: what it has dropped, and the capacity that is asked for would have held, is there as
   -- assumed units.
-  local stamp, newest, capacity, next, size, dropped, kept_span, layout = unpack(head, 1, 8)
+  local stamp, newest, capacity, next, size, dropped, kept_span, layout, since, older, till =
+    unpack(head, 1, 11)
   local fresh, asked = capacity == 0, #table / 2
   local places, blocks = layout % 16, (layout - layout % 16) / 16
-  if fresh then
-    stamp, newest, capacity, next, size, dropped, kept_span, places, blocks =
-      0, 0, most, 0, 0, 0, 0, asked, 0
-  elseif capacity > Rule.max_limit or next >= capacity or size > capacity or places < 1 or
-    places > Rule.max_windows or
-      kept_span > Rule.max_span or dropped > 0 and size < capacity or blocks > 1 or
-      blocks == 1 and (head[9] ~= word_limit or head[10] > stamp + Rule.max_span) then
-    return Errc.corrupt_state
+  if not fresh then
+    if capacity > Rule.max_limit or next >= capacity or size > capacity or places < 1 or
+      places > Rule.max_windows or
+      kept_span > Rule.max_span or older > Rule.max_span or dropped > 0 and size < capacity or
+      blocks > 1 or
+      blocks == 1 and (head[12] ~= word_limit or head[13] > stamp + Rule.max_span) then
+      return Errc.corrupt_state
+    end
+    fresh = now >= till and (blocks == 0 or now >= head[13])
   end
-  local base = 8 + 3 * places
+  if fresh then
+    stamp, newest, capacity, next, size, dropped, kept_span, since, older, till, places, blocks =
+      0, 0, most, 0, 0, 0, 0, 0, 0, 0, asked, 0
+  end
+  local base = 11 + 3 * places
 
 --@ piece sliding_window_search
 -- Log: the time of a unit, and the search for a window's edge.
 local function sliding_window_search(word, words, base, next, capacity, size, total, newest,
-    kept_span, oldest)
+    kept_span, since, older, oldest)
+  local function ring_before(time)
+    local other = time
+    if since < other then other = since end
+    time, other = time - kept_span, other - older
+    if other > time then time = other end
+    return time
+  end
+
   local function unit(age)
     if age < size then
       local at = next - 1 - age
       if at < 0 then at = at + capacity end
       return word(base + at)
     end
-    local interval = (age - size - (age - size) % capacity) / capacity
-    if interval > Rule.max_assumed - 1 then interval = Rule.max_assumed - 1 end
-    local time, other = oldest - interval * kept_span, newest - (interval + 1) * kept_span
-    if other < time then time = other end
+    local ring = (age - size - (age - size) % capacity) / capacity
+    if ring > Rule.max_assumed - 1 then ring = Rule.max_assumed - 1 end
+    local time = ring_before(newest)
+    if oldest < time then time = oldest end
+    for _ = 1, ring do time = ring_before(time) end
     if time < 0 then time = 0 end
     return time
   end
@@ -105,7 +120,7 @@ local function sliding_window_search(word, words, base, next, capacity, size, to
     if low > 0 then first = unit(low - 1) end
     return low, before, first
   end
-  return unit, locate
+  return unit, locate, ring_before
 end
 
 --@ piece sliding_window_decide
@@ -119,6 +134,7 @@ end
   if max_wait < 0 or max_wait > Rule.max_span or longest < 1 or longest > Rule.max_span then
     return Errc.invalid_argument
   end
+  local keep = longest
 --@ use sliding_window_table
   if cost > least then return Errc.cost_exceeds_capacity end
 
@@ -135,15 +151,15 @@ end
   local unit, locate -- made when they are needed: few requests do
   if ring > capacity and dropped > 0 then
     unit = sliding_window_search(word, words, base, next, capacity, size, size, newest, kept_span,
-      0)
+      since, older, 0)
     total, oldest = size + dropped, unit(size - 1)
     if total > ring then total = ring end
     unit, locate = sliding_window_search(word, words, base, next, capacity, size, total, newest,
-      kept_span, oldest)
+      kept_span, since, older, oldest)
   end
 
   local stands = 0
-  if blocks == 1 and not given_up and head[10] > at then stands = head[10] end
+  if blocks == 1 and not given_up and head[13] > at then stands = head[13] end
 
   -- find(): what the request meets, window by window.
   local grant, latest, culprit = at, 0, nil
@@ -154,16 +170,16 @@ end
     local count, before, first = word_limit, 0, 0 -- unknown
     if k <= places and not fresh and total == size then
       if k == 1 then
-        count, before, first = head[9], head[10], head[11]
+        count, before, first = head[12], head[13], head[14]
       else
-        count, before, first = words(5 + 3 * k, 3)
+        count, before, first = words(8 + 3 * k, 3)
       end
     end
     local edge = at - span
     if count > total or count > 0 and first <= edge or before > edge and count < total then
       if not locate then
         unit, locate = sliding_window_search(word, words, base, next, capacity, size, total,
-          newest, kept_span, oldest)
+          newest, kept_span, since, older, oldest)
       end
       count, before, first = locate(count, before, first, edge)
     end
@@ -176,7 +192,7 @@ end
       local room = first
       if window - cost ~= count - 1 then
         unit = unit or sliding_window_search(word, words, base, next, capacity, size, total,
-          newest, kept_span, oldest)
+          newest, kept_span, since, older, oldest)
         room = unit(window - cost)
       end
       room = room + span
@@ -207,7 +223,7 @@ end
     if grows or given_up or next + cost > ring then
       if not locate then
         unit, locate = sliding_window_search(word, words, base, next, capacity, size, total,
-          newest, kept_span, oldest)
+          newest, kept_span, since, older, oldest)
       end
       write = function(slot, count, value)
         if count == 0 then return end
@@ -241,12 +257,15 @@ end
     if after >= ring then after = after - ring end
     local left_out = dropped - (total - size) + over
     if left_out > word_limit / 2 then left_out = word_limit / 2 end
-    local new_span = longest
-    if not fresh and kept_span < new_span then new_span = kept_span end
-    local new_layout = places
+    local new_since, new_older, new_layout = since, longest, places
+    if not fresh and longest > kept_span then new_since = newest end
+    if not fresh and older < new_older then new_older = older end
     if block > 0 then new_layout = places + 16 end
-    local front = struct.pack('<i8i8i8i8i8i8i8i8', at, new_newest, ring, after, total + cost - over,
-      left_out, new_span, new_layout)
+    local new_till = till
+    if taken > 0 and grant + keep > till then new_till = grant + keep end
+    if new_till > word_limit then new_till = word_limit end
+    local front = struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', at, new_newest, ring, after,
+      total + cost - over, left_out, longest, new_layout, new_since, new_older, new_till)
     local known = 0
     if not grows and not given_up and block == 0 then
       known = asked
@@ -258,7 +277,7 @@ end
           count, before, first = ring, 0, grant
           if kept > 0 then
             unit = unit or sliding_window_search(word, words, base, next, capacity, size, total,
-              newest, kept_span, oldest)
+              newest, kept_span, since, older, oldest)
             first = unit(kept - 1)
           end
         elseif counts[k] == 0 then
@@ -324,14 +343,14 @@ end
 
   local function search(all)
     return sliding_window_search(word, words, base, next, capacity, size, all, newest, kept_span,
-      oldest)
+      since, older, oldest)
   end
-  local unit, locate = search(total)
+  local unit, locate, ring_before = search(total)
   if ring > capacity and dropped > 0 then
     total = size + dropped
     if total > ring then total = ring end
     oldest = unit(size - 1)
-    unit, locate = search(total)
+    unit, locate, ring_before = search(total)
   end
 
   local at = now
@@ -341,9 +360,9 @@ end
     local count, before, first = word_limit, 0, 0 -- unknown
     if k <= places and not fresh and total == size then
       if k == 1 then
-        count, before, first = head[9], head[10], head[11]
+        count, before, first = head[12], head[13], head[14]
       else
-        count, before, first = words(5 + 3 * k, 3)
+        count, before, first = words(8 + 3 * k, 3)
       end
     end
     local edge = at - table[2 * k]
@@ -377,18 +396,18 @@ end
     end
     local new_size, after = size - back, next - back
     if dropped < back then back = dropped end
-    if newest - kept_span < old then old = newest - kept_span end
+    if ring_before(newest) < old then old = ring_before(newest) end
     if old < 0 then old = 0 end
     new_size = new_size + back
     if after < 0 then after = after + capacity end
     newest = 0
     if new_size > 0 then newest = old end
     if given < size then newest = unit(given) end
-    local front = struct.pack('<i8i8i8i8i8i8i8i8', stamp, newest, capacity, after, new_size,
-      dropped - back, kept_span, layout)
+    local front = struct.pack('<i8i8i8i8i8i8i8i8i8i8i8', stamp, newest, capacity, after, new_size,
+      dropped - back, kept_span, layout, since, older, till)
     local unknown, forgotten = struct.pack('<i8', word_limit), 3 * places
     if blocks == 1 then
-      front, forgotten = front .. unknown .. struct.pack('<i8', head[10]), forgotten - 2
+      front, forgotten = front .. unknown .. struct.pack('<i8', head[13]), forgotten - 2
     end
     put(0, front .. string.rep(unknown, forgotten))
     if back > 0 then
@@ -417,7 +436,7 @@ end
     output = output .. struct.pack('<i8', lefts[k])
   end
   local block = 0
-  if blocks == 1 and head[10] > at then block = head[10] end
+  if blocks == 1 and head[13] > at then block = head[13] end
   if newest > at or block > at then remaining = 0 end
   local clear = newest + longest - now
   if total == 0 then clear = 0 end
@@ -426,23 +445,23 @@ end
   if clear > word_limit then clear = word_limit end
   return 1, remaining, 0, clear, output
 
---@ operation sliding_window_acquire(head[11] | limit, cost, max_wait, longest)
+--@ operation sliding_window_acquire(head[14] | limit, cost, max_wait, longest)
 -- The twin of SlidingWindowRule::acquire.
   local spends, block_span = true, nil
 --@ use sliding_window_decide
 
---@ operation sliding_window_peek(head[11] | limit, cost, max_wait, longest)
+--@ operation sliding_window_peek(head[14] | limit, cost, max_wait, longest)
 -- The twin of SlidingWindowRule::peek.
   local spends, block_span = false, nil
 --@ use sliding_window_decide
 
---@ operation sliding_window_block(head[11] | limit, span, longest)
+--@ operation sliding_window_block(head[14] | limit, span, longest)
 -- The twin of SlidingWindowRule::block.
   if span < 0 or span > Rule.max_span then return Errc.invalid_argument end
   local cost, max_wait, spends, block_span = 0, 0, false, span
 --@ use sliding_window_decide
 
---@ operation sliding_window_refund(head[11] | limit, units, time, keep)
+--@ operation sliding_window_refund(head[14] | limit, units, time, keep)
 -- The twin of SlidingWindowRule::refund.
   if units < 0 or units > word_limit then return Errc.invalid_cost end
   if time < 0 or time > word_limit or keep < 0 or keep > word_limit then
@@ -450,18 +469,18 @@ end
   end
 --@ use sliding_window_give
 
---@ operation sliding_window_reward(head[11] | limit, units, longest)
+--@ operation sliding_window_reward(head[14] | limit, units, longest)
 -- The twin of SlidingWindowRule::reward.
   if units < 0 or units > word_limit then return Errc.invalid_cost end
   if longest < 1 or longest > Rule.max_span then return Errc.invalid_argument end
   local time = -1 -- any
 --@ use sliding_window_give
 
---@ operation sliding_window_reset(head[11] | limit)
+--@ operation sliding_window_reset(head[14] | limit)
 -- The twin of SlidingWindowRule::reset: same names, same order.
   local longest
 --@ use sliding_window_table
   local output = struct.pack('<i8', 0)
   for i = 1, #table, 2 do output = output .. struct.pack('<i8', table[i]) end
-  put(0, string.rep('\0', 64))
+  put(0, string.rep('\0', 88))
   return 1, least, 0, 0, output
