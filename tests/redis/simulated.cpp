@@ -260,8 +260,9 @@ std::size_t SimulatedStore::ask(std::string_view tag, Span within) {
                   told->error = outcome.error;
                 },
                 &answer};
-  topology_->link_of(call->slot).submit(std::move(call));
-  work();
+  redis_detail::Link& link = topology_->link_of(call->slot);
+  link.submit(std::move(call));
+  link.work();  // no other: a link that has work must know by itself
   return number;
 }
 
