@@ -120,9 +120,8 @@ asio::awaitable<bool> SentinelTopology::connect_watch(Connection& connection) {
   co_return named.address.has_value();
 }
 
-/// Others may not have heard of it yet.
 void SentinelTopology::note_switch() {
-  put_first(watched_);
+  is_announced_ = true;
   ask_again();
 }
 
@@ -144,7 +143,10 @@ void SentinelTopology::note_failing(Link&) {
 asio::awaitable<void> SentinelTopology::follow_master() try {
   while (std::exchange(is_told_, false)) {
     std::optional<RedisAddress> named;
-    if (std::exchange(is_failing_, false)) {
+    const bool is_failing = std::exchange(is_failing_, false);
+    const bool is_announced = std::exchange(is_announced_, false);
+    if (is_announced) put_first(watched_);  // others may not have heard of it yet
+    if (is_failing && !is_announced) {
       named = co_await ask_all();
     } else {
       named = co_await ask_first();

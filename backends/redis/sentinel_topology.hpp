@@ -58,10 +58,11 @@ class SentinelTopology final : public Topology {
   std::unique_ptr<Subscription> watching_;
   RedisAddress watched_{};  // the Sentinel that is listened to
   std::size_t next_watched_ = 0;
-  Time doubted_{};           // when all were asked last
-  bool is_asking_ = false;   // follow_master() is running
-  bool is_told_ = false;     // a switch was announced, or may have been missed, since it began
-  bool is_failing_ = false;  // calls have failed since it began
+  Time doubted_{};             // when all were asked last
+  bool is_asking_ = false;     // follow_master() is running
+  bool is_told_ = false;       // a switch was announced, or may have been missed, since it began
+  bool is_announced_ = false;  // a switch was announced since it asked last
+  bool is_failing_ = false;    // calls have failed since then
 };
 
 }  // namespace sluice::redis_detail

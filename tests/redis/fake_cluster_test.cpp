@@ -336,3 +336,23 @@ TEST_CASE("the map is fetched before the first call, from whichever node is ther
   const auto store = make_redis_store(options);
   CHECK(eventually([&] { return seed.connections() == 1; }));
 }
+
+TEST_CASE("a lone node that is lost is asked for the map again", "[fake][cluster]") {
+  std::atomic<int> maps{0};
+  FakeServer server(
+      [&](Peer& peer, int) {  // each connection ends with its first call
+        for (bool has_called = false; !has_called;) {
+          const auto asked = peer.read_behind_login();
+          if (!asked) return;
+          has_called = asked->at(0) != "CLUSTER";
+          if (!has_called) ++maps;
+          if (!peer.send(has_called ? allowing(*asked, 1) : no_map())) return;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&server}));
+  const Bucket bucket(*store, quota);
+  REQUIRE(eventually([&] { return maps == 1; }));
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(eventually([&] { return maps >= 2; }));
+}
