@@ -253,7 +253,7 @@ auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 /// then.
 ///
 /// Per-operation cancellation: all types; completes with operation_aborted. A reservation is
-/// refunded first; a request that was sent to the store is waited for.
+/// refunded first; a request that was sent to the store is waited for, at most until the deadline.
 ///
 /// Lifetimes: the limiter must live until the operation has started, the store until the
 /// completion; with WaitQueueOptions::across_processes, a store in memory also until the call that
