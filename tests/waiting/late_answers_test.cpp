@@ -304,6 +304,29 @@ TEST_CASE("what a late answer grants comes back at once", "[waiting][overdue]") 
   CHECK(jobs.try_acquire("a"));
 }
 
+TEST_CASE("the next waiter asks when the first one has given its request up",
+          "[waiting][overdue]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  jobs.set_wait_queue({.recheck = 100ms});
+  const Lease held = jobs.try_acquire("a");
+  End first;
+  End second;
+  const auto one = wait(jobs, store, first, 1s);
+  const auto two = wait(jobs, store, second, Deadline::never());
+  store.holds = true;
+  store.time.advance(100ms);
+  CHECK(one->is_under_way());
+  CHECK_FALSE(two->is_under_way());
+  store.time.advance(900ms);
+  CHECK(first.error == Errc::unknown);
+  CHECK(two->is_under_way());
+  two->cancel();
+  store.holds = false;
+  store.deliver_all();
+  CHECK(second.error == Errc::cancelled);
+}
+
 TEST_CASE("a call that may not wait has as long for its answer as the store gives it",
           "[waiting][overdue]") {
   Holding store;
