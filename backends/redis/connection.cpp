@@ -80,6 +80,9 @@ bool Connection::fail(std::string_view cause, Errc code) {
 bool Connection::fail(const error_code& error) {
   if (is_late_) return fail(no_answer_within(options_.connect_timeout));
   if (is_abandoned_) return fail("given up for another server");
+  ended_at_hello_ = is_at_hello_ && transport_.why().empty() &&
+                    (error == asio::error::eof || error == asio::error::connection_reset);
+  if (ended_at_hello_) return false;
   // Of TLS: the server may refuse the client's certificate after the handshake.
   if (const std::string why = transport_.why(); !why.empty()) return refuse(why, Errc::tls_failed);
   if (error == asio::error::eof) return fail("the server closed the connection");
@@ -130,7 +133,19 @@ asio::awaitable<bool> Connection::connect() {
   co_return ready && !stopped_ && !is_abandoned_;
 }
 
+/// twemproxy ends a connection at each command that it does not know. A server that does so twice
+/// at HELLO is asked for nothing but what calls need.
 asio::awaitable<bool> Connection::try_address() {
+  for (int ends = 0; ends <= 2; ++ends) {
+    is_bare_ = ends == 2;
+    ended_at_hello_ = false;
+    if (co_await try_once()) co_return true;
+    if (!ended_at_hello_ || stopped_) break;
+  }
+  co_return false;
+}
+
+asio::awaitable<bool> Connection::try_once() {
   step(RedisStep::connect);
   bool ready = co_await open();
   if (ready && options_.tls) {
@@ -202,8 +217,10 @@ asio::awaitable<ServerReply> Connection::ask(std::string command) {
 
 /// Logs in, one command at a time, so that a refused login cannot shift the replies to calls.
 asio::awaitable<bool> Connection::shake_hands() {
-  if (!co_await authenticate() || !co_await check_server()) co_return false;
-  for (Greeting& greeting : make_greetings(options_)) {
+  if (!co_await authenticate()) co_return false;
+  server_ = {};
+  if (!is_bare_ && !co_await check_server()) co_return false;
+  for (Greeting& greeting : make_greetings(options_, is_bare_)) {
     if (!co_await say(std::move(greeting))) co_return false;
   }
   if (reader_.next().kind != ServerReply::Kind::none) co_return fail("a reply to nothing");
@@ -241,7 +258,9 @@ asio::awaitable<bool> Connection::say(Greeting greeting) {
 asio::awaitable<bool> Connection::check_server() {
   std::string command;
   append_command(command, {"HELLO", "2"});
+  is_at_hello_ = !options_.sentinel && options_.cluster.empty();
   const ReplyValue* const reply = co_await exchange(std::move(command));
+  is_at_hello_ = false;
   if (reply == nullptr) co_return false;
   const Hello hello = read_hello(*reply);
   if (hello.kind == Hello::Kind::nonsense) co_return fail("the reply to HELLO makes no sense");

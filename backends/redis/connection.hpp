@@ -48,6 +48,8 @@ class Connection {
     std::string version{};
   };
   [[nodiscard]] const Server& server() const noexcept { return server_; }
+  /// True if the server takes calls and PING, and ends the connection at other commands.
+  [[nodiscard]] bool is_bare() const noexcept { return is_bare_; }
   /// The current address does not serve: it is tried last.
   void put_last() { endpoints_->put_last(endpoint_); }
   /// True if there are other addresses.
@@ -72,6 +74,7 @@ class Connection {
  private:
   void watch_attempt();
   boost::asio::awaitable<bool> try_address();
+  boost::asio::awaitable<bool> try_once();
   boost::asio::awaitable<bool> open();
   boost::asio::awaitable<bool> secure();
   boost::asio::awaitable<bool> shake_hands();
@@ -108,8 +111,11 @@ class Connection {
   // The number of the attempt, which late watchdogs know as another. It outlives this object, which
   // may end between the expiry of its watchdog and the handler's turn.
   const std::shared_ptr<unsigned> attempts_ = std::make_shared<unsigned>(0);
-  bool is_late_ = false;       // the watchdog has ended the attempt
-  bool is_abandoned_ = false;  // and so has abandon()
+  bool is_late_ = false;         // the watchdog has ended the attempt
+  bool is_abandoned_ = false;    // and so has abandon()
+  bool is_bare_ = false;         // only calls and PING are sent
+  bool is_at_hello_ = false;     // the next reply is that to HELLO
+  bool ended_at_hello_ = false;  // the server has closed the connection instead
   bool stopped_ = false;
 };
 

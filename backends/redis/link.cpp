@@ -95,6 +95,8 @@ asio::awaitable<void> Link::serve_once() {
   note_server();
   {
     const std::lock_guard wire(wire_);
+    pipeline_.begin(connection_.is_bare());
+    heard_ = context_.clock.now();
     connected_ = true;
     is_connected_.store(true);
     loss_.reset();
@@ -150,7 +152,7 @@ void Link::pass_on() {
 /// Handles received bytes.
 void Link::hear(std::string_view bytes) {
   // The replies before the first invalid byte are valid.
-  const Time now = context_.clock.now();
+  const Time now = heard_ = context_.clock.now();
   const bool sound = connection_.reader().feed(bytes);
   const bool heard = hear_all(now);
   if (!heard || (!sound && connected_)) {
@@ -206,11 +208,11 @@ void Link::leave_if_unfit(std::string_view words) {
 /// errors and partial writes.
 bool Link::write_if_idle(std::span<CallPtr> calls) noexcept {
   std::unique_lock wire(wire_, std::try_to_lock);
-  if (!wire || !may_write_at_once()) return false;
+  const Time now = context_.clock.now();
+  if (!wire || !may_write_at_once(now)) return false;
   // Later marks find their calls in the pipeline.
   const auto is_marked = [](const CallPtr& call) { return call->cancelled.load(); };
   if (std::ranges::any_of(calls, is_marked)) return false;
-  const Time now = context_.clock.now();
   Time due = now + context_.options.stall_timeout;
   for (CallPtr& call : calls) {
     due = std::min(due, call->deadline);
@@ -235,10 +237,23 @@ bool Link::write_if_idle(std::span<CallPtr> calls) noexcept {
 
 /// True if there is a connection without pending or waiting requests. The I/O thread writes several
 /// callers' requests together, which is more efficient.
-bool Link::may_write_at_once() noexcept {
+bool Link::may_write_at_once(Time now) noexcept {
   const bool busy = !out_.empty() || pipeline_.has_sent() || pipeline_.has_unsent();
   if (!connected_ || draining_ || busy || connection_.transport().has_unsent()) return false;
-  return context_.inbox.is_empty();
+  return !is_in_doubt(now) && context_.inbox.is_empty();
+}
+
+/// True if the connection must be checked before it is used. A call that was sent may not be sent
+/// again, so one that is dropped in silence is found out by something else.
+bool Link::is_in_doubt(Time now) const noexcept {
+  return !pipeline_.has_sent() && now - heard_ >= context_.options.check_idle_after;
+}
+
+/// How long the oldest request waits for its reply.
+Span Link::patience() const noexcept {
+  const Span stall = context_.options.stall_timeout;
+  if (!pipeline_.is_checking()) return stall;
+  return std::min(stall, context_.options.connect_timeout / 2);
 }
 
 bool Link::has_calls() const noexcept {
@@ -316,8 +331,11 @@ void Link::break_off(std::string_view cause) noexcept {
 /// the rest: an asynchronous write would poll all sockets for each batch.
 void Link::flush() {
   while (connected_ && !writing_) {
-    const bool has_calls = !draining_ && pipeline_.has_unsent();
-    if (out_.empty() && has_calls) pipeline_.flush(out_, context_.clock.now());
+    const bool has_calls = !draining_ && pipeline_.has_unsent() && !pipeline_.is_checking();
+    if (out_.empty() && has_calls) {
+      const Time now = context_.clock.now();
+      is_in_doubt(now) ? pipeline_.check(out_, now) : pipeline_.flush(out_, now);
+    }
     if (out_.empty() && !connection_.transport().has_unsent()) return;
     error_code error;
     const std::string_view rest = std::string_view(out_).substr(written_);
@@ -327,7 +345,7 @@ void Link::flush() {
       return drop();
     }
     note_taken(taken);
-    if (pipeline_.has_sent()) arm(pipeline_.oldest_sent() + context_.options.stall_timeout);
+    if (pipeline_.has_sent()) arm(pipeline_.oldest_sent() + patience());
     if (error) wait_to_write();
   }
 }
@@ -410,15 +428,16 @@ void Link::expire() {
   const Time now = context_.clock.now();
   pipeline_.expire(now, connected_ ? Errc::timed_out : last_failure_);
   context_.inbox.recycle(pipeline_.ended());
-  const Span stall = context_.options.stall_timeout;
-  if (pipeline_.has_sent() && pipeline_.oldest_sent() + stall <= now) {
-    connection_.put_last();
-    note_loss(no_answer_within(stall));
+  if (pipeline_.has_sent() && pipeline_.oldest_sent() + patience() <= now) {
+    if (!pipeline_.is_checking()) connection_.put_last();  // else the network is to blame
+    note_loss(no_answer_within(patience()));
     drop();
   }
   if (left_at_ <= now) drop();
   armed_until_ = std::min(pipeline_.next_deadline(), left_at_);
-  if (pipeline_.has_sent()) armed_until_ = std::min(armed_until_, pipeline_.oldest_sent() + stall);
+  if (pipeline_.has_sent()) {
+    armed_until_ = std::min(armed_until_, pipeline_.oldest_sent() + patience());
+  }
   if (armed_until_ != Time::max()) arm_expiry(sleep_among(pipeline_.count()));
   flush();
 }

@@ -141,7 +141,9 @@ class Link {
   void leave_if_unfit(std::string_view words);
   void note_server();
   void note_info();
-  [[nodiscard]] bool may_write_at_once() noexcept;
+  [[nodiscard]] bool may_write_at_once(Time now) noexcept;
+  [[nodiscard]] bool is_in_doubt(Time now) const noexcept;
+  [[nodiscard]] Span patience() const noexcept;
   void flush();
   void note_taken(std::size_t bytes) noexcept;
   void wait_to_write();
@@ -177,6 +179,7 @@ class Link {
   bool connected_ = false;
   bool writing_ = false;        // the socket is full: Asio waits for it
   bool draining_ = false;       // nothing more is sent on this connection
+  Time heard_{};                // when bytes last arrived on it
   Time left_at_ = Time::max();  // when the replies that are missing are not waited for any more
   Time due_ = Time::max();      // the earliest deadline of a caller's call or of a new one
   Time armed_until_ = Time::max();

@@ -49,14 +49,14 @@ std::vector<Greeting> make_authentication(const RedisCredentials& credentials) {
   return greetings;
 }
 
-std::vector<Greeting> make_greetings(const RedisOptions& options) {
+std::vector<Greeting> make_greetings(const RedisOptions& options, bool is_bare) {
   using enum Greeting::Needed;
   std::vector<Greeting> greetings;
   if (options.database != 0) {
     greetings.push_back(
         greet({"SELECT", std::to_string(options.database)}, fully, RedisStep::select));
   }
-  if (!options.client_name.empty()) {
+  if (!options.client_name.empty() && !is_bare) {
     greetings.push_back(greet({"CLIENT", "SETNAME", options.client_name}, if_permitted));
   }
   greetings.push_back(greet({"PING"}, to_be_served));

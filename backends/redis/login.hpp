@@ -24,7 +24,7 @@ struct Greeting {
 
 /// AUTH, if there is a password: the first command.
 [[nodiscard]] std::vector<Greeting> make_authentication(const RedisCredentials& credentials);
-/// The commands after the server's version is known.
-[[nodiscard]] std::vector<Greeting> make_greetings(const RedisOptions& options);
+/// The commands after the server's version is known. `is_bare`: only what calls need.
+[[nodiscard]] std::vector<Greeting> make_greetings(const RedisOptions& options, bool is_bare);
 
 }  // namespace sluice::redis_detail

@@ -56,7 +56,7 @@ void Pipeline::append_load(std::string& out, std::string_view kind, std::string_
 /// The entries of a request, and then its bytes.
 void Pipeline::append(std::string& out, const Call& call, Time now) {
   const Script& script = *call.request.script;
-  const bool by_hash = !functions_ && call.attempts <= attempts_by_hash;
+  const bool by_hash = !functions_ && call.attempts <= (is_bare_ ? 0 : attempts_by_hash);
   if (by_hash && call.attempts > 0) append_load(out, "SCRIPT", script.text, script.sha1, now);
   if (wants_library_) append_load(out, "FUNCTION", library().text, library().name, now);
   if (call.is_asking) {
@@ -153,18 +153,29 @@ void Pipeline::publish(std::string& out, Time now) {
   ++published_;
 }
 
-void Pipeline::append_info(std::string& out, Time now) {
-  wants_info_ = false;  // first: without memory for it, nobody needs it
+/// Appends a command that is no call, or leaves everything as it was and throws.
+Pipeline::Sent& Pipeline::append_alone(std::string& out,
+                                       std::initializer_list<std::string_view> words, Time now) {
   const std::size_t bytes = out.size();
   Sent& entry = append_entry(out, now);
   try {
-    append_command(out, {"INFO", "memory", "stats"});
+    append_command(out, words);
   } catch (...) {
     out.resize(bytes);
     sent_.pop_back();
     throw;
   }
-  entry.informs = true;
+  return entry;
+}
+
+void Pipeline::append_info(std::string& out, Time now) {
+  wants_info_ = false;  // first: without memory for it, nobody needs it
+  append_alone(out, {"INFO", "memory", "stats"}, now).informs = true;
+}
+
+void Pipeline::check(std::string& out, Time now) {
+  start_ = taken_;
+  append_alone(out, {"PING"}, now).checks = true;
 }
 
 Pipeline::Sent Pipeline::take_front() {
@@ -189,7 +200,7 @@ void Pipeline::conclude_call(CallPtr call, const Reply& reply) {
 Pipeline::Heard Pipeline::hear_string(std::string_view bytes) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
-  if (front.publishes || front.asks) return Heard::nonsense;
+  if (front.publishes || front.asks || front.checks) return Heard::nonsense;
   if (front.informs) {
     info_ = bytes;
     return Heard::ok;
@@ -217,6 +228,7 @@ Pipeline::Heard Pipeline::hear_status(std::string_view text) {
   if (sent_.empty()) return Heard::nonsense;
   Sent front = take_front();
   if (front.asks && text == "OK") return Heard::ok;
+  if (front.checks && text == "PONG") return Heard::ok;
   if (front.call) end(std::move(front.call), Errc::protocol_error);
   return Heard::nonsense;
 }
@@ -287,8 +299,8 @@ Pipeline::Heard Pipeline::hear_error(std::string_view message, Time now) {
     hear_load_error(message);
     return is_wrong_server(error_of(message)) ? Heard::reconnect : Heard::ok;
   }
-  // The reply to the call behind ASKING decides; INFO may be forbidden.
-  if (front.asks || front.informs) return Heard::ok;
+  // The reply to the call behind ASKING decides; INFO and PING may be forbidden.
+  if (front.asks || front.informs || front.checks) return Heard::ok;
   const Errc code = error_of(message);
   if (code == Errc::no_replicas) is_failing_ = true;
   if (front.publishes) {

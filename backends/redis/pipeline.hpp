@@ -10,6 +10,7 @@
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,9 +55,18 @@ class Pipeline {
   void notify(std::string channel);
 
   /// Asks the server for INFO once, after the waiting calls and wake-ups.
-  void ask_info() noexcept { wants_info_ = true; }
+  void ask_info() noexcept { wants_info_ = !is_bare_; }
   /// Moves out the text of the last reply to INFO; empty if there was none since.
   [[nodiscard]] std::string take_info() noexcept { return std::exchange(info_, {}); }
+
+  /// A connection begins. `is_bare`: the server ends it at anything but calls and PING, so that
+  /// nothing is loaded, published or asked.
+  void begin(bool is_bare) noexcept { is_bare_ = muted_ = is_bare; }
+
+  /// Writes a PING to `out`, as flush() writes requests. REQUIRES: nothing is sent.
+  void check(std::string& out, Time now);
+  /// True if the reply to the PING is outstanding.
+  [[nodiscard]] bool is_checking() const noexcept { return has_sent() && sent_.front().checks; }
 
   /// Writes requests to `out`, oldest first, until it has chunk_bytes; they count as sent at `now`,
   /// as far as took() confirms. Throws std::bad_alloc; also then `out` has whole requests, which
@@ -135,7 +145,7 @@ class Pipeline {
 
  private:
   /// A sent request. Without a call it is a tombstone, the loading of a script or of the library,
-  /// an ASKING, an INFO, or a wake-up.
+  /// an ASKING, an INFO, a PING, or a wake-up.
   struct Sent {
     CallPtr call;
     std::string_view loads{};  // the server's reply on success
@@ -148,6 +158,7 @@ class Pipeline {
     bool publishes = false;
     bool asks = false;
     bool informs = false;
+    bool checks = false;
     std::uint64_t begin = 0;  // the offset of its bytes
   };
 
@@ -158,6 +169,7 @@ class Pipeline {
   void send(std::string& out, CallList& queue, Time now);
   void publish(std::string& out, Time now);
   void append_info(std::string& out, Time now);
+  Sent& append_alone(std::string& out, std::initializer_list<std::string_view> words, Time now);
   [[nodiscard]] bool has_untaken() const noexcept;
   void take_back_last() noexcept;
   void take_unsent(const auto& code_of);
@@ -191,8 +203,9 @@ class Pipeline {
   std::deque<std::string> notices_;  // channels: sent ones, then waiting ones
   std::size_t published_ = 0;        // the number of sent ones
   bool wants_info_ = false;
-  std::string info_;    // the last reply to INFO
-  bool muted_ = false;  // this connection's user may not publish
+  std::string info_;      // the last reply to INFO
+  bool muted_ = false;    // this connection's user may not publish
+  bool is_bare_ = false;  // this connection is
   SeededRng jitter_;
   CallList ended_;
   Counters counters_;

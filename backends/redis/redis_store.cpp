@@ -195,6 +195,7 @@ void check(const RedisTls& tls, const std::string& name, const std::string& unix
           name + ".certificate_file and " + name + ".key_file must be set both or none");
   require(unix_socket.empty() || tls.verify != TlsVerify::full || !tls.server_name.empty(),
           name + ".verify is full, and a unix socket has no name: set " + name + ".server_name");
+  redis_detail::prepare(tls);
 }
 
 void check(const std::vector<RedisAddress>& addresses, const std::string& name) {
@@ -244,6 +245,7 @@ void check(const RedisOptions& options) {
   require_span(options.call_timeout, "call_timeout");
   require_span(options.connect_timeout, "connect_timeout");
   require_span(options.stall_timeout, "stall_timeout");
+  require_span(options.check_idle_after, "check_idle_after");
   require_span(options.reconnect_min, "reconnect_min");
   require_span(options.reconnect_max, "reconnect_max");
   require(options.reconnect_max >= options.reconnect_min,

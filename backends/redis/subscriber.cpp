@@ -148,6 +148,8 @@ void Subscriber::disconnect() noexcept {
 asio::awaitable<void> Subscriber::listen_once() {
   denied_ = false;
   if (!co_await connect_(link_)) co_return;
+  denied_ = link_.is_bare();
+  if (denied_) co_return;
   const Time since = clock_.now();
   pushes_.reset();
   waiting_.clear();

@@ -6,8 +6,11 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/stat.h>
 
 #include <array>
+#include <cstdlib>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 
@@ -23,6 +26,7 @@ struct Free {
 };
 using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX_free>>;
 using Session = std::unique_ptr<SSL, Free<SSL_free>>;
+using Authorities = std::unique_ptr<X509_STORE, Free<X509_STORE_free>>;
 
 /// The first error in OpenSSL's queue of this thread, in words; the queue is empty afterwards.
 std::string take_error() {
@@ -44,11 +48,39 @@ bool is_address(const std::string& name) noexcept {
          inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
 }
 
-void trust(SSL_CTX* context, const RedisTls& tls) {
-  if (tls.ca_file.empty() && tls.ca_folder.empty()) {
-    if (SSL_CTX_set_default_verify_paths(context) != 1) fail("the system's authorities");
-    return;
+/// When the file of the system's authorities changed last; 0 if there is none.
+std::int64_t changed_at() noexcept {
+  const char* path = std::getenv(X509_get_default_cert_file_env());
+  if (path == nullptr) path = X509_get_default_cert_file();
+  struct stat file {};
+  if (::stat(path, &file) != 0) return 0;
+  return file.st_mtim.tv_sec * 1'000'000'000LL + file.st_mtim.tv_nsec;
+}
+
+/// The authorities of the system, of which there are some hundred: parsing them takes some 50 ms of
+/// a core, so it is done once, and again when their file has changed. Thread-safe.
+void trust_system(SSL_CTX* context) {
+  static std::mutex mutex;
+  static Authorities known;
+  static std::int64_t version = 0;
+  const std::lock_guard lock(mutex);
+  const std::int64_t current = changed_at();
+  if (!known || version != current) {
+    Authorities read(X509_STORE_new());
+    if (!read) throw std::bad_alloc();
+    if (X509_STORE_set_default_paths(read.get()) != 1) fail("the system's authorities");
+    known = std::move(read);
+    version = current;
   }
+  SSL_CTX_set1_cert_store(context, known.get());
+}
+
+bool trusts_system(const RedisTls& tls) noexcept {
+  return tls.verify != TlsVerify::none && tls.ca_file.empty() && tls.ca_folder.empty();
+}
+
+void trust(SSL_CTX* context, const RedisTls& tls) {
+  if (trusts_system(tls)) return trust_system(context);
   if (!tls.ca_file.empty() && SSL_CTX_load_verify_file(context, tls.ca_file.c_str()) != 1) {
     fail("ca_file " + tls.ca_file);
   }
@@ -73,6 +105,8 @@ Context make_context(const RedisTls& tls) {
   Context context(SSL_CTX_new(TLS_client_method()));
   if (!context) throw std::bad_alloc();
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  // While a server negotiates again, nothing could be sealed. It is told no, and may go on.
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
   // An encrypted key must not ask for a passphrase at the terminal.
   SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return 0; });
   if (tls.verify != TlsVerify::none) {
@@ -143,6 +177,17 @@ struct TlsSession::Impl {
 
 bool has_tls() noexcept { return true; }
 
+void prepare(const RedisTls& tls) {
+  if (!trusts_system(tls)) return;
+  const Context context(SSL_CTX_new(TLS_client_method()));
+  if (!context) throw std::bad_alloc();
+  try {
+    trust_system(context.get());
+  } catch (const std::runtime_error&) {
+    return;  // each attempt to connect says so
+  }
+}
+
 TlsSession::TlsSession(const RedisTls& tls, const std::string& host)
     : impl_(std::make_unique<Impl>()) {
   impl_->context = make_context(tls);
@@ -181,8 +226,11 @@ TlsSession::State TlsSession::open(std::string& plain) {
 
 TlsSession::State TlsSession::seal(std::string_view plain) {
   if (plain.empty()) return State::ok;
-  return impl_->state_of(
-      SSL_write(impl_->session.get(), plain.data(), static_cast<int>(plain.size())));
+  const int bytes = SSL_write(impl_->session.get(), plain.data(), static_cast<int>(plain.size()));
+  const State state = impl_->state_of(bytes);
+  if (bytes > 0 || state != State::ok) return state;
+  impl_->error = "the session takes no bytes";
+  return State::failed;
 }
 
 void TlsSession::end() noexcept {

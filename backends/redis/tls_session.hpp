@@ -13,6 +13,9 @@ namespace sluice::redis_detail {
 /// True in a build with OpenSSL.
 [[nodiscard]] bool has_tls() noexcept;
 
+/// Reads what is large, so that no session has to: the system's authorities, if they count.
+void prepare(const RedisTls& tls);
+
 /// One session as the client. Not thread-safe: it belongs to whoever holds its connection.
 class TlsSession {
  public:

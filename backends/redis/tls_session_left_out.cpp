@@ -11,6 +11,8 @@ struct TlsSession::Impl {
 
 bool has_tls() noexcept { return false; }
 
+void prepare(const RedisTls&) {}
+
 TlsSession::TlsSession(const RedisTls&, const std::string&) {
   throw std::runtime_error("this build of Sluice has no TLS");
 }

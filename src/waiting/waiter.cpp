@@ -14,6 +14,9 @@ namespace {
 // and is only tried when somebody asks.
 constexpr Span longest_degraded_sleep = std::chrono::milliseconds{50};
 
+// A request that is sent at the end of a wait has this long for its answer.
+constexpr Span shortest_trip = std::chrono::milliseconds{100};
+
 }  // namespace
 
 std::shared_ptr<QueueTicket> Waiter::ticket_for(WaitQueues& queues, Store& store, const Key& key) {
@@ -148,6 +151,8 @@ void Waiter::on_time() noexcept {
       until_ = Time::max();
     } else if (stage_ == Stage::queued && now >= terms_.deadline) {
       actions = end_refused(sleep_of_first());
+    } else if (is_overdue(now)) {
+      actions = give_up();
     }
   }
   run(actions);
@@ -175,6 +180,9 @@ Time Waiter::timer() const {
     case Stage::sleeping:
     case Stage::reserved:
       return until_;
+    case Stage::asking:
+    case Stage::entering:
+      return answer_by_;
     default:
       return Time::max();
   }
@@ -204,11 +212,13 @@ void Waiter::send() noexcept {
   }
   timer_changed();
   if (listen) terms_.ticket->listen(terms_.queues, terms_.key);
+  if (next == Next::nothing) return;
   if (next == Next::ask) {
     ask(max_wait, step ? &*step : nullptr, Completion(&Waiter::answered, this));
-  } else if (next == Next::enter) {
+  } else {
     terms_.ticket->store().execute(*step, Completion(&Waiter::entered, this));
   }
+  handed_over_.fetch_add(1);
 }
 
 void Waiter::leave_before_asking() noexcept {
@@ -234,10 +244,35 @@ Waiter::Next Waiter::next_request(std::optional<Step>& step, bool& listen) noexc
     return Next::nothing;
   }
   asked_wait_ = std::clamp(terms_.deadline - now, Span{0}, horizon());
+  answer_by_ = answer_by(now);
+  ++requests_;
   sent_ = now;
   releases_ = queue_->releases;
   self_ = shared_from_this();
   return next;
+}
+
+/// A call that may not wait at all is a try: it has as long for its answer as the store gives it.
+Time Waiter::answer_by(Time now) const noexcept {
+  const bool is_try = requests_ == 0 && terms_.deadline <= now;
+  if (is_try || terms_.deadline > Time::max() - shortest_trip) return Time::max();
+  return std::max(terms_.deadline, now + shortest_trip);
+}
+
+/// Not while the request is still handed over: the caller may destroy the store once the wait ends.
+bool Waiter::is_overdue(Time now) const noexcept {
+  return (stage_ == Stage::asking || stage_ == Stage::entering) && now >= answer_by_ &&
+         handed_over_.load() == requests_;
+}
+
+/// The wait ends without an answer. Entering the wait line charges nothing.
+Waiter::PendingActions Waiter::give_up() noexcept {
+  --queue_->in_flight;
+  const Errc harmless = cancelled_ ? Errc::cancelled : Errc::timed_out;
+  const Errc error = stage_ == Stage::asking ? Errc::unknown : harmless;
+  const PendingActions actions = end(error);
+  stage_ = Stage::overdue;
+  return actions;
 }
 
 void Waiter::answered(void* self, const Outcome& outcome) noexcept {
@@ -256,10 +291,15 @@ void Waiter::answered(void* self, const Outcome& outcome) noexcept {
   {
     const std::lock_guard lock(waiter.terms_.queues->mutex_);
     alive = std::move(waiter.self_);
-    --waiter.queue_->in_flight;
-    if (waiter.terms_.ticket && !error) waiter.note_turn(outcome);
-    if (error && outcome.decision.step < waiter.terms_.steps) waiter.refusal_ = outcome.decision;
-    actions = waiter.take_answer(error, decision);
+    waiter.answer_by_ = Time::max();
+    if (waiter.stage_ == Stage::overdue) {
+      if (!error && decision.allowed) actions = waiter.begin_refund();
+    } else {
+      --waiter.queue_->in_flight;
+      if (waiter.terms_.ticket && !error) waiter.note_turn(outcome);
+      if (error && outcome.decision.step < waiter.terms_.steps) waiter.refusal_ = outcome.decision;
+      actions = waiter.take_answer(error, decision);
+    }
   }
   waiter.run(actions);
 }
@@ -338,7 +378,8 @@ Span Waiter::degraded_sleep(Span hint) const noexcept {
 Waiter::PendingActions Waiter::end(std::error_code error, Word wake) noexcept {
   const Word leave = leave_queue();
   stage_ = Stage::done;
-  return {.finish = true, .leave = leave, .wake = wake, .error = error};
+  const bool was_over = std::exchange(is_over_, true);
+  return {.finish = !was_over, .leave = leave, .wake = wake, .error = error};
 }
 
 Waiter::PendingActions Waiter::end_refused(Span wait) noexcept {
@@ -355,7 +396,7 @@ Waiter::PendingActions Waiter::move_away() noexcept {
 }
 
 Waiter::PendingActions Waiter::begin_refund(Word wake) noexcept {
-  queue_->last_grant = Time{};  // the queue has reserved less than it had
+  if (queue_ != nullptr) queue_->last_grant = Time{};  // it has reserved less than it had
   const Word leave = leave_queue();
   stage_ = Stage::refunding;
   self_ = shared_from_this();

@@ -222,6 +222,13 @@ Word Waiter::note_entered(const Outcome& outcome) noexcept {
   return ticket.first_other;
 }
 
+/// Of a ticket that stands in the wait line late: those who wait here enter it again by themselves.
+Word Waiter::leave_if_nobody_waits() noexcept {
+  const auto found = terms_.queues->queues_.find(terms_.key);
+  const bool anybody = found != terms_.queues->queues_.end() && !found->second.waiters.empty();
+  return anybody ? 0 : terms_.ticket->stored_arrival;
+}
+
 void Waiter::entered(void* self, const Outcome& outcome) noexcept {
   Waiter& waiter = *static_cast<Waiter*>(self);
   PendingActions actions;
@@ -229,9 +236,13 @@ void Waiter::entered(void* self, const Outcome& outcome) noexcept {
   {
     const std::lock_guard lock(waiter.terms_.queues->mutex_);
     alive = std::move(waiter.self_);
-    --waiter.queue_->in_flight;
-    const Word wake = waiter.note_entered(outcome);
-    if (waiter.cancelled_) {
+    waiter.answer_by_ = Time::max();
+    const bool is_overdue = waiter.stage_ == Stage::overdue;
+    if (!is_overdue) --waiter.queue_->in_flight;
+    const Word wake = is_overdue ? 0 : waiter.note_entered(outcome);
+    if (is_overdue) {
+      if (!outcome.error) actions.leave = waiter.leave_if_nobody_waits();
+    } else if (waiter.cancelled_) {
       actions = waiter.end(Errc::cancelled, wake);
     } else {
       waiter.stage_ = Stage::queued;

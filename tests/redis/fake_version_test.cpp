@@ -111,3 +111,74 @@ TEST_CASE("an answer to HELLO may come byte by byte, and hold what modules say",
   };
   CHECK_FALSE(ask(slowly).error);
 }
+
+namespace {
+
+/// As twemproxy: ends the connection at each command that it does not know.
+FakeServer::Behaviour knowing_few(std::atomic<int>& closed) {
+  return [&closed](Peer& peer, int) {
+    for (Word at = 1; const auto command = peer.read();) {
+      const std::string& name = command->at(0);
+      const bool is_known = name == "PING" || name == "EVALSHA" || name == "EVAL";
+      if (!is_known) ++closed;
+      if (!is_known || !peer.send(name == "PING"      ? "+PONG\r\n"
+                                  : name == "EVALSHA" ? "-NOSCRIPT no\r\n"
+                                                      : allowing(*command, at++))) {
+        return;
+      }
+    }
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a proxy that ends connections at HELLO takes calls, and nothing else is sent to it",
+          "[fake][version]") {
+  std::atomic<int> closed{0};
+  FakeServer server(knowing_few(closed), FakeServer::Serving::at_once);
+  RedisOptions options;
+  options.port = server.port();
+  options.call_timeout = 20s;
+  options.connect_timeout = 20s;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("a"));
+  CHECK(store->health().nodes.at(0).version.empty());
+  store->notify("a");
+  const auto watch = store->subscribe("a", [] {});
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(bucket.error("a"));
+  CHECK(eventually([&] { return closed == 4; }));  // two HELLO of each of its connections
+  CHECK_FALSE(bucket.error("a"));
+  CHECK(store->stats().connections == 1);
+  CHECK(store->stats().failed_attempts == 0);
+  CHECK(store->stats().subscriptions == 0);
+}
+
+TEST_CASE("a server that ends one connection at HELLO is asked again", "[fake][version]") {
+  std::atomic<bool> has_told{false};
+  FakeServer server([&](Peer& peer, int number) {
+    while (const auto command = peer.read()) {
+      const std::string& name = command->at(0);
+      if (name == "HELLO" && number == 0) return;
+      if (name == "HELLO") has_told = true;
+      if (!peer.send(is_call(*command) ? allowing(*command, 1)
+                     : name == "HELLO" ? hello_reply("7.2.4")
+                     : name == "PING"  ? "+PONG\r\n"
+                                       : "+OK\r\n")) {
+        return;
+      }
+    }
+  });
+  RedisOptions options;
+  options.port = server.port();
+  const auto store = make_redis_store(options);
+  CHECK_FALSE(Bucket(*store, quota).error("a"));
+  CHECK(has_told);
+  CHECK(store->health().nodes.at(0).version == "7.2.4");
+}
+
+TEST_CASE("a server that ends every connection is told with its own reason", "[fake][version]") {
+  const Ended ended = ask([](Peer& peer, int) { peer.read(); }, 300ms);
+  CHECK(ended.error == Errc::not_connected);
+  CHECK(ended.text.find("the server closed the connection") != std::string::npos);
+}

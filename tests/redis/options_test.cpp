@@ -49,6 +49,8 @@ TEST_CASE("an option out of range is refused with its name and its range", "[opt
         std::string::npos);
   CHECK(complaint([](auto& o) { o.stall_timeout = Span::max(); }).find("stall_timeout") !=
         std::string::npos);
+  CHECK(complaint([](auto& o) { o.check_idle_after = 0us; }) ==
+        "RedisOptions: check_idle_after must be 1 us to 24 h, got 0 us");
   CHECK(complaint([](auto& o) { o.reconnect_min = 0us; }).find("reconnect_min") !=
         std::string::npos);
   CHECK(complaint([](auto& o) { o.reconnect_max = 1us; }) ==

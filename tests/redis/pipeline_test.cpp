@@ -411,3 +411,59 @@ TEST_CASE("a busy server costs one wake-up, not all", "[pipeline][watch]") {
   world.pipeline.notify("x");
   CHECK(world.flush().empty());
 }
+
+TEST_CASE("a PING is alone, and its reply only says that somebody is there", "[pipeline][idle]") {
+  World world;
+  Asked a;
+  world.pipeline.submit(make_call(a, 1));
+  const auto check = [&] {
+    std::string out;
+    world.pipeline.check(out, world.now);
+    CHECK(world.pipeline.is_checking());
+    world.pipeline.took(out, out.size());
+    CHECK(take_command(out) == Command{"PING"});
+    CHECK(out.empty());
+  };
+  for (const bool is_forbidden : {false, true}) {
+    check();
+    CHECK((is_forbidden ? world.hear_error("NOPERM no") : world.pipeline.hear_status("PONG")) ==
+          Heard::ok);
+    CHECK_FALSE(world.pipeline.is_checking());
+  }
+  check();
+  CHECK(world.pipeline.hear_status("OK") == Heard::nonsense);
+  check();
+  CHECK(world.pipeline.hear_string("PONG") == Heard::nonsense);
+  std::string out;  // of which the socket takes nothing
+  world.pipeline.check(out, world.now);
+  world.pipeline.took(out, 0);
+  CHECK(out.empty());
+  CHECK_FALSE(world.pipeline.is_checking());
+  check();
+  world.pipeline.disconnect();
+  CHECK(a.answers == 0);
+  CHECK(nonce_of(world.flush().at(0)) == 1);
+  CHECK(world.answer(1, 101) == Heard::ok);
+  CHECK(was_decided(a, 101));
+}
+
+TEST_CASE("a bare connection carries calls alone", "[pipeline]") {
+  World world;
+  world.pipeline.begin(true);
+  Asked a;
+  world.pipeline.notify("x");
+  world.pipeline.ask_info();
+  CHECK_FALSE(world.pipeline.has_unsent());
+  world.pipeline.submit(make_call(a, 1));
+  CHECK(world.flush().at(0).at(0) == "EVALSHA");
+  CHECK(world.hear_error("NOSCRIPT no") == Heard::ok);
+  const auto again = world.flush();
+  REQUIRE(again.size() == 1);
+  CHECK(again[0].at(0) == "EVAL");
+  CHECK(world.answer(1, 101) == Heard::ok);
+  CHECK(was_decided(a, 101));
+  world.pipeline.disconnect();
+  world.pipeline.begin(false);
+  world.pipeline.notify("x");
+  CHECK(world.flush().size() == 1);
+}

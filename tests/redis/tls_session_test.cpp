@@ -59,6 +59,11 @@ class ServerEnd {
     return name == nullptr ? "" : name;
   }
   void renew_keys() { REQUIRE(SSL_key_update(session_.get(), SSL_KEY_UPDATE_REQUESTED) == 1); }
+  /// Asks for another handshake, of TLS 1.2.
+  void renegotiate() {
+    REQUIRE(SSL_renegotiate(session_.get()) == 1);
+    REQUIRE(SSL_do_handshake(session_.get()) == 1);
+  }
   void end() { SSL_shutdown(session_.get()); }
   std::string sent() {
     char* bytes = nullptr;
@@ -168,6 +173,26 @@ TEST_CASE("a server is asked for server_name, or else for the host, but not for 
     CHECK(server.read().empty());
     CHECK(server.asked_name() == each.expected);
   }
+}
+
+TEST_CASE("what is sealed while the server wants another handshake is not lost", "[tls]") {
+  Random random("what is sealed while the server wants another handshake is not lost");
+  const Certificates files;
+  ServerEnd server(files, TLS1_2_VERSION);
+  TlsSession client(tls_of(files), "");
+  shake_hands(client, server, random);
+  server.renegotiate();
+  std::string plain;
+  arrive(client, server.sent(), random, plain);
+  CHECK(client.is_ready());
+  std::string refusal;
+  client.sealed(refusal);  // an alert, on which the server may end the session
+  CHECK_FALSE(refusal.empty());
+  const std::string asked(1'000, 'a');
+  REQUIRE(client.seal(asked) == TlsSession::State::ok);
+  std::string bytes;
+  client.sealed(bytes);
+  CHECK(bytes.size() > asked.size());
 }
 
 TEST_CASE("a server of TLS 1.1 and one that is no TLS are refused", "[tls]") {

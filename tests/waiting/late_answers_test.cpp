@@ -1,7 +1,10 @@
 // What happens while a request is on its way: others join, places come back, queues overflow.
 // Threading: everything on the thread that moves the clock.
+#include <array>
 #include <deque>
+#include <mutex>
 
+#include "sluice/detail/claims.hpp"
 #include "tests/catch.hpp"
 #include "tests/waiting/probe.hpp"
 
@@ -235,6 +238,175 @@ TEST_CASE("the longest time between two looks is a day", "[waiting]") {
   CHECK_THROWS_WITH(jobs.set_wait_queue({.recheck = Span::max()}),
                     sluice::test::contains_text("WaitQueueOptions::recheck must be 1000 us to"));
   CHECK_NOTHROW(jobs.set_wait_queue({.recheck = 24h}));
+}
+
+namespace {
+
+void check_overdue(const auto& make) {
+  for (const bool is_granted : {true, false}) {
+    for (const Span deadline : {Span{1ms}, Span{100ms}, Span{300ms}, Span{1h}}) {
+      Holding store;
+      const auto limiter = make(store);
+      CAPTURE(limiter.name(), is_granted, deadline.count());
+      auto held = is_granted ? decltype(limiter.try_acquire("a")){} : limiter.try_acquire("a");
+      store.holds = true;
+      End end;
+      const auto waiter = wait(limiter, store, end, deadline);
+      store.time.advance(std::max(deadline, Span{100ms}) - 1us);
+      CHECK_FALSE(end.over);
+      store.time.advance(1us);
+      CHECK(end.over);
+      CHECK(end.error == Errc::unknown);
+      CHECK_FALSE(waiter->is_under_way());
+      End other;  // the queue goes on
+      const auto next = wait(limiter, store, other, deadline);
+      CHECK(next->is_under_way());
+      next->cancel();
+      store.holds = false;
+      store.deliver_all();
+      CHECK(waiter->times_over() == 1);
+      CHECK(other.error == Errc::cancelled);
+      held = {};
+      store.time.advance(deadline + 2h);
+      CHECK(limiter.try_acquire("a"));  // what the late answers granted has come back
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a wait ends at its deadline though the store has not answered; a late grant comes back",
+          "[waiting][overdue]") {
+  check_overdue([](Store& store) { return FixedWindow(store, "x", 1, Calendar::every(1h)); });
+  check_overdue([](Store& store) { return SlidingWindowCounter(store, "x", {1, 1h}); });
+  check_overdue([](Store& store) { return SlidingWindow(store, "x", {{1, 1h}}); });
+  check_overdue([](Store& store) { return ConcurrencyLimiter(store, "x", 1, {.ttl = 10min}); });
+  check_overdue([](Store& store) { return TokenBucket(store, "x", Quota::per_hour(1).burst(1)); });
+}
+
+TEST_CASE("what a late answer grants comes back at once", "[waiting][overdue]") {
+  Holding store;
+  const TokenBucket bucket(store, "x", Quota::per_hour(1).burst(1));
+  const ConcurrencyLimiter jobs(store, "y", 1, {.ttl = 10min});
+  store.holds = true;
+  End token;
+  End lease;
+  const auto one = wait(bucket, store, token, 1s);
+  const auto two = wait(jobs, store, lease, 1s);
+  store.time.advance(1s);
+  CHECK(token.error == Errc::unknown);
+  CHECK(lease.error == Errc::unknown);
+  store.holds = false;
+  CHECK_FALSE(bucket.try_acquire("a"));
+  CHECK_FALSE(jobs.try_acquire("a"));
+  store.deliver_all();
+  CHECK(bucket.try_acquire("a"));
+  CHECK(jobs.try_acquire("a"));
+}
+
+TEST_CASE("the next waiter asks when the first one has given its request up",
+          "[waiting][overdue]") {
+  Holding store;
+  const ConcurrencyLimiter jobs(store, "x", 1, {.ttl = 10min});
+  jobs.set_wait_queue({.recheck = 100ms});
+  const Lease held = jobs.try_acquire("a");
+  End first;
+  End second;
+  const auto one = wait(jobs, store, first, 1s);
+  const auto two = wait(jobs, store, second, Deadline::never());
+  store.holds = true;
+  store.time.advance(100ms);
+  CHECK(one->is_under_way());
+  CHECK_FALSE(two->is_under_way());
+  store.time.advance(900ms);
+  CHECK(first.error == Errc::unknown);
+  CHECK(two->is_under_way());
+  two->cancel();
+  store.holds = false;
+  store.deliver_all();
+  CHECK(second.error == Errc::cancelled);
+}
+
+TEST_CASE("a call that may not wait has as long for its answer as the store gives it",
+          "[waiting][overdue]") {
+  Holding store;
+  const TokenBucket bucket(store, "x", Quota::per_hour(1).burst(1));
+  store.holds = true;
+  End end;
+  const auto waiter = wait(bucket, store, end, 0s);
+  store.time.advance(1h);
+  CHECK_FALSE(end.over);
+  store.deliver();
+  CHECK(end.granted);
+}
+
+TEST_CASE("a wait for several limits ends at its deadline, and all of them come back",
+          "[waiting][overdue]") {
+  Holding store;
+  const TokenBucket bucket(store, "x", Quota::per_hour(1).burst(1));
+  const ConcurrencyLimiter jobs(store, "y", 1, {.ttl = 10min});
+  const std::vector<Claim> claims{{bucket, "a"}, {jobs, "a"}};
+  store.holds = true;
+  End end;
+  const auto waiter =
+      wait_for(detail::Claims(claims), {}, 1s, [&](std::error_code error, const Grants& grants) {
+        end = {true, !error && grants, error, store.time.now()};
+      });
+  const Time start = store.time.now();
+  for (int i = 0; i < 20 && !end.over; ++i) store.time.advance(100ms);
+  CHECK(end.error == Errc::unknown);
+  CHECK(end.at == start + 1s);
+  store.holds = false;
+  store.deliver_all();
+  CHECK(waiter->times_over() == 1);
+  CHECK(bucket.try_acquire("a"));
+  CHECK(jobs.try_acquire("a"));
+}
+
+TEST_CASE("a ticket that is entered late leaves the wait line", "[waiting][overdue][processes]") {
+  Holding store;
+  const FixedWindow window(store, "x", 1, Calendar::every(1h));
+  window.set_wait_queue(across);
+  CHECK(window.try_acquire("a"));
+  store.holds = true;
+  End end;
+  const auto waiter = wait(window, store, end, 2h);
+  store.deliver();  // the refusal
+  REQUIRE(store.first() == "wait_line.enter");
+  store.time.advance(2h);
+  CHECK(end.error == Errc::timed_out);
+  store.deliver();
+  CHECK(store.first() == "wait_line.leave");
+  store.deliver_all();
+  CHECK(waiter->times_over() == 1);
+}
+
+TEST_CASE("a thread that waits is back at its deadline", "[waiting][overdue]") {
+  /// Answers nothing until it ends. In real time.
+  struct Deaf final : Store {
+    void execute(const Plan&, Completion done) noexcept override {
+      const std::lock_guard lock(mutex);
+      kept.push_back(std::move(done));
+    }
+    Clock& clock() noexcept override { return time; }
+    SystemClock time;
+    std::mutex mutex;
+    std::vector<Completion> kept;
+  };
+  Deaf store;
+  const TokenBucket bucket(store, "x", Quota::per_hour(1).burst(1));
+  const ConcurrencyLimiter jobs(store, "y", 1, {.ttl = 10min});
+  std::error_code error;
+  const Time start = store.time.now();
+  CHECK_FALSE(bucket.acquire("a", 1, 110ms, {}, error));
+  CHECK(error == Errc::unknown);
+  CHECK_FALSE(jobs.acquire("a", 1, 110ms, {}, error));
+  CHECK(error == Errc::unknown);
+  const std::array claims{Claim(bucket, "a"), Claim(jobs, "a")};
+  CHECK_FALSE(acquire(claims, 110ms, {}, error));
+  CHECK(error == Errc::unknown);
+  CHECK(store.time.now() >= start + 330ms);
+  for (Completion& done : store.kept) done.fail(Errc::unknown);
 }
 
 }  // namespace sluice::test

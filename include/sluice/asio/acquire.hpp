@@ -244,7 +244,7 @@ auto async_acquire(const std::array<Claim, n>&&, Rest&&...) = delete;
 /// then.
 ///
 /// Per-operation cancellation: all types; completes with operation_aborted. A reservation is
-/// refunded first; a request that was sent to the store is waited for.
+/// refunded first; a request that was sent to the store is waited for, at most until the deadline.
 ///
 /// Lifetimes: the limiter is copied, but does not own its store then: the store must live until the
 /// completion; with WaitQueueOptions::across_processes, a store in memory also until the call that

@@ -28,11 +28,7 @@ class BlockedWaiter final : public WaiterFor<L> {
     for (;;) {
       event_.reset();
       if (over_.load(std::memory_order_acquire)) break;  // pairs with finished()
-      if (this->is_under_way()) {
-        event_.wait();
-      } else if (!this->clock().wait_until(this->timer(), event_)) {
-        this->on_time();
-      }
+      if (!wait_for_event()) this->on_time();
     }
     error = error_;
     if (error) note_reason(error, std::move(reason_), this->refusal());
@@ -40,6 +36,16 @@ class BlockedWaiter final : public WaiterFor<L> {
   }
 
  private:
+  /// False once the clock shows timer(). A request that is under way is not waited for by the
+  /// clock.
+  bool wait_for_event() {
+    const bool is_under_way = this->is_under_way();
+    const Time until = this->timer();
+    if (!is_under_way) return this->clock().wait_until(until, event_);
+    if (until != Time::max()) return this->clock().Clock::wait_until(until, event_);
+    event_.wait();
+    return true;
+  }
   void timer_changed() noexcept override { event_.wake(); }
   void finished(std::error_code error) noexcept override {
     error_ = error;

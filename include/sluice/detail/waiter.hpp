@@ -2,6 +2,7 @@
 // and sluice::asio has async_acquire().
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -33,9 +34,10 @@ struct PlaceInLine {
 ///                       --> reserved (granted for a later time) --> done
 ///
 /// A waiter with a QueueTicket that is refused also enters the wait line of all processes before it
-/// sleeps: entering. A grant that the caller no longer wants is refunded first: refunding. A call
-/// that waits for several limits is in the queue of one of them at a time, with a waiter for each
-/// stay. finished(), or moved(), is called exactly once.
+/// sleeps: entering. A grant that the caller no longer wants is refunded first: refunding. If the
+/// store has not answered by the deadline, the wait ends, and what a late answer grants is
+/// refunded: overdue. A call that waits for several limits is in the queue of one of them at a
+/// time, with a waiter for each stay. finished(), or moved(), is called exactly once.
 class Waiter : public std::enable_shared_from_this<Waiter> {
  public:
   struct Terms {
@@ -65,7 +67,8 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   void cancel() noexcept;
   /// When on_time() must be called; Time::max(): not at all.
   [[nodiscard]] Time timer() const;
-  /// True while a request is at the store: what happens next does not depend on the clock.
+  /// True while a request is at the store. timer() is then when the wait ends without its answer; a
+  /// clock that advances while all threads wait must not advance for that.
   [[nodiscard]] bool is_under_way() const;
   /// REQUIRES: start() was called.
   [[nodiscard]] const PlaceInLine& place() const noexcept { return place_; }
@@ -122,6 +125,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
     sleeping,
     reserved,
     refunding,
+    overdue,
     done
   };
   /// What remains to be done after the mutex is unlocked.
@@ -160,6 +164,9 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   [[nodiscard]] PendingActions take_answer(std::error_code error,
                                            const Decision& decision) noexcept;
   [[nodiscard]] PendingActions refuse(const Decision& decision) noexcept;
+  [[nodiscard]] Time answer_by(Time now) const noexcept;
+  [[nodiscard]] bool is_overdue(Time now) const noexcept;
+  [[nodiscard]] PendingActions give_up() noexcept;
   [[nodiscard]] Span sleep_after(Span hint) const noexcept;
   [[nodiscard]] Span degraded_sleep(Span hint) const noexcept;
   [[nodiscard]] PendingActions end(std::error_code error, Word wake = 0) noexcept;
@@ -172,6 +179,7 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   // waiter_across_processes.cpp: only with a ticket
   [[nodiscard]] Outcome without_turn(const Outcome& outcome) const noexcept;
   static void entered(void* self, const Outcome& outcome) noexcept;
+  [[nodiscard]] Word leave_if_nobody_waits() noexcept;
   [[nodiscard]] bool may_ask_too() const noexcept;
   [[nodiscard]] Next next_with_ticket(Time now, std::optional<Step>& step, bool& listen) noexcept;
   [[nodiscard]] Step turn_step() noexcept;
@@ -192,12 +200,16 @@ class Waiter : public std::enable_shared_from_this<Waiter> {
   WaitQueue* queue_ = nullptr;
   Stage stage_ = Stage::idle;
   bool cancelled_ = false;
+  bool is_over_ = false;  // finished() is called
   PlaceInLine place_{};
-  Span asked_wait_{0};          // `max_wait` of the request at the store
-  Time until_ = Time::max();    // sleeping or reserved: the end of that
-  Time earliest_{};             // sleeping: no grant is possible before this
-  Time sent_{};                 // when the request at the store was sent
-  std::uint64_t releases_ = 0;  // WaitQueue::releases when it was sent
+  Span asked_wait_{0};                    // `max_wait` of the request at the store
+  Time until_ = Time::max();              // sleeping or reserved: the end of that
+  Time earliest_{};                       // sleeping: no grant is possible before this
+  Time sent_{};                           // when the request at the store was sent
+  Time answer_by_ = Time::max();          // asking or entering: when the wait ends without it
+  unsigned requests_ = 0;                 // so many were made
+  std::atomic<unsigned> handed_over_{0};  // ... and passed to the store, which has returned
+  std::uint64_t releases_ = 0;            // WaitQueue::releases when it was sent
 
   // With a ticket.
   bool resumes_ = false;         // pump() is about to send its next request

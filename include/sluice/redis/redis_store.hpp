@@ -117,6 +117,12 @@ struct RedisOptions {
   Span connect_timeout = std::chrono::milliseconds{500};
   /// A connection whose oldest request has waited this long for its reply is closed.
   Span stall_timeout = std::chrono::seconds{2};
+  /// A connection on which nothing has arrived for this long is checked by a PING before the next
+  /// call is sent on it, since a firewall or a load balancer may have dropped it in silence.
+  /// Without a reply within half of connect_timeout it is replaced, and the call is sent on the
+  /// next one. After such a pause a call takes one more round trip. Nothing is sent while there are
+  /// no calls.
+  Span check_idle_after = std::chrono::seconds{2};
   /// The pause before the n-th attempt to reconnect is drawn from [0, reconnect_min * 2^n), at most
   /// reconnect_max; n restarts after a connection that decided a call or lasted 100 ms. It counts
   /// from the end of a connection, and from the start of a failed attempt. So an unavailable server
@@ -266,7 +272,10 @@ struct RedisHealth {
 /// those of Sentinels and nodes of a cluster.
 ///
 /// A server older than 7.0 is rejected at login, by the version in the reply to HELLO or else INFO.
-/// A server that does not report its version, as behind some proxies, is accepted.
+/// A server that does not report its version, as behind some proxies, is accepted. One that ends
+/// two connections in a row at HELLO, as twemproxy does, is used without HELLO, INFO, CLIENT
+/// SETNAME, SCRIPT LOAD, PUBLISH and SUBSCRIBE: there are no wake-ups. (Not behind Sentinels or in
+/// a cluster.)
 ///
 /// Connection failures are in RedisStats::last_failure, RedisOptions::on_event, and the exception
 /// of a call that failed because of them.
