@@ -370,7 +370,7 @@ TEST_CASE("blocked threads wait for several limits", "[claims]") {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       const KnownThread registered(clock);
-      if (acquire({{bucket, "a"}, {window, "a"}}, 1h)) ++granted;
+      if (const Grants both = acquire({{bucket, "a"}, {window, "a"}}, 1h)) ++granted;
       last = std::max(last.load(), clock.now());
     });
   }

@@ -1,6 +1,8 @@
 // What a call, the figures and the events say of a connection that is not made, or is lost.
 // Threading: as fake_test.cpp; events come on the store's thread.
+#include <atomic>
 #include <future>
+#include <stdexcept>
 
 #include "backends/redis/journal.hpp"
 #include "sluice/fallback_store.hpp"
@@ -214,6 +216,36 @@ TEST_CASE("neither user nor password is shown, even if the server echoes them", 
       }
     }
   }
+}
+
+TEST_CASE("a password of few letters makes no holes in what the server says", "[fake][reason]") {
+  const std::string known = "WRONGPASS invalid username-password pair or user is disabled.";
+  const std::string hidden = "words that are not shown, because they may quote the login";
+  for (const std::string password : {"WRONG", "pass", "a", "in"}) {
+    for (const std::string& words : {known, "ERR no such user: " + password}) {
+      CAPTURE(password, words);
+      FakeServer server(replying({{"AUTH", "-" + words + "\r\n"}}));
+      RedisOptions options = options_for(server);
+      options.password = password;
+      const auto store = make_redis_store(options);
+      REQUIRE(eventually([&] { return store->stats().failed_attempts > 0; }));
+      CHECK(store->stats().last_failure->cause == (words == known ? known : hidden));
+    }
+  }
+}
+
+TEST_CASE("a listener that throws ends neither the I/O thread nor the process", "[fake][reason]") {
+  FakeServer server(replying({{"SELECT", "-ERR DB index is out of range\r\n"}}));
+  RedisOptions options = options_for(server);
+  options.database = 99;
+  std::atomic<int> told{0};
+  options.on_event = [&](const RedisEvent&) {
+    ++told;
+    throw std::runtime_error("a listener's own");
+  };
+  const auto store = make_redis_store(options);
+  CHECK(eventually([&] { return told > 2; }));
+  CHECK(store->stats().failed_attempts > 1);
 }
 
 TEST_CASE("words of the server are shown on one line, and not at any length", "[fake][reason]") {

@@ -165,12 +165,17 @@ TEST_CASE("a block is waited for to the tick, and then what is left is granted",
   for_each_store([](Store& store, VirtualClock& clock) {
     const VirtualClock::AutoAdvance moving(clock);
     const auto check = [&](const auto& limiter) {
-      REQUIRE(limiter.try_acquire("a"));
+      {
+        const auto grant = limiter.try_acquire("a");  // a lease of it ends here
+        REQUIRE(grant);
+      }
       limiter.block("a", 5min);
       const Time start = clock.now();
-      CHECK_FALSE(limiter.acquire("a", 1, 5min - 1us));
+      const auto refused = limiter.acquire("a", 1, 5min - 1us);
+      CHECK_FALSE(refused);
       CHECK(clock.now() < start + 5min);
-      CHECK(limiter.acquire("a", 1, 10min));
+      const auto granted = limiter.acquire("a", 1, 10min);
+      CHECK(granted);
       CHECK(clock.now() == start + 5min);
     };
     check(FixedWindow(store, "f", 3, Calendar::every(1h)));

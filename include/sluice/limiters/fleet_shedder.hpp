@@ -114,8 +114,7 @@ class FleetShedder {
   [[nodiscard]] const LeaseOptions& options() const noexcept { return leases_.options(); }
   [[nodiscard]] Store& store() const noexcept { return leases_.store(); }
 
-  struct Verbs;    ///< the calls of the shedder; see sluice/detail/verb.hpp
-  struct Waiting;  ///< how asynchronous calls keep it
+  struct Verbs;  ///< the calls of the shedder; see sluice/detail/verb.hpp
 
  private:
   using Share = detail::LeaseManager::Share;
@@ -160,11 +159,6 @@ struct FleetShedder::Verbs {
   static Step reset(const FleetShedder& fleet) {
     return fleet.leases_.reset_step(fleet.key(), fleet.capacity_);
   }
-};
-
-/// No caller can wait for it; its asynchronous calls keep a copy.
-struct FleetShedder::Waiting {
-  static void borrow_store(FleetShedder& shedder) noexcept { shedder.leases_.borrow_store(); }
 };
 
 }  // namespace sluice

@@ -230,8 +230,7 @@ class UtilizationShedder {
   /// The key of the service as a whole.
   [[nodiscard]] Key whole() const noexcept { return {name_, "utilization"}; }
 
-  struct Verbs;    ///< the calls of the shedder; see sluice/detail/verb.hpp
-  struct Waiting;  ///< how asynchronous calls keep it
+  struct Verbs;  ///< the calls of the shedder; see sluice/detail/verb.hpp
 
  private:
   Decision decide_as(const char* verb, const Step& step) const {
@@ -302,11 +301,6 @@ struct UtilizationShedder::Verbs {
   static Step reset_whole(const UtilizationShedder& shedder) {
     return shedder.reset_step(shedder.whole());
   }
-};
-
-/// No caller can wait for it; its asynchronous calls keep a copy.
-struct UtilizationShedder::Waiting {
-  static void borrow_store(UtilizationShedder& shedder) noexcept { shedder.store_.borrow(); }
 };
 
 }  // namespace sluice
