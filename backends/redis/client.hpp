@@ -16,7 +16,7 @@
 #include "inbox.hpp"
 #include "journal.hpp"
 #include "sluice/redis/redis_store.hpp"
-#include "src/core/fork_count.hpp"
+#include "sluice/detail/fork_count.hpp"
 #include "subscriber.hpp"
 #include "topology.hpp"
 #include "wake_memory.hpp"

@@ -8,6 +8,7 @@
 
 #include "sluice/calls/backoff.hpp"
 #include "sluice/clock.hpp"
+#include "sluice/detail/fork_count.hpp"
 
 namespace sluice {
 
@@ -46,7 +47,8 @@ struct BreakerOptions {
 /// tried yet. If it fails, a pause follows as after any probe. Users that share a breaker must pass
 /// the same counter, that of one store.
 ///
-/// Thread-safe. REQUIRES: the clock outlives it.
+/// In a forked child, a probe of the parent has ended without information. Thread-safe; a child
+/// that is forked while other threads use the breaker must not. REQUIRES: the clock outlives it.
 class CircuitBreaker {
  public:
   enum class State : std::uint8_t { closed, open, half_open };
@@ -118,6 +120,7 @@ class CircuitBreaker {
   [[nodiscard]] Span rest(const Part& part, Time now) const noexcept;
   void note(Part& part, bool is_probe, Result result) noexcept;
   void open(Part& part, Span pause) noexcept;
+  void end_probes_of_parent() noexcept;
   [[nodiscard]] Span draw_pause(Part& part) noexcept;
   void notify_change(unsigned part, State from, State to) const noexcept;
 
@@ -127,6 +130,7 @@ class CircuitBreaker {
   Backoff pauses_;  // of a part that has not opened yet
 
   mutable std::mutex mutex_;  // guards what follows
+  detail::HomeProcess home_;
   Part first_;
   std::vector<Part> others_;  // from part 1 to the last one of which a call has failed
   Stats stats_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/circuit_breaker.hpp"
+#include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/in_flight.hpp"
 #include "sluice/store_handle.hpp"
 
@@ -99,8 +100,13 @@ struct FallbackStats {
 ///
 /// Passed to the caller and not counted as failures are errors of the request
 /// (cost_exceeds_capacity, invalid_..., wrong_kind, not_configured...), cancelled and
-/// would_deadlock, store_full, because otherwise a flood of new keys could disable the limit, and
-/// shut_down.
+/// would_deadlock, store_full, because otherwise a flood of new keys could disable the limit,
+/// shut_down and forked.
+///
+/// In a forked child every plan goes to the primary, and its errors to the caller: the child makes
+/// a FallbackStore of its own. Request ids are for the primary: the policy and a local store do not
+/// keep them, so that ids do not fill the local store, and a plan that is repeated without the
+/// primary is decided anew.
 ///
 /// Bound: with M clients under local(), capacity C and rate r, an outage of a primary that keeps
 /// its state adds at most M * floor(C / M) <= C, and r * d over the d seconds for which clients
@@ -164,6 +170,7 @@ class FallbackStore final : public Store {
 
    private:
     CircuitBreaker& breaker_;
+    detail::HomeProcess home_;
     std::mutex mutex_;
     std::vector<CircuitBreaker::Permit> pending_;
   };
@@ -206,6 +213,7 @@ class FallbackStore final : public Store {
     return plan.timeout() != Span{0} && plan.timeout() < within_;
   }
 
+  detail::HomeProcess home_;
   StoreHandle primary_;
   CircuitBreaker& breaker_;
   FailurePolicy policy_;

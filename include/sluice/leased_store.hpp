@@ -55,7 +55,7 @@ struct LeasedStats {
 /// After a refusal a request of the same cost is refused here until its hint, at the latest until
 /// `recheck` has passed. A change of the limit through any LeasedStore on `inner` (a refund, reset,
 /// reward, another quota) ends that earlier, by Store::notify(). A block, a reset or another quota
-/// also drops what this process holds of the key; others may spend what they hold for up to `hold`.
+/// also drops what is held here or on its way; others may spend what they hold for up to `hold`.
 ///
 /// Decisions of this store have Source::leased. Decision::remaining is then what this process
 /// holds and what `inner` last told to remain; `at` is the store's time as far as it is known.
@@ -73,7 +73,7 @@ class LeasedStore final : public Store {
  public:
   /// Throws std::invalid_argument if an option is out of its range.
   explicit LeasedStore(const StoreHandle& inner, const LeasedStoreOptions& options = {});
-  /// Returns what is held. Pending calls fail with Errc::unknown.
+  /// Returns what is held. Who waits for units gets Errc::unknown; `inner` answers all others.
   ~LeasedStore() override;
 
   void execute(const Plan& plan, Completion done) noexcept override;

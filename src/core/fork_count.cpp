@@ -1,5 +1,5 @@
 // A hook that the system runs in each forked child increments the counter.
-#include "src/core/fork_count.hpp"
+#include "sluice/detail/fork_count.hpp"
 
 #include <pthread.h>
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <random>
 
-#include "src/core/fork_count.hpp"
+#include "sluice/detail/fork_count.hpp"
 
 namespace sluice {
 

@@ -291,19 +291,19 @@ Time LeaseRenewer::renew_due() {
 }
 
 void LeaseRenewer::start() {
-  if (thread_.joinable()) return;
+  if (thread_.is_running()) return;
   stopping_ = false;
   std::latch known(1);  // registers the thread with the clock before this returns
-  thread_ = std::thread([this, &known] { run(known); });
+  thread_.start([this, &known] { run(known); });
   known.wait();
 }
 
 void LeaseRenewer::stop() noexcept {
-  if (!thread_.joinable()) return;
+  if (!thread_.is_running()) return thread_.end();
   const detail::Uncancelled uncancelled;
   stopping_ = true;
   state_->waker.wake();
-  thread_.join();
+  thread_.end();
 }
 
 void LeaseRenewer::run(std::latch& known) {

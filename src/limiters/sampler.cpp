@@ -36,7 +36,10 @@ Sampler::Sampler(const UtilizationShedder& shedder, const KeyArg& key, Sensor& s
   }
 }
 
-Sampler::~Sampler() { stop(); }
+Sampler::~Sampler() {
+  stop();
+  thread_.leave(stop_);
+}
 
 bool Sampler::poke() noexcept {
   if (!is_due(to_word(shedder_.store().clock().coarse_now()))) return false;
@@ -92,30 +95,30 @@ std::error_code Sampler::last_error() const {
 }
 
 void Sampler::start() {
-  if (thread_.joinable()) return;
-  stop_.reset();
+  if (thread_.is_running()) return;
+  stop_->reset();
   std::latch known(1);  // registers the thread with the clock before this returns
-  thread_ = std::thread([this, &known] { run(known); });
+  thread_.start([this, &known] { run(known); });
   known.wait();
 }
 
 void Sampler::stop() noexcept {
-  if (!thread_.joinable()) return;
+  if (!thread_.is_running()) return thread_.end();
   const detail::Uncancelled uncancelled;
-  stop_.wake();
-  thread_.join();
+  stop_->wake();
+  thread_.end();
 }
 
 void Sampler::run(std::latch& known) {
   Clock& clock = shedder_.store().clock();
   const KnownThread here(clock);
   known.count_down();
-  while (!stop_.is_awake()) {
+  while (!stop_->is_awake()) {
     poke();
     // At most a period, because the clock may be set back meanwhile; see is_due().
     const Time now = clock.now();
     const Time due = std::clamp(to_time(due_.load()), now + Span{1}, now + options_.period);
-    clock.wait_until(due, stop_);
+    clock.wait_until(due, *stop_);
   }
 }
 

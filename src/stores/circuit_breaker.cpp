@@ -55,6 +55,7 @@ CircuitBreaker::Permit CircuitBreaker::ask(unsigned part, std::uint64_t comeback
   permit.comebacks = comebacks;
   {
     const std::lock_guard lock(mutex_);
+    if (!home_.is_here()) end_probes_of_parent();
     Part* const asked = find(*this, permit.part);
     if (asked == nullptr || asked->state == State::closed) {
       permit.era = asked == nullptr ? 0 : asked->era;
@@ -148,6 +149,16 @@ void CircuitBreaker::open(Part& part, Span pause) noexcept {
   ++part.era;
   part.opened = clock_.now();
   part.until = pause > Time::max() - part.opened ? Time::max() : part.opened + pause;
+}
+
+/// The threads that would answer are not in this process.
+void CircuitBreaker::end_probes_of_parent() noexcept {
+  const auto end = [this](Part& part) {
+    if (part.state == State::half_open) open(part, Span{0});
+  };
+  end(first_);
+  for (Part& part : others_) end(part);
+  home_ = {};
 }
 
 Span CircuitBreaker::draw_pause(Part& part) noexcept {

@@ -49,6 +49,7 @@ Result result_of(const std::error_code& error, const Plan& plan) noexcept {
     case Errc::store_full:
     case Errc::cancelled:
     case Errc::shut_down:
+    case Errc::forked:
     case Errc::too_many_waiters:
     case Errc::lease_not_live:
     case Errc::other_store:
@@ -223,6 +224,7 @@ class FallbackStore::LocalCall final : public detail::PassedCall {
 };
 
 FallbackStore::Probes::~Probes() {
+  if (!home_.is_here()) return;
   for (const CircuitBreaker::Permit& permit : pending_) breaker_.answer(permit, Result::unclear);
 }
 
@@ -295,6 +297,7 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan, co
 }
 
 void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
+  if (!home_.is_here()) return primary_->execute(plan, std::move(done));
   if (auto passed = pass_on(plan, part_of(plan), done)) {
     primary_->execute(passed->plan, std::move(passed->done));
   }
@@ -302,6 +305,7 @@ void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
 
 void FallbackStore::execute_batch(std::span<const Plan> plans,
                                   std::span<Completion> done) noexcept {
+  if (!home_.is_here()) return primary_->execute_batch(plans, done);
   std::vector<Plan> asked;
   std::vector<Completion> passed;
   try {
@@ -441,8 +445,10 @@ void FallbackStore::ask_local_holder(const Plan& plan, const Outcome& first,
 void FallbackStore::ask_local(const Plan& plan, std::unique_ptr<detail::PassedCall> call,
                               Completion& done) noexcept {
   call->done = std::move(done);
+  const Plan asked = Plan(plan.steps()).cancelled_by(plan.stop());  // without the id
   try {
-    policy_.store()->execute(plan, in_flight_.pass(call));
+    policy_.store()->execute(plan.timeout() == Span{0} ? asked : asked.within(plan.timeout()),
+                             in_flight_.pass(call));
   } catch (const std::bad_alloc&) {
     fail(call->done, Errc::queue_full, 0);
   }

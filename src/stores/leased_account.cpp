@@ -142,19 +142,22 @@ Local Account::refused(Word remaining, Word wait, Time clear_at, Time now) const
 }
 
 Local Account::spend(const Request& request, Time ready, Time now) noexcept {
-  const Taken* first = nullptr;
+  Lot* first = nullptr;
+  Time until = Time::max();
   Word left = request.cost;
   for (Lot& lot : lots_) {
     if (lot.from > ready || lot.until <= ready || lot.units == 0) continue;
     const Word part = std::min(left, lot.units);
     lot.units -= part;
     left -= part;
-    if (first == nullptr) first = &lot.taken;
+    until = std::min(until, lot.until);
+    if (first == nullptr) first = &lot;
     if (left == 0) break;
   }
+  if (request.refundable) first->refundable += request.cost;
   demand_.note(request.cost, now);
   const Word clear = std::max(Word{0}, (clear_at_ - now).count());
-  return {{Verdict::allowed, remaining(ready), (ready - now).count(), clear}, first};
+  return {{Verdict::allowed, remaining(ready), (ready - now).count(), clear}, first, until};
 }
 
 bool Account::take(Word units, Time now) noexcept {
@@ -198,20 +201,27 @@ Word Account::put_back(Word units, Time until, Time now) noexcept {
   }
   if (until <= now || lots_.size() == lots_.capacity()) return units;
   // Of no known grant, so that they lapse instead of going back to the store.
-  lots_.insert(lots_.begin(), {Taken{}, units, units, now, until, 0});
+  lots_.insert(lots_.begin(), {Taken{}, units, units, now, until, 0, ++lots_made_});
   return 0;
 }
 
-void Account::restore(const Taken& taken, Word units) noexcept {
-  static_cast<void>(refund({units, taken.level, taken.stamp, taken.version}));
+Word Account::restore(std::uint64_t number, Word units, Time until) noexcept {
+  const auto lot = std::find_if(lots_.begin(), lots_.end(),
+                                [&](const Lot& one) { return one.number == number; });
+  if (lot == lots_.end() || units > lot->granted - lot->units) return units;
+  lot->units += units;
+  lot->until = std::min(lot->until, until);
+  lot->refundable = std::min(lot->refundable, lot->granted - lot->units);
+  return 0;
 }
 
 bool Account::refund(const RefundAsked& refund) noexcept {
   const auto lot = std::find_if(lots_.begin(), lots_.end(), [&](const Lot& one) {
-    return one.is_of(refund) && refund.amount <= one.granted - one.units;
+    return one.is_of(refund) && refund.amount <= std::min(one.refundable, one.granted - one.units);
   });
   if (lot == lots_.end()) return false;
   lot->units += refund.amount;
+  lot->refundable -= refund.amount;
   return true;
 }
 
@@ -266,7 +276,8 @@ Account::Added Account::add(const Taken& taken, const Decision& decision, Time s
   if (until <= std::max(now, from)) return Added::late;
   const bool is_over = sent + Span{taken.lives} <= now;
   until = is_over ? now + Span{1} : std::min(until, sent + wait + Span{taken.lives});
-  lots_.push_back({taken, taken.units, taken.units, from, until, to_word(decision.at + wait)});
+  lots_.push_back(
+      {taken, taken.units, taken.units, from, until, to_word(decision.at + wait), ++lots_made_});
   scarce_ = wait > Span{0};
   if (scarce_) note_line(wait);
   if (taken.capacity > 0) capacity_ = taken.capacity;

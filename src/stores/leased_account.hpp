@@ -17,10 +17,12 @@ inline constexpr Word fair_part = 4;
 struct Lot {
   Taken taken;
   Word granted = 0;
-  Word units = 0;  ///< left
-  Time from{};     ///< spent from here on: the grant is not before its time
-  Time until{};    ///< and before this
-  Word at = 0;     ///< the store's time of the grant
+  Word units = 0;            ///< left
+  Time from{};               ///< spent from here on: the grant is not before its time
+  Time until{};              ///< and before this
+  Word at = 0;               ///< the store's time of the grant
+  std::uint64_t number = 0;  ///< in the account
+  Word refundable = 0;       ///< spent by grants that may still be refunded
 
   [[nodiscard]] bool is_of(const RefundAsked& refund) const noexcept {
     return taken.level == refund.level && taken.stamp == refund.stamp &&
@@ -57,7 +59,8 @@ struct Refusal {
 /// A decision that was made here.
 struct Local {
   Verdict verdict;
-  const Taken* taken = nullptr;  ///< of the lot that it was spent from
+  const Lot* lot = nullptr;  ///< that it was spent from, the first of them
+  Time until = Time::max();  ///< and how long all of it could have been spent
 };
 
 class Account {
@@ -91,8 +94,9 @@ class Account {
   [[nodiscard]] bool take(Word units, Time now) noexcept;
   /// Counts units that the store was asked for directly.
   void note_demand(Word units, Time now) noexcept { demand_.note(units, now); }
-  /// Undoes a grant of decide() that was not used.
-  void restore(const Taken& taken, Word units) noexcept;
+  /// Units of a grant of decide() that was not used go back to the lot of this number, and count
+  /// no longer than they did. Returns those that lapse.
+  [[nodiscard]] Word restore(std::uint64_t number, Word units, Time until) noexcept;
   /// Takes a refund of a grant that was made here; false: it is not known.
   [[nodiscard]] bool refund(const RefundAsked& refund) noexcept;
 
@@ -124,7 +128,12 @@ class Account {
   /// Notes that the store refused this.
   void refuse(const Request& request, const Decision& decision, Time now) noexcept;
   /// A change of the limit: what was refused may be granted now.
-  void forget_refusals() noexcept { refusals_.clear(); }
+  void forget_refusals() noexcept {
+    refusals_.clear();
+    ++changes_;
+  }
+  /// How often the limit has changed.
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   /// Drops what is held, and ignores what the store grants by an earlier question.
   Word drop() noexcept;
 
@@ -144,6 +153,7 @@ class Account {
   }
   /// The store's time at `now`, as far as it is known: never ahead of it.
   [[nodiscard]] Time store_time(Time now) const noexcept { return now + ahead_; }
+  /// How often everything was dropped.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   /// The store cannot grant now, so that units are reserved ahead.
   [[nodiscard]] bool is_scarce() const noexcept { return scarce_; }
@@ -185,6 +195,8 @@ class Account {
   Time last_use_{};
   Span ahead_{0};
   std::uint64_t epoch_ = 0;
+  std::uint64_t changes_ = 0;
+  std::uint64_t lots_made_ = 0;
 };
 
 }  // namespace sluice::leased

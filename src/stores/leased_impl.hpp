@@ -67,6 +67,7 @@ class LeasedStore::Impl {
     leased::Account account;
     Queue waiting{};
     bool under_way = false;                // a trip
+    std::size_t plans = 0;                 // that have spent here, and wait for their other steps
     Span timeout{0};                       // of that trip
     std::unique_ptr<Bound> credit{};       // if bindings refer to this entry, which then stays
     std::unique_ptr<Subscription> news{};  // of changes, once a refusal was long
@@ -89,14 +90,17 @@ class LeasedStore::Impl {
   };
   struct Sending;
   class PlanCall;
+  class ChangeCall;
   /// A step of a plan, and what was spent for it here.
   struct Part {
     AskedStep asked;
     bool here = false;
     Answer answer{};
     Hash hash{};
-    leased::Taken taken{};
+    std::uint64_t lot = 0;
     Word cost = 0;
+    Time spent_at{};
+    Time until{};  // the units count
     std::uint64_t epoch = 0;
   };
   struct Counts {
@@ -111,11 +115,12 @@ class LeasedStore::Impl {
   [[nodiscard]] Entry* find(Shard& shard, const Hash& hash) noexcept;
   [[nodiscard]] Entry* find_or_make(Shard& shard, const Hash& hash, const Step& step) noexcept;
   [[nodiscard]] bool is_unused(Entry& entry, Time now) noexcept;
-  [[nodiscard]] bool is_forked() const noexcept;
+  [[nodiscard]] bool is_forked() const noexcept { return !home_.is_here(); }
   void pass_on(const Plan& plan, Completion& done) noexcept;
   void decide_one(const Plan& plan, const leased::Request& request, Completion& done) noexcept;
   [[nodiscard]] bool refund_one(const Step& step, const leased::RefundAsked& refund,
                                 Completion& done) noexcept;
+  void pass_change(const Plan& plan, Completion& done) noexcept;
   void note_changes(const Plan& plan) noexcept;
   [[nodiscard]] static bool may_join(const Entry& entry, const Plan& plan) noexcept;
   [[nodiscard]] static bool join(Entry& entry, const Plan& plan, const leased::Request& request,
@@ -142,6 +147,7 @@ class LeasedStore::Impl {
   void answered(const Trip& trip, const Outcome& outcome) noexcept;
   [[nodiscard]] Departure next_stage(const Trip& trip, const Outcome& outcome, Time now) noexcept;
   void grant(const Trip& trip, const Outcome& outcome, Time now, Queue& answers) noexcept;
+  void refuse(const Trip& trip, const Decision& decision, Time now, Queue& answers) noexcept;
   void settle(Entry& entry, Time now, Queue& answers, std::size_t most = all_callers) noexcept;
   static void fail(Entry& entry, std::error_code error, Queue& answers) noexcept;
   void pass_degraded(const Trip& trip, const Outcome& outcome, Time now, Queue& answers) noexcept;
@@ -152,7 +158,7 @@ class LeasedStore::Impl {
   void decide_plan(const Plan& plan, Completion& done) noexcept;
   [[nodiscard]] bool spend_now(const Step& step, const leased::Request& request,
                                Part& part) noexcept;
-  void restore(const Part& part) noexcept;
+  bool end_part(const Part& part, bool spent) noexcept;
 
   // leased_returns.cpp
   void give_back_idle() noexcept;
@@ -167,7 +173,7 @@ class LeasedStore::Impl {
   detail::Life::View clock_life_;
   LeasedStoreOptions options_;
   std::array<std::uint64_t, 2> secret_;
-  unsigned forks_;
+  detail::HomeProcess home_;
   bool same_clock_;
   std::array<Shard, shard_count> shards_;
   Counts counts_;

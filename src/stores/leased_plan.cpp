@@ -11,10 +11,9 @@ namespace sluice {
 class LeasedStore::Impl::PlanCall final : public detail::PassedCall {
  public:
   explicit PlanCall(Impl& store) noexcept : impl_(store) {}
-  /// Units that were not spent go back to their lots.
-  ~PlanCall() override { restore(); }
 
-  /// Spends what the plan needs of what is held.
+  /// Spends what the plan needs of what is held. If the store decides the other steps, units that
+  /// may be over before its answer are not spent.
   void spend(const Plan& plan) noexcept {
     for (const Step& step : plan.steps()) {
       Part& part = parts_[count_++];
@@ -23,6 +22,21 @@ class LeasedStore::Impl::PlanCall final : public detail::PassedCall {
       part.here = request && impl_.spend_now(step, *request, part);
       here_ += part.here ? 1U : 0U;
     }
+    if (is_all_here()) return;
+    for (Part& part : std::span(parts_).first(count_)) {
+      if (!part.here || part.until - part.spent_at >= impl_.options_.hold / lasting_part) continue;
+      impl_.end_part(part, false);
+      part.here = false;
+      --here_;
+    }
+  }
+  /// Ends what spend() began; false if some of what was spent does not count any more.
+  bool end(bool spent) noexcept {
+    bool counts = true;
+    for (const Part& part : std::span(parts_).first(count_)) {
+      if (part.here) counts = impl_.end_part(part, spent) && counts;
+    }
+    return counts;
   }
   [[nodiscard]] bool is_nothing_here() const noexcept { return here_ == 0; }
   [[nodiscard]] bool is_all_here() const noexcept { return here_ == count_; }
@@ -40,12 +54,9 @@ class LeasedStore::Impl::PlanCall final : public detail::PassedCall {
   void conclude(const Outcome& outcome) noexcept;
 
  private:
-  void restore() noexcept {
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (parts_[i].here) impl_.restore(parts_[i]);
-      parts_[i].here = false;
-    }
-  }
+  /// Units are spent in a plan that the store decides as well if they last for this part of `hold`.
+  static constexpr Word lasting_part = 8;
+
   /// The index in the whole plan of a step of the others.
   [[nodiscard]] std::uint16_t place_of(std::size_t step) const noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
@@ -62,12 +73,13 @@ class LeasedStore::Impl::PlanCall final : public detail::PassedCall {
 
 /// Joins the decisions of both sides, as sluice::conclude() does those of one.
 void LeasedStore::Impl::PlanCall::conclude(const Outcome& outcome) noexcept {
+  const bool allowed = !outcome.error && (is_all_here() || outcome.decision.allowed);
+  const bool counts = end(allowed);
   if (outcome.error) {
-    const Decision& of = outcome.decision;
-    const std::uint16_t step = place_of(of.step);
-    restore();
-    return done.fail(outcome.error, step, of.part);
+    return done.fail(outcome.error, place_of(outcome.decision.step), outcome.decision.part);
   }
+  // A window, `hold` or a block has ended units meanwhile, and the store has charged the others.
+  if (allowed && !is_all_here() && !counts) return done.fail(Errc::unknown);
   std::array<Decision, Plan::max_steps> each;
   std::array<Word, Plan::max_steps * max_output> output{};
   std::size_t told = 0;
@@ -90,17 +102,14 @@ void LeasedStore::Impl::PlanCall::conclude(const Outcome& outcome) noexcept {
   }
   Decision decision = outcome.decision;
   decision.step = place_of(decision.step);
-  if (is_all_here() || decision.allowed) {
+  if (allowed) {
     const auto least = [](const Decision& a, const Decision& b) {
       return a.remaining < b.remaining;
     };
     decision = *std::min_element(each.begin(), each.begin() + count_, least);
     for (std::size_t i = 0; i < count_; ++i) {
       decision.retry_after = std::max(decision.retry_after, each[i].retry_after);
-      parts_[i].here = false;  // spent
     }
-  } else {
-    restore();
   }
   done({{}, decision, {each.data(), count_}, {output.data(), told}});
 }
@@ -119,9 +128,12 @@ bool LeasedStore::Impl::spend_now(const Step& step, const leased::Request& reque
     if (entry->waiting.empty() && entry->account.can_spend(request.cost, now)) {
       const leased::Local local = *entry->account.decide(request, now);
       write(part.answer, step, local, *entry, now);
-      part.taken = *local.taken;
+      part.lot = local.lot->number;
       part.cost = request.cost;
+      part.spent_at = now;
+      part.until = local.until;
       part.epoch = entry->account.epoch();
+      ++entry->plans;
       spent = true;
     } else {
       entry->account.note_demand(request.cost, now);
@@ -132,13 +144,19 @@ bool LeasedStore::Impl::spend_now(const Step& step, const leased::Request& reque
   return spent;
 }
 
-void LeasedStore::Impl::restore(const Part& part) noexcept {
+/// Ends the part of a plan: units that were not spent go back to their lot. False if they do not
+/// count any more.
+bool LeasedStore::Impl::end_part(const Part& part, bool spent) noexcept {
   Shard& shard = shard_of(part.hash);
   const std::lock_guard lock(shard.mutex);
-  Entry* const entry = find(shard, part.hash);
-  if (entry != nullptr && entry->account.epoch() == part.epoch) {
-    entry->account.restore(part.taken, part.cost);
+  Entry& entry = *find(shard, part.hash);  // its `plans` keep it
+  const Time now = read_clock(entry);
+  --entry.plans;
+  if (!spent) {
+    counts_.lapsed +=
+        static_cast<std::uint64_t>(entry.account.restore(part.lot, part.cost, part.until));
   }
+  return entry.account.epoch() == part.epoch && now < part.until;
 }
 
 void LeasedStore::Impl::decide_plan(const Plan& plan, Completion& done) noexcept {
@@ -150,23 +168,25 @@ void LeasedStore::Impl::decide_plan(const Plan& plan, Completion& done) noexcept
                                [](const Step& step) { return leased::request_of(step); });
   if (!any) return pass_on(plan, done);
   std::unique_ptr<detail::PassedCall> passed;
+  PlanCall* call = nullptr;
   try {
-    auto call = std::make_unique<PlanCall>(*this);
+    auto made = std::make_unique<PlanCall>(*this);
+    call = made.get();
+    passed = std::move(made);
     call->spend(plan);
     if (call->is_nothing_here()) return pass_on(plan, done);
+    call->done = std::move(done);
     if (call->is_all_here()) {
       ++counts_.local;
-      call->done = std::move(done);
       return call->conclude({});
     }
     const std::vector<Step> others = call->others(plan);
-    call->done = std::move(done);
-    passed = std::move(call);
     Completion completion = in_flight_.pass(passed);
     pass_on(plan.with_steps(others), completion);
   } catch (const std::bad_alloc&) {
-    Completion& left = passed ? passed->done : done;
-    left.fail(Errc::queue_full);
+    if (call == nullptr) return done.fail(Errc::queue_full);
+    call->end(false);
+    call->done.fail(Errc::queue_full);
   }
 }
 

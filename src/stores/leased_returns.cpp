@@ -28,7 +28,9 @@ void LeasedStore::Impl::give_back_idle() noexcept {
   for (Shard& shard : shards_) {
     give_back(shard, true);
     const std::lock_guard lock(shard.mutex);
-    for (const auto& [hash, entry] : shard.entries) more = more || entry->account.has_lots();
+    for (const auto& [hash, entry] : shard.entries) {
+      more = more || entry->under_way || entry->account.has_lots();
+    }
   }
   if (more) ticker_->arm();
 }

@@ -38,9 +38,9 @@ std::optional<Request> request_of(const Step& step) noexcept {
   const Arguments& a = step.args;
   Request request;
   if (row == &token_bucket_acquire) request = {a[4], 0};
-  if (row == &token_bucket_reserve) request = {a[7], a[6]};
+  if (row == &token_bucket_reserve) request = {a[7], a[6], true};
   if (row == &shared_token_bucket_acquire) request = {a[1], 0};
-  if (row == &shared_token_bucket_reserve) request = {a[1], a[3]};
+  if (row == &shared_token_bucket_reserve) request = {a[1], a[3], true};
   if (row == &fixed_window_acquire) request = {a[7], 0};
   if (row == &sliding_window_counter_acquire) request = {a[2], 0};
   if (request.cost == 0) return std::nullopt;

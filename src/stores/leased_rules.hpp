@@ -12,7 +12,8 @@ namespace sluice::leased {
 /// What a spending step asks for.
 struct Request {
   Word cost = 0;
-  Word max_wait = 0;  ///< how far ahead the grant may be, in microseconds
+  Word max_wait = 0;        ///< how far ahead the grant may be, in microseconds
+  bool refundable = false;  ///< its grant may be refunded later, by its output words
 };
 
 /// The request of a step whose units can be held ahead of need; none for any other step, and for a

@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "src/core/fork_count.hpp"
 #include "src/stores/leased_impl.hpp"
 #include "src/util/siphash.hpp"
 
@@ -76,7 +75,6 @@ LeasedStore::Impl::Impl(LeasedStore& owner, const StoreHandle& inner,
       clock_life_(inner->clock().life()),
       options_(options),
       secret_(draw_secret(inner->clock())),
-      forks_(detail::fork_count()),
       same_clock_(inner->stamps_by_clock()),
       gate_(std::make_shared<leased::Gate<Impl>>()) {
   gate_->object = this;
@@ -89,8 +87,6 @@ LeasedStats LeasedStore::Impl::stats() const noexcept {
   return {counts_.local, counts_.trips,    counts_.passed_on,
           counts_.taken, counts_.returned, counts_.lapsed};
 }
-
-bool LeasedStore::Impl::is_forked() const noexcept { return detail::fork_count() != forks_; }
 
 LeasedStore::Impl::Hash LeasedStore::Impl::hash_of(const Key& key) const noexcept {
   return detail::SipHash13(secret_)(key.tag(), key.name(), key.unit());
@@ -122,8 +118,8 @@ LeasedStore::Impl::Entry* LeasedStore::Impl::find_or_make(Shard& shard, const Ha
 
 bool LeasedStore::Impl::is_unused(Entry& entry, Time now) noexcept {
   counts_.lapsed += static_cast<std::uint64_t>(entry.account.expire(now));
-  return !entry.credit && !entry.under_way && entry.waiting.empty() && !entry.account.has_lots() &&
-         !entry.account.is_refused() && entry.account.is_idle(now);
+  return !entry.credit && !entry.under_way && entry.plans == 0 && entry.waiting.empty() &&
+         !entry.account.has_lots() && !entry.account.is_refused() && entry.account.is_idle(now);
 }
 
 void LeasedStore::Impl::execute(const Plan& plan, Completion& done) noexcept {
@@ -141,19 +137,47 @@ void LeasedStore::Impl::execute(const Plan& plan, Completion& done) noexcept {
   pass_on(plan, done);
 }
 
-/// To the store behind, as it is. Changes of limits end refusals, here and in other processes.
+/// A plan that changes limits, on its way: what was granted or refused before it was executed does
+/// not count from its answer on, here and in other processes.
+class LeasedStore::Impl::ChangeCall final : public detail::PassedCall {
+ public:
+  ChangeCall(Impl& store, const Plan& plan) : impl_(store), plan_(plan) {}
+
+  void answered(const Outcome& outcome) noexcept override {
+    impl_.note_changes(plan_.view());
+    for (const Step& step : plan_.view().steps()) {
+      if (leased::changes_limit(*step.operation)) impl_.inner_->notify(step.key);
+    }
+    done(outcome);
+  }
+
+ private:
+  Impl& impl_;
+  OwnedPlan plan_;
+};
+
+/// To the store behind, as it is.
 void LeasedStore::Impl::pass_on(const Plan& plan, Completion& done) noexcept {
   ++counts_.passed_on;
-  bool changes = false;
-  for (const Step& step : plan.steps()) {
-    changes = changes || leased::changes_limit(*step.operation);
-  }
-  if (!changes || is_forked()) return inner_->execute(plan, std::move(done));
-  const OwnedPlan kept(plan);  // the caller's keys may end with the answer
-  note_changes(plan);
+  const auto steps = plan.steps();
+  const bool changes = std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    return leased::changes_limit(*step.operation);
+  });
+  if (changes && !is_forked()) return pass_change(plan, done);
   inner_->execute(plan, std::move(done));
-  for (const Step& step : kept.view().steps()) {
-    if (leased::changes_limit(*step.operation)) inner_->notify(step.key);
+}
+
+void LeasedStore::Impl::pass_change(const Plan& plan, Completion& done) noexcept {
+  std::unique_ptr<detail::PassedCall> call;
+  try {
+    call = std::make_unique<ChangeCall>(*this, plan);
+    call->done = std::move(done);
+    Completion answer = in_flight_.pass(call);
+    note_changes(plan);
+    inner_->execute(plan, std::move(answer));
+  } catch (const std::bad_alloc&) {
+    Completion& left = call ? call->done : done;
+    left.fail(Errc::queue_full);
   }
 }
 
@@ -199,7 +223,8 @@ void LeasedStore::Impl::write(Answer& answer, const Step& step, const leased::Lo
   decision.reset_after = Span{local.verdict.reset_after};
   decision.at = entry.account.store_time(now);
   answer.output_count =
-      leased::write_output(step, local.taken, entry.account.capacity(), answer.output);
+      leased::write_output(step, local.lot == nullptr ? nullptr : &local.lot->taken,
+                           entry.account.capacity(), answer.output);
 }
 
 void LeasedStore::Impl::Answer::deliver() noexcept {

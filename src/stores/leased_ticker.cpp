@@ -3,7 +3,6 @@
 #include <exception>
 
 #include "sluice/detail/uncancelled.hpp"
-#include "src/core/fork_count.hpp"
 
 namespace sluice::leased {
 
@@ -13,12 +12,12 @@ Ticker::Ticker(Clock& clock, Span period, Function function, void* context) noex
       period_(period),
       function_(function),
       context_(context),
-      forks_(detail::fork_count()),
       timer_(&Ticker::ring, this) {}
 
 Ticker::~Ticker() {
-  if (detail::fork_count() != forks_) {  // the thread is not in this process
-    if (thread_.joinable()) thread_.detach();
+  if (!home_.is_here()) {
+    thread_.end();
+    thread_.leave(waker_);
     return;
   }
   {
@@ -26,8 +25,8 @@ Ticker::~Ticker() {
     stopping_ = true;
   }
   const detail::Uncancelled uncancelled;
-  waker_.wake();
-  if (thread_.joinable()) thread_.join();
+  waker_->wake();
+  thread_.end();
   // A World that is ending still has the timers that it has not ended yet.
   if (!clock_life_.is_over() || timer_.place != 0) clock_.cancel_timer(timer_);
 }
@@ -37,9 +36,9 @@ void Ticker::arm() noexcept try {
   if (armed_ || stopping_ || clock_life_.is_over()) return;
   due_ = clock_.now() + period_;
   armed_ = true;
-  if (thread_.joinable()) return waker_.wake();
+  if (thread_.is_running()) return waker_->wake();
   if (clock_.set_timer(timer_, due_) == TimerState::never) {
-    thread_ = std::thread([this] { run(); });
+    thread_.start([this] { run(); });
   }
 } catch (const std::exception&) {
   armed_ = false;
@@ -61,14 +60,14 @@ void Ticker::run() {
     Time due = Time::max();
     {
       const std::lock_guard lock(mutex_);
-      waker_.reset();
+      waker_->reset();
       if (stopping_) return;
       if (armed_) due = due_;
     }
     if (due != Time::max() && clock_.now() >= due) {
       ring(this);
     } else {
-      clock_.wait_until(due, waker_);
+      clock_.wait_until(due, *waker_);
     }
   }
 }

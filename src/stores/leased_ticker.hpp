@@ -2,10 +2,11 @@
 // none, on a thread of its own. Threading: any member from any thread.
 #pragma once
 
+#include <memory>
 #include <mutex>
-#include <thread>
 
 #include "sluice/clock.hpp"
+#include "sluice/detail/home_thread.hpp"
 
 namespace sluice::leased {
 
@@ -32,14 +33,14 @@ class Ticker {
   Span period_;
   Function function_;
   void* context_;
-  unsigned forks_;
+  detail::HomeProcess home_;
   std::mutex mutex_;  // guards what follows
   bool armed_ = false;
   bool stopping_ = false;
   Time due_{};
   TimerCallback timer_;
-  ManualResetEvent waker_;
-  std::thread thread_;
+  std::unique_ptr<ManualResetEvent> waker_ = std::make_unique<ManualResetEvent>();
+  detail::HomeThread thread_;
 };
 
 /// A reference to an object that others may use until it ends.

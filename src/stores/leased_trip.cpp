@@ -20,6 +20,7 @@ class LeasedStore::Impl::Trip final : public detail::PassedCall {
         stage(how),
         sent(now),
         epoch(of.account.epoch()),
+        changes(of.account.changes()),
         cost(of.waiting.empty() ? 0 : of.waiting.front().request.cost),
         callers(of.waiting.size()) {
     // Callers are answered by the destructor of the store.
@@ -35,7 +36,7 @@ class LeasedStore::Impl::Trip final : public detail::PassedCall {
   Ask ask;
   Stage stage;
   Time sent;
-  std::uint64_t epoch;
+  std::uint64_t epoch, changes;
   Word cost;            // of the first caller; 0: nobody waited
   std::size_t callers;  // that waited
 };
@@ -174,10 +175,8 @@ void LeasedStore::Impl::answered(const Trip& trip, const Outcome& outcome) noexc
     } else {
       departure = next_stage(trip, outcome, now);
       if (!departure.step) {
-        const Word cost = trip.cost > 0 ? trip.cost : trip.ask.most;
-        entry.account.refuse({cost, trip.ask.max_wait}, outcome.decision, now);
         is_long = entry.news == nullptr && outcome.decision.retry_after > options_.recheck;
-        settle(entry, now, answers);
+        refuse(trip, outcome.decision, now, answers);
       }
     }
     const bool asks = !entry.waiting.empty() || entry.account.runs_low(now);
@@ -196,6 +195,11 @@ void LeasedStore::Impl::grant(const Trip& trip, const Outcome& outcome, Time now
   Entry& entry = trip.entry;
   const leased::Taken taken = leased::taken_by(trip.pattern, trip.ask, outcome);
   counts_.taken += static_cast<std::uint64_t>(taken.units);
+  if (trip.epoch != entry.account.epoch()) {
+    // A block or a reset came meanwhile, or the clock was set back: the callers ask again.
+    counts_.lapsed += static_cast<std::uint64_t>(taken.units);
+    return;
+  }
   using Added = leased::Account::Added;
   const Added added = entry.account.add(taken, outcome.decision, trip.sent, now);
   if (added == Added::late) {
@@ -207,9 +211,17 @@ void LeasedStore::Impl::grant(const Trip& trip, const Outcome& outcome, Time now
   if (added == Added::for_callers) {
     counts_.lapsed += static_cast<std::uint64_t>(entry.account.drop_last());
   }
-  if (trip.epoch != entry.account.epoch()) {  // a block or a reset came meanwhile
-    counts_.lapsed += static_cast<std::uint64_t>(drop(entry));
-  }
+}
+
+/// If the limit has changed meanwhile, the refusal is for the callers of this trip alone.
+void LeasedStore::Impl::refuse(const Trip& trip, const Decision& decision, Time now,
+                               Queue& answers) noexcept {
+  leased::Account& account = trip.entry.account;
+  const bool is_news = trip.changes == account.changes();
+  const Word cost = trip.cost > 0 ? trip.cost : trip.ask.most;
+  account.refuse({cost, trip.ask.max_wait}, decision, now);
+  settle(trip.entry, now, answers, is_news ? all_callers : trip.callers);
+  if (!is_news) account.forget_refusals();
 }
 
 /// Answers the callers that wait, in their order, as far as what is held and known allows.

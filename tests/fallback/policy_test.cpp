@@ -112,8 +112,8 @@ TEST_CASE("an error about the request is passed on, and trips nothing", "[fallba
     std::error_code error;
     for (int i = 0; i < 10; ++i) (void)ten(rig.store).try_acquire("a", error);
     constexpr std::array failures{
-        Errc::queue_full,    Errc::not_connected,   Errc::timed_out,      Errc::forked,
-        Errc::no_script,     Errc::loading,         Errc::read_only,      Errc::moved,
+        Errc::queue_full,    Errc::not_connected,   Errc::timed_out,      Errc::no_script,
+        Errc::loading,         Errc::read_only,      Errc::moved,
         Errc::ask,           Errc::try_again,       Errc::cluster_down,   Errc::no_replicas,
         Errc::out_of_memory, Errc::master_down,     Errc::busy,           Errc::misconfigured,
         Errc::no_auth,       Errc::wrong_password,  Errc::no_permission,  Errc::too_many_clients,

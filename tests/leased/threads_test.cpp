@@ -124,31 +124,46 @@ TEST_CASE("threads ask by name, wait, refund and end a store", "[leased][threads
   Random random("threads ask by name, wait, refund and end a store");
   CAPTURE(random.repeat());
   const auto memory = make_memory_store();
+  std::atomic<int> wrong{0};
+  std::uint64_t trips = 0;
   for (std::size_t round = 0; round < scaled(20, 2); ++round) {
     LeasedStore store(*memory, {.hold = 5ms, .most = 50, .max_keys = 2});
     const TokenBucket bucket(store, "api", Quota::per_second(100'000).burst(100));
     const std::uint64_t seed = random.next();
+    std::atomic<Word> spent{0};    // of what was taken
+    std::atomic<Word> refunds{0};  // at the most
     on_threads(4, [&](int thread) {
       SeededRng draw(seed + static_cast<std::uint64_t>(thread));
       std::error_code error;
+      const auto note = [&](const Decision& decision, Word units) {
+        if (error && error != Errc::unknown) ++wrong;
+        if (!error && decision.allowed && decision.source == Source::leased) spent += units;
+      };
       for (int i = 0; i < 500; ++i) {
         const Key key(static_cast<int>(draw.below(4)));
         switch (draw.below(8)) {
           case 0: {
             Reservation grant = bucket.reserve(key, 2, 1ms, error);
+            note(grant.decision, 2);
             bucket.cancel(key, grant, error);
+            refunds += error ? 0 : 2;
             break;
           }
           case 1:
             bucket.reset(key, error);
             break;
           default:
-            static_cast<void>(bucket.try_acquire(key, error));
+            note(bucket.try_acquire(key, error), 1);
         }
       }
     });
+    const LeasedStats stats = store.stats();
+    const auto kept = static_cast<Word>(stats.taken - stats.returned - stats.lapsed);
+    CHECK(spent - refunds <= kept);
+    trips += stats.trips;
   }
-  SUCCEED();
+  CHECK(wrong == 0);
+  CHECK(trips > 0);
 }
 
 }  // namespace sluice::test

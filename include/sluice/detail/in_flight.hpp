@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/uncancelled.hpp"
 #include "sluice/store.hpp"
 
@@ -34,9 +35,14 @@ class InFlight {
   InFlight& operator=(const InFlight&) = delete;
 
   /// Pending calls fail with Errc::unknown; calls that are being answered have been when this
-  /// returns.
+  /// returns. In a forked child, calls that the parent's threads hold are left alone.
   ~InFlight() {
-    std::unique_lock lock(shared_->mutex);
+    std::unique_lock lock(shared_->mutex, std::defer_lock);
+    if (home_.is_here()) {
+      lock.lock();
+    } else if (!lock.try_lock()) {
+      return;
+    }
     do {
       while (!shared_->calls.empty()) {
         const auto first = shared_->calls.begin();
@@ -47,7 +53,7 @@ class InFlight {
         lock.lock();
       }
       const Uncancelled uncancelled;
-      shared_->answered.wait(lock, [this] { return shared_->answering == 0; });
+      shared_->answered.wait(lock, [this] { return shared_->answering == 0 || !home_.is_here(); });
     } while (!shared_->calls.empty());  // a call that was being answered may have passed on another
   }
 
@@ -94,6 +100,7 @@ class InFlight {
     shared.answered.notify_all();
   }
 
+  HomeProcess home_;
   std::shared_ptr<Shared> shared_;
 };
 

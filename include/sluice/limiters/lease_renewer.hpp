@@ -6,9 +6,9 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <thread>
 #include <vector>
 
+#include "sluice/detail/home_thread.hpp"
 #include "sluice/limiters/lease.hpp"
 
 namespace sluice {
@@ -38,7 +38,10 @@ class LeaseRenewer {
   LeaseRenewer(const LeaseRenewer&) = delete;
   LeaseRenewer& operator=(const LeaseRenewer&) = delete;
   /// Stops the thread. REQUIRES: does not run on that thread.
-  ~LeaseRenewer() { stop(); }
+  ~LeaseRenewer() {
+    stop();
+    thread_.leave(state_);
+  }
 
   /// Renews the leases that are due, on this thread, waits for the answers, and calls the handlers
   /// of lost leases. A store that this thread must not wait for (Store::may_block()) answers later,
@@ -48,7 +51,8 @@ class LeaseRenewer {
   Time renew_due();
 
   /// Starts a thread that renews leases when they are due by the clock, without waiting for the
-  /// answers; no effect if it runs already. Throws std::system_error.
+  /// answers; no effect if it runs already. A forked child has no such thread, and may start one of
+  /// its own. Throws std::system_error.
   void start();
   /// Ends the thread. Only pending renewals still complete. REQUIRES: not on that thread, and not
   /// while another thread starts or stops it.
@@ -79,7 +83,7 @@ class LeaseRenewer {
   Clock& clock_;
   std::shared_ptr<State> state_;
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  detail::HomeThread thread_;
 };
 
 }  // namespace sluice

@@ -10,8 +10,8 @@
 #include <mutex>
 #include <string>
 #include <system_error>
-#include <thread>
 
+#include "sluice/detail/home_thread.hpp"
 #include "sluice/limiters/sensors.hpp"
 #include "sluice/limiters/utilization_shedder.hpp"
 
@@ -94,8 +94,8 @@ class Sampler {
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   std::atomic<Word> due_{0};
   std::mutex sampling_;
-  ManualResetEvent stop_;  // for the thread; set by stop()
-  std::thread thread_;
+  std::unique_ptr<ManualResetEvent> stop_ = std::make_unique<ManualResetEvent>();  // set by stop()
+  detail::HomeThread thread_;
 };
 
 }  // namespace sluice

@@ -8,4 +8,15 @@ namespace sluice::detail {
 /// the hook cannot be registered.
 [[nodiscard]] unsigned fork_count();
 
+/// The process in which this object was made. In a forked child the other threads of the parent do
+/// not exist: nobody answers their calls, and locks that they held stay locked.
+class HomeProcess {
+ public:
+  HomeProcess() : forks_(fork_count()) {}
+  [[nodiscard]] bool is_here() const noexcept { return fork_count() == forks_; }
+
+ private:
+  unsigned forks_;
+};
+
 }  // namespace sluice::detail

@@ -1,0 +1,216 @@
+// What is under way when a window ends, a block or a reset comes, is not spent then.
+// Threading: single-threaded.
+#include <array>
+
+#include "sluice/limiters/fixed_window.hpp"
+#include "sluice/limiters/sliding_window.hpp"
+#include "sluice/limiters/sliding_window_counter.hpp"
+#include "tests/leased/rig.hpp"
+#include "tests/support/wire_store.hpp"
+
+namespace sluice::test {
+namespace {
+
+/// Leases behind which plans and trips are answered at once, unless they are held on the wire.
+struct Wired {
+  explicit Wired(Span hold = 800ms) : store(wire, {.hold = hold, .most = 100, .recheck = 1h}) {
+    wire.holds = [this](const Plan& plan) { return holding && is_held(plan); };
+  }
+  [[nodiscard]] bool is_held(const Plan& plan) const {
+    return !only || plan.steps()[0].operation->kind == *only;
+  }
+  template <class Limiter>
+  Word spend_all(const Limiter& limiter) {
+    Word granted = 0;
+    std::error_code error;
+    while (limiter.try_acquire("a", 1, error).allowed) ++granted;
+    return granted;
+  }
+
+  VirtualClock clock;
+  std::unique_ptr<Store> whole = make_virtual_store(clock);
+  WireStore wire{*whole};
+  LeasedStore store;
+  bool holding = false;
+  std::optional<StateKind> only{};
+};
+
+/// The answer to a call.
+struct Told {
+  std::error_code error;
+  std::optional<Decision> decision;
+  auto note() {
+    return [this](std::error_code e, const Decision& d) {
+      error = e;
+      decision = d;
+    };
+  }
+  [[nodiscard]] bool allowed() const { return decision && decision->allowed && !error; }
+};
+
+template <class Make>
+void end_window_of_a_plan(Make make, bool refused) {
+  Wired rig;
+  const auto window = make(rig.store);
+  const SlidingWindow log(rig.store, "log", {{1, 1h}});
+  if (refused) CHECK(log.try_acquire("a").allowed);
+  rig.clock.advance(300ms);
+  for (int i = 0; i < 20; ++i) CHECK(window.try_acquire("a").allowed);
+  rig.holding = true;
+  rig.only = StateKind::sliding_window;
+  const std::array steps{window.acquire_step("a", 5), log.acquire_step("a")};
+  Told told;
+  decide_then(rig.store, steps, told.note());
+  REQUIRE(rig.wire.pending() == 1);
+  REQUIRE(rig.wire.plan(0).steps().size() == 1);  // the window's units are spent here
+  if (refused) rig.wire.decide(0);
+  rig.clock.advance(700ms);  // the next window
+  if (!refused) rig.wire.decide(0);
+  Word granted = 0;
+  for (int i = 0; i < 50; ++i) granted += window.try_acquire("a").allowed ? 1 : 0;
+  rig.wire.deliver(0);
+  CHECK_FALSE(told.allowed());
+  CHECK(told.error == (refused ? std::error_code{} : Errc::unknown));
+  CHECK(granted + rig.spend_all(window) <= 100);
+}
+
+}  // namespace
+
+TEST_CASE("units of a window that ends while a plan is under way are not spent in the next",
+          "[leased][plan]") {
+  for (const bool refused : {true, false}) {
+    CAPTURE(refused);
+    end_window_of_a_plan(
+        [](Store& store) { return FixedWindow(store, "w", 100, Calendar::every(1s)); }, refused);
+    end_window_of_a_plan(
+        [](Store& store) {
+          return SlidingWindowCounter(store, "w", WindowLimit{100, 1s});
+        },
+        refused);
+  }
+}
+
+TEST_CASE("a plan asks the store for units that may be over before its answer", "[leased][plan]") {
+  Wired rig;
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  const SlidingWindow log(rig.store, "log", {{9, 1h}});
+  for (int i = 0; i < 20; ++i) CHECK(bucket.try_acquire("a").allowed);
+  const std::array steps{bucket.acquire_step("a"), log.acquire_step("a")};
+  std::array<Decision, 2> each{};
+  std::error_code error;
+  const auto source = [&] {
+    CHECK(decide(rig.store, steps, error, each, {}).allowed);
+    return each[0].source;
+  };
+  rig.clock.advance(350ms);
+  CHECK(bucket.try_acquire("a").source == Source::leased);  // or it would be idle
+  rig.clock.advance(350ms);
+  CHECK(source() == Source::leased);
+  rig.clock.advance(Span{1});
+  CHECK(source() == Source::virtual_store);
+}
+
+TEST_CASE("units that are under way when a block or a reset comes are not spent", "[leased]") {
+  const auto check = [](bool block, bool answered_late) {
+    CAPTURE(block, answered_late);
+    Wired rig;
+    const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+    rig.holding = true;
+    Told change;
+    if (!answered_late) {
+      decide_then(rig.store, block ? bucket.block_step("a", 5s) : bucket.reset_step("a"),
+                  change.note());
+    }
+    Told first;
+    Told second;
+    bucket.try_acquire_then("a", 1, first.note());
+    bucket.try_acquire_then("a", 1, second.note());
+    rig.wire.decide(answered_late ? 0 : 1);
+    if (answered_late) {
+      decide_then(rig.store, block ? bucket.block_step("a", 5s) : bucket.reset_step("a"),
+                  change.note());
+    } else {
+      rig.wire.deliver(1);  // before the change, which the store decides later
+      CHECK(first.allowed());
+    }
+    const std::size_t at = answered_late ? 1 : 0;
+    rig.wire.decide(at);
+    rig.wire.deliver(at);
+    CHECK(change.allowed());
+    rig.wire.deliver_all();
+    rig.holding = false;
+    if (answered_late) CHECK(first.allowed() == !block);
+    Decision next = bucket.try_acquire("a");
+    CHECK(next.allowed == !block);
+    if (!block) {
+      // All that is spent since is charged.
+      const LeasedStats stats = rig.store.stats();
+      CHECK(TokenBucket(*rig.whole, "api", Quota::per_hour(1).burst(1000)).peek("a").remaining <=
+            999);
+      CHECK(stats.lapsed > 0);
+    }
+  };
+  for (const bool block : {true, false}) {
+    check(block, true);
+    check(block, false);
+  }
+}
+
+TEST_CASE("a refusal that is under way when the limit changes is forgotten", "[leased]") {
+  Wired rig;
+  const FixedWindow window(rig.store, "w", 5, Calendar::every(1h));
+  for (int i = 0; i < 5; ++i) CHECK(window.try_acquire("a").allowed);
+  rig.holding = true;
+  Told before;
+  window.try_acquire_then("a", 1, before.note());
+  rig.wire.decide(0);
+  rig.holding = false;
+  window.reset("a");
+  Told after;
+  window.try_acquire_then("a", 1, after.note());
+  rig.wire.deliver_all();
+  CHECK_FALSE(before.allowed());  // as the store decided before the reset
+  CHECK(after.allowed());
+  CHECK(window.try_acquire("a").allowed);
+}
+
+TEST_CASE("a reservation of a lot is refunded once, whatever others spent of the lot", "[leased]") {
+  LeasedRig rig({.hold = 10s, .most = 100});
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  CHECK(rig.spend(bucket, 64, 1ms) == 64);
+  const Reservation grant = bucket.reserve("a", 3, 0s);
+  REQUIRE(grant);
+  std::error_code error;
+  Word spent = 64;
+  rig.inner.fail_all(Fault::not_executed(Errc::not_connected));
+  for (int i = 0; i < 100; ++i) {
+    Reservation copy = grant;
+    bucket.cancel("a", copy, error);
+    spent += bucket.try_acquire("a", error).allowed ? 1 : 0;
+  }
+  CHECK(spent <= static_cast<Word>(rig.store.stats().taken));
+}
+
+TEST_CASE("a store that ends while a plan is under way leaves it to the store behind",
+          "[leased][plan]") {
+  VirtualClock clock;
+  const auto whole = make_virtual_store(clock);
+  WireStore wire(*whole);
+  std::optional<LeasedStore> store;
+  store.emplace(wire, LeasedStoreOptions{.hold = 10s, .most = 100});
+  wire.holds = [](const Plan& plan) {
+    return plan.steps()[0].operation->kind == StateKind::sliding_window;
+  };
+  const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1000));
+  const SlidingWindow log(*store, "log", {{1, 1h}});
+  for (int i = 0; i < 20; ++i) CHECK(bucket.try_acquire("a").allowed);
+  const std::array steps{bucket.acquire_step("a"), log.acquire_step("a")};
+  Told told;
+  decide_then(*store, steps, told.note());
+  REQUIRE(wire.pending() == 1);
+  store.reset();
+  CHECK(told.error == Errc::unknown);
+  wire.deliver_all();
+}
+
+}  // namespace sluice::test
