@@ -197,9 +197,11 @@ class SharedWindowModel final : public Model {
 
   /// Permits that a full log has no room for.
   [[nodiscard]] bool has_dropped() const { return ring_ > 0 && std::ssize(permits_) > ring_; }
-  /// All that the log holds were granted since the interval became longer: what it has dropped had
-  /// left that interval.
-  [[nodiscard]] bool is_clear_of_dropped() const { return since_longer_ >= ring_; }
+  /// All that the log holds were granted since the interval became longer, and nothing is reserved:
+  /// what it has dropped has left that interval.
+  [[nodiscard]] bool is_clear_of_dropped() const {
+    return since_longer_ >= ring_ && newest() <= now();
+  }
   /// A log that grows counts what it has dropped as if it had been full; what came back into it
   /// counts as long as it may.
   [[nodiscard]] bool is_exact() const {
@@ -235,7 +237,7 @@ class SharedWindowModel final : public Model {
   }
   /// What had given way to these may come back.
   Word remove(Word most, std::optional<Word> time = {}) {
-    if (has_dropped() && (!is_clear_of_dropped() || newest() > now())) is_exact_ = false;
+    if (has_dropped() && !is_clear_of_dropped()) is_exact_ = false;
     if (has_dropped()) has_returned_ = true;
     Word count = 0;
     for (; count < most && !permits_.empty() && newest() == time.value_or(newest()); ++count) {

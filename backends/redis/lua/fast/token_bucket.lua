@@ -34,7 +34,7 @@ repeat -- of $n steps
     -- In place first: as in plan.lua.
     --@ repeat k = 1..$n
     local expires$k = now + 1000 * keep$k
-    local in_place$k = before$k <= expires$k and before$k > expires$k - 500000
+    local in_place$k = before$k > expires$k - 500000
     if in_place$k then call('SETRANGE', KEYS[$k], '1', pack('<ll', 2 * want$k, now)) end
     --@ end
     --@ repeat k = 1..$n
