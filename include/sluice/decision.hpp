@@ -54,7 +54,10 @@ struct Decision {
   Span retry_after{0};
   /// From `at` until nothing is spent any more, without further requests.
   Span reset_after{0};
-  /// The time of the decision by the store's clock.
+  /// The time of the decision by the store's clock, as it was read when the decision began. Of two
+  /// threads that decide about one key, the one that is decided later may have read it earlier, and
+  /// the blocking calls of a bound key may read a coarse clock (Clock::coarse_lag): order decisions
+  /// by what they decide, not by `at`.
   Time at{};
 
   [[nodiscard]] explicit operator bool() const noexcept { return allowed; }

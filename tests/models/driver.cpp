@@ -165,20 +165,26 @@ class Driver {
 
   void run() {
     CAPTURE(random_.repeat());
-    const auto lives = [&](std::size_t count) {
-      return [this, count](Store& store, VirtualClock& clock) { live_all(store, clock, count); };
-    };
     // Where Redis is chosen, the other stores live in an entry of their own.
-    if (chosen_stores() != Stores::redis_and_virtual) {
-      for_each_store(lives(course_.lives), Stores::local);
-    }
-    for_each_store(lives(course_.redis_lives), Stores::redis);
+    if (chosen_stores() != Stores::redis_and_virtual) live_on(Stores::local, course_.lives);
+    live_on(Stores::redis, course_.redis_lives);
   }
 
  private:
-  void live_all(Store& store, VirtualClock& clock, std::size_t count) {
+  /// Each store has room for so many keys.
+  static constexpr std::size_t most_lives = 4'000;
+
+  void live_on(Stores stores, std::size_t count) {
+    std::size_t left = scaled(count, 4);
+    while (left > 0) {
+      const std::size_t lives = std::min(left, most_lives);
+      for_each_store([&](Store& store, VirtualClock& clock) { live_all(store, clock, lives); },
+                     stores);
+      left -= lives;
+    }
+  }
+  void live_all(Store& store, VirtualClock& clock, std::size_t lives) {
     seen_.clear();
-    const std::size_t lives = scaled(count, 4);
     for (std::size_t i = 0; i < lives || (!missing().empty() && i < 100 * lives); ++i) {
       clock.set(VirtualClock::default_start + Span{random_.between(0, 1'000'000'000)});
       const bool patient = course_.patient_in > 0 && random_.one_in(course_.patient_in);

@@ -197,9 +197,11 @@ class SharedWindowModel final : public Model {
 
   /// Permits that a full log has no room for.
   [[nodiscard]] bool has_dropped() const { return ring_ > 0 && std::ssize(permits_) > ring_; }
-  /// All that the log holds were granted since the interval became longer: what it has dropped had
-  /// left that interval.
-  [[nodiscard]] bool is_clear_of_dropped() const { return since_longer_ >= ring_; }
+  /// All that the log holds were granted since the interval became longer, and nothing is reserved:
+  /// what it has dropped has left that interval.
+  [[nodiscard]] bool is_clear_of_dropped() const {
+    return since_longer_ >= ring_ && newest() <= now();
+  }
   /// A log that grows counts what it has dropped as if it had been full; what came back into it
   /// counts as long as it may.
   [[nodiscard]] bool is_exact() const {
@@ -235,7 +237,7 @@ class SharedWindowModel final : public Model {
   }
   /// What had given way to these may come back.
   Word remove(Word most, std::optional<Word> time = {}) {
-    if (has_dropped() && (!is_clear_of_dropped() || newest() > now())) is_exact_ = false;
+    if (has_dropped() && !is_clear_of_dropped()) is_exact_ = false;
     if (has_dropped()) has_returned_ = true;
     Word count = 0;
     for (; count < most && !permits_.empty() && newest() == time.value_or(newest()); ++count) {
@@ -290,7 +292,7 @@ class SharedWindowModel final : public Model {
     const RateReservation d = client().reserve(cost, Span{max_wait});
     life_.note(d, cost);
     if (!is_exact_) {  // never sooner
-      REQUIRE(d.retry_after.count() + (d.allowed ? 0 : max_wait) >= fits - now());
+      if (knows_kept_) REQUIRE(d.retry_after.count() + (d.allowed ? 0 : max_wait) >= fits - now());
       life_.saw("asked of a log that has grown");
     }
     if (d.allowed && cost > 0) {
@@ -319,7 +321,7 @@ class SharedWindowModel final : public Model {
     const Word fits = std::max(fits_under(limits, cost), block_);
     const Decision d = client().peek(cost);
     const Word there = client().available_permits();
-    REQUIRE(d.retry_after.count() >= fits - now());
+    if (knows_kept_) REQUIRE(d.retry_after.count() >= fits - now());
     if (!is_exact()) return;
     life_.require(
         d, {.allowed = fits <= now(), .remaining = remaining(limits), .retry_after = fits - now()});

@@ -349,7 +349,9 @@ class SlidingWindowModel final : public Model {
   void refund() {
     const WindowReservation grant = draw_grant();
     if (!grant) return;
-    const Word units = life_.random.between(0, 2 * grant.granted);
+    // What came back of a full log may count as of the same instant.
+    const Word most = (has_returned_ ? 1 : 2) * grant.granted;
+    const Word units = life_.random.between(0, most);
     life_.tell("units", units);
     const Word back = remove(units, to_word(grant.at()));
     REQUIRE(limiter().refund("k", grant, units) == back);

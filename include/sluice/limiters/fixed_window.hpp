@@ -79,7 +79,7 @@ class FixedWindow : public KeyedLimiter<FixedWindow> {
   /// Refunds up to `amount` units of the current window, at most what is used.
   Decision reward(const KeyArg& key, Cost amount) const;
   Decision reward(const KeyArg& key, Cost amount, std::error_code& error) const noexcept;
-  /// Charges `amount` units to the current window, even beyond the limit, up to 2^43 in all;
+  /// Charges `amount` units to the current window, even beyond the limit, up to 2^43 - 1 in all;
   /// nothing remains then until the window ends. Errc::invalid_cost, here and above, if `amount` is
   /// negative or above 2^52.
   Decision penalize(const KeyArg& key, Cost amount) const;

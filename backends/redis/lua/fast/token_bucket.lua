@@ -34,7 +34,7 @@ repeat -- of $n steps
     local places, write = 0, redis.pcall
     --@ repeat k = 1..$n
     local expires$k = now + 1000 * keep$k
-    local in_place$k = before$k <= expires$k and before$k > expires$k - 500000
+    local in_place$k = before$k > expires$k - 500000
     if in_place$k then places = places + 1 end
     --@ end
     if places ~= 0 and places ~= $n then break end -- plan.lua checks the right to both commands
