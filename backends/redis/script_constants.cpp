@@ -17,6 +17,7 @@
 #include "sluice/rules/token_bucket_reserve.hpp"
 #include "sluice/rules/utilization.hpp"
 #include "sluice/rules/wait_line.hpp"
+#include "src/rules/token_bucket_ahead.hpp"
 
 namespace sluice::redis_detail {
 namespace {
@@ -80,6 +81,7 @@ constexpr Constant constants[] = {
     {"slot_lock.max_horizon", SlotLockRule::max_horizon},
     {"slot_lock.max_interval", SlotLockRule::max_interval},
     {"token_bucket.max_ahead", TokenBucketRule::max_ahead},
+    {"token_bucket.most_level", token_bucket::most_level},
     {"token_bucket.max_interval", TokenBucketReserve::max_interval},
     {"token_bucket.max_longest", TokenBucketReserve::max_longest},
     {"utilization.max_ahead", UtilizationRule::max_ahead},

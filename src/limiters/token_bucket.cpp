@@ -45,16 +45,17 @@ Word valid_longest(const Quota& quota, const BucketOptions& options, Word interv
   return longest;
 }
 
-/// The time at which a bucket with the initial tokens now is full.
-Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& options) {
+/// The time at which a bucket is full that had the initial tokens at the last refill. Rounded down,
+/// so that no token is missing until the next one comes.
+Word valid_full_at(Store& store, const Quota& quota, const BucketOptions& options, Word interval) {
   if (!options.initial) return 0;
   if (*options.initial < 0 || *options.initial > quota.capacity()) {
     reject("initial must be 0 to the burst of " + std::to_string(quota.capacity()) + ", got " +
            std::to_string(*options.initial));
   }
   const Word missing = (quota.capacity() - *options.initial) * quota.period();
-  const Word full_at = to_word(store.clock().now()) + missing / quota.refill() +
-                       (missing % quota.refill() != 0 ? 1 : 0);
+  const Word now = to_word(store.clock().now());
+  const Word full_at = now - now % interval + missing / quota.refill();
   return std::clamp(full_at, Word{0}, word_limit);
 }
 
@@ -75,7 +76,7 @@ TokenBucket::TokenBucket(const StoreHandle& store, detail::TextArg name, Quota q
             quota.refill(),
             quota.period(),
             interval,
-            valid_full_at(*store, quota, options),
+            valid_full_at(*store, quota, options, interval),
             longest_.count()};
 }
 

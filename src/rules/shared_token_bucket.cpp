@@ -126,9 +126,9 @@ Verdict decide_configure(const StateView& state, const RuleRequest& request, Wor
           at - now + ceil_div(b.level, b.refill)};
 }
 
-/// As keep_shared().
+/// As ttl_shared().
 Word ttl_set(const Arguments& args) noexcept {
-  return args[3] + SharedTokenBucketRule::max_ahead + Operation::clock_slack;
+  return args[3] + 2 * SharedTokenBucketRule::max_ahead + Operation::clock_slack;
 }
 
 }  // namespace

@@ -81,14 +81,17 @@ Verdict decide_reserve(const StateView& state, const RuleRequest& request, Word 
   return left_so(b, next, now, wait);
 }
 
-/// Subtracts `units` as of `base`, and returns their number: 0 if they cannot be counted. The stamp
-/// moves nearer, never farther: a level that stays beyond the limit keeps it.
-Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept {
+/// Subtracts `units` as of now, if something is ahead: the stamp moves nearer, never farther, and a
+/// level that stays beyond the limit keeps it. Nothing if the units cannot be counted. After the
+/// clock was set back, time stands still: they are subtracted at the stamp.
+Next rewarded(const Bucket& b, Word at, Word units, Word now) noexcept {
+  const Word base = is_closed(b, at, now) ? now : at;
   const Word ahead = at - base;
-  if (ahead > floor_div(word_limit - b.level, b.refill)) return 0;
+  const Next same{b.level, at, b.spent};
+  if (ahead > floor_div(word_limit - b.level, b.refill)) return same;
   const Word left = b.level + ahead * b.refill;
   const Word given = std::min(units, left);
-  if (given == 0) return 0;
+  if (given == 0) return same;
   const Word limit = b.capacity * b.period;
   Position placed{b.level - given, at};
   if (placed.level < limit) placed = place(left - given, limit, b.refill, b.period, 1, base);
@@ -97,8 +100,7 @@ Word give(const Bucket& b, Word at, Word base, Word units, Next& next) noexcept 
     spent = std::max(Word{0}, b.spent - given) + (at - placed.stamp) * b.refill;
     spent = std::min(word_limit, spent);
   }
-  next = {placed.level, placed.stamp, spent};
-  return given;
+  return {placed.level, placed.stamp, spent};
 }
 
 struct Return {
@@ -119,25 +121,22 @@ Word check_return(const Arguments& args) noexcept {
   return fits ? Verdict::allowed : shared_error(Errc::invalid_argument);
 }
 
-/// True if draining alone connects the state after the grant and this one.
-bool same_position(const Position& grant, const StateView& state, Word refill) noexcept {
-  const Word level = state[4];
-  const Word stamp = state[6];
-  const bool is_later = stamp >= grant.stamp;
-  const Word elapsed = is_later ? stamp - grant.stamp : grant.stamp - stamp;
-  const Word from = is_later ? grant.level : level;
-  const Word to = is_later ? level : grant.level;
-  return elapsed <= floor_div(from, refill) && from - elapsed * refill == to;
-}
-
-/// The bucket as before the grant, plus the rest of the grant, as of `now` at least.
+/// The bucket as before the grant, plus the rest of the grant, as of `now` at least: its units are
+/// spent then at the earliest.
 Next returned(const Bucket& b, const Return& r, const Position& rest, Word units,
               Word now) noexcept {
   Bucket then = b;
   then.spent = r.spent;
-  then.spent = std::min(word_limit, truly(then, rest.stamp - r.stamp) + units);
   const Word at = std::max(now, rest.stamp);
-  return {drained(rest.level, at - rest.stamp, b.refill), at, truly(then, at - rest.stamp)};
+  const Word spent = std::min(word_limit, truly(then, at - r.stamp) + units);
+  return {drained(rest.level, at - rest.stamp, b.refill), at, spent};
+}
+
+/// The bucket after a refund of grants that others did not wait behind: the units truly spent fall
+/// as the level does, by the same argument.
+Next lowered(const StateView& state, Word given) noexcept {
+  const Word spent = state[5] == word_limit ? word_limit : std::max(Word{0}, state[5] - given);
+  return {state[4] - given, state[6], spent};
 }
 
 Verdict decide_refund(const StateView& state, const RuleRequest& request, Word now,
@@ -156,20 +155,25 @@ Verdict decide_refund(const StateView& state, const RuleRequest& request, Word n
   };
   const Position grant = after(cost);
   const Position rest = after(cost - amount);
-  const bool on_top = is_known && same_position(grant, state, b.refill);
+  const Word stamp = state[6];
   const bool waits = is_closed(b, at, now);
+  const bool is_last = is_known && waits && state[4] == grant.level && stamp == grant.stamp;
+
   Next next{b.level, at, b.spent};
   Word given = 0;
-  if (on_top) {
-    given = waits ? amount : std::min(amount, b.level);
-    if (given > 0) next = returned(b, r, rest, cost - amount, now);
-  } else if (is_known && !waits) {
-    const Word own = drained(cost, std::max(Word{0}, at - grant.stamp), b.refill);
-    given = give(b, at, at, std::min(amount, own), next);
+  if (is_last) {
+    given = amount;
+    if (given > 0) {
+      next = returned(b, r, rest, cost - amount, now);
+      write(b, next, effects);
+    }
+  } else if (is_known && !waits && stamp >= grant.stamp) {
+    given = std::min({amount, drained(cost, stamp - grant.stamp, b.refill), b.level});
+    next.level -= given;
+    if (given > 0) write(b, lowered(state, given), effects);
   }
-  if (given > 0) write(b, next, effects);
   effects.add_output(floor_div(given, b.period));
-  effects.add_output(on_top && (waits || b.level > 0) ? 1 : 0);
+  effects.add_output(is_last ? 1 : 0);
   effects.add_output(rest.stamp);
   return left_so(b, next, now);
 }
@@ -234,7 +238,7 @@ Verdict decide_adjust(const StateView& state, const RuleRequest& request, Word n
       next = {0, now, 0};
       break;
     case Change::reward:
-      give(b, at, now, units, next);
+      next = rewarded(b, at, units, now);
       break;
     case Change::charge:
       next = charged(b, at, units, now);

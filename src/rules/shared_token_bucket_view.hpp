@@ -29,6 +29,9 @@ struct SharedMoment {
   bool given_up = false;  // the stamp is too far ahead: the level is as stored
 };
 
+/// True if no whole token is left at a stamp. If it is ahead, nothing is granted before it.
+inline bool is_full(const Bucket& b) noexcept { return b.level > b.capacity * b.period - b.period; }
+
 inline SharedMoment shared_moment(const StateView& state, Word keep_alive, Word now) noexcept {
   Bucket b{state[0], state[1], state[2], state[3], state[4], state[5], state[6]};
   if (b.version == 0 || now >= b.stamp + keep_alive) return {{}, now};
@@ -36,16 +39,18 @@ inline SharedMoment shared_moment(const StateView& state, Word keep_alive, Word 
     state.call_corrupt();
     return {{}, now};
   }
-  if (b.stamp > now + SharedTokenBucketRule::max_ahead) return {b, now, true};
+  // A reservation, a debt or a block, and the clock that was set back.
+  const Word most_ahead = SharedTokenBucketRule::max_ahead * (is_full(b) ? 2 : 1);
+  if (b.stamp > now + most_ahead) return {b, now, true};
   const Word at = std::max(now, b.stamp);
   b.level = drained(b.level, at - b.stamp, b.refill);
   if (b.spent < word_limit) b.spent = drained(b.spent, at - b.stamp, b.refill);
   return {b, at};
 }
 
-/// True if nothing is granted before `at`: it is ahead, and no whole token is left at it.
+/// True if nothing is granted before `at`.
 inline bool is_closed(const Bucket& b, Word at, Word now) noexcept {
-  return at > now && b.level > b.capacity * b.period - b.period;
+  return at > now && is_full(b);
 }
 
 /// The wait of a request after which `spent` units are spent.
@@ -76,9 +81,9 @@ inline Word check_shared_cost(const Arguments& args) noexcept {
   return Verdict::allowed;
 }
 
-/// The stamp may be ahead of the clock by max_ahead when it is written.
+/// The stamp may be ahead of the clock by twice max_ahead when it is written.
 inline Word ttl_shared(const Arguments& args) noexcept {
-  return args[2] + SharedTokenBucketRule::max_ahead + Operation::clock_slack;
+  return args[2] + 2 * SharedTokenBucketRule::max_ahead + Operation::clock_slack;
 }
 
 }  // namespace sluice

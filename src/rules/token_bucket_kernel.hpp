@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "sluice/rules/token_bucket.hpp"
+#include "src/rules/token_bucket_ahead.hpp"
 
 namespace sluice::token_bucket {
 
@@ -38,7 +39,7 @@ inline BucketView moment(const State& state, const Args& args, Word now) noexcep
   const Word charge = args.cost * args.period;
   const Word level = level_in(state.spent);
   if (state.stamp > now) [[unlikely]] {
-    if (state.stamp > now + TokenBucketRule::max_ahead) {
+    if (state.stamp > now + most_ahead(state.spent, TokenBucketRule::max_ahead)) {
       return {limit, charge, now, std::min(level, limit - charge)};
     }
     return {limit, charge, state.stamp, level, is_closed(state.spent)};

@@ -33,14 +33,6 @@ Word check(const Arguments& arguments) noexcept {
   return Verdict::allowed;
 }
 
-/// True if draining alone leads from the earlier of the two states to the later.
-bool same_position(Word level, Word stamp, Word other_level, Word other_stamp,
-                   Word refill) noexcept {
-  if (stamp < other_stamp) return same_position(other_level, other_stamp, level, stamp, refill);
-  const Word elapsed = stamp - other_stamp;
-  return elapsed <= floor_div(other_level, refill) && other_level - elapsed * refill == level;
-}
-
 /// The verdict for the bucket in this state.
 Verdict left_so(Word word, Word level, Word stamp, const Args& args, Word at, Word now) noexcept {
   const Word limit = args.capacity * args.period;
@@ -68,27 +60,25 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
   };
   const Position grant = after(cost);
   const Position rest = after(cost - amount);
-  const bool on_top = same_position(level, stamp, grant.level, grant.stamp, args.refill);
   // A stamp that is ahead but not closed means that the clock was set back: time stands still at
   // it.
   const bool waits = stamp > at && token_bucket::is_closed(words[0]);
-  const Word seen = std::max(at, stamp);
-  const Word left = drained(level, seen - stamp, args.refill);
-  const Word ahead = waits ? stamp - at : 0;  // nothing drains until the stamp
+  const bool is_last = waits && level == grant.level && stamp == grant.stamp;
 
   Position next{level, stamp};
-  bool closes = waits;
+  bool closes = false;
   Word given = 0;
-  if (on_top) {
-    const bool all_is_left = ahead > amount / args.refill;
-    given = all_is_left ? amount : std::min(amount, left + ahead * args.refill);
-    if (given > 0) next = rest;
+  if (is_last) {
+    given = amount;
+    next = rest;
     closes = token_bucket::is_closed(args.spent) || rest.stamp > args.stamp;
-  } else if (!waits && level <= limit) {
-    // A part of an interval may have drained: a whole one counts as drained.
-    const Word lump = args.interval > 1 ? args.interval : 0;
-    const Word age = std::max(Word{0}, seen - grant.stamp) + lump;
-    given = std::min({amount, drained(cost, age, args.refill), left});
+    if (amount < cost && rest.stamp < at) {  // the rest is spent now, not when it could have been
+      next = {drained(rest.level, at - rest.stamp, args.refill), at};
+      closes = false;
+    }
+  } else if (!waits && stamp >= grant.stamp) {
+    const Word left = drained(level, std::max(at, stamp) - stamp, args.refill);
+    given = std::min({amount, drained(cost, stamp - grant.stamp, args.refill), left});
     next.level -= given;
   }
   const Word word = given > 0 ? token_bucket::word_of(next.level, closes) : words[0];
@@ -97,7 +87,7 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
     effects.put(1, next.stamp);
   }
   effects.add_output(floor_div(given, args.period));
-  effects.add_output(on_top && (waits || left > 0) ? 1 : 0);  // else the state may have expired
+  effects.add_output(is_last ? 1 : 0);
   effects.add_output(rest.stamp);
   return left_so(word, next.level, next.stamp, args, at, now);
 }
@@ -106,7 +96,7 @@ Verdict decide(const StateView& words, const RuleRequest& request, Word now,
 Word ttl(const Arguments& arguments) noexcept {
   const Args args = args_of(arguments);
   return std::min(word_limit, ceil_div(args.capacity * args.period, args.refill) +
-                                  TokenBucketReserve::max_longest + args.interval +
+                                  2 * TokenBucketReserve::max_longest + args.interval +
                                   Operation::clock_slack);
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "src/rules/token_bucket_ahead.hpp"
 #include "src/rules/token_bucket_position.hpp"
 
 namespace sluice {
@@ -40,7 +41,9 @@ BucketView moment(const StateView& words, const Shape& shape, Word limit, Word c
   const Word stamp = words[1];
   if (spent == 0 && stamp == 0) return {at, first_level(shape, limit, charge, at)};
   const Word level = token_bucket::level_in(spent);
-  if (stamp > now + shape.longest) return {at, std::min(level, limit - charge)};
+  if (stamp > now + token_bucket::most_ahead(spent, shape.longest)) {
+    return {at, std::min(level, limit - charge)};
+  }
   if (stamp > at) {
     return {std::min(word_limit, ceil_to(stamp, shape.interval)), level,
             token_bucket::is_closed(spent)};
@@ -149,50 +152,53 @@ Word check_adjust(const Arguments& args) noexcept {
   return check_shape(shape);
 }
 
-/// The level at m.at after a change by a number of tokens.
-Word changed(const Shape& shape, Change change, Word amount, const BucketView& m, Word limit,
-             Word now) noexcept {
-  if (change == Change::reset) return 0;
+/// A debt is a level beyond the limit, so that a limiter of a larger burst has the difference.
+BucketView charged(const Shape& shape, Word amount, const BucketView& m, Word limit,
+                   Word now) noexcept {
   const Word top = limit + (floor_to(now + shape.longest, shape.interval) - m.at) * shape.refill;
   const Word room = std::max(Word{0}, top);
   const Word units = amount > floor_div(room, shape.period) ? room : amount * shape.period;
-  return change == Change::reward ? std::clamp(m.level - units, Word{0}, room)
-                                  : std::max(m.level, std::min(top, m.level + units));
-}
-
-/// A new state, and its meaning.
-struct Next {
-  Word spent;
-  Word stamp;
-  Word at;     // an instant,
-  Word level;  // what is spent then
-};
-
-Next placed(const Shape& shape, Word level, const BucketView& m, Word limit) noexcept {
+  const Word level = std::max(m.level, std::min(top, m.level + units));
+  if (level == m.level || level <= token_bucket::most_level) return {m.at, level, m.closed};
   const Position next = place(level, limit, shape.refill, shape.period, shape.interval, m.at);
-  const bool closes = m.closed || next.stamp > m.at;
-  return {token_bucket::word_of(next.level, closes), next.stamp, m.at, level};
+  return {next.stamp, next.level, true};
 }
 
-Next blocked(const StateView& words, const Shape& shape, Word until, const BucketView& m,
-             Word limit, Word now) noexcept {
-  const bool owed = m.level > limit && words[0] != 0;  // under a larger burst
-  const Word closed_word = std::min(words[0] | 1, word_limit - 1);
-  if (until <= m.at) {
-    const bool ahead = m.at > now;
-    if (owed) return {ahead ? closed_word : words[0], words[1], m.at, m.level};
-    const Word level = std::max(m.level, limit - shape.period - (m.at - until) * shape.refill);
-    return placed(shape, level, {m.at, m.level, m.closed || ahead}, limit);
+/// What is ahead comes nearer, by whole intervals, for as long as the tokens last.
+BucketView rewarded(const Shape& shape, Word amount, const BucketView& m, Word at) noexcept {
+  const Word units =
+      amount > floor_div(word_limit, shape.period) ? word_limit : amount * shape.period;
+  const Word ahead = m.closed ? m.at - at : 0;
+  const Word nearer = std::min(ahead, floor_to(floor_div(units, shape.refill), shape.interval));
+  const Word level = std::max(Word{0}, m.level - (units - nearer * shape.refill));
+  return {m.at - nearer, level, nearer < ahead};
+}
+
+/// Closed until the block ends, and one token then. A longer one, or a debt beyond it, remains.
+BucketView blocked(const Shape& shape, Word until, const BucketView& m, Word limit,
+                   Word now) noexcept {
+  const Word at = std::max(until, m.at);
+  const Word least = limit - shape.period - (at - until) * shape.refill;
+  const Word rest = drained(m.level, at - m.at, shape.refill);
+  return {at, std::max(rest, least), m.closed || at > now};
+}
+
+BucketView changed(const Shape& shape, Change change, Word amount, const BucketView& m, Word limit,
+                   Word now) noexcept {
+  const Word at = floor_to(now, shape.interval);
+  switch (change) {
+    case Change::reset:
+      break;
+    case Change::reward:
+      return rewarded(shape, amount, m, at);
+    case Change::charge:
+      return charged(shape, amount, m, limit, now);
+    case Change::block: {
+      const Word until = std::min(word_limit, ceil_to(now + amount, shape.interval));
+      return blocked(shape, until, m, limit, now);
+    }
   }
-  const Word rest = drained(m.level, until - m.at, shape.refill);
-  // Even at the end of the block, more than this burst is spent.
-  if (owed && rest > limit) return {closed_word, until, until, m.level};
-  const Word level = std::max(m.level, limit - shape.period + (until - m.at) * shape.refill);
-  const Next next = placed(shape, level, m, limit);
-  if (next.stamp >= until) return next;
-  // The same position, but closed for larger bursts as well.
-  const Word left = drained(token_bucket::level_in(next.spent), until - next.stamp, shape.refill);
-  return {token_bucket::word_of(left, true), until, m.at, level};
+  return {at, 0};
 }
 
 Verdict decide_adjust(const StateView& words, const RuleRequest& request, Word now,
@@ -200,40 +206,26 @@ Verdict decide_adjust(const StateView& words, const RuleRequest& request, Word n
   if (const Word status = check_adjust(request.args); status < 0) return {status, 0, 0, 0};
   const Shape shape = shape_of(request.args);
   const auto change = static_cast<Change>(request.args[6]);
-  const Word amount = request.args[7];
   const Word limit = shape.capacity * shape.period;
-  BucketView m = moment(words, shape, limit, 0, now);
-  const Word at = floor_to(now, shape.interval);
-  if (m.at > at && (change == Change::reset || change == Change::reward)) {
-    // Added tokens may move the stamp of the reservations nearer.
-    m = {at, m.level + (m.at - at) * shape.refill};
-  }
-  Next next{words[0], words[1], m.at, m.level};
-  if (change == Change::block) {
-    const Word until = std::min(word_limit, ceil_to(now + amount, shape.interval));
-    next = blocked(words, shape, until, m, limit, now);
-  } else {
-    const Word level = changed(shape, change, amount, m, limit, now);
-    // A debt under a larger burst above this limiter's longest debt stays.
-    const bool stays = level == m.level && level > limit && words[0] != 0;
-    if (!stays) next = placed(shape, level, m, limit);
-  }
+  const BucketView m = moment(words, shape, limit, 0, now);
+  const BucketView next = changed(shape, change, request.args[7], m, limit, now);
   // A debt under a larger burst must not expire with this one.
   const bool owed = m.level > limit && words[0] != 0;
-  if (!owed || next.spent != words[0] || next.stamp != words[1]) {
-    effects.put(0, next.spent);
-    effects.put(1, next.stamp);
+  const bool same = next.level == m.level && next.at == m.at && next.closed == m.closed;
+  if (!owed || !same) {
+    effects.put(0, token_bucket::word_of(next.level, next.closed));
+    effects.put(1, next.at);
   }
-  return {Verdict::allowed, tokens_left(m, next.level, shape, limit), 0,
+  return {Verdict::allowed, tokens_left(next, next.level, shape, limit), 0,
           until_drained(next.level, shape.refill, shape.interval, next.at, now)};
 }
 
-/// The stamp may be ahead by `longest` when it is written, and draining shows only once an
+/// The stamp may be ahead by twice `longest` when it is written, and draining shows only once an
 /// interval.
 Word ttl(const Arguments& args) noexcept {
   const Shape shape = shape_of(args);
   return std::min(word_limit, ceil_div(shape.capacity * shape.period, shape.refill) +
-                                  shape.longest + shape.interval + Operation::clock_slack);
+                                  2 * shape.longest + shape.interval + Operation::clock_slack);
 }
 
 }  // namespace

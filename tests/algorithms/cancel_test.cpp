@@ -81,18 +81,21 @@ class Pair {
     if (a.granted == 0) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(index));
   }
 
-  /// Reserves of one key alone, one behind the other, and gives all back, the last first.
-  void ask_in_vain(int depth) {
+  /// Reserves of one key alone, one behind the other, and gives all back, the last first, before
+  /// any of them has its time.
+  void ask_in_vain(int depth, Time until = Time::max()) {
     const Word units = cost();
     Reservation r = bucket_.reserve(asked, units, random_.one_in(3) ? 0s : up_to(scale_.wait));
     if (!r) return;
+    held_.clear();  // of earlier grants less comes back, as documented
     if (r.wait() > 0s) ++waited;
     static_cast<void>(bucket_.peek(asked, cost()));
-    if (depth > 1) ask_in_vain(depth - 1);
-    const Span rest = r.at() - clock_.now();
-    if (rest > 0s && random_.one_in(2)) clock_.advance(up_to(rest));
+    until = std::min(until, r.at());
+    if (depth > 1) ask_in_vain(depth - 1, until);
+    const Span rest = until - clock_.now();
+    if (rest > 0s && random_.one_in(2)) clock_.advance(up_to(rest - 1us));
     const auto in_time = [&] { return r.at() > clock_.now() || r.decision.at == clock_.now(); };
-    if (random_.one_in(3)) {  // in two parts
+    if (random_.one_in(3) && r.decision.at == clock_.now()) {  // in two parts
       const Word part = random_.between(0, r.granted);
       const bool all = in_time();
       const Word given = bucket_.refund(asked, r, part);

@@ -90,6 +90,81 @@ TEST_CASE("a gate that is closed stays closed for as long as a clock lies behind
   }
 }
 
+TEST_CASE("what is blocked stays so for as long as a clock lies behind, to the tick",
+          "[failover][block]") {
+  const Quota quota = Quota::per_second(10);
+  // Each blocks and asks.
+  const auto check = [](const char* name, const auto& make) {
+    for (const Span behind : {Span{1us}, Span{2us}, Span{15s}, Span{60s}}) {
+      for_each_store([&](Store& store, VirtualClock& clock) {
+        CAPTURE(name, behind.count());
+        clock.set(VirtualClock::default_start + 24h);
+        const auto limiter = make(store);
+        const Time end = clock.now() + 1min;
+        limiter.block("k", 1min);
+        clock.advance(-behind);
+        CHECK_FALSE(limiter.try_acquire("k"));
+        clock.set(end - 1us);
+        CHECK_FALSE(limiter.try_acquire("k"));
+        clock.set(end);
+        CHECK(limiter.try_acquire("k"));
+      });
+    }
+  };
+  check("token bucket", [&](Store& s) { return TokenBucket(s, "b", quota); });
+  check("token bucket, full form",
+        [&](Store& s) { return TokenBucket(s, "b", quota, {.longest = 2min}); });
+  check("shared token bucket", [&](Store& s) {
+    SharedTokenBucket bucket(s, "b");
+    bucket.configure("k", quota);
+    return bucket;
+  });
+  check("sliding window", [](Store& s) { return SlidingWindow(s, "w", {{1, 1s}}); });
+  check("sliding window counter", [](Store& s) { return SlidingWindowCounter(s, "c", {10, 1s}); });
+  check("fixed window", [](Store& s) { return FixedWindow(s, "f", 1, Calendar::every(1s)); });
+  for (const Span behind : {Span{1us}, Span{15s}, Span{60s}}) {
+    for_each_store([&](Store& store, VirtualClock& clock) {
+      CAPTURE(behind.count());
+      const SlotLock lock(store, "s", 1s);
+      const Time end = clock.now() + 1min;
+      lock.block("k", 1min);
+      clock.advance(-behind);
+      CHECK_FALSE(lock.reserve("k", 0s));
+      clock.set(end - 1us);
+      CHECK_FALSE(lock.reserve("k", 0s));
+      clock.set(end);
+      CHECK(lock.reserve("k", 0s));
+    });
+  }
+}
+
+TEST_CASE("what is reserved for a minute is not granted again by a clock that lies behind",
+          "[failover]") {
+  for (const Span behind : {Span{1us}, Span{15s}, Span{60s}}) {
+    for_each_store([&](Store& store, VirtualClock& clock) {
+      CAPTURE(behind.count());
+      const Quota quota = Quota::per_second(10).burst(10);
+      const SharedTokenBucket shared(store, "s");
+      shared.configure("k", quota);
+      const auto check = [&](const auto& bucket) {
+        clock.set(VirtualClock::default_start + 24h);
+        REQUIRE(bucket.try_acquire("k", 10));
+        for (int i = 0; i < 60; ++i) REQUIRE(bucket.reserve("k", 10, 1min));
+        clock.advance(-behind);
+        CHECK_FALSE(bucket.try_acquire("k"));
+        CHECK_FALSE(bucket.reserve("k", 1, 1min));
+        clock.advance(behind + 100ms - 1us);
+        CHECK_FALSE(bucket.reserve("k", 1, 1min));
+        clock.advance(1us);
+        CHECK(bucket.reserve("k", 1, 1min).wait() == 1min);
+      };
+      check(TokenBucket(store, "b", quota));
+      check(TokenBucket(store, "long", quota, {.longest = 1min}));
+      check(shared);
+    });
+  }
+}
+
 TEST_CASE("keys that nothing was spent of are not concerned by a clock that lies behind",
           "[failover]") {
   for (const Case& c : cases()) {

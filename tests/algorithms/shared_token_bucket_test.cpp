@@ -168,6 +168,78 @@ TEST_CASE("a grant that was given back in part does not pass for the newest and 
   });
 }
 
+TEST_CASE("a grant does not come back because others make the bucket look as after it",
+          "[shared_token_bucket][token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const auto check = [&](const auto& bucket) {
+      clock.advance(1h);
+      Reservation first = bucket.reserve("a", 5, 0s);
+      Reservation second = bucket.reserve("a", 5, 0s);
+      CHECK(bucket.cancel("a", first) == 5);
+      clock.advance(500ms);
+      CHECK(bucket.reserve("a", 5, 0s));
+      CHECK(bucket.cancel("a", second) == 0);
+      CHECK_FALSE(bucket.try_acquire("a", 10));
+      CHECK(bucket.try_acquire("a", 5));
+    };
+    const Quota quota = Quota::per_second(10).burst(10);
+    check(TokenBucket(store, "t", quota));
+    check(TokenBucket(store, "lumps", quota, {.refill = Refill::per_interval(100ms)}));
+    const SharedTokenBucket shared(store, "s");
+    shared.configure("a", quota);
+    check(shared);
+  });
+}
+
+TEST_CASE("the last one first, all that waits comes back, and what nobody followed",
+          "[shared_token_bucket][token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const auto check = [&](const auto& bucket) {
+      clock.advance(1h);
+      REQUIRE(bucket.try_acquire("a", 10));
+      clock.advance(30ms);
+      std::vector<Reservation> waiting;
+      for (int i = 0; i < 5; ++i) waiting.push_back(bucket.reserve("a", 1 + i, 2s));
+      clock.advance(20ms);  // before the first of them has its time
+      for (auto r = waiting.rbegin(); r != waiting.rend(); ++r) {
+        const Word granted = r->granted;
+        CHECK(bucket.cancel("a", *r) == granted);
+      }
+      CHECK(bucket.peek("a").retry_after == 50ms);
+      CHECK(bucket.peek("a").reset_after == 950ms);
+    };
+    const Quota quota = Quota::per_second(10).burst(10);
+    check(TokenBucket(store, "t", quota));
+    const SharedTokenBucket shared(store, "s");
+    shared.configure("a", quota);
+    check(shared);
+  });
+}
+
+TEST_CASE("a reservation that is given back in part is truly spent when it had its time",
+          "[shared_token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "b");
+    const auto configure = [&](Word burst, Inheritance how) {
+      bucket.configure("a", Quota::per_second(10).burst(burst), how);
+    };
+    for (const bool late : {true, false}) {
+      bucket.configure("a", Quota::per_second(10).burst(10), Inheritance::reset);
+      bucket.reset("a");
+      REQUIRE(bucket.block("a", 1s));  // spent by the level, and not truly
+      Reservation r = bucket.reserve("a", 5, 2s);
+      REQUIRE(r.wait() == 1400ms);
+      clock.advance(late ? 1400ms : 1399ms);
+      CHECK(bucket.refund("a", r, 4) == 4);
+      REQUIRE(r.at() <= clock.now());
+      // The one that is left is spent now.
+      configure(10, Inheritance::reset);
+      CHECK(bucket.peek("a").remaining == 9);
+      clock.advance(5s);
+    }
+  });
+}
+
 TEST_CASE("no hint leads beyond the time for which a quota is kept",
           "[shared_token_bucket][C-051]") {
   for_each_store([](Store& store, VirtualClock& clock) {

@@ -269,6 +269,32 @@ TEST_CASE("a first level is what unknown buckets have at the start, and they fil
   });
 }
 
+TEST_CASE("a first level is there at once, with lumps and with parts of a token a microsecond",
+          "[token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Time second = clock.now() - Span{to_word(clock.now()) % 1'000'000} + 1s;
+    const Refill lumps = Refill::per_interval(1s);
+    clock.set(second + 10us);
+    const TokenBucket full(store, "full", Quota::per_second(10).burst(5),
+                           {.refill = lumps, .initial = 5});
+    CHECK(full.peek("a").remaining == 5);
+    CHECK(full.try_acquire("a", 5));
+    clock.set(second + 500ms);
+    const TokenBucket some(store, "some", Quota::per_second(10).burst(20),
+                           {.refill = lumps, .initial = 3});
+    CHECK(some.peek("a").remaining == 3);
+    clock.set(second + 1s - 1us);
+    CHECK(some.peek("a").remaining == 3);
+    clock.set(second + 1s);
+    CHECK(some.peek("a").remaining == 13);
+    // A microsecond brings 3 of 70 parts of a token, which does not divide what is missing.
+    const TokenBucket odd(store, "odd", Quota::per(3, 70us).burst(10), {.initial = 1});
+    CHECK(odd.peek("a").remaining == 1);
+    CHECK(odd.try_acquire("a"));
+    CHECK_FALSE(odd.try_acquire("a"));
+  });
+}
+
 TEST_CASE("reservations stand in line, and everybody else behind them", "[token_bucket]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const TokenBucket bucket(store, "b", Quota::per_second(10).burst(5));
@@ -357,13 +383,15 @@ TEST_CASE("what others stand behind is given back only as far as the bound allow
     Reservation first = bucket.reserve("a", 4, 0s);
     CHECK(bucket.try_acquire("a", 1).allowed);
     clock.advance(100ms);
-    CHECK(bucket.refund("a", first, 2) == 2);
-    CHECK(bucket.cancel("a", first) == 1);  // of the other two one may have drained
+    CHECK(bucket.refund("a", first, 1) == 1);  // the other has come at the same time
+    CHECK(bucket.try_acquire("a", 2).allowed);
+    clock.advance(10ms);
+    CHECK(bucket.cancel("a", first) == 2);  // of the other three one had drained by then
     Reservation ahead = bucket.reserve("a", 5, 1s);
-    CHECK(ahead.wait() == 100ms);
-    CHECK(bucket.reserve("a", 1, 1s).wait() == 200ms);
+    CHECK(ahead.wait() == 290ms);
+    CHECK(bucket.reserve("a", 1, 1s).wait() == 390ms);
     CHECK(bucket.cancel("a", ahead) == 0);  // somebody waits behind it
-    CHECK(bucket.try_acquire("a").retry_after == 300ms);
+    CHECK(bucket.try_acquire("a").retry_after == 490ms);
   });
 }
 
@@ -432,6 +460,52 @@ TEST_CASE("nothing of any burst comes before what is promised or blocked under a
     clock.advance(3s);
     CHECK(large.try_acquire("blocked", 11));
     CHECK_FALSE(large.try_acquire("blocked"));
+  });
+}
+
+TEST_CASE("a reward or a penalty under a small burst leaves a larger one the difference",
+          "[token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket large(store, "b", Quota::per_second(10).burst(10));
+    const TokenBucket small(store, "b", Quota::per_second(10).burst(2));
+    REQUIRE(large.try_acquire("k", 5));
+    CHECK(small.reward("k", 1).remaining == 0);
+    CHECK(large.peek("k").remaining == 6);
+    CHECK(small.try_acquire("k").retry_after == 300ms);
+    CHECK(small.penalize("k", 2).remaining == 0);
+    CHECK(large.peek("k").remaining == 4);
+    REQUIRE(large.try_acquire("owes", 1));
+    small.penalize("owes", 3);
+    CHECK(large.peek("owes").remaining == 6);
+    Reservation settled = small.reserve("settled", 1, 0s);
+    CHECK(small.settle("settled", settled, 5).charged == 4);
+    CHECK(large.peek("settled").remaining == 5);
+    // What lies ahead comes nearer by as much, under every burst.
+    REQUIRE(large.reserve("ahead", 10, 0s));
+    REQUIRE(large.reserve("ahead", 5, 1s).wait() == 500ms);
+    small.reward("ahead", 2);
+    CHECK(large.try_acquire("ahead").retry_after == 400ms);
+    small.reward("ahead", 4);
+    CHECK(large.peek("ahead").remaining == 1);
+    small.block("blocked", 1s);
+    small.reward("blocked", 2);
+    CHECK(large.try_acquire("blocked").retry_after == 800ms);
+    clock.advance(800ms);
+    CHECK(large.peek("blocked").remaining == 9);
+  });
+}
+
+TEST_CASE("a block under a small burst leaves a larger one the difference when it ends",
+          "[token_bucket]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const TokenBucket large(store, "b", Quota::per_second(10).burst(20));
+    const TokenBucket small(store, "b", Quota::per_second(10).burst(2));
+    REQUIRE(large.try_acquire("k", 15));
+    CHECK(small.block("k", 1s).remaining == 0);
+    CHECK(large.try_acquire("k").retry_after == 1s);
+    clock.advance(1s);
+    CHECK(large.peek("k").remaining == 15);
+    CHECK(small.try_acquire("k").retry_after == 400ms);
   });
 }
 

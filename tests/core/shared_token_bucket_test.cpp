@@ -133,15 +133,21 @@ TEST_CASE("setting the quota again mints nothing, to the microsecond",
   check_moments(LongKernel(start), in_time);
 }
 
-TEST_CASE("beyond a minute back a shared token bucket restarts with one request",
+TEST_CASE("beyond a minute back a shared token bucket restarts with one request, empty beyond two",
           "[core][shared_token_bucket]") {
   LongKernel kernel(start);
   check_moments(kernel, {{100s, set(5), admitted(5, 0s)},
                          {100s, acquire(5), admitted(0, 500ms)},
                          {40s, acquire(1), turned_away(60'100ms, 60'500ms)},
-                         {40s - 1us, peek(2), admitted(2, 300ms)},
-                         {40s - 1us, acquire(2), admitted(0, 500ms)},
-                         {40s - 1us, acquire(1), turned_away(100ms, 500ms)}});
+                         {-20s, acquire(1), turned_away(120'100ms, 120'500ms)},
+                         {-20s - 1us, peek(2), admitted(2, 300ms)},
+                         {-20s - 1us, acquire(2), admitted(0, 500ms)},
+                         {-20s - 1us, acquire(1), turned_away(100ms, 500ms)}});
+  LongKernel some(start);
+  check_moments(some, {{100s, set(5), admitted(5, 0s)},
+                       {100s, acquire(4), admitted(1, 400ms)},
+                       {40s, acquire(2), {Verdict::refused, 1, 60'100'000, 60'400'000}},
+                       {40s - 1us, acquire(2), admitted(0, 500ms)}});
 }
 
 TEST_CASE("a shared token bucket's arguments out of range are errors",
@@ -226,7 +232,7 @@ TEST_CASE(
                  {0ms, spend(3, 0s), admitted(2, 300ms)},
                  {0ms, set(5, Inheritance::as_is), admitted(2, 300ms)},
                  {0ms, give(told, 3), admitted(2, 300ms), {0, 0, start}},
-                 {0ms, give({3, 0, 0s, 2}, 3), admitted(5, 0s), {3, 1, start}},
+                 {0ms, give({3, 0, 0s, 2}, 3), admitted(5, 0s), {3, 0, start}},
                  {0ms, give({3, 0, 0s, 2}, 4), Verdict::failed(Errc::invalid_argument)},
                  {0ms, give(told, -1), Verdict::failed(Errc::invalid_cost)}});
 }

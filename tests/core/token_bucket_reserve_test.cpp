@@ -127,14 +127,18 @@ TEST_CASE("what is given back at once was never taken, later what has not draine
     check_moments(LongKernel(start), first);
   };
   const std::vector<LongMoment> alone{{0ms, spend(3), admitted(2, 300ms)}};
-  after(alone, 0ms, give(3, 2, 0, 0s), admitted(4, 100ms), {2, 1, start});
-  after(alone, 50ms, give(3, 2, 0, 0s), admitted(4, 50ms), {2, 1, start});
-  after(alone, 200ms, give(3, 2, 0, 0s), admitted(5, 0s), {1, 1, start});
-  after(alone, 300ms - 1us, give(3, 2, 0, 0s), admitted(5, 0s), {0, 1, start});
+  after(alone, 0ms, give(3, 2, 0, 0s), admitted(4, 100ms), {2, 0, start});
+  after(alone, 50ms, give(3, 2, 0, 0s), admitted(4, 50ms), {2, 0, start});
+  after(alone, 200ms, give(3, 2, 0, 0s), admitted(5, 0s), {1, 0, start});
+  after(alone, 300ms - 1us, give(3, 2, 0, 0s), admitted(5, 0s), {0, 0, start});
   after(alone, 300ms, give(3, 2, 0, 0s), admitted(5, 0s), {0, 0, start});
   auto followed = alone;
   followed.push_back({0ms, spend(1), admitted(1, 400ms)});
-  after(followed, 100ms, give(3, 3, 0, 0s), admitted(4, 100ms), {2, 0, start});
+  after(followed, 100ms, give(3, 3, 0, 0s), admitted(5, 0s), {3, 0, start});
+  followed.push_back({100ms, spend(1), admitted(1, 400ms)});
+  after(followed, 100ms, give(3, 3, 0, 0s), admitted(3, 200ms), {2, 0, start});
+  after(followed, 150ms, give(3, 3, 0, 0s), admitted(3, 150ms), {2, 0, start});
+  after(followed, 100ms, give(3, 3, 0, 101ms), admitted(1, 400ms), {0, 0, start + 101'000});
 }
 
 TEST_CASE("a reservation is given back from the end of the queue only", "[core][token_bucket]") {

@@ -8,6 +8,7 @@
 
 #include "sluice/testing/detail/generators.hpp"
 #include "tests/models/driver.hpp"
+#include "tests/models/outstanding.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -65,19 +66,10 @@ class SharedTokenBucketModel final : public Model {
   }
   Decision ask(Word cost) override { return request(cost, patience_); }
 
-  /// In an interval between two grants, by their times, at most the largest burst and the largest
-  /// rate that were in force since the first of them was decided. A grant ahead may be 1 us late.
+  /// The largest burst and the largest rate that were in force since the first grant in an interval
+  /// was decided. A grant ahead may be 1 us late.
   void judge(const History& history) override {
-    std::ranges::stable_sort(grants_, {}, &Grant::at);
-    for (std::size_t first = 0; first < grants_.size(); ++first) {
-      std::size_t rate = rates_.size();
-      Wide sum = 0;
-      for (std::size_t last = first; last < grants_.size(); ++last) {
-        rate = std::min(rate, grants_[last].rate);
-        sum += grants_[last].millionths;
-        REQUIRE(sum <= most_in(rate, grants_[first].at, grants_[last].at));
-      }
-    }
+    grants_.judge([this](const Outstanding::Interval& in) { return most_in(in); });
     if (!life_.patient) return;
     life_.keep(check_remaining(history, most_burst));
     if (patience_ > 0) return;
@@ -98,12 +90,6 @@ class SharedTokenBucketModel final : public Model {
   struct Rate {
     Word from;
     Quota quota;
-  };
-  struct Grant {
-    std::size_t id;
-    std::size_t rate;  // in force when it was decided
-    Word at;           // by the key's time
-    Wide millionths;
   };
   struct Held {
     std::size_t id;  // of its grant
@@ -128,15 +114,17 @@ class SharedTokenBucketModel final : public Model {
   [[nodiscard]] Word drain_time(Wide units) const {
     return static_cast<Word>(ceil(std::max<Wide>(0, units), refill()));
   }
-  [[nodiscard]] Wide most_in(std::size_t rate, Word from, Word to) const {
+  [[nodiscard]] Wide most_in(const Outstanding::Interval& in) const {
     Wide burst = 0;
     Wide flow = 0;
-    for (std::size_t i = rate; i < rates_.size() && (i == rate || rates_[i].from <= to); ++i) {
+    for (std::size_t i = in.since; i < rates_.size(); ++i) {
+      if (i > in.since && rates_[i].from > in.to) break;
       const Quota& one = rates_[i].quota;
       burst = std::max(burst, Wide{one.capacity()} * millionth);
-      flow = std::max(flow, ceil((Wide{to} - from + 1) * one.refill() * millionth, one.period()));
+      const Wide length = Wide{in.to} - in.from + 1;
+      flow = std::max(flow, ceil(length * one.refill() * millionth, one.period()));
     }
-    return burst + flow + std::ssize(grants_);
+    return burst + flow + in.grants;  // millionths are rounded
   }
 
   /// A quota that takes less than keep_alive to fill; in patient lives at most one token comes in
@@ -173,7 +161,9 @@ class SharedTokenBucketModel final : public Model {
   }
   [[nodiscard]] View view() const {
     const Word now = life_.tick();
-    if (spent_.stamp > now + SharedTokenBucketRule::max_ahead) {
+    // What is promised is at most a minute ahead, and the clock goes back by at most as much.
+    const bool is_full = spent_.level > limit() - period();
+    if (spent_.stamp > now + (is_full ? 2 : 1) * longest) {
       return {{spent_.level, spent_.truly, now}, true};
     }
     const Spent spent = drained(spent_, std::max(now, spent_.stamp));
@@ -306,11 +296,11 @@ class SharedTokenBucketModel final : public Model {
     require(r.decision, predict(next, true, due));
     if (cost == 0) return r.decision;
     write(seen, next);
-    grants_.push_back(
-        {++last_id_, rates_.size() - 1, std::max(at, life_.tick() + due), Wide{cost} * millionth});
+    const std::size_t id =
+        grants_.add(std::max(at, life_.tick() + due), Wide{cost} * millionth, 0, rates_.size() - 1);
     if (max_wait > 0) {
       REQUIRE(r.granted == cost);
-      held_.push_back({last_id_, version_, seen.spent, r});
+      held_.push_back({id, version_, seen.spent, r});
     }
     return r.decision;
   }
@@ -362,9 +352,10 @@ class SharedTokenBucketModel final : public Model {
     REQUIRE((done.given_back == expected && done.charged == 0));
     given_back(*held, before - amount);
   }
-  /// On top, if nothing was charged since: what the grant found is put back, and charged with the
-  /// rest. Else what would not have drained of the grant, had it begun to at its own time; nothing,
-  /// if something was promised behind it, or the quota was set since. Answers whole tokens.
+  /// Of a grant ahead that is the last, all: what it found is put back, and charged with the rest.
+  /// Else what had not drained of the grant when something was charged last, had it begun to at its
+  /// own time; nothing, if something was promised behind it, or the quota was set since. Answers
+  /// whole tokens.
   Word give_back(const Held& held, Word tokens) {
     const View seen = view();
     const Word now = life_.tick();
@@ -378,42 +369,32 @@ class SharedTokenBucketModel final : public Model {
     const auto after = [&](Wide units) {
       return units == 0 ? held.before : place(held.before.level + units, held.before.stamp);
     };
-    const auto position = [&](const Spent& spent) {
-      return spent.level + Wide{spent.stamp} * refill();
-    };
+    const Spent whole = after(cost);
     const Spent rest = after(cost - amount);
-    const bool on_top = position(spent_) == position(after(cost));
-    const Word at = seen.spent.stamp;
-    const bool stands_still = at > now && !seen.closed;
+    const bool is_last = seen.closed && spent_.level == whole.level && spent_.stamp == whole.stamp;
     Wide given = 0;
-    if (on_top) {
-      given = seen.closed ? amount : std::min(amount, seen.spent.level);
-      if (seen.closed || seen.spent.level > 0) {
-        const Word due = std::max({now, rest.stamp, to_word(held.reservation.decision.at)});
-        expected_at_ = std::min(expected_at_, due);
-      }
-      Spent next = rest;
-      next.truly = drained(held.before, rest.stamp).truly + cost - amount;
-      if (given > 0) write(seen, drained(next, std::max(now, rest.stamp)));
-      if (given > 0) life_.saw(seen.closed ? "given back ahead" : "given back on top");
-    } else if (!seen.closed) {
-      const Wide age = std::max<Word>(0, at - after(cost).stamp);
+    if (is_last) {
+      given = amount;
+      const Word due = std::max({now, rest.stamp, to_word(held.reservation.decision.at)});
+      expected_at_ = std::min(expected_at_, due);
+      // The rest is truly spent when its caller hears of it.
+      Spent next = drained(rest, std::max(now, rest.stamp));
+      next.truly = drained(held.before, next.stamp).truly + cost - amount;
+      if (given > 0) write(seen, next);
+      if (given > 0) life_.saw("given back ahead");
+    } else if (!seen.closed && spent_.stamp >= whole.stamp) {
+      const Wide age = Wide{spent_.stamp} - whole.stamp;
       given = std::max<Wide>(0, std::min({amount, cost - age * refill(), seen.spent.level}));
-      const Wide truly = std::max<Wide>(0, seen.spent.truly - given);
-      if (given > 0) write(seen, {seen.spent.level - given, truly, at});
-      if (given > 0) life_.saw("given back below others");
-    } else {
+      const Wide truly = std::max<Wide>(0, spent_.truly - given);
+      if (given > 0) write(seen, {spent_.level - given, truly, spent_.stamp});
+      if (given > 0) life_.saw(age == 0 ? "given back at once" : "given back below others");
+    } else if (seen.closed) {
       life_.saw("nothing back before others who wait");
     }
     if (given == 0) return 0;
-    const auto grant = std::ranges::find(grants_, held.id, &Grant::id);
-    // A reward had given it already, or the key's time returns to that of the grant.
-    if (grant == grants_.end() || (on_top && stands_still)) {
-      forget();
-    } else {
-      grant->millionths -= given * millionth / period();
-      if (on_top) grant->at = std::min(grant->at, std::max(now, rest.stamp));
-    }
+    // A reward had given it already.
+    if (!grants_.give_back(held.id, given * millionth / period())) forget();
+    if (is_last) grants_.bring_nearer(held.id, std::max(now, rest.stamp));
     return static_cast<Word>(given / period());
   }
   void given_back(Held& held, Word left) {
@@ -494,12 +475,13 @@ class SharedTokenBucketModel final : public Model {
     const View seen = view(limit());
     const Word now = life_.tick();
     const Spent& spent = seen.spent;
-    const Wide left = spent.level + (Wide{spent.stamp} - now) * refill();
+    const Word from = seen.closed ? now : spent.stamp;
+    const Wide left = spent.level + (Wide{spent.stamp} - from) * refill();
     const Wide given = std::min(Wide{amount} * period(), left);
     Spent next = spent;
     if (given > 0) {
       next.level -= given;
-      if (next.level < limit()) next = place(left - given, now);
+      if (next.level < limit()) next = place(left - given, from);
       next.truly =
           std::max<Wide>(0, spent.truly - given) + (Wide{spent.stamp} - next.stamp) * refill();
     }
@@ -536,8 +518,7 @@ class SharedTokenBucketModel final : public Model {
   Word version_ = 0;
   std::vector<Rate> rates_;
   Spent spent_;
-  std::vector<Grant> grants_;
-  std::size_t last_id_ = 0;
+  Outstanding grants_;  // in millionths
   std::vector<Held> held_;
   Word expected_at_ = 0;
   Word moved_until_ = 0;  // what was promised before a reward lies ahead until then
@@ -550,8 +531,8 @@ TEST_CASE("a shared token bucket answers by its formulas, and no interval exceed
   live<SharedTokenBucketModel>(
       "a shared token bucket answers by its formulas, and no interval exceeds its quotas",
       {.outcomes = {"admitted", "reserved", "refused", "not configured", "forgotten", "left alone",
-                    "behind what lies ahead", "as the bound permits", "a debt", "given back on top",
-                    "given back ahead", "given back below others",
+                    "behind what lies ahead", "as the bound permits", "a debt",
+                    "given back at once", "given back ahead", "given back below others",
                     "nothing back before others who wait", "of another quota", "the longest debt",
                     "given up", "set back", "hint proven"},
        .redis_lives = 8});

@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "sluice/testing/detail/generators.hpp"
+#include "src/rules/token_bucket_ahead.hpp"
 #include "tests/models/driver.hpp"
+#include "tests/models/outstanding.hpp"
 
 using namespace sluice;
 using namespace sluice::test;
@@ -76,23 +78,11 @@ class TokenBucketModel final : public Model {
   }
   Decision ask(Word cost) override { return request(cost, patience_); }
 
-  /// In an interval between two grants, by their times, at most the largest burst of those who were
-  /// granted something in it, and what the rate brings. A grant ahead may be 1 us or an interval
-  /// late.
+  /// A grant ahead may be 1 us or an interval late.
   void judge(const History& history) override {
-    std::ranges::stable_sort(grants_, {}, &Grant::at);
-    for (std::size_t first = 0; first < grants_.size(); ++first) {
-      Wide sum = 0;
-      Wide limit = 0;
-      for (std::size_t last = first; last < grants_.size(); ++last) {
-        sum += grants_[last].units;
-        limit = std::max(limit, grants_[last].limit);
-        const Wide length = Wide{grants_[last].at} - grants_[first].at + interval_;
-        REQUIRE(sum <= limit + length * refill_);
-      }
-    }
-    if (has_returned_) grants_.clear();
-    has_returned_ = false;
+    grants_.judge([this](const Outstanding::Interval& in) {
+      return in.burst + (Wide{in.to} - in.from + interval_) * refill_;
+    });
     if (!life_.patient) return;
     life_.keep(check_remaining(history, bucket().quota().capacity()));
     const Word burst = bucket().quota().capacity();
@@ -102,12 +92,6 @@ class TokenBucketModel final : public Model {
   }
 
  private:
-  struct Grant {
-    std::size_t id;
-    Word at;     // by the key's time
-    Wide units;  // less what was given back
-    Wide limit;  // of who asked
-  };
   struct Held {
     std::size_t id;  // of its grant
     std::size_t limiter;
@@ -160,8 +144,9 @@ class TokenBucketModel final : public Model {
     interval_ = options.refill.interval().count();
     plain_ = interval_ == 1 && !options.initial && !options.longest;
     Word full_at = 0;
-    if (options.initial) {
-      full_at = life_.tick() + ceil((Wide{quota.capacity()} - *options.initial) * period_);
+    if (options.initial) {  // of the last refill, to the microsecond
+      const Wide missing = (Wide{quota.capacity()} - *options.initial) * period_;
+      full_at = floor_to_interval(life_.tick()) + static_cast<Word>(missing / refill_);
     }
     full_at_.push_back(full_at);
   }
@@ -202,7 +187,7 @@ class TokenBucketModel final : public Model {
       return set_back ? limit() - units : Wide{missing} * refill_;
     };
     if (!state_.known) return {at, first()};
-    if (state_.stamp > now + ahead) return {at, std::min(level, limit() - units)};
+    if (is_given_up(ahead)) return {at, std::min(level, limit() - units)};
     if (state_.stamp > at) return {state_.stamp, level, state_.closed};
     const Wide left = std::max<Wide>(0, state_.position - Wide{at} * refill_);
     const bool forgotten = left == 0 && at - state_.stamp >= ceil(limit()) + interval_;
@@ -237,8 +222,12 @@ class TokenBucketModel final : public Model {
   [[nodiscard]] Word ahead(bool full_form) const {
     return plain_ && !full_form ? TokenBucketRule::max_ahead : longest();
   }
+  /// What is promised is at most `ahead`, and the clock goes back by at most as much.
+  [[nodiscard]] bool is_given_up(Word ahead) const {
+    return state_.known && state_.stamp > life_.tick() + (state_.closed ? 2 : 1) * ahead;
+  }
   void note_given_up(Word ahead) {
-    if (!state_.known || state_.stamp <= life_.tick() + ahead) return;
+    if (!is_given_up(ahead)) return;
     life_.saw("given up");
     forget();
   }
@@ -249,6 +238,13 @@ class TokenBucketModel final : public Model {
   void write(const Bucket& bucket) {
     state_ = bucket;
     life_.wrote();
+  }
+
+  /// What more than this burst may owe does not expire with it, if nothing changes.
+  void write_change(const View& seen, const View& next) {
+    const bool same = seen.at == next.at && seen.level == next.level && seen.closed == next.closed;
+    if (same && seen.level > limit() && !is_blank()) return;
+    write({Wide{next.at} * refill_ + next.level, next.at, next.closed, true});
   }
 
   void ask_any(bool reserves) {
@@ -307,9 +303,9 @@ class TokenBucketModel final : public Model {
     note_given_up(ahead);
     const Wide units = Wide{cost} * period_;
     const Word at = std::max(seen.at, life_.tick() + wait);
-    grants_.push_back({++last_id_, at, units, limit()});
+    const std::size_t id = grants_.add(at, units, limit());
     const Bucket before{Wide{seen.at} * refill_ + seen.level, seen.at, seen.closed, true};
-    if (r != nullptr) held_.push_back({last_id_, present_, before, *r});
+    if (r != nullptr) held_.push_back({id, present_, before, *r});
     if (last_spender_ != present_) life_.saw("another burst spends");
     last_spender_ = present_;
     write(place(seen, seen.level + units));
@@ -363,9 +359,9 @@ class TokenBucketModel final : public Model {
     REQUIRE((done.given_back == expected && done.charged == 0));
     given_back(*held, before - amount);
   }
-  /// On top, if nothing was charged since: what the grant found is put back, and charged with the
-  /// rest. Else what would not have drained of the grant, had it begun to at its own time; nothing,
-  /// if something was promised behind it. Answers whole tokens.
+  /// Of a grant ahead that is the last, all: what it found is put back, and charged with the rest.
+  /// Else what had not drained of the grant when something was charged last, had it begun to at its
+  /// own time; nothing, if something was promised behind it. Answers whole tokens.
   Word give_back(Held& held, Word tokens) {
     const Word now = life_.tick();
     const Word at = floor_to_interval(now);
@@ -375,45 +371,39 @@ class TokenBucketModel final : public Model {
                       held.before.closed};
     const Bucket whole = cost == 0 ? held.before : place(before, before.level + cost);
     const Bucket rest = cost == amount ? held.before : place(before, before.level + cost - amount);
-    const bool on_top = state_.position == whole.position;
-    const bool stands_still = state_.stamp > at && !state_.closed;
     const bool waits = state_.stamp > at && state_.closed;
-    const Word seen = std::max(at, state_.stamp);
-    const Wide left = std::max<Wide>(0, state_.position - Wide{waits ? at : seen} * refill_);
+    const bool is_last = waits && state_.position == whole.position && state_.stamp == whole.stamp;
     expected_at_ = to_word(held.reservation.at());
     Wide given = 0;
-    if (on_top) {
-      given = std::min(amount, left);
-      if (waits || left > 0) {
-        const Word due = std::max({now, rest.stamp, to_word(held.reservation.decision.at)});
-        expected_at_ = std::min(expected_at_, due);
-      }
+    if (is_last) {
+      given = amount;
+      const Word due = std::max({now, rest.stamp, to_word(held.reservation.decision.at)});
+      expected_at_ = std::min(expected_at_, due);
       if (given > 0) write(rest);
-      if (given > 0) life_.saw(waits ? "given back ahead" : "given back on top");
-    } else if (!waits && state_.position - Wide{state_.stamp} * refill_ <= limit()) {
-      const Wide lump = interval_ > 1 ? interval_ : 0;
-      const Wide age = std::max<Word>(0, seen - whole.stamp) + lump;
+      if (given > 0) life_.saw("given back ahead");
+      // The rest is spent when its caller hears of it.
+      if (given > 0 && amount < cost && rest.stamp < at) {
+        write({std::max(rest.position, Wide{at} * refill_), at, false, true});
+        life_.saw("a rest that is due");
+      }
+    } else if (!waits && state_.stamp >= whole.stamp) {
+      const Wide left =
+          std::max<Wide>(0, state_.position - Wide{std::max(at, state_.stamp)} * refill_);
+      const Wide age = Wide{state_.stamp} - whole.stamp;
       given = std::max<Wide>(0, std::min({amount, cost - age * refill_, left}));
       if (given > 0) {
         Bucket next = state_;
         next.position -= given;
         next.closed = false;  // its instant has come
         write(next);
-        life_.saw("given back below others");
+        life_.saw(age == 0 ? "given back at once" : "given back below others");
       }
     } else if (waits) {
       life_.saw("nothing back before others who wait");
     }
     if (given == 0) return 0;
-    const auto grant = std::ranges::find(grants_, held.id, &Grant::id);
-    // A reward had given it already, or the key's time returns to that of the grant.
-    if (grant == grants_.end() || (on_top && stands_still)) {
-      forget();
-    } else {
-      grant->units -= given;
-      has_returned_ = has_returned_ || on_top;
-      if (on_top) grant->at = std::min(grant->at, std::max(now, rest.stamp));
-    }
+    if (!grants_.give_back(held.id, given)) forget();  // a reward had given it already
+    if (is_last) grants_.bring_nearer(held.id, std::max(now, rest.stamp));
     return static_cast<Word>(given / period_);
   }
   void given_back(Held& held, Word left) {
@@ -430,8 +420,12 @@ class TokenBucketModel final : public Model {
     const Wide most = limit() + (Wide{latest()} - seen.at) * refill_;
     const Wide level = std::max(seen.level, std::min(most, seen.level + Wide{amount} * period_));
     if (level == most) life_.saw("the longest debt");
-    const bool stays = !is_blank() && level == seen.level && level > limit();
-    if (!stays) write(place(seen, level));
+    // A debt is no promise: a larger burst has the difference. But for more than can be written.
+    if (level > seen.level && level > token_bucket::most_level) {
+      write(place(seen, level));
+      return predict({state_.stamp, 0, true}, state_.position - Wide{state_.stamp} * refill_);
+    }
+    write_change(seen, {seen.at, level, seen.closed});
     return predict(seen, level);
   }
   void penalize() {
@@ -447,8 +441,7 @@ class TokenBucketModel final : public Model {
   void block() {
     draw_cost();
     const View seen = view(longest());
-    // Documented: an overdrawn limiter's block is not as long.
-    if (seen.level > limit() || longest() < interval_) return;
+    if (longest() < interval_) return;
     const Word now = life_.tick();
     const Word span =
         random_.between(0, random_.one_in(3) ? longest() - interval_ + 1
@@ -456,44 +449,41 @@ class TokenBucketModel final : public Model {
     life_.tell("span", span);
     note_given_up(longest());
     const Word until = ceil_to_interval(now + span);
-    const Wide least = limit() - period_ + (Wide{until} - seen.at) * refill_;
-    const Wide level = std::max(seen.level, least);
-    View shut = seen;
-    if (until <= seen.at && seen.at > now) shut.closed = true;
-    Bucket next = place(shut, level);
-    if (next.stamp < until) {
-      next = {std::max(next.position, Wide{until} * refill_), until, true, true};
-    }
-    life_.require(bucket().block("k", Span{span}), predict(seen, level));
-    write(next);
+    // One token is there at the end, if no more is spent by then, or promised.
+    const Word at = std::max(until, seen.at);
+    const Wide least = limit() - period_ - (Wide{at} - until) * refill_;
+    const Wide level =
+        std::max(seen.level - (Wide{at} - seen.at) * refill_, std::max<Wide>(0, least));
+    const View shut{at, level, seen.closed || at > now};
+    const Decision answer = bucket().block("k", Span{span});
+    life_.require(answer, predict(shut, level));
+    if (seen.level > limit()) life_.saw("a block of what is owed");
+    write_change(seen, shut);
   }
 
-  /// What is given brings the grants ahead of it nearer.
+  /// What is promised comes nearer, by whole intervals, for as long as the tokens last.
   void reward() {
     const Word amount = draw_cost();
     life_.tell("amount", amount);
-    const View seen = now_at_once();
-    const Wide level = std::max<Wide>(0, seen.level - Wide{amount} * period_);
-    // More than this limiter could owe: a debt of a larger burst ends there.
-    if (seen.level > limit() + (Wide{latest()} - seen.at) * refill_) return;
-    life_.require(bucket().reward("k", amount), predict(seen, level));
-    if (level < seen.level || level <= limit() || is_blank()) write(place(seen, level));
+    const View seen = view(longest());
+    const Wide units = Wide{amount} * period_;
+    const Word ahead = seen.closed ? seen.at - floor_to_interval(life_.tick()) : 0;
+    const auto lasts = static_cast<Word>(std::min<Wide>(ahead, units / refill_));
+    const Word nearer = lasts == ahead ? ahead : floor_to_interval(lasts);
+    const Wide level = std::max<Wide>(0, seen.level - (units - Wide{nearer} * refill_));
+    const View next{seen.at - nearer, level, nearer < ahead};
+    life_.require(bucket().reward("k", amount), predict(next, level));
+    write_change(seen, next);
     forget();
   }
   void reset() {
     draw_cost();
     life_.begin_history();
-    const View seen = now_at_once();
+    const Word at = floor_to_interval(life_.tick());
     bucket().reset("k");
-    write(place(seen, 0));
+    write({Wide{at} * refill_, at, false, true});
     held_.clear();
     forget();
-  }
-  [[nodiscard]] View now_at_once() const {
-    const View seen = view(longest());
-    const Word at = floor_to_interval(life_.tick());
-    if (seen.at <= at) return seen;
-    return {at, seen.level + (Wide{seen.at} - at) * refill_};
   }
   /// Units were given that no interval is judged by.
   void forget() {
@@ -514,11 +504,9 @@ class TokenBucketModel final : public Model {
   std::size_t present_ = 0;  // who asks
   std::size_t last_spender_ = 0;
   Bucket state_;
-  std::vector<Grant> grants_;
-  std::size_t last_id_ = 0;
+  Outstanding grants_;
   std::vector<Held> held_;
   Word expected_at_ = 0;
-  bool has_returned_ = false;  // to before a grant: a clock set back then returns there as well
 };
 
 }  // namespace
@@ -528,9 +516,9 @@ TEST_CASE("a token bucket answers as one absolute position does, and no interval
   live<TokenBucketModel>(
       "a token bucket answers as one absolute position does, and no interval holds too much",
       {.outcomes = {"admitted", "reserved", "refused", "a part", "another burst spends",
-                    "given back on top", "given back ahead", "given back below others",
-                    "nothing back before others who wait", "the longest debt", "given up",
-                    "set back", "hint proven"}});
+                    "given back at once", "given back ahead", "given back below others",
+                    "nothing back before others who wait", "a rest that is due", "the longest debt",
+                    "a block of what is owed", "given up", "set back", "hint proven"}});
 }
 
 TEST_CASE("a raised burst has the difference at once, and a lowered one keeps what is spent",

@@ -41,7 +41,8 @@ struct SharedTokenBucketRule {
   };
   static constexpr std::size_t state_words = 7;
 
-  /// How far a stamp may be ahead after the clock was set back; as TokenBucketRule::max_ahead.
+  /// How far a stamp may be ahead after the clock was set back, and as much again if no whole token
+  /// is left at it: a reservation, a debt or a block may be ahead as well.
   static constexpr Word max_ahead = 60'000'000;
   /// The longest time that a quota may be kept without a grant.
   static constexpr Word max_keep_alive = word_limit / 2;

@@ -11,7 +11,8 @@
 //     allowed  iff  wait <= max_wait
 //
 // A reward takes units off as of the clock, up to all that is spent, and brings the stamp nearer. A
-// debt beyond the capacity, which a smaller quota has left, keeps its stamp:
+// debt beyond the capacity, which a smaller quota has left, keeps its stamp, and so does a bucket
+// that waits for a clock that was set back:
 //
 //     rewarded = min(units, level' + (at - now) * refill)
 //     stamp''  = at, level'' = level' - rewarded                  if that is at least the limit
@@ -46,15 +47,11 @@ struct SharedTokenBucketReserve {
 /// truly spent; then the capacity, also for a refusal.
 extern const Operation shared_token_bucket_reserve;
 /// Further arguments: the units granted, keep_alive, the units to refund, and from the grant's
-/// output: level, time, version, truly spent. Output: tokens refunded (rounded down); 1 if nothing
-/// was charged since; the time at which the rest of the grant is covered. The refund is
+/// output: level, time, version, truly spent. Output: tokens refunded (rounded down); 1 if the
+/// grant was the last one ahead; the time at which the rest of it is covered. The refund is
 /// - nothing if the quota was changed since, because how much has drained is unknown;
-/// - else, if nothing was charged since, or all later charges were refunded, the last first:
-///   `amount`, as far as it has not drained; the state before the grant is restored, as if only the
-///   rest had ever been requested. If the clock was set back since, time stays at the grant;
-/// - else, if no grant is ahead: `amount`, as far as `cost` would not have drained if it had begun
-///   to at its own time;
-/// - else nothing: later reservations keep their times.
+/// - else as in token_bucket_refund. If the rest of a grant ahead is covered at once, its units are
+///   truly spent now.
 extern const Operation shared_token_bucket_refund;
 /// Further arguments: change, keep_alive, amount, as in token_bucket_adjust; a block is at most
 /// `longest`. Output: the version and the capacity.

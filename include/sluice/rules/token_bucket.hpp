@@ -8,7 +8,8 @@
 //     allowed  iff  level' + cost * period <= capacity * period
 //
 // A stamp that is ahead and closed (a reservation, or a block) refuses all costs until its time. A
-// stamp that is ahead and not closed was written before the clock was set back.
+// stamp that is ahead and not closed was written before the clock was set back. If both are true of
+// a stamp, it is ahead by the sum.
 //
 // This is the virtual scheduling form of GCRA (ITU-T I.371) with an exact fraction for its rate: in
 // any interval of t microseconds at most capacity + t * refill / period units are admitted.
@@ -54,10 +55,10 @@ struct TokenBucketRule {
     Word cost;        ///< tokens; 0 is decided like any other cost, and writes nothing
   };
 
-  /// How far a stamp may be ahead of the clock after the clock was set back. Up to this, time
-  /// stands still for the key until the clock has caught up, and no token is added. Beyond it,
-  /// waiting would lock the key out for the length of the step, so that time restarts: one request
-  /// is admitted whatever the level, which costs at most its own tokens.
+  /// How far a stamp may be ahead of the clock after the clock was set back, and as much again if
+  /// it is closed. Up to this, time stands still for the key until the clock has caught up, and no
+  /// token is added. Beyond it, waiting would lock the key out for the length of the step, so that
+  /// time restarts: one request is admitted whatever the level, which costs at most its own tokens.
   static constexpr Word max_ahead = 60'000'000;
 
   /// Spends `cost` tokens if they are available. Worked example, 10/s with burst 5, all spent at 0:

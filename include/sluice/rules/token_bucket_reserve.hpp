@@ -2,8 +2,9 @@
 // refunds. It uses the state of the plain form, so that both may share a key.
 //
 // The position of a bucket is P = level + refill * stamp: draining leaves it unchanged, a charge
-// raises it. Units spent beyond the limit are written as a stamp ahead of the clock: the instant at
-// which the last grant is covered. A request that must wait is a reservation, in order of arrival:
+// raises it. A request that must wait is a reservation, in order of arrival. It is written as a
+// stamp ahead of the clock, the instant at which it is covered, so that a stamp is the time of the
+// last grant. A debt (Change::charge) is a level beyond the limit:
 //
 //     at      = floor(now to a multiple of interval)          interval 1: continuous refill
 //               the stamp, if that is later; requests wait for a reserved one, also with cost 0
@@ -35,9 +36,9 @@ struct TokenBucketReserve {
     Word interval;  ///< microseconds, 1 to max_interval: refills are at its multiples
     /// The instant at which a bucket without state is full: it determines the initial tokens.
     Word full_at;
-    /// How far ahead a stamp may be, in microseconds, 0 to max_longest: the longest reservation,
-    /// debt or block. A stamp further ahead means that the clock was set back: one request is then
-    /// admitted whatever the level, and time restarts at it.
+    /// Microseconds, 0 to max_longest: the longest reservation, debt or block, and how far the
+    /// clock may be set back. A stamp further ahead than both, or than the latter if it is not
+    /// closed, is given up: one request is admitted whatever the level, and time restarts at it.
     Word longest;
   };
 
@@ -75,15 +76,21 @@ extern const Operation token_bucket_peek_reserve;
 extern const Operation token_bucket_adjust;
 /// Arguments: capacity, refill, period, interval, the tokens granted, the tokens to refund, and the
 /// grant's output words about the bucket before it. Output: tokens refunded (rounded down); 1 if
-/// nothing was charged since; the time at which the rest of the grant is covered. The refund is
-/// - if nothing was charged since, or all later charges were refunded, the last first: `amount`, as
-///   far as it has not drained. The state before the grant is restored and charged with the rest,
-///   as if no more had ever been requested, with continuous and with interval refill. If the clock
-///   was set back since, time stays at the grant;
-/// - else, if no grant is ahead: `amount`, as far as `cost` would not have drained if it had begun
-///   to at its own time, which is never more than what is left of it;
-/// - else nothing: later reservations keep their times. Nothing either if more is spent than this
-///   capacity allows.
+/// the grant was the last one ahead; the time at which the rest of it is covered. The refund is
+/// - if the grant is ahead and its state is the present one (nothing was charged since, or all
+///   later grants were refunded, the last first): `amount`. The state before the grant is restored
+///   and charged with the rest, as if no more had ever been requested. A rest that is covered by
+///   now is spent now;
+/// - else, if no grant is ahead: `amount`, as far as `cost` had not drained at the stamp, the time
+///   of the last charge, had it begun to at its own time. That is less than the whole only if
+///   others were charged later;
+/// - else nothing: later reservations keep their times. Nothing either if the stamp is before the
+///   grant's time, because a reward, a reset or a clock set far back has moved it.
+///
+/// Why the second keeps the bound: with the grants of times in [s, T], less what was refunded,
+/// C(s), the level at the stamp T is at least C(s) - (T - s) * refill for every s. With x units
+/// less at the time g, this falls by x for s <= g. For s > g it was C(g) - C(s) - (s - g) * refill
+/// below that for g, and that is at least cost - (T - g) * refill.
 ///
 /// An earlier reservation stays, with the tokens at its stamp.
 extern const Operation token_bucket_refund;

@@ -1,16 +1,21 @@
 --@ piece shared_token_bucket_view
 -- The twin of shared_moment() in src/rules/shared_token_bucket_view.hpp, in its place in a rule: from head, now
 -- and keep_alive to the bucket at one instant. No quota if the version is 0. If the stamp lies too far ahead,
--- the bucket is as it was written: who needs to know that (given_up) asks again.
+-- the bucket is as it was written, and given_up.
   local version, capacity, refill, period, level, spent, stamp =
     head[1], head[2], head[3], head[4], head[5], head[6], head[7]
-  local at = now
+  local at, given_up = now, false
   if version == 0 or now >= stamp + keep_alive then
     version = 0
   elseif capacity < 1 or refill < 1 or refill >= word_limit or period < 1 or
     capacity * period > word_limit - refill then
     return Errc.corrupt_state
-  elseif stamp <= now + Rule.max_ahead then
+  else
+    local most_ahead = Rule.max_ahead
+    if level > capacity * period - period then most_ahead = most_ahead * 2 end
+    given_up = stamp > now + most_ahead
+  end
+  if version ~= 0 and not given_up then
     if stamp > at then at = stamp end
     local drained = (at - stamp) * refill
     level = level - drained
@@ -21,9 +26,9 @@
     end
   end
 
---@ piece shared_token_bucket_give
--- The twins of place() in src/rules/token_bucket_position.hpp and give() in shared_token_bucket_reserve.cpp,
--- behind shared_token_bucket_view and `limit`; and what the bucket becomes when it is written.
+--@ piece shared_token_bucket_place
+-- The twin of place() in src/rules/token_bucket_position.hpp, behind shared_token_bucket_view and `limit`; and what the
+-- bucket becomes when it is written.
   local new_level, new_stamp, new_spent = level, at, spent
   local function place(level, at)
     if level <= limit then return level, at end
@@ -34,23 +39,6 @@
     if level < limit - period + 1 then level = limit - period + 1 end
     if level > limit then level = limit end
     return level, stamp
-  end
-  local function give(base, units)
-    local ahead = at - base
-    if ahead * refill > word_limit - level then return 0 end
-    local left = level + ahead * refill
-    local given = units
-    if given > left then given = left end
-    if given == 0 then return 0 end
-    new_level, new_stamp = level - given, at
-    if new_level < limit then new_level, new_stamp = place(left - given, base) end
-    if spent < word_limit then
-      new_spent = spent - given
-      if new_spent < 0 then new_spent = 0 end
-      new_spent = new_spent + (at - new_stamp) * refill
-      if new_spent > word_limit then new_spent = word_limit end
-    end
-    return given
   end
 
 --@ operation shared_token_bucket_configure(head[7] | new_capacity, new_refill, new_period, keep_alive, inheritance, if_absent)
@@ -149,7 +137,7 @@
   if cost > capacity then return Errc.cost_exceeds_capacity end
 
   local limit, charge = capacity * period, cost * period
-  if stamp > now + Rule.max_ahead and level > limit - charge then level = limit - charge end
+  if given_up and level > limit - charge then level = limit - charge end
 
 --@ piece shared_token_bucket_decide
 -- The twin of the beginning of answer() in src/rules/shared_token_bucket.cpp, with moment() and shared_wait(), in its
@@ -239,7 +227,7 @@
 
 --@ operation shared_token_bucket_refund(head[7] | reported, cost, keep_alive, amount, level_then, stamp_then, version_then, spent_then)
 -- The twin of the kernel of shared_token_bucket.refund in src/rules/shared_token_bucket_reserve.cpp: same
--- names, same order, with shared_moment(), same_position(), returned() and left_so() in their place.
+-- names, same order, with shared_moment(), returned(), lowered() and left_so() in their place.
   if amount < 0 then return Errc.invalid_cost end
 --@ use shared_token_bucket_check
   if amount > cost or level_then < 0 or level_then > word_limit or stamp_then < 0 or
@@ -249,10 +237,9 @@
   end
 --@ use shared_token_bucket_view
   if version == 0 then return Errc.not_configured end
-  local given_up = stamp > now + Rule.max_ahead
 
   local limit = capacity * period
---@ use shared_token_bucket_give
+--@ use shared_token_bucket_place
 
   local known = version_then == version and not given_up and cost <= capacity
   local own, back = 0, 0
@@ -260,54 +247,47 @@
   local grant_level, grant_stamp = place(level_then + own, stamp_then)
   local rest_level, rest_stamp = level_then, stamp_then
   if own > back then rest_level, rest_stamp = place(level_then + own - back, stamp_then) end
-  local on_top = false
-  if known and stamp >= grant_stamp then
-    on_top = grant_level - (stamp - grant_stamp) * refill == head[5]
-  elseif known then
-    on_top = head[5] - (grant_stamp - stamp) * refill == grant_level
-  end
   local waits = at > now and level > limit - period -- is_closed()
+  local is_last = known and waits and head[5] == grant_level and stamp == grant_stamp
   local given = 0
-  if on_top then
+  if is_last then
     given = back
-    if not waits and given > level then given = level end
     if given > 0 then -- returned()
       new_level, new_stamp, new_spent = rest_level, rest_stamp, spent_then
       if new_stamp < now then new_stamp = now end
       new_level = new_level - (new_stamp - rest_stamp) * refill
       if new_level < 0 then new_level = 0 end
       if new_spent < word_limit then
-        new_spent = new_spent - (rest_stamp - stamp_then) * refill
+        new_spent = new_spent - (new_stamp - stamp_then) * refill
         if new_spent < 0 then new_spent = 0 end
       end
       new_spent = new_spent + own - back
-      if new_spent >= word_limit then
-        new_spent = word_limit
-      else
-        new_spent = new_spent - (new_stamp - rest_stamp) * refill
-        if new_spent < 0 then new_spent = 0 end
-      end
+      if new_spent > word_limit then new_spent = word_limit end
+      put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level,
+        new_spent, new_stamp))
     end
-  elseif known and not waits then
-    local age = at - grant_stamp
-    if age < 0 then age = 0 end
-    own = own - age * refill
-    if own < 0 then own = 0 end
-    if own > back then own = back end
-    given = give(at, own)
-  end
-  if given > 0 then
-    put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, new_spent,
-      new_stamp))
+  elseif known and not waits and stamp >= grant_stamp then
+    given = own - (stamp - grant_stamp) * refill
+    if given > back then given = back end
+    if given > level then given = level end
+    if given < 0 then given = 0 end
+    new_level = level - given
+    if given > 0 then -- lowered()
+      new_spent = head[6]
+      if new_spent < word_limit then new_spent = new_spent - given end
+      if new_spent < 0 then new_spent = 0 end
+      put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, head[5] - given,
+        new_spent, stamp))
+    end
   end
 --@ use shared_token_bucket_left
   return 1, remaining, 0, reset_after,
     struct.pack('<i8i8i8', (given - given % period) / period,
-      on_top and (waits or level > 0) and 1 or 0, rest_stamp)
+      is_last and 1 or 0, rest_stamp)
 
 --@ operation shared_token_bucket_adjust(head[7] | reported, change, keep_alive, amount)
 -- The twin of the kernel of shared_token_bucket.adjust in src/rules/shared_token_bucket_reserve.cpp: same
--- names, same order, with shared_moment(), charged(), blocked() and left_so() in their place.
+-- names, same order, with shared_moment(), rewarded(), charged(), blocked() and left_so() in their place.
   if reported < 0 or reported > word_limit or change < 0 or change > 3 or keep_alive < 1 or
     keep_alive > Rule.max_keep_alive then return Errc.invalid_argument end
   if amount < 0 or amount > word_limit or (change == 3 and amount > Rule.max_ahead) then
@@ -316,7 +296,6 @@
   end
 --@ use shared_token_bucket_view
   if version == 0 then return Errc.not_configured end
-  local given_up = stamp > now + Rule.max_ahead
 
   local limit = capacity * period
   local units = amount * period
@@ -324,7 +303,7 @@
     units = word_limit
   end
   if given_up and level > limit then level = limit end
---@ use shared_token_bucket_give
+--@ use shared_token_bucket_place
   local function truly(elapsed)
     if spent == word_limit then return spent end
     local left = spent - elapsed * refill
@@ -335,7 +314,22 @@
   if change == 0 then -- reset
     new_level, new_stamp, new_spent = 0, now, 0
   elseif change == 1 then -- reward
-    give(now, units)
+    local base = at
+    if at > now and level > limit - period then base = now end
+    local ahead = at - base
+    local left, given = level + ahead * refill, 0
+    if ahead * refill <= word_limit - level then given = units end
+    if given > left then given = left end
+    if given > 0 then
+      new_level, new_stamp = level - given, at
+      if new_level < limit then new_level, new_stamp = place(left - given, base) end
+      if spent < word_limit then
+        new_spent = spent - given
+        if new_spent < 0 then new_spent = 0 end
+        new_spent = new_spent + (at - new_stamp) * refill
+        if new_spent > word_limit then new_spent = word_limit end
+      end
+    end
   elseif change == 2 then -- charge
     local last = now + Rule.max_ahead
     local _, before = place(level, at)

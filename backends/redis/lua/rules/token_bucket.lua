@@ -9,7 +9,7 @@
   end
 
   local at, level, closed = now - now % interval, (first - first % 2) / 2, false
-  if second > now + longest then
+  if second > now + longest * (1 + first % 2) then
     if level > limit - charge then level = limit - charge end
   elseif second > at then
     at = second + -second % interval
@@ -112,7 +112,7 @@
 
   local limit, charge = capacity * period, cost * period
   local level, at, closed = (spent - spent % 2) / 2, now, false
-  if stamp > now + Rule.max_ahead then
+  if stamp > now + Rule.max_ahead * (1 + spent % 2) then
     if level > limit - charge then level = limit - charge end
   else
     if stamp > at then at, closed = stamp, spent % 2 == 1 end
@@ -171,7 +171,7 @@
 
 --@ operation token_bucket_refund(first, second | capacity, refill, period, interval, cost, amount, spent_then, stamp_then)
 -- The twin of the kernel of token_bucket.refund in src/rules/token_bucket_refund.cpp: same
--- names, same order, with same_position() and left_so() in their place.
+-- names, same order, with left_so() in its place.
   if cost < 0 or amount < 0 then return Errc.invalid_cost end
   if cost > capacity then return Errc.cost_exceeds_capacity end
   if amount > cost or interval < 1 or interval > Rule.max_interval or spent_then < 0 or
@@ -194,36 +194,27 @@
   end
   local grant_level, grant_stamp = after(cost)
   local rest_level, rest_stamp = after(cost - amount)
-  local on_top
-  if stamp < grant_stamp then
-    on_top = level - (grant_stamp - stamp) * refill == grant_level
-  else
-    on_top = grant_level - (stamp - grant_stamp) * refill == level
-  end
   -- A stamp ahead that is not closed is the clock's, which was set back: time stands still at it.
   local closed = first % 2 == 1
   local waits = stamp > at and closed
-  local seen = at
-  if stamp > at then seen = stamp end
-  local left = level - (seen - stamp) * refill
-  if left < 0 then left = 0 end
+  local is_last = waits and level == grant_level and stamp == grant_stamp
 
-  local new_level, new_stamp, closes, given = level, stamp, waits, 0
-  if on_top then
-    local undrained = left
-    if waits then undrained = left + (stamp - at) * refill end
+  local new_level, new_stamp, closes, given = level, stamp, false, 0
+  if is_last then
     given = amount
-    if given > undrained then given = undrained end
-    if given > 0 then new_level, new_stamp = rest_level, rest_stamp end
+    new_level, new_stamp = rest_level, rest_stamp
     closes = spent_then % 2 == 1 or rest_stamp > stamp_then
-  elseif not waits and level <= limit then
-    local age = seen - grant_stamp
-    if age < 0 then age = 0 end
-    if interval > 1 then age = age + interval end
-    given = cost - age * refill
-    if given < 0 then given = 0 end
+    if amount < cost and rest_stamp < at then -- the rest is spent now, not when it could have been
+      new_level, new_stamp, closes = rest_level - (at - rest_stamp) * refill, at, false
+      if new_level < 0 then new_level = 0 end
+    end
+  elseif not waits and stamp >= grant_stamp then
+    local left = level
+    if at > stamp then left = level - (at - stamp) * refill end
+    given = cost - (stamp - grant_stamp) * refill
     if given > amount then given = amount end
     if given > left then given = left end
+    if given < 0 then given = 0 end
     new_level = level - given
   end
   local spent
@@ -243,14 +234,13 @@
   if free < 0 or new_stamp > at and closes then free = 0 end
   if new_stamp > at then at = new_stamp end
 --@ use token_bucket_clear
-  local newest = 0
-  if on_top and (waits or left > 0) then newest = 1 end -- else the state may be gone
-  local output = struct.pack('<i8i8i8', (given - given % period) / period, newest, rest_stamp)
+  local output =
+    struct.pack('<i8i8i8', (given - given % period) / period, is_last and 1 or 0, rest_stamp)
   return 1, (free - free % period) / period, 0, reset_after, spent, spent and new_stamp, output
 
 --@ operation token_bucket_adjust(first, second | capacity, refill, period, interval, full_at, longest, change, amount)
 -- The twin of the kernel of token_bucket.adjust in src/rules/token_bucket_reserve.cpp: same names, same
--- order, with changed(), placed() and blocked() in their place.
+-- order, with charged(), rewarded() and blocked() in their place.
   if change < 0 or change > 3 then return Errc.invalid_argument end
   if amount < 0 or amount > word_limit then
     if change == 3 then return Errc.invalid_argument end
@@ -259,71 +249,53 @@
   local charge = 0
 --@ use token_bucket_view
   if change == 3 and amount > longest - interval + 1 then return Errc.invalid_argument end
-  local floor_at = now - now % interval
-  if at > floor_at and change <= 1 then
-    -- What is given may bring the grants ahead of it nearer.
-    at, level, closed = floor_at, level + (at - floor_at) * refill, false
-  end
 
-  local kept = level > limit and first ~= 0 -- owed to a larger burst
-  local owed, before, till, closes = kept, level, at, closed
-  if change == 0 then -- reset
-    level = 0
-  elseif change == 3 then -- block
-    till = now + amount
-    till = till + -till % interval
-    if till > word_limit then till = word_limit end
-    if till > at then
-      kept = kept and level - (till - at) * refill > limit
-    elseif at > now then
-      closes = true
-    end
-    local least = limit - period + (till - at) * refill
-    if level < least and not kept then level = least end
-  else
+  local floor_at = now - now % interval
+  local new_level, new_stamp, closes = 0, floor_at, false -- reset
+  if change == 1 then -- reward
+    local units, ahead = word_limit, 0
+    if amount <= (word_limit - word_limit % period) / period then units = amount * period end
+    if closed then ahead = at - floor_at end
+    local nearer = (units - units % refill) / refill
+    nearer = nearer - nearer % interval
+    if nearer > ahead then nearer = ahead end
+    new_level, new_stamp, closes = level - (units - nearer * refill), at - nearer, nearer < ahead
+    if new_level < 0 then new_level = 0 end
+  elseif change == 2 then -- charge
     local top, units = now + longest, amount * period
     top = limit + (top - top % interval - at) * refill
     local room = top
     if room < 0 then room = 0 end
     if amount > (room - room % period) / period then units = room end
-    if change == 1 then -- reward
-      level = level - units
-      if level < 0 then level = 0 end
-      if level > room then level = room end
-    else
-      local want = level + units
-      if want > top then want = top end
-      if level < want then level = want end
-    end
-  end
-  if change < 3 and level ~= before then kept = false end
-
-  local want, new_level, new_stamp, reset_after = level, level, at, 0
-  if want > limit then
+    local want = level + units
+    if want > top then want = top end
+    if want < level then want = level end
+    new_level, new_stamp, closes = want, at, closed
+    if want > level and want > Rule.most_level then
 --@ use token_bucket_place
-    if new_stamp > at then closes = true end
-  end
-  if new_stamp < till then
-    -- On the same line, but closed for larger bursts as well.
-    new_level = new_level - (till - new_stamp) * refill
+      closes = true
+    end
+  elseif change == 3 then -- block
+    local till = now + amount
+    till = till + -till % interval
+    if till > word_limit then till = word_limit end
+    new_stamp = at
+    if till > at then new_stamp = till end
+    local least = limit - period - (new_stamp - till) * refill
+    new_level = level - (new_stamp - at) * refill
+    if new_level < least then new_level = least end
     if new_level < 0 then new_level = 0 end
-    new_stamp, closes = till, true
+    closes = closed or new_stamp > now
   end
+
+  -- A debt under a larger burst must not expire with this one.
+  local owed = level > limit and first ~= 0
+  local same = new_level == level and new_stamp == at and closes == closed
   local spent = 2 * new_level
   if closes then spent = spent + 1 end
-  if kept then
-    spent, new_stamp = first, second
-    if change == 3 and (till > at or at > now) and first % 2 == 0 then
-      local largest = word_limit
-      spent = first + 1
-      if spent > largest then spent = largest - 1 end
-    end
-    if till > at then new_stamp, at = till, till end
-  end
+  local free, reset_after = limit - new_level, 0
+  level, at = new_level, new_stamp
+  if free < 0 or closes then free = 0 end
 --@ use token_bucket_clear
-  local free = limit - level
-  if free < 0 or closed then free = 0 end
-  if owed and spent == first and new_stamp == second then
-    return 1, (free - free % period) / period, 0, reset_after -- not to expire with this one
-  end
+  if owed and same then return 1, (free - free % period) / period, 0, reset_after end
   return 1, (free - free % period) / period, 0, reset_after, spent, new_stamp
