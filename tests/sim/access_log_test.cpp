@@ -164,6 +164,8 @@ TEST_CASE("the client is found behind a virtual host, in X-Forwarded-For, and wi
       {"www.example.org a.example.net - -" + at, "[two names"},
       {"www.example.org a.example.net -" + at, "[two names"},
       {"www.example.org 443 192.0.2.1 - -" + at, "[an address"},
+      {"a.example.net - alice smith" + at, "a.example.net"},
+      {"192.0.2.1 ident alice smith" + at, "192.0.2.1"},
       {"_ 192.0.2.1 - -" + at, "192.0.2.1"},
       {"192.0.2.1 www.example.org -" + at, "192.0.2.1"},  // lighttpd: the server behind the client
       {"a b c d" + at, "[more than a client"},
