@@ -16,11 +16,15 @@ void add_log(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("log", "Replay a web server's access log under quotas");
   command->footer(
       "The log is read in the Common or Combined Log Format. Each client is limited by itself, in\n"
-      "virtual time, by the limiter that production code uses. The client is the first field, or the\n"
+      "virtual time, by the limiter that production code uses. The client is the first field, or "
+      "the\n"
       "second behind a virtual host (vhost_combined), or the first address of X-Forwarded-For, in\n"
-      "the place of the client or in quotes at the end. Lines that leave open who the client is are\n"
-      "not counted; the first are shown with the reason. Stamps have whole seconds, so the requests\n"
-      "of one second count as made at once. Exit codes: 0, or 2 if there was nothing to read or the\n"
+      "the place of the client or in quotes at the end. Lines that leave open who the client is "
+      "are\n"
+      "not counted; the first are shown with the reason. Stamps have whole seconds, so the "
+      "requests\n"
+      "of one second count as made at once. Exit codes: 0, or 2 if there was nothing to read or "
+      "the\n"
       "options are wrong.\n\n"
       "  sluice-sim log access.log --quota 30/min --burst 10\n"
       "  sluice-sim log access.log --quota 30/min:10,60/min:20,1000/h");

@@ -164,6 +164,8 @@ TEST_CASE("the client is found behind a virtual host, in X-Forwarded-For, and wi
       {"www.example.org a.example.net - -" + at, "[two names"},
       {"www.example.org a.example.net -" + at, "[two names"},
       {"www.example.org 443 192.0.2.1 - -" + at, "[an address"},
+      {"a.example.net - alice smith" + at, "a.example.net"},
+      {"192.0.2.1 ident alice smith" + at, "192.0.2.1"},
       {"_ 192.0.2.1 - -" + at, "192.0.2.1"},
       {"192.0.2.1 www.example.org -" + at, "192.0.2.1"},  // lighttpd: the server behind the client
       {"a b c d" + at, "[more than a client"},
@@ -179,6 +181,7 @@ TEST_CASE("the client is found behind a virtual host, in X-Forwarded-For, and wi
       {"2001:db8::17, 10.0.0.1 - -" + at, "2001:db8::17"},
       {"[2001:db8::17]:4711, [2001:db8::1]:80 - -" + at, "2001:db8::17"},
       {"203.0.113.7, unknown - -" + at, "203.0.113.7"},
+      {"fe80::1%eth0, 10.0.0.1 - -" + at, "fe80::1%eth0"},
       {"\"203.0.113.7, 10.0.0.1\" - -" + at, "203.0.113.7"},
       {"\"203.0.113.7\" - -" + at, "203.0.113.7"},
       {"\"-\" - -" + at, "[the client is not told"},

@@ -28,7 +28,7 @@ function checkSaid(check, result, { said }) {
 // The clause around each figure is that of its metric.
 function checkPhrases(check, result, { said, text }) {
   for (const { metric, text: value } of said) {
-    const [before, after] = result.metrics[metric].phrase.split('{}');
+    const [before, after = ''] = (result.metrics[metric].phrase ?? '{}').split('{}');
     const words = [before, after.replace(/s$/, '')].map((part) => part.trim().toLowerCase());
     check(words.every((part) => text.toLowerCase().includes(part)), `the answer '${text}' does not say of ${value}: '${result.metrics[metric].phrase}'`);
   }

@@ -82,7 +82,7 @@ function sweepFixture() {
         goodput: figure(Math.min(100, 100 * Number(load)) * (1 - 0.01 * v), 0.004),
         recovery: variant === 'refuse' && point === 5 ? { value: null, low: null, high: null, never: 12, after_s: 270 } : figure(1 + v + 40 * over, 0.1),
         ops_per_call: figure(1.1 + (v === 3 ? 0.9 * over : 0.05), 0.02),
-        jain: figure(0.99 - 0.01 * v, 0.001),
+        jain: { ...figure(0.99 - 0.01 * v, 0.001), replications: 30 - v },
       },
       series: series({ steps: 120, step: 5e6, rate: 100 * Number(load), outage, factor: [1.3, 0.95, 0, 0.5][v], store: 1.1 + 0.2 * v, next }),
       wait_quantiles: [[0.5, v === 0 ? 0 : 300 * (1 + v)], [0.9, 4e3 * (1 + v)], [0.99, 20e3 + 60e6 * over ** 2 * (1 + v)], [0.999, 31e6 + 20e6 * over], [1, 64e6 + 90e6 * over]],

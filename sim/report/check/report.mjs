@@ -102,7 +102,7 @@ function checkCells(check, result, found, point) {
     }
     check(agrees(text, value, unit), `${where}: the page shows '${cell.text}', the JSON has ${value} ${unit}`);
     if (!cell.metric) continue;
-    if (value !== null && result.replications === 1) check(cell.interval === 'of one replication', `${where}: '${cell.interval}' below the figure of one run`);
+    if (value !== null && (rowOf(result, cell).figures[cell.metric].replications ?? result.replications) === 1) check(cell.interval === 'of one replication', `${where}: '${cell.interval}' below the figure of one run`);
     else if (value === null || low === null || high === null) check(cell.interval === '', `${where}: an interval '${cell.interval}' of nothing`);
     else {
       const [from, to] = cell.interval.split(' to ');

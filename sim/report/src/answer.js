@@ -153,9 +153,10 @@ export function bounds({ least, most: upper, equals, within, of }, unit) {
 }
 
 // The measured value of an expectation: of a figure, or of the quotient of two.
-export const measured = (expectation, unit) => (expectation.of
-  ? { value: expectation.value === null ? figure(null) : `${number(expectation.value)} times`, range: interval(expectation.low, expectation.high, '') }
-  : { value: figure(expectation.value, unit), range: interval(expectation.low, expectation.high, unit) });
+export function measured({ value, low, high, of, never = 0, after_s: after }, unit) {
+  if (of) return { value: value === null ? figure(null) : `${number(value)} times`, range: interval(low, high, '') };
+  return { value: never > 0 ? `> ${figure(after, 's')}` : figure(value, unit), range: interval(low, high, unit) };
+}
 
 function expectationClause(model, expectation) {
   const metric = model.metric(expectation.metric);

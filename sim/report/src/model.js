@@ -122,7 +122,7 @@ export class Model {
   }
 
   figure(row, name) {
-    const { value = null, low = null, high = null, never = 0, after_s: after = null } = row.figures[name] ?? {};
-    return { value, low, high, never, after };
+    const { value = null, low = null, high = null, never = 0, after_s: after = null, replications = this.result.replications } = row.figures[name] ?? {};
+    return { value, low, high, never, after, replications };
   }
 }

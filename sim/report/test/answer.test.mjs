@@ -128,6 +128,7 @@ test('what fails is said first, with what is expected, and how many more do not 
 test('a quotient is told as one, and not in the unit of its figures', () => {
   assert.equal(verdict({ expectations: [{ ...open, status: 'fails', of: 'b', value: 0.909, low: 0.9, high: 0.92, least: 0.95 }] }),
     'It fails with `a`: “successful calls” is 0.909 times that of `b` (interval 0.9 to 0.92), where at least 0.95 times is expected.');
+  assert.deepEqual(measured({ value: null, low: null, high: null, never: 2, after_s: 80 }, 's'), { value: '> 1m 20s', range: '' });
   assert.deepEqual(measured({ of: 'b', value: 0.5, low: 0.4, high: 0.6 }, '%'), { value: '0.5 times', range: '0.4 to 0.6' });
 });
 

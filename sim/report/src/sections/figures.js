@@ -5,11 +5,15 @@ import { table } from '../table.js';
 import { definition, definitions, term } from '../terms.js';
 
 // What stands below a figure: its interval, or why it has none.
-function below(model, { value, low, high, never }, unit) {
+function below(model, { value, low, high, never, replications }, unit) {
   if (never > 0) return `not until the end in ${never} of ${plural(model.result.replications, 'replication')}`;
   if (value === null) return '';
-  return model.result.replications === 1 ? 'of one replication' : interval(low, high, unit);
+  return replications === 1 ? 'of one replication' : interval(low, high, unit);
 }
+
+// Of how many replications a figure is that not all have.
+const part = (model, { value, never, replications }) => (value !== null && never === 0 && replications > 1 && replications < model.result.replications
+  ? element('span', { class: 'help' }, `of ${replications} of ${plural(model.result.replications, 'replication')}`) : null);
 
 // One figure with its interval below. The attributes name its place in the JSON.
 export function figureCell(model, row, name) {
@@ -21,7 +25,8 @@ export function figureCell(model, row, name) {
     attributes: { 'data-metric': name, 'data-variant': row.variant, 'data-point': String(row.point) },
     content: element('span', {},
       element('span', { class: 'value', title: text === figure(null) ? 'undefined in this run' : null }, text),
-      range ? element('span', { class: 'interval' }, range) : null),
+      range ? element('span', { class: 'interval' }, range) : null,
+      part(model, found)),
   };
 }
 
