@@ -467,7 +467,7 @@ void check_point(const Study& study, const Expectation& expectation) {
     fail(expectation.where, "at: of several sweeps, name the parameter too, as at = { " +
                                 study.sweeps.front().path + " = ... }");
   }
-  for (const auto& [path, texts] : expectation.at_values) {
+  for (const auto& [path, texts, place] : expectation.at_values) {
     const auto swept = std::ranges::find(study.sweeps, path, &Sweep::path);
     if (swept == study.sweeps.end()) fail(expectation.where, "at: " + path + " is not swept");
     if (std::ranges::find(swept->values, texts) != swept->values.end()) continue;

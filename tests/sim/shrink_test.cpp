@@ -1,4 +1,5 @@
-// Shrinking: a failing run loses all that its judge does not need.
+// Shrinking of real runs: a failing one loses all that its judge does not need. The model of
+// study_models_test.cpp has everything else.
 #include <atomic>
 #include <string>
 
@@ -12,40 +13,6 @@ using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
 using test::small_study;
-
-TEST_CASE("shrinking weakens factors on both sides of 1 towards it, and shares towards 0") {
-  Study study = small_study();
-  study.variants = {Variant{}};
-  study.settings = {
-      {"run.duration", {"10s"}},    {"fleet.workers", {"1"}},       {"arrivals.kind", {"constant"}},
-      {"arrivals.rate", {"100/s"}}, {"limiter.kind", {"none"}},     {"client.retries", {"none"}},
-      {"client.timeout", {"1s"}},   {"upstream.limits", {"120/s"}}, {"upstream.to", {"0s"}},
-      {"upstream.from", {"0s"}},    {"upstream.latency", {"100ms"}}};
-  using Kind = FaultPlan::Kind;
-  const auto factor_left = [&study](const std::string& metric, const FaultPlan& fault) {
-    study.faults = {fault};
-    study.judges.never = {metric};
-    const Study single = single_run(study, 0, 0, 0);
-    const Shrunk shrunk = shrink(single, "never " + metric);
-    REQUIRE(shrunk.fails);
-    REQUIRE(shrunk.study.faults.size() == 1);
-    CHECK(shrunk.study.faults[0].kind == fault.kind);
-    CHECK(objectors(shrunk.study) == std::vector<std::string>{"never " + metric});
-    return shrunk.study.faults[0].factor;
-  };
-  const auto fault = [](Kind kind, double factor) {
-    FaultPlan plan{.kind = kind, .at = 2s, .length = 4s};
-    plan.factor = factor;
-    return plan;
-  };
-  // Of 0, 0.5, 0.75 and 0.875 times 120/s, the last is enough for 100 calls a second.
-  CHECK(factor_left("share_429", fault(Kind::upstream_limit, 0)) == 0.75);
-  // Of 40, 20.5, 10.75 and 5.875 times 100 ms, the last is below the timeout.
-  CHECK(factor_left("timed_out", fault(Kind::upstream_slow, 40)) == 10.75);
-  const double lost = factor_left("timed_out", fault(Kind::upstream_loss, 1));
-  CHECK(lost > 0);
-  CHECK(lost <= 0.25);
-}
 
 TEST_CASE("shrinking drops what the judge does not need") {
   Study study = small_study();
