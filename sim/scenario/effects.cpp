@@ -52,8 +52,12 @@ bool calls_fail(const S& s) {
   return s.upstream.failures != 0 || s.upstream.conflicts || overflows ||
          s.client.timeout != Span{0} || has_fault(s, Fault::upstream_down);
 }
+bool is_leased(Limit kind) {
+  return kind == Limit::token_bucket || kind == Limit::fixed_window ||
+         kind == Limit::sliding_window_counter;
+}
 bool leases(const S& s) {
-  return is(s, {Limit::token_bucket, Limit::fixed_window, Limit::sliding_window_counter});
+  return is_leased(s.limiter.kind) || (has_shadow(s) && is_leased(s.limiter.shadow));
 }
 bool keys_differ(const S& s) { return s.jobs.keys > 1 && s.arrivals.kind != Arrive::trace; }
 
@@ -188,9 +192,6 @@ const Need needs[] = {
      "a limiter.kind with keys: a bucket, a window, \"slot_lock\" or \"concurrency\""},
     {"limiter.by_key", [](const S& s) { return s.jobs.keys > 1 || comes(s, {Arrive::trace}); },
      "two of jobs.keys or more"},
-    {"limiter.gates", answers_429, "upstream.limits: a gate closes after a 429"},
-    {"limiter.gates", [](const S& s) { return !is(s, {Limit::ideal}); },
-     "a limiter.kind other than \"ideal\", which asks no gate"},
     {"limiter.fleet_order",
      [](const S& s) {
        const bool reserves = is(s, {Limit::token_bucket, Limit::sliding_window, Limit::slot_lock});

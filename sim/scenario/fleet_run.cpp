@@ -6,11 +6,12 @@ namespace sluice::sim::scenario {
 namespace {
 
 Choice choice_of(const JobOptions& jobs) {
+  if (jobs.keys == 1) return Choice::uniform(1);  // the same draws, whichever way it is picked
   switch (jobs.pick) {
     case JobOptions::Pick::zipf:
       return Choice::zipf(jobs.keys, jobs.exponent);
     case JobOptions::Pick::hot:
-      return Choice::hot(jobs.keys, jobs.keys == 1 ? 1 : jobs.share);
+      return Choice::hot(jobs.keys, jobs.share);
     default:
       return Choice::uniform(jobs.keys);
   }

@@ -103,6 +103,13 @@ void validate_limiter(const Scenario& s) {
           "limiter.limit of " + std::to_string(l.limit.events) + " cannot be shared out to " +
               std::to_string(s.fleet.workers) + " processes");
   require(!alone || !l.gates, "limiter.gates need limiter.scope = \"shared\"");
+  const bool answers_429 =
+      !s.upstream.limits.empty() || std::ranges::any_of(s.faults, [](const FaultPlan& fault) {
+        return fault.kind == FaultPlan::Kind::upstream_second;
+      });
+  require(!l.gates || answers_429, "limiter.gates need upstream.limits: they close after a 429");
+  require(!l.gates || l.kind != Limit::ideal,
+          "limiter.gates need a limiter.kind other than \"ideal\", which asks none");
   require(l.wait == LimiterOptions::Wait::queue || !l.gates,
           "limiter.gates need limiter.wait = \"queue\"");
   require(l.wait == LimiterOptions::Wait::queue || l.kind != Limit::slot_lock,

@@ -180,13 +180,14 @@ std::optional<Idle> find_idle(const Study& study,
       }
     }
   }
-  for (const auto& key : order) {
-    if (const std::string& why = idle_so_far[key]; !why.empty()) return Idle{key.first, why};
-  }
+  // A fault first: what it needs may be idle because of it.
   for (std::size_t i = 0; i < fault_places.size(); ++i) {
     if (asked(fault_places[i]) && !idle_faults[i].empty()) {
       return Idle{fault_places[i], idle_faults[i]};
     }
+  }
+  for (const auto& key : order) {
+    if (const std::string& why = idle_so_far[key]; !why.empty()) return Idle{key.first, why};
   }
   return {};
 }

@@ -360,7 +360,7 @@ TEST_CASE("scenarios that contradict themselves") {
       {{{"arrivals.kind", "bursts"}}, "arrivals.bursts is empty"},
       {{{"arrivals.kind", "trace"}}, "there is no trace"},
       {{{"arrivals.kind", "closed"}, {"arrivals.load", "2"}},
-       "must be 1; set arrivals.clients or arrivals.think instead"},
+       "arrivals.load does nothing here: it needs an arrivals.kind other than"},
       {{{"arrivals.kind", "bursts"}, {"arrivals.bursts", "6000000 at 1s"}, {"arrivals.load", "2"}},
        "a burst of 6000000 jobs at arrivals.load = 2.000000 has more than 10000000 jobs"},
       {{{"arrivals.kind", "mmpp"}, {"arrivals.busy_for", "0s"}},
