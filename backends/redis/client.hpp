@@ -15,8 +15,8 @@
 
 #include "inbox.hpp"
 #include "journal.hpp"
-#include "sluice/redis/redis_store.hpp"
 #include "sluice/detail/fork_count.hpp"
+#include "sluice/redis/redis_store.hpp"
 #include "subscriber.hpp"
 #include "topology.hpp"
 #include "wake_memory.hpp"

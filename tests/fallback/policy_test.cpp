@@ -111,14 +111,32 @@ TEST_CASE("an error about the request is passed on, and trips nothing", "[fallba
     rig.primary.fail_all(Fault::not_executed(told));
     std::error_code error;
     for (int i = 0; i < 10; ++i) (void)ten(rig.store).try_acquire("a", error);
-    constexpr std::array failures{
-        Errc::queue_full,    Errc::not_connected,   Errc::timed_out,      Errc::no_script,
-        Errc::loading,         Errc::read_only,      Errc::moved,
-        Errc::ask,           Errc::try_again,       Errc::cluster_down,   Errc::no_replicas,
-        Errc::out_of_memory, Errc::master_down,     Errc::busy,           Errc::misconfigured,
-        Errc::no_auth,       Errc::wrong_password,  Errc::no_permission,  Errc::too_many_clients,
-        Errc::server_error,  Errc::unknown,         Errc::protocol_error, Errc::circuit_open,
-        Errc::no_function,   Errc::unknown_command, Errc::tls_failed};
+    constexpr std::array failures{Errc::queue_full,
+                                  Errc::not_connected,
+                                  Errc::timed_out,
+                                  Errc::no_script,
+                                  Errc::loading,
+                                  Errc::read_only,
+                                  Errc::moved,
+                                  Errc::ask,
+                                  Errc::try_again,
+                                  Errc::cluster_down,
+                                  Errc::no_replicas,
+                                  Errc::out_of_memory,
+                                  Errc::master_down,
+                                  Errc::busy,
+                                  Errc::misconfigured,
+                                  Errc::no_auth,
+                                  Errc::wrong_password,
+                                  Errc::no_permission,
+                                  Errc::too_many_clients,
+                                  Errc::server_error,
+                                  Errc::unknown,
+                                  Errc::protocol_error,
+                                  Errc::circuit_open,
+                                  Errc::no_function,
+                                  Errc::unknown_command,
+                                  Errc::tls_failed};
     const bool counts = std::ranges::find(failures, named.code) != failures.end();
     const bool unreadable = named.code == Errc::wrong_type || named.code == Errc::corrupt_state;
     CHECK(error == (counts || unreadable ? std::error_code{} : told));
