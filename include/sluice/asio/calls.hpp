@@ -23,9 +23,10 @@
 #include "sluice/calls/guarded.hpp"
 #include "sluice/calls/with_backoff.hpp"
 
+namespace sluice::detail {
 template <class T>
-requires boost::asio::is_deferred<T>::value inline constexpr bool sluice::detail::is_awaitable<T> =
-    true;
+requires boost::asio::is_deferred<T>::value inline constexpr bool is_awaitable<T> = true;
+}  // namespace sluice::detail
 
 namespace sluice::asio {
 
