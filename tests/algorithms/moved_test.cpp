@@ -138,7 +138,7 @@ TEST_CASE("a lease of a limiter that was moved from wakes who waits at the other
     const KnownThread here(clock);
     known.count_down();
     std::error_code error;
-    if (to.acquire(key, 1, 1h, {}, error)) granted_at = clock.now();
+    if (const auto grant = to.acquire(key, 1, 1h, {}, error)) granted_at = clock.now();
   });
   known.wait();
   ManualResetEvent waker;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sluice/asio/calls.hpp"
+#include "sluice/asio/verbs.hpp"
 #include "sluice/sluice.hpp"
 #include "sluice/testing/faulty_store.hpp"
 #include "tests/catch.hpp"

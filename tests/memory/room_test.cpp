@@ -33,7 +33,7 @@ struct Tight {
 const Key log_key{"log", "l"};
 constexpr Word day = 86'400'000'000;
 
-Step push(const Key& key, Word units, Word limit = 1'000'000, Word keep_us = day) {
+Step push(const KeyArg& key, Word units, Word limit = 1'000'000, Word keep_us = day) {
   return asks(log_push, key, units, limit, keep_us);
 }
 

@@ -123,7 +123,7 @@ inline constexpr Operation log_pop{
 };
 
 /// A step that asks one of these rules for `units` of `limit`.
-inline Step asks(const Operation& row, const Key& key, Word units = 1, Word limit = 5,
+inline Step asks(const Operation& row, const KeyArg& key, Word units = 1, Word limit = 5,
                  Word keep_us = 1'000'000) {
   return {&row, key, {limit, units, keep_us}};
 }

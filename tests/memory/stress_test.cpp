@@ -7,7 +7,7 @@ namespace sluice::test {
 namespace {
 
 /// Asks for `key` until it is refused so many times; returns what was admitted.
-Word spend(const TokenBucket& bucket, const Key& key, int refusals) {
+Word spend(const TokenBucket& bucket, const KeyArg& key, int refusals) {
   Word admitted = 0;
   while (refusals > 0) {
     if (bucket.try_acquire(key)) {

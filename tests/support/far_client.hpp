@@ -27,10 +27,8 @@ class FarClient final : public Store {
   void execute(const Plan& plan, Completion done) noexcept override {
     ++asked;
     pass(way_there);
-    std::promise<testing::detail::KeptOutcome> answer;
-    decide_then(store_, plan, [&answer](const Outcome& outcome) {
-      answer.set_value(testing::detail::KeptOutcome(outcome));
-    });
+    Answer answer;
+    store_.execute(plan, Completion(&receive, &answer));
     const testing::detail::KeptOutcome kept = answer.get_future().get();
     if (meanwhile) std::exchange(meanwhile, nullptr)();
     pass(way_back);
@@ -58,6 +56,11 @@ class FarClient final : public Store {
   std::function<void()> meanwhile;  // what happens while the answer of the next call is under way
 
  private:
+  using Answer = std::promise<testing::detail::KeptOutcome>;
+  static void receive(void* answer, const Outcome& outcome) noexcept {
+    static_cast<Answer*>(answer)->set_value(testing::detail::KeptOutcome(outcome));
+  }
+
   Store& store_;
   VirtualClock& server_;
   Span ahead_{0};
