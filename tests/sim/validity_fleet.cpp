@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/asio/calls.hpp"
+#include "sluice/asio/verbs.hpp"
 #include "sluice/limiters/fleet_shedder.hpp"
 #include "sluice/limiters/utilization_shedder.hpp"
 #include "sluice/sim/run.hpp"

@@ -7,6 +7,7 @@
 
 #include "sluice/asio/acquire.hpp"
 #include "sluice/asio/calls.hpp"
+#include "sluice/asio/verbs.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/sim/resource.hpp"
 #include "tests/sim/world_fixture.hpp"
