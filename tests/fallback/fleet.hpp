@@ -5,8 +5,10 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/system/system_error.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sluice/asio/acquire.hpp"
@@ -134,6 +136,9 @@ class Fleet {
 
  private:
   using Awaitable = boost::asio::awaitable<void>;
+  using Waited =
+      std::conditional_t<std::is_same_v<L, SharedSlidingWindow>, SharedSlidingWindow::Waited, L>;
+  using Grant = typename Waited::Waiting::Grant;
 
   void found(Client& client) noexcept { client.back = world.now(); }
 
@@ -148,12 +153,18 @@ class Fleet {
   }
   Awaitable caller(std::size_t i, Span patience) {
     const Time came = world.now();
-    const auto grant = co_await wait_for_one(all[i]->limiter, patience);
-    if (!grant) {
+    std::optional<Grant> grant;
+    try {
+      grant.emplace(co_await wait_for_one(all[i]->limiter, patience));
+    } catch (const boost::system::system_error& error) {
+      // The last request of the wait was still under way at the deadline.
+      if (std::error_code(error.code()) != Errc::unknown) throw;
+    }
+    if (!grant || !*grant) {
       ++refused;
       co_return;
     }
-    made.push_back({world.now(), is_degraded(decision_of(grant).source), i, came});
+    made.push_back({world.now(), is_degraded(decision_of(*grant).source), i, came});
     if (hold > Span{0}) co_await sluice::asio::sleep_for(world.clock(), hold);
   }
   static auto wait_for_one(const L& limiter, Span patience) {

@@ -9,6 +9,7 @@
 
 #include "sluice/asio/calls.hpp"
 #include "sluice/asio/sleep.hpp"
+#include "sluice/asio/verbs.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/world.hpp"
