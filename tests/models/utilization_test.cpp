@@ -222,7 +222,7 @@ class UtilizationModel final : public Model {
         life_.random.one_in(2) ? std::clamp<Word>(edge, 0, most) : life_.random.between(0, most);
     life_.tell("draw", draw);
     bool admits = false;
-    for (Word i = 0; i <= setting_.tiers; ++i) {
+    for (Word i = setting_.tiers; i >= 0; --i) {
       const Step step = shedder_.acquire_step(shedder_.whole(), tier(i), draw);
       const bool allowed = draw >= shed_span(i);
       REQUIRE((allowed || !admits));

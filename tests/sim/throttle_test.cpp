@@ -204,6 +204,7 @@ TEST_CASE("what a client refuses fails without being sent") {
   CHECK(result.objections.empty());
 
   s.client.throttle = 0;
+  s.client.throttle_window = ClientOptions{}.throttle_window;
   CHECK(std::isnan(run(s).figures[Metric::throttled]));
 }
 
@@ -294,6 +295,7 @@ TEST_CASE("a run with adaptive throttling repeats itself") {
   s.upstream.limits = {{5, 1s}};
   s.client.retries = ClientOptions::Retries::full;
   s.client.breaker = true;
+  s.client.timeout = 50ms;  // what a breaker counts
   const std::uint64_t first = run(s).trace;
   CHECK(run(s).trace == first);
   s.client.throttle = 1.5;

@@ -217,10 +217,11 @@ TEST_CASE("what pilots cannot tell is refused with the remedy") {
         "the run is too short for its warm-up: run.warm_up = \"auto\" (MSER-5) would cut the first "
         "15.000000 s of 20.000000 s, more than half: make it several times as long, or set "
         "run.warm_up to a time; under an overload, nothing settles");
-  overload.faults = {{.kind = Kind::store_down, .at = 10s, .length = 1s}};
-  CHECK(contains(message_of([&] { return sim::run(overload); }),
-                 "the time before the fault store_down is too short for its warm-up: run.warm_up = "
-                 "\"auto\" (MSER-5) would cut the first 7.500000 s of 10.000000 s"));
+  overload.faults = {{.kind = Kind::upstream_down, .at = 10s, .length = 1s}};
+  CHECK(contains(
+      message_of([&] { return sim::run(overload); }),
+      "the time before the fault upstream_down is too short for its warm-up: run.warm_up = "
+      "\"auto\" (MSER-5) would cut the first 7.500000 s of 10.000000 s"));
   overload.warm_up = 2s;
   CHECK(message_of([&] { return sim::run(overload); }).empty());
 }
@@ -354,6 +355,7 @@ TEST_CASE("a pilot whose time stands still is told with its seed") {
   scenario.seed = 77;
   scenario.events_per_instant = 1'000;
   scenario.arrivals.kind = ArrivalOptions::Kind::closed;
+  scenario.arrivals.rate = ArrivalOptions{}.rate;
   scenario.arrivals.think = Delay::constant(Span{0});
   scenario.upstream.latency = Delay::constant(Span{0});
   std::string message;
