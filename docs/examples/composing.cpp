@@ -55,11 +55,11 @@ int main() {
 
   Lease first = admit(limits, "alice", "acme", rng);
   Lease second = admit(limits, "alice", "acme", rng);
-  const bool full = !admit(limits, "bob", "acme", rng);  // two jobs run: nobody was charged
+  const Lease full = admit(limits, "bob", "acme", rng);  // two jobs run: nobody was charged
   first.release();
   Lease third = admit(limits, "bob", "acme", rng);
   second.release();
   limits.gates.close(limits.gates.scope("account", "acme"), 2s);  // the API said 429
-  const bool closed = !admit(limits, "bob", "acme", rng);
-  return full && closed && third ? 0 : 1;
+  const Lease closed = admit(limits, "bob", "acme", rng);
+  return !full && !closed && third ? 0 : 1;
 }

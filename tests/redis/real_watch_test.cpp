@@ -250,9 +250,9 @@ TEST_CASE("a watch may outlive its store, and a store its watches", "[redis][wat
   for (int i = 0; i < 30; ++i) {
     auto store = i % 2 == 0 ? connect_socket(server) : connect_tcp(server);
     std::vector<Ears> all;
-    for (int k = 0; k < 20; ++k) all.emplace_back(*store, Key{"a", std::to_string(k)});
+    for (int k = 0; k < 20; ++k) all.emplace_back(*store, KeyArg{"a", std::to_string(k)});
     if (i % 3 == 0) REQUIRE(subscribed(*store));
-    for (int k = 0; k < 20; ++k) store->notify({"a", std::to_string(k)});
+    for (int k = 0; k < 20; ++k) store->notify(KeyArg{"a", std::to_string(k)});
     if (i % 5 == 0) all.clear();
     store.reset();
   }
