@@ -135,8 +135,8 @@ TEST_CASE("an exception names the call that failed", "[errors]") {
                 static_cast<void>(shedder.peek("nobody"));
               }).starts_with("UtilizationShedder::peek: no tier \"nobody\"; the tiers are"));
         CHECK(told_by([&] { return shedder.peek("a\n"); }) ==
-              "UtilizationShedder::peek: no tier \"a\\x0a\"; the tiers are \"sheddable\" "
-              "\"critical\"");
+              "UtilizationShedder::peek: no tier \"a\\x0a\"; the tiers are \"critical\" "
+              "\"sheddable\"");
         CHECK(told_by([&] {
                 static_cast<void>(shedder.try_acquire("nobody"));
               }).starts_with("UtilizationShedder::try_acquire: no tier"));

@@ -263,7 +263,7 @@ TEST_CASE("a plan of a shed call charges nobody, and names the tier", "[utilizat
         decide(store, {bucket.acquire_step("a"), shedder.acquire_step("a", shedder.tier("test"))});
     CHECK_FALSE(refused);
     CHECK(refused.step == 1);
-    CHECK(refused.part == 0);
+    CHECK(refused.part == 2);
     CHECK(bucket.peek("a").remaining == 3);
     CHECK(decide(store,
                  {bucket.acquire_step("a"), shedder.acquire_step("a", shedder.tier("payments"))}));
