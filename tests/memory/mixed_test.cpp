@@ -28,11 +28,17 @@ Result ask(Store& store, const Plan& plan) {
 /// A rule for another kind of state than the key has.
 const Step wrong = asks(log_push, {"always", "counter"});
 
+/// The step for any store.
+Step anywhere(Step step) {
+  step.store = nullptr;
+  return step;
+}
+
 Step any_step(Random& random, const TokenBucket& bucket, const std::string& key) {
   const Word units = random.one_in(9) ? 0 : static_cast<Word>(1 + random.below(3));
   switch (random.below(6)) {
     case 0:
-      return bucket.acquire_step(Key(key, "bucket"), units);
+      return anywhere(bucket.acquire_step(Key(key, "bucket"), units));
     case 1:
       return asks(counter_add, {key, "counter"}, units);
     case 2:
@@ -40,7 +46,7 @@ Step any_step(Random& random, const TokenBucket& bucket, const std::string& key)
     case 3:
       return asks(log_push, {key, "log"}, units * 40, 300);
     case 4:
-      return random.one_in(9) ? wrong : bucket.peek_step(Key(key, "bucket"));
+      return random.one_in(9) ? wrong : anywhere(bucket.peek_step(Key(key, "bucket")));
     default:
       return asks(log_push, {key, "log"}, units, 300);
   }
