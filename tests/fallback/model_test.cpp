@@ -203,10 +203,12 @@ class World {
     state_ = State::open;
     ++era_;
     opened_ = now();
-    // How long is drawn; the breaker tells it, and it is within its bound.
-    const Span wait = breaker_.wait();
-    until_ = most == Span{0} ? now() : now() + wait;
-    require(wait >= Span{1} && wait <= std::max(Span{1}, most), "a pause is too long");
+    // Drawn uniformly from [0, most], and so perhaps over at once, where wait() still says 1 us.
+    const auto draws = static_cast<std::uint64_t>(most.count()) + 1;
+    const Span pause{most == Span{0} ? 0 : static_cast<Word>(same_rng_.below(draws))};
+    until_ = now() + pause;
+    require(breaker_.wait() == std::max(Span{1}, pause), "a pause is another");
+    if (most > Span{0} && pause == Span{0}) ++seen["no pause"];
   }
   void note_result(const Call& one, Result result) {
     if (one.era != era_ || one.is_probe != (state_ == State::half_open)) return;
@@ -237,6 +239,7 @@ class World {
   void sent(const Call& one, std::size_t before, std::size_t count) {
     require(wire_.pending() == before + (one.sent ? count : 0),
             one.sent ? "a call is not sent" : "a call is sent");
+    if (!broken_.empty()) return;
     if (!one.sent) return without_primary(one, {});
     const Span timeout = wire_.plan(before).timeout();
     const bool none = one.timeout == Span{0};
@@ -391,6 +394,7 @@ class World {
   Random& random_;
   Terms terms_;
   SeededRng rng_{5};
+  SeededRng same_rng_{5};  // the model's own, of the same draws
   VirtualClock clock_;
   std::unique_ptr<Store> far_ = make_virtual_store(clock_);
   std::unique_ptr<Store> local_ = make_virtual_store(clock_);
@@ -422,7 +426,7 @@ TEST_CASE("every caller is told what the pages say, and the primary is asked whe
   CAPTURE(random.repeat());
   std::map<std::string, std::size_t> seen;
   for (std::size_t life = 0; life < scaled(300, 30); ++life) {
-    const Span first{random.between(1, 100'000)};
+    const Span first{random.between(1, random.one_in(4) ? 3 : 100'000)};
     World world(random, {.policy = static_cast<FailurePolicy::Kind>(random.between(0, 2)),
                          .clients = std::array<Word, 4>{1, 2, 3, 4}[random.below(4)],
                          .breaker = {.failures = static_cast<std::uint32_t>(random.between(1, 4)),
@@ -432,8 +436,8 @@ TEST_CASE("every caller is told what the pages say, and the primary is asked whe
     world.run(300);
     for (const auto& [what, times] : world.seen) seen[what] += times;
   }
-  for (const char* what : {"primary", "passed", "without", "no answer", "probe", "batch", "ended",
-                           "set back", "share allowed", "share refused"}) {
+  for (const char* what : {"primary", "passed", "without", "no answer", "probe", "no pause",
+                           "batch", "ended", "set back", "share allowed", "share refused"}) {
     CAPTURE(what);
     CHECK(seen[what] > 0);
   }
