@@ -88,9 +88,9 @@ sluice_tool_test(log_full_disk CODE 2 ERR "could not be written"
 sluice_tool_test(sim_without_command CODE 2 ERR "subcommand is required" COMMAND $<TARGET_FILE:sluice-sim>)
 # The first word that is neither a command nor an option is named, with the nearest that is.
 set(sim $<TARGET_FILE:sluice-sim>)
-sluice_tool_test(sim_unknown_command CODE 2 ERR "^there is no command \"rnu\"; did you mean run. There are: list, run, [^\n]*, log\nRun with --help"
+sluice_tool_test(sim_unknown_command CODE 2 ERR "^there is no command \"rnu\"; did you mean run. There are: list, parameters, metrics, run, [^\n]*, log\nRun with --help"
   COMMAND ${sim} rnu fleet --seed 3)
-sluice_tool_test(sim_no_command_near CODE 2 ERR "^there is no command \"foo\"; did you mean log. There are: list, run, "
+sluice_tool_test(sim_no_command_near CODE 2 ERR "^there is no command \"foo\"; did you mean log. There are: list, parameters, metrics, run, "
   COMMAND ${sim} foo)
 sluice_tool_test(sim_unknown_option CODE 2
   ERR "^there is no option \"--replicatons\"; did you mean --replications.\n" COMMAND ${sim} run fleet --replicatons 3)
@@ -144,7 +144,7 @@ if(SLUICE_REDIS)
   set_tests_properties(tool_demo_redis PROPERTIES LABELS redis)
   sluice_tool_test(demo_redis_without_server CODE 1 ERR "needs redis-server or valkey-server in PATH"
     COMMAND "${CMAKE_COMMAND}" -E env --unset=SLUICE_REDIS_SERVER PATH=/nonexistent ${demo} --redis)
-  sluice_tool_test(demo_redis_broken_server CODE 1 ERR "ended at once"
+  sluice_tool_test(demo_redis_broken_server CODE 2 ERR "ended at once"
     COMMAND "${CMAKE_COMMAND}" -E env SLUICE_REDIS_SERVER=/bin/false ${demo} --redis)
 else()
   sluice_tool_test(demo_redis_left_out CODE 2 ERR "without the Redis store" COMMAND ${demo} --redis)

@@ -146,12 +146,14 @@ TEST_CASE("request ids count only if they are to be the same", "[testing]") {
   for (const bool same_ids : {false, true}) {
     ReplayingStore store(recorder.trace(), clock, {.same_ids = same_ids});
     std::error_code error;
-    (void)decide(store, Plan(bucket.acquire_step("a")).idempotent({3, 4}), error);
+    const TokenBucket replayed(store, "api", Quota::per_second(10));
+    (void)decide(store, Plan(replayed.acquire_step("a")).idempotent({3, 4}), error);
     CHECK((error == ReplayErrc::asked_differently) == same_ids);
   }
   ReplayingStore store(recorder.trace(), clock);
   std::error_code error;
-  (void)decide(store, bucket.acquire_step("a"), error);
+  const TokenBucket replayed(store, "api", Quota::per_second(10));
+  (void)decide(store, replayed.acquire_step("a"), error);
   CHECK(error == ReplayErrc::asked_differently);
 }
 
