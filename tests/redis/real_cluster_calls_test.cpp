@@ -61,7 +61,8 @@ TEST_CASE("a request id is charged once, also when its slot has moved", "[redis]
   const TokenBucket bucket(*store, "api", quota);
   for (const std::string& tag : numbered_keys(12)) {
     CAPTURE(tag);
-    const std::array steps{bucket.acquire_step(Key(tag, "a")), bucket.acquire_step(Key(tag, "b"))};
+    std::array steps{bucket.acquire_step(Key(tag, "a")), bucket.acquire_step(Key(tag, "b"))};
+    for (Step& step : steps) step.store = nullptr;  // of either store
     const Plan plan = Plan(steps).within(20s).idempotent({1, 2});
     const Decision first = decide(*store, plan);
     CHECK(first.remaining == 999);
