@@ -145,16 +145,21 @@ Local Account::spend(const Request& request, Time ready, Time now) noexcept {
   Lot* first = nullptr;
   Time until = Time::max();
   Word left = request.cost;
+  bool is_of_one = false;
   for (Lot& lot : lots_) {
     if (lot.from > ready || lot.until <= ready || lot.units == 0) continue;
     const Word part = std::min(left, lot.units);
     lot.units -= part;
     left -= part;
     until = std::min(until, lot.until);
-    if (first == nullptr) first = &lot;
+    if (first == nullptr) {
+      first = &lot;
+      is_of_one = left == 0;
+    }
     if (left == 0) break;
   }
-  if (request.refundable) first->refundable += request.cost;
+  // Units of several lots have several times, and no single lot may take all of them back.
+  if (request.refundable && is_of_one) first->refundable += request.cost;
   demand_.note(request.cost, now);
   const Word clear = std::max(Word{0}, (clear_at_ - now).count());
   return {{Verdict::allowed, remaining(ready), (ready - now).count(), clear}, first, until};

@@ -111,13 +111,22 @@ class Limit {
   SlidingWindowCounter counter_;
 };
 
+/// Units that a call spent without the store.
+struct Use {
+  std::size_t call;
+  Word units;
+  Time at;
+  Word window;          // in which they count
+  std::uint64_t order;  // when they were spent, at the latest
+};
 /// Units that the store granted to a process in answer to a question of the LeasedStore.
 struct Granted {
-  Word units;   // left
-  Time from;    // reserved for then
-  Time until;   // `hold` is over: by the time of the question
-  Word window;  // in which the store granted them
-  Time told_at;
+  Word units;           // left
+  Time from;            // reserved for then
+  Time until;           // `hold` is over: by the time of the question
+  Word window;          // in which the store granted them
+  std::uint64_t order;  // when the process was told
+  std::vector<Use> uses{};
 };
 /// A refusal that the store told a process.
 struct Refused {
@@ -166,6 +175,7 @@ struct Call {
   bool refundable = false;
   std::size_t noted = 0;  // its place in the history, plus one
   std::size_t of = 0;     // the call that is refunded
+  std::size_t number = 0;
 };
 
 class World {
@@ -221,6 +231,7 @@ class World {
   }
   Call& begin(Verb verb, std::size_t who, Word cost) {
     calls_.push_back(std::make_unique<Call>(Call{verb, who, cost, tick(), now()}));
+    calls_.back()->number = calls_.size() - 1;
     processes_[who]->wire.mark = static_cast<int>(calls_.size());
     return *calls_.back();
   }
@@ -379,9 +390,11 @@ class World {
                              : step.args[row.arguments.find(Argument::Role::cost)->index];
       const Time until = process.wire.asked_at(index) + d.retry_after + terms_.hold;
       std::erase_if(process.granted, [&](const Granted& one) { return one.until + 3s < now(); });
-      process.granted.push_back({units, d.at + d.retry_after, until, window_of(d.at), now()});
+      process.granted.push_back({units, d.at + d.retry_after, until, window_of(d.at), tick()});
+      is_told_ = true;
     }
     process.wire.deliver(index);
+    is_told_ = false;
   }
 
   // The rules.
@@ -423,9 +436,10 @@ class World {
     const Time at = (here ? now() : d.at) + d.retry_after;
     const Word window = window_of(here && call.asked_at == now() ? now() : d.at);
     if (here) {
-      spend(process, call.cost, at, window);
-    } else if (!process.granted.empty() && process.granted.back().told_at == now() &&
-               (!is_bucket(terms_.kind) || call.verb == Verb::reserve)) {
+      // A plan spends when it is asked, and counts when it is answered.
+      const std::uint64_t order = call.verb == Verb::plan ? call.asked : tick();
+      spend(process, {call.number, call.cost, at, window, order});
+    } else if (is_told_ && (!is_bucket(terms_.kind) || call.verb == Verb::reserve)) {
       Word& units = process.granted.back().units;  // a call that was passed on
       units = std::max<Word>(0, units - call.cost);
     }
@@ -443,23 +457,71 @@ class World {
   }
 
   /// Each unit that is spent here was granted to this process, less than `hold` before, in the
-  /// window in which it counts, and is spent once: those first that end first.
-  void spend(Process& process, Word units, Time at, Word window) {
-    process.spent += units;
-    std::vector<Granted*> usable;
+  /// window in which it counts, and is spent once: all that was spent fits what was granted. Which
+  /// unit it was is not known, so that earlier uses move to other units where that makes room.
+  void spend(Process& process, Use use) {
+    process.spent += use.units;
+    while (use.units > 0) {
+      const Word placed = place(process.granted, use);
+      if (placed == 0) break;
+      use.units -= placed;
+    }
+    require(use.units == 0 || set_back_, "units are spent that were not granted, or not for now");
+  }
+  [[nodiscard]] bool fits(const Use& use, const Granted& one) const {
+    if (one.order > use.order) return false;
+    if (set_back_) return true;
+    const bool in_time = one.from <= use.at && use.at < one.until;
+    return in_time && (is_bucket(terms_.kind) || one.window == use.window);
+  }
+  /// Moves some of the uses so that a part of this one finds a place; returns how much.
+  [[nodiscard]] Word place(std::vector<Granted>& granted, const Use& use) const {
+    /// A grant that is reached by moving a use of an earlier one to it.
+    struct Reached {
+      std::size_t grant, from, use;
+    };
+    constexpr std::size_t none = ~std::size_t{0};
+    std::vector<Reached> reached;
+    std::vector<bool> is_reached(granted.size());
+    const auto reach = [&](const Use& what, std::size_t from, std::size_t index) {
+      for (std::size_t i = 0; i < granted.size(); ++i) {
+        if (is_reached[i] || !fits(what, granted[i])) continue;
+        is_reached[i] = true;
+        reached.push_back({i, from, index});
+      }
+    };
+    reach(use, none, none);
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      Granted& last = granted[reached[i].grant];
+      if (last.units > 0) {
+        Word part = std::min(use.units, last.units);
+        for (Reached at = reached[i]; at.from != none; at = reached[at.from]) {
+          part = std::min(part, granted[reached[at.from].grant].uses[at.use].units);
+        }
+        last.units -= part;
+        for (Reached at = reached[i];; at = reached[at.from]) {
+          const bool is_first = at.from == none;
+          Use moved = is_first ? use : granted[reached[at.from].grant].uses[at.use];
+          moved.units = part;
+          granted[at.grant].uses.push_back(moved);
+          if (is_first) return part;
+          granted[reached[at.from].grant].uses[at.use].units -= part;
+        }
+      }
+      for (std::size_t index = 0; index < last.uses.size(); ++index) {
+        if (last.uses[index].units > 0) reach(last.uses[index], i, index);
+      }
+    }
+    return 0;
+  }
+  /// What a call spent is granted and not spent again.
+  static void unspend(Process& process, std::size_t call) {
     for (Granted& one : process.granted) {
-      const bool in_time = at < one.until && (one.from <= at || set_back_);
-      if (in_time && (is_bucket(terms_.kind) || one.window == window || set_back_))
-        usable.push_back(&one);
+      for (Use& use : one.uses) {
+        if (use.call == call) one.units += std::exchange(use.units, 0);
+      }
+      std::erase_if(one.uses, [](const Use& use) { return use.units == 0; });
     }
-    std::sort(usable.begin(), usable.end(),
-              [](const Granted* a, const Granted* b) { return a->until < b->until; });
-    for (Granted* one : usable) {
-      const Word part = std::min(units, one->units);
-      one->units -= part;
-      units -= part;
-    }
-    require(units == 0 || set_back_, "units are spent that were not granted, or not for now");
   }
 
   /// After a block, nothing that this process was granted before is spent until its end.
@@ -489,15 +551,16 @@ class World {
     Call& of = *calls_[call.of];
     const Word amount = outcome.output[0];
     require(amount >= 0 && amount <= of.cost, "a refund is too large");
+    // The store judges what it gives back: whole units are told, but a part of one more may be,
+    // too.
+    if (outcome.decision.source != Source::leased) added_ += std::min(amount + 1, of.cost);
     if (amount == 0) return;
     if (outcome.decision.source == Source::leased) {
       process.refunded += amount;
       ++seen["refunded here"];
-      Time latest = now();
-      for (const Granted& one : process.granted) latest = std::max(latest, one.until);
-      process.granted.push_back({amount, {}, latest, 0, {}});
+      require(amount == of.cost, "a part of what was spent here is refunded");
+      unspend(process, call.of);
     }
-    if (outcome.decision.source != Source::leased) added_ += amount;  // the store judges that
     if (of.noted == 0) return;
     Word& cost = history_[of.noted - 1].cost;
     require(cost >= amount, "units are refunded twice");
@@ -587,6 +650,7 @@ class World {
   std::uint64_t order_ = 0;
   Word added_ = 0;
   std::string broken_;
+  bool is_told_ = false;  // the answer that arrives grants units
   bool set_back_ = false;
   std::uint64_t set_back_at_ = 0;
   std::uint64_t opened_ = 0;  // when the last block ended
