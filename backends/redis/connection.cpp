@@ -133,14 +133,17 @@ asio::awaitable<bool> Connection::connect() {
   co_return ready && !stopped_ && !is_abandoned_;
 }
 
-/// twemproxy ends a connection at each command that it does not know. A server that does so twice
-/// at HELLO is asked for nothing but what calls need.
+/// twemproxy ends a connection at each command that it does not know. A server that does so at
+/// HELLO and serves without it is asked once more, because it may have come up in between, and if
+/// it does so again, for nothing but what calls need.
 asio::awaitable<bool> Connection::try_address() {
-  for (int ends = 0; ends <= 2; ++ends) {
-    is_bare_ = ends == 2;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    is_bare_ = attempt % 2 == 1;
     ended_at_hello_ = false;
-    if (co_await try_once()) co_return true;
-    if (!ended_at_hello_ || stopped_) break;
+    const bool ready = co_await try_once();
+    if (ready && attempt != 1) co_return true;
+    if (stopped_ || is_abandoned_ || (!ready && !ended_at_hello_)) break;
+    transport_.abort();
   }
   co_return false;
 }

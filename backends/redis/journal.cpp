@@ -15,10 +15,12 @@ constexpr std::size_t longest_words = 200;
 /// A server may quote a part of a login, in upper or lower case. Shorter parts reveal nothing.
 constexpr std::size_t shortest_part = 4;
 
-/// Replies to AUTH that quote nothing, to their end or up to where they vary.
-constexpr std::array<std::string_view, 8> known_sentences{
+/// Replies to AUTH that quote nothing, to their end or up to where they vary; a longer one behind
+/// its beginning.
+constexpr std::array<std::string_view, 9> known_sentences{
     "WRONGPASS invalid username-password pair",
-    "NOAUTH Authentication required",
+    "WRONGPASS invalid username-password pair or user is disabled.",
+    "NOAUTH Authentication required.",
     "ERR invalid password",
     "ERR Client sent AUTH, but no password is set",
     "ERR AUTH <password> called without any password configured for the default user",

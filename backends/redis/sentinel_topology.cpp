@@ -153,6 +153,11 @@ asio::awaitable<void> SentinelTopology::follow_master() try {
     }
     if (is_stopped()) co_return;
     if (named) {
+      // Calls that the old master has refused are no reason to doubt: most may not know yet.
+      if (is_announced) {
+        is_failing_ = false;
+        doubted_ = context().clock.now();
+      }
       note_master(*named);
       if (*named != link_.target()) {
         link_.leave("the Sentinels name another master: " + text_of(*named));
@@ -174,11 +179,13 @@ asio::awaitable<std::optional<RedisAddress>> SentinelTopology::ask_first() {
   co_return std::nullopt;
 }
 
+/// A switch that is announced meanwhile is followed first, because the rest may take their time to
+/// answer.
 asio::awaitable<std::optional<RedisAddress>> SentinelTopology::ask_all() {
   std::vector<Vote> votes;
   for (const RedisAddress& sentinel : std::vector(sentinels_)) {
     const NamedMaster named = co_await ask(sentinel);
-    if (is_stopped()) co_return std::nullopt;
+    if (is_stopped() || is_announced_) co_return std::nullopt;
     if (named.address) votes.push_back({sentinel, *named.address});
   }
   const Vote* const most = most_named(votes, link_.target());
