@@ -192,15 +192,14 @@ const Need needs[] = {
      "a limiter.kind with keys: a bucket, a window, \"slot_lock\" or \"concurrency\""},
     {"limiter.by_key", [](const S& s) { return s.jobs.keys > 1 || comes(s, {Arrive::trace}); },
      "two of jobs.keys or more"},
+    // With scope per_process as well: a limiter keeps its line in its store, whichever that is.
     {"limiter.fleet_order",
      [](const S& s) {
        const bool reserves = is(s, {Limit::token_bucket, Limit::sliding_window, Limit::slot_lock});
-       return is_shared(s) && s.limiter.wait == Wait::queue && limits(s) &&
-              (!reserves || has_gates(s));
+       return s.limiter.wait == Wait::queue && limits(s) && (!reserves || has_gates(s));
      },
-     "limiter.wait = \"queue\", limiter.scope = \"shared\", and a limiter.kind that cannot "
-     "reserve: "
-     "\"fixed_window\", \"sliding_window_counter\" or \"concurrency\""},
+     "limiter.wait = \"queue\", and a limiter.kind that cannot reserve: \"fixed_window\", "
+     "\"sliding_window_counter\" or \"concurrency\""},
     {"limiter.horizon",
      [](const S& s) {
        return s.limiter.wait == Wait::queue && !has_gates(s) &&

@@ -14,8 +14,8 @@ constexpr Help helps[] = {
      "grant more for each."},
     {end_judge, "Every wait ends once, with an answer, until its deadline."},
     {recovery_judge,
-     "The goodput is back and the backlog gone, within the time that the scenario allows after the "
-     "last fault."},
+     "The goodput is back and the backlog gone, unless one grew before any fault, within the time "
+     "that the scenario allows after the last fault."},
     {places_judge, "Never are more leases alive than there are places."},
     {vacancy_judge, "No place of a concurrency limit is left free while jobs wait for one."},
     {gates_judge, "No call is made while the gate of its scope is closed."},

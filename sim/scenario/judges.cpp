@@ -139,9 +139,21 @@ struct Steps {
   std::size_t window = 1;
 };
 
+/// Whether more jobs come than are done before the first fault already, by more than the noise of a
+/// Poisson process: their backlog grows without any fault, and none of them could take it away.
+bool falls_behind(const Series& series, const Steps& steps) {
+  const std::size_t from = steps.begin + 1;  // at the end of the first step, calls are under way
+  if (from >= steps.faulty) return false;
+  const double offered = sum(std::span(series.offered).subspan(from, steps.faulty - from));
+  const double grown = static_cast<double>(series.unfinished[steps.faulty - 1]) -
+                       static_cast<double>(series.unfinished[steps.begin]);
+  return grown > 3 * std::sqrt(offered);
+}
+
 /// The most jobs that may be unfinished once the backlog is gone: as many as at any time before the
-/// first fault, but for the noise of a Poisson process.
+/// first fault, but for the noise of a Poisson process. Infinite if the backlog need not go.
 double most_unfinished_of(const Series& series, const Steps& steps) {
+  if (falls_behind(series, steps)) return std::numeric_limits<double>::infinity();
   const auto before = std::span(series.unfinished).subspan(steps.begin, steps.faulty - steps.begin);
   const double most = *std::ranges::max_element(before);
   return most + 3 * std::sqrt(most);
@@ -273,13 +285,18 @@ void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
   result.judges.emplace_back(recovery_judge);
   if (took <= within) return;
   const auto whole = [](double number) { return std::to_string(std::llround(number)); };
-  result.objections.push_back(
-      {recovery_judge,
-       back
-           ? "the goodput is back, and the backlog gone, " +
-                 whole(static_cast<double>(took.count()) / 1'000'000) + " s after the last fault"
-           : "the fleet does not recover until the end: " + whole(series.unfinished.back()) +
-                 " jobs are unfinished there, and at most " + whole(most) + " would be by chance"});
+  const bool has_backlog = std::isfinite(most);
+  std::string text;
+  if (back) {
+    text = std::string("the goodput is back, ") + (has_backlog ? "and the backlog gone, " : "") +
+           whole(static_cast<double>(took.count()) / 1'000'000) + " s after the last fault";
+  } else {
+    text = "the fleet does not recover until the end: " + whole(series.unfinished.back()) +
+           " jobs are unfinished there, and " +
+           (has_backlog ? "at most " + whole(most) + " would be by chance"
+                        : "the goodput of before does not come back");
+  }
+  result.objections.push_back({recovery_judge, text});
 }
 
 Span time_after_faults(const Scenario& scenario) {

@@ -58,9 +58,10 @@ void judge_limiter(const Scenario& scenario, const Recorder& recorder, std::uint
 /// Looks whether callers of one queue are served in their order.
 void judge_order(const Scenario& scenario, const Recorder& recorder, RunResult& result);
 
-/// Looks whether the goodput is back and the backlog gone `within` after the last fault; zero: is
-/// not asked. Sets the figure recovery: infinity if that did not come within the run. REQUIRES: the
-/// series is in the result; validate_recovery() accepts it.
+/// Looks whether the goodput is back, and the backlog gone unless one grew before the first fault,
+/// `within` after the last fault; zero: is not asked. Sets the figure recovery: infinity if that
+/// did not come within the run. REQUIRES: the series is in the result; validate_recovery() accepts
+/// it.
 void judge_recovery(const Scenario& scenario, Span within, RunResult& result);
 
 /// How long the run goes on behind its last fault.
