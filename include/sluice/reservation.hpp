@@ -67,9 +67,9 @@ namespace detail {
 /// The result of settle(), in whole units.
 struct Settlement {
   Word given_back = 0;
-  /// Fewer than the difference where the rest is not counted: of a FixedWindow beyond 2^43 - 1
-  /// units or before a block's end, of a SlidingWindowCounter beyond 2^40. Of a token bucket, as
-  /// requested; its debt is at most longest().
+  /// Fewer than the difference where the rest is not counted: of a token bucket beyond a debt of
+  /// longest(), of a FixedWindow beyond 2^43 - 1 units or before a block's end, of a
+  /// SlidingWindowCounter beyond 2^40.
   Word charged = 0;
 };
 

@@ -204,13 +204,12 @@ Next charged(const Bucket& b, Word at, Word units, Word now) noexcept {
 
 /// No whole token is available until `now + span`, and then one, or what one microsecond refills. A
 /// later reservation is moved a unit later: no longer the last, it cannot end the block when it is
-/// refunded. At the end of `longest` that unit is a debt.
+/// refunded. At the end of `longest` that unit is a debt. `span` is not zero.
 Next blocked(const Bucket& b, Word at, Word span, Word now) noexcept {
   const Word limit = b.capacity * b.period;
-  const Word last = span > 0 ? std::min(word_limit, now + span - 1) : now;
+  const Word last = std::min(word_limit, now + span - 1);
   const Word stamp = std::max(at, last);
-  Word least = limit - b.period + 1;
-  if (last >= at) least = span == 0 ? limit - b.period : std::min(limit, least - 1 + b.refill);
+  const Word least = limit - b.period + (last >= at ? std::min(b.period, b.refill) : 1);
   Position next{drained(b.level, stamp - at, b.refill), stamp};
   if (next.level < least) {
     next.level = least;
@@ -244,12 +243,15 @@ Verdict decide_adjust(const StateView& state, const RuleRequest& request, Word n
       next = charged(b, at, units, now);
       break;
     case Change::block:
-      next = blocked(b, at, amount, now);
+      if (amount > 0) next = blocked(b, at, amount, now);
       break;
   }
   write(b, next, effects);
   effects.add_output(b.version);
   effects.add_output(b.capacity);
+  const bool charges = args[1] == static_cast<Word>(Change::charge);
+  const Word more = charges ? next.level - b.level + (next.stamp - at) * b.refill : 0;
+  effects.add_output(std::min(amount, floor_div(std::max(Word{0}, more), b.period)));
   return left_so(b, next, now);
 }
 
@@ -291,7 +293,7 @@ constinit const Operation shared_token_bucket_adjust{
     .check = check_adjust,
     .ttl = ttl_shared,
     .decide = decide_adjust,
-    .output = 2,
+    .output = 3,
     .arguments = {{.index = 3, .name = "amount"}},
 };
 

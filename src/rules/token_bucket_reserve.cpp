@@ -175,12 +175,11 @@ BucketView rewarded(const Shape& shape, Word amount, const BucketView& m, Word a
 }
 
 /// Closed until the block ends, and one token then. A longer one, or a debt beyond it, remains.
-BucketView blocked(const Shape& shape, Word until, const BucketView& m, Word limit,
-                   Word now) noexcept {
+BucketView blocked(const Shape& shape, Word until, const BucketView& m, Word limit) noexcept {
   const Word at = std::max(until, m.at);
   const Word least = limit - shape.period - (at - until) * shape.refill;
   const Word rest = drained(m.level, at - m.at, shape.refill);
-  return {at, std::max(rest, least), m.closed || at > now};
+  return {at, std::max(rest, least), true};
 }
 
 BucketView changed(const Shape& shape, Change change, Word amount, const BucketView& m, Word limit,
@@ -194,8 +193,9 @@ BucketView changed(const Shape& shape, Change change, Word amount, const BucketV
     case Change::charge:
       return charged(shape, amount, m, limit, now);
     case Change::block: {
+      if (amount == 0) return m;
       const Word until = std::min(word_limit, ceil_to(now + amount, shape.interval));
-      return blocked(shape, until, m, limit, now);
+      return blocked(shape, until, m, limit);
     }
   }
   return {at, 0};
@@ -216,6 +216,9 @@ Verdict decide_adjust(const StateView& words, const RuleRequest& request, Word n
     effects.put(0, token_bucket::word_of(next.level, next.closed));
     effects.put(1, next.at);
   }
+  const Word more =
+      change == Change::charge ? next.level - m.level + (next.at - m.at) * shape.refill : 0;
+  effects.add_output(std::min(request.args[7], floor_div(std::max(Word{0}, more), shape.period)));
   return {Verdict::allowed, tokens_left(next, next.level, shape, limit), 0,
           until_drained(next.level, shape.refill, shape.interval, next.at, now)};
 }
@@ -256,6 +259,7 @@ constinit const Operation token_bucket_adjust{
     .check = check_adjust,
     .ttl = ttl,
     .decide = decide_adjust,
+    .output = 1,
     .arguments = {{.index = 7, .name = "amount"}},
 };
 constinit const Operation token_bucket_peek_reserve{

@@ -158,8 +158,12 @@ Local Account::spend(const Request& request, Time ready, Time now) noexcept {
     }
     if (left == 0) break;
   }
-  // Units of several lots have several times, and no single lot may take all of them back.
-  if (request.refundable && is_of_one) first->refundable += request.cost;
+  // Units of several lots have several times, and no single lot may take all of them back. Which
+  // grants of a lot were mixed so, their refunds do not tell.
+  if (request.refundable && first != nullptr) {
+    if (is_of_one) first->refundable += request.cost;
+    first->is_mixed = first->is_mixed || !is_of_one;
+  }
   demand_.note(request.cost, now);
   const Word clear = std::max(Word{0}, (clear_at_ - now).count());
   return {{Verdict::allowed, remaining(ready), (ready - now).count(), clear}, first, until};
@@ -222,7 +226,8 @@ Word Account::restore(std::uint64_t number, Word units, Time until) noexcept {
 
 bool Account::refund(const RefundAsked& refund) noexcept {
   const auto lot = std::find_if(lots_.begin(), lots_.end(), [&](const Lot& one) {
-    return one.is_of(refund) && refund.amount <= std::min(one.refundable, one.granted - one.units);
+    return one.is_of(refund) && !one.is_mixed &&
+           refund.amount <= std::min(one.refundable, one.granted - one.units);
   });
   if (lot == lots_.end()) return false;
   lot->units += refund.amount;

@@ -23,6 +23,7 @@ struct Lot {
   Word at = 0;               ///< the store's time of the grant
   std::uint64_t number = 0;  ///< in the account
   Word refundable = 0;       ///< spent by grants that may still be refunded
+  bool is_mixed = false;     ///< a grant of units of several lots is told as one of this lot
 
   [[nodiscard]] bool is_of(const RefundAsked& refund) const noexcept {
     return taken.level == refund.level && taken.stamp == refund.stamp &&

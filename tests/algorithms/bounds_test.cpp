@@ -35,6 +35,22 @@ void check_block_of_nothing(const Limiter& limiter) {
   CHECK_FALSE(limiter.peek("k"));
 }
 
+/// What is charged on top of the burst of 5, 10 a second: up to a debt of `longest()`.
+template <class Bucket>
+void check_debt(const Bucket& bucket, VirtualClock& clock) {
+  const Word room = 10 * std::chrono::ceil<std::chrono::seconds>(bucket.longest()).count();
+  Reservation r = bucket.reserve("k", 5, 0s);
+  REQUIRE(r.granted == 5);
+  CHECK(bucket.settle("k", r, room).charged == room - 5);
+  CHECK(r.settled == room - 5);
+  CHECK(bucket.settle("k", r, room + 100).charged == 5);
+  CHECK(bucket.settle("k", r, room + 100).charged == 0);
+  CHECK(r.settled == room);
+  CHECK(bucket.block("k", 0s).reset_after == Span{bucket.longest()} + 500ms);
+  clock.advance(1s);
+  CHECK(bucket.settle("k", r, room + 100).charged == 10);
+}
+
 }  // namespace
 
 TEST_CASE("a settlement tells what was charged, where it was capped", "[settle]") {
@@ -43,6 +59,16 @@ TEST_CASE("a settlement tells what was charged, where it was capped", "[settle]"
                   FixedWindowRule::max_used - 1);
     check_charged(SlidingWindowCounter(store, "counter", {3, 1min}),
                   SlidingWindowCounterRule::max_limit - 1);
+  });
+}
+
+TEST_CASE("a bucket's debt ends at its longest, and a settlement tells so", "[settle]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const Quota quota = Quota::per_second(10).burst(5);
+    check_debt(TokenBucket(store, "bucket", quota), clock);
+    const SharedTokenBucket shared(store, "shared");
+    shared.configure("k", quota);
+    check_debt(shared, clock);
   });
 }
 
@@ -59,6 +85,11 @@ TEST_CASE("what a blocked fixed window does not count is not told as charged", "
 
 TEST_CASE("a block of nothing changes nothing", "[block]") {
   for_each_store([](Store& store, VirtualClock&) {
+    const Quota quota = Quota::per_second(10).burst(5);
+    check_block_of_nothing(TokenBucket(store, "bucket", quota));
+    const SharedTokenBucket shared(store, "shared");
+    shared.configure("k", quota);
+    check_block_of_nothing(shared);
     check_block_of_nothing(FixedWindow(store, "fixed", 3, Calendar::every(1min)));
     check_block_of_nothing(SlidingWindowCounter(store, "counter", {3, 1min}));
     check_block_of_nothing(SlidingWindow(store, "windows", {{3, 1min}}));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
@@ -30,8 +31,8 @@ class Relay final : public Store {
   void execute(const Plan& plan, Completion done) noexcept override {
     ++asked;
     clock_.advance(way_there);
-    Answer answer{clock_, way_back, std::move(done)};
-    store_.execute(plan, Completion(&Answer::receive, &answer));  // which answers at once
+    store_.execute(plan,
+                   Completion(&Answer::receive, new Answer{clock_, way_back, std::move(done)}));
   }
   [[nodiscard]] Clock& clock() noexcept override { return store_.clock(); }
 
@@ -42,9 +43,9 @@ class Relay final : public Store {
  private:
   struct Answer {
     static void receive(void* self, const Outcome& outcome) noexcept {
-      auto& answer = *static_cast<Answer*>(self);
-      answer.clock.advance(answer.way_back);
-      answer.done(outcome);
+      const std::unique_ptr<Answer> answer(static_cast<Answer*>(self));
+      answer->clock.advance(answer->way_back);
+      answer->done(outcome);
     }
     VirtualClock& clock;
     Span way_back;

@@ -241,7 +241,7 @@ TEST_CASE("a block holds to the microsecond, whatever the quota is set to",
           "[core][shared_token_bucket]") {
   const std::vector<LongMoment> blocked{{0ms, block(1s), none},
                                         {0ms, set(5), admitted(5, 0s)},
-                                        {0ms, block(1s), admitted(0, 1400ms), {1, 5}},
+                                        {0ms, block(1s), admitted(0, 1400ms), {1, 5, 0}},
                                         {0ms, acquire(1), turned_away(1s, 1400ms)},
                                         {0ms, spend(1, 2s), admitted(0, 1500ms, 1s)}};
   auto kept = blocked;
@@ -283,10 +283,10 @@ TEST_CASE("a debt ends at its longest, and a reward is never more than full",
   const Word all = word_limit;
   check_moments(LongKernel(start),
                 {{0ms, set(5), admitted(5, 0s)},
-                 {0ms, adjust(Change::charge, 7), admitted(0, 700ms), {1, 5}},
+                 {0ms, adjust(Change::charge, 7), admitted(0, 700ms), {1, 5, 7}},
                  {0ms, acquire(1), turned_away(300ms, 700ms)},
-                 {0ms, adjust(Change::charge, all), admitted(0, 60s + 500ms)},
-                 {0ms, adjust(Change::charge, 1), admitted(0, 60s + 500ms)},
+                 {0ms, adjust(Change::charge, all), admitted(0, 60s + 500ms), {1, 5, 598}},
+                 {0ms, adjust(Change::charge, 1), admitted(0, 60s + 500ms), {1, 5, 0}},
                  {0ms, adjust(Change::reward, 1), admitted(0, 60s + 400ms)},
                  {0ms, adjust(Change::reward, all), admitted(5, 0s)},
                  {0ms, acquire(2), admitted(3, 200ms)},

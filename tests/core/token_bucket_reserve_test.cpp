@@ -110,12 +110,14 @@ TEST_CASE("a bucket is emptied, filled and closed by hand", "[core][token_bucket
                  {10s, spend(1), admitted(0, 500ms)},
                  {10s, set(Change::reward, 2), admitted(2, 300ms)},
                  {10s, set(Change::reward, 10), admitted(5, 0s)},
-                 {10s, set(Change::charge, 7), admitted(0, 700ms)},
+                 {10s, set(Change::charge, 7), admitted(0, 700ms), {7}},
                  {10s, spend(1), turned_away(300ms, 700ms)},
                  {10'300ms - 1us, spend(1), turned_away(1us, 400ms + 1us)},
                  {10'300ms, spend(1), admitted(0, 500ms)},
                  {10'300ms, set(Change::reset, 0), admitted(5, 0s)},
-                 {10'300ms, set(Change::charge, word_limit), admitted(0, 60'500ms)},
+                 {10'300ms, set(Change::charge, word_limit), admitted(0, 60'500ms), {605}},
+                 {10'300ms, set(Change::charge, 1), admitted(0, 60'500ms), {0}},
+                 {10'300ms, set(Change::block, 0), admitted(0, 60'500ms), {0}},
                  {10'300ms, spend(1), turned_away(60'100ms, 60'500ms)}});
 }
 

@@ -338,12 +338,14 @@ class SharedTokenBucketModel final : public Model {
     Reservation& r = held->reservation;
     const Word before = r.granted;
     const Word paid = r.granted + r.settled;
-    const Word actual = random_.between(0, 2 * paid + 1);
+    const Word actual = random_.between(0, 2 * paid + 1) + (random_.one_in(4) ? draw_debt() : 0);
+    if (actual > word_limit / 2) return;
     life_.tell("actual", actual);
     if (actual > paid) {
       charge(actual - paid);
       const Settlement done = bucket_.settle("k", r, actual);
-      REQUIRE((done.given_back == 0 && done.charged == actual - paid));
+      REQUIRE((done.given_back == 0 && done.charged == charged_));
+      if (charged_ < actual - paid) life_.saw("charged in part");
       return;
     }
     const Word amount = std::min(paid - actual, before);
@@ -423,13 +425,16 @@ class SharedTokenBucketModel final : public Model {
         spent.stamp + static_cast<Word>(std::min<Wide>(over, next.stamp - spent.stamp));
     next.truly = std::max(drained(spent, until).truly + fits,
                           std::min(limit(), drained(spent, next.stamp).truly + units));
+    const Wide more = next.level - spent.level + Wide{next.stamp - spent.stamp} * refill();
+    charged_ = static_cast<Word>(std::min<Wide>(amount, more / period()));
     write(seen, next);
     return next;
   }
+  /// Up to twice the longest.
+  Word draw_debt() { return random_.between(0, 2 * longest * refill() / period()); }
   void penalize() {
     if (!is_set()) return;
-    const Word most = 2 * longest * refill() / period();
-    const Word amount = random_.between(0, random_.one_in(3) ? most : 10);
+    const Word amount = random_.one_in(3) ? draw_debt() : random_.between(0, 10);
     life_.tell("amount", amount);
     const Decision d = bucket_.penalize("k", amount);
     require(d, predict(charge(amount)));
@@ -438,18 +443,21 @@ class SharedTokenBucketModel final : public Model {
   /// Nothing whole until the last microsecond of the block; what lies ahead for longer becomes a
   /// unit more.
   void block() {
-    const Word span = draw_span();
+    const Word span = random_.one_in(8) ? 0 : draw_span();
     life_.tell("span", span);
     std::error_code error;
     const Decision d = bucket_.block("k", Span{span}, error);
     if (is_unset(error)) return;
     const View seen = view(limit());
+    if (span == 0) {
+      require(d, predict(seen.spent));
+      return write(seen, seen.spent);
+    }
     const Word now = life_.tick();
-    const Word last = span > 0 ? now + span - 1 : now;
+    const Word last = now + span - 1;
     Spent next = drained(seen.spent, std::max(seen.spent.stamp, last));
-    Wide least = limit() - period() + (span == 0 ? 0 : 1);
-    if (last >= seen.spent.stamp && span > 0) least = std::min(limit(), least - 1 + refill());
-    if (last < seen.spent.stamp) least = limit() - period() + 1;
+    Wide least = limit() - period() + 1;
+    if (last >= seen.spent.stamp) least = std::min(limit(), least - 1 + refill());
     const Wide truly = next.truly;
     if (next.level < least) {
       next.level = least;
@@ -521,6 +529,7 @@ class SharedTokenBucketModel final : public Model {
   Outstanding grants_;  // in millionths
   std::vector<Held> held_;
   Word expected_at_ = 0;
+  Word charged_ = 0;      // of the last charge, in whole tokens
   Word moved_until_ = 0;  // what was promised before a reward lies ahead until then
 };
 
@@ -534,6 +543,6 @@ TEST_CASE("a shared token bucket answers by its formulas, and no interval exceed
                     "behind what lies ahead", "as the bound permits", "a debt",
                     "given back at once", "given back ahead", "given back below others",
                     "nothing back before others who wait", "of another quota", "the longest debt",
-                    "given up", "set back", "hint proven"},
+                    "charged in part", "given up", "set back", "hint proven"},
        .redis_lives = 8});
 }

@@ -345,12 +345,13 @@ class TokenBucketModel final : public Model {
     const Word before = r.granted;
     const Word paid = r.granted + r.settled;
     if (paid > word_limit / 4) return;
-    const Word actual = random_.between(0, 2 * paid + 1);
+    const Word actual = random_.between(0, 2 * paid + 1) + (random_.one_in(4) ? draw_debt() : 0);
     life_.tell("actual", actual);
     if (actual > paid) {
       charge(actual - paid);
       const Settlement done = bucket().settle("k", r, actual);
-      REQUIRE((done.given_back == 0 && done.charged == actual - paid));
+      REQUIRE((done.given_back == 0 && done.charged == charged_));
+      if (charged_ < actual - paid) life_.saw("charged in part");
       return;
     }
     const Word amount = std::min(paid - actual, before);
@@ -420,6 +421,7 @@ class TokenBucketModel final : public Model {
     const Wide most = limit() + (Wide{latest()} - seen.at) * refill_;
     const Wide level = std::max(seen.level, std::min(most, seen.level + Wide{amount} * period_));
     if (level == most) life_.saw("the longest debt");
+    charged_ = static_cast<Word>((level - seen.level) / period_);
     // A debt is no promise: a larger burst has the difference. But for more than can be written.
     if (level > seen.level && level > token_bucket::most_level) {
       write(place(seen, level));
@@ -428,11 +430,13 @@ class TokenBucketModel final : public Model {
     write_change(seen, {seen.at, level, seen.closed});
     return predict(seen, level);
   }
-  void penalize() {
-    const Word cost = draw_cost();
+  /// Up to twice the longest.
+  Word draw_debt() {
     const Wide most = Wide{2} * longest() * refill_ / period_;
-    const auto more = static_cast<Word>(std::min<Wide>(word_limit - cost, most));
-    const Word amount = cost + (random_.one_in(3) ? random_.between(0, more) : 0);
+    return random_.between(0, static_cast<Word>(std::min<Wide>(word_limit / 4, most)));
+  }
+  void penalize() {
+    const Word amount = draw_cost() + (random_.one_in(3) ? draw_debt() : 0);
     life_.tell("amount", amount);
     const Predicted predicted = charge(amount);
     life_.require(bucket().penalize("k", amount), predicted);
@@ -443,11 +447,17 @@ class TokenBucketModel final : public Model {
     const View seen = view(longest());
     if (longest() < interval_) return;
     const Word now = life_.tick();
+    const Word most = longest() - interval_ + 1;
     const Word span =
-        random_.between(0, random_.one_in(3) ? longest() - interval_ + 1
-                                             : std::min(draw_wait(), longest() - interval_ + 1));
+        random_.one_in(8)
+            ? 0
+            : random_.between(0, random_.one_in(3) ? most : std::min(draw_wait(), most));
     life_.tell("span", span);
     note_given_up(longest());
+    if (span == 0) {
+      life_.require(bucket().block("k", Span{0}), predict(seen, seen.level));
+      return write_change(seen, seen);
+    }
     const Word until = ceil_to_interval(now + span);
     // One token is there at the end, if no more is spent by then, or promised.
     const Word at = std::max(until, seen.at);
@@ -507,6 +517,7 @@ class TokenBucketModel final : public Model {
   Outstanding grants_;
   std::vector<Held> held_;
   Word expected_at_ = 0;
+  Word charged_ = 0;  // of the last charge, in whole tokens
 };
 
 }  // namespace
@@ -518,7 +529,8 @@ TEST_CASE("a token bucket answers as one absolute position does, and no interval
       {.outcomes = {"admitted", "reserved", "refused", "a part", "another burst spends",
                     "given back at once", "given back ahead", "given back below others",
                     "nothing back before others who wait", "a rest that is due", "the longest debt",
-                    "a block of what is owed", "given up", "set back", "hint proven"}});
+                    "charged in part", "a block of what is owed", "given up", "set back",
+                    "hint proven"}});
 }
 
 TEST_CASE("a raised burst has the difference at once, and a lowered one keeps what is spent",

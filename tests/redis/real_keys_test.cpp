@@ -188,9 +188,15 @@ TEST_CASE("a state that may be is used, however odd, and gets a time to live", "
     // Behind the words stands when the key expires, or nothing.
     for (const char filler : {'\0', '\x7f', '\xff'}) {
       for (const std::size_t more : {0U, 8U}) {
-        admin({"SET", "{a}:api:10/s", odd + std::string(more, filler)});
+        const std::string raw = odd + std::string(more, filler);
+        admin({"SET", "{a}:api:10/s", raw});
         CHECK(bucket.try_acquire("a"));
         CHECK(admin({"PTTL", "{a}:api:10/s"}).integer > 0);
+        for (const char* key : {"{b}:api:10/s", "{c}:api:10/s"}) admin({"SET", key, raw});
+        CHECK(decide(*store, {bucket.acquire_step("b"), bucket.acquire_step("c")}));
+        for (const char* key : {"{b}:api:10/s", "{c}:api:10/s"}) {
+          CHECK(admin({"PTTL", key}).integer > 0);
+        }
       }
     }
   }

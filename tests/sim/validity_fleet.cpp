@@ -177,7 +177,7 @@ TEST_CASE("a utilization shedder at rest") {
     constexpr int seconds = 3'000;
     for (int second = 0; second < seconds; ++second) {
       busy = std::min(
-          1.0, load * (critical + (1 - critical) * (1 - shedder.report().probabilities.front())));
+          1.0, load * (critical + (1 - critical) * (1 - shedder.report().probabilities.back())));
       if (second >= seconds / 2) sum += busy;
       shedder.sample(busy);
       clock.advance(1s);

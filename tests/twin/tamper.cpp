@@ -16,6 +16,11 @@ using testing::detail::log_uniform;
 
 constexpr Word ahead = TokenBucketRule::max_ahead;
 
+/// What no rule writes.
+constexpr std::array<Word, 6> wrong{-1,        INT64_MIN,   word_limit + 1,
+                                    INT64_MAX, -word_limit, word_limit * 2 + 1};
+Word draw_wrong(Random& random) { return wrong[random.below(wrong.size())]; }
+
 Word draw_word(Random& random, const Configuration& config, Word now) {
   const std::array<Word, 6> edges{0, 1, word_limit - 1, word_limit, now, config.args[0]};
   switch (random.below(12)) {
@@ -40,11 +45,9 @@ Word draw_word(Random& random, const Configuration& config, Word now) {
 
 /// One word, or one byte behind the last word, that no rule writes.
 std::string spoil(Random& random, std::string raw, std::size_t words) {
-  const std::array<Word, 6> wrong{-1,        INT64_MIN,   word_limit + 1,
-                                  INT64_MAX, -word_limit, word_limit * 2 + 1};
   const std::size_t at = random.below(std::max<std::size_t>(words, 1));
   if (raw.size() < 9 + 8 * at) return raw;
-  return raw.replace(1 + 8 * at, 8, le64(wrong[random.below(wrong.size())]));
+  return raw.replace(1 + 8 * at, 8, le64(draw_wrong(random)));
 }
 
 /// What is there, with a word or two changed.
@@ -52,6 +55,10 @@ std::string disturb(Random& random, std::string raw, const Configuration& config
   const std::size_t words = raw.size() / 8;
   for (auto changes = 1 + random.below(2); changes > 0; --changes) {
     const std::size_t at = 1 + 8 * random.below(random.one_in(2) ? words : std::min(words, 6UL));
+    if (at == 17 && raw.size() == 25 && random.one_in(2)) {  // when a cell expires
+      raw.replace(at, 8, le64(draw_wrong(random)));
+      continue;
+    }
     const Word old = read_le64(raw, at);
     const Word word =
         random.one_in(2) ? std::clamp(std::clamp(old, Word{-2}, word_limit) + random.between(-2, 2),

@@ -240,13 +240,14 @@ std::string Twin::foresee(const Request& request, Pending& pending) {
 }
 
 /// Makes the change that a plan which allows has made to a cell. Its time to live is set but for
-/// one that ends later, or that was set to the same length less than half a second ago.
+/// one that ends later, but at a time that is one, or that was set to the same length less than
+/// half a second ago.
 void Twin::settle_cell(const Request& request, std::string next) {
   Slot& slot = *request.slot;
   const Word expires = now_ + 1'000 * request.keep_ms;
   if (slot.raw.size() == 25) {
     const Word before = read_le64(slot.raw, 17);
-    if (before > expires - 500'000) {
+    if (before > expires - 500'000 && before < 2 * word_limit) {
       ++counts_.ttl_kept;
       slot.raw = std::move(next);
       return;

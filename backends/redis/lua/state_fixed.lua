@@ -33,9 +33,10 @@ end
 -- From the words of a new state to what is to be written: `changed`, the two words alone, or `created`, the
 -- whole state with a time to live of `keep` ms. A key that lives longer keeps its life, since its state may
 -- have been written before the clock was set back; so does one that was given as long a life within the last
--- half second: a second was added to each, and to set one costs the server more than the words do.
+-- half second: a second was added to each, and to set one costs the server more than the words do. A time
+-- from 2^53 on is none that was ever set.
 local expires = now + 1000 * keep
-if before and before > expires - 500000 then
+if before and before > expires - 500000 and before < 2 * word_limit then
   changed = struct.pack('<i8i8', new_first, new_second)
 else
   created = struct.pack('<Bi8i8i8', kind, new_first, new_second, expires)

@@ -36,8 +36,8 @@ class ReservationChange {
     error_ = outcome.error;
     if (error_) return;
     if (kind_ == Kind::charge) {
-      after_.settled += units_;
-      changed_ = units_;
+      changed_ = outcome.output.empty() ? 0 : outcome.output.back();
+      after_.settled += changed_;
     } else {
       refunded(outcome);
     }

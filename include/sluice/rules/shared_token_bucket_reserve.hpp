@@ -54,7 +54,7 @@ extern const Operation shared_token_bucket_reserve;
 ///   truly spent now.
 extern const Operation shared_token_bucket_refund;
 /// Further arguments: change, keep_alive, amount, as in token_bucket_adjust; a block is at most
-/// `longest`. Output: the version and the capacity.
+/// `longest`. Output: the version, the capacity, and the tokens charged, if the change is a charge.
 extern const Operation shared_token_bucket_adjust;
 
 }  // namespace sluice

@@ -72,7 +72,7 @@ extern const Operation token_bucket_reserve_some;
 /// Further arguments: max_wait, cost. The verdict of reserve, with what remains now; changes
 /// nothing. Output as above.
 extern const Operation token_bucket_peek_reserve;
-/// Further arguments: change, amount.
+/// Further arguments: change, amount. Output: the tokens charged, if the change is a charge.
 extern const Operation token_bucket_adjust;
 /// Arguments: capacity, refill, period, interval, the tokens granted, the tokens to refund, and the
 /// grant's output words about the bucket before it. Output: tokens refunded (rounded down); 1 if

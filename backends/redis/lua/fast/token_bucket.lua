@@ -16,7 +16,8 @@ repeat -- of $n steps
   local raw$k = raws[$k]
   if id$k ~= Operation.id or not raw$k or #raw$k ~= 25 then break end
   local kind$k, word$k, stamp$k, before$k = read('<BLLL', raw$k)
-  if kind$k ~= Operation.kind or word$k > word_limit or stamp$k > now or cost$k < 1 then break end
+  if kind$k ~= Operation.kind or word$k > word_limit or stamp$k > now or
+    before$k >= 2 * word_limit or cost$k < 1 then break end
   local limit$k = capacity$k * period$k
   local level$k = (word$k - word$k % 2) / 2 - (now - stamp$k) * refill$k
   if level$k < 0 then level$k = 0 end

@@ -352,19 +352,14 @@
     local least = truly(elapsed) + units
     if least > limit then least = limit end
     if least > new_spent then new_spent = least end
-  else -- block
-    local last = now
-    if amount > 0 then last = now + amount - 1 end
+  elseif amount > 0 then -- block
+    local last = now + amount - 1
     if last > word_limit then last = word_limit end
     if last > at then new_stamp = last end
     local least = limit - period + 1
     if last >= at then
-      if amount == 0 then
-        least = limit - period
-      else
-        least = limit - period + refill
-        if least > limit then least = limit end
-      end
+      least = limit - period + refill
+      if least > limit then least = limit end
     end
     new_level = level - (new_stamp - at) * refill
     if new_level < 0 then new_level = 0 end
@@ -379,6 +374,13 @@
   end
   put(0, struct.pack('<i8i8i8i8i8i8i8', version, capacity, refill, period, new_level, new_spent,
     new_stamp))
+  local more = 0
+  if change == 2 then
+    more = new_level - level + (new_stamp - at) * refill
+    more = (more - more % period) / period
+    if more > amount then more = amount end
+    if more < 0 then more = 0 end
+  end
 --@ use shared_token_bucket_left
   return 1, remaining, 0, reset_after,
-    struct.pack('<i8i8', version, capacity)
+    struct.pack('<i8i8i8', version, capacity, more)

@@ -276,17 +276,27 @@
       closes = true
     end
   elseif change == 3 then -- block
-    local till = now + amount
-    till = till + -till % interval
-    if till > word_limit then till = word_limit end
-    new_stamp = at
-    if till > at then new_stamp = till end
-    local least = limit - period - (new_stamp - till) * refill
-    new_level = level - (new_stamp - at) * refill
-    if new_level < least then new_level = least end
-    if new_level < 0 then new_level = 0 end
-    closes = closed or new_stamp > now
+    new_level, new_stamp, closes = level, at, closed
+    if amount > 0 then
+      local till = now + amount
+      till = till + -till % interval
+      if till > word_limit then till = word_limit end
+      if till > at then new_stamp = till end
+      local least = limit - period - (new_stamp - till) * refill
+      new_level = level - (new_stamp - at) * refill
+      if new_level < least then new_level = least end
+      if new_level < 0 then new_level = 0 end
+      closes = true
+    end
   end
+  local more = 0
+  if change == 2 then
+    more = new_level - level + (new_stamp - at) * refill
+    more = (more - more % period) / period
+    if more > amount then more = amount end
+    if more < 0 then more = 0 end
+  end
+  local output = struct.pack('<i8', more)
 
   -- A debt under a larger burst must not expire with this one.
   local owed = level > limit and first ~= 0
@@ -297,5 +307,5 @@
   level, at = new_level, new_stamp
   if free < 0 or closes then free = 0 end
 --@ use token_bucket_clear
-  if owed and same then return 1, (free - free % period) / period, 0, reset_after end
-  return 1, (free - free % period) / period, 0, reset_after, spent, new_stamp
+  if owed and same then spent, new_stamp = nil, nil end
+  return 1, (free - free % period) / period, 0, reset_after, spent, new_stamp, output

@@ -22,7 +22,11 @@ export function sweepChart(model, metric) {
       .map((curve, index) => ({ name: curve.name, ...strokeOf(look, index), points: curveOf(model, curve, metric, scale) }))
       .filter(({ points }) => points.some(({ value }) => value !== null));
     if (curves.length === 0) return null;
-    if (curves.every(({ points }) => points.every(({ value }) => value === 0))) return `${titled(title)}: ${figure(0, unit)} at every value of ${parameter}.`;
+    const all = curves.flatMap(({ points }) => points);
+    if (all.every(({ value }) => !value)) {
+      const where = all.every(({ value }) => value === 0) ? '' : ' at which it is known';
+      return `${titled(title)}: ${figure(0, unit)} at every value of ${parameter}${where}.`;
+    }
     const knees = curves.map(({ points }) => kneeAt(points, scale));
     const caption = captionOf({ title, help, parameter, values }, curves, knees);
     return {
