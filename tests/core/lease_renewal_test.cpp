@@ -61,12 +61,15 @@ class World {
   void require(bool holds, const char* what) {
     if (!holds && broken_.empty()) broken_ = what;
   }
-  /// Calls that block are answered at once.
+  /// Calls that block are decided so much later, and answered at once.
   template <class Work>
-  auto at_once(std::size_t store, Work work) {
+  auto at_once(std::size_t store, Span late, Work work) {
     WireStore& wire = *wires_[store];
     wire.blocks = true;
-    wire.holds = [](const Plan&) { return false; };
+    wire.holds = [&](const Plan&) {
+      clock_.advance(late);
+      return false;
+    };
     auto result = work(wire);
     wire.blocks = false;
     wire.holds = nullptr;
@@ -76,7 +79,10 @@ class World {
   void act() {
     ++seen["steps"];
     const auto draw = random_.between(0, 99);
-    if (draw < 12 && held_.size() < 12) return acquire();
+    if (draw < 12 && held_.size() < 12) {
+      for (auto left = random_.one_in(200) ? 100 : 1; left > 0; --left) acquire();
+      return;
+    }
     if (draw < 18) return give_back();
     if (draw < 22) return renew_by_hand();
     if (draw < 50) return answer();
@@ -92,7 +98,8 @@ class World {
     const ConcurrencyLimiter jobs(*wires_[store], "jobs", 100, {.ttl = ttl});
     const std::string name = "k" + std::to_string(ttl.count());  // one TTL for each key
     const Time asked = now();
-    held.lease = at_once(store, [&](WireStore&) { return jobs.try_acquire(name); });
+    const Span late{random_.one_in(4) ? random_.between(0, 2 * ttl.count()) : 0};
+    held.lease = at_once(store, late, [&](WireStore&) { return jobs.try_acquire(name); });
     require(static_cast<bool>(held.lease), "a lease is refused");
     held.store = store;
     held.ttl = ttl;
@@ -126,10 +133,14 @@ class World {
     Held* const held = draw_held();
     if (held == nullptr) return;
     const bool is_held = !held->lost && now() < held->safe;
-    const bool renewed = at_once(held->store, [&](WireStore&) { return held->lease.renew(); });
+    const Time asked = now();
+    const Span late{
+        is_held && random_.one_in(2) ? random_.between(0, (held->safe - asked).count() - 1) : 0};
+    const bool renewed =
+        at_once(held->store, late, [&](WireStore&) { return held->lease.renew(); });
     if (renewed) {
       require(!held->lost, "a lost lease is renewed");
-      held->safe = std::max(held->safe, now() + held->ttl);
+      held->safe = std::max(held->safe, asked + held->ttl);
       instants_.insert(held->safe);
       ++seen["by hand"];
     } else {

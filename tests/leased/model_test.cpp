@@ -132,6 +132,7 @@ struct Granted {
 struct Refused {
   Time told_at;
   std::uint64_t decided;
+  Word remaining;
 };
 
 struct Process {
@@ -148,6 +149,8 @@ struct Process {
   std::optional<SlidingWindow> log;
   std::vector<Granted> granted;
   std::vector<Refused> refused;
+  std::size_t open = 0;       // calls without an answer
+  bool plans = false;         // some were asked for, whose units may come back
   Word spent = 0;             // without the store
   Word refunded = 0;          // to the LeasedStore
   Word unsure = 0;            // of plans without an answer
@@ -190,6 +193,7 @@ class World {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       act();
+      judge_most();
       check();
     }
     conclude();
@@ -232,12 +236,14 @@ class World {
   Call& begin(Verb verb, std::size_t who, Word cost) {
     calls_.push_back(std::make_unique<Call>(Call{verb, who, cost, tick(), now()}));
     calls_.back()->number = calls_.size() - 1;
+    ++processes_[who]->open;
     processes_[who]->wire.mark = static_cast<int>(calls_.size());
     return *calls_.back();
   }
   void send(Call& call, const Plan& plan, std::size_t who) {
     decide_then(*processes_[who]->store, plan,
                 [this, &call](const Outcome& outcome) { answered(call, outcome); });
+    processes_[who]->wire.mark = 0;  // trips from now on are of no call
     if (random_.one_in(3)) return;
     serve_all(who);
   }
@@ -264,6 +270,7 @@ class World {
   }
   void plan(std::size_t who) {
     Call& call = begin(Verb::plan, who, draw_cost());
+    processes_[who]->plans = true;
     const std::array steps{processes_[who]->limit->acquire(call.cost),
                            processes_[who]->log->acquire_step(key, random_.one_in(3) ? 65536 : 0)};
     send(call, steps, who);
@@ -383,7 +390,9 @@ class World {
                       row.grants != Operation::Grants::nothing && &row != &token_bucket_acquire &&
                       &row != &shared_token_bucket_acquire;  // those are calls passed on
     const Decision& d = outcome.decision;
-    if (asks && !outcome.error && !d.allowed) process.refused.push_back({now(), decided});
+    if (asks && !outcome.error && !d.allowed) {
+      process.refused.push_back({now(), decided, d.remaining});
+    }
     if (asks && !outcome.error && d.allowed && decided > process.cleared) {
       const Word units = is_bucket(terms_.kind)
                              ? outcome.output[0]
@@ -402,6 +411,7 @@ class World {
     ++call.answers;
     require(call.answers == 1, "a call is answered twice");
     Process& process = *processes_[call.process];
+    --process.open;
     const Decision& d = outcome.decision;
     if (outcome.error) {
       ++seen["error"];
@@ -532,7 +542,17 @@ class World {
     require(d.source != Source::leased, "units that were held are spent during a block");
   }
 
-  /// The store has refused lately, and the limit has not changed since.
+  /// Windows know no line: once nobody waits, at most `most` are held.
+  void judge_most() {
+    for (const auto& process : processes_) {
+      const LeasedStats stats = process->store->stats();
+      const auto kept = static_cast<Word>(stats.taken - stats.returned - stats.lapsed);
+      if (is_bucket(terms_.kind) || process->open > 0 || process->plans || set_back_) continue;
+      require(kept - process->spent <= terms_.most, "more than `most` are held");
+    }
+  }
+
+  /// The store has refused so much lately, and the limit has not changed since.
   void judge_refusal(const Call& call, Process& process, const Decision& d) {
     const bool here = d.source == Source::leased;
     ++seen[here ? "refused here" : "refused by the store"];
@@ -540,6 +560,7 @@ class World {
     if (!here || is_bucket(terms_.kind) || set_back_ || call.verb == Verb::plan) return;
     const bool known =
         std::any_of(process.refused.begin(), process.refused.end(), [&](const Refused& one) {
+          if (one.remaining >= call.cost) return false;
           if (one.told_at == now()) return true;
           const bool news = one.decided > process.changed || call.asked < process.changed_told;
           return news && now() < one.told_at + terms_.recheck;

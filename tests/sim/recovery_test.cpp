@@ -151,6 +151,25 @@ TEST_CASE("recovered means that the backlog is gone too") {
   CHECK(objects(outage.result, "recovery"));
 }
 
+TEST_CASE("a backlog that grew before any fault need not go") {
+  Outage outage;
+  std::vector<std::uint32_t>& unfinished = outage.result.series.unfinished;
+  const auto grows_to = [&](std::uint32_t last) {
+    for (std::uint32_t i = 0; i < 30; ++i) unfinished[i] = 9 + (last - 9) * i / 29;
+    std::fill(unfinished.begin() + 30, unfinished.end(), 1'000);
+    return outage.recovery(20s);
+  };
+  CHECK(grows_to(300) == 0);
+  CHECK_FALSE(objects(outage.result, "recovery"));
+  // 2,900 jobs come between the ends of the first step and of the last: by chance, 161 more stay.
+  CHECK(grows_to(9 + 162) == 0);
+  CHECK(std::isinf(grows_to(9 + 161)));
+  CHECK(objects(outage.result, "recovery"));
+  outage.scenario.warm_up = 28s;  // two steps before the fault show how it grows, one does not
+  outage.scenario.warm_up = 29s;
+  CHECK(std::isinf(grows_to(300)));
+}
+
 TEST_CASE("a judge of recovery that could not tell is refused, with the remedy") {
   const auto told = [](const Scenario& scenario, Span within) -> std::string {
     try {

@@ -279,6 +279,9 @@ TEST_CASE("shrink leaves nothing that one more step would make smaller, whatever
     if (shrunk.partial) ++stopped;
     if (stop_at == 1) CHECK_FALSE(shrunk.fails);
     if (shrunk.fails) CHECK(objects(shrunk.study));
+    Study without_idle = shrunk.study;
+    drop_idle(without_idle);
+    CHECK(to_toml(without_idle, "r") == to_toml(shrunk.study, "r"));
     if (!shrunk.fails || shrunk.partial) continue;
     if (hash_of(shrunk.study) != hash_of(study)) ++changed;
     for (const Study& smaller : smaller_than(shrunk.study)) {
@@ -396,7 +399,9 @@ TEST_CASE("compare says of each figure what the paired differences show, with th
   CAPTURE(random.repeat());
   std::set<std::string_view> seen;
   for (std::size_t life = 0; life < test::scaled(400); ++life) {
-    const Pair pair(random, static_cast<std::size_t>(random.between(1, 9)));
+    Pair pair(random, static_cast<std::size_t>(random.between(1, 9)));
+    pair.a.partial = random.one_in(4);
+    pair.b.partial = random.one_in(4);
     const auto all = differences(pair.a, pair.b);
     REQUIRE(all.size() == std::size(asked_of));
     for (std::size_t i = 0; i < all.size(); ++i) {
@@ -428,6 +433,18 @@ TEST_CASE("compare says of each figure what the paired differences show, with th
     }
     const std::string text = compare(pair.a, pair.b, "first", "second");
     CHECK(text.find("difference of second - first") != std::string::npos);
+    CHECK((text.find("PARTIAL") != std::string::npos) == (pair.a.partial || pair.b.partial));
+    CHECK(text.find("first") < text.find("second"));
+    for (const auto& [metric, value, verdict] : all) {  // in the order of the head
+      std::size_t at = text.find(info(metric).title);
+      for (const StudyResult* const side : {&pair.a, &pair.b}) {
+        const Estimate one = side->rows[0].estimate(metric, pair.study.confidence);
+        at = text.find(figure_text(one, info(metric).unit), at);
+      }
+      at = text.find(figure_text(value, info(metric).unit), at);
+      const std::size_t end = text.find('\n', text.find(info(metric).title));
+      CHECK(text.find(verdict, at) < end);
+    }
   }
   CHECK(seen.size() == 4);
 }
