@@ -291,6 +291,7 @@ class World {
     send(call, step, of.process);
   }
   void change(std::size_t who) {
+    if (random_.one_in(3)) plan(who);  // which may be answered after the change
     const auto draw = random_.between(0, 2);
     Call& call = begin(draw == 0   ? Verb::block
                        : draw == 1 ? Verb::reset
@@ -359,9 +360,11 @@ class World {
   }
   void serve_all(std::size_t who) {
     Process& process = *processes_[who];
+    const bool latest_first = random_.one_in(3);
     while (process.wire.pending() > 0) {
-      if (!process.wire.is_decided(0)) decide(process, 0);
-      deliver(process, 0);
+      const std::size_t index = latest_first ? process.wire.pending() - 1 : 0;
+      if (!process.wire.is_decided(index)) decide(process, index);
+      deliver(process, index);
     }
   }
   void decide(Process& process, std::size_t index) {
