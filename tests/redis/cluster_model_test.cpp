@@ -112,7 +112,7 @@ class Node final : public SimulatedServer {
 
 class Cluster final : public SimulatedWorld {
  public:
-  explicit Cluster(Random& random) : SimulatedWorld(random, shards), size_(1 + below(6)) {
+  explicit Cluster(Random& random) : SimulatedWorld(random, shards), size_(1 + below(8)) {
     const bool is_by_name = one_in(2);
     for (unsigned i = 0; i < size_; ++i) {
       nodes_.push_back(std::make_unique<Node>(io, i, truth_, ways_, random));
@@ -135,7 +135,7 @@ class Cluster final : public SimulatedWorld {
 
   void disturb() {
     const unsigned node = any_node();
-    switch (below(11)) {
+    switch (below(13)) {
       case 0:
       case 1:
         return lose(node);
@@ -155,6 +155,9 @@ class Cluster final : public SimulatedWorld {
       case 8:
       case 9:
         return hand_over(node);
+      case 10:
+      case 11:
+        return lose_importer(node);
       default:
         names_.set(one_in(2) ? Span{0} : up_to(600ms), one_in(4));
     }
@@ -168,7 +171,7 @@ class Cluster final : public SimulatedWorld {
       nodes_[i]->has_map = true;
       if (nodes_[i]->is_up() || is_owner(i) || i == first_) bring_back(i);
     }
-    names_.set(up_to(200ms));
+    names_.set(one_in(2) ? Span{0} : up_to(200ms));
     load(2s);
     const std::size_t maps = maps_asked();
     const int vain = vain_attempts();
@@ -178,6 +181,30 @@ class Cluster final : public SimulatedWorld {
     CHECK(store_->topology().size() <= 2 * size_ + 1);
   }
 
+  /// An owner has nothing any more from now on, and all nodes know.
+  void reshard() {
+    const unsigned from = truth_.owner[0];
+    const auto heir = heir_of(from);
+    if (!heir) return;
+    give(from, *heir);
+    for (const auto& each : nodes_) each->believed = truth_.owner;
+  }
+  /// An owner hangs, and another node; the map is known to those that are asked first.
+  void hang_owner() {
+    names_.set(Span{0});
+    const unsigned hung = truth_.owner[0];
+    const auto heir = heir_of(hung);
+    if (!heir || hung == first_) return;
+    touch_node(hung);
+    nodes_[hung]->set(State::hung);
+    const unsigned other = any_node();
+    if (truth_.owner[1] != hung && !is_owner(other) && other != *heir && other != first_) {
+      nodes_[other]->set(State::hung);
+    }
+    give(hung, *heir);
+    for (const auto& each : nodes_) each->believed = truth_.owner;
+    SimulatedWorld::calm(800ms);
+  }
   /// While calls fail, the map is asked for once a second.
   void check_questions() {
     for (const auto& each : nodes_) each->refuses = true;
@@ -247,6 +274,21 @@ class Cluster final : public SimulatedWorld {
     give(node, *heir);
     nodes_[*heir]->believed = truth_.owner;
     tell();
+  }
+  /// A node dies while keys are on their way to it; they stay where they were.
+  void lose_importer(unsigned node) {
+    begin_move(0, node);
+    if (truth_.importer[0] != node) return;
+    truth_.moved[0] = true;
+    load(up_to(300ms));
+    touch_node(node);
+    nodes_[node]->set(State::down);
+    load(up_to(100ms));
+    truth_.importer[0].reset();
+    if (const auto heir = heir_of(node)) give(node, *heir);
+    for (const auto& each : nodes_) {
+      if (each->is_up()) each->believed = truth_.owner;
+    }
   }
   void bring_back(unsigned node) {
     touch_node(node);
@@ -357,6 +399,9 @@ TEST_CASE("in a cluster the owners decide soon after the world is calm, whatever
     cluster.calm();
     cluster.check_questions();
     cluster.load(1s);
+    cluster.reshard();
+    cluster.load(2500ms);
+    cluster.hang_owner();
     cluster.judge();
   }
 }

@@ -140,6 +140,13 @@ int SimulatedServer::attempts() const {
   return test::attempts[net::ip::make_address_v4(host_).to_uint()];
 }
 
+bool SimulatedServer::has_listener() const {
+  return std::ranges::any_of(sessions_, [](const auto& each) {
+    const auto session = each.lock();
+    return session && session->listens && session->socket.is_open();
+  });
+}
+
 bool SimulatedServer::publish(std::string_view channel) {
   bool is_heard = false;
   for (const auto& each : sessions_) {
@@ -311,7 +318,7 @@ void SimulatedWorld::ask() {
 
 void SimulatedWorld::observe() {
   for (std::size_t i = 0; i < shards_.size(); ++i) {
-    if (std::exchange(shards_[i].way, way_of(i)) != way_of(i)) touch(i);
+    if (shards_[i].way != way_of(i)) touch(i);
     if (!is_steady(i)) shake(i);
     if (!is_settled(i)) unsettle(i);
   }
@@ -320,6 +327,13 @@ void SimulatedWorld::observe() {
   Shard& shard = shards_[asked_.back().shard];
   const bool is_right = ways_[asked_.size() - 1].executed == std::vector{shard.way.back()};
   if (answer.answers == 1 && is_right && answer.asked > shard.steady + 100ms) shard.is_known = true;
+}
+
+void SimulatedWorld::touch(std::size_t shard) {
+  shards_[shard].way = way_of(shard);
+  for_waiting(shard, [&](Asked& call) { call.way = shards_[shard].way; });
+  shake(shard);
+  unsettle(shard);
 }
 
 void SimulatedWorld::shake(std::size_t shard) {

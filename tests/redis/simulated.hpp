@@ -60,6 +60,7 @@ class SimulatedServer {
   void set_latency(Span latency) noexcept { latency_ = latency; }
   /// Publishes to all who listen. False if nobody does.
   bool publish(std::string_view channel);
+  [[nodiscard]] bool has_listener() const;
   /// Ends every connection.
   void cut();
 
@@ -180,10 +181,7 @@ class SimulatedWorld {
   virtual void look() {}
 
   /// Something happens to the shard at this moment.
-  void touch(std::size_t shard) {
-    shake(shard);
-    unsettle(shard);
-  }
+  void touch(std::size_t shard);
   void after(Span delay, std::function<void()> act);
   [[nodiscard]] bool one_in(std::uint64_t n) { return random_.one_in(n); }
   [[nodiscard]] unsigned below(std::size_t n) { return static_cast<unsigned>(random_.below(n)); }
