@@ -194,7 +194,10 @@ class Group final : public SimulatedWorld {
     const auto watched = std::ranges::find_if(
         sentinels_, [](const auto& sentinel) { return sentinel->has_listener(); });
     REQUIRE(watched != sentinels_.end());
-    spoil_sentinel(static_cast<unsigned>(watched - sentinels_.begin()), below(3));
+    const auto number = static_cast<unsigned>(watched - sentinels_.begin());
+    if (one_in(2)) return spoil_sentinel(number, below(3));
+    spoil_sentinel((number + 1 + below(size - 1)) % size, 2);
+    (*watched)->cut();  // so that another one is listened to, which may be that one
   }
   /// It is not there, or (not `is_plain_`) it is, and says what is not so.
   void spoil_sentinel(unsigned number, unsigned kind) {
