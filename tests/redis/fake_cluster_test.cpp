@@ -156,36 +156,6 @@ TEST_CASE("a call that is moved back from the importing node goes without ASKING
   CHECK(seen == std::vector<std::string>{"EVALSHA", "EVALSHA"});
 }
 
-TEST_CASE("a call behind ASK that must wait for its keys waits at the importing node",
-          "[fake][cluster]") {
-  std::atomic<int> tries{0};
-  std::atomic<int> calls{0};
-  FakeServer importing(
-      [&](Peer& peer, int) {
-        while (const auto asked = peer.read_behind_login()) {
-          const std::string& name = asked->at(0);
-          if (!peer.send(name == "CLUSTER"  ? no_map()
-                         : name == "ASKING" ? "+OK\r\n"
-                         : ++tries <= 8     ? "-TRYAGAIN Multiple keys request\r\n"
-                                            : allowing(*asked, 1))) {
-            return;
-          }
-        }
-      },
-      FakeServer::Serving::at_once);
-  FakeServer owner(node(no_map,
-                        [&] {
-                          ++calls;
-                          return redirection("ASK", importing.port());
-                        }),
-                   FakeServer::Serving::at_once);
-  const auto store = make_redis_store(fake_cluster({&owner}));
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("alice"));
-  CHECK(calls == 1);
-  CHECK(tries == 9);
-}
-
 TEST_CASE("a node that has no slots any more is left, and its link serves the next node",
           "[fake][cluster]") {
   std::atomic<int> now{0};
