@@ -142,11 +142,12 @@ struct Steps {
 /// Whether more jobs come than are done before the first fault already, by more than the noise of a
 /// Poisson process: their backlog grows without any fault, and none of them could take it away.
 bool falls_behind(const Series& series, const Steps& steps) {
-  const std::size_t from = steps.begin + 1;  // at the end of the first step, calls are under way
+  // A queue that stops growing, since callers give up, fills in the first half.
+  const std::size_t from = steps.begin + std::max<std::size_t>(1, (steps.faulty - steps.begin) / 2);
   if (from >= steps.faulty) return false;
   const double offered = sum(std::span(series.offered).subspan(from, steps.faulty - from));
   const double grown = static_cast<double>(series.unfinished[steps.faulty - 1]) -
-                       static_cast<double>(series.unfinished[steps.begin]);
+                       static_cast<double>(series.unfinished[from - 1]);
   return grown > 3 * std::sqrt(offered);
 }
 
@@ -279,21 +280,23 @@ void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
   const auto back = comes_back(series, steps, most);
   const Span took =
       back ? std::max(series.step * static_cast<Word>(*back) - steps.last, Span{0}) : Span::max();
-  result.figures[Metric::recovery] = back ? static_cast<double>(took.count()) / 1'000'000
-                                          : std::numeric_limits<double>::infinity();
+  // Else one grew before any fault, and the goodput alone is looked at.
+  const bool backlog_goes = std::isfinite(most);
+  result.figures[Metric::recovery] = back && backlog_goes
+                                         ? static_cast<double>(took.count()) / 1'000'000
+                                         : std::numeric_limits<double>::infinity();
   if (within == Span{0}) return;
   result.judges.emplace_back(recovery_judge);
   if (took <= within) return;
   const auto whole = [](double number) { return std::to_string(std::llround(number)); };
-  const bool has_backlog = std::isfinite(most);
   std::string text;
   if (back) {
-    text = std::string("the goodput is back, ") + (has_backlog ? "and the backlog gone, " : "") +
+    text = std::string("the goodput is back, ") + (backlog_goes ? "and the backlog gone, " : "") +
            whole(static_cast<double>(took.count()) / 1'000'000) + " s after the last fault";
   } else {
     text = "the fleet does not recover until the end: " + whole(series.unfinished.back()) +
            " jobs are unfinished there, and " +
-           (has_backlog ? "at most " + whole(most) + " would be by chance"
+           (backlog_goes ? "at most " + whole(most) + " would be by chance"
                         : "the goodput of before does not come back");
   }
   result.objections.push_back({recovery_judge, text});

@@ -59,7 +59,7 @@ void judge_limiter(const Scenario& scenario, const Recorder& recorder, std::uint
 void judge_order(const Scenario& scenario, const Recorder& recorder, RunResult& result);
 
 /// Looks whether the goodput is back, and the backlog gone unless one grew before the first fault,
-/// `within` after the last fault; zero: is not asked. Sets the figure recovery: infinity if that
+/// `within` after the last fault; zero: is not asked. Sets the figure recovery: infinity if both
 /// did not come within the run. REQUIRES: the series is in the result; validate_recovery() accepts
 /// it.
 void judge_recovery(const Scenario& scenario, Span within, RunResult& result);
