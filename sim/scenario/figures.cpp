@@ -89,7 +89,7 @@ constexpr MetricInfo catalogue[] = {
      "at most {} later jobs overtake one that waits",
      "The most jobs of one queue that came later than one that waits and were served before it."},
     {"recovery", "time after the last fault until the goodput is back and the backlog gone", "s",
-     Better::less, "the fleet has recovered {} after the last fault",
+     Better::less, "the fleet takes {} to recover after the last fault",
      "The time from the end of the last fault until the goodput is again what it was before the "
      "first, and no more jobs are unfinished than there were then."},
     {"adaptation", "time until the last 429 after a limit changed", "s", Better::less,
