@@ -208,7 +208,7 @@ TEST_CASE("with one thread, time moves by itself when asked to", "[core][clock]"
 
 TEST_CASE("with several known threads, time moves only when all of them wait", "[core][clock]") {
   constexpr int threads = 4;
-  const std::size_t turns = scaled(500, 50);
+  const std::size_t turns = scaled(300, 50);
   VirtualClock clock;
   const Time start = clock.now();
   std::atomic<int> busy{0};
@@ -226,7 +226,7 @@ TEST_CASE("with several known threads, time moves only when all of them wait", "
         for (std::size_t turn = 0; turn < turns; ++turn) {
           ++busy;
           const Time before = clock.now();
-          for (int spin = 0; spin < 100; ++spin) std::this_thread::yield();
+          for (int spin = 0; spin < 20; ++spin) std::this_thread::yield();
           if (clock.now() != before) moved_while_busy = true;
           --busy;
           clock.wait_until(before + Span{(i + 1) * 1'000}, waker);

@@ -401,7 +401,7 @@ class World {
                              ? outcome.output[0]
                              : step.args[row.arguments.find(Argument::Role::cost)->index];
       const Time until = process.wire.asked_at(index) + d.retry_after + terms_.hold;
-      std::erase_if(process.granted, [&](const Granted& one) { return one.until + 3s < now(); });
+      std::erase_if(process.granted, [&](const Granted& one) { return one.until < now() - 3s; });
       process.granted.push_back({units, d.at + d.retry_after, until, window_of(d.at), tick()});
       is_told_ = true;
     }
