@@ -297,7 +297,7 @@ void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
     text = "the fleet does not recover until the end: " + whole(series.unfinished.back()) +
            " jobs are unfinished there, and " +
            (backlog_goes ? "at most " + whole(most) + " would be by chance"
-                        : "the goodput of before does not come back");
+                         : "the goodput of before does not come back");
   }
   result.objections.push_back({recovery_judge, text});
 }

@@ -17,9 +17,11 @@ using testing::detail::log_uniform;
 constexpr Word ahead = TokenBucketRule::max_ahead;
 
 /// What no rule writes.
-constexpr std::array<Word, 6> wrong{-1,        INT64_MIN,   word_limit + 1,
-                                    INT64_MAX, -word_limit, word_limit * 2 + 1};
-Word draw_wrong(Random& random) { return wrong[random.below(wrong.size())]; }
+constexpr std::array<Word, 6> never_written{-1,        INT64_MIN,   word_limit + 1,
+                                            INT64_MAX, -word_limit, word_limit * 2 + 1};
+Word draw_never_written(Random& random) {
+  return never_written[random.below(never_written.size())];
+}
 
 Word draw_word(Random& random, const Configuration& config, Word now) {
   const std::array<Word, 6> edges{0, 1, word_limit - 1, word_limit, now, config.args[0]};
@@ -47,7 +49,7 @@ Word draw_word(Random& random, const Configuration& config, Word now) {
 std::string spoil(Random& random, std::string raw, std::size_t words) {
   const std::size_t at = random.below(std::max<std::size_t>(words, 1));
   if (raw.size() < 9 + 8 * at) return raw;
-  return raw.replace(1 + 8 * at, 8, le64(draw_wrong(random)));
+  return raw.replace(1 + 8 * at, 8, le64(draw_never_written(random)));
 }
 
 /// What is there, with a word or two changed.
@@ -56,7 +58,7 @@ std::string disturb(Random& random, std::string raw, const Configuration& config
   for (auto changes = 1 + random.below(2); changes > 0; --changes) {
     const std::size_t at = 1 + 8 * random.below(random.one_in(2) ? words : std::min(words, 6UL));
     if (at == 17 && raw.size() == 25 && random.one_in(2)) {  // when a cell expires
-      raw.replace(at, 8, le64(draw_wrong(random)));
+      raw.replace(at, 8, le64(draw_never_written(random)));
       continue;
     }
     const Word old = read_le64(raw, at);
