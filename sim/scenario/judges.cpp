@@ -142,19 +142,17 @@ struct Steps {
 /// Whether more jobs come than are done before the first fault already, by more than the noise of a
 /// Poisson process: their backlog grows without any fault, and none of them could take it away.
 bool falls_behind(const Series& series, const Steps& steps) {
-  // A queue that stops growing, since callers give up, fills in the first half.
-  const std::size_t from = steps.begin + std::max<std::size_t>(1, (steps.faulty - steps.begin) / 2);
+  const std::size_t from = steps.begin + 1;  // at the end of the first step, calls are under way
   if (from >= steps.faulty) return false;
   const double offered = sum(std::span(series.offered).subspan(from, steps.faulty - from));
   const double grown = static_cast<double>(series.unfinished[steps.faulty - 1]) -
-                       static_cast<double>(series.unfinished[from - 1]);
+                       static_cast<double>(series.unfinished[steps.begin]);
   return grown > 3 * std::sqrt(offered);
 }
 
 /// The most jobs that may be unfinished once the backlog is gone: as many as at any time before the
-/// first fault, but for the noise of a Poisson process. Infinite if the backlog need not go.
+/// first fault, but for the noise of a Poisson process.
 double most_unfinished_of(const Series& series, const Steps& steps) {
-  if (falls_behind(series, steps)) return std::numeric_limits<double>::infinity();
   const auto before = std::span(series.unfinished).subspan(steps.begin, steps.faulty - steps.begin);
   const double most = *std::ranges::max_element(before);
   return most + 3 * std::sqrt(most);
@@ -276,28 +274,31 @@ void judge_recovery(const Scenario& scenario, Span within, RunResult& result) {
   const Steps steps(scenario, result.series.step);
   if (!steps.has_before()) return;
   const Series& series = result.series;
+  const auto took = [&](double most) {
+    const auto back = comes_back(series, steps, most);
+    return back ? std::max(series.step * static_cast<Word>(*back) - steps.last, Span{0})
+                : Span::max();
+  };
+  const auto seconds = [](Span span) { return static_cast<double>(span.count()) / 1'000'000; };
+  const auto whole = [](double number) { return std::to_string(std::llround(number)); };
   const double most = most_unfinished_of(series, steps);
-  const auto back = comes_back(series, steps, most);
-  const Span took =
-      back ? std::max(series.step * static_cast<Word>(*back) - steps.last, Span{0}) : Span::max();
-  // Else one grew before any fault, and the goodput alone is looked at.
-  const bool backlog_goes = std::isfinite(most);
-  result.figures[Metric::recovery] = back && backlog_goes
-                                         ? static_cast<double>(took.count()) / 1'000'000
-                                         : std::numeric_limits<double>::infinity();
+  const Span recovery = took(most);
+  result.figures[Metric::recovery] =
+      recovery == Span::max() ? std::numeric_limits<double>::infinity() : seconds(recovery);
   if (within == Span{0}) return;
   result.judges.emplace_back(recovery_judge);
-  if (took <= within) return;
-  const auto whole = [](double number) { return std::to_string(std::llround(number)); };
+  const bool goodput_alone = falls_behind(series, steps);
+  const Span judged = goodput_alone ? took(std::numeric_limits<double>::infinity()) : recovery;
+  if (judged <= within) return;
   std::string text;
-  if (back) {
-    text = std::string("the goodput is back, ") + (backlog_goes ? "and the backlog gone, " : "") +
-           whole(static_cast<double>(took.count()) / 1'000'000) + " s after the last fault";
+  if (judged != Span::max()) {
+    text = std::string("the goodput is back, ") + (goodput_alone ? "" : "and the backlog gone, ") +
+           whole(seconds(judged)) + " s after the last fault";
   } else {
     text = "the fleet does not recover until the end: " + whole(series.unfinished.back()) +
            " jobs are unfinished there, and " +
-           (backlog_goes ? "at most " + whole(most) + " would be by chance"
-                         : "the goodput of before does not come back");
+           (goodput_alone ? "the goodput of before does not come back"
+                          : "at most " + whole(most) + " would be by chance");
   }
   result.objections.push_back({recovery_judge, text});
 }

@@ -1,8 +1,5 @@
 // What a server that answers nothing may cost, and stores that end in the middle of a batch.
 // Threading: as fake_test.cpp.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
 #include "tests/redis/fake_server.hpp"
@@ -134,24 +131,4 @@ TEST_CASE("the completion of an invalid plan in a batch may destroy the store", 
       return c.error == Errc::shut_down || c.error == Errc::unknown;
     }) == it.others.size());
   }
-}
-
-TEST_CASE("without a descriptor left no store is made, and the error is the system's", "[fake]") {
-  rlimit before{};
-  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const int lowest_free = ::dup(0);
-  REQUIRE(lowest_free >= 0);
-  ::close(lowest_free);
-  rlimit none = before;
-  none.rlim_cur = static_cast<rlim_t>(lowest_free);
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
-  std::error_code error;
-  try {
-    static_cast<void>(make_redis_store());
-  } catch (const std::system_error& failure) {
-    error = failure.code();
-  }
-  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
-  CHECK(error == std::errc::too_many_files_open);
-  CHECK_NOTHROW(make_redis_store());
 }

@@ -154,19 +154,17 @@ TEST_CASE("recovered means that the backlog is gone too") {
 TEST_CASE("a backlog that grew before any fault need not go, and its recovery is not known") {
   Outage outage;
   std::vector<std::uint32_t>& unfinished = outage.result.series.unfinished;
-  // The fault begins at 30 s, and 1,500 jobs come in the 15 s before: by chance, 116 more stay.
-  const auto objects_to = [&](std::uint32_t at_first, std::uint32_t then) {
-    std::fill_n(unfinished.begin(), 15, at_first);
-    std::fill_n(unfinished.begin() + 15, 15, then);
+  const auto objects_to = [&](std::uint32_t last) {
+    for (std::uint32_t i = 0; i < 30; ++i) unfinished[i] = 9 + (last - 9) * i / 29;
     std::fill(unfinished.begin() + 30, unfinished.end(), 1'000);
     CHECK(std::isinf(outage.recovery(20s)));
     return objects(outage.result, "recovery");
   };
-  CHECK_FALSE(objects_to(9, 9 + 117));
-  CHECK(objects_to(9, 9 + 116));
-  CHECK(objects_to(300, 300));  // callers give up, so that it grows no longer
+  // 2,900 jobs come between the ends of the first step and of the last: by chance, 161 more stay.
+  CHECK_FALSE(objects_to(9 + 162));
+  CHECK(objects_to(9 + 161));
   std::fill_n(outage.result.series.ok.begin() + 40, 60, 50);
-  CHECK(objects_to(9, 300));  // the goodput does not come back
+  CHECK(objects_to(300));  // the goodput does not come back
 }
 
 TEST_CASE("a judge of recovery that could not tell is refused, with the remedy") {
