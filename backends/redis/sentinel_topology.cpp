@@ -116,12 +116,8 @@ asio::awaitable<bool> SentinelTopology::connect_watch(Connection& connection) {
   connection.set_target(watched_);
   if (!co_await connection.connect()) co_return false;
   const NamedMaster named = co_await ask_master(connection, group_);
-  if (!named.address) co_return false;
-  // A switch may have been missed meanwhile. If this one knows of it, all are asked: the first may
-  // not have heard of it, and this one alone may be wrong.
-  if (master_ && *named.address != *master_) is_failing_ = true;
-  ask_again();
-  co_return true;
+  if (named.address) ask_again();  // a switch may have been missed meanwhile
+  co_return named.address.has_value();
 }
 
 void SentinelTopology::note_switch() {

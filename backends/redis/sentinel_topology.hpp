@@ -62,7 +62,7 @@ class SentinelTopology final : public Topology {
   bool is_asking_ = false;     // follow_master() is running
   bool is_told_ = false;       // a switch was announced, or may have been missed, since it began
   bool is_announced_ = false;  // a switch was announced since it asked last
-  bool is_failing_ = false;    // calls have failed since then, or the Sentinels disagree
+  bool is_failing_ = false;    // calls have failed since then
 };
 
 }  // namespace sluice::redis_detail

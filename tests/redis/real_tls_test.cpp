@@ -175,7 +175,7 @@ TEST_CASE("many threads share a TLS connection, with batches larger than the soc
   const auto store = make_redis_store(server.options());
   constexpr int threads = 8;
   constexpr Word each = 400;
-  const TokenBucket bucket(*store, "api", Quota::per_hour(threads * each));
+  const TokenBucket bucket(*store, "api", Quota::per(threads * each, 24h * 30));
   std::atomic<Word> granted{0};
   std::vector<std::thread> callers;
   for (int i = 0; i < threads; ++i) {
