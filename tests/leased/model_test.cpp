@@ -132,7 +132,6 @@ struct Granted {
 struct Refused {
   Time told_at;
   std::uint64_t decided;
-  Word remaining;
 };
 
 struct Process {
@@ -149,8 +148,6 @@ struct Process {
   std::optional<SlidingWindow> log;
   std::vector<Granted> granted;
   std::vector<Refused> refused;
-  std::size_t open = 0;       // calls without an answer
-  bool plans = false;         // some were asked for, whose units may come back
   Word spent = 0;             // without the store
   Word refunded = 0;          // to the LeasedStore
   Word unsure = 0;            // of plans without an answer
@@ -193,7 +190,6 @@ class World {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       act();
-      judge_most();
       check();
     }
     conclude();
@@ -236,7 +232,6 @@ class World {
   Call& begin(Verb verb, std::size_t who, Word cost) {
     calls_.push_back(std::make_unique<Call>(Call{verb, who, cost, tick(), now()}));
     calls_.back()->number = calls_.size() - 1;
-    ++processes_[who]->open;
     processes_[who]->wire.mark = static_cast<int>(calls_.size());
     return *calls_.back();
   }
@@ -270,7 +265,6 @@ class World {
   }
   void plan(std::size_t who) {
     Call& call = begin(Verb::plan, who, draw_cost());
-    processes_[who]->plans = true;
     const std::array steps{processes_[who]->limit->acquire(call.cost),
                            processes_[who]->log->acquire_step(key, random_.one_in(3) ? 65536 : 0)};
     send(call, steps, who);
@@ -291,7 +285,6 @@ class World {
     send(call, step, of.process);
   }
   void change(std::size_t who) {
-    if (random_.one_in(3)) plan(who);  // which may be answered after the change
     const auto draw = random_.between(0, 2);
     Call& call = begin(draw == 0   ? Verb::block
                        : draw == 1 ? Verb::reset
@@ -360,11 +353,9 @@ class World {
   }
   void serve_all(std::size_t who) {
     Process& process = *processes_[who];
-    const bool latest_first = random_.one_in(3);
     while (process.wire.pending() > 0) {
-      const std::size_t index = latest_first ? process.wire.pending() - 1 : 0;
-      if (!process.wire.is_decided(index)) decide(process, index);
-      deliver(process, index);
+      if (!process.wire.is_decided(0)) decide(process, 0);
+      deliver(process, 0);
     }
   }
   void decide(Process& process, std::size_t index) {
@@ -393,9 +384,7 @@ class World {
                       row.grants != Operation::Grants::nothing && &row != &token_bucket_acquire &&
                       &row != &shared_token_bucket_acquire;  // those are calls passed on
     const Decision& d = outcome.decision;
-    if (asks && !outcome.error && !d.allowed) {
-      process.refused.push_back({now(), decided, d.remaining});
-    }
+    if (asks && !outcome.error && !d.allowed) process.refused.push_back({now(), decided});
     if (asks && !outcome.error && d.allowed && decided > process.cleared) {
       const Word units = is_bucket(terms_.kind)
                              ? outcome.output[0]
@@ -414,7 +403,6 @@ class World {
     ++call.answers;
     require(call.answers == 1, "a call is answered twice");
     Process& process = *processes_[call.process];
-    --process.open;
     const Decision& d = outcome.decision;
     if (outcome.error) {
       ++seen["error"];
@@ -545,17 +533,7 @@ class World {
     require(d.source != Source::leased, "units that were held are spent during a block");
   }
 
-  /// Windows know no line: once nobody waits, at most `most` are held.
-  void judge_most() {
-    for (const auto& process : processes_) {
-      const LeasedStats stats = process->store->stats();
-      const auto kept = static_cast<Word>(stats.taken - stats.returned - stats.lapsed);
-      if (is_bucket(terms_.kind) || process->open > 0 || process->plans || set_back_) continue;
-      require(kept - process->spent <= terms_.most, "more than `most` are held");
-    }
-  }
-
-  /// The store has refused so much lately, and the limit has not changed since.
+  /// The store has refused lately, and the limit has not changed since.
   void judge_refusal(const Call& call, Process& process, const Decision& d) {
     const bool here = d.source == Source::leased;
     ++seen[here ? "refused here" : "refused by the store"];
@@ -563,7 +541,6 @@ class World {
     if (!here || is_bucket(terms_.kind) || set_back_ || call.verb == Verb::plan) return;
     const bool known =
         std::any_of(process.refused.begin(), process.refused.end(), [&](const Refused& one) {
-          if (one.remaining >= call.cost) return false;
           if (one.told_at == now()) return true;
           const bool news = one.decided > process.changed || call.asked < process.changed_told;
           return news && now() < one.told_at + terms_.recheck;

@@ -454,7 +454,7 @@ TEST_CASE("an expectation is judged by all that is known of its figure") {
   CAPTURE(random.repeat());
   std::set<std::pair<bool, Status>> seen;
   constexpr double remain = 40;  // seconds behind the fault
-  for (std::size_t life = 0; life < test::scaled(600, 600); ++life) {
+  for (std::size_t life = 0; life < test::scaled(3000, 3000); ++life) {
     Pair pair(random, static_cast<std::size_t>(random.between(0, 9)));
     const Metric metric = asked_of[random.below(std::size(asked_of))];
     Expectation expectation;
