@@ -5,6 +5,9 @@
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/limiters/sliding_window_counter.hpp"
+#include "sluice/limiters/token_bucket.hpp"
+#include "sluice/memory_store.hpp"
+#include "src/stores/leased_account.hpp"
 #include "tests/leased/rig.hpp"
 #include "tests/support/wire_store.hpp"
 
@@ -189,6 +192,27 @@ TEST_CASE("a reservation of a lot is refunded once, whatever others spent of the
     spent += bucket.try_acquire("a", error).allowed ? 1 : 0;
   }
   CHECK(spent <= static_cast<Word>(rig.store.stats().taken));
+}
+
+TEST_CASE("a reservation of several lots is not refunded as another one of its first lot",
+          "[leased]") {
+  using namespace leased;
+  const auto store = make_memory_store();
+  const TokenBucket bucket(*store, "api", Quota::per_second(1).burst(1000));
+  Account account(bucket.reserve_step("a", 1, 10s), {10s, 100, 1s, true});
+  const Time now = to_time(1'000'000'000'000'000);
+  const auto add = [&](Word level, Span ahead) {
+    const Decision granted{.allowed = true, .retry_after = ahead, .at = now};
+    REQUIRE(account.add({.units = 5, .level = level}, granted, now, now) == Account::Added::held);
+  };
+  add(1, 0s);
+  add(2, 5s);
+  REQUIRE(account.decide({.cost = 4, .refundable = true}, now));
+  const auto mixed = account.decide({.cost = 4, .max_wait = 5'000'000, .refundable = true}, now);
+  REQUIRE(mixed);
+  REQUIRE(mixed->verdict.retry_after == 5'000'000);  // of a unit for now, and three for then
+  CHECK_FALSE(account.refund({.amount = 4, .level = 1, .stamp = 0, .version = 0}));
+  CHECK_FALSE(account.can_spend(1, now));
 }
 
 TEST_CASE("a store that ends while a plan is under way leaves it to the store behind",
