@@ -9,6 +9,7 @@
 #include "sluice/calls/backoff.hpp"
 #include "sluice/clock.hpp"
 #include "sluice/detail/fork_count.hpp"
+#include "sluice/detail/life.hpp"
 
 namespace sluice {
 
@@ -48,7 +49,8 @@ struct BreakerOptions {
 /// the same counter, that of one store.
 ///
 /// In a forked child, a probe of the parent has ended without information. Thread-safe; a child
-/// that is forked while other threads use the breaker must not. REQUIRES: the clock outlives it.
+/// that is forked while other threads use the breaker must not. Once the clock has ended, the
+/// breaker's time stands still.
 class CircuitBreaker {
  public:
   enum class State : std::uint8_t { closed, open, half_open };
@@ -97,6 +99,7 @@ class CircuitBreaker {
   /// The state stays open until the next ask(), also after the pause.
   [[nodiscard]] State state(unsigned part = 0) const noexcept;
   [[nodiscard]] Stats stats() const noexcept;
+  /// REQUIRES: the clock has not ended.
   [[nodiscard]] Clock& clock() const noexcept { return clock_; }
   /// How long a failed call should wait before a retry: until the next call is allowed; first_pause
   /// while the part is closed. At least 1 us.
@@ -117,7 +120,8 @@ class CircuitBreaker {
   template <class Self>
   [[nodiscard]] static auto* find(Self& self, unsigned part) noexcept;
   [[nodiscard]] Part* find_or_add(unsigned part) noexcept;
-  [[nodiscard]] Span rest(const Part& part, Time now) const noexcept;
+  [[nodiscard]] Time now() const noexcept;
+  [[nodiscard]] Span rest(const Part& part) const noexcept;
   void note(Part& part, bool is_probe, Result result) noexcept;
   void open(Part& part, Span pause) noexcept;
   void end_probes_of_parent() noexcept;
@@ -125,11 +129,13 @@ class CircuitBreaker {
   void notify_change(unsigned part, State from, State to) const noexcept;
 
   Clock& clock_;
+  detail::Life::View clock_life_;
   BreakerOptions options_;
   OnPartChange on_change_;
   Backoff pauses_;  // of a part that has not opened yet
 
   mutable std::mutex mutex_;  // guards what follows
+  mutable Time last_now_{};
   detail::HomeProcess home_;
   Part first_;
   std::vector<Part> others_;  // from part 1 to the last one of which a call has failed

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "sluice/detail/exceptions.hpp"
@@ -32,13 +33,16 @@ class StoreHandle {
   /// From a std::shared_ptr or std::unique_ptr to a store. Throws std::invalid_argument if it is
   /// null.
   template <class Owner>
-  requires(!std::same_as<Owner, StoreHandle> && !std::same_as<Owner, std::nullptr_t> &&
-           std::convertible_to<Owner, std::shared_ptr<Store>>) StoreHandle(Owner owner)
-      : store_(std::move(owner)) {
+  requires(!std::same_as<std::remove_cvref_t<Owner>, StoreHandle> &&
+           !std::same_as<std::remove_cvref_t<Owner>, std::nullptr_t> &&
+           std::convertible_to<Owner, std::shared_ptr<Store>>) StoreHandle(Owner&& owner)
+      : store_(std::forward<Owner>(owner)) {
     if (store_ == nullptr) {
       detail::raise(std::invalid_argument("the pointer to a limiter's store is null"));
     }
   }
+  template <class S, class Deleter>
+  StoreHandle(const std::unique_ptr<S, Deleter>&) = delete;  // pass *store, or std::move(store)
   // NOLINTEND(google-explicit-constructor)
   StoreHandle(const StoreHandle&) noexcept = default;
   StoreHandle& operator=(const StoreHandle&) noexcept = default;

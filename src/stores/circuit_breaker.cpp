@@ -40,6 +40,7 @@ CircuitBreaker::CircuitBreaker(Clock& clock, const BreakerOptions& options, OnCh
 
 CircuitBreaker::CircuitBreaker(Clock& clock, const BreakerOptions& options, OnPartChange on_change)
     : clock_(clock),
+      clock_life_(clock.life()),
       options_(options),
       on_change_(std::move(on_change)),
       pauses_(pauses_of(options)),
@@ -64,7 +65,7 @@ CircuitBreaker::Permit CircuitBreaker::ask(unsigned part, std::uint64_t comeback
     }
     permit.era = asked->era;
     const bool is_back = asked->state == State::open && comebacks > asked->tried;
-    permit.wait = is_back ? Span{0} : rest(*asked, clock_.now());
+    permit.wait = is_back ? Span{0} : rest(*asked);
     if (permit.wait > Span{0}) {
       ++stats_.denied;
       return permit;
@@ -109,7 +110,7 @@ Span CircuitBreaker::wait(unsigned part) const noexcept {
   const std::lock_guard lock(mutex_);
   const Part* const asked = find(*this, part);
   if (asked == nullptr || asked->state == State::closed) return options_.first_pause;
-  return std::max(Span{1}, rest(*asked, clock_.now()));
+  return std::max(Span{1}, rest(*asked));
 }
 
 /// Null if there is no memory.
@@ -120,11 +121,18 @@ CircuitBreaker::Part* CircuitBreaker::find_or_add(unsigned part) noexcept try {
   return nullptr;
 }
 
+/// REQUIRES: the mutex is held.
+Time CircuitBreaker::now() const noexcept {
+  if (!clock_life_.is_over()) last_now_ = clock_.now();
+  return last_now_;
+}
+
 /// How long no call is allowed. While a probe is pending this is unknown: callers should ask again
 /// soon.
-Span CircuitBreaker::rest(const Part& part, Time now) const noexcept {
+Span CircuitBreaker::rest(const Part& part) const noexcept {
   if (part.state == State::half_open) return options_.first_pause;
-  return now < part.opened ? Span{0} : std::max(Span{0}, part.until - now);
+  const Time at = now();
+  return at < part.opened ? Span{0} : std::max(Span{0}, part.until - at);
 }
 
 void CircuitBreaker::note(Part& part, bool is_probe, Result result) noexcept {
@@ -147,7 +155,7 @@ void CircuitBreaker::note(Part& part, bool is_probe, Result result) noexcept {
 void CircuitBreaker::open(Part& part, Span pause) noexcept {
   part.state = State::open;
   ++part.era;
-  part.opened = clock_.now();
+  part.opened = now();
   part.until = pause > Time::max() - part.opened ? Time::max() : part.opened + pause;
 }
 
@@ -162,6 +170,7 @@ void CircuitBreaker::end_probes_of_parent() noexcept {
 }
 
 Span CircuitBreaker::draw_pause(Part& part) noexcept {
+  if (options_.rng == nullptr && clock_life_.is_over()) return options_.longest_pause;
   try {
     return part.backoff.next(options_.rng != nullptr ? *options_.rng
                                                      : rng_of(clock_, DrawFor::breaker));

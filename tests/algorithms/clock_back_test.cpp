@@ -3,6 +3,7 @@
 #include <sluice/sluice.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,18 @@ std::vector<Case> cases() {
        }},
       {"fixed window",
        [](Store& s) { return FixedWindow(s, "f", 1, Calendar::every(1min)).try_acquire("k"); }},
+      {"shared token bucket",
+       [](Store& s) {
+         const SharedTokenBucket bucket(s, "sb");
+         bucket.try_configure("k", Quota::per_minute(1));
+         return bucket.try_acquire("k");
+       }},
+      {"shared sliding window",
+       [](Store& s) {
+         const SharedSlidingWindow window(s, "sw", "k");
+         window.try_configure(RateType::overall, 1, 1min);
+         return window.try_acquire();
+       }},
       {"slot lock", [](Store& s) { return SlotLock(s, "s", 1min).reserve("k", 0s).decision; }},
       {"leases",
        [](Store& s) {
@@ -44,6 +57,21 @@ std::vector<Case> cases() {
        }},
   };
 }
+
+/// A SharedSlidingWindow, as a limiter of keys.
+struct OneWindow {
+  std::shared_ptr<SharedSlidingWindow> limiter;
+  void block(const char*, Span span) const { limiter->block(span); }
+  [[nodiscard]] Decision try_acquire(const char*) const { return limiter->try_acquire(); }
+};
+
+struct Slots {
+  SlotLock lock;
+  void block(const char* key, Span span) const { lock.block(key, span); }
+  [[nodiscard]] Decision try_acquire(const char* key) const {
+    return lock.reserve(key, 0s).decision;
+  }
+};
 
 }  // namespace
 
@@ -122,20 +150,30 @@ TEST_CASE("what is blocked stays so for as long as a clock lies behind, to the t
   check("sliding window", [](Store& s) { return SlidingWindow(s, "w", {{1, 1s}}); });
   check("sliding window counter", [](Store& s) { return SlidingWindowCounter(s, "c", {10, 1s}); });
   check("fixed window", [](Store& s) { return FixedWindow(s, "f", 1, Calendar::every(1s)); });
-  for (const Span behind : {Span{1us}, Span{15s}, Span{60s}}) {
-    for_each_store([&](Store& store, VirtualClock& clock) {
+  check("leases", [](Store& s) { return ConcurrencyLimiter(s, "l", 1); });
+  check("shared sliding window", [](Store& s) {
+    const OneWindow window{std::make_shared<SharedSlidingWindow>(s, "w", "k")};
+    window.limiter->configure(RateType::overall, 1, 1s);
+    return window;
+  });
+  check("slot lock", [](Store& s) { return Slots{{s, "s", 1s}}; });
+}
+
+TEST_CASE("a spent shared bucket waits for a clock that lies behind by up to two minutes, no longer",
+          "[failover]") {
+  for_each_store([](Store& store, VirtualClock& clock) {
+    const SharedTokenBucket bucket(store, "s");
+    for (const Span behind : {Span{60s}, Span{90s}, Span{120s}, Span{120s + 1us}}) {
       CAPTURE(behind.count());
-      const SlotLock lock(store, "s", 1s);
-      const Time end = clock.now() + 1min;
-      lock.block("k", 1min);
+      clock.advance(24h);
+      bucket.configure("k", Quota::per_second(10), Inheritance::reset);
+      REQUIRE(bucket.try_acquire("k", 10));
       clock.advance(-behind);
-      CHECK_FALSE(lock.reserve("k", 0s));
-      clock.set(end - 1us);
-      CHECK_FALSE(lock.reserve("k", 0s));
-      clock.set(end);
-      CHECK(lock.reserve("k", 0s));
-    });
-  }
+      const Decision d = bucket.try_acquire("k");
+      CHECK(d.allowed == (behind > 120s));
+      if (!d.allowed) CHECK(d.retry_after == behind + 100ms);
+    }
+  });
 }
 
 TEST_CASE("what is reserved for a minute is not granted again by a clock that lies behind",

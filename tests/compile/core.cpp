@@ -296,9 +296,10 @@ void stores_outlive_their_limiters(VirtualClock& clock, Store& store, CircuitBre
   const std::shared_ptr<MemoryStore> derived = make_memory_store();
   TokenBucket(FallbackStore(store, breaker, closed), "b", quota);  // error: delete
   SlotLock(FallbackStore(store, breaker, closed), "b", 1s);        // error: delete
-  TokenBucket(unique, "b", quota);                                 // error: delete
   TokenBucket(unique.get(), "b", quota);                           // error: no match
   TokenBucket(nullptr, "b", quota);                                // error: no match
+  TokenBucket(unique, "b", quota);                                 // error: pass .store, or std::move
+  TokenBucket(std::as_const(unique), "b", quota);                  // error: pass .store, or std::move
   TokenBucket(*make_memory_store(), "b", quota);                   // error: this store would end at once
   SlotLock(*make_virtual_store(clock), "b", 1s);                   // error: this store would end at once
   CircuitBreaker(make_memory_store()->clock());                    // error: or keep it in a variable

@@ -10,6 +10,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -283,6 +284,28 @@ TEST_CASE("who must not wait for a store renews the leases of all others, and he
   renewer.reset();
   quick.time.advance(1h);  // its answers come, and find nobody
   CHECK(lost.size() == 1);
+}
+
+TEST_CASE("a handler of a lost lease that throws ends nothing else", "[core][leases]") {
+  FickleStore store;
+  LeaseRenewer renewer(store.clock());
+  int told = 0;
+  const auto fail = [&](const LeaseId&) {
+    ++told;
+    throw std::runtime_error("the program's own");
+  };
+  const ConcurrencyLimiter jobs(store, "jobs", 3,
+                                {.ttl = 12s, .renewer = &renewer, .on_lost = fail});
+  const std::array leases{jobs.try_acquire("alice"), jobs.try_acquire("bob")};
+  store.failure = Errc::not_connected;
+  store.time.advance(12s);
+  renewer.renew_due();
+  CHECK(told == 2);
+  store.failure = {};
+  const Lease lease = jobs.try_acquire("carol");
+  store.time.advance(4s);
+  CHECK(renewer.renew_due() == store.time.now() + 4s);
+  CHECK(lease.expires_at() == store.time.now() + 12s);
 }
 
 TEST_CASE("a lease whose return failed as it ended is renewed no more", "[core][leases][C-033]") {

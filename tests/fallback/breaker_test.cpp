@@ -1,4 +1,5 @@
 // The circuit breaker alone, moment by moment.
+#include <optional>
 #include <string>
 
 #include "tests/fallback/rig.hpp"
@@ -53,6 +54,20 @@ TEST_CASE("an open breaker lets nothing out until its pause is over, and then on
   CHECK(breaker.ask());
   CHECK(breaker.stats().probes == 1);
   CHECK(breaker.stats().denied == 12);
+}
+
+TEST_CASE("the time of a breaker whose clock has ended stands still", "[fallback]") {
+  std::optional<VirtualClock> clock(std::in_place);
+  CircuitBreaker breaker(*clock, {.failures = 1});
+  breaker.answer(breaker.ask(), Result::failure);
+  const Span pause = breaker.wait();
+  breaker.answer(breaker.ask(1), Result::success);
+  clock.reset();
+  CHECK(breaker.wait() == pause);
+  CHECK_FALSE(breaker.ask());
+  breaker.answer(breaker.ask(1), Result::failure);
+  CHECK(breaker.wait(1) == 250ms);
+  CHECK_FALSE(breaker.ask(1));
 }
 
 TEST_CASE("by default no pause is longer than a quarter of a second, however long the outage",
