@@ -159,8 +159,9 @@ TEST_CASE("what is blocked stays so for as long as a clock lies behind, to the t
   check("slot lock", [](Store& s) { return Slots{{s, "s", 1s}}; });
 }
 
-TEST_CASE("a spent shared bucket waits for a clock that lies behind by up to two minutes, no longer",
-          "[failover]") {
+TEST_CASE(
+    "a spent shared bucket waits for a clock that lies behind by up to two minutes, no longer",
+    "[failover]") {
   for_each_store([](Store& store, VirtualClock& clock) {
     const SharedTokenBucket bucket(store, "s");
     for (const Span behind : {Span{60s}, Span{90s}, Span{120s}, Span{120s + 1us}}) {
