@@ -65,6 +65,15 @@ struct OneWindow {
   [[nodiscard]] Decision try_acquire(const char*) const { return limiter->try_acquire(); }
 };
 
+struct Places {
+  ConcurrencyLimiter jobs;
+  void block(const char* key, Span span) const { jobs.block(key, span); }
+  [[nodiscard]] Decision try_acquire(const char* key) const {
+    const Lease lease = jobs.try_acquire(key);
+    return lease.decision();
+  }
+};
+
 struct Slots {
   SlotLock lock;
   void block(const char* key, Span span) const { lock.block(key, span); }
@@ -150,7 +159,7 @@ TEST_CASE("what is blocked stays so for as long as a clock lies behind, to the t
   check("sliding window", [](Store& s) { return SlidingWindow(s, "w", {{1, 1s}}); });
   check("sliding window counter", [](Store& s) { return SlidingWindowCounter(s, "c", {10, 1s}); });
   check("fixed window", [](Store& s) { return FixedWindow(s, "f", 1, Calendar::every(1s)); });
-  check("leases", [](Store& s) { return ConcurrencyLimiter(s, "l", 1); });
+  check("leases", [](Store& s) { return Places{{s, "l", 1}}; });
   check("shared sliding window", [](Store& s) {
     const OneWindow window{std::make_shared<SharedSlidingWindow>(s, "w", "k")};
     window.limiter->configure(RateType::overall, 1, 1s);
