@@ -1,6 +1,6 @@
 // The memory store: two tables of slots, and the paths of a decision.
 //
-// A key in the table is decided without a lock (memory_store.cpp, rule.cpp). Only a new key that
+// A key in the table is decided without a lock (engine.cpp, rule.cpp). Only a new key that
 // finds every slot of its sequence owned takes a short lock (overflow.cpp). A plan of several steps
 // locks its slots (plan.cpp), and a state in a block is used by the thread that has locked its slot
 // (rule.cpp). Any thread may call any member.
@@ -93,7 +93,7 @@ class Engine final : public MemoryStore {
   [[nodiscard]] Hash hash(const Key& key) const noexcept;
   [[nodiscard]] SlotId id_of(const Step& step) const noexcept;
 
-  // memory_store.cpp
+  // engine.cpp
   /// One step by a rule with apply().
   [[nodiscard]] static bool is_fast(const Plan& plan) noexcept {
     return plan.steps().size() == 1 && plan.steps().front().operation->apply != nullptr &&

@@ -1,122 +1,98 @@
-// The lock-free path: a key in its own slot, or one that finds an empty slot.
+// Construction of a memory store, and its statistics.
 #include "backends/memory/engine.hpp"
-#include "src/util/siphash.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "sluice/virtual_clock.hpp"
 
 namespace sluice::memory {
+namespace {
 
-Engine::Hash Engine::hash(const Key& key) const noexcept {
-  return detail::SipHash13(secret_)(key.tag(), key.name(), key.unit());
-}
+constexpr std::size_t most_keys = std::size_t{1} << 32;
+constexpr std::size_t fewest_shared = 64;
 
-SlotId Engine::id_of(const Step& step) const noexcept {
-  return is_bound(step) ? bound_id(step, step.operation->kind)
-                        : SlotId{hash(step.key), step.operation->kind};
-}
+std::size_t shared_for(std::size_t keys) noexcept { return std::max(fewest_shared, keys / 64); }
 
-/// Decides in a slot that belonged to the key a moment ago. False if it no longer does: nothing was
-/// decided.
-bool Engine::decide_in(Slot& slot, const Step& step, const SlotId& id, Word now,
-                       Answer& answer) noexcept {
-  Slot::Snapshot seen = slot.snapshot();
-  if (!id.owns(seen.identity)) [[unlikely]] {
-    return decide_on_mismatch(slot, seen.identity, step, id, now, answer);
+const MemoryOptions& validated(const MemoryOptions& options) {
+  if (options.max_keys < 1 || options.max_keys > most_keys) {
+    throw std::invalid_argument("MemoryOptions::max_keys must be 1 to 2^32, got " +
+                                std::to_string(options.max_keys));
   }
-  for (std::uint64_t conflicts = 0;; ++conflicts) {
-    if (state::is_special(seen.state)) [[unlikely]] {
-      seen.state = await(slot, seen.state);
-      if (state::is_special(seen.state)) return false;
-    }
-    const Pair before = seen.state;
-    StateWords words = state::words(before);
-    const Verdict verdict = step.operation->apply(words, step.args, now);
-    const bool allowed = verdict.status == Verdict::allowed;
-    const Pair next = allowed ? state::next(words, before) : before;
-    if (next != before) slot.keep_until(id, tick_after(now + verdict.reset_after));
-    if (next == before || slot.state.exchange(seen.state, next)) {
-      answer.put(step, verdict, now);
-      if (conflicts != 0) count(&Counters::conflicts, conflicts);
-      return true;
-    }
-    step_back();
-    seen.state = slot.snapshot().state;
-    if (!state::same_owner(seen.state, before)) return false;
+  if (const std::size_t needed = Engine::bytes_for(options); needed > options.max_bytes) {
+    throw std::invalid_argument("MemoryOptions::max_bytes must be " + std::to_string(needed) +
+                                " or more for " + std::to_string(options.max_keys) + " keys, got " +
+                                std::to_string(options.max_bytes));
   }
+  return options;
 }
 
-/// A slot with another owner or kind: of another key, or of the same key with another kind of
-/// state.
-bool Engine::decide_on_mismatch(Slot& slot, const Pair& identity, const Step& step,
-                                const SlotId& id, Word now, Answer& answer) noexcept {
-  if (!id.matches(identity.low, identity.high)) return false;
-  answer.status = step.operation->check(step.args);
-  if (answer.status < 0) return true;
-  if (change_kind(slot, id, now)) return false;
-  answer.fail_as(Verdict::wrong_kind(Slot::kind(identity.high)));
-  return true;
+std::array<std::uint64_t, 2> draw_secret(const MemoryOptions& options) {
+  SystemRng system;
+  Rng* const world = options.clock != nullptr ? options.clock->rng(DrawFor::hash) : nullptr;
+  Rng& source = options.rng != nullptr ? *options.rng : world != nullptr ? *world : system;
+  const std::uint64_t first = source.next();
+  return {first, source.next()};
 }
 
-/// Assigns the slot of a key with an absent state of another kind to `id`.
-bool Engine::change_kind(Slot& slot, const SlotId& id, Word now) noexcept {
-  const auto [changed, block] = table_.change_kind(slot, id, soon(now), tick(now));
-  blocks_.refund(block);
-  return changed != nullptr;
+}  // namespace
+
+std::size_t Engine::bytes_for(const MemoryOptions& options) noexcept {
+  return Table::bytes_for(options.max_keys) + Table::bytes_for(shared_for(options.max_keys)) +
+         sizeof(Engine);
 }
 
-/// Waits for a plan that has locked the slot, and returns its contents then; special if the owner
-/// has changed.
-Pair Engine::await(const Slot& slot, Pair before) const noexcept {
-  if (state::level(before) != state::dead) count(&Counters::waits);
-  Pause pause;
-  for (; state::level(before) != state::dead; pause()) {
-    const Pair seen = slot.snapshot().state;
-    if (!state::same_owner(seen, before)) break;
-    if (!state::is_special(seen)) return seen;
+Engine::Engine(const MemoryOptions& options)
+    : table_(validated(options).max_keys),
+      overflow_(shared_for(options.max_keys)),
+      blocks_(options.max_bytes - bytes_for(options)),
+      clock_(options.clock),
+      clock_life_(options.clock != nullptr ? options.clock->Clock::life() : detail::Life::View()),
+      own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
+      // A virtual clock has no coarse reading.
+      coarse_(options.coarse_clock && dynamic_cast<VirtualClock*>(options.clock) == nullptr),
+      secret_(draw_secret(options)) {
+  if (clock_ == nullptr) clock_ = own_clock_.get();
+  start_ = to_word(clock_->now());
+}
+
+void Engine::bind(const Key& key, Binding& binding) noexcept {
+  if (!is_valid(key)) return;
+  binding.owner = this;
+  binding.hash = hash(key);
+  // Relaxed, here and wherever a binding's slot is read or written: the pointer is a hint into this
+  // store's table, which lives as long as the store, and each use compares the slot's hash.
+  binding.slot.store(nullptr, std::memory_order_relaxed);   // see above
+  binding.fine.store(!coarse_, std::memory_order_relaxed);  // a hint: see acquire_coarse()
+}
+
+Counters& Engine::counters() const noexcept {
+  static thread_local char id;
+  return counters_[reinterpret_cast<std::uintptr_t>(&id) / 4096 % counters_.size()];
+}
+
+MemoryStats Engine::stats() const noexcept {
+  MemoryStats stats;
+  stats.keys = table_.used();
+  stats.bytes = table_.bytes() + overflow_.bytes() + sizeof(Engine);
+  stats.block_bytes = blocks_.bytes_used();
+  for (const Counters& some : counters_) {
+    stats.evicted_idle += some.evicted_idle.load(std::memory_order_relaxed);  // statistics
+    stats.overflowed += some.overflowed.load(std::memory_order_relaxed);      // statistics
+    stats.rejected += some.rejected.load(std::memory_order_relaxed);          // statistics
+    stats.conflicts += some.conflicts.load(std::memory_order_relaxed);        // statistics
+    stats.waits += some.waits.load(std::memory_order_relaxed);                // statistics
   }
-  return state::make(state::dead, 0, 0);
-}
-
-void Engine::execute(const Plan& plan, Completion done) noexcept {
-  if (clock_life_.is_over()) [[unlikely]] {
-    return done.fail(Errc::shut_down);
-  }
-  if (!is_fast(plan)) return execute_other(plan, done);
-  const Step& step = plan.steps().front();
-  const SlotId id = prefetch(step);
-  // While the slot is loaded, which is probably not in the cache, the clock costs little.
-  deliver(step, id, to_word(clock_->now()), done);
-}
-
-/// Decides a plan other than one step by a rule with apply().
-void Engine::execute_other(const Plan& plan, Completion& done) noexcept {
-  if (plan.steps().size() == 1 && !plan.id()) return execute_rule(plan, done);
-  execute_plan(plan, done);
-}
-
-void Engine::decide(const Step& step, const SlotId& id, Word now, Answer& answer) noexcept {
-  Pause pause;  // a thread that is assigning the slot to another key may need this core
-  for (;; pause()) {
-    const Table::Place place = table_.find(id);
-    Slot* slot = place.slot;
-    if (slot == nullptr) {
-      answer.status = step.operation->check(step.args);
-      if (answer.status < 0) return;
-      if (!is_cell(id.kind)) return answer.fail(Errc::unsupported_operation);
-      if (!place.room) return decide_overflow(step, id, now, answer);
-      if (!step.operation->writes) return decide_absent(step, {}, now, answer);
-      slot = table_.find_or_claim(id, soon(now));
-      if (slot == nullptr) continue;  // other threads took the empty slots
-    }
-    if (decide_in(*slot, step, id, now, answer)) {
-      if (is_bound(step)) remember(*step.binding, *slot);
-      return;
-    }
-  }
-}
-
-void Engine::decide_absent(const Step& step, const StateWords& state, Word now,
-                           Answer& answer) noexcept {
-  StateWords words = state;
-  answer.put(step, step.operation->apply(words, step.args, now), now);
+  return stats;
 }
 
 }  // namespace sluice::memory
+
+namespace sluice {
+
+NewStore<MemoryStore> make_memory_store(const MemoryOptions& options) {
+  return std::unique_ptr<MemoryStore>(std::make_unique<memory::Engine>(options));
+}
+
+}  // namespace sluice
