@@ -4,11 +4,10 @@
 #include <optional>
 #include <utility>
 
-#include "src/limiters/refund_calls.hpp"
-
 #include "sluice/decide.hpp"
 #include "sluice/rules/shared_token_bucket_reserve.hpp"
 #include "sluice/rules/token_bucket_reserve.hpp"
+#include "src/core/failed_settle.hpp"
 
 namespace sluice {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/reservation.hpp"
+#include "src/core/failed_settle.hpp"
 #include "src/limiters/or_throw.hpp"
 
 namespace sluice::detail {
@@ -37,11 +38,6 @@ Step settle_step(const SettledCost& cost, Refund refund, Charge charge) noexcept
   if (estimated < 0 || actual < 0) return refund(Word{-1});
   return actual <= estimated ? refund(estimated - actual) : charge(actual - estimated);
 }
-
-/// What a settle() throws that changed by `step`, which has what is charged or given back as its
-/// first chosen argument.
-[[nodiscard]] std::system_error failed_settle(const CallName& call, const std::error_code& error,
-                                              const Step& step, const SettledCost& cost);
 
 template <class Window>
 Settlement settle(const Window& window, const Key& key, const Decision& taken,
