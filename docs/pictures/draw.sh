@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Writes the data of every picture anew and draws it: draw.sh PROGRAM, the built docs/pictures.
+# Draws every picture anew, and notes the hash of its data: draw.sh PROGRAM, the built docs/pictures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 for plot in *.gp; do
   stem=${plot%.gp}
   [[ $stem != style ]] || continue
-  "$1" "$stem" >"$stem.tsv"
-  gnuplot -e "load 'style.gp'; stem = '$stem'; set output stem . '.svg'; data = stem . '.tsv'" "$plot"
+  data=$scratch/$stem
+  "$1" "$stem" >"$data"
+  gnuplot -e "load 'style.gp'; stem = '$stem'; set output stem . '.svg'; data = '$data'" "$plot"
   echo "docs/pictures/$stem.svg"
 done
+(cd "$scratch" && sha256sum -- *) >data.sha256
