@@ -11,7 +11,7 @@
 namespace sluice::sim::scenario {
 namespace {
 
-/// A line for each row and figure, and the trace of each row's first replication.
+/// For each row, the trace of its first replication, which covers every event, and its headline.
 std::string figures_of(const StudyResult& result) {
   const Study& study = *result.study;
   const bool automatic = study.has_automatic_warm_up();
@@ -21,14 +21,13 @@ std::string figures_of(const StudyResult& result) {
     if (!study.sweeps.empty()) name += fmt::format("@{}", study.point_text(row.point));
     text += fmt::format("{} | trace | {:016x}\n", name, row.first.trace);
     if (automatic) text += fmt::format("{} | warm_up | {}us\n", name, row.warm_up.count());
-    for (const MetricInfo& each : metrics()) {
-      const Estimate value = row.estimate(metric(each.name), study.confidence);
+    for (const std::string& each : study.headline) {
+      const Estimate value = row.estimate(metric(each), study.confidence);
       if (value.never != 0) {
-        text += fmt::format("{} | {} | not in {} of {}\n", name, each.name, value.never, value.of);
+        text += fmt::format("{} | {} | not in {} of {}\n", name, each, value.never, value.of);
       }
       if (!value.is_known()) continue;
-      text +=
-          fmt::format("{} | {} | {:.6g} | {:.6g}\n", name, each.name, value.mean, value.half_width);
+      text += fmt::format("{} | {} | {:.6g} | {:.6g}\n", name, each, value.mean, value.half_width);
     }
   }
   return text;
