@@ -25,7 +25,7 @@ void check(Word limit, Span window) {
 }
 
 /// The first instant whose window does not hold `stamp`.
-Word end_of(Word stamp, const WindowLimit& limit) noexcept {
+Word end_of(Word stamp, const ApiLimit& limit) noexcept {
   const Word window = limit.window.count();
   return limit.aligned ? (stamp / window + 1) * window : stamp + window;
 }
@@ -50,10 +50,10 @@ Upstream::Upstream(const UpstreamOptions& options)
       penalty_renews_(options.penalty_renews) {
   if (penalty_ < 0 || penalty_ > word_limit)
     refuse("the API's penalty", "0 us to 2^52 us", us(penalty_));
-  for (const WindowLimit& limit : options.limits) add_limit(limit);
+  for (const ApiLimit& limit : options.limits) add_limit(limit);
 }
 
-std::size_t Upstream::add_limit(const WindowLimit& limit) {
+std::size_t Upstream::add_limit(const ApiLimit& limit) {
   check(limit.limit, limit.window);
   if (windows_.size() == most_limits) {
     refuse("the number of the API's limits", "at most " + std::to_string(most_limits),

@@ -32,7 +32,7 @@ bool draw(std::uint32_t share, SeededRng& rng) {
 struct Api::Call {
   explicit Call(World& world) : answered(world.get_executor(), world.clock()) {}
   asio::BasicTimer<World::Executor> answered;  // of the timeout; cancelled by the answer
-  Answer answer{0, {}};
+  ApiAnswer answer{0, {}};
 };
 
 Api::Api(World& world, const ApiOptions& options, Span timeout)
@@ -48,11 +48,11 @@ Api::Api(World& world, const ApiOptions& options, Span timeout)
   if (options.servers != 0) servers_.emplace(world, options.servers);
 }
 
-Task<Answer> Api::call(SeededRng& way, const LinkFaults& faults) {
+Task<ApiAnswer> Api::call(SeededRng& way, const LinkFaults& faults) {
   if (timeout_ == Span{0}) {
     if (draw(faults.doubled, way)) world_.spawn(serve_copy(SeededRng(way.next()), faults));
-    const std::optional<Answer> answer = co_await serve(way, faults);
-    co_return answer.value_or(Answer{0, {}});
+    const std::optional<ApiAnswer> answer = co_await serve(way, faults);
+    co_return answer.value_or(ApiAnswer{0, {}});
   }
   const auto call = std::make_shared<Call>(world_);
   call->answered.expires_after(timeout_);
@@ -64,7 +64,7 @@ Task<Answer> Api::call(SeededRng& way, const LinkFaults& faults) {
 
 Task<> Api::serve_for(std::shared_ptr<Call> call, SeededRng way, const LinkFaults& faults) {
   if (draw(faults.doubled, way)) world_.spawn(serve_copy(SeededRng(way.next()), faults));
-  const std::optional<Answer> answer = co_await serve(way, faults);
+  const std::optional<ApiAnswer> answer = co_await serve(way, faults);
   if (!answer) co_return;  // the client waits until its timeout
   call->answer = *answer;
   call->answered.cancel();
@@ -76,10 +76,10 @@ Task<> Api::serve_copy(SeededRng way, const LinkFaults& faults) {
 }
 
 /// None: the request is lost, or its answer.
-Task<std::optional<Answer>> Api::serve(SeededRng& way, const LinkFaults& faults) {
+Task<std::optional<ApiAnswer>> Api::serve(SeededRng& way, const LinkFaults& faults) {
   if (faults.cut || draw(faults.lost, way)) co_return std::nullopt;
   co_await sleep(to_, way);
-  Answer answer;
+  ApiAnswer answer;
   if (down_) {
     answer.status = 503;
   } else if (!upstream_.call(world_.now())) {

@@ -20,14 +20,14 @@ class Api {
   /// One call. `way` draws its delays, so that they do not depend on other calls. `faults`: of the
   /// way of its worker, which are looked at when a message leaves. A call that is lost is answered
   /// 0 after the timeout; without one, at once. REQUIRES: `faults` lives as long as the World runs.
-  Task<Answer> call(SeededRng& way, const LinkFaults& faults);
+  Task<ApiAnswer> call(SeededRng& way, const LinkFaults& faults);
 
   // Faults.
   void set_down(bool down) noexcept { down_ = down; }
   void slow_down(double factor) noexcept;
   void set_servers(double factor);
   void scale_limit(double factor);
-  void add_limit(const WindowLimit& limit) { upstream_.add_limit(limit); }
+  void add_limit(const ApiLimit& limit) { upstream_.add_limit(limit); }
 
   [[nodiscard]] const Upstream& upstream() const noexcept { return upstream_; }
   /// Sums over its servers since the start; zero if it has any number of them.
@@ -40,7 +40,7 @@ class Api {
 
   Task<> serve_for(std::shared_ptr<Call> call, SeededRng way, const LinkFaults& faults);
   Task<> serve_copy(SeededRng way, const LinkFaults& faults);
-  Task<std::optional<Answer>> serve(SeededRng& way, const LinkFaults& faults);
+  Task<std::optional<ApiAnswer>> serve(SeededRng& way, const LinkFaults& faults);
   Task<int> work(SeededRng& way);
   [[nodiscard]] auto sleep(DelayProcess& delay, SeededRng& rng) {
     return asio::sleep_for(world_.clock(), delay.sample(world_.now(), rng));

@@ -125,7 +125,7 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
   }
   co_await thaw(worker);
   if (process.is_dead()) co_return Next::give_up;
-  const Answer answer = co_await call_api(worker, process, job, attempt, permit);
+  const ApiAnswer answer = co_await call_api(worker, process, job, attempt, permit);
   if (process.is_dead()) co_return Next::give_up;
   lease.end();
   admission.held = {};  // a place is free again, before the gate is closed
@@ -133,12 +133,12 @@ Task<FleetRun::Next> FleetRun::try_once(Worker& worker, Process& process, const 
   co_return next;
 }
 
-Task<Answer> FleetRun::call_api(const Worker& worker, Process& process, const Job& job,
-                                Attempt& attempt, CircuitBreaker::Permit& permit) {
+Task<ApiAnswer> FleetRun::call_api(const Worker& worker, Process& process, const Job& job,
+                                   Attempt& attempt, CircuitBreaker::Permit& permit) {
   const Time sent = world_.now();
   ++attempt.calls;
   recorder_.sent(job, sent);
-  const Answer answer = co_await api_.call(attempt.draws, worker.api_faults);
+  const ApiAnswer answer = co_await api_.call(attempt.draws, worker.api_faults);
   if (process.is_dead()) co_return answer;
   recorder_.answered(job, sent, world_.now(), answer.status);
   const bool refused = answer.status == 0 || answer.status == 429 || answer.status == 503;
@@ -151,7 +151,7 @@ Task<Answer> FleetRun::call_api(const Worker& worker, Process& process, const Jo
   co_return answer;
 }
 
-Task<FleetRun::Next> FleetRun::next_after(const Answer& answer, Process& process,
+Task<FleetRun::Next> FleetRun::next_after(const ApiAnswer& answer, Process& process,
                                           Attempt& attempt) {
   if (answer.status == 200) co_return Next::done;
   if (answer.retry_after) attempt.wait = std::max(attempt.wait, *answer.retry_after);

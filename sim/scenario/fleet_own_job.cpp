@@ -15,11 +15,11 @@ class FleetRun::OwnJob final : public RehearsedJob {
         way_(stream(fleet.scenario_.seed, number, Purpose::way)),
         rng_(stream(fleet.scenario_.seed, number, Purpose::own)) {}
 
-  Task<Answer> call() override {
+  Task<ApiAnswer> call() override {
     co_await fleet_.thaw(worker_);
     const Time sent = fleet_.world_.now();
     fleet_.recorder_.sent(job_, sent);
-    const Answer answer = co_await fleet_.api_.call(way_, worker_.api_faults);
+    const ApiAnswer answer = co_await fleet_.api_.call(way_, worker_.api_faults);
     // After a success the job is done; a client that calls again is not counted twice.
     if (!done_) fleet_.recorder_.answered(job_, sent, fleet_.world_.now(), answer.status);
     done_ = done_ || answer.status == 200;

@@ -59,7 +59,7 @@ FleetRun::FleetRun(const Scenario& scenario, const MakeRehearsedClient& make)
   store_ =
       std::make_unique<ReplicatedStore>(world_.clock(), scenario.store.lag, replicas_of(scenario));
   if (scenario.limiter.kind == LimiterOptions::Kind::ideal) {
-    const WindowLimit& limit = scenario.upstream.limits.front();
+    const ApiLimit& limit = scenario.upstream.limits.front();
     ideal_.emplace(limit.limit, limit.window);
   }
   for (std::uint32_t key = 0; scenario.limiter.by_key && key < scenario.jobs.keys; ++key) {

@@ -80,9 +80,9 @@ class FleetRun {
   Task<> run_job(Worker& worker, Job job, std::uint64_t number);
   Task<> do_job(Worker& worker, std::shared_ptr<Process> process, Job job, std::uint64_t number);
   Task<Next> try_once(Worker& worker, Process& process, const Job& job, Attempt& attempt);
-  Task<Answer> call_api(const Worker& worker, Process& process, const Job& job, Attempt& attempt,
-                        CircuitBreaker::Permit& permit);
-  Task<Next> next_after(const Answer& answer, Process& process, Attempt& attempt);
+  Task<ApiAnswer> call_api(const Worker& worker, Process& process, const Job& job, Attempt& attempt,
+                           CircuitBreaker::Permit& permit);
+  Task<Next> next_after(const ApiAnswer& answer, Process& process, Attempt& attempt);
   Task<> do_own_job(Worker& worker, std::shared_ptr<Process> process, Job job,
                     std::uint64_t number);
   Task<Admission> admit(Process& process, const Job& job, Attempt& attempt);

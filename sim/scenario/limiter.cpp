@@ -39,7 +39,7 @@ Limiter::Limiter(Store& store, const char* name, LimiterOptions::Kind kind,
     : store_(store) {
   using Kind = LimiterOptions::Kind;
   const auto& [events, per] = options.limit;
-  const ::sluice::WindowLimit window{part(events, share), per};
+  const WindowLimit window{part(events, share), per};
   switch (kind) {
     case Kind::none:
     case Kind::ideal:

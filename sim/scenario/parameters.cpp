@@ -97,7 +97,7 @@ void read(std::string_view text, Rate& value) { value = parse_rate(text); }
 void read(std::string_view text, Delay& value) { value = parse_delay(text); }
 void read(std::string_view text, RetryAfter& value) { value = parse_retry_after(text); }
 void read(std::string_view text, ArrivalOptions::Burst& value) { value = parse_burst(text); }
-void read(std::string_view text, WindowLimit& value) { value = parse_window_limit(text); }
+void read(std::string_view text, ApiLimit& value) { value = parse_window_limit(text); }
 void read(std::string_view text, FleetOptions::Spread& value) { value = parse_word(text, spreads); }
 void read(std::string_view text, Arrive& value) { value = parse_word(text, arrivals); }
 void read(std::string_view text, JobOptions::Pick& value) { value = parse_word(text, picks); }
@@ -125,7 +125,7 @@ std::string form(const Rate&) { return "a rate"; }
 std::string form(const Delay&) { return "a delay"; }
 std::string form(const RetryAfter&) { return "exact, missing, seconds, N times"; }
 std::string form(const std::vector<ArrivalOptions::Burst>&) { return "a list"; }
-std::string form(const std::vector<WindowLimit>&) { return "a list"; }
+std::string form(const std::vector<ApiLimit>&) { return "a list"; }
 std::string form(const FleetOptions::Spread&) { return names_of(spreads); }
 std::string form(const Arrive&) { return names_of(arrivals); }
 std::string form(const JobOptions::Pick&) { return names_of(picks); }

@@ -121,7 +121,7 @@ void set_workers(const Recorder& recorder, RunResult& result) {
 
 void set_windows(const Upstream& upstream, RunResult& result) {
   for (std::size_t i = 0; i < upstream.limits(); ++i) {
-    const WindowLimit& limit = upstream.limit(i);
+    const ApiLimit& limit = upstream.limit(i);
     result.windows.push_back({limit.limit, limit.window, upstream.busiest(i)});
     const double worst = share(upstream.busiest(i), static_cast<std::uint64_t>(limit.limit));
     double& most = result.figures[Metric::worst_window];

@@ -224,13 +224,13 @@ Delay parse_delay(std::string_view text) {
   return form.make(parts);
 }
 
-WindowLimit parse_window_limit(std::string_view text) {
+ApiLimit parse_window_limit(std::string_view text) {
   static constexpr std::string_view aligned = " aligned";
   static constexpr std::string_view what = "a limit, as 10000/min or 10000/min aligned";
   const bool is_aligned = text.ends_with(aligned);
   if (is_aligned) text.remove_suffix(aligned.size());
   const auto [count, per] = split_rate(text, what);
-  WindowLimit limit;
+  ApiLimit limit;
   limit.limit = parse_count(count, 1, 100'000'000);
   limit.window = per;
   limit.aligned = is_aligned;

@@ -35,7 +35,7 @@ namespace sluice::sim::scenario {
 /// A time, or the name of a distribution with its parameters: "log_normal(10ms, 30ms)".
 [[nodiscard]] Delay parse_delay(std::string_view text);
 /// "10000/min", or with " aligned": windows of the clock instead of sliding ones.
-[[nodiscard]] WindowLimit parse_window_limit(std::string_view text);
+[[nodiscard]] ApiLimit parse_window_limit(std::string_view text);
 /// "exact", "missing", "seconds", "0.5 times".
 [[nodiscard]] RetryAfter parse_retry_after(std::string_view text);
 /// "1000 at 59s".

@@ -39,7 +39,7 @@ bool is_list(std::string_view path) {
   return false;
 }
 
-std::string limit_text(const WindowLimit& limit) {
+std::string limit_text(const ApiLimit& limit) {
   return fmt::format("{}/{}us{}", limit.limit, limit.window.count(),
                      limit.aligned ? " aligned" : "");
 }

@@ -21,7 +21,7 @@ inline void check_store(Store& store, VirtualClock* clock = nullptr, double shar
   options.scale = share * static_cast<double>(scaled(1000)) / 1000;
   options.clock = clock;
   const testing::Report report = testing::check_conformance(store, options);
-  for (const testing::Claim& claim : report.claims) {
+  for (const testing::CheckedClaim& claim : report.claims) {
     INFO(claim.name << ": " << claim.failure);
     CHECK(claim.ok);
   }

@@ -171,7 +171,7 @@ TEST_CASE("a failure names the seed that repeats it, and that seed repeats it",
   BrokenStore store(Defect::remaining_off_by_one, clock);
   std::size_t heard = 0;
   const auto again = sluice::testing::check_conformance(
-      store, options_of(clock, report.seed), [&](const sluice::testing::Claim& claim) {
+      store, options_of(clock, report.seed), [&](const sluice::testing::CheckedClaim& claim) {
         ++heard;
         CHECK(claim.failure.find("SLUICE_SEED=" + std::to_string(report.seed)) !=
               std::string::npos);

@@ -25,8 +25,8 @@ struct Limits {
 
   explicit Limits(Store& store)
       : bucket(store, "bucket", Quota::per_second(20).burst(10)),
-        window(store, "window", std::vector{::sluice::WindowLimit{8, 1s}}),
-        counter(store, "counter", ::sluice::WindowLimit{9, 2s}),
+        window(store, "window", std::vector{WindowLimit{8, 1s}}),
+        counter(store, "counter", WindowLimit{9, 2s}),
         fixed(store, "fixed", 7, Calendar::every(1s)),
         places(store, "places", 5) {}
 };

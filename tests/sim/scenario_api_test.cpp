@@ -29,7 +29,7 @@ const LinkFaults no_faults;
 Task<> call_at(World& world, Api& api, Span at, int& status) {
   SeededRng way(1);
   co_await sluice::asio::sleep_for(world.clock(), at);
-  const Answer answer = co_await api.call(way, no_faults);
+  const ApiAnswer answer = co_await api.call(way, no_faults);
   status = answer.status;
 }
 
@@ -110,7 +110,7 @@ struct Seen {
 Task<> time_call(World& world, Api& api, const LinkFaults& faults, Seen& seen) {
   SeededRng way(1);
   const Time sent = world.now();
-  const Answer answer = co_await api.call(way, faults);
+  const ApiAnswer answer = co_await api.call(way, faults);
   seen.status = answer.status;
   seen.took = world.now() - sent;
 }

@@ -171,11 +171,11 @@ TEST_CASE("delays") {
 }
 
 TEST_CASE("limits of the API") {
-  const WindowLimit sliding = parse_window_limit("10000/min");
+  const ApiLimit sliding = parse_window_limit("10000/min");
   CHECK(sliding.limit == 10'000);
   CHECK(sliding.window == 1min);
   CHECK_FALSE(sliding.aligned);
-  const WindowLimit aligned = parse_window_limit("25/5s aligned");
+  const ApiLimit aligned = parse_window_limit("25/5s aligned");
   CHECK(aligned.limit == 25);
   CHECK(aligned.window == 5s);
   CHECK(aligned.aligned);

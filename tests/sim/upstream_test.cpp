@@ -96,7 +96,7 @@ namespace {
 /// An API by brute force: it keeps every call.
 struct Model {
   struct Limit {
-    WindowLimit limit;
+    ApiLimit limit;
     std::size_t since;
   };
   struct Call {
@@ -110,7 +110,7 @@ struct Model {
   std::vector<Call> calls;
   Word closed_until = 0;
 
-  [[nodiscard]] static bool is_in_window(Word stamp, Word now, const WindowLimit& limit) {
+  [[nodiscard]] static bool is_in_window(Word stamp, Word now, const ApiLimit& limit) {
     const Word window = limit.window.count();
     return limit.aligned ? stamp / window == now / window : stamp > now - window;
   }
@@ -158,7 +158,7 @@ TEST_CASE("several limits, changes, penalties and exact waits agree with a count
     UpstreamOptions options;
     Model model;
     const auto draw_limit = [&] {
-      return WindowLimit{random.between(1, 12), Span{random.between(1, 400)}, random.one_in(2)};
+      return ApiLimit{random.between(1, 12), Span{random.between(1, 400)}, random.one_in(2)};
     };
     for (std::size_t n = random.below(4); n > 0; --n) {
       options.limits.push_back(draw_limit());
@@ -172,7 +172,7 @@ TEST_CASE("several limits, changes, penalties and exact waits agree with a count
     for (std::size_t i = 0; i < 300; ++i) {
       now += random.between(0, 30);
       if (random.one_in(100)) {
-        const WindowLimit limit = draw_limit();
+        const ApiLimit limit = draw_limit();
         CHECK(api.add_limit(limit) == model.limits.size());
         model.limits.push_back({limit, model.calls.size()});
       }
@@ -284,8 +284,8 @@ TEST_CASE("an API without a limit or a window is refused") {
   CHECK_THROWS_AS(Upstream(100'000'001, 1s), std::invalid_argument);
   CHECK_THROWS_AS(Ideal(0, 1s), std::invalid_argument);
   CHECK_THROWS_AS(Upstream({.limits = {}, .penalty = -1us}), std::invalid_argument);
-  CHECK_THROWS_AS(Upstream({.limits = std::vector<WindowLimit>(17)}), std::invalid_argument);
-  Upstream api({.limits = std::vector<WindowLimit>(16)});
+  CHECK_THROWS_AS(Upstream({.limits = std::vector<ApiLimit>(17)}), std::invalid_argument);
+  Upstream api({.limits = std::vector<ApiLimit>(16)});
   CHECK_THROWS_AS(api.add_limit({}), std::invalid_argument);
   CHECK_THROWS_AS(api.set_limit(0, 0), std::invalid_argument);
   CHECK_THROWS_AS(api.set_limit(16, 1), std::out_of_range);

@@ -35,7 +35,7 @@ Scenario overload(std::uint32_t workers, Word rate, double ratio) {
 }
 
 constexpr double accepted = 50;  // calls a second, in each minute
-constexpr WindowLimit per_minute{static_cast<Word>(accepted) * 60, 1min, true};
+constexpr ApiLimit per_minute{static_cast<Word>(accepted) * 60, 1min, true};
 
 /// The figures of each replication.
 std::vector<Figures> figures_of(Scenario scenario) {

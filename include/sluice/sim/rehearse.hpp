@@ -13,7 +13,7 @@
 namespace sluice::sim {
 
 /// What the API of a scenario answers.
-struct Answer {
+struct ApiAnswer {
   int status = 200;                 ///< of HTTP; 0: none within ClientOptions::timeout
   std::optional<Span> retry_after;  ///< what a 429 says
 };
@@ -30,7 +30,7 @@ class RehearsedJob {
   virtual ~RehearsedJob() = default;
 
   /// Calls the API once.
-  [[nodiscard]] virtual Task<Answer> call() = 0;
+  [[nodiscard]] virtual Task<ApiAnswer> call() = 0;
   /// The clock of the world, to wait on: `co_await asio::sleep_for(job.clock(), 1s)`.
   [[nodiscard]] virtual Clock& clock() noexcept = 0;
   /// Draws of this job alone.

@@ -136,9 +136,9 @@ struct StoreOptions {
 
 /// The API.
 struct ApiOptions {
-  std::vector<WindowLimit> limits;  ///< none: it never answers 429
-  std::uint32_t servers = 0;        ///< calls that it works on at a time; 0: any number
-  std::uint32_t queue = 0;  ///< calls that wait for a server, beyond which 503; 0: any number
+  std::vector<ApiLimit> limits;  ///< none: it never answers 429
+  std::uint32_t servers = 0;     ///< calls that it works on at a time; 0: any number
+  std::uint32_t queue = 0;       ///< calls that wait for a server, beyond which 503; 0: any number
   Delay latency = Delay::log_normal(Span{20'000}, Span{80'000});  ///< of the work on a call
   double crowding = 0;  ///< the work takes 1 + crowding * (calls in work / 100) times as long
   double failures = 0;  ///< share of calls that are answered 500
@@ -217,7 +217,7 @@ struct FaultPlan {
   double share = 1;
   double factor = 1;
   Span step{0};
-  WindowLimit limit{.limit = 0};  ///< of upstream_second, which needs one
+  ApiLimit limit{.limit = 0};  ///< of upstream_second, which needs one
 
   [[nodiscard]] Span end() const noexcept { return at + length; }
 };

@@ -31,16 +31,16 @@ class StampLog {
 
 /// At most `limit` calls in any `window`: at `t`, those in (t - window, t] count. Aligned: at most
 /// `limit` in [k * window, (k + 1) * window) for each whole k, as many APIs count, by the clock.
-struct WindowLimit {
+struct ApiLimit {
   Word limit = 1;
   Span window = std::chrono::seconds{1};
   bool aligned = false;
 
-  friend bool operator==(const WindowLimit&, const WindowLimit&) = default;
+  friend bool operator==(const ApiLimit&, const ApiLimit&) = default;
 };
 
 struct UpstreamOptions {
-  std::vector<WindowLimit> limits;
+  std::vector<ApiLimit> limits;
   /// Calls that are answered 429 count against the limits as well.
   bool refusals_count = false;
   /// A call that is answered 429 closes the API to all calls for this long.
@@ -72,11 +72,9 @@ class Upstream {
   void set_limit(std::size_t index, Word limit);
   /// Adds a limit, which counts the calls from now on; returns its index. Throws as the
   /// constructor does.
-  std::size_t add_limit(const WindowLimit& limit);
+  std::size_t add_limit(const ApiLimit& limit);
   [[nodiscard]] std::size_t limits() const noexcept { return windows_.size(); }
-  [[nodiscard]] const WindowLimit& limit(std::size_t index) const {
-    return windows_.at(index).limit;
-  }
+  [[nodiscard]] const ApiLimit& limit(std::size_t index) const { return windows_.at(index).limit; }
 
   [[nodiscard]] std::uint64_t calls() const noexcept { return admitted_ + rejected_; }
   [[nodiscard]] std::uint64_t admitted() const noexcept { return admitted_; }
@@ -97,7 +95,7 @@ class Upstream {
 
  private:
   struct Window {
-    WindowLimit limit;
+    ApiLimit limit;
     std::uint64_t since;          // the first call that is charged, in that log
     std::uint64_t first_arrival;  // in the window that ends now, in each log
     std::uint64_t first_admission;

@@ -28,7 +28,7 @@
 namespace sluice::testing {
 
 /// One claim about the store, and whether it holds.
-struct Claim {
+struct CheckedClaim {
   std::string_view name;  ///< a sentence: "a refused plan leaves every key as it was"
   bool ok = false;
   std::string failure;  ///< the expected and the actual result, and the seed that repeats it
@@ -37,10 +37,10 @@ struct Claim {
 /// The result of a run. Converts to true if every claim holds.
 struct Report {
   std::uint64_t seed = 0;
-  std::vector<Claim> claims;
+  std::vector<CheckedClaim> claims;
 
   [[nodiscard]] explicit operator bool() const noexcept {
-    for (const Claim& claim : claims) {
+    for (const CheckedClaim& claim : claims) {
       if (!claim.ok) return false;
     }
     return !claims.empty();
@@ -48,7 +48,7 @@ struct Report {
 
   /// True if the claim of this name was checked and does not hold.
   [[nodiscard]] bool rejects(sluice::detail::TextArg name) const noexcept {
-    for (const Claim& claim : claims) {
+    for (const CheckedClaim& claim : claims) {
       if (claim.name == name.view()) return !claim.ok;
     }
     return false;
@@ -57,7 +57,7 @@ struct Report {
   /// One line a claim, with the reasons of failures.
   [[nodiscard]] std::string text() const {
     std::string out;
-    for (const Claim& claim : claims) {
+    for (const CheckedClaim& claim : claims) {
       out += claim.ok ? "ok    " : "FAIL  ";
       out += claim.name;
       if (!claim.ok) out += "\n      " + claim.failure;
@@ -129,14 +129,14 @@ inline std::string run_check(const Check& check, Store& store, const Conformance
 /// report contains all claims; `on_failure` is called for each failure. Takes about a second on a
 /// store in memory. Throws only std::bad_alloc, and what std::thread throws if it makes no thread.
 inline Report check_conformance(Store& store, ConformanceOptions options = {},
-                                const std::function<void(const Claim&)>& on_failure = {}) {
+                                const std::function<void(const CheckedClaim&)>& on_failure = {}) {
   if (options.seed == 0) options.seed = detail::choose_seed();
   const std::string prefix = detail::make_prefix(options);
   Report report{options.seed, {}};
   for (const detail::Check& check : detail::checks) {
     if (check.moves_time && options.clock == nullptr) continue;
     if (options.leased && !check.of_leased) continue;
-    Claim claim{check.name, false, detail::run_check(check, store, options, prefix)};
+    CheckedClaim claim{check.name, false, detail::run_check(check, store, options, prefix)};
     claim.ok = claim.failure.empty();
     if (!claim.ok) {
       claim.failure += "\n      repeat with SLUICE_SEED=" + std::to_string(options.seed) +
