@@ -32,7 +32,7 @@ foreach(name IN LISTS FILES)
   string(APPEND rows "    {\"${name}\", R\"lua(${text})lua\"},\n")
 endforeach()
 file(WRITE "${OUTPUT}" "// Generated from the files of backends/redis/lua.
-#include \"backends/redis/scripts.hpp\"
+#include \"backends/redis/scripts/scripts.hpp\"
 
 namespace sluice::redis_detail {
 

@@ -1,4 +1,4 @@
-#include "client.hpp"
+#include "backends/redis/client.hpp"
 
 #include <signal.h>
 
@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "hash_slot.hpp"
+#include "backends/redis/protocol/hash_slot.hpp"
 #include "sluice/detail/uncancelled.hpp"
 
 namespace sluice::redis_detail {

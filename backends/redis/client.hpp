@@ -13,13 +13,13 @@
 #include <thread>
 #include <vector>
 
-#include "inbox.hpp"
-#include "journal.hpp"
+#include "backends/redis/connection/inbox.hpp"
+#include "backends/redis/connection/journal.hpp"
+#include "backends/redis/connection/subscriber.hpp"
+#include "backends/redis/topology/topology.hpp"
+#include "backends/redis/wake_memory.hpp"
 #include "sluice/detail/fork_count.hpp"
 #include "sluice/redis/redis_store.hpp"
-#include "subscriber.hpp"
-#include "topology.hpp"
-#include "wake_memory.hpp"
 
 namespace sluice::redis_detail {
 

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "client.hpp"
-#include "hash_slot.hpp"
+#include "backends/redis/client.hpp"
+#include "backends/redis/protocol/hash_slot.hpp"
 #include "sluice/detail/uncancelled.hpp"
 
 namespace sluice {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/redis/protocol.hpp"
+#include "backends/redis/protocol/protocol.hpp"
 #include "bench/redis/rig.hpp"
 
 namespace sluice::bench {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "backends/redis/protocol.hpp"
+#include "backends/redis/protocol/protocol.hpp"
 
 namespace sluice::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "backends/redis/protocol.hpp"
+#include "backends/redis/protocol/protocol.hpp"
 #include "bench/redis/cases.hpp"
 #include "sluice/limiters/sliding_window.hpp"
 #include "sluice/limiters/sliding_window_counter.hpp"

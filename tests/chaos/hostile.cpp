@@ -8,7 +8,7 @@
 
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/chaos/figures.hpp"
-#include "tests/redis/fake_server.hpp"
+#include "tests/redis/fake/server.hpp"
 
 namespace sluice::chaos {
 namespace {

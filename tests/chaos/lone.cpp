@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "backends/redis/protocol.hpp"
+#include "backends/redis/protocol/protocol.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/chaos/figures.hpp"
 #include "tests/support/redis_client.hpp"

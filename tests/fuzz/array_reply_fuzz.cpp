@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "backends/redis/array_reply.hpp"
-#include "backends/redis/cluster_map.hpp"
-#include "backends/redis/hash_slot.hpp"
-#include "backends/redis/redirection.hpp"
-#include "backends/redis/sentinel_replies.hpp"
-#include "backends/redis/server_version.hpp"
+#include "backends/redis/connection/server_version.hpp"
+#include "backends/redis/protocol/array_reply.hpp"
+#include "backends/redis/protocol/hash_slot.hpp"
+#include "backends/redis/protocol/redirection.hpp"
+#include "backends/redis/protocol/sentinel_replies.hpp"
+#include "backends/redis/topology/cluster_map.hpp"
 
 namespace {
 

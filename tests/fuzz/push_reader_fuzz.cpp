@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "backends/redis/push_reader.hpp"
+#include "backends/redis/protocol/push_reader.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "backends/redis/reply_reader.hpp"
+#include "backends/redis/protocol/reply_reader.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
-#include "tests/redis/fake_server.hpp"
+#include "tests/redis/fake/server.hpp"
 
 using namespace sluice;
 using namespace sluice::test;

@@ -8,7 +8,7 @@
 #include <regex>
 #include <stdexcept>
 
-#include "backends/redis/script_joiner.hpp"
+#include "backends/redis/scripts/script_joiner.hpp"
 
 namespace sluice::test {
 namespace {

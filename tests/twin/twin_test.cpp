@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "backends/redis/scripts.hpp"
+#include "backends/redis/scripts/scripts.hpp"
 #include "sluice/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/redis_server.hpp"

@@ -1,0 +1,330 @@
+// Look-ups that fail, hang, or answer late: the client is given a resolver of the test's.
+// Threading: as calls_test.cpp; the resolver runs on threads that the client leaves to themselves.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
+
+#include "backends/redis/client.hpp"
+#include "tests/redis/events.hpp"
+#include "tests/redis/fake/server.hpp"
+#include "tests/redis/protocol/pipeline_world.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+using redis_detail::Client;
+using redis_detail::Found;
+
+namespace {
+
+/// Answers a look-up as it was told last; or lets it hang. It is kept by the look-ups themselves.
+class Names {
+ public:
+  void answer(Found found) {
+    const std::lock_guard lock(mutex_);
+    found_ = std::move(found);
+    hangs_ = false;
+    changed_.notify_all();
+  }
+  void answer(const FakeServer& server) {
+    using boost::asio::ip::tcp;
+    Found found;
+    found.endpoints.emplace_back(
+        tcp::endpoint(boost::asio::ip::address_v4::loopback(), server.port()));
+    answer(found);
+  }
+  void hang() {
+    const std::lock_guard lock(mutex_);
+    hangs_ = true;
+  }
+
+  /// Ends the look-ups under way; those that begin from now on hang.
+  void answer_once(const FakeServer& server) {
+    answer(server);
+    const std::lock_guard lock(mutex_);
+    hangs_ = true;
+    ++answers_;
+    changed_.notify_all();
+  }
+
+  Found look_up() {
+    std::unique_lock lock(mutex_);
+    ++begun_;
+    changed_.wait(lock, [this, before = answers_] { return !hangs_ || answers_ != before; });
+    ++ended_;
+    return found_;
+  }
+  [[nodiscard]] int begun() {
+    const std::lock_guard lock(mutex_);
+    return begun_;
+  }
+  [[nodiscard]] int under_way() {
+    const std::lock_guard lock(mutex_);
+    return begun_ - ended_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Found found_;
+  bool hangs_ = false;
+  int answers_ = 0;  // of answer_once()
+  int begun_ = 0;
+  int ended_ = 0;
+};
+
+/// A client of one name.
+struct Named {
+  std::shared_ptr<Names> names = std::make_shared<Names>();
+  Events events;
+  RedisOptions options{};
+  std::shared_ptr<Client> client{};
+  std::uint64_t nonce = 0;
+
+  Named() {
+    options.host = "redis.test";
+    options.reconnect_max = 20ms;
+    options.on_event = events.listener();
+  }
+  Named(const Named&) = delete;
+  ~Named() {
+    if (client) client->stop();
+    names->answer(Found{});  // no thread of the test's stays behind
+  }
+  void start() {
+    client = std::make_shared<Client>(options, 1,
+                                      [names = names](const std::string& host, std::uint16_t) {
+                                        return host == "redis.test" ? names->look_up() : Found{};
+                                      });
+    client->start();
+  }
+  std::error_code ask(Span within) {
+    Asked asked;
+    CallPtr call = make_call(asked, ++nonce, client->clock().now() + within);
+    client->submit({&call, 1});
+    return asked.wait().error;
+  }
+  [[nodiscard]] bool has_failed(std::string_view part, std::size_t times = 1) const {
+    return eventually(
+        [&] { return events.count(RedisEvent::Kind::failed, RedisStep::look_up, part) >= times; });
+  }
+};
+
+/// Serves one call on each connection, and closes the first.
+void serve_and_close_once(Peer& peer, int number) {
+  if (number > 0) return serve_well(peer);
+  const auto call = peer.read_call();
+  if (call) peer.send(allowing(*call, 1));
+}
+
+}  // namespace
+
+TEST_CASE("a look-up that fails leaves the address that worked before", "[fake][look-up]") {
+  std::atomic<bool> may_close{false};
+  FakeServer server([&](Peer& peer, int number) {
+    serve_and_close_once(peer, number);
+    eventually([&] { return may_close.load(); });
+  });
+  Named named;
+  named.names->answer(server);
+  named.start();
+  REQUIRE_FALSE(named.ask(20s));
+  named.names->answer(Found{{}, "Temporary failure in name resolution"});
+  may_close = true;  // not before: the next look-up is to fail
+  CHECK(named.has_failed("look-up of redis.test:6379: Temporary failure in name resolution"));
+  CHECK_FALSE(named.ask(20s));
+  CHECK(server.connections() == 2);
+}
+
+TEST_CASE("a look-up that hangs does not keep the store from the address that worked before",
+          "[fake][look-up]") {
+  std::atomic<bool> may_close{false};
+  FakeServer server([&](Peer& peer, int) {  // each connection ends with its first call
+    const auto call = peer.read_call();
+    if (call) peer.send(allowing(*call, 1));
+    eventually([&] { return may_close.load(); });
+  });
+  Named named;
+  named.options.connect_timeout = 1h;
+  named.names->answer(server);
+  named.start();
+  REQUIRE_FALSE(named.ask(20s));
+  named.names->hang();
+  may_close = true;  // not before: the next look-up is to hang
+  REQUIRE(eventually([&] { return named.names->under_way() == 1; }));
+  const int begun = named.names->begun();
+  // A call that meets the end of a connection is unknown.
+  for (int i = 0; i < 5; ++i) REQUIRE(eventually([&] { return !named.ask(20s); }));
+  CHECK(named.names->under_way() == 1);
+  CHECK(named.names->begun() == begun);  // further ones would only pile up
+  CHECK(named.has_failed("redis.test:6379: no answer"));
+}
+
+TEST_CASE("connect_timeout bounds the first look-up, and its late answer is used",
+          "[fake][look-up]") {
+  FakeServer server([](Peer& peer, int) { serve_well(peer); });
+  Named named;
+  named.options.connect_timeout = 30ms;
+  named.names->hang();
+  named.start();
+  CHECK(named.has_failed("redis.test:6379: no answer within 30 ms"));
+  CHECK(named.has_failed("redis.test:6379: no answer", 3));
+  CHECK(named.ask(50ms) == Errc::not_connected);
+  CHECK(named.names->begun() == 1);
+  named.names->answer(server);
+  CHECK_FALSE(named.ask(20s));
+}
+
+TEST_CASE("a late answer is used even if the next look-up hangs again", "[fake][look-up]") {
+  FakeServer server([](Peer& peer, int) { serve_well(peer); });
+  Named named;
+  named.options.connect_timeout = 30ms;
+  named.names->hang();
+  named.start();
+  REQUIRE(named.has_failed("no answer within 30 ms"));
+  named.names->answer_once(server);
+  CHECK_FALSE(named.ask(20s));
+}
+
+TEST_CASE("the end of a store does not wait for a look-up", "[fake][look-up]") {
+  Named named;
+  named.options.connect_timeout = GENERATE(Span(1h), Span(10ms));
+  named.names->hang();
+  named.start();
+  REQUIRE(eventually([&] { return named.names->under_way() == 1; }));
+  if (named.options.connect_timeout == 10ms) REQUIRE(named.has_failed("no answer"));
+  const std::weak_ptr<Client> left = named.client;
+  named.client->stop();
+  named.client.reset();
+  CHECK(left.expired());
+  CHECK(named.names->under_way() == 1);
+  named.names->answer(Found{});
+  CHECK(eventually([&] { return named.names->under_way() == 0; }));
+}
+
+TEST_CASE("each connection looks the name up anew, and goes where it leads by then",
+          "[fake][look-up]") {
+  FakeServer second([](Peer& peer, int) { serve_well(peer); });
+  std::atomic<bool> moved{false};
+  FakeServer leaving([&](Peer& peer, int) {
+    const auto call = peer.read_call();
+    if (!call || !peer.send(allowing(*call, 1))) return;
+    eventually([&] { return moved.load(); });
+  });
+  Named named;
+  named.names->answer(leaving);
+  named.start();
+  REQUIRE_FALSE(named.ask(20s));
+  named.names->answer(second);
+  moved = true;
+  REQUIRE(eventually(
+      [&] { return named.events.count(RedisEvent::Kind::lost, RedisStep::serve) == 1; }));
+  CHECK_FALSE(named.ask(20s));
+  CHECK(second.connections() == 1);
+  CHECK(leaving.connections() == 1);
+}
+
+TEST_CASE("a connection may end between the end of its look-up and the news of it",
+          "[fake][look-up][sentinel]") {
+  Named named;
+  named.options.sentinel = RedisSentinel{.master = "mymaster", .sentinels = {{"redis.test", 1}}};
+  named.options.connect_timeout = 1ms;
+  // The look-up is too late for the connection that asked, which ends behind this event.
+  std::atomic<int> rounds{0};
+  named.options.on_event = [&](const RedisEvent& event) {
+    if (event.step != RedisStep::look_up) return;
+    named.names->answer(Found{{}, "no name server"});
+    eventually([&] { return named.names->under_way() == 0; });
+    std::this_thread::sleep_for(1ms);  // of the thread, until it has told
+    named.names->hang();
+    ++rounds;
+  };
+  named.names->hang();
+  named.start();
+  CHECK(eventually([&] { return rounds >= 20; }));
+}
+
+TEST_CASE("a name is looked up once at a time, whoever asks, and all hear of it", "[look-up]") {
+  boost::asio::io_context io;
+  std::vector<std::function<void(Found)>> started;
+  redis_detail::Names names(io, [&](const std::string&, std::uint16_t, auto done) {
+    started.push_back(std::move(done));
+  });
+  std::vector<Found> found;
+  const auto ask = [&](std::uint16_t port) {
+    boost::asio::co_spawn(io, names.find("a.test", port, 20s),
+                          [&](const std::exception_ptr&, Found each) { found.push_back(each); });
+    io.poll();
+  };
+  using boost::asio::ip::tcp;
+  const redis_detail::Endpoint endpoint{tcp::endpoint(boost::asio::ip::address_v4::loopback(), 1)};
+  ask(1);
+  ask(1);
+  ask(2);  // another one
+  REQUIRE(started.size() == 2);
+  started[0]({{endpoint}, {}});
+  io.poll();
+  REQUIRE(found.size() == 2);
+  for (const Found& each : found) {
+    CHECK(each.error.empty());
+    CHECK(each.endpoints.size() == 1);
+  }
+  ask(1);  // anew
+  REQUIRE(started.size() == 3);
+  started[2]({{}, "no name server"});
+  io.poll();
+  REQUIRE(found.size() == 3);
+  CHECK(found[2].error == "no name server");
+  CHECK(found[2].endpoints.size() == 1);
+}
+
+TEST_CASE("a look-up may end after those who asked, and after the store", "[look-up]") {
+  std::function<void(Found)> done;
+  {
+    boost::asio::io_context io;
+    {
+      redis_detail::Names names(
+          io, [&](const std::string&, std::uint16_t, auto each) { done = std::move(each); });
+      boost::asio::co_spawn(io, names.find("a.test", 1, 1us), boost::asio::detached);
+      io.run();
+      done(Found{});
+    }
+    io.restart();
+    io.run();
+  }
+  done(Found{});
+}
+
+TEST_CASE("a name without an address is a failure of the look-up", "[fake][look-up]") {
+  Named named;
+  named.start();
+  CHECK(named.has_failed("look-up of redis.test:6379: the name has no address"));
+  CHECK(named.ask(50ms) == Errc::not_connected);
+}
+
+TEST_CASE("a resolver without memory is a look-up that failed", "[fake][look-up]") {
+  Events events;
+  RedisOptions options;
+  options.host = "redis.test";
+  options.on_event = events.listener();
+  const auto client = std::make_shared<Client>(
+      options, 1, [](const std::string&, std::uint16_t) -> Found { throw std::bad_alloc(); });
+  client->start();
+  CHECK(eventually([&] {
+    return events.count(RedisEvent::Kind::failed, RedisStep::look_up, "out of memory") > 0;
+  }));
+  client->stop();
+}
+
+TEST_CASE("the system's resolver finds localhost, and says what is wrong with other names",
+          "[look-up]") {
+  const Found found = redis_detail::resolve_by_system("localhost", 6379);
+  REQUIRE_FALSE(found.endpoints.empty());
+  for (const auto& endpoint : found.endpoints) {
+    const std::string address = redis_detail::text_of(endpoint);
+    CHECK((address == "127.0.0.1:6379" || address == "[::1]:6379"));
+  }
+  const Found nothing = redis_detail::resolve_by_system(std::string(300, 'x'), 6379);
+  CHECK(nothing.endpoints.empty());
+  CHECK_FALSE(nothing.error.empty());
+}

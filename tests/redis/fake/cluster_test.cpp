@@ -1,0 +1,358 @@
+// The store against nodes of a cluster that lie. Threading: the fixtures'.
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "tests/redis/fake/cluster.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+const Quota quota = Quota::per_second(10).burst(5);
+
+}  // namespace
+
+TEST_CASE("a call that is sent on for ever fails, and was not executed", "[fake][cluster]") {
+  std::uint16_t second_port = 0;
+  std::uint16_t first_port = 0;
+  std::atomic<int> calls{0};
+  FakeServer second(node(no_map,
+                         [&] {
+                           ++calls;
+                           return redirection("MOVED", first_port);
+                         }),
+                    FakeServer::Serving::at_once);
+  second_port = second.port();
+
+  SECTION("to itself") {
+    FakeServer self(node(no_map,
+                         [&] {
+                           ++calls;
+                           return redirection("MOVED", first_port);
+                         }),
+                    FakeServer::Serving::at_once);
+    first_port = self.port();
+    const auto store = make_redis_store(fake_cluster({&self}));
+    const Bucket bucket(*store, quota);
+    CHECK(bucket.error("alice") == Errc::moved);
+    CHECK(calls == 6);
+  }
+  SECTION("in a ring") {
+    FakeServer first(node(no_map,
+                          [&] {
+                            ++calls;
+                            return redirection("MOVED", second_port);
+                          }),
+                     FakeServer::Serving::at_once);
+    first_port = first.port();
+    const auto store = make_redis_store(fake_cluster({&first}));
+    const Bucket bucket(*store, quota);
+    CHECK(bucket.error("alice") == Errc::moved);
+    CHECK(calls == 6);
+  }
+  SECTION("to nonsense") {
+    for (const std::string& words :
+         {std::string("MOVED"), std::string("MOVED 1"), std::string("MOVED 16384 127.0.0.1:1"),
+          std::string("MOVED 1 127.0.0.1:0"), std::string("MOVED 1 127.0.0.1:65536"),
+          std::string("MOVED 1 127.0.0.1"), std::string("MOVED x 127.0.0.1:1"),
+          "MOVED 1 " + std::string(300, 'h') + ":1", std::string("ASK"),
+          std::string("ASK 1 ?:1")}) {
+      CAPTURE(words);
+      FakeServer server(node(no_map, [&] { return "-" + words + "\r\n"; }),
+                        FakeServer::Serving::at_once);
+      const auto store = make_redis_store(fake_cluster({&server}));
+      const Bucket bucket(*store, quota);
+      const std::error_code error = bucket.error("alice");
+      CHECK(error == (words.starts_with("ASK") ? Errc::ask : Errc::moved));
+      CHECK(error == Failure::not_executed);
+    }
+  }
+}
+
+TEST_CASE("a call behind ASK goes to the other node, in one write with ASKING", "[fake][cluster]") {
+  std::vector<std::string> seen;
+  FakeServer importing(
+      [&](Peer& peer, int) {
+        Word at = 1;
+        while (const auto asked = peer.read_behind_login()) {
+          const std::string& name = asked->at(0);
+          if (name != "CLUSTER") seen.push_back(name);
+          if (!peer.send(name == "CLUSTER"  ? no_map()
+                         : name == "ASKING" ? "+OK\r\n"
+                                            : allowing(*asked, at++))) {
+            return;
+          }
+        }
+      },
+      FakeServer::Serving::at_once);
+  std::atomic<int> calls{0};
+  FakeServer owner(node(no_map,
+                        [&] {
+                          ++calls;
+                          return "-ASK 1 127.0.0.1:" + std::to_string(importing.port()) + "\r\n";
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&owner}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 2);  // ASK does not move the slot
+  CHECK(seen == std::vector<std::string>{"ASKING", "EVALSHA", "ASKING", "EVALSHA"});
+}
+
+TEST_CASE("a map that cannot be is not followed, and the nodes go on", "[fake][cluster]") {
+  std::vector<std::string> many;
+  for (int i = 0; i < 100'000; ++i) many.push_back(row(1, 1, loopback, 1));
+  const std::string full = row(0, 16'383, loopback, 1);
+  for (const std::string& map :
+       {array({row(0, 100, loopback, 1), row(100, 16'383, loopback, 2)}),  // overlap
+        array({row(0, 16'384, loopback, 1)}), array({row(5, 4, loopback, 1)}),
+        array({row(-1, 4, loopback, 1)}), array({row(0, 16'383, loopback, 0)}), array(many),
+        std::string("*1000000000\r\n"), std::string("*-1\r\n"), std::string("+OK\r\n"),
+        std::string(":1\r\n"), std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), full + full,
+        std::string("-ERR This instance has cluster support disabled\r\n"), array({array({})}),
+        array({number(1)}),
+        std::string("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n")}) {
+    CAPTURE(map.substr(0, 60));
+    FakeServer server(node([&] { return map; }), FakeServer::Serving::at_once);
+    Events events;
+    RedisOptions options = fake_cluster({&server});
+    options.on_event = events.listener();
+    const auto store = make_redis_store(options);
+    const Bucket bucket(*store, quota);
+    CHECK_FALSE(bucket.error("alice"));
+    REQUIRE(eventually([&] { return store->stats().failed_attempts > 0; }));
+    CHECK(store->stats().last_failure->step == RedisStep::discover);
+    CHECK(store->stats().last_failure->cause.size() <= 203);
+  }
+}
+
+TEST_CASE("a node that is cut off from the cluster is left for the one that the others name",
+          "[fake][cluster]") {
+  std::uint16_t owner_port = 0;
+  std::uint16_t first_port = 0;
+  const auto map_of = [](const std::uint16_t& port) {
+    return [&port] { return array({row(0, 16'383, loopback, port)}); };
+  };
+  FakeServer owner(node(map_of(owner_port)), FakeServer::Serving::at_once);
+  owner_port = owner.port();
+  FakeServer first(node(map_of(first_port), [] { return std::string("-CLUSTERDOWN no\r\n"); }),
+                   FakeServer::Serving::at_once);
+  first_port = first.port();
+  FakeServer other(node(map_of(owner_port)), FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&first, &other}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(owner.connections() >= 1);
+}
+
+TEST_CASE("a map may have gaps, and hosts that mean the one that was asked", "[fake][cluster]") {
+  std::uint16_t port = 0;
+  for (const std::string& host : {bulk(""), std::string("$-1\r\n"), loopback}) {
+    CAPTURE(host);
+    FakeServer owner(node([] { return array({}); }), FakeServer::Serving::at_once);
+    port = owner.port();
+    const auto map = [&] {
+      return array({row(0, 8000, host, port), row(8002, 16'383, host, port)});
+    };
+    FakeServer first(node(map, [] { return std::string("-CLUSTERDOWN no\r\n"); }),
+                     FakeServer::Serving::at_once);
+    const auto store = make_redis_store(fake_cluster({&first}));
+    const Bucket bucket(*store, quota);
+    CHECK_FALSE(bucket.error("alice"));
+    CHECK(owner.connections() == 1);
+  }
+}
+
+TEST_CASE("a node without a host in a redirection is the one that sent it, at another port",
+          "[fake][cluster]") {
+  FakeServer owner(node(no_map), FakeServer::Serving::at_once);
+  FakeServer first(node(no_map, [&] { return redirection("MOVED", owner.port(), ""); }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&first}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(owner.connections() == 1);
+}
+
+TEST_CASE("MOVED moves the slot: later calls go to its new node at once, and the map is fetched",
+          "[fake][cluster]") {
+  std::atomic<int> maps{0};
+  const auto count_map = [&] {
+    ++maps;
+    return no_map();
+  };
+  FakeServer owner(node(count_map), FakeServer::Serving::at_once);
+  std::atomic<int> calls{0};
+  FakeServer first(node(count_map,
+                        [&] {
+                          ++calls;
+                          return redirection("MOVED", owner.port());
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&first}));
+  const Bucket bucket(*store, quota);
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 1);
+  const int before = maps;
+  CHECK(eventually([&] { return maps > before; }));
+}
+
+TEST_CASE("a call that is moved back from the importing node goes without ASKING",
+          "[fake][cluster]") {
+  std::uint16_t owner_port = 0;
+  FakeServer importing(node(no_map, [&] { return redirection("MOVED", owner_port); }),
+                       FakeServer::Serving::at_once);
+  std::vector<std::string> seen;
+  FakeServer owner(
+      [&](Peer& peer, int) {
+        Word at = 1;
+        while (const auto asked = peer.read_behind_login()) {
+          const std::string& name = asked->at(0);
+          if (name != "CLUSTER") seen.push_back(name);
+          const bool is_first = seen.size() == 1;
+          if (!peer.send(name == "CLUSTER" ? no_map()
+                         : is_first        ? redirection("ASK", importing.port())
+                                           : allowing(*asked, at++))) {
+            return;
+          }
+        }
+      },
+      FakeServer::Serving::at_once);
+  owner_port = owner.port();
+  const auto store = make_redis_store(fake_cluster({&owner}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(seen == std::vector<std::string>{"EVALSHA", "EVALSHA"});
+}
+
+TEST_CASE("a call behind ASK that must wait for its keys waits at the importing node",
+          "[fake][cluster]") {
+  std::atomic<int> tries{0};
+  std::atomic<int> calls{0};
+  FakeServer importing(
+      [&](Peer& peer, int) {
+        while (const auto asked = peer.read_behind_login()) {
+          const std::string& name = asked->at(0);
+          if (!peer.send(name == "CLUSTER"  ? no_map()
+                         : name == "ASKING" ? "+OK\r\n"
+                         : ++tries <= 8     ? "-TRYAGAIN Multiple keys request\r\n"
+                                            : allowing(*asked, 1))) {
+            return;
+          }
+        }
+      },
+      FakeServer::Serving::at_once);
+  FakeServer owner(node(no_map,
+                        [&] {
+                          ++calls;
+                          return redirection("ASK", importing.port());
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&owner}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 1);
+  CHECK(tries == 9);
+}
+
+TEST_CASE("calls that wait for a node go to the one that gets its slots", "[fake][cluster]") {
+  // Nobody is at home at the first node that the map names.
+  const std::uint16_t closed = FakeServer([](Peer&, int) {}).port();
+  std::atomic<int> maps{0};
+  FakeServer owner(node(no_map), FakeServer::Serving::at_once);
+  FakeServer seed(node([&] {
+                    const bool is_old = ++maps <= 2;
+                    return array({row(0, 16'383, loopback, is_old ? closed : owner.port())});
+                  }),
+                  FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&seed}));
+  REQUIRE(eventually([&] { return maps > 0; }));
+  const Bucket bucket(*store, quota);
+  Crowd crowd(20);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], Key(i), 20s);
+  CHECK(crowd.wait());
+  CHECK(crowd.count([](const Asked& asked) { return !asked.error; }) == crowd.size());
+  for (const RedisNodeStats& each : store->stats().nodes) {  // the map may be asked for elsewhere
+    if (each.address == "127.0.0.1:" + std::to_string(owner.port())) CHECK(each.connections == 1);
+  }
+  CHECK(owner.connections() >= 1);
+}
+
+TEST_CASE("a node that has no slots any more is left, and its link serves the next node",
+          "[fake][cluster]") {
+  std::atomic<int> now{0};
+  std::vector<std::uint16_t> ports(5);
+  std::array<std::atomic<int>, 5> open{};
+  const auto serve = [&](std::size_t self) -> FakeServer::Behaviour {
+    return [&, self](Peer& peer, int) {
+      Word at = 1;
+      bool has_called = false;
+      while (const auto asked = peer.read_behind_login()) {
+        if (asked->at(0) == "CLUSTER") {
+          if (!peer.send(
+                  array({row(0, 16'383, loopback, ports.at(static_cast<std::size_t>(now)))})))
+            break;
+          continue;
+        }
+        if (!std::exchange(has_called, true)) ++open.at(self);
+        const bool is_owner = static_cast<std::size_t>(now) == self;
+        if (!peer.send(is_owner ? allowing(*asked, at++)
+                                : redirection("MOVED", ports.at(static_cast<std::size_t>(now))))) {
+          break;
+        }
+      }
+      if (has_called) --open.at(self);
+    };
+  };
+  std::vector<std::unique_ptr<FakeServer>> nodes;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    nodes.push_back(std::make_unique<FakeServer>(serve(i), FakeServer::Serving::at_once));
+    ports[i] = nodes[i]->port();
+  }
+  const auto store = make_redis_store(fake_cluster({nodes[0].get()}));
+  const Bucket bucket(*store, quota);
+  for (int owner = 0; owner < 5; ++owner) {
+    CAPTURE(owner);
+    now = owner;
+    CHECK(eventually([&] {
+      CHECK_FALSE(bucket.error("alice"));
+      return std::accumulate(open.begin(), open.end(), 0) == 1;
+    }));
+    CHECK(open.at(static_cast<std::size_t>(owner)) == 1);
+  }
+  CHECK(store->stats().nodes.size() <= 3);
+}
+
+TEST_CASE("the map is fetched before the first call, from whichever node is there",
+          "[fake][cluster]") {
+  const std::uint16_t closed = FakeServer([](Peer&, int) {}).port();
+  FakeServer seed(node(no_map), FakeServer::Serving::at_once);
+  RedisOptions options = fake_cluster({&seed});
+  options.cluster.insert(options.cluster.begin(), 3, RedisAddress{"127.0.0.1", closed});
+  const auto store = make_redis_store(options);
+  CHECK(eventually([&] { return seed.connections() == 1; }));
+}
+
+TEST_CASE("a lone node that is lost is asked for the map again", "[fake][cluster]") {
+  std::atomic<int> maps{0};
+  FakeServer server(
+      [&](Peer& peer, int) {  // each connection ends with its first call
+        for (bool has_called = false; !has_called;) {
+          const auto asked = peer.read_behind_login();
+          if (!asked) return;
+          has_called = asked->at(0) != "CLUSTER";
+          if (!has_called) ++maps;
+          if (!peer.send(has_called ? allowing(*asked, 1) : no_map())) return;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&server}));
+  const Bucket bucket(*store, quota);
+  REQUIRE(eventually([&] { return maps == 1; }));
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(eventually([&] { return maps >= 2; }));
+}

@@ -1,0 +1,82 @@
+// What the tests of the pipeline share: calls that are made by hand and bytes that are read back.
+// Threading: single-threaded.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "backends/redis/protocol/pipeline.hpp"
+#include "sluice/limiters/token_bucket.hpp"
+#include "tests/catch.hpp"
+#include "tests/redis/asking.hpp"
+#include "tests/redis/resp.hpp"
+
+namespace sluice::test {
+
+using redis_detail::Call;
+using redis_detail::CallPtr;
+using redis_detail::Pipeline;
+using Heard = Pipeline::Heard;
+
+inline Step bucket_step(std::string_view tag) {
+  Step step{&token_bucket_acquire, Key{tag, "api"}, {}};
+  detail::pack(step.args, TokenBucketRule::args(Quota::per_second(10), 1));
+  return step;
+}
+
+inline CallPtr make_call(Asked& asked, std::uint64_t nonce, Time deadline = Time::max(),
+                         std::size_t steps = 1) {
+  auto call = std::make_unique<Call>();
+  call->nonce = nonce;
+  call->deadline = deadline;
+  call->steps = steps;
+  std::vector<std::string> tags;
+  for (std::size_t i = 0; i < steps; ++i) tags.push_back("tag" + std::to_string(i));
+  std::vector<Step> plan;
+  for (const std::string& tag : tags) plan.push_back(bucket_step(tag));
+  for (std::size_t i = 0; i < steps; ++i) call->asked[i] = AskedStep(plan[i]);
+  redis_detail::encode(call->request, plan, nonce, {});
+  call->done = asked.completion();
+  return call;
+}
+
+/// A pipeline and what it has sent.
+struct World {
+  explicit World(RedisScripts scripts = RedisScripts::eval, bool in_cluster = false)
+      : pipeline(scripts, 0, in_cluster) {}
+
+  Pipeline pipeline;
+  Time now = to_time(1'000'000);
+
+  /// What flush() sends to a socket that takes all, as commands.
+  std::vector<Command> flush() {
+    std::string out;
+    pipeline.flush(out, now);
+    pipeline.took(out, out.size());
+    std::vector<Command> commands;
+    while (auto command = take_command(out)) commands.push_back(std::move(*command));
+    CHECK(out.empty());
+    return commands;
+  }
+
+  Heard hear_error(std::string_view message) { return pipeline.hear_error(message, now); }
+
+  Heard answer(std::uint64_t nonce, Word at, std::size_t steps = 1) {
+    std::string bytes = payload(nonce, at, {});
+    for (std::size_t i = 0; i < steps; ++i) {
+      bytes += payload(0, 0, {{Verdict::allowed, 1, 0, 1}}).substr(16);
+    }
+    return pipeline.hear_string(bytes);
+  }
+};
+
+inline bool was_decided(const Asked& asked, Word at) {
+  return asked.answers == 1 && !asked.error && asked.decision.allowed &&
+         asked.decision.at == to_time(at) && asked.decision.source == Source::redis;
+}
+
+inline bool has_ended(const Asked& asked, Errc code) {
+  return asked.answers == 1 && asked.error == code;
+}
+
+}  // namespace sluice::test

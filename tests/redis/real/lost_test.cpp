@@ -1,0 +1,391 @@
+// What becomes of a state that somebody meddled with: a key without its time to live, a state that
+// an older version wrote, keys that the server evicted. Threading: the test's thread.
+#include <algorithm>
+#include <functional>
+
+#include "sluice/sluice.hpp"
+#include "tests/catch.hpp"
+#include "tests/redis/real/real.hpp"
+#include "tests/support/frozen_redis.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+/// One limiter of each kind on a server whose clock is the test's, and calls that write their keys.
+class Zoo {
+ public:
+  using Call = std::function<void(std::error_code&)>;
+  struct Animal {
+    std::string key;
+    Call call;
+  };
+
+  Zoo() : admin_(redis_.server().unix_socket()), store_(connect_socket(redis_.server())) {
+    redis_.set_time(clock_.now());
+    redis_.flush();
+    rate_.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
+    plan_.configure("a", quota);
+  }
+  ~Zoo() { redis_.flush(); }
+  Zoo(const Zoo&) = delete;
+  Zoo& operator=(const Zoo&) = delete;
+
+  void advance(Span span) {
+    clock_.advance(span);
+    redis_.set_time(clock_.now());
+  }
+  RedisReply admin(std::initializer_list<std::string_view> command) { return admin_(command); }
+  [[nodiscard]] Store& store() const { return *store_; }
+  [[nodiscard]] std::vector<std::string> keys() {
+    std::vector<std::string> names;
+    for (const RedisReply& key : admin({"KEYS", "*"}).elements) names.push_back(key.text);
+    return names;
+  }
+  [[nodiscard]] const std::vector<Animal>& animals() const { return animals_; }
+
+  static inline const Quota quota = Quota::per_second(10).burst(5);
+
+ private:
+  FrozenRedis& redis_ = FrozenRedis::instance();
+  RedisClient admin_;
+  VirtualClock clock_;
+  std::unique_ptr<RedisStore> store_;
+  TokenBucket bucket_{*store_, "bucket", quota};
+  SlidingWindow windows_{*store_, "windows", {{5, 10s}}};
+  SlidingWindow many_{*store_, "many", {{5, 10s}, {50, 100s}, {500, 1000s}}};
+  SlidingWindowCounter counter_{*store_, "counter", {5, 1s}};
+  FixedWindow window_{*store_, "window", 5, Calendar::every(1s)};
+  SharedTokenBucket plan_{*store_, "plan"};
+  SharedSlidingWindow rate_{*store_, "api", "rate", {.keep_alive = 1h}};
+  ConcurrencyLimiter jobs_{*store_, "jobs", 5, {.ttl = 2s}};
+  SlotLock slots_{*store_, "slots", 1s};
+  UtilizationShedder shedder_{*store_, "shedder"};
+  Gates gates_{*store_, "gates", {"account"}};
+  std::vector<Animal> animals_{
+      {"{a}:bucket:10/s", [&](auto& e) { return bucket_.try_acquire("a", e); }},
+      {"{a}:windows:10s", [&](auto& e) { return windows_.try_acquire("a", e); }},
+      {"{a}:many:10s+100s+1000s", [&](auto& e) { return many_.try_acquire("a", e); }},
+      {"{a}:counter:1s", [&](auto& e) { return counter_.try_acquire("a", e); }},
+      {"{a}:window:1s", [&](auto& e) { return window_.try_acquire("a", e); }},
+      {"{a}:plan", [&](auto& e) { return plan_.try_acquire("a", 1, e); }},
+      {"{api}:rate", [&](auto& e) { return rate_.try_acquire(1, e); }},
+      {"{a}:jobs", [&](auto& e) { jobs_.try_acquire("a", e).release_later(); }},
+      {"{a}:slots", [&](auto& e) { return slots_.try_acquire("a", e); }},
+      {"{shedder}:utilization", [&](auto& e) { shedder_.sample(0.95, e); }},
+      {"{gates}:account=1", [&](auto& e) { gates_.close(gates_.scope("account", "1"), 30s, e); }},
+  };
+};
+
+}  // namespace
+
+TEST_CASE("a key whose time to live was taken away gets one again", "[redis][C-032][C-072]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  std::error_code error;
+  for (const auto& [key, call] : zoo.animals()) call(error);
+  REQUIRE_FALSE(error);
+  REQUIRE(zoo.keys().size() == zoo.animals().size() + 1);  // a shared sliding window has two keys
+  for (const std::string& key : zoo.keys()) REQUIRE(zoo.admin({"PERSIST", key}).integer == 1);
+  for (int i = 0; i < 20; ++i) {
+    zoo.advance(61s);
+    for (const auto& [key, call] : zoo.animals()) {
+      call(error);
+      REQUIRE_FALSE(error);
+    }
+  }
+  for (const std::string& key : zoo.keys()) {
+    INFO(key);
+    CHECK(zoo.admin({"PTTL", key}).integer > 0);
+  }
+}
+
+TEST_CASE("a slot whose key lost its time to live is free when its time is over, not never",
+          "[redis][C-072]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  const SlotLock lock(zoo.store(), "lock", 1s);
+  const std::string key = "{a}:lock";
+  REQUIRE(lock.try_acquire("a"));
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(zoo.admin({"PERSIST", key}).integer == 1);
+    zoo.advance(400ms);
+    CHECK(lock.try_acquire("a").decision.retry_after == 600ms);
+    zoo.advance(600ms);
+    const SlotPermit permit = lock.try_acquire("a");
+    CHECK(permit);
+    CHECK(permit.wait() == 0s);
+    const Word ttl = zoo.admin({"PTTL", key}).integer;
+    CHECK(ttl >= 1000);
+    CHECK(ttl <= 1000 + 61'001);
+  }
+  // And a key that is gone before its time is a free slot, not one more wait.
+  REQUIRE(zoo.admin({"DEL", key}).integer == 1);
+  CHECK(lock.try_acquire("a"));
+}
+
+TEST_CASE("a state that an older version wrote is a typed error, and stays as it was",
+          "[redis][C-014]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  std::error_code error;
+  for (const auto& [key, call] : zoo.animals()) {
+    INFO(key);
+    call(error);
+    REQUIRE_FALSE(error);
+    std::string state = zoo.admin({"GET", key}).text;
+    REQUIRE(state.size() >= 17);
+    for (const char retired : {'\2', '\4', '\13', '\16', '\17', '\20', '\21',
+                               '\23'}) {  // kinds of layouts that are used no more
+      state[0] = retired;
+      zoo.admin({"SET", key, state, "KEEPTTL"});
+      const std::string before = zoo.admin({"DUMP", key}).text;
+      const Word ttl = zoo.admin({"PEXPIRETIME", key}).integer;
+      call(error);
+      CHECK(error == Errc::wrong_kind);
+      CHECK(error == Failure::not_executed);
+      CHECK(zoo.admin({"DUMP", key}).text == before);
+      CHECK(zoo.admin({"PEXPIRETIME", key}).integer == ttl);
+    }
+  }
+}
+
+TEST_CASE("a key that the server evicted costs what it held once, and nothing later",
+          "[redis][C-027][C-052][C-053]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  const TokenBucket bucket(zoo.store(), "api", Zoo::quota);
+  CHECK(bucket.try_acquire("b", 5).allowed);
+  CHECK(zoo.admin({"DEL", "{b}:api:10/s"}).integer == 1);
+  CHECK(bucket.try_acquire("b", 5).allowed);
+  CHECK(bucket.try_acquire("b").retry_after == 100ms);
+
+  const SharedSlidingWindow limiter(zoo.store(), "partner", "rate");
+  limiter.configure(RateType::overall, 3, 1min, SpentPermits::forgotten);
+  CHECK(limiter.try_acquire(3).allowed);
+  for (const std::string& key : zoo.keys()) {
+    if (key.starts_with("{partner}:rate%3alog")) zoo.admin({"DEL", key});
+  }
+  for (int window = 0; window < 3; ++window) {
+    CHECK(limiter.available_permits() == 3);  // not 6, now or ever after
+    CHECK(limiter.try_acquire(3).allowed);
+    CHECK(limiter.try_acquire().retry_after == 1min);
+    zoo.advance(1min);
+  }
+  CHECK(zoo.admin({"DEL", "{partner}:rate"}).integer == 1);
+  std::error_code error;
+  static_cast<void>(limiter.try_acquire(1, error));
+  CHECK(error == Errc::not_configured);
+  CHECK(limiter.try_configure(RateType::overall, 3, 1min).changed);
+  CHECK(limiter.try_acquire(3).allowed);
+  CHECK_FALSE(limiter.try_acquire().allowed);
+}
+
+TEST_CASE("each key of a limiter is one state, and what is lost with it is one burst",
+          "[redis][C-027]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  std::error_code error;
+  zoo.admin({"FLUSHALL"});
+  for (const auto& [key, call] : zoo.animals()) {
+    INFO(key);
+    if (key == "{api}:rate" || key == "{a}:plan") continue;  // a setting first, as below
+    for (int i = 0; i < 8; ++i) call(error);                 // grants and refusals
+    REQUIRE_FALSE(error);
+    CHECK(zoo.keys() == std::vector<std::string>{key});
+    zoo.admin({"FLUSHALL"});
+  }
+  const SharedTokenBucket plan(zoo.store(), "plan");
+  plan.configure("a", Zoo::quota);
+  for (int i = 0; i < 8; ++i) static_cast<void>(plan.try_acquire("a", 1, error));
+  CHECK(zoo.keys() == std::vector<std::string>{"{a}:plan"});
+  zoo.admin({"FLUSHALL"});
+  const SharedSlidingWindow rate(zoo.store(), "api", "rate");
+  rate.configure(RateType::overall, 5, 1s, SpentPermits::forgotten);
+  for (int i = 0; i < 8; ++i) static_cast<void>(rate.try_acquire());
+  CHECK(zoo.keys().size() == 2);
+  for (const std::string& key : zoo.keys()) CHECK(key.starts_with("{api}:rate"));  // one slot
+
+  // Evicted at any moment, a bucket is full once, and then as if nothing had been.
+  const TokenBucket bucket(zoo.store(), "b", Zoo::quota);
+  for (int i = 0; i < 20; ++i) {
+    zoo.advance(Span{i * 37'000});
+    zoo.admin({"DEL", "{a}:b:10/s"});
+    int admitted = 0;
+    for (int call = 0; call < 12; ++call) admitted += bucket.try_acquire("a").allowed ? 1 : 0;
+    CHECK(admitted == 5);
+    CHECK(bucket.try_acquire("a").retry_after == 100ms);
+    zoo.advance(100ms);
+    CHECK(bucket.try_acquire("a"));
+    CHECK_FALSE(bucket.try_acquire("a"));
+  }
+}
+
+TEST_CASE("no garbage under the key of any limiter is a grant", "[redis][C-028]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  std::error_code error;
+  // Infinity, not-a-number and -1, as a double or a word that another client would have written.
+  const std::vector<std::uint64_t> patterns{0x7ff0'0000'0000'0000, 0x7ff8'0000'0000'0000,
+                                            0xfff0'0000'0000'0000, ~std::uint64_t{0}};
+  for (const Zoo::Animal& animal : zoo.animals()) {
+    const std::string& key = animal.key;
+    INFO(key);
+    animal.call(error);
+    REQUIRE_FALSE(error);
+    const std::string sound = zoo.admin({"GET", key}).text;
+    const auto check = [&](const std::string& garbage, std::initializer_list<Errc> allowed) {
+      REQUIRE(zoo.admin({"SET", key, garbage}).text == "OK");
+      animal.call(error);
+      INFO(error.message());
+      CHECK(std::ranges::find(allowed, error) != allowed.end());
+      CHECK(error == Failure::not_executed);
+      CHECK(zoo.admin({"GET", key}).text == garbage);
+    };
+    for (const std::uint64_t pattern : patterns) {
+      for (const std::size_t word : {0U, 1U}) {
+        std::string garbage = sound;
+        for (std::size_t i = 0; i < 8; ++i) {
+          garbage[1 + 8 * word + i] = static_cast<char>(pattern >> 8 * i & 0xff);
+        }
+        check(garbage, {Errc::corrupt_state});
+      }
+    }
+    check("garbage", {Errc::wrong_type});
+    check("nan", {Errc::wrong_type});
+    check(std::string(sound.size(), 'g'), {Errc::wrong_type, Errc::wrong_kind});
+    REQUIRE(zoo.admin({"SET", key, sound}).text == "OK");
+    animal.call(error);
+    CHECK_FALSE(error);
+  }
+}
+
+TEST_CASE("a refusal writes nothing, also where old entries could be cleared away",
+          "[redis][C-016]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  const auto dirty = [&] {
+    const std::string info = zoo.admin({"INFO", "persistence"}).text;
+    const auto at = info.find("rdb_changes_since_last_save:");
+    REQUIRE(at != std::string::npos);
+    return std::stoll(info.substr(at + 28));
+  };
+  const SlidingWindow windows(zoo.store(), "w", {{4, 5s}, {6, 60s}});
+  const SlidingWindowCounter counter(zoo.store(), "c", {3, 20s});
+  const FixedWindow fixed(zoo.store(), "f", 3, Calendar::every(1h));
+  const TokenBucket bucket(zoo.store(), "b", Quota::per(1, 10min).burst(3));
+  const ConcurrencyLimiter jobs(zoo.store(), "j", 2, {.ttl = 1h});
+  const SlotLock slots(zoo.store(), "s", 1h);
+  const Gates gates(zoo.store(), "g", {"account"});
+  const Scope scope = gates.scope("account", "1");
+  const Lease brief = ConcurrencyLimiter(zoo.store(), "j", 2, {.ttl = 1s}).try_acquire("a");
+  const Lease first = jobs.try_acquire("a");
+  REQUIRE(windows.try_acquire("a", 4));
+  zoo.advance(6s);  // what was taken so far left the short window, and one lease has lapsed
+  REQUIRE(windows.try_acquire("a", 2));
+  REQUIRE(counter.try_acquire("a", 3));
+  REQUIRE(fixed.try_acquire("a", 3));
+  REQUIRE(bucket.try_acquire("a", 3));
+  REQUIRE(slots.try_acquire("a"));
+  REQUIRE(gates.close(scope, 1h));
+  const Lease second = jobs.try_acquire("a");
+  REQUIRE(second);
+  zoo.advance(6s);
+  const auto before = dirty();
+  std::vector<std::string> dumps;
+  for (const std::string& key : zoo.keys()) dumps.push_back(zoo.admin({"DUMP", key}).text);
+  for (int i = 0; i < 5; ++i) {
+    zoo.advance(Span{i * 100'000});
+    CHECK_FALSE(windows.try_acquire("a"));
+    CHECK_FALSE(counter.try_acquire("a"));
+    CHECK_FALSE(fixed.try_acquire("a"));
+    CHECK_FALSE(bucket.try_acquire("a"));
+    CHECK_FALSE(jobs.try_acquire("a").decision().allowed);
+    CHECK_FALSE(slots.try_acquire("a"));
+    CHECK_FALSE(gates.pass(scope));
+    CHECK_FALSE(decide(zoo.store(), {bucket.acquire_step("b"), bucket.acquire_step("a")}));
+    CHECK_FALSE(
+        decide(zoo.store(), {windows.acquire_step(Key{"a", "new"}), windows.acquire_step("a")}));
+  }
+  CHECK(dirty() == before);  // nothing is saved, and nothing goes to a replica
+  std::size_t i = 0;
+  for (const std::string& key : zoo.keys()) CHECK(zoo.admin({"DUMP", key}).text == dumps.at(i++));
+}
+
+TEST_CASE("a log of windows is as long as its limit, whatever was asked", "[redis][C-016]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  const SlidingWindow windows(zoo.store(), "w", {{300, 60s}});
+  for (int i = 0; i < 2000; ++i) {
+    (void)windows.try_acquire("a");
+    zoo.advance(100ms);
+  }
+  const Word bytes = zoo.admin({"STRLEN", "{a}:w:1min"}).integer;
+  CHECK(bytes >= 8 * 290);
+  CHECK(bytes <= 1 + 8 * (14 + 300));  // a word for each unit, and its front
+  CHECK(zoo.admin({"MEMORY", "USAGE", "{a}:w:1min"}).integer < 42'000 / 8);
+}
+
+TEST_CASE(
+    "a window of any length leaves a key that lives as long, and one that cannot be leaves none",
+    "[redis][C-006]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  int count = 0;
+  for (const Span span : std::initializer_list<Span>{1us, 999us, 1ms, 1'001us, 500ms, 999'999us,
+                                                     1'500'001us, 366 * 24h}) {
+    CAPTURE(span.count());
+    const std::string name = "w" + std::to_string(++count);
+    const SlidingWindow windows(zoo.store(), name, {{2, span}});
+    const std::string key = render(windows.acquire_step("k").key);
+    for (int call = 0; call < 3; ++call) {  // two grants and a refusal
+      CHECK(windows.try_acquire("k").allowed == (call < 2));
+      // To the end of what it means, never a part of a millisecond short of it.
+      const Step step = windows.acquire_step("k");
+      const Word kept = (step.operation->ttl(step.args) + 999) / 1000;
+      CHECK(kept >= (span.count() + 999) / 1000);
+      const Word ttl = zoo.admin({"PTTL", key}).integer;
+      CHECK(ttl >= kept);
+      CHECK(ttl <= kept + 1000);
+    }
+  }
+  zoo.admin({"FLUSHALL"});
+  // Past the check of the constructor, as another client would ask.
+  for (const Word span : {Word{0}, Word{-1}, Word{-500'000}, SlidingWindowRule::max_span + 1}) {
+    const std::array<Word, 4> table{5, 1'000'000, 5, span};
+    const Step step{
+        &sliding_window_acquire, {"k", "bad"}, {5, 1, 0, std::max(span, table[1])}, nullptr, table};
+    std::error_code error;
+    (void)decide(zoo.store(), step, error);
+    CHECK(error == Errc::invalid_argument);
+    CHECK(error == Failure::not_executed);
+    CHECK(zoo.keys().empty());
+  }
+}
+
+TEST_CASE("a state of many words that was cut off is a typed error, or ends in zeros", "[redis]") {
+  if (redis_left_out()) return;
+  Zoo zoo;
+  std::error_code error;
+  for (const auto& [key, call] : zoo.animals()) {
+    INFO(key);
+    call(error);
+    REQUIRE_FALSE(error);
+    const std::string state = zoo.admin({"GET", key}).text;
+    if (state.size() == 25) continue;  // a cell
+    for (std::size_t size = 1; size < state.size(); ++size) {
+      const std::string_view cut = std::string_view(state).substr(0, size);
+      REQUIRE(zoo.admin({"SET", key, cut}).text == "OK");
+      call(error);
+      const bool is_torn = size % 8 != 1;
+      const bool is_in_front = size <= 4 * 8;
+      INFO("cut to " << size << " of " << state.size() << " bytes: " << error.message());
+      if (is_torn && is_in_front) CHECK(error == Errc::wrong_type);
+      if (error)
+        CHECK((error == Errc::wrong_type || error == Errc::corrupt_state ||
+               error == Errc::not_configured));
+      if (error) CHECK(zoo.admin({"GET", key}).text == cut);
+    }
+  }
+}

@@ -1,0 +1,248 @@
+// Request ids on a real server: a plan whose reply was lost is charged once, however often it is
+// asked again. Threading: the test's thread asks; a proxy in front of the server loses replies.
+#include "sluice/testing/detail/generators.hpp"
+#include "tests/catch.hpp"
+#include "tests/redis/fake/server.hpp"
+#include "tests/redis/real/real.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+using testing::detail::Configuration;
+using testing::detail::Generator;
+
+constexpr RequestId id{7, 8};
+constexpr Word limit = 100;
+
+/// The record's key for steps with the tag "t".
+std::string record_key() {
+  const auto name = record_name(id);
+  return render(Key{"t", {name.data(), name.size()}});
+}
+
+/// Two steps for each kind that spends, fixed and variable states, under one tag: takes of a unit
+/// of 100.
+class EveryKind {
+ public:
+  EveryKind() {
+    add("a");
+    add("b");
+  }
+
+  [[nodiscard]] std::vector<Step> takes() const {
+    return make([](const Generator& generator) { return generator.spender->acquire; });
+  }
+
+  /// How much of each has been spent.
+  [[nodiscard]] std::vector<Word> spent(Store& store) const {
+    std::vector<Word> spent;
+    for (const Step& look :
+         make([](const Generator& generator) { return generator.spender->peek; })) {
+      spent.push_back(limit - decide(store, Plan(look).within(20s)).remaining);
+    }
+    return spent;
+  }
+
+  [[nodiscard]] std::size_t size() const { return names_.size(); }
+
+ private:
+  void add(const std::string& prefix) {
+    for (const Generator& generator : testing::detail::generators()) {
+      if (generator.spender == nullptr) continue;
+      generators_.push_back(&generator);
+      configs_.push_back(generator.spender->frozen(limit));
+      generator.spender->ask(configs_.back().args, 1);
+      names_.push_back(prefix + std::to_string(static_cast<int>(generator.kind)));
+    }
+  }
+
+  [[nodiscard]] std::vector<Step> make(const auto& row) const {
+    std::vector<Step> steps;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      steps.push_back({row(*generators_[i]), Key{"t", names_[i]}, configs_[i].args, nullptr,
+                       configs_[i].table});
+    }
+    return steps;
+  }
+
+  std::vector<const Generator*> generators_;
+  std::vector<Configuration> configs_;
+  std::vector<std::string> names_;
+};
+
+/// Passes calls on to a server, and hangs up in place of the reply to each of the first `losses`.
+class LosingProxy {
+ public:
+  LosingProxy(const RedisServer& server, int losses)
+      : losses_(losses), fake_([this, path = server.unix_socket()](Peer& peer, int) {
+          RedisClient client(path);
+          while (const auto command = peer.read()) {
+            const RedisReply reply =
+                client.command(std::vector<std::string_view>(command->begin(), command->end()));
+            const bool executed = is_call(*command) && !reply.is_error();
+            if (executed && losses_ > 0) {
+              --losses_;
+              return;
+            }
+            const bool text = reply.type == RedisReply::Type::string;
+            const std::string line = (reply.is_error() ? "-" : "+") + reply.text + "\r\n";
+            if (!peer.send(text ? bulk(reply.text) : line)) return;
+          }
+        }) {}
+
+  [[nodiscard]] std::unique_ptr<RedisStore> connect() const {
+    RedisOptions options;
+    options.port = fake_.port();
+    options.call_timeout = options.connect_timeout = options.stall_timeout = 20s;
+    return make_redis_store(options);
+  }
+  [[nodiscard]] int left() const { return losses_; }
+
+ private:
+  std::atomic<int> losses_;
+  FakeServer fake_;
+};
+
+/// Asks again under the same id until the answer comes.
+Decision ask_until_answered(Store& store, const Plan& plan, int& unknown) {
+  for (;;) {
+    std::error_code error;
+    const Decision decision = decide(store, plan, error);
+    if (!error) return decision;
+    REQUIRE(error == Failure::unknown);
+    ++unknown;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a plan whose reply was lost is charged once when it is asked again", "[redis][once]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  const EveryKind kinds;
+  const auto steps = kinds.takes();
+  const auto direct = connect_socket(server);
+  const std::size_t count = GENERATE_REF(std::size_t{1}, steps.size());
+  const Plan plan = Plan(std::span(steps).first(count)).idempotent(id);
+  const LosingProxy proxy(server, 2);
+  const auto store = proxy.connect();
+  int unknown = 0;
+  const Decision decision = ask_until_answered(*store, plan, unknown);
+  CHECK(decision.allowed);
+  CHECK(unknown == 2);
+  CHECK(proxy.left() == 0);
+  std::vector<Word> expected(kinds.size(), 0);
+  std::fill_n(expected.begin(), count, 1);
+  CHECK(kinds.spent(*direct) == expected);
+  // The answer is the first one, to the microsecond, from whichever connection it is asked.
+  CHECK(decide(*direct, plan) == decision);
+  CHECK(decide(*direct, Plan(std::span(steps).first(count)).idempotent({7, 9})).at > decision.at);
+}
+
+TEST_CASE("without an id the same loss is charged each time", "[redis][once]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  const EveryKind kinds;
+  const auto steps = kinds.takes();
+  const LosingProxy proxy(server, 2);
+  int unknown = 0;
+  CHECK(ask_until_answered(*proxy.connect(), Plan(steps[0]), unknown).allowed);
+  CHECK(kinds.spent(*connect_socket(server))[0] == 3);
+}
+
+TEST_CASE("an id survives lost scripts, and lives for ten minutes", "[redis][once]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const EveryKind kinds;
+  const auto steps = kinds.takes();
+  const Plan plan = Plan(steps).idempotent(id);
+  const auto store = connect_socket(server);
+  const Decision first = decide(*store, plan);
+  for (int i = 0; i < 3; ++i) {
+    admin({"SCRIPT", "FLUSH"});
+    CHECK(decide(*store, plan) == first);
+  }
+  CHECK(kinds.spent(*store) == std::vector<Word>(kinds.size(), 1));
+  const Word ttl = admin({"PTTL", record_key()}).integer;
+  CHECK(ttl > id_kept_for / 1ms + 60'000);  // also for a clock that is set back
+  CHECK(ttl <= id_kept_for / 1ms + 61'000);
+}
+
+TEST_CASE("a refused plan is not remembered", "[redis][once]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const auto store = connect_socket(server);
+  const TokenBucket bucket(*store, "api", Quota::per_hour(1).burst(1));
+  CHECK(bucket.try_acquire("t").allowed);
+  const Step step = bucket.acquire_step("t");
+  CHECK_FALSE(decide(*store, Plan(step).idempotent(id)).allowed);
+  CHECK(admin({"EXISTS", record_key()}).integer == 0);
+  admin({"DEL", render(step.key)});
+  CHECK(decide(*store, Plan(step).idempotent(id)).allowed);
+  CHECK_FALSE(decide(*store, step).allowed);
+  CHECK(decide(*store, Plan(step).idempotent(id)).allowed);
+}
+
+TEST_CASE("what is no record under an id's key is a typed error, and nothing is charged",
+          "[redis][once]") {
+  if (redis_left_out()) return;
+  const RedisServer server;
+  RedisClient admin(server.unix_socket());
+  const EveryKind kinds;
+  const auto steps = kinds.takes();
+  const auto store = connect_socket(server);
+  const Plan plan = Plan(steps).idempotent(id);
+  CHECK(decide(*store, plan).allowed);
+  const std::string record = admin({"GET", record_key()}).text;
+  const auto with = [&](std::size_t at, char byte) {
+    std::string changed = record;
+    changed.at(at) = byte;
+    return changed;
+  };
+  const std::vector<std::pair<std::string, Errc>> wrong{
+      {"", Errc::wrong_type},
+      {"x", Errc::wrong_type},
+      {record.substr(0, record.size() - 1), Errc::wrong_type},
+      {with(0, 1), Errc::wrong_kind},
+      {with(0, 40), Errc::wrong_type},
+      {record.substr(0, record.size() - 8), Errc::corrupt_state},
+      {record.substr(0, 1), Errc::corrupt_state},
+      {with(0, 11), Errc::wrong_kind},  // of an older layout
+      {with(9, static_cast<char>(record.at(9) ^ 1)), Errc::id_reused},
+      {with(8, 127), Errc::corrupt_state},   // the instant
+      {with(17, 0), Errc::corrupt_state},    // the first status
+      {with(17, 2), Errc::corrupt_state},    //
+      {with(32, -1), Errc::corrupt_state},   // what remains
+      {with(40, 1), Errc::corrupt_state},    // a hint
+      {with(48, -128), Errc::corrupt_state}  // another
+  };
+  for (const auto& [bytes, code] : wrong) {
+    CAPTURE(bytes);
+    admin({"SET", record_key(), bytes});
+    std::error_code error;
+    CHECK_FALSE(decide(*store, plan, error).allowed);
+    CHECK(error == code);
+    CHECK(admin({"GET", record_key()}).text == bytes);
+  }
+  // Past its time it is nobody's, also while the key is still there.
+  std::string old = record;
+  Word at = 0;
+  for (std::size_t i = 8; i > 0; --i) at = at << 8 | static_cast<unsigned char>(record[i]);
+  at -= id_kept_for.count();
+  for (std::size_t i = 1; i <= 8; ++i, at >>= 8) old[i] = static_cast<char>(at & 255);
+  admin({"SET", record_key(), old, "PX", "1000"});
+  const TokenBucket other(*store, "other", Quota::per_hour(1).burst(1));
+  CHECK(decide(*store, Plan(other.acquire_step("t")).idempotent(id)).allowed);
+
+  admin({"DEL", record_key()});
+  admin({"LPUSH", record_key(), "x"});
+  std::error_code error;
+  static_cast<void>(decide(*store, plan, error));
+  CHECK(error == Errc::wrong_type);
+  CHECK(store->stats().protocol_errors == 0);
+  CHECK(kinds.spent(*store) == std::vector<Word>(kinds.size(), 1));
+}

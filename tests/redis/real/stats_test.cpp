@@ -1,0 +1,99 @@
+// What a store tells of its calls and its servers. Threading: the tests'.
+#include "tests/catch.hpp"
+#include "tests/redis/fake/server.hpp"
+#include "tests/redis/real/real.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+const Quota quota = Quota::per_second(10).burst(5);
+
+/// Waits for a reply to INFO.
+RedisNodeHealth informed(RedisStore& store) {
+  RedisNodeHealth node;
+  REQUIRE(eventually([&] {
+    const RedisHealth health = store.health();
+    if (health.nodes.size() != 1 || !health.nodes[0].evicted_keys) return false;
+    node = health.nodes[0];
+    return health.connected;
+  }));
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("each call counts once, by its end", "[redis][stats]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  RedisOptions options = tcp_options(server);
+  options.max_in_flight = 2;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  REQUIRE_FALSE(bucket.error("alice"));
+  REQUIRE_FALSE(bucket.error("alice"));
+
+  server.suspend();
+  Crowd crowd(3);
+  for (std::size_t i = 0; i < 3; ++i) bucket.ask(crowd[i], "alice", 100ms);
+  RedisStats stats = store->stats();
+  CHECK(stats.calls == 5);
+  CHECK(stats.decided == 2);
+  CHECK(stats.not_executed == 1);
+  CHECK(crowd[2].wait().error == Errc::queue_full);
+  CHECK(crowd.wait());
+  stats = store->stats();
+  CHECK(stats.unknown == 2);
+  CHECK(stats.in_flight == 0);
+  CHECK(stats.reconnects == 0);
+  REQUIRE(stats.nodes.size() == 1);
+  CHECK(stats.nodes[0].in_flight == 2);
+  CHECK(stats.nodes[0].address == "127.0.0.1:" + std::to_string(server.port()));
+  CHECK(stats.nodes[0].decided == 2);
+  CHECK(stats.nodes[0].unknown == 2);
+  CHECK(stats.reply_times.replies >= 2);
+  CHECK(stats.reply_times.p50 > Span{0});
+  CHECK(stats.reply_times.p99 >= stats.reply_times.p50);
+
+  server.resume();
+  REQUIRE(eventually([&] { return store->stats().late_replies == 2; }));
+  server.restart();
+  REQUIRE_FALSE(bucket.error("alice"));
+  CHECK(store->stats().reconnects == 1);
+  CHECK(store->stats().nodes[0].connections == 2);
+}
+
+TEST_CASE("the health of a server is what it says of itself", "[redis][stats]") {
+  if (redis_left_out()) return;
+  RedisServer server({"maxmemory 100mb", "maxmemory-policy allkeys-lru"});
+  const auto store = connect_tcp(server);
+  const RedisNodeHealth node = informed(*store);
+  CHECK(node.connected);
+  CHECK(node.role == RedisRole::master);
+  CHECK_FALSE(node.version.empty());
+  CHECK(node.maxmemory_policy == "allkeys-lru");
+  CHECK(node.evicted_keys == 0U);
+  server.kill();
+  CHECK(eventually([&] { return !store->health().connected; }));
+}
+
+TEST_CASE("a user who may not use INFO has calls all the same, and a health without its policy",
+          "[redis][stats]") {
+  if (redis_left_out()) return;
+  RedisServer server;
+  RedisClient admin("127.0.0.1", server.port());
+  admin({"ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-info"});
+  RedisOptions options = tcp_options(server);
+  options.username = "app";
+  options.password = Secret("secret");
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  for (int i = 0; i < 3; ++i) {
+    const RedisHealth health = store->health();
+    CHECK_FALSE(bucket.error("alice"));
+    for (const RedisNodeHealth& node : health.nodes) CHECK(node.maxmemory_policy.empty());
+  }
+  CHECK(store->stats().connections == 1);
+  CHECK(store->stats().protocol_errors == 0);
+}

@@ -1,0 +1,227 @@
+// Stores that reach a real server by TLS: what is verified, what is told when it fails, and calls
+// of many threads. Threading: stated per test.
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "sluice/redis/redis_url.hpp"
+#include "tests/catch.hpp"
+#include "tests/redis/fake/server.hpp"
+#include "tests/redis/real/real.hpp"
+#include "tests/support/certificates.hpp"
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+const Quota quota = Quota::per_hour(10);
+
+struct TlsServer {
+  explicit TlsServer(const std::string& certificate = "server.pem",
+                     const std::vector<std::string>& settings = {"tls-auth-clients", "no"})
+      : port(listen_for_tls(server, files, certificate, settings)) {}
+
+  [[nodiscard]] RedisOptions options() const {
+    RedisOptions options = tcp_options(server);
+    options.port = port;
+    options.tls = RedisTls{.ca_file = files.file("ca.pem")};
+    return options;
+  }
+
+  Certificates files;
+  RedisServer server;
+  std::uint16_t port;
+};
+
+std::error_code ask(const RedisOptions& options) {
+  const auto store = make_redis_store(options);
+  return Bucket(*store, quota).error("a", 20s);
+}
+
+/// Waits for an attempt that failed in `step` for a cause that holds `cause`; the call, too, ends
+/// with what it means.
+void check_refused(const RedisOptions& options, const std::string& cause,
+                   RedisStep step = RedisStep::tls, Errc code = Errc::tls_failed) {
+  CAPTURE(cause);
+  const auto store = make_redis_store(options);
+  std::string last;
+  const bool seen = eventually([&] {
+    const auto failure = store->stats().last_failure;
+    if (failure) last = failure->text();
+    return failure && failure->step == step && failure->cause.find(cause) != std::string::npos;
+  });
+  CAPTURE(last);
+  REQUIRE(seen);
+  CHECK(Bucket(*store, quota).error("a", 20ms) == code);
+  CHECK(store->stats().calls == 1);
+}
+
+}  // namespace
+
+TEST_CASE("a store decides by TLS, and the certificate must be the server's", "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server;
+  RedisOptions options = server.options();
+  CHECK_FALSE(ask(options));
+  options.tls->server_name = "redis.test";
+  CHECK_FALSE(ask(options));
+  options.tls->server_name = "other.test";
+  check_refused(options, "the certificate is refused: hostname mismatch");
+  options.tls->server_name = "127.0.0.2";
+  check_refused(options, "the certificate is refused: IP address mismatch");
+  options.tls->verify = TlsVerify::chain;
+  CHECK_FALSE(ask(options));
+  options.tls->ca_file = server.files.file("other_ca.pem");
+  check_refused(options, "the certificate is refused: self");
+  options.tls->ca_file.clear();  // the system's
+  check_refused(options, "the certificate is refused: self");
+  options.tls->verify = TlsVerify::none;
+  CHECK_FALSE(ask(options));
+  options.tls->ca_file = "/nowhere.pem";
+  options.tls->verify = TlsVerify::full;
+  check_refused(options, "ca_file /nowhere.pem: ");
+}
+
+TEST_CASE("an expired certificate is refused", "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server("expired.pem");
+  check_refused(server.options(), "the certificate is refused: certificate has expired");
+}
+
+TEST_CASE("a server that asks for a client's certificate gets it", "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server("server.pem", {"tls-auth-clients", "yes"});
+  RedisOptions options = server.options();
+  check_refused(options, "certificate required", RedisStep::login);
+  options.tls->certificate_file = server.files.file("client.pem");
+  options.tls->key_file = server.files.file("client.key");
+  CHECK_FALSE(ask(options));
+}
+
+TEST_CASE("a plain server and a plain store are told apart, and no password is sent",
+          "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server;
+  RedisOptions options = server.options();
+  options.password = "c4n4ry";
+  {
+    const FakeServer plain([&](Peer& peer, int) {
+      peer.send("-ERR unknown command\r\n");
+      peer.wait_for_close();
+    });
+    options.port = plain.port();
+    check_refused(options, "the server does not speak TLS");
+  }
+  // Redis waits for the end of a line, which never comes.
+  options.port = server.server.port();
+  options.connect_timeout = 100ms;
+  check_refused(options, "no answer within 100 ms");
+  CHECK(server.server.log().find("c4n4ry") == std::string::npos);
+  options.tls.reset();
+  options.password = {};
+  options.port = server.port;
+  options.connect_timeout = 20s;
+  check_refused(options, "", RedisStep::login, Errc::not_connected);  // "reset by peer"
+}
+
+TEST_CASE("a URL connects by TLS, with a user and a database", "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server;
+  RedisClient admin(server.server.unix_socket());
+  admin({"ACL", "SETUSER", "app", "on", ">p@ss", "~*", "+@all"});
+  const std::string url = "rediss://app:p%40ss@127.0.0.1:" + std::to_string(server.port) +
+                          "/3?ca_file=" + server.files.file("ca.pem");
+  RedisOptions options = parse_redis_url(url);
+  options.connect_timeout = 20s;
+  CHECK_FALSE(ask(options));
+  admin({"SELECT", "3"});
+  CHECK(admin({"DBSIZE"}).integer == 1);
+}
+
+TEST_CASE("credentials are asked for at each login", "[redis][tls]") {
+  if (redis_left_out()) return;
+  TlsServer server;
+  RedisClient admin(server.server.unix_socket());
+  admin({"ACL", "SETUSER", "app", "on", ">first-c4n4ry", "~*", "&*", "+@all"});
+  std::atomic<int> asked{0};
+  std::atomic<bool> throws{false};
+  RedisOptions options = server.options();
+  options.credentials = [&]() -> RedisCredentials {
+    if (throws) throw std::runtime_error("c4n4ry");
+    return {"app", ++asked == 1 ? "first-c4n4ry" : "second-c4n4ry"};
+  };
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("a", 20s));
+  CHECK(asked == 1);
+  admin({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  CHECK(eventually([&] { return bucket.error("a", 100ms) == Errc::wrong_password; }));
+  CHECK(store->stats().last_failure->text().find("c4n4ry") == std::string::npos);
+  admin({"ACL", "SETUSER", "app", ">second-c4n4ry"});
+  CHECK(eventually([&] { return !bucket.error("a", 100ms); }));
+  throws = true;
+  admin({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+  CHECK(eventually([&] {
+    const auto failure = store->stats().last_failure;
+    return failure && failure->cause == "RedisOptions::credentials threw an exception";
+  }));
+}
+
+TEST_CASE("many threads share a TLS connection, with batches larger than the socket takes",
+          "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server;
+  const auto store = make_redis_store(server.options());
+  constexpr int threads = 8;
+  constexpr Word each = 400;
+  const TokenBucket bucket(*store, "api", Quota::per(threads * each, 24h * 30));
+  std::atomic<Word> granted{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < threads; ++i) {
+    callers.emplace_back([&, i] {
+      for (Word k = 0; k < each / 20; ++k) {
+        for (int n = 0; n < 10; ++n) granted += bucket.try_acquire("shared").allowed ? 1 : 0;
+        const std::string key = "of" + std::to_string(i) + std::string(8'000, 'k');
+        std::vector<Step> steps(10, bucket.acquire_step(key));
+        for (const Step& step : steps) granted += decide(*store, Plan({&step, 1})).allowed ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK(granted == threads * each);
+  CHECK(bucket.peek("shared").remaining == threads * each / 2);
+  CHECK(store->stats().connections == 1);
+  CHECK(store->stats().protocol_errors == 0);
+}
+
+TEST_CASE("wake-ups travel by TLS", "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server;
+  const auto store = make_redis_store(server.options());
+  std::atomic<int> seen{0};
+  const Key key("tag", "name");
+  const auto watch = store->subscribe(key, [&] { ++seen; });
+  CHECK(eventually([&] { return store->stats().subscriptions == 1; }));
+  CHECK(eventually([&] {
+    store->notify(key);
+    return seen > 0;
+  }));
+}
+
+TEST_CASE("a certificate that was replaced is used from the next connection on", "[redis][tls]") {
+  if (redis_left_out()) return;
+  const TlsServer server;
+  RedisOptions options = server.options();
+  const std::string copy = server.files.file("copy.pem");
+  const auto use = [&](const std::string& name) {
+    std::ofstream(copy) << std::ifstream(server.files.file(name)).rdbuf();
+  };
+  use("other_ca.pem");
+  options.tls->ca_file = copy;
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  CHECK(eventually([&] { return bucket.error("a", 100ms) == Errc::tls_failed; }));
+  use("ca.pem");
+  CHECK(eventually([&] { return !bucket.error("a", 100ms); }));
+}
