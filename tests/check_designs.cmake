@@ -13,7 +13,7 @@ foreach(row IN LISTS rows)
 endforeach()
 
 set(tagged "")
-file(GLOB_RECURSE files "${SOURCE}/tests/*.cpp")
+file(GLOB_RECURSE files "${SOURCE}/tests/*.cpp" "${SOURCE}/sim/tests/*.cpp")
 foreach(file IN LISTS files)
   file(READ "${file}" text)
   string(REGEX MATCHALL "\\[C-[0-9]+\\]" tags "${text}")

@@ -7,9 +7,9 @@
 #include <limits>
 #include <stdexcept>
 
+#include "sim/log/text.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/output.hpp"
-#include "sim/tool/text.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "sim/log/text.hpp"
 #include "sim/study/new_file.hpp"
 #include "sim/study/output.hpp"
-#include "sim/tool/text.hpp"
 
 namespace sluice::sim::scenario {
 namespace {

@@ -12,10 +12,10 @@
 #include <system_error>
 #include <unordered_map>
 
-#include "sim/tool/access_log.hpp"
-#include "sim/tool/lines.hpp"
-#include "sim/tool/log_coverage.hpp"
-#include "sim/tool/text.hpp"
+#include "sim/log/access_log.hpp"
+#include "sim/log/lines.hpp"
+#include "sim/log/log_coverage.hpp"
+#include "sim/log/text.hpp"
 #include "sluice/sim/choice.hpp"
 
 namespace sluice::sim::scenario {

@@ -29,7 +29,7 @@ struct TraceFile {
 ///
 /// where t counts seconds since the start, with decimals of which six are read, and never goes
 /// back, and cost is 1 to 1,000,000. Empty lines and those that begin with "#" are comments. Any
-/// other file is an access log; see sim/tool/access_log.hpp. Its first request is the start. Throws
+/// other file is an access log; see sim/log/access_log.hpp. Its first request is the start. Throws
 /// std::invalid_argument with file, line, what is wrong and what helps.
 [[nodiscard]] TraceFile read_trace(const std::filesystem::path& file);
 

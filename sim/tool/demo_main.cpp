@@ -2,9 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "sim/log/log_command.hpp"
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/demo.hpp"
-#include "sim/tool/log_command.hpp"
 
 namespace {
 

@@ -12,10 +12,10 @@
 #include <iostream>
 #include <sstream>
 
+#include "sim/log/load.hpp"
+#include "sim/log/text.hpp"
 #include "sim/tool/child.hpp"
 #include "sim/tool/demo.hpp"
-#include "sim/tool/load.hpp"
-#include "sim/tool/text.hpp"
 #include "sluice/redis/redis_store.hpp"
 
 namespace sluice::tool {

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "sim/log/load.hpp"
+#include "sim/log/text.hpp"
 #include "sim/tool/demo.hpp"
-#include "sim/tool/load.hpp"
-#include "sim/tool/text.hpp"
 #include "sluice/memory_store.hpp"
 
 namespace sluice::tool {

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "sim/log/log_command.hpp"
 #include "sim/tool/command_line.hpp"
-#include "sim/tool/log_command.hpp"
 #include "sim/tool/study_commands.hpp"
 
 namespace {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/log/text.hpp"
 #include "sim/scenario/judges.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/compare.hpp"
@@ -18,7 +19,6 @@
 #include "sim/study/twice.hpp"
 #include "sim/tool/command_line.hpp"
 #include "sim/tool/study_session.hpp"
-#include "sim/tool/text.hpp"
 #include "sluice/sim/run.hpp"
 
 namespace sluice::tool {

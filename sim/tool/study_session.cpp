@@ -6,10 +6,10 @@
 #include <atomic>
 #include <csignal>
 
+#include "sim/log/text.hpp"
 #include "sim/scenario/text.hpp"
 #include "sim/study/new_file.hpp"
 #include "sim/tool/study_commands.hpp"
-#include "sim/tool/text.hpp"
 
 namespace sluice::tool {
 namespace {

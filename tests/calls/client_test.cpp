@@ -5,9 +5,9 @@
 #include <deque>
 #include <queue>
 
+#include "sim/tests/world/fixture.hpp"
 #include "sluice/asio/calls.hpp"
 #include "sluice/sluice.hpp"
-#include "tests/sim/world_fixture.hpp"
 #include "tests/support/seed.hpp"
 
 namespace sluice::test {

@@ -1,5 +1,6 @@
 // A connection that was dropped in silence while nobody used it: found out before a call is sent.
-// Threading: as calls_test.cpp. The tests wait in real time, as long as a connection has to be idle.
+// Threading: as calls_test.cpp. The tests wait in real time, as long as a connection has to be
+// idle.
 #include "tests/catch.hpp"
 #include "tests/redis/asking.hpp"
 #include "tests/redis/fake/server.hpp"
