@@ -141,21 +141,19 @@ void ClusterTopology::set_owner(std::size_t slot, Link& link) noexcept {
   --owned_[owners_[slot].load()->index()];
   ++owned_[link.index()];
   owners_[slot].store(&link, std::memory_order_release);  // for link_of()
+  is_changed_ = true;
 }
 
 void ClusterTopology::apply(const ClusterMap& map, const RedisAddress& source) {
-  bool is_changed = false;
   for (const SlotRange& range : map.ranges) {
     Link* const owner = link_to(range.master);
     if (owner == nullptr) continue;
     for (std::size_t slot = range.first; slot <= range.last; ++slot) {
-      if (owners_[slot].load() == owner) continue;
-      set_owner(slot, *owner);
-      is_changed = true;
+      if (owners_[slot].load() != owner) set_owner(slot, *owner);
     }
   }
   for (std::size_t i = 0; i < size(); ++i) move_waiting_calls(link(i));
-  if (!is_changed) return;
+  if (!std::exchange(is_changed_, false)) return;
   context().journal.note_change(RedisEvent::Kind::map_changed, text_of(source));
   leave_former_nodes();
 }

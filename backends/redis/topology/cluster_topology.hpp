@@ -66,6 +66,7 @@ class ClusterTopology final : public Topology {
   Time wanted_at_ = Time::max();  // when the next one begins
   std::size_t next_node_ = 0;     // to ask, and to subscribe at
   bool is_following_ = false;     // follow_map() is running
+  bool is_changed_ = false;       // slots have moved since the last map
 };
 
 }  // namespace sluice::redis_detail

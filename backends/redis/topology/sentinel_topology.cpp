@@ -48,17 +48,21 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
   std::vector<RedisAddress> asked = sentinels_;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (is_stopped()) co_return failure;
+    const std::size_t announced = announced_;
     const NamedMaster named = co_await ask(asked[i]);
     is_any_reached = is_any_reached || named.address || !named.error.empty();
-    if (!named.address) continue;
-    note_master(*named.address);
-    link.connection().set_target(*named.address);
-    const bool is_ready = co_await link.connection().connect();
-    if (is_ready && *master_ == *named.address) co_return Errc{};
-    failure = link.connection().refusal();
-    if (is_ready) link.connection().close();
-    // Meanwhile another one has been named, by the Sentinel that is first now.
-    if (*master_ == *named.address || ++switches > most_switches) continue;
+    if (named.address) {
+      note_master(*named.address);
+      link.connection().set_target(*named.address);
+      const bool is_ready = co_await link.connection().connect();
+      if (is_ready && *master_ == *named.address) co_return Errc{};
+      failure = link.connection().refusal();
+      if (is_ready) link.connection().close();
+    }
+    // Meanwhile another one may have been named, by the Sentinel that is first now.
+    const bool is_switched = named.address && *master_ != *named.address;
+    if (!is_switched && announced == announced_) continue;
+    if (++switches > most_switches) continue;
     asked = sentinels_;
     i = ~std::size_t{0};
   }
@@ -68,14 +72,17 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
   co_return ready ? Errc{} : link.connection().refusal();
 }
 
-/// Neither an address nor an error: the Sentinel cannot be reached.
+/// Neither an address nor an error: the Sentinel cannot be reached, or it may not have heard of a
+/// switch that was announced meanwhile.
 asio::awaitable<NamedMaster> SentinelTopology::ask(RedisAddress sentinel) {
+  const std::size_t announced = announced_;
   Connection connection(context().io, login_, context().names, &context().journal);
   connection.set_target(sentinel);
   if (!co_await connection.connect()) co_return NamedMaster{};
   NamedMaster named = co_await ask_master(connection, group_);
   if (named.address) {
     learn(co_await ask_sentinels(connection, group_));
+    if (announced != announced_) co_return NamedMaster{};
     put_first(sentinel);
   } else {
     context().journal.note_failure(RedisStep::discover, text_of(sentinel),
@@ -122,6 +129,8 @@ asio::awaitable<bool> SentinelTopology::connect_watch(Connection& connection) {
 
 void SentinelTopology::note_switch() {
   is_announced_ = true;
+  ++announced_;
+  put_first(watched_);  // others may not have heard of it yet
   ask_again();
 }
 
@@ -145,7 +154,6 @@ asio::awaitable<void> SentinelTopology::follow_master() try {
     std::optional<RedisAddress> named;
     const bool is_failing = std::exchange(is_failing_, false);
     const bool is_announced = std::exchange(is_announced_, false);
-    if (is_announced) put_first(watched_);  // others may not have heard of it yet
     if (is_failing && !is_announced) {
       named = co_await ask_all();
     } else {

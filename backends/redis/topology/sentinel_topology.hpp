@@ -58,6 +58,7 @@ class SentinelTopology final : public Topology {
   std::unique_ptr<Subscription> watching_;
   RedisAddress watched_{};  // the Sentinel that is listened to
   std::size_t next_watched_ = 0;
+  std::size_t announced_ = 0;  // switches
   Time doubted_{};             // when all were asked last
   bool is_asking_ = false;     // follow_master() is running
   bool is_told_ = false;       // a switch was announced, or may have been missed, since it began

@@ -1,8 +1,10 @@
 // The store against nodes of a cluster that lie. Threading: the fixtures'.
 #include <array>
+#include <functional>
 #include <numeric>
 #include <utility>
 
+#include "backends/redis/protocol/hash_slot.hpp"
 #include "tests/redis/fake/cluster.hpp"
 
 using namespace sluice;
@@ -11,6 +13,26 @@ using namespace sluice::test;
 namespace {
 
 const Quota quota = Quota::per_second(10).burst(5);
+
+/// A node that answers CLUSTER SLOTS with `map()`, and calls with `answer()`; `left()` is told when
+/// a connection ends that had calls.
+FakeServer::Behaviour serve_calls(
+    std::function<std::string()> map, std::function<std::string(const Command&)> answer,
+    std::function<void()> left = [] {}) {
+  return [=](Peer& peer, int) {
+    bool has_called = false;
+    while (const auto asked = peer.read_behind_login()) {
+      const bool is_call = asked->at(0) != "CLUSTER";
+      has_called = has_called || is_call;
+      if (!peer.send(is_call ? answer(*asked) : map())) break;
+    }
+    if (has_called) left();
+  };
+}
+
+std::size_t maps_in(const Events& events) {
+  return events.count(RedisEvent::Kind::map_changed, RedisStep::discover);
+}
 
 }  // namespace
 
@@ -325,6 +347,91 @@ TEST_CASE("a node that has no slots any more is left, and its link serves the ne
     CHECK(open.at(static_cast<std::size_t>(owner)) == 1);
   }
   CHECK(store->stats().nodes.size() <= 3);
+}
+
+TEST_CASE("a node whose last slot is moved by MOVED is left with the next map", "[fake][cluster]") {
+  const auto slot = redis_detail::hash_slot("{alice}");
+  std::atomic<bool> is_moved{false};
+  std::atomic<int> left{0};
+  std::uint16_t owner_port = 0;
+  std::uint16_t last_port = 0;
+  const auto map = [&] {
+    return array({row(0, slot - 1, loopback, owner_port),
+                  row(slot, slot, loopback, is_moved ? owner_port : last_port),
+                  row(slot + 1, 16'383, loopback, owner_port)});
+  };
+  FakeServer last(serve_calls(
+                      map,
+                      [&](const Command& asked) {
+                        return is_moved ? redirection("MOVED", owner_port) : allowing(asked, 1);
+                      },
+                      [&] { ++left; }),
+                  FakeServer::Serving::at_once);
+  FakeServer owner(node(map), FakeServer::Serving::at_once);
+  owner_port = owner.port();
+  last_port = last.port();
+  Events events;
+  RedisOptions options = fake_cluster({&owner});
+  options.on_event = events.listener();
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  REQUIRE(eventually([&] { return maps_in(events) == 1; }));
+  CHECK_FALSE(bucket.error("alice"));
+  is_moved = true;
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(eventually([&] { return left == 1; }));
+  CHECK(maps_in(events) == 2);
+}
+
+TEST_CASE("a link that has calls under way is given no other node", "[fake][cluster]") {
+  // The slots of the first two nodes move to a third, while the second has not answered a call. The
+  // third sends a call on to a fourth.
+  const auto bob = redis_detail::hash_slot("{bob}");
+  REQUIRE(bob < redis_detail::hash_slot("{alice}"));
+  std::atomic<bool> is_moved{false};
+  std::atomic<bool> sends_on{false};
+  std::atomic<bool> is_over{false};
+  std::atomic<int> seen{0};
+  std::array<std::uint16_t, 3> ports{};
+  const auto map = [&] {
+    return is_moved
+               ? array({row(0, 16'383, loopback, ports[2])})
+               : array({row(0, bob, loopback, ports[0]), row(bob + 1, 16'383, loopback, ports[1])});
+  };
+  FakeServer fourth(node(no_map), FakeServer::Serving::at_once);
+  FakeServer third(serve_calls(map,
+                               [&](const Command& asked) {
+                                 return sends_on ? redirection("MOVED", fourth.port())
+                                                 : allowing(asked, 1);
+                               }),
+                   FakeServer::Serving::at_once);
+  FakeServer second(serve_calls(map,
+                                [&](const Command& asked) {
+                                  if (++seen == 1) eventually([&] { return is_over.load(); });
+                                  return allowing(asked, 1);
+                                }),
+                    FakeServer::Serving::at_once);
+  FakeServer first(node(map, [&] { return redirection("MOVED", ports[2]); }),
+                   FakeServer::Serving::at_once);
+  ports = {first.port(), second.port(), third.port()};
+  Events events;
+  RedisOptions options = fake_cluster({&first});
+  options.on_event = events.listener();
+  const auto store = make_redis_store(options);
+  const Bucket bucket(*store, quota);
+  REQUIRE(eventually([&] { return maps_in(events) == 1; }));
+  Asked pending;
+  bucket.ask(pending, "alice", 20s);
+  REQUIRE(eventually([&] { return seen == 1; }));
+  is_moved = true;
+  CHECK_FALSE(bucket.error("bob"));
+  REQUIRE(eventually([&] { return maps_in(events) == 2; }));
+  sends_on = true;
+  CHECK_FALSE(bucket.error("bob"));
+  CHECK(fourth.connections() == 1);
+  is_over = true;
+  pending.wait();
+  CHECK(seen == 1);
 }
 
 TEST_CASE("the map is fetched before the first call, from whichever node is there",

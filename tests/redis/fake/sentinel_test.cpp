@@ -1,4 +1,8 @@
 // The store against Sentinels that lie, forget or end. Threading: the fixtures'.
+#include <array>
+#include <memory>
+#include <thread>
+
 #include "tests/redis/fake/cluster.hpp"
 
 using namespace sluice;
@@ -102,6 +106,47 @@ TEST_CASE("a master that is replaced while the store logs in is not used", "[fak
   CHECK_FALSE(bucket.error("alice"));
   CHECK(misled == 0);
   CHECK(after.connections() == 1);
+}
+
+TEST_CASE("the second of two quick switches is followed", "[fake][sentinel]") {
+  // The second is announced while the Sentinel is asked because of the first, which it still names.
+  std::atomic<int> announced{0};
+  std::atomic<bool> is_asked{false};
+  std::array<std::unique_ptr<FakeServer>, 3> masters;
+  for (auto& master : masters) {
+    master = std::make_unique<FakeServer>(serve_as_master, FakeServer::Serving::at_once);
+  }
+  const std::string news = array({bulk("message"), bulk("+switch-master"), bulk("mymaster")});
+  FakeServer sentinel(
+      [&](Peer& peer, int) {
+        while (const auto asked = peer.read_behind_login()) {
+          std::string reply = array({});  // it knows no other Sentinel
+          if (asked->at(0) == "SUBSCRIBE") {
+            peer.send(array({bulk("subscribe"), bulk("+switch-master"), number(1)}));
+            if (!eventually([&] { return announced == 1; }) || !peer.send(news)) return;
+            if (!eventually([&] { return is_asked.load(); }) || !peer.send(news)) return;
+            announced = 2;
+            continue;
+          }
+          if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
+            const int named = announced;
+            reply = array({loopback, bulk(std::to_string(masters.at(named)->port()))});
+            if (named == 1) {
+              is_asked = true;
+              eventually([&] { return announced == 2; });
+              std::this_thread::sleep_for(20ms);  // until the store has heard it
+            }
+          }
+          if (!peer.send(reply)) return;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_sentinel(sentinel));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  announced = 1;
+  CHECK(eventually([&] { return masters[2]->connections() == 1; }));
+  CHECK_FALSE(bucket.error("alice"));
 }
 
 TEST_CASE("a switch that was missed is found when a Sentinel is listened to again",
