@@ -55,11 +55,11 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
       note_master(*named.address);
       link.connection().set_target(*named.address);
       const bool is_ready = co_await link.connection().connect();
-      if (is_ready && *master_ == *named.address) co_return Errc{};
+      if (is_ready && *master_ == *named.address && announced == announced_) co_return Errc{};
       failure = link.connection().refusal();
       if (is_ready) link.connection().close();
     }
-    // Meanwhile another one may have been named, by the Sentinel that is first now.
+    // Meanwhile another one may have been named or announced, by the Sentinel that is first now.
     const bool is_switched = named.address && *master_ != *named.address;
     if (!is_switched && announced == announced_) continue;
     if (++switches > most_switches) continue;

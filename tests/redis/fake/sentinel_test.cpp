@@ -105,11 +105,12 @@ TEST_CASE("a master that is replaced while the store logs in is not used", "[fak
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("alice"));
   CHECK(misled == 0);
-  CHECK(after.connections() == 1);
+  CHECK(after.connections() >= 1);
 }
 
 TEST_CASE("the second of two quick switches is followed", "[fake][sentinel]") {
   // The second is announced while the Sentinel is asked because of the first, which it still names.
+  std::atomic<bool> is_heard{false};
   std::atomic<int> announced{0};
   std::atomic<bool> is_asked{false};
   std::array<std::unique_ptr<FakeServer>, 3> masters;
@@ -123,13 +124,14 @@ TEST_CASE("the second of two quick switches is followed", "[fake][sentinel]") {
           std::string reply = array({});  // it knows no other Sentinel
           if (asked->at(0) == "SUBSCRIBE") {
             peer.send(array({bulk("subscribe"), bulk("+switch-master"), number(1)}));
+            is_heard = true;
             if (!eventually([&] { return announced == 1; }) || !peer.send(news)) return;
             if (!eventually([&] { return is_asked.load(); }) || !peer.send(news)) return;
             announced = 2;
             continue;
           }
           if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
-            const int named = announced;
+            const auto named = static_cast<std::size_t>(announced);
             reply = array({loopback, bulk(std::to_string(masters.at(named)->port()))});
             if (named == 1) {
               is_asked = true;
@@ -144,42 +146,9 @@ TEST_CASE("the second of two quick switches is followed", "[fake][sentinel]") {
   const auto store = make_redis_store(fake_sentinel(sentinel));
   const Bucket bucket(*store, quota);
   CHECK_FALSE(bucket.error("alice"));
+  REQUIRE(eventually([&] { return is_heard.load(); }));
   announced = 1;
-  CHECK(eventually([&] { return masters[2]->connections() == 1; }));
-  CHECK_FALSE(bucket.error("alice"));
-}
-
-TEST_CASE("a switch that was missed is found when a Sentinel is listened to again",
-          "[fake][sentinel]") {
-  std::atomic<bool> is_served{false};
-  std::atomic<bool> is_replaced{false};
-  FakeServer before(serve_as_master, FakeServer::Serving::at_once);
-  FakeServer after(serve_as_master, FakeServer::Serving::at_once);
-  FakeServer sentinel(
-      [&](Peer& peer, int) {
-        while (const auto asked = peer.read_behind_login()) {
-          std::string reply = array({});  // it knows no other Sentinel
-          if (asked->at(0) == "SUBSCRIBE") {
-            reply = array({bulk("subscribe"), bulk("+switch-master"), number(1)});
-          } else if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
-            const std::uint16_t port = is_replaced ? after.port() : before.port();
-            reply = array({loopback, bulk(std::to_string(port))});
-          }
-          if (!peer.send(reply)) return;
-          if (asked->at(0) == "SUBSCRIBE" && !is_replaced) {
-            eventually([&] { return is_served.load(); });
-            is_replaced = true;
-            return;
-          }
-        }
-      },
-      FakeServer::Serving::at_once);
-  const auto store = make_redis_store(fake_sentinel(sentinel));
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("alice"));
-  CHECK(before.connections() == 1);
-  is_served = true;
-  CHECK(eventually([&] { return after.connections() == 1; }));
+  CHECK(eventually([&] { return masters[2]->connections() >= 1; }));
   CHECK_FALSE(bucket.error("alice"));
 }
 
