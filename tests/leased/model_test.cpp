@@ -152,6 +152,7 @@ struct Process {
   std::vector<Refused> refused;
   std::size_t open = 0;       // calls without an answer
   bool plans = false;         // some were asked for, whose units may come back
+  Word left = 0;              // at most, of what was taken for a caller that was not served
   Word spent = 0;             // without the store
   Word refunded = 0;          // to the LeasedStore
   Word unsure = 0;            // of plans without an answer
@@ -417,6 +418,7 @@ class World {
     Process& process = *processes_[call.process];
     --process.open;
     const Decision& d = outcome.decision;
+    if (outcome.error || !d.allowed) process.left = std::max(process.left, call.cost - 1);
     if (outcome.error) {
       ++seen["error"];
       require(outcome.error == Errc::unknown || outcome.error == Errc::not_connected,
@@ -547,13 +549,15 @@ class World {
     require(d.source != Source::leased, "units that were held are spent during a block");
   }
 
-  /// Windows know no line: once nobody waits, at most `most` are held.
+  /// Windows know no line: once nobody waits, at most `most` are held, or a part of what was taken
+  /// for a caller whose rest the store refused.
   void judge_most() {
     for (const auto& process : processes_) {
       const LeasedStats stats = process->store->stats();
       const auto kept = static_cast<Word>(stats.taken - stats.returned - stats.lapsed);
       if (is_bucket(terms_.kind) || process->open > 0 || process->plans || set_back_) continue;
-      require(kept - process->spent <= terms_.most, "more than `most` are held");
+      const Word most = std::max(terms_.most, process->left);
+      require(kept - process->spent <= most, "more than `most` are held");
     }
   }
 
