@@ -258,20 +258,26 @@ TEST_CASE("units of several lots that a plan did not use count no longer than an
   using namespace leased;
   const auto store = make_memory_store();
   const TokenBucket bucket(*store, "api", Quota::per_second(1).burst(1000));
-  Account account(bucket.reserve_step("a", 1, 10s), {10s, 100, 1s, true});
   const Time start = to_time(1'000'000'000'000'000);
-  for (const Span ahead : {5s, 0s}) {
-    const Decision granted{.allowed = true, .retry_after = ahead, .at = start};
-    REQUIRE(account.add({.units = 5}, granted, start, start) == Account::Added::held);
-  }
-  const Time now = start + 6s;
-  REQUIRE(account.take(4, now));
-  const auto plan = account.decide({.cost = 3}, now);
-  REQUIRE(plan);
-  REQUIRE(plan->until == start + 10s);  // of one unit of the first lot, and two of the second
-  CHECK(account.restore(plan->lot->number, 3, plan->until) == 0);
-  CHECK(account.can_spend(6, start + 10s - Span{1}));
-  CHECK_FALSE(account.can_spend(1, start + 10s));
+  const auto check = [&](Span first, Span second, Word later) {
+    CAPTURE(first.count(), second.count());
+    Account account(bucket.reserve_step("a", 1, 10s), {10s, 100, 1s, true});
+    for (const Span ahead : {first, second}) {
+      const Decision granted{.allowed = true, .retry_after = ahead, .at = start};
+      REQUIRE(account.add({.units = 5}, granted, start, start) == Account::Added::held);
+    }
+    const Time now = start + 6s;
+    REQUIRE(account.take(4, now));
+    const auto plan = account.decide({.cost = 3}, now);
+    REQUIRE(plan);
+    CHECK(plan->until == start + 10s);  // of one unit of the first lot, and two of the second
+    CHECK(account.restore(plan->lot->number, 3, start + 10s) == 0);
+    CHECK(account.can_spend(6, start + 10s - Span{1}));
+    CHECK_FALSE(account.can_spend(later + 1, start + 10s));
+    CHECK(account.can_spend(later, start + 10s));
+  };
+  check(5s, 0s, 0);
+  check(0s, 5s, 3);
 }
 
 TEST_CASE("a store that ends while a plan is under way leaves it to the store behind",
