@@ -97,6 +97,7 @@ Word Account::drop() noexcept {
   for (const Lot& lot : lots_) dropped += lot.units;
   lots_.clear();
   ++epoch_;
+  dropped_stamp_ = last_stamp_;
   return dropped;
 }
 
@@ -162,7 +163,7 @@ Local Account::spend(const Request& request, Time ready, Time now) noexcept {
   // grants of a lot were mixed so, their refunds do not tell.
   if (request.refundable && first != nullptr) {
     if (is_of_one) first->refundable += request.cost;
-    first->is_mixed = first->is_mixed || !is_of_one;
+    first->is_shared = first->is_shared || !is_of_one;
   }
   demand_.note(request.cost, now);
   const Word clear = std::max(Word{0}, (clear_at_ - now).count());
@@ -226,7 +227,7 @@ Word Account::restore(std::uint64_t number, Word units, Time until) noexcept {
 
 bool Account::refund(const RefundAsked& refund) noexcept {
   const auto lot = std::find_if(lots_.begin(), lots_.end(), [&](const Lot& one) {
-    return one.is_of(refund) && !one.is_mixed &&
+    return one.is_of(refund) && !one.is_shared &&
            refund.amount <= std::min(one.refundable, one.granted - one.units);
   });
   if (lot == lots_.end()) return false;
@@ -288,6 +289,9 @@ Account::Added Account::add(const Taken& taken, const Decision& decision, Time s
   until = is_over ? now + Span{1} : std::min(until, sent + wait + Span{taken.lives});
   lots_.push_back(
       {taken, taken.units, taken.units, from, until, to_word(decision.at + wait), ++lots_made_});
+  // A reset may lead to the words of a lot before it.
+  lots_.back().is_shared = taken.stamp <= dropped_stamp_;
+  last_stamp_ = std::max(last_stamp_, taken.stamp);
   scarce_ = wait > Span{0};
   if (scarce_) note_line(wait);
   if (taken.capacity > 0) capacity_ = taken.capacity;

@@ -23,7 +23,7 @@ struct Lot {
   Word at = 0;               ///< the store's time of the grant
   std::uint64_t number = 0;  ///< in the account
   Word refundable = 0;       ///< spent by grants that may still be refunded
-  bool is_mixed = false;     ///< a grant of units of several lots is told as one of this lot
+  bool is_shared = false;    ///< another grant may have this lot's words, which a refund names
 
   [[nodiscard]] bool is_of(const RefundAsked& refund) const noexcept {
     return taken.level == refund.level && taken.stamp == refund.stamp &&
@@ -198,6 +198,8 @@ class Account {
   std::uint64_t epoch_ = 0;
   std::uint64_t changes_ = 0;
   std::uint64_t lots_made_ = 0;
+  Word last_stamp_ = -1;     // of all lots
+  Word dropped_stamp_ = -1;  // when everything was dropped
 };
 
 }  // namespace sluice::leased

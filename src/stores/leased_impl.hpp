@@ -78,9 +78,9 @@ class LeasedStore::Impl {
     Time sweep_at{};
   };
 
-  /// How a trip asks: for what is there now; for what is there, all or nothing; for units at a
-  /// later time, as many as are wanted, and only those that are needed.
-  enum class Stage : std::uint8_t { now, partial, ahead, ahead_needed };
+  /// How a trip asks: for what is there now; for units at a later time, as many as are wanted, and
+  /// only those that are needed.
+  enum class Stage : std::uint8_t { now, ahead, ahead_needed };
   class Trip;
   /// A trip to send once the lock is released.
   struct Departure {

@@ -105,8 +105,8 @@ LeasedStore::Impl::Departure LeasedStore::Impl::next_stage(const Trip& trip, con
   Ask ask = trip.ask;
   const Word remaining = outcome.decision.remaining;
   if (trip.stage == Stage::now && ask.most > ask.least && remaining >= ask.least) {
-    ask.most = std::max(ask.least, std::min(ask.most - 1, remaining / leased::fair_part));
-    return depart(entry, ask, Stage::partial, now);
+    ask.most = std::max(ask.least, std::min(ask.most / 2, remaining / leased::fair_part));
+    return depart(entry, ask, Stage::now, now);
   }
   const Word wait = wait_of(entry);
   const bool asked_needed = trip.stage == Stage::ahead_needed;

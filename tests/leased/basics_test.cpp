@@ -26,21 +26,6 @@ TEST_CASE("a busy key is decided with few trips", "[leased]") {
   CHECK(stats.local >= 1950);
 }
 
-TEST_CASE("what is held too long is dropped before it is spent", "[leased]") {
-  LeasedRig rig({.hold = 1s, .most = 200});
-  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
-  CHECK(rig.spend(bucket, 100, 2ms) == 100);
-  const LeasedStats before = rig.store.stats();
-  const auto held = before.taken - 100 - before.lapsed - before.returned;
-  CAPTURE(held);
-  CHECK(held > 0);
-  rig.inner.fail_all(Fault::not_executed(Errc::not_connected));
-  rig.clock.advance(1s);
-  std::error_code error;
-  CHECK_FALSE(bucket.try_acquire("a", error).allowed);
-  CHECK(error == Errc::not_connected);
-}
-
 TEST_CASE("no more than most is held ahead of need", "[leased]") {
   LeasedRig rig({.hold = 10s, .most = 30});
   const TokenBucket bucket(rig.store, "api", Quota::per_second(1000).burst(10'000));

@@ -76,29 +76,6 @@ TEST_CASE("a change of the limit ends a refusal here and in other processes", "[
         [](auto& bucket) { bucket.configure("a", Quota::per_hour(50), Inheritance::additive); });
 }
 
-TEST_CASE("a change through the same store ends a short refusal", "[leased]") {
-  LeasedRig rig({.hold = 1s, .recheck = 1h});  // nobody listens to shorter hints
-  const FixedWindow window(rig.store, "w", 5, Calendar::every(1min));
-  CHECK(rig.spend(window, 5) == 5);
-  CHECK_FALSE(window.try_acquire("a").allowed);
-  window.reward("a", 1);
-  CHECK(window.try_acquire("a").allowed);
-}
-
-TEST_CASE("a block stops what is held here at once", "[leased]") {
-  LeasedRig rig({.hold = 10s, .most = 100});
-  const TokenBucket bucket(rig.store, "api", Quota::per_second(100).burst(1000));
-  CHECK(rig.spend(bucket, 100, 1ms) == 100);
-  const LeasedStats stats = rig.store.stats();
-  REQUIRE(stats.taken > 100);  // something is held
-  bucket.block("a", 5s);
-  CHECK_FALSE(bucket.try_acquire("a").allowed);
-  rig.clock.advance(5s - Span{1});
-  CHECK_FALSE(bucket.try_acquire("a").allowed);
-  rig.clock.advance(Span{1});
-  CHECK(bucket.try_acquire("a").allowed);
-}
-
 TEST_CASE("where units are scarce, hints are kept to the microsecond", "[leased]") {
   LeasedRig rig({.hold = 2s});
   const TokenBucket bucket(rig.store, "api", Quota::per_second(50).burst(40));

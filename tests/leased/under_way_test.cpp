@@ -1,5 +1,6 @@
 // What is under way when a window ends, a block or a reset comes, is not spent then.
 // Threading: single-threaded.
+#include <algorithm>
 #include <array>
 
 #include "sluice/limiters/fixed_window.hpp"
@@ -194,6 +195,43 @@ TEST_CASE("a reservation of a lot is refunded once, whatever others spent of the
   CHECK(spent <= static_cast<Word>(rig.store.stats().taken));
 }
 
+TEST_CASE("a reservation is not refunded as one of a lot after a reset", "[leased]") {
+  LeasedRig rig({.hold = 10s, .most = 100});
+  const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+  Reservation before = bucket.reserve("a", 3, 0s);
+  bucket.reset("a");
+  const Reservation after = bucket.reserve("a", 3, 0s);  // of a lot with the same words
+  REQUIRE(before);
+  REQUIRE(after);
+  rig.inner.fail_all(Fault::not_executed(Errc::not_connected));
+  std::error_code error;
+  bucket.cancel("a", before, error);
+  CHECK(error == Errc::not_connected);  // the store decides it
+  CHECK_FALSE(bucket.try_acquire("a", error).allowed);
+}
+
+TEST_CASE("a caller is refused only by a question for no more than it needs", "[leased]") {
+  Wired rig;
+  const FixedWindow window(rig.store, "w", 1000, Calendar::every(1h));
+  const FixedWindow plain(*rig.whole, "w", 1000, Calendar::every(1h));
+  for (int i = 0; i < 100; ++i) CHECK(window.try_acquire("a").allowed);
+  rig.holding = true;
+  std::array<Told, 150> told{};
+  for (Told& one : told) window.try_acquire_then("a", 1, one.note());
+  const auto waiting =
+      std::find_if(told.begin(), told.end(), [](const Told& one) { return !one.decision; });
+  REQUIRE(waiting != told.end());
+  // Others always take so much that what is asked for is one too many.
+  while (rig.wire.pending() > 0) {
+    const Word asked = rig.wire.plan(0).steps()[0].args[7];
+    const Word left = plain.peek("a").remaining;
+    if (asked > 1 && asked <= left) CHECK(plain.try_acquire("a", left - asked + 1).allowed);
+    rig.wire.decide(0);
+    rig.wire.deliver(0);
+  }
+  CHECK(waiting->allowed());
+}
+
 TEST_CASE("a reservation of several lots is not refunded as another one of its first lot",
           "[leased]") {
   using namespace leased;
@@ -213,6 +251,33 @@ TEST_CASE("a reservation of several lots is not refunded as another one of its f
   REQUIRE(mixed->verdict.retry_after == 5'000'000);  // of a unit for now, and three for then
   CHECK_FALSE(account.refund({.amount = 4, .level = 1, .stamp = 0, .version = 0}));
   CHECK_FALSE(account.can_spend(1, now));
+}
+
+TEST_CASE("units of several lots that a plan did not use count no longer than any of them",
+          "[leased][plan]") {
+  using namespace leased;
+  const auto store = make_memory_store();
+  const TokenBucket bucket(*store, "api", Quota::per_second(1).burst(1000));
+  const Time start = to_time(1'000'000'000'000'000);
+  const auto check = [&](Span first, Span second, Word later) {
+    CAPTURE(first.count(), second.count());
+    Account account(bucket.reserve_step("a", 1, 10s), {10s, 100, 1s, true});
+    for (const Span ahead : {first, second}) {
+      const Decision granted{.allowed = true, .retry_after = ahead, .at = start};
+      REQUIRE(account.add({.units = 5}, granted, start, start) == Account::Added::held);
+    }
+    const Time now = start + 6s;
+    REQUIRE(account.take(4, now));
+    const auto plan = account.decide({.cost = 3}, now);
+    REQUIRE(plan);
+    CHECK(plan->until == start + 10s);  // of one unit of the first lot, and two of the second
+    CHECK(account.restore(plan->lot->number, 3, start + 10s) == 0);
+    CHECK(account.can_spend(6, start + 10s - Span{1}));
+    CHECK_FALSE(account.can_spend(later + 1, start + 10s));
+    CHECK(account.can_spend(later, start + 10s));
+  };
+  check(5s, 0s, 0);
+  check(0s, 5s, 3);
 }
 
 TEST_CASE("a store that ends while a plan is under way leaves it to the store behind",
