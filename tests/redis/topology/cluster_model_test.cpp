@@ -195,6 +195,9 @@ class Cluster final : public SimulatedWorld {
     const unsigned hung = truth_.owner[0];
     const auto heir = heir_of(hung);
     if (!heir || hung == first_) return;
+    for (unsigned i = 0; i < size_; ++i) {
+      if (nodes_[i]->state() == State::hung) bring_back(i);  // each costs a question its timeout
+    }
     touch_node(hung);
     nodes_[hung]->set(State::hung);
     const unsigned other = any_node();
@@ -203,7 +206,8 @@ class Cluster final : public SimulatedWorld {
     }
     give(hung, *heir);
     for (const auto& each : nodes_) each->believed = truth_.owner;
-    SimulatedWorld::calm(1500ms);  // the map may have been fetched just before
+    SimulatedWorld::calm(
+        2s);  // the map may have been fetched just before, and the other node be asked
   }
   /// While calls fail, the map is asked for once a second.
   void check_questions() {
@@ -240,12 +244,13 @@ class Cluster final : public SimulatedWorld {
     return is_steady(shard) && names_.is_quick() && nodes_[first_]->is_up() &&
            std::ranges::all_of(nodes_, is_well);
   }
-  /// The map is asked for at once after a loss, and each second while a node refuses.
+  /// The map is asked for at once after a loss, and each second while a node refuses. A node that
+  /// is left has 200 ms to answer, and a pause between two attempts takes 250 ms at most.
   [[nodiscard]] Span search() const override {
     const auto refuses = [&](const auto& node) {
       return node->is_up() && (node->refuses || node->believed != truth_.owner);
     };
-    return std::ranges::any_of(nodes_, refuses) ? 1200ms : 450ms;
+    return std::ranges::any_of(nodes_, refuses) ? 1200ms : 550ms;
   }
   /// The map that is fetched after MOVED, a second later at most, spares all others.
   void look() override {
