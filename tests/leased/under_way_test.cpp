@@ -160,6 +160,25 @@ TEST_CASE("units that are under way when a block or a reset comes are not spent"
   }
 }
 
+TEST_CASE("what is held is not spent once a block or a reset is sent", "[leased]") {
+  for (const bool block : {true, false}) {
+    CAPTURE(block);
+    Wired rig;
+    const TokenBucket bucket(rig.store, "api", Quota::per_hour(1).burst(1000));
+    for (int i = 0; i < 20; ++i) CHECK(bucket.try_acquire("a").allowed);
+    REQUIRE(rig.store.stats().taken > 20);
+    rig.holding = true;
+    Told change;
+    decide_then(rig.store, block ? bucket.block_step("a", 5s) : bucket.reset_step("a"),
+                change.note());
+    Told call;
+    bucket.try_acquire_then("a", 1, call.note());
+    CHECK_FALSE(call.decision);  // the store is asked
+    rig.wire.deliver_all();
+    CHECK(call.allowed() == !block);
+  }
+}
+
 TEST_CASE("a refusal that is under way when the limit changes is forgotten", "[leased]") {
   Wired rig;
   const FixedWindow window(rig.store, "w", 5, Calendar::every(1h));
