@@ -316,3 +316,149 @@ TEST_CASE("the map is fetched before the first call, from whichever node is ther
   const auto store = make_redis_store(options);
   CHECK(eventually([&] { return seed.connections() == 1; }));
 }
+
+TEST_CASE("a call behind ASK goes to the other node, in one write with ASKING", "[fake][cluster]") {
+  std::vector<std::string> seen;
+  FakeServer importing(
+      [&](Peer& peer, int) {
+        Word at = 1;
+        while (const auto asked = peer.read_behind_login()) {
+          const std::string& name = asked->at(0);
+          if (name != "CLUSTER") seen.push_back(name);
+          if (!peer.send(name == "CLUSTER"  ? no_map()
+                         : name == "ASKING" ? "+OK\r\n"
+                                            : allowing(*asked, at++))) {
+            return;
+          }
+        }
+      },
+      FakeServer::Serving::at_once);
+  std::atomic<int> calls{0};
+  FakeServer owner(node(no_map,
+                        [&] {
+                          ++calls;
+                          return "-ASK 1 127.0.0.1:" + std::to_string(importing.port()) + "\r\n";
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&owner}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 2);  // ASK does not move the slot
+  CHECK(seen == std::vector<std::string>{"ASKING", "EVALSHA", "ASKING", "EVALSHA"});
+}
+
+TEST_CASE("a node that is cut off from the cluster is left for the one that the others name",
+          "[fake][cluster]") {
+  std::uint16_t owner_port = 0;
+  std::uint16_t first_port = 0;
+  const auto map_of = [](const std::uint16_t& port) {
+    return [&port] { return array({row(0, 16'383, loopback, port)}); };
+  };
+  FakeServer owner(node(map_of(owner_port)), FakeServer::Serving::at_once);
+  owner_port = owner.port();
+  FakeServer first(node(map_of(first_port), [] { return std::string("-CLUSTERDOWN no\r\n"); }),
+                   FakeServer::Serving::at_once);
+  first_port = first.port();
+  FakeServer other(node(map_of(owner_port)), FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&first, &other}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(owner.connections() >= 1);
+}
+
+TEST_CASE("MOVED moves the slot: later calls go to its new node at once, and the map is fetched",
+          "[fake][cluster]") {
+  std::atomic<int> maps{0};
+  const auto count_map = [&] {
+    ++maps;
+    return no_map();
+  };
+  FakeServer owner(node(count_map), FakeServer::Serving::at_once);
+  std::atomic<int> calls{0};
+  FakeServer first(node(count_map,
+                        [&] {
+                          ++calls;
+                          return redirection("MOVED", owner.port());
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&first}));
+  const Bucket bucket(*store, quota);
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 1);
+  const int before = maps;
+  CHECK(eventually([&] { return maps > before; }));
+}
+
+TEST_CASE("a call behind ASK that must wait for its keys waits at the importing node",
+          "[fake][cluster]") {
+  std::atomic<int> tries{0};
+  std::atomic<int> calls{0};
+  FakeServer importing(
+      [&](Peer& peer, int) {
+        while (const auto asked = peer.read_behind_login()) {
+          const std::string& name = asked->at(0);
+          if (!peer.send(name == "CLUSTER"  ? no_map()
+                         : name == "ASKING" ? "+OK\r\n"
+                         : ++tries <= 8     ? "-TRYAGAIN Multiple keys request\r\n"
+                                            : allowing(*asked, 1))) {
+            return;
+          }
+        }
+      },
+      FakeServer::Serving::at_once);
+  FakeServer owner(node(no_map,
+                        [&] {
+                          ++calls;
+                          return redirection("ASK", importing.port());
+                        }),
+                   FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&owner}));
+  const Bucket bucket(*store, quota);
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(calls == 1);
+  CHECK(tries == 9);
+}
+
+TEST_CASE("calls that wait for a node go to the one that gets its slots", "[fake][cluster]") {
+  // Nobody is at home at the first node that the map names.
+  const std::uint16_t closed = FakeServer([](Peer&, int) {}).port();
+  std::atomic<int> maps{0};
+  FakeServer owner(node(no_map), FakeServer::Serving::at_once);
+  FakeServer seed(node([&] {
+                    const bool is_old = ++maps <= 2;
+                    return array({row(0, 16'383, loopback, is_old ? closed : owner.port())});
+                  }),
+                  FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&seed}));
+  REQUIRE(eventually([&] { return maps > 0; }));
+  const Bucket bucket(*store, quota);
+  Crowd crowd(20);
+  for (std::size_t i = 0; i < crowd.size(); ++i) bucket.ask(crowd[i], Key(i), 20s);
+  CHECK(crowd.wait());
+  CHECK(crowd.count([](const Asked& asked) { return !asked.error; }) == crowd.size());
+  for (const RedisNodeStats& each : store->stats().nodes) {  // the map may be asked for elsewhere
+    if (each.address == "127.0.0.1:" + std::to_string(owner.port())) CHECK(each.connections == 1);
+  }
+  CHECK(owner.connections() >= 1);
+}
+
+TEST_CASE("a lone node that is lost is asked for the map again", "[fake][cluster]") {
+  std::atomic<int> maps{0};
+  FakeServer server(
+      [&](Peer& peer, int) {  // each connection ends with its first call
+        for (bool has_called = false; !has_called;) {
+          const auto asked = peer.read_behind_login();
+          if (!asked) return;
+          has_called = asked->at(0) != "CLUSTER";
+          if (!has_called) ++maps;
+          if (!peer.send(has_called ? allowing(*asked, 1) : no_map())) return;
+        }
+      },
+      FakeServer::Serving::at_once);
+  const auto store = make_redis_store(fake_cluster({&server}));
+  const Bucket bucket(*store, quota);
+  REQUIRE(eventually([&] { return maps == 1; }));
+  CHECK_FALSE(bucket.error("alice"));
+  CHECK(eventually([&] { return maps >= 2; }));
+}
