@@ -1,5 +1,5 @@
 // The circuit breaker alone, moment by moment.
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "tests/fallback/rig.hpp"
@@ -57,7 +57,7 @@ TEST_CASE("an open breaker lets nothing out until its pause is over, and then on
 }
 
 TEST_CASE("the time of a breaker whose clock has ended stands still", "[fallback]") {
-  std::optional<VirtualClock> clock(std::in_place);
+  auto clock = std::make_unique<VirtualClock>();
   CircuitBreaker breaker(*clock, {.failures = 1});
   breaker.answer(breaker.ask(), Result::failure);
   const Span pause = breaker.wait();

@@ -20,9 +20,11 @@ namespace sluice::redis_detail {
 ///
 /// The store listens to one Sentinel, which must know a master, and is probed. When it announces a
 /// switch, it is asked, and if it is left for another, which may know of a switch that was missed,
-/// the first one that answers; a connection or an attempt at another server is left. While calls
-/// fail, all are asked, once a second at most: one may hang, have forgotten the group, or be cut
-/// off from the others together with an old master. The master that most of them name is used.
+/// the first one that answers; a connection or an attempt at another server is left. What a
+/// Sentinel was asked before the announcement is void, since it may not have heard of the switch.
+/// While calls fail, all are asked, once a second at most: one may hang, have forgotten the group,
+/// or be cut off from the others together with an old master. The master that most of them name is
+/// used.
 class SentinelTopology final : public Topology {
  public:
   SentinelTopology(const LinkContext& context, std::uint64_t seed);
