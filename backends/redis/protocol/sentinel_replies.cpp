@@ -1,7 +1,9 @@
 #include "backends/redis/protocol/sentinel_replies.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "backends/redis/protocol/node_address.hpp"
@@ -54,13 +56,22 @@ NamedMaster read_master(const ReplyValue& reply) {
   return {.address = RedisAddress{host, *number}};
 }
 
-const Vote* most_named(const std::vector<Vote>& votes, const RedisAddress& in_use) {
+std::uint64_t read_epoch(const ReplyValue& reply) noexcept {
+  const std::string_view digits = field_of(reply, "config-epoch");
+  std::uint64_t epoch = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), epoch);
+  return epoch;
+}
+
+const Vote* newest(const std::vector<Vote>& votes, const RedisAddress& in_use) {
   const auto weight = [&](const Vote& vote) {
-    const auto count = std::ranges::count(votes, vote.master, &Vote::master);
-    return std::pair(count, vote.master != in_use);
+    const auto alike = std::ranges::count_if(votes, [&](const Vote& each) {
+      return each.epoch == vote.epoch && each.master == vote.master;
+    });
+    return std::tuple(vote.epoch, alike, vote.master != in_use);
   };
-  const auto most = std::ranges::max_element(votes, {}, weight);
-  return most == votes.end() ? nullptr : &*most;
+  const auto found = std::ranges::max_element(votes, {}, weight);
+  return found == votes.end() ? nullptr : &*found;
 }
 
 std::vector<RedisAddress> read_sentinels(const ReplyValue& reply) {

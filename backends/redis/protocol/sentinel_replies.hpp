@@ -1,6 +1,7 @@
 // Replies of Sentinels, and of servers that are asked for their role. Pure functions.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,20 +16,26 @@ namespace sluice::redis_detail {
 struct NamedMaster {
   std::optional<RedisAddress> address{};
   std::string error{};
+  /// Of the configuration that names it: each failover counts it up. 0 if the Sentinel did not say.
+  std::uint64_t epoch = 0;
 };
 
 /// Parses the reply to SENTINEL GET-MASTER-ADDR-BY-NAME.
 [[nodiscard]] NamedMaster read_master(const ReplyValue& reply);
 
+/// Parses the reply to SENTINEL MASTER: its `config-epoch`, 0 if it has none.
+[[nodiscard]] std::uint64_t read_epoch(const ReplyValue& reply) noexcept;
+
 /// A Sentinel, and the master that it names.
 struct Vote {
   RedisAddress sentinel;
   RedisAddress master;
+  std::uint64_t epoch = 0;
 };
 
-/// The vote for the master that most Sentinels name; of as many, not for the one in use. Null
-/// without votes.
-[[nodiscard]] const Vote* most_named(const std::vector<Vote>& votes, const RedisAddress& in_use);
+/// A vote of the newest epoch; of these, for the master that most name; of as many, not for the one
+/// in use. Null without votes.
+[[nodiscard]] const Vote* newest(const std::vector<Vote>& votes, const RedisAddress& in_use);
 
 /// The most Sentinels that read_sentinels() returns.
 constexpr std::size_t max_sentinels = 64;

@@ -21,10 +21,18 @@ constexpr const char* no_reply = "no reply";
 }  // namespace
 
 asio::awaitable<NamedMaster> ask_master(Connection& sentinel, const std::string& group) {
+  // The epoch first: a switch between the two questions makes it too low, never too high.
   std::string command;
+  append_command(command, {"SENTINEL", "MASTER", group});
+  const ReplyValue* reply = co_await sentinel.request(std::move(command));
+  const std::uint64_t epoch = reply == nullptr ? 0 : read_epoch(*reply);
+  command.clear();
   append_command(command, {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", group});
-  const ReplyValue* const reply = co_await sentinel.request(std::move(command));
-  co_return reply == nullptr ? NamedMaster{{}, no_reply} : read_master(*reply);
+  reply = co_await sentinel.request(std::move(command));
+  if (reply == nullptr) co_return NamedMaster{.error = no_reply};
+  NamedMaster named = read_master(*reply);
+  named.epoch = epoch;
+  co_return named;
 }
 
 asio::awaitable<std::vector<RedisAddress>> ask_sentinels(Connection& sentinel,

@@ -48,21 +48,17 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
   std::vector<RedisAddress> asked = sentinels_;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     if (is_stopped()) co_return failure;
-    const std::size_t announced = announced_;
     const NamedMaster named = co_await ask(asked[i]);
     is_any_reached = is_any_reached || named.address || !named.error.empty();
-    if (named.address) {
-      note_master(*named.address);
-      link.connection().set_target(*named.address);
-      const bool is_ready = co_await link.connection().connect();
-      if (is_ready && *master_ == *named.address && announced == announced_) co_return Errc{};
-      failure = link.connection().refusal();
-      if (is_ready) link.connection().close();
-    }
-    // Meanwhile another one may have been named or announced, by the Sentinel that is first now.
-    const bool is_switched = named.address && *master_ != *named.address;
-    if (!is_switched && announced == announced_) continue;
-    if (++switches > most_switches) continue;
+    if (!is_current(named)) continue;
+    note_master(named);
+    link.connection().set_target(*named.address);
+    const bool is_ready = co_await link.connection().connect();
+    if (is_ready && *master_ == *named.address) co_return Errc{};
+    failure = link.connection().refusal();
+    if (is_ready) link.connection().close();
+    // Meanwhile another one may have been named, by the Sentinel that is first now.
+    if (*master_ == *named.address || ++switches > most_switches) continue;
     asked = sentinels_;
     i = ~std::size_t{0};
   }
@@ -72,18 +68,15 @@ asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
   co_return ready ? Errc{} : link.connection().refusal();
 }
 
-/// Neither an address nor an error: the Sentinel cannot be reached, or it may not have heard of a
-/// switch that was announced meanwhile.
+/// Neither an address nor an error: the Sentinel cannot be reached.
 asio::awaitable<NamedMaster> SentinelTopology::ask(RedisAddress sentinel) {
-  const std::size_t announced = announced_;
   Connection connection(context().io, login_, context().names, &context().journal);
   connection.set_target(sentinel);
   if (!co_await connection.connect()) co_return NamedMaster{};
   NamedMaster named = co_await ask_master(connection, group_);
   if (named.address) {
     learn(co_await ask_sentinels(connection, group_));
-    if (announced != announced_) co_return NamedMaster{};
-    put_first(sentinel);
+    if (is_current(named)) put_first(sentinel);
   } else {
     context().journal.note_failure(RedisStep::discover, text_of(sentinel),
                                    named.error + " (" + group_ + ")", Errc::not_connected);
@@ -103,11 +96,16 @@ void SentinelTopology::learn(const std::vector<RedisAddress>& others) {
   }
 }
 
-void SentinelTopology::note_master(const RedisAddress& master) {
-  if (master_ && *master_ != master) {
-    context().journal.note_change(RedisEvent::Kind::switched, text_of(master));
+bool SentinelTopology::is_current(const NamedMaster& named) const noexcept {
+  return named.address && named.epoch >= epoch_;
+}
+
+void SentinelTopology::note_master(const NamedMaster& named) {
+  if (master_ && *master_ != *named.address) {
+    context().journal.note_change(RedisEvent::Kind::switched, text_of(*named.address));
   }
-  master_ = master;
+  master_ = named.address;
+  epoch_ = named.epoch;
 }
 
 asio::awaitable<bool> SentinelTopology::connect_subscriber(Connection& connection) {
@@ -123,52 +121,46 @@ asio::awaitable<bool> SentinelTopology::connect_watch(Connection& connection) {
   connection.set_target(watched_);
   if (!co_await connection.connect()) co_return false;
   const NamedMaster named = co_await ask_master(connection, group_);
-  if (named.address) ask_again();  // a switch may have been missed meanwhile
+  if (named.address) doubt();  // a switch may have been missed meanwhile
   co_return named.address.has_value();
 }
 
 void SentinelTopology::note_switch() {
   is_announced_ = true;
-  ++announced_;
-  put_first(watched_);  // others may not have heard of it yet
+  ask_again();
+}
+
+void SentinelTopology::doubt() {
+  doubted_ = context().clock.now();
+  is_doubted_ = true;
   ask_again();
 }
 
 void SentinelTopology::ask_again() {
-  is_told_ = true;
   if (is_asking_ || is_stopped()) return;
   asio::co_spawn(context().io, follow_master(), asio::detached);
   is_asking_ = true;
 }
 
 void SentinelTopology::note_failing(Link&) {
-  const Time now = context().clock.now();
-  if (now < doubted_ + least_between_questions) return;
-  doubted_ = now;
-  is_failing_ = true;
-  ask_again();
+  if (context().clock.now() >= doubted_ + least_between_questions) doubt();
 }
 
 asio::awaitable<void> SentinelTopology::follow_master() try {
-  while (std::exchange(is_told_, false)) {
-    std::optional<RedisAddress> named;
-    const bool is_failing = std::exchange(is_failing_, false);
-    const bool is_announced = std::exchange(is_announced_, false);
-    if (is_failing && !is_announced) {
-      named = co_await ask_all();
-    } else {
+  while (is_announced_ || is_doubted_) {
+    NamedMaster named;
+    if (std::exchange(is_announced_, false)) {
+      put_first(watched_);  // others may not have heard of it yet
       named = co_await ask_first();
+    } else {
+      is_doubted_ = false;
+      named = co_await ask_all();
     }
     if (is_stopped()) co_return;
-    if (named) {
-      // Calls that the old master has refused are no reason to doubt: most may not know yet.
-      if (is_announced) {
-        is_failing_ = false;
-        doubted_ = context().clock.now();
-      }
-      note_master(*named);
-      if (*named != link_.target()) {
-        link_.leave("the Sentinels name another master: " + text_of(*named));
+    if (named.address) {
+      note_master(named);
+      if (*named.address != link_.target()) {
+        link_.leave("the Sentinels name another master: " + text_of(*named.address));
         link_.connect_anew();
       }
     }
@@ -179,27 +171,29 @@ asio::awaitable<void> SentinelTopology::follow_master() try {
   is_asking_ = false;  // a switch that is missed is found by the end of the connection
 }
 
-asio::awaitable<std::optional<RedisAddress>> SentinelTopology::ask_first() {
+asio::awaitable<NamedMaster> SentinelTopology::ask_first() {
   for (const RedisAddress& sentinel : std::vector(sentinels_)) {
     const NamedMaster named = co_await ask(sentinel);
-    if (named.address || is_stopped()) co_return named.address;
+    if (is_current(named) || is_stopped()) co_return named;
   }
-  co_return std::nullopt;
+  co_return NamedMaster{};
 }
 
 /// A switch that is announced meanwhile is followed first, because the rest may take their time to
 /// answer.
-asio::awaitable<std::optional<RedisAddress>> SentinelTopology::ask_all() {
+asio::awaitable<NamedMaster> SentinelTopology::ask_all() {
+  const std::uint64_t known = epoch_;
   std::vector<Vote> votes;
   for (const RedisAddress& sentinel : std::vector(sentinels_)) {
     const NamedMaster named = co_await ask(sentinel);
-    if (is_stopped() || is_announced_) co_return std::nullopt;
-    if (named.address) votes.push_back({sentinel, *named.address});
+    if (is_stopped() || is_announced_) co_return NamedMaster{};
+    if (named.address) votes.push_back({sentinel, *named.address, named.epoch});
   }
-  const Vote* const most = most_named(votes, link_.target());
-  if (most == nullptr) co_return std::nullopt;
-  put_first(most->sentinel);
-  co_return most->master;
+  const Vote* const vote = newest(votes, link_.target());
+  const bool is_overtaken = vote != nullptr && epoch_ != known && vote->epoch < epoch_;
+  if (vote == nullptr || is_overtaken) co_return NamedMaster{};
+  put_first(vote->sentinel);
+  co_return NamedMaster{.address = vote->master, .epoch = vote->epoch};
 }
 
 }  // namespace sluice::redis_detail

@@ -18,13 +18,15 @@ namespace sluice::redis_detail {
 /// if not, the next Sentinel is asked. If none can be reached, the last known master is tried: no
 /// failover happens without them.
 ///
+/// The newest configuration counts: what a Sentinel says of an older epoch than the known one is
+/// void, since it has not heard of a switch.
+///
 /// The store listens to one Sentinel, which must know a master, and is probed. When it announces a
-/// switch, it is asked, and if it is left for another, which may know of a switch that was missed,
-/// the first one that answers; a connection or an attempt at another server is left. What a
-/// Sentinel was asked before the announcement is void, since it may not have heard of the switch.
-/// While calls fail, all are asked, once a second at most: one may hang, have forgotten the group,
-/// or be cut off from the others together with an old master. The master that most of them name is
-/// used.
+/// switch, it is asked, and a connection or an attempt at another server is left. All are asked
+/// when the store begins to listen to one, since a switch may have been missed, and while calls
+/// fail, once a second at most: one may hang, have forgotten the group, or be cut off from the
+/// others together with an old master. The newest answer is used, also if it is older than what was
+/// known, since a group can be configured anew.
 class SentinelTopology final : public Topology {
  public:
   SentinelTopology(const LinkContext& context, std::uint64_t seed);
@@ -42,30 +44,31 @@ class SentinelTopology final : public Topology {
  private:
   boost::asio::awaitable<bool> connect_watch(Connection& connection);
   boost::asio::awaitable<NamedMaster> ask(RedisAddress sentinel);
-  boost::asio::awaitable<std::optional<RedisAddress>> ask_first();
-  boost::asio::awaitable<std::optional<RedisAddress>> ask_all();
+  boost::asio::awaitable<NamedMaster> ask_first();
+  boost::asio::awaitable<NamedMaster> ask_all();
   boost::asio::awaitable<void> follow_master();
+  void doubt();
   void ask_again();
   void note_switch();
   void put_first(const RedisAddress& sentinel);
   void learn(const std::vector<RedisAddress>& others);
-  void note_master(const RedisAddress& master);
+  [[nodiscard]] bool is_current(const NamedMaster& named) const noexcept;
+  void note_master(const NamedMaster& named);
 
   const std::string group_;
   const RedisOptions login_;             // of Sentinels
   std::vector<RedisAddress> sentinels_;  // the last good one first
   std::optional<RedisAddress> master_;   // the last one that was named
+  std::uint64_t epoch_ = 0;              // of the configuration that names it
   Link& link_;
   Subscriber watch_;  // for +switch-master
   std::unique_ptr<Subscription> watching_;
   RedisAddress watched_{};  // the Sentinel that is listened to
   std::size_t next_watched_ = 0;
-  std::size_t announced_ = 0;  // switches
-  Time doubted_{};             // when all were asked last
+  Time doubted_{};             // when all were to be asked last
   bool is_asking_ = false;     // follow_master() is running
-  bool is_told_ = false;       // a switch was announced, or may have been missed, since it began
   bool is_announced_ = false;  // a switch was announced since it asked last
-  bool is_failing_ = false;    // calls have failed since then
+  bool is_doubted_ = false;    // all are to be asked
 };
 
 }  // namespace sluice::redis_detail

@@ -288,8 +288,9 @@ struct RedisHealth {
 /// `database` is not 0; `+publish +subscribe +unsubscribe &<key_prefix>*` for wake-ups;
 /// `+cluster|slots` in a cluster, and `+asking` while slots move; `+role` behind Sentinels if the
 /// server does not know HELLO, which every user may send. On the Sentinels:
-/// `+sentinel|get-master-addr-by-name +sentinel|sentinels +subscribe &+switch-master`. A call with
-/// a command or key that the user may not use fails with Errc::no_permission.
+/// `+sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels +subscribe
+/// &+switch-master`. A call with a command or key that the user may not use fails with
+/// Errc::no_permission.
 ///
 /// A plan with an id (Plan::idempotent) that failed with Failure::unknown may be retried under its
 /// id, here or on another store of the same server: it is charged once. The store itself never

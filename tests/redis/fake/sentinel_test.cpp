@@ -213,37 +213,3 @@ TEST_CASE("a Sentinel that no longer knows the master is believed", "[fake][sent
   CHECK(bucket.error("alice", 200ms) == Errc::not_connected);
   CHECK(store->stats().connections == 1);
 }
-
-TEST_CASE("a switch that was missed is found when a Sentinel is listened to again",
-          "[fake][sentinel]") {
-  std::atomic<bool> is_served{false};
-  std::atomic<bool> is_replaced{false};
-  FakeServer before(serve_as_master, FakeServer::Serving::at_once);
-  FakeServer after(serve_as_master, FakeServer::Serving::at_once);
-  FakeServer sentinel(
-      [&](Peer& peer, int) {
-        while (const auto asked = peer.read_behind_login()) {
-          std::string reply = array({});  // it knows no other Sentinel
-          if (asked->at(0) == "SUBSCRIBE") {
-            reply = array({bulk("subscribe"), bulk("+switch-master"), number(1)});
-          } else if (asked->at(1) == "GET-MASTER-ADDR-BY-NAME") {
-            const std::uint16_t port = is_replaced ? after.port() : before.port();
-            reply = array({loopback, bulk(std::to_string(port))});
-          }
-          if (!peer.send(reply)) return;
-          if (asked->at(0) == "SUBSCRIBE" && !is_replaced) {
-            eventually([&] { return is_served.load(); });
-            is_replaced = true;
-            return;
-          }
-        }
-      },
-      FakeServer::Serving::at_once);
-  const auto store = make_redis_store(fake_sentinel(sentinel));
-  const Bucket bucket(*store, quota);
-  CHECK_FALSE(bucket.error("alice"));
-  CHECK(before.connections() == 1);
-  is_served = true;
-  CHECK(eventually([&] { return after.connections() == 1; }));
-  CHECK_FALSE(bucket.error("alice"));
-}

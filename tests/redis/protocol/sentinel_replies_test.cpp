@@ -8,9 +8,12 @@ using namespace sluice::test;
 using sluice::RedisAddress;
 using sluice::redis_detail::max_sentinels;
 using sluice::redis_detail::NamedMaster;
+using sluice::redis_detail::newest;
+using sluice::redis_detail::read_epoch;
 using sluice::redis_detail::read_master;
 using sluice::redis_detail::read_role;
 using sluice::redis_detail::read_sentinels;
+using sluice::redis_detail::Vote;
 
 namespace {
 
@@ -71,6 +74,38 @@ TEST_CASE("a Sentinel that names no master is told why", "[sentinel_replies]") {
     CAPTURE(port);
     CHECK(complaint(strings({"h", port})) ==
           "the Sentinel's port must be 1 to 65535, got \"" + port + "\"");
+  }
+}
+
+TEST_CASE("the newest vote counts, then the plurality, then not the master in use",
+          "[sentinel_replies]") {
+  const auto newest_of = [](std::vector<Vote> votes) {
+    const Vote* const vote = newest(votes, {"used", 1});
+    return vote == nullptr ? "" : vote->sentinel.host;
+  };
+  const RedisAddress used{"used", 1};
+  const RedisAddress other{"other", 1};
+  const RedisAddress third{"third", 1};
+  CHECK(newest_of({}).empty());
+  CHECK(newest_of({{{"a", 1}, used, 1}, {{"b", 1}, used, 1}, {{"c", 1}, other, 2}}) == "c");
+  CHECK(newest_of({{{"a", 1}, other, 9}, {{"b", 1}, used, 10}, {{"c", 1}, other, 9}}) == "b");
+  CHECK(newest_of({{{"a", 1}, other, 0}, {{"b", 1}, used, 0}, {{"c", 1}, used, 0}}) == "b");
+  CHECK(newest_of({{{"a", 1}, used, 0}, {{"b", 1}, other, 0}}) == "b");
+  // Those of an older epoch add nothing to their master's votes.
+  CHECK(
+      newest_of(
+          {{{"a", 1}, third, 1}, {{"b", 1}, used, 1}, {{"c", 1}, used, 0}, {{"d", 1}, used, 0}}) ==
+      "a");
+}
+
+TEST_CASE("an epoch is read from the fields of a master", "[sentinel_replies]") {
+  CHECK(read_epoch(strings({"name", "m", "config-epoch", "12", "quorum", "2"})) == 12);
+  CHECK(read_epoch(strings({"config-epoch", "18446744073709551615"})) == ~std::uint64_t{0});
+  for (const ReplyValue& reply :
+       {null_value(), strings({}), strings({"config-epoch"}), strings({"config-epoch", ""}),
+        strings({"config-epoch", "-1"}), strings({"config-epoch", "x"}),
+        strings({"config-epoch", "18446744073709551616"}), strings({"epoch", "3"})}) {
+    CHECK(read_epoch(reply) == 0);
   }
 }
 

@@ -16,8 +16,8 @@ const Quota quota = Quota::per(1, 30min).burst(1000);
 
 const Rights of_servers{"~rl:*", "+evalsha", "+eval",     "+time",     "+get",
                         "+mget", "+psetex",  "+getrange", "+setrange", "+pexpire"};
-const Rights of_sentinels{"+sentinel|get-master-addr-by-name", "+sentinel|sentinels", "+subscribe",
-                          "&+switch-master"};
+const Rights of_sentinels{"+sentinel|get-master-addr-by-name", "+sentinel|master",
+                          "+sentinel|sentinels", "+subscribe", "&+switch-master"};
 
 struct Limited {
   explicit Limited(RedisSentinels::Options options = {}) : group(std::move(options)) {}
@@ -90,6 +90,15 @@ TEST_CASE("users with the documented rights can do everything behind Sentinels",
     REQUIRE_FALSE(bucket.error("a"));
     it.leave_to_the_others();
     CHECK(eventually([&] { return bucket.error("a", 300ms) == Errc::read_only; }));
+  }
+  SECTION("without +sentinel|master, a failover is followed as well") {
+    it.grant_sentinels(without(of_sentinels, "+sentinel|master"));
+    const auto store = make_redis_store(it.options());
+    const Bucket bucket(*store, quota);
+    REQUIRE_FALSE(bucket.error("a"));
+    CHECK(store->stats().failed_attempts == 0);
+    it.group.fail_over();
+    CHECK(eventually([&] { return !bucket.error("a", 1s) && store->stats().connections > 1; }));
   }
   SECTION("without +sentinel|get-master-addr-by-name, there is no master") {
     it.grant_sentinels(without(of_sentinels, "+sentinel|get-master-addr-by-name"));

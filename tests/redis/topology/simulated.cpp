@@ -21,6 +21,7 @@
 #include <cstring>
 
 #include "backends/redis/protocol/hash_slot.hpp"
+#include "tests/catch.hpp"
 
 namespace sluice::test {
 namespace {
@@ -32,6 +33,7 @@ constexpr std::int64_t ms_in_ns = 1'000'000;
 
 std::atomic<bool> is_simulated{false};
 std::atomic<std::int64_t> now_ns{0};
+std::map<std::uint32_t, int> attempts;  // to connect, by address
 
 /// Of the abstract namespace: it needs no file.
 std::string path_of(std::uint32_t address, std::uint16_t port) {
@@ -86,6 +88,7 @@ int connect(int fd, const sockaddr* address, socklen_t size) {
   }
   sockaddr_in wanted{};
   std::memcpy(&wanted, address, sizeof wanted);
+  ++attempts[ntohl(wanted.sin_addr.s_addr)];
   const std::string path = path_of(ntohl(wanted.sin_addr.s_addr), ntohs(wanted.sin_port));
   sockaddr_un unix_address{};
   unix_address.sun_family = AF_UNIX;
@@ -100,6 +103,7 @@ namespace sluice::test {
 
 Simulation::Simulation() {
   now_ns = 1'000'000 * ms_in_ns;
+  attempts.clear();
   is_simulated = true;
 }
 
@@ -132,12 +136,26 @@ void SimulatedServer::cut() {
   }
 }
 
-void SimulatedServer::publish(std::string_view channel) {
+int SimulatedServer::attempts() const {
+  return test::attempts[net::ip::make_address_v4(host_).to_uint()];
+}
+
+bool SimulatedServer::has_listener() const {
+  return std::ranges::any_of(sessions_, [](const auto& each) {
+    const auto session = each.lock();
+    return session && session->listens && session->socket.is_open();
+  });
+}
+
+bool SimulatedServer::publish(std::string_view channel) {
+  bool is_heard = false;
   for (const auto& each : sessions_) {
     const auto session = each.lock();
     if (!session || !session->listens) continue;
     session->send("*3\r\n" + bulk("message") + bulk(channel) + bulk("news"));
+    is_heard = true;
   }
+  return is_heard;
 }
 
 void SimulatedServer::listen() {
@@ -170,6 +188,10 @@ net::awaitable<void> SimulatedServer::serve(std::shared_ptr<Session> session) {
     if (error) co_return;
     session->bytes.append(chunk, size);
     for (;;) {
+      if (latency_ > Span{0} && !session->bytes.empty()) {
+        pause.expires_after(latency_);
+        co_await pause.async_wait(net::redirect_error(net::use_awaitable, error));
+      }
       while (state_ == State::hung && session->socket.is_open()) {
         pause.expires_after(5ms);
         co_await pause.async_wait(net::redirect_error(net::use_awaitable, error));
@@ -190,7 +212,6 @@ std::string SimulatedServer::reply(const Command& command, Session& session) {
     if (session.listens) return "*2\r\n" + bulk("pong") + bulk("");
     return "+PONG\r\n";
   }
-  if (name == "HELLO") ++logins_;
   if (name == "HELLO" || name == "AUTH" || name == "CLIENT") return "+OK\r\n";
   if (name == "SUBSCRIBE") {
     session.listens = true;
@@ -201,7 +222,6 @@ std::string SimulatedServer::reply(const Command& command, Session& session) {
 
 redis_detail::StartLookUp SimulatedNames::starter() {
   return [this](const std::string& host, std::uint16_t port, std::function<void(Found)> done) {
-    ++begun_;
     Found found;
     const auto known = addresses_.find(host);
     if (known == addresses_.end() || fails_) {
@@ -272,6 +292,116 @@ void pass(net::io_context& io, Span span) {
   net::steady_timer timer(io, span);
   timer.async_wait([](error_code) {});
   while (clock.now() < end) io.run_one();
+}
+
+void SimulatedWorld::after(Span delay, std::function<void()> act) {
+  const auto timer = std::make_shared<net::steady_timer>(io, delay);
+  timer->async_wait([timer, act = std::move(act)](error_code) { act(); });
+}
+
+void SimulatedWorld::load(Span span) {
+  for (const Time end = clock_.now() + span; clock_.now() < end;) {
+    observe();
+    ask();
+    pass(io, 20ms);
+    observe();
+    look();
+  }
+}
+
+/// Some shards are asked for less often than others.
+void SimulatedWorld::ask() {
+  const std::size_t shard = below(1 + below(shards_.size()));
+  asked_.push_back({shard, way_of(shard), shards_[shard].found, shards_[shard].is_known});
+  store_->ask(tag_of(shard), one_in(5) ? 100ms : 500ms);
+}
+
+void SimulatedWorld::observe() {
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    if (shards_[i].way != way_of(i)) touch(i);
+    if (!is_steady(i)) shake(i);
+    if (!is_settled(i)) unsettle(i);
+  }
+  if (asked_.empty()) return;
+  const auto& answer = store_->answer(asked_.size() - 1);
+  Shard& shard = shards_[asked_.back().shard];
+  const bool is_right = ways_[asked_.size() - 1].executed == std::vector{shard.way.back()};
+  if (answer.answers == 1 && is_right && answer.asked > shard.steady + 100ms) shard.is_known = true;
+}
+
+void SimulatedWorld::touch(std::size_t shard) {
+  shards_[shard].way = way_of(shard);
+  for_waiting(shard, [&](Asked& call) { call.way = shards_[shard].way; });
+  shake(shard);
+  unsettle(shard);
+}
+
+void SimulatedWorld::shake(std::size_t shard) {
+  shards_[shard].steady = clock_.now();
+  shards_[shard].is_known = false;
+  for_waiting(shard, [](Asked& call) { call.is_known = false; });
+}
+
+void SimulatedWorld::unsettle(std::size_t shard) {
+  const Time found = std::max(shards_[shard].found, clock_.now() + search());
+  shards_[shard].found = found;
+  for_waiting(shard, [found](Asked& call) { call.found = found; });
+}
+
+void SimulatedWorld::for_waiting(std::size_t shard, const std::function<void(Asked&)>& act) {
+  const Time now = clock_.now();
+  for (std::size_t i = asked_.size(); i-- > 0 && store_->answer(i).deadline + 500ms > now;) {
+    if (asked_[i].shard == shard && store_->answer(i).answers == 0) act(asked_[i]);
+  }
+}
+
+void SimulatedWorld::calm(Span within) {
+  load(within);
+  const std::size_t first = asked_.size();
+  load(1s);
+  pass(io, 1s);
+  for (std::size_t i = first; i < asked_.size(); ++i) {
+    CAPTURE(i, store_->answer(i).error.message());
+    const bool is_moving = asked_[i].way.size() > 1;
+    if (is_moving && store_->answer(i).error == Errc::try_again) continue;
+    REQUIRE(!store_->answer(i).error);
+    REQUIRE(ways_[i].executed == std::vector{asked_[i].way.back()});
+  }
+}
+
+void SimulatedWorld::judge() {
+  pass(io, 1s);
+  for (std::size_t i = 0; i < asked_.size(); ++i) judge(i);
+}
+
+void SimulatedWorld::judge(std::size_t call) {
+  const SimulatedStore::Answer& answer = store_->answer(call);
+  const Asked& asked = asked_[call];
+  auto [servers, executed] = ways_[call];
+  CAPTURE(call, asked.shard, asked.way, servers, answer.error.message());
+  CAPTURE((answer.ended - answer.asked) / 1ms, (asked.found - answer.asked) / 1ms);
+  REQUIRE(answer.answers == 1);
+  REQUIRE(answer.ended <= answer.deadline + 5ms);
+  REQUIRE(executed.size() <= 1);
+  if (!answer.error) REQUIRE(executed.size() == 1);
+  if (answer.error == Failure::not_executed) REQUIRE(executed.empty());
+
+  const bool is_moving = asked.way.size() > 1;
+  if (is_moving && answer.error == Errc::try_again) return;
+  if (answer.asked >= asked.found) REQUIRE(!answer.error);
+  const Time due = std::max(answer.asked + 100ms, asked.found);
+  const bool is_lost = answer.error == Failure::unknown;
+  if (!is_moving && !is_lost && due <= answer.deadline) REQUIRE(answer.ended <= due + 5ms);
+  if (!asked.is_known) return;
+  REQUIRE(!answer.error);
+  servers.erase(std::ranges::unique(servers).begin(), servers.end());
+  // An importing node is left when the map changes, and its calls begin anew.
+  const auto size = std::ssize(asked.way);
+  while (is_moving && std::ssize(servers) > size &&
+         std::equal(asked.way.begin(), asked.way.end(), servers.begin())) {
+    servers.erase(servers.begin(), servers.begin() + size);
+  }
+  REQUIRE(servers == asked.way);
 }
 
 }  // namespace sluice::test

@@ -6,8 +6,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,9 +54,13 @@ class SimulatedServer {
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] bool is_up() const noexcept { return state_ == State::up; }
   [[nodiscard]] RedisAddress address() const { return {host_, 6379}; }
-  [[nodiscard]] int logins() const noexcept { return logins_; }
-  /// Publishes to all who listen.
-  void publish(std::string_view channel);
+  /// How often it was connected to, in vain as well.
+  [[nodiscard]] int attempts() const;
+  /// Each reply takes so long.
+  void set_latency(Span latency) noexcept { latency_ = latency; }
+  /// Publishes to all who listen. False if nobody does.
+  bool publish(std::string_view channel);
+  [[nodiscard]] bool has_listener() const;
   /// Ends every connection.
   void cut();
 
@@ -71,7 +77,7 @@ class SimulatedServer {
   net::io_context& io_;
   std::string host_;
   State state_ = State::down;
-  int logins_ = 0;
+  Span latency_{0};
   std::shared_ptr<net::local::stream_protocol::acceptor> acceptor_;
   std::vector<std::weak_ptr<Session>> sessions_;
 };
@@ -89,14 +95,13 @@ class SimulatedNames {
     delay_ = delay;
     fails_ = fails;
   }
-  [[nodiscard]] int begun() const noexcept { return begun_; }
+  [[nodiscard]] bool is_quick() const noexcept { return delay_ == Span{0} && !fails_; }
 
  private:
   net::io_context& io_;
   std::map<std::string, RedisAddress> addresses_;
   Span delay_{0};
   bool fails_ = false;
-  int begun_ = 0;
 };
 
 /// A topology and its calls.
@@ -137,5 +142,80 @@ class SimulatedStore {
 
 /// Lets `span` pass.
 void pass(net::io_context& io, Span span);
+
+/// The way of a call: the servers that it was sent to, in order, and those that executed it.
+struct Way {
+  std::vector<unsigned> asked;
+  std::vector<unsigned> executed;
+};
+using Ways = std::map<std::uint64_t, Way>;
+
+/// A store among servers that change, and the calls of a program, each for one of several shards.
+/// The world says which servers a call of a shard passes; the calls are judged by that:
+/// - A shard is steady while nothing that concerns it changes. Once one of its calls is decided,
+///   the next ones go the same way, and at once.
+/// - It is settled while, besides, nothing else costs much time. search() later at most, its calls
+///   are decided, and those that have waited meanwhile.
+class SimulatedWorld {
+ public:
+  SimulatedWorld(Random& random, std::size_t shards) : random_(random), shards_(shards) {}
+  virtual ~SimulatedWorld() = default;
+
+  /// Calls for so long, one every 20 ms.
+  void load(Span span);
+  /// From now on nothing changes: the calls are decided `within` that time, and from then on.
+  void calm(Span within);
+  void judge();
+
+  Simulation simulation;
+  net::io_context io{1};
+
+ protected:
+  [[nodiscard]] virtual std::string_view tag_of(std::size_t shard) const = 0;
+  [[nodiscard]] virtual std::vector<unsigned> way_of(std::size_t shard) const = 0;
+  [[nodiscard]] virtual bool is_steady(std::size_t shard) const = 0;
+  [[nodiscard]] virtual bool is_settled(std::size_t shard) const = 0;
+  /// What it takes at most to find out how the world has become.
+  [[nodiscard]] virtual Span search() const = 0;
+  /// Looks at the world after each call.
+  virtual void look() {}
+
+  /// Something happens to the shard at this moment.
+  void touch(std::size_t shard);
+  void after(Span delay, std::function<void()> act);
+  [[nodiscard]] bool one_in(std::uint64_t n) { return random_.one_in(n); }
+  [[nodiscard]] unsigned below(std::size_t n) { return static_cast<unsigned>(random_.below(n)); }
+  [[nodiscard]] Span up_to(Span most) { return Span{random_.between(0, most.count())}; }
+
+  Random& random_;
+  Ways ways_;
+  SimulatedNames names_{io};
+  std::optional<SimulatedStore> store_;
+
+ private:
+  struct Asked {
+    std::size_t shard;
+    std::vector<unsigned> way;
+    Time found;     // when its shard is found, which has been settled for search()
+    bool is_known;  // its shard was steady all the time, and a call before it was decided
+  };
+  struct Shard {
+    std::vector<unsigned> way{};
+    Time steady{};  // the last moment at which it was not
+    Time found{};
+    bool is_known = false;
+  };
+
+  void ask();
+  void observe();
+  void shake(std::size_t shard);
+  void unsettle(std::size_t shard);
+  void for_waiting(std::size_t shard, const std::function<void(Asked&)>& act);
+  void judge(std::size_t call);
+
+  const SystemClock clock_;
+  std::vector<Shard> shards_;
+  std::vector<Asked> asked_;
+};
 
 }  // namespace sluice::test
