@@ -21,12 +21,5 @@ if(SLUICE_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND SLUICE_SANITIZE MATCHES "undefined")
     # clang 14 cannot compile coroutines with the function sanitizer.
     add_compile_options(-fno-sanitize=function)
-  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Instrumented code misleads g++'s flow analysis, in Asio's headers too; plain builds keep the warnings.
-    add_compile_options(-Wno-maybe-uninitialized -Wno-mismatched-new-delete)
-    if(SLUICE_SANITIZE MATCHES "thread")
-      # g++ warns of every fence, Asio's included.
-      add_compile_options(-Wno-tsan)
-    endif()
   endif()
 endif()

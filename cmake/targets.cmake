@@ -47,6 +47,7 @@ function(sluice_test_options target)
   target_compile_definitions(${target} PRIVATE _FILE_OFFSET_BITS=64)  # as hiredis has it
   target_compile_options(${target} PRIVATE
     $<$<CONFIG:Release>:-Og>
+    $<$<BOOL:${SLUICE_SANITIZE}>:-O0>
     $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>  # for ccache
   )
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -56,17 +57,24 @@ function(sluice_test_options target)
   endif()
 endfunction()
 
+# sluice_realtime(<entry>...): these entries of ctest wait for servers, processes or signals by the real clock. ./dev
+# runs one that fails once more (docs/CONTRIBUTING.md).
+function(sluice_realtime)
+  set_property(TEST ${ARGV} APPEND PROPERTY LABELS realtime)
+endfunction()
+
 # sluice_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>]
-#             [APART <tag>] [STORES] [ONE_THREAD])
+#             [APART <tag>] [STORES] [ONE_THREAD] [REALTIME])
 # One Catch2 program, one entry of ctest, which is skipped if a test case was left out and none failed
 # (tests/left_out.hpp). What may be left out is therefore an entry of its own beside what is not:
 # APART: the test cases of this tag are the entry <name>_<tag>.
 # STORES: for_each_store() runs on Redis in the entry <name>_redis, on the other stores in <name>.
 # ONE_THREAD: nothing that it tests has a second thread, so ThreadSanitizer leaves it out.
-# Label `redis`: starts a redis-server, whose path it finds in the environment (SLUICE_REDIS_SERVER) or
-# in PATH.
+# REALTIME: see sluice_realtime().
+# Label `redis`: starts a redis-server, whose path it finds in the environment (SLUICE_REDIS_SERVER) or in PATH. It is
+# REALTIME, and where Redis has an entry of its own, only this entry has the label.
 function(sluice_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "STORES;ONE_THREAD" "APART;TIMEOUT" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STORES;ONE_THREAD;REALTIME" "APART;TIMEOUT" "SOURCES;LIBRARIES;LABELS")
   if(arg_ONE_THREAD AND SLUICE_SANITIZE STREQUAL "thread")
     return()
   endif()
@@ -95,6 +103,13 @@ function(sluice_test name)
   set_tests_properties(${entries} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
   )
+  if(${name}_redis IN_LIST entries)
+    list(REMOVE_ITEM arg_LABELS redis)
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
+    sluice_realtime(${name}_redis)
+  elseif(arg_REALTIME OR redis IN_LIST arg_LABELS)
+    sluice_realtime(${entries})
+  endif()
 endfunction()
 
 # sluice_bench(<name> SOURCES <file>... [LIBRARIES <target>...]): a Google Benchmark program, bench_<name>.

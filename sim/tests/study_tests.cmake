@@ -235,6 +235,7 @@ sluice_tool_test(sim_interrupted CODE 130 OUT "PARTIAL: it was stopped"
 sluice_tool_test(sim_trace_interrupted CODE 130 ERR "stopped: .*slow.jsonl was not written"
   COMMAND timeout --preserve-status -s INT -k 60 2 ${sim} run ${studies}/holds.toml --set run.duration=300h --trace
     ${studies}/slow.jsonl)
+sluice_realtime(tool_sim_compare_interrupted tool_sim_out_found_early tool_sim_interrupted tool_sim_trace_interrupted)
 
 # A world in which every judge looks, and none objects.
 if(NOT SLUICE_SANITIZE STREQUAL "thread")

@@ -128,6 +128,7 @@ endif()
 sluice_tool_test(demo_fleet_and_threads CODE 0
   OUT "no limiter .*per process +0 %.*shared +0 %.*trace hash.*seed 3;.*real threads.*The quota was kept.*redis-outage: .*local"
   COMMAND ${demo} --seed 3 --minutes 2)
+sluice_realtime(tool_demo_fleet_and_threads)
 sluice_tool_test(demo_file CODE 0 OUT "6 requests of 2 clients.*10/min.*120/min" COMMAND ${demo} ${small})
 sluice_tool_test(demo_no_minutes CODE 2 ERR "--minutes: Value 0 not in range "
   COMMAND ${demo} --minutes 0)
@@ -141,7 +142,7 @@ sluice_tool_test(demo_seed_is_decimal CODE 0 OUT "seed 10;" COMMAND ${demo} --se
 sluice_tool_test(demo_redis_and_file CODE 2 ERR "excludes" COMMAND ${demo} --redis ${small})
 if(SLUICE_REDIS)
   sluice_tool_test(demo_redis CODE 0 OUT "4 real processes.*admitted.*The quota was kept" COMMAND ${demo} --redis)
-  set_tests_properties(tool_demo_redis PROPERTIES LABELS redis)
+  set_tests_properties(tool_demo_redis PROPERTIES LABELS "redis;realtime")
   sluice_tool_test(demo_redis_without_server CODE 1 ERR "needs redis-server or valkey-server in PATH"
     COMMAND "${CMAKE_COMMAND}" -E env --unset=SLUICE_REDIS_SERVER PATH=/nonexistent ${demo} --redis)
   sluice_tool_test(demo_redis_broken_server CODE 2 ERR "ended at once"
