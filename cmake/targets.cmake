@@ -47,9 +47,11 @@ function(sluice_test_options target)
   target_compile_definitions(${target} PRIVATE _FILE_OFFSET_BITS=64)  # as hiredis has it
   target_compile_options(${target} PRIVATE
     $<$<CONFIG:Release>:-Og>
-    $<$<BOOL:${SLUICE_SANITIZE}>:-O0>
     $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>  # for ccache
   )
+  if(SLUICE_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # g++ 12 sees strings written beyond their ends at this level (GCC bug 105651), and std::stop_source used
     # before it is made.
