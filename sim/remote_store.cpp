@@ -6,8 +6,8 @@
 namespace sluice::sim {
 
 RemoteStore::RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng)
-    : timeline_(timeline),
-      inner_(inner),
+    : StoreWrapper(inner),
+      timeline_(timeline),
       link_(link),
       rng_(rng),
       to_store_(link.to_store, states_of(rng, 0)),
@@ -69,7 +69,7 @@ class RemoteStore::Watching final : public Subscription {
       : seen_(std::make_shared<const std::function<void()>>(std::move(seen))) {}
   [[nodiscard]] bool start(RemoteStore& store, const Key& key) {
     const std::weak_ptr<RemoteStore> remote = store.alive_;
-    there_ = store.inner_.subscribe(key, [remote, seen = std::weak_ptr(seen_)] {
+    there_ = store.inner().subscribe(key, [remote, seen = std::weak_ptr(seen_)] {
       if (const auto self = remote.lock()) self->send({{}, {}, {}, seen}, self->from_store_);
     });
     return there_ != nullptr;
@@ -109,7 +109,7 @@ void RemoteStore::send(Call call, DelayProcess& delay) noexcept try {
 void RemoteStore::call_arrives(std::uint64_t id) {
   const Call call = std::move(calls_.extract(id).mapped());
   if (const auto seen = call.seen.lock()) return (*seen)();
-  if (!call.tag.empty()) inner_.notify(Key{call.tag, call.name}.with_unit(call.unit));
+  if (!call.tag.empty()) inner().notify(Key{call.tag, call.name}.with_unit(call.unit));
 }
 
 RemoteStore::Message& RemoteStore::prepare(const Plan& plan) {
@@ -230,9 +230,9 @@ void RemoteStore::decide(std::uint64_t index) {
   Plan plan{std::span<const Step>(message.steps)};
   if (message.id) plan = plan.idempotent(*message.id);
   if (link_.faults != nullptr && draw(link_.faults->doubled)) {
-    inner_.execute(plan, Completion([](void*, const Outcome&) noexcept {}, nullptr));
+    inner().execute(plan, Completion([](void*, const Outcome&) noexcept {}, nullptr));
   }
-  inner_.execute(plan, Completion(&RemoteStore::decided, &message));
+  inner().execute(plan, Completion(&RemoteStore::decided, &message));
 }
 
 /// Nothing more happens to this message but the end of its call.

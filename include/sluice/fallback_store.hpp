@@ -12,7 +12,7 @@
 #include "sluice/circuit_breaker.hpp"
 #include "sluice/detail/fork_count.hpp"
 #include "sluice/detail/in_flight.hpp"
-#include "sluice/store_handle.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 
 namespace sluice {
 
@@ -119,7 +119,7 @@ struct FallbackStats {
 /// execute() returns. Waits are measured on the primary's clock. A call costs three or more
 /// allocations and three short locks in addition to the primary's own cost. REQUIRES: the breaker,
 /// and stores that it does not own (StoreHandle), outlive it; its completions do not destroy it.
-class FallbackStore final : public Store {
+class FallbackStore final : public StoreWrapper {
  public:
   /// `within`: the timeout of the primary for a call without Plan::within(), and the longest for a
   /// probe. A call with a shorter timeout that gets no answer is answered by the policy, but does
@@ -133,20 +133,8 @@ class FallbackStore final : public Store {
   /// The primary gets the plans whose part is closed as one batch, and the policy answers those
   /// that fail; the others follow one after the other.
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override;
-  [[nodiscard]] Clock& clock() noexcept override { return primary_->clock(); }
-  void bind(const Key& key, Binding& binding) noexcept override { primary_->bind(key, binding); }
-  void notify(const Key& key) noexcept override { primary_->notify(key); }
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override {
-    return primary_->subscribe(key, std::move(seen));
-  }
-  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
-      const std::error_code& error) const noexcept override {
-    return primary_->reason_of(error);
-  }
-  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
-    return primary_->part_of(key);
-  }
+  /// False: a local store may have another clock.
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   [[nodiscard]] bool may_block() const noexcept override;
 
   /// The values are read one by one, not at one instant.
@@ -193,7 +181,7 @@ class FallbackStore final : public Store {
   using StepSet = std::bitset<Plan::max_steps>;
 
   [[nodiscard]] Plan timed(const Plan& plan, bool is_probe) const noexcept;
-  [[nodiscard]] StorePart part_of(const Plan& plan) const noexcept;
+  [[nodiscard]] StorePart part_for(const Plan& plan) const noexcept;
   [[nodiscard]] std::optional<Passed> pass_on(const Plan& plan, const StorePart& part,
                                               Completion& done) noexcept;
   void decide_without(const Plan& plan, std::error_code error, Span hint, Completion done) noexcept;
@@ -214,7 +202,6 @@ class FallbackStore final : public Store {
   }
 
   detail::HomeProcess home_;
-  StoreHandle primary_;
   CircuitBreaker& breaker_;
   FailurePolicy policy_;
   Span within_;

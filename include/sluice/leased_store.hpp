@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "sluice/store_handle.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 
 namespace sluice {
 
@@ -69,7 +69,7 @@ struct LeasedStats {
 /// execute() returns. Where the clock has no timers, a thread of this store returns idle units.
 /// REQUIRES: an inner store that is not owned (StoreHandle) outlives it; its completions do not
 /// destroy it.
-class LeasedStore final : public Store {
+class LeasedStore final : public StoreWrapper {
  public:
   /// Throws std::invalid_argument if an option is out of its range.
   explicit LeasedStore(const StoreHandle& inner, const LeasedStoreOptions& options = {});
@@ -77,16 +77,7 @@ class LeasedStore final : public Store {
   ~LeasedStore() override;
 
   void execute(const Plan& plan, Completion done) noexcept override;
-  [[nodiscard]] Clock& clock() noexcept override;
-  [[nodiscard]] bool stamps_by_clock() const noexcept override;
   void bind(const Key& key, Binding& binding) noexcept override;
-  void notify(const Key& key) noexcept override;
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override;
-  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
-      const std::error_code& error) const noexcept override;
-  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override;
-  [[nodiscard]] bool may_block() const noexcept override;
 
   /// The values are read one by one, not at one instant.
   [[nodiscard]] LeasedStats stats() const noexcept;

@@ -10,6 +10,7 @@
 #include "sim/scenario/throttle.hpp"
 #include "sluice/calls/backoff.hpp"
 #include "sluice/circuit_breaker.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/fallback_store.hpp"
 #include "sluice/leased_store.hpp"
 #include "sluice/sim/rehearse.hpp"
@@ -19,22 +20,12 @@
 namespace sluice::sim::scenario {
 
 /// The store as a worker with a clock of its own sees it.
-class StoreOnClock final : public Store {
+class StoreOnClock final : public StoreWrapper {
  public:
-  StoreOnClock(Store& inner, Clock& clock) : inner_(inner), clock_(clock) {}
-  void execute(const Plan& plan, Completion done) noexcept override {
-    inner_.execute(plan, std::move(done));
-  }
+  StoreOnClock(Store& inner, Clock& clock) : StoreWrapper(inner), clock_(clock) {}
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
-  void notify(const Key& key) noexcept override { inner_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override {
-    return inner_.subscribe(key, std::move(seen));
-  }
-  [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
  private:
-  Store& inner_;
   Clock& clock_;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sluice/extend/owned_plan.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rules/leases.hpp"
 #include "src/stores/fallback_rules.hpp"
 
@@ -244,7 +245,7 @@ void FallbackStore::Probes::end(const CircuitBreaker::Permit& permit, Result res
 
 FallbackStore::FallbackStore(const StoreHandle& primary, CircuitBreaker& breaker,
                              const FailurePolicy& policy, Span within)
-    : primary_(primary), breaker_(breaker), policy_(policy), within_(within), probes_(breaker) {
+    : StoreWrapper(primary), breaker_(breaker), policy_(policy), within_(within), probes_(breaker) {
   if (within < Span{1}) {
     throw std::invalid_argument("FallbackStore: within must be 1 us or more, got " +
                                 std::to_string(within.count()) + " us");
@@ -259,8 +260,8 @@ Plan FallbackStore::timed(const Plan& plan, bool is_probe) const noexcept {
 }
 
 /// The part of the primary that decides the plan; an invalid plan may have no step.
-StorePart FallbackStore::part_of(const Plan& plan) const noexcept {
-  return plan.steps().empty() ? StorePart{} : primary_->part_of(plan.steps()[0].key);
+StorePart FallbackStore::part_for(const Plan& plan) const noexcept {
+  return plan.steps().empty() ? StorePart{} : inner().part_of(plan.steps()[0].key);
 }
 
 /// The plan and completion for the primary; none if the plan was answered here.
@@ -297,15 +298,15 @@ std::optional<FallbackStore::Passed> FallbackStore::pass_on(const Plan& plan, co
 }
 
 void FallbackStore::execute(const Plan& plan, Completion done) noexcept {
-  if (!home_.is_here()) return primary_->execute(plan, std::move(done));
-  if (auto passed = pass_on(plan, part_of(plan), done)) {
-    primary_->execute(passed->plan, std::move(passed->done));
+  if (!home_.is_here()) return inner().execute(plan, std::move(done));
+  if (auto passed = pass_on(plan, part_for(plan), done)) {
+    inner().execute(passed->plan, std::move(passed->done));
   }
 }
 
 void FallbackStore::execute_batch(std::span<const Plan> plans,
                                   std::span<Completion> done) noexcept {
-  if (!home_.is_here()) return primary_->execute_batch(plans, done);
+  if (!home_.is_here()) return inner().execute_batch(plans, done);
   std::vector<Plan> asked;
   std::vector<Completion> passed;
   try {
@@ -316,7 +317,7 @@ void FallbackStore::execute_batch(std::span<const Plan> plans,
   }
   std::optional<unsigned> closed;  // the part of the latest plan that goes with the others
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    const StorePart part = part_of(plans[i]);
+    const StorePart part = part_for(plans[i]);
     const bool together =
         closed == part.index || breaker_.state(part.index) == CircuitBreaker::State::closed;
     if (!together) continue;
@@ -326,7 +327,7 @@ void FallbackStore::execute_batch(std::span<const Plan> plans,
       passed.push_back(std::move(one->done));
     }
   }
-  if (!asked.empty()) primary_->execute_batch(asked, passed);
+  if (!asked.empty()) inner().execute_batch(asked, passed);
   // A probe goes alone: its result decides about the others of its part.
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (done[i]) execute(plans[i], std::move(done[i]));
@@ -334,7 +335,7 @@ void FallbackStore::execute_batch(std::span<const Plan> plans,
 }
 
 bool FallbackStore::may_block() const noexcept {
-  return primary_->may_block() && (policy_.store() == nullptr || policy_.store()->may_block());
+  return inner().may_block() && (policy_.store() == nullptr || policy_.store()->may_block());
 }
 
 FallbackStats FallbackStore::stats() const noexcept {
@@ -364,7 +365,7 @@ void FallbackStore::answer_by_policy(const Plan& plan, StepSet refused, Span hin
                                      Completion& done) noexcept {
   const auto steps = plan.steps();
   bool admitted = true;
-  const Time now = primary_->clock().now();
+  const Time now = inner().clock().now();
   const StateWords absent{};
   std::array<Verdict, Plan::max_steps> verdicts;
   std::array<Word, max_plan_output> output{};

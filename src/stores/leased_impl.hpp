@@ -27,7 +27,6 @@ class LeasedStore::Impl {
 
   void execute(const Plan& plan, Completion& done) noexcept;
   void bind(const Key& key, Binding& binding) const noexcept;
-  [[nodiscard]] Store& inner() const noexcept { return *inner_; }
   [[nodiscard]] LeasedStats stats() const noexcept;
 
  private:

@@ -1,5 +1,6 @@
 // LeasedStore: routes plans to what is held here or to the store behind it.
 #include "sluice/leased_store.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 
 #include <algorithm>
 #include <new>
@@ -31,7 +32,8 @@ std::array<std::uint64_t, 2> draw_secret(Clock& clock) {
 
 }  // namespace
 
-LeasedStore::LeasedStore(const StoreHandle& inner, const LeasedStoreOptions& options) {
+LeasedStore::LeasedStore(const StoreHandle& inner, const LeasedStoreOptions& options)
+    : StoreWrapper(inner) {
   check_range("hold", options.hold.count(), 1, 3'600'000'000, " us");
   check_range("most", options.most, 1, Word{1} << 40, "");
   check_range("recheck", options.recheck.count(), 1, word_limit, " us");
@@ -49,22 +51,7 @@ LeasedStore::~LeasedStore() {
 void LeasedStore::execute(const Plan& plan, Completion done) noexcept {
   impl_->execute(plan, done);
 }
-Clock& LeasedStore::clock() noexcept { return impl_->inner().clock(); }
-bool LeasedStore::stamps_by_clock() const noexcept { return impl_->inner().stamps_by_clock(); }
 void LeasedStore::bind(const Key& key, Binding& binding) noexcept { impl_->bind(key, binding); }
-void LeasedStore::notify(const Key& key) noexcept { impl_->inner().notify(key); }
-std::unique_ptr<Subscription> LeasedStore::subscribe(const Key& key,
-                                                     std::function<void()> seen) noexcept {
-  return impl_->inner().subscribe(key, std::move(seen));
-}
-std::shared_ptr<const std::string> LeasedStore::reason_of(
-    const std::error_code& error) const noexcept {
-  return impl_->inner().reason_of(error);
-}
-StorePart LeasedStore::part_of(const Key& key) const noexcept {
-  return impl_->inner().part_of(key);
-}
-bool LeasedStore::may_block() const noexcept { return impl_->inner().may_block(); }
 LeasedStats LeasedStore::stats() const noexcept { return impl_->stats(); }
 
 LeasedStore::Impl::Impl(LeasedStore& owner, const StoreHandle& inner,

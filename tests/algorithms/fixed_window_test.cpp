@@ -1,6 +1,7 @@
 // How fixed and calendar windows behave, in exact integers, on every store.
 // Threading: one test has threads.
 #include "sluice/limiters/fixed_window.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -30,18 +31,17 @@ TimeZone summer_time() {
 }
 
 /// A store whose clock in this process differs from the one it decides by.
-class Apart final : public Store {
+class Apart final : public StoreWrapper {
  public:
-  Apart(Store& store, Span apart) : store_(store), clock_(store.clock().now() + apart) {}
+  Apart(Store& store, Span apart) : StoreWrapper(store), clock_(store.clock().now() + apart) {}
   void execute(const Plan& plan, Completion done) noexcept override {
     ++asked;
-    store_.execute(plan, std::move(done));
+    StoreWrapper::execute(plan, std::move(done));
   }
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
   int asked = 0;
 
  private:
-  Store& store_;
   VirtualClock clock_;
 };
 

@@ -1,6 +1,7 @@
 // How the slot lock behaves, in exact integers, on every store. Threading: single-threaded, but for
 // the tests that say so.
 #include "sluice/limiters/slot_lock.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 
 #include <algorithm>
 #include <map>
@@ -25,16 +26,17 @@ using namespace std::chrono_literals;
 namespace {
 
 /// A store in front of another that counts what is asked of it, and takes `stall` to answer.
-class Relay final : public Store {
+class Relay final : public StoreWrapper {
  public:
-  Relay(Store& store, VirtualClock& clock) : store_(store), clock_(clock) {}
+  Relay(Store& store, VirtualClock& clock) : StoreWrapper(store), clock_(clock) {}
   void execute(const Plan& plan, Completion done) noexcept override {
     ++asked;
     clock_.advance(way_there);
-    store_.execute(plan,
-                   Completion(&Answer::receive, new Answer{clock_, way_back, std::move(done)}));
+    inner().execute(plan,
+                    Completion(&Answer::receive, new Answer{clock_, way_back, std::move(done)}));
   }
-  [[nodiscard]] Clock& clock() noexcept override { return store_.clock(); }
+
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
 
   int asked = 0;
   Span way_there{0};
@@ -52,7 +54,6 @@ class Relay final : public Store {
     Completion done;
   };
 
-  Store& store_;
   VirtualClock& clock_;
 };
 

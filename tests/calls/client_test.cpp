@@ -7,6 +7,7 @@
 
 #include "sim/tests/world/fixture.hpp"
 #include "sluice/asio/calls.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/support/seed.hpp"
 
@@ -127,19 +128,15 @@ class Planner {
 };
 
 /// Counts the plans of several steps: requests for grants.
-class CountingStore final : public Store {
+class CountingStore final : public StoreWrapper {
  public:
-  explicit CountingStore(Store& inner) : inner_(inner) {}
+  using StoreWrapper::StoreWrapper;
   void execute(const Plan& plan, Completion done) noexcept override {
     if (plan.steps().size() > 1) ++requests;
-    inner_.execute(plan, std::move(done));
+    StoreWrapper::execute(plan, std::move(done));
   }
-  Clock& clock() noexcept override { return inner_.clock(); }
 
   std::uint64_t requests = 0;
-
- private:
-  Store& inner_;
 };
 
 struct Client {

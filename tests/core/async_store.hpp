@@ -8,15 +8,16 @@
 #include <mutex>
 #include <thread>
 
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/store.hpp"
 #include "sluice/virtual_clock.hpp"
 
 namespace sluice::test {
 
 /// Decides by another store at once, and delivers the answer later, on a thread of its own.
-class AsyncStore final : public Store {
+class AsyncStore final : public StoreWrapper {
  public:
-  explicit AsyncStore(Store& inner) : inner_(inner), worker_([this] { work(); }) {}
+  explicit AsyncStore(Store& inner) : StoreWrapper(inner), worker_([this] { work(); }) {}
   AsyncStore(const AsyncStore&) = delete;
   AsyncStore& operator=(const AsyncStore&) = delete;
   ~AsyncStore() override {
@@ -30,7 +31,7 @@ class AsyncStore final : public Store {
 
   void execute(const Plan& plan, Completion done) noexcept override {
     auto answer = std::make_unique<Answer>(std::move(done));
-    inner_.execute(plan, Completion(&Answer::keep, answer.get()));
+    inner().execute(plan, Completion(&Answer::keep, answer.get()));
     {
       const std::lock_guard lock(mutex_);
       queue_.push_back(std::move(answer));
@@ -38,12 +39,6 @@ class AsyncStore final : public Store {
     wake_.notify_one();
   }
 
-  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
-  void notify(const Key& key) noexcept override { inner_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override {
-    return inner_.subscribe(key, std::move(seen));
-  }
   [[nodiscard]] bool may_block() const noexcept override {
     return std::this_thread::get_id() != worker_.get_id();
   }
@@ -75,7 +70,6 @@ class AsyncStore final : public Store {
     }
   }
 
-  Store& inner_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::unique_ptr<Answer>> queue_;

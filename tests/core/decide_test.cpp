@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/extend/owned_plan.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "sluice/memory_store.hpp"
 #include "sluice/virtual_store.hpp"
@@ -45,26 +46,24 @@ Task await_plan(Store& store, const TokenBucket& bucket, Decision& decision) {
 }
 
 /// Hands everything, the completion as well, to another thread that asks the inner store.
-class OnAnotherThread final : public Store {
+class OnAnotherThread final : public StoreWrapper {
  public:
-  explicit OnAnotherThread(Store& inner) : inner_(inner) {}
+  using StoreWrapper::StoreWrapper;
   void execute(const Plan& plan, Completion done) noexcept override {
     later_.emplace_back([this, owned = OwnedPlan(plan), done = std::move(done)]() mutable {
-      inner_.execute(owned.view(), std::move(done));
+      inner().execute(owned.view(), std::move(done));
     });
   }
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
     for (std::size_t i = 0; i < plans.size(); ++i) {
       later_.emplace_back([this, owned = OwnedPlan(plans[i]), one = std::move(done[i])]() mutable {
         const Plan plan = owned.view();
-        inner_.execute_batch({&plan, 1}, {&one, 1});
+        inner().execute_batch({&plan, 1}, {&one, 1});
       });
     }
   }
-  Clock& clock() noexcept override { return inner_.clock(); }
 
  private:
-  Store& inner_;
   std::vector<std::jthread> later_;
 };
 

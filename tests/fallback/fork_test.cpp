@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/leased_store.hpp"
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
@@ -23,17 +24,15 @@ namespace sluice::test {
 namespace {
 
 /// As a Redis store: of the process that made it.
-class HomeStore final : public Store {
+class HomeStore final : public StoreWrapper {
  public:
-  explicit HomeStore(Store& inner) : inner_(inner) {}
+  using StoreWrapper::StoreWrapper;
   void execute(const Plan& plan, Completion done) noexcept override {
     if (::getpid() != home_) return done.fail(Errc::forked);
-    inner_.execute(plan, std::move(done));
+    StoreWrapper::execute(plan, std::move(done));
   }
-  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
 
  private:
-  Store& inner_;
   pid_t home_ = ::getpid();
 };
 

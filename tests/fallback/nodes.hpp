@@ -8,15 +8,16 @@
 #include <deque>
 #include <string>
 
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/limiters/token_bucket.hpp"
 #include "tests/fallback/rig.hpp"
 
 namespace sluice::test {
 
 /// The tag of a key begins with the number of its node: "3" and "3.alice" are keys of node 3.
-class NodesStore final : public Store {
+class NodesStore final : public StoreWrapper {
  public:
-  NodesStore(Store& states, unsigned count) : states_(states) {
+  NodesStore(Store& states, unsigned count) : StoreWrapper(states) {
     for (unsigned i = 0; i < count; ++i) nodes_.emplace_back(states);
   }
 
@@ -30,7 +31,6 @@ class NodesStore final : public Store {
       at(node_of(plans[i].steps()[0].key)).execute(plans[i], std::move(done[i]));
     }
   }
-  [[nodiscard]] Clock& clock() noexcept override { return states_.clock(); }
   [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
     const unsigned node = node_of(key);
     return node < nodes_.size() ? StorePart{node, nodes_[node].comebacks} : StorePart{node, 0};
@@ -58,7 +58,6 @@ class NodesStore final : public Store {
     return node;
   }
 
-  Store& states_;
   std::deque<Node> nodes_;
 };
 

@@ -2,6 +2,7 @@
 #include <stop_token>
 
 #include "sluice/calls/guarded.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/limiters/fixed_window.hpp"
 #include "sluice/limiters/gates.hpp"
 #include "sluice/limiters/shared_sliding_window.hpp"
@@ -213,18 +214,14 @@ TEST_CASE("a caller who withdraws, or had no time left, trips nothing and is tol
 namespace {
 
 /// Notes how long a call may take.
-class Noting final : public Store {
+class Noting final : public StoreWrapper {
  public:
-  explicit Noting(Store& inner) : inner_(inner) {}
+  using StoreWrapper::StoreWrapper;
   void execute(const Plan& plan, Completion done) noexcept override {
     timeout = plan.timeout();
-    inner_.execute(plan, std::move(done));
+    StoreWrapper::execute(plan, std::move(done));
   }
-  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
   Span timeout{0};
-
- private:
-  Store& inner_;
 };
 
 }  // namespace
@@ -554,26 +551,22 @@ TEST_CASE("every form of a call is answered by the policy", "[fallback]") {
 namespace {
 
 /// Counts batches, and hands their plans on one by one.
-class CountingStore final : public Store {
+class CountingStore final : public StoreWrapper {
  public:
-  explicit CountingStore(Store& inner) : inner_(inner) {}
+  using StoreWrapper::StoreWrapper;
   void execute(const Plan& plan, Completion done) noexcept override {
     ++singles;
-    inner_.execute(plan, std::move(done));
+    StoreWrapper::execute(plan, std::move(done));
   }
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
     batches.push_back(plans.size());
     for (const Plan& plan : plans) timeouts.push_back(plan.timeout());
-    inner_.execute_batch(plans, done);
+    inner().execute_batch(plans, done);
   }
-  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
 
   int singles = 0;
   std::vector<std::size_t> batches;
   std::vector<Span> timeouts;
-
- private:
-  Store& inner_;
 };
 
 }  // namespace

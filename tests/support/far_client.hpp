@@ -8,19 +8,20 @@
 #include <utility>
 
 #include "sluice/decide.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/testing/detail/late_answers.hpp"
 #include "sluice/virtual_clock.hpp"
 
 namespace sluice::test {
 
-class FarClient final : public Store {
+class FarClient final : public StoreWrapper {
  public:
   /// The client's clock is the server's.
-  FarClient(Store& store, VirtualClock& server) : store_(store), server_(server) {}
+  FarClient(Store& store, VirtualClock& server) : StoreWrapper(store), server_(server) {}
   /// The client has a clock of its own, so far ahead of the server's; behind it, if negative. The
   /// server's is moved along, at the latest when the server is asked.
   FarClient(Store& store, VirtualClock& server, Span ahead)
-      : store_(store), server_(server), ahead_(ahead) {
+      : StoreWrapper(store), server_(server), ahead_(ahead) {
     own_.emplace(server.now() + ahead);
   }
 
@@ -28,12 +29,13 @@ class FarClient final : public Store {
     ++asked;
     pass(way_there);
     Answer answer;
-    store_.execute(plan, Completion(&receive, &answer));
+    inner().execute(plan, Completion(&receive, &answer));
     const testing::detail::KeptOutcome kept = answer.get_future().get();
     if (meanwhile) std::exchange(meanwhile, nullptr)();
     pass(way_back);
     done(kept.view());
   }
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   [[nodiscard]] Clock& clock() noexcept override { return own_ ? *own_ : server_; }
 
   /// Time passes, for the client and for the server. Where the client has its own clock, nothing
@@ -61,7 +63,6 @@ class FarClient final : public Store {
     static_cast<Answer*>(answer)->set_value(testing::detail::KeptOutcome(outcome));
   }
 
-  Store& store_;
   VirtualClock& server_;
   Span ahead_{0};
   std::optional<VirtualClock> own_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/memory_store.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
@@ -41,30 +42,22 @@ void on_memory(const Body& body) {
 #ifdef SLUICE_TEST_REDIS
 
 /// Brings the server's clock to the test's before each call.
-class DrivenStore final : public Store {
+class DrivenStore final : public StoreWrapper {
  public:
   DrivenStore(Store& inner, FrozenRedis& redis, VirtualClock& clock)
-      : inner_(inner), redis_(redis), clock_(clock) {}
+      : StoreWrapper(inner), redis_(redis), clock_(clock) {}
 
   void execute(const Plan& plan, Completion done) noexcept override {
     redis_.set_time(clock_.now());
-    inner_.execute(plan, std::move(done));
+    inner().execute(plan, std::move(done));
   }
   void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
     redis_.set_time(clock_.now());
-    inner_.execute_batch(plans, done);
+    inner().execute_batch(plans, done);
   }
   [[nodiscard]] Clock& clock() noexcept override { return clock_; }
-  void bind(const Key& key, Binding& binding) noexcept override { inner_.bind(key, binding); }
-  void notify(const Key& key) noexcept override { inner_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override {
-    return inner_.subscribe(key, std::move(seen));
-  }
-  [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
  private:
-  Store& inner_;
   FrozenRedis& redis_;
   VirtualClock& clock_;
 };

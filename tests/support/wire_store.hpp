@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "sluice/extend/owned_plan.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/store.hpp"
 
 namespace sluice::test {
 
-class WireStore final : public Store {
+class WireStore final : public StoreWrapper {
  public:
   /// REQUIRES: `far` answers before execute() returns, and outlives this.
-  explicit WireStore(Store& far) : far_(far) {}
+  using StoreWrapper::StoreWrapper;
   ~WireStore() override {
     end();
     while (!pending_.empty()) fail(0, Errc::unknown);
@@ -32,13 +33,8 @@ class WireStore final : public Store {
     decide(pending_.size() - 1);
     deliver(pending_.size() - 1);
   }
-  [[nodiscard]] Clock& clock() noexcept override { return far_.clock(); }
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   [[nodiscard]] bool may_block() const noexcept override { return blocks; }
-  void notify(const Key& key) noexcept override { far_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override {
-    return far_.subscribe(key, std::move(seen));
-  }
 
   /// The calls without an answer, in their order.
   [[nodiscard]] std::size_t pending() const noexcept { return pending_.size(); }
@@ -53,7 +49,7 @@ class WireStore final : public Store {
   /// The far store decides the call now.
   void decide(std::size_t index) {
     Call& call = *pending_.at(index);
-    far_.execute(call.plan.view(), {&Call::receive, &call});
+    inner().execute(call.plan.view(), {&Call::receive, &call});
   }
   /// Its answer arrives.
   void deliver(std::size_t index) {
@@ -101,7 +97,6 @@ class WireStore final : public Store {
     return call;
   }
 
-  Store& far_;
   std::deque<std::unique_ptr<Call>> pending_;
   std::size_t asked_ = 0;
 };

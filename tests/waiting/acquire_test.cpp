@@ -2,6 +2,7 @@
 #include <array>
 #include <thread>
 
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/sluice.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/stores.hpp"
@@ -219,14 +220,9 @@ TEST_CASE("a place whose holder is silent is waited for until its lease ends",
 }
 
 TEST_CASE("on a store that must not block, acquire is an error", "[waiting]") {
-  struct Remote final : Store {
-    explicit Remote(Store& store) : inner(store) {}
-    void execute(const Plan& plan, Completion done) noexcept override {
-      inner.execute(plan, std::move(done));
-    }
-    Clock& clock() noexcept override { return inner.clock(); }
+  struct Remote final : StoreWrapper {
+    using StoreWrapper::StoreWrapper;
     [[nodiscard]] bool may_block() const noexcept override { return false; }
-    Store& inner;
   };
   VirtualClock clock;
   const auto inner = make_virtual_store(clock);

@@ -8,6 +8,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/extend/owned_plan.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rng.hpp"
 #include "sluice/sluice.hpp"
 
@@ -15,10 +16,10 @@ namespace sluice::test {
 
 /// Requests and answers travel for 1 us to `slowest` each, in order; zero: for no time. What
 /// travels when it is destroyed is not answered.
-class Wire final : public Store {
+class Wire final : public StoreWrapper {
  public:
   Wire(Store& inner, VirtualClock& time, std::uint64_t seed)
-      : inner_(inner), time_(time), rng_(seed) {}
+      : StoreWrapper(inner), time_(time), rng_(seed) {}
   ~Wire() override {
     for (const auto& call : calls_) time_.cancel_timer(call->timer);
   }
@@ -26,19 +27,20 @@ class Wire final : public Store {
   void execute(const Plan& plan, Completion done) noexcept override {
     ++operations;
     if (asked_at != nullptr) asked_at->push_back(time_.now());
-    if (slowest == Span{0}) return inner_.execute(plan, std::move(done));
+    if (slowest == Span{0}) return inner().execute(plan, std::move(done));
     calls_.push_back(std::make_unique<Call>(*this, plan, std::move(done)));
     there_ = std::max(there_, time_.now() + travel());
     time_.set_timer(calls_.back()->timer, there_);
   }
   Clock& clock() noexcept override { return time_; }
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   void notify(const Key& key) noexcept override {
     ++notices;
-    if (!loses_wake_ups) inner_.notify(key);
+    if (!loses_wake_ups) StoreWrapper::notify(key);
   }
   std::unique_ptr<Subscription> subscribe(const Key& key,
                                           std::function<void()> seen) noexcept override {
-    return is_deaf ? nullptr : inner_.subscribe(key, std::move(seen));
+    return is_deaf ? nullptr : StoreWrapper::subscribe(key, std::move(seen));
   }
 
   std::uint64_t operations = 0;
@@ -57,7 +59,7 @@ class Wire final : public Store {
       Call& call = *static_cast<Call*>(self);
       if (call.is_decided) return call.arrive();
       call.is_decided = true;
-      call.wire.inner_.execute(call.plan.view(), Completion(&Call::decided, self));
+      call.wire.inner().execute(call.plan.view(), Completion(&Call::decided, self));
     }
     static void decided(void* self, const Outcome& outcome) noexcept {
       Call& call = *static_cast<Call*>(self);
@@ -92,7 +94,6 @@ class Wire final : public Store {
     return Span{1 + static_cast<Word>(rng_.below(static_cast<std::uint64_t>(slowest.count())))};
   }
 
-  Store& inner_;
   VirtualClock& time_;
   SeededRng rng_;
   Time there_{};  // nothing overtakes

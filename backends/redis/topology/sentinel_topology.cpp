@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <exception>
 #include <utility>
 
@@ -25,7 +27,8 @@ SentinelTopology::SentinelTopology(const LinkContext& context, std::uint64_t see
       sentinels_(context.options.sentinel->sentinels),
       link_(add_link()),
       watch_(context.io, login_, context.names, ~seed,
-             [this](Connection& connection) { return connect_watch(connection); }) {}
+             [this](Connection& connection) { return connect_watch(connection); }),
+      again_(context.io) {}
 
 void SentinelTopology::start() {
   link_.open();
@@ -39,6 +42,7 @@ void SentinelTopology::start() {
 void SentinelTopology::stop() noexcept {
   Topology::stop();
   watch_.stop();
+  again_.cancel();
 }
 
 asio::awaitable<Errc> SentinelTopology::connect(Link& link) {
@@ -137,6 +141,7 @@ void SentinelTopology::doubt() {
 }
 
 void SentinelTopology::ask_again() {
+  again_.cancel();
   if (is_asking_ || is_stopped()) return;
   asio::co_spawn(context().io, follow_master(), asio::detached);
   is_asking_ = true;
@@ -165,6 +170,13 @@ asio::awaitable<void> SentinelTopology::follow_master() try {
       }
     }
     context().journal.tell();
+    if (named.address || is_announced_) continue;
+    // All were too slow to answer, or away: the switch would be missed.
+    again_.expires_after(least_between_questions);
+    boost::system::error_code ignored;
+    co_await again_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (is_stopped()) co_return;
+    is_doubted_ = true;
   }
   is_asking_ = false;
 } catch (const std::exception&) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +39,7 @@ class SentinelTopology final : public Topology {
   void note_failing(Link& link) override;
   void stop() noexcept override;
 
-  /// Between two questions to all Sentinels while calls fail.
+  /// Between two questions to all Sentinels while calls fail, or none answers.
   static constexpr Span least_between_questions = std::chrono::seconds{1};
 
  private:
@@ -63,6 +64,7 @@ class SentinelTopology final : public Topology {
   Link& link_;
   Subscriber watch_;  // for +switch-master
   std::unique_ptr<Subscription> watching_;
+  boost::asio::steady_timer again_;
   RedisAddress watched_{};  // the Sentinel that is listened to
   std::size_t next_watched_ = 0;
   Time doubted_{};             // when all were to be asked last

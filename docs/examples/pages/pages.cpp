@@ -1,5 +1,6 @@
 // What the pages show beside their whole programs, compiled as it stands there; nothing of it runs.
 // For each page a test asks that every block of its code is found here or is its program.
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
@@ -9,6 +10,7 @@
 #include "sluice/asio.hpp"
 #include "sluice/asio/sleep.hpp"
 #include "sluice/calls/with_backoff.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/http.hpp"
 #include "sluice/sim/resource.hpp"
 #include "sluice/sim/world.hpp"
@@ -214,6 +216,17 @@ namespace writing_a_store_page {
 struct Shown : Store {
   Clock& clock() noexcept override;
 void execute(const Plan& plan, Completion done) noexcept override;
+};
+#include <sluice/extend/store_wrapper.hpp>
+
+class CountingStore final : public StoreWrapper {
+ public:
+  using StoreWrapper::StoreWrapper;
+  void execute(const Plan& plan, Completion done) noexcept override {
+    ++plans;
+    StoreWrapper::execute(plan, std::move(done));
+  }
+  std::atomic<int> plans{0};
 };
 void check(Store& store) {
 #include <sluice/testing/conformance.hpp>

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/sim/delay.hpp"
 #include "sluice/sim/random.hpp"
 #include "sluice/sim/store_server.hpp"
 #include "sluice/sim/timeline.hpp"
-#include "sluice/store.hpp"
 
 namespace sluice::sim {
 
@@ -43,19 +43,22 @@ struct Link {
 /// answers pending calls, see hang_up(). REQUIRES: the timeline and the inner store outlive it,
 /// unless close() was called; the inner store answers before its execute() returns, as the virtual
 /// store does.
-class RemoteStore : public Store {
+class RemoteStore : public StoreWrapper {
  public:
   RemoteStore(Timeline& timeline, Store& inner, const Link& link, const SeededRng& rng);
   ~RemoteStore() override { close(); }
 
   void execute(const Plan& plan, Completion done) noexcept override;
-  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
+  /// False: a client does not know the server's clock.
+  [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
+  /// Binds nothing: a plan is decided later, when what was bound may be gone.
+  void bind(const Key&, Binding&) noexcept override {}
   /// Wake-ups have the same delays as plans and answers, which may overtake them.
   void notify(const Key& key) noexcept override;
   [[nodiscard]] std::unique_ptr<Subscription> subscribe(
       const Key& key, std::function<void()> seen) noexcept override;
   [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
-    return closed_ ? StorePart{} : inner_.part_of(key);
+    return closed_ ? StorePart{} : StoreWrapper::part_of(key);
   }
   [[nodiscard]] bool may_block() const noexcept override { return false; }
 
@@ -130,7 +133,6 @@ class RemoteStore : public Store {
   void release(Message& message) noexcept;
 
   Timeline& timeline_;
-  Store& inner_;
   Link link_;
   SeededRng rng_;
   DelayProcess to_store_;

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "sluice/detail/in_flight.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/rng.hpp"
-#include "sluice/store.hpp"
 #include "sluice/testing/detail/late_answers.hpp"
 #include "sluice/testing/fault_script.hpp"
 
@@ -42,9 +42,9 @@ struct FaultCounts {
 /// moves by itself because this thread waits (VirtualClock::AutoAdvance), or has no timers, as the
 /// system clock, the calling thread waits. The destructor fails pending calls with Errc::unknown.
 /// Thread-safe. REQUIRES: the inner store and its clock outlive it.
-class FaultyStore final : public Store {
+class FaultyStore final : public StoreWrapper {
  public:
-  explicit FaultyStore(Store& inner) : inner_(inner), late_(inner.clock()) {}
+  explicit FaultyStore(Store& inner) : StoreWrapper(inner), late_(inner.clock()) {}
   ~FaultyStore() override { end(); }
 
   /// Affects every call, until heal().
@@ -105,36 +105,22 @@ class FaultyStore final : public Store {
 
   void execute(const Plan& plan, Completion done) noexcept override {
     const Fault fault = next();
-    if (!fault.is_fault()) return inner_.execute(plan, std::move(done));
+    if (!fault.is_fault()) return inner().execute(plan, std::move(done));
     if (!fault.executed) return answer(fault, std::move(done), {fault.error, {}, {}, {}});
     std::unique_ptr<sluice::detail::PassedCall> call;
     try {
       call = std::make_unique<Call>(*this, fault);
       call->done = std::move(done);
-      inner_.execute(plan, in_flight_.pass(call));
+      inner().execute(plan, in_flight_.pass(call));
     } catch (const std::bad_alloc&) {
       Completion& left = call ? call->done : done;
       left.fail(Errc::queue_full);
     }
   }
 
-  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
-  void bind(const Key& key, Binding& binding) noexcept override { inner_.bind(key, binding); }
   void notify(const Key& key) noexcept override {
-    if (!loses_wake_ups()) inner_.notify(key);
+    if (!loses_wake_ups()) StoreWrapper::notify(key);
   }
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override {
-    return inner_.subscribe(key, std::move(seen));
-  }
-  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
-      const std::error_code& error) const noexcept override {
-    return inner_.reason_of(error);
-  }
-  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
-    return inner_.part_of(key);
-  }
-  [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
  private:
   struct Counted {
@@ -215,7 +201,6 @@ class FaultyStore final : public Store {
     done(outcome);
   }
 
-  Store& inner_;
   mutable std::mutex mutex_;
   std::optional<Fault> outage_;
   FaultScript script_;

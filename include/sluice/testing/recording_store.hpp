@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sluice/detail/in_flight.hpp"
-#include "sluice/store.hpp"
+#include "sluice/extend/store_wrapper.hpp"
 #include "sluice/testing/trace.hpp"
 
 namespace sluice::testing {
@@ -94,45 +94,29 @@ class Recording {
 /// To record the callers, give each worker its own RecordingStore on one Recording. The destructor
 /// fails pending calls with Errc::unknown. Costs a few allocations a call. REQUIRES: the inner
 /// store and the recording outlive it.
-class RecordingStore final : public Store {
+class RecordingStore final : public StoreWrapper {
  public:
   /// Makes its own recording.
   explicit RecordingStore(Store& inner)
-      : inner_(inner), own_(std::make_unique<Recording>()), recording_(*own_) {}
+      : StoreWrapper(inner), own_(std::make_unique<Recording>()), recording_(*own_) {}
   /// Uses a shared recording, in which its calls have this caller.
   RecordingStore(Store& inner, Recording& recording, sluice::detail::TextArg caller)
-      : inner_(inner), recording_(recording), caller_(caller.view()) {}
+      : StoreWrapper(inner), recording_(recording), caller_(caller.view()) {}
   ~RecordingStore() override { end(); }
 
   void execute(const Plan& plan, Completion done) noexcept override {
     std::unique_ptr<sluice::detail::PassedCall> call;
     try {
       const auto place = recording_.begin();
-      if (!place) return inner_.execute(plan, std::move(done));
+      if (!place) return inner().execute(plan, std::move(done));
       call = std::make_unique<Call>(*this, *place, plan);
       call->done = std::move(done);
-      inner_.execute(plan, in_flight_.pass(call));
+      inner().execute(plan, in_flight_.pass(call));
     } catch (const std::bad_alloc&) {
       Completion& left = call ? call->done : done;
       left.fail(Errc::queue_full);
     }
   }
-
-  [[nodiscard]] Clock& clock() noexcept override { return inner_.clock(); }
-  void bind(const Key& key, Binding& binding) noexcept override { inner_.bind(key, binding); }
-  void notify(const Key& key) noexcept override { inner_.notify(key); }
-  [[nodiscard]] std::unique_ptr<Subscription> subscribe(
-      const Key& key, std::function<void()> seen) noexcept override {
-    return inner_.subscribe(key, std::move(seen));
-  }
-  [[nodiscard]] std::shared_ptr<const std::string> reason_of(
-      const std::error_code& error) const noexcept override {
-    return inner_.reason_of(error);
-  }
-  [[nodiscard]] StorePart part_of(const Key& key) const noexcept override {
-    return inner_.part_of(key);
-  }
-  [[nodiscard]] bool may_block() const noexcept override { return inner_.may_block(); }
 
   [[nodiscard]] Recording& recording() noexcept { return recording_; }
   /// As Recording::trace(), mark() (now) and clear().
@@ -170,7 +154,6 @@ class RecordingStore final : public Store {
     TracedCall traced_;
   };
 
-  Store& inner_;
   std::unique_ptr<Recording> own_;
   Recording& recording_;
   std::string caller_;
