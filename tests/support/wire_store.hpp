@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,10 @@ class WireStore final : public Store {
     if (!holds || holds(plan)) return;
     decide(pending_.size() - 1);
     deliver(pending_.size() - 1);
+  }
+  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
+    ++batches_;
+    Store::execute_batch(plans, done);
   }
   [[nodiscard]] Clock& clock() noexcept override { return far_.clock(); }
   [[nodiscard]] bool may_block() const noexcept override { return blocks; }
@@ -69,6 +74,7 @@ class WireStore final : public Store {
   }
 
   [[nodiscard]] std::size_t asked() const noexcept { return asked_; }
+  [[nodiscard]] std::size_t batches() const noexcept { return batches_; }
 
   std::function<bool(const Plan&)> holds;  ///< false: answered at once; unset: true
   std::function<bool(const Plan&)> drops;  ///< true: fails, and is not executed
@@ -104,6 +110,7 @@ class WireStore final : public Store {
   Store& far_;
   std::deque<std::unique_ptr<Call>> pending_;
   std::size_t asked_ = 0;
+  std::size_t batches_ = 0;
 };
 
 }  // namespace sluice::test
