@@ -76,12 +76,13 @@ void LeaseRenewer::Batch::prepare() {
     renewal.answered_by = asked_at + within;
     answered_by = std::min(answered_by, renewal.answered_by);
     runs_out = std::min(runs_out, held.safe_until());
-    done.emplace_back(&Batch::answered, &renewal);
   }
   left = renewals.size();
 }
 
 void LeaseRenewer::Batch::send() noexcept {
+  // Not in prepare(), after which memory may end: a completion that is destroyed is an answer.
+  for (Renewal& renewal : renewals) done.emplace_back(&Batch::answered, &renewal);
   const std::vector<Step> asked = std::move(steps);  // the last answer destroys this object
   const std::vector<Plan> each = std::move(plans);
   std::vector<Completion> answers = std::move(done);

@@ -87,6 +87,7 @@ class World {
     renewer_->start();
     over.wait();
     renewer_->stop();
+    for (auto& wire : wires_) wire->holds = nullptr;
     CAPTURE(broken_, steps);
     REQUIRE(broken_.empty());
     end();
@@ -96,7 +97,6 @@ class World {
  private:
   void end() {
     renewer_.reset();  // answers may come later
-    for (auto& wire : wires_) wire->holds = nullptr;
     for (auto& wire : wires_) wire->deliver_all();
     held_.clear();
     for (auto& wire : wires_) wire->deliver_all();
