@@ -156,9 +156,14 @@ class VirtualStore final : public Store {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Slot& slot = slots_[i];
       if (!slot.effects.changes()) continue;
-      places[i] = &entries_.try_emplace(slot.key).first->second;
-      places[i]->kind = steps[i].operation->kind;
       const std::size_t extent = std::max(slot.effects.extent(), cell_words);
+      const auto found = entries_.find(slot.key);
+      if (found == entries_.end()) {  // no entry without a state, wherever memory ends
+        Entry made{steps[i].operation->kind, std::vector<Word>(extent), 0};
+        places[i] = &entries_.try_emplace(slot.key, std::move(made)).first->second;
+        continue;
+      }
+      places[i] = &found->second;
       if (places[i]->state.size() < extent) places[i]->state.resize(extent);
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -37,20 +37,21 @@ struct LeaseRenewer::Batch {
   struct Renewal {
     Batch* batch;
     Queue::node_type node;
+    Time answered_by{};
   };
 
-  Batch(std::shared_ptr<State> of, Time now)
-      : state(std::move(of)), asked_at(now), answered_by(now) {}
+  Batch(std::shared_ptr<State> of, Time now) : state(std::move(of)), asked_at(now) {}
 
   void prepare();
   void send() noexcept;
   static void answered(void* context, const Outcome& outcome) noexcept;
   void collect_lost(Queue& lost);
+  void expect_later(Time now);
 
   std::shared_ptr<State> state;
   Time asked_at;
-  Time answered_by;             // every answer has come by then
-  Time runs_out = Time::max();  // the first time at which one is lost without an answer
+  Time answered_by = Time::max();  // the first time by which one is answered
+  Time runs_out = Time::max();     // the first time at which one is lost without an answer
   std::vector<Renewal> renewals;
   std::vector<Step> steps;  // one for each renewal, as the following
   std::vector<Plan> plans;
@@ -72,14 +73,16 @@ void LeaseRenewer::Batch::prepare() {
     const Span lasts = std::max(Span{1}, held.safe_until() - asked_at);
     const Span within = std::min(part_of(held, 3), lasts);
     plans.push_back(Plan(steps.back()).within(within));
-    answered_by = std::max(answered_by, asked_at + within);
+    renewal.answered_by = asked_at + within;
+    answered_by = std::min(answered_by, renewal.answered_by);
     runs_out = std::min(runs_out, held.safe_until());
-    done.emplace_back(&Batch::answered, &renewal);
   }
   left = renewals.size();
 }
 
 void LeaseRenewer::Batch::send() noexcept {
+  // Not in prepare(), after which memory may end: a completion that is destroyed is an answer.
+  for (Renewal& renewal : renewals) done.emplace_back(&Batch::answered, &renewal);
   const std::vector<Step> asked = std::move(steps);  // the last answer destroys this object
   const std::vector<Plan> each = std::move(plans);
   std::vector<Completion> answers = std::move(done);
@@ -87,7 +90,9 @@ void LeaseRenewer::Batch::send() noexcept {
 }
 
 void LeaseRenewer::Batch::answered(void* context, const Outcome& outcome) noexcept {
-  auto& [batch, own] = *static_cast<Renewal*>(context);
+  auto& renewal = *static_cast<Renewal*>(context);
+  Batch* const batch = renewal.batch;
+  Queue::node_type& own = renewal.node;
   const std::shared_ptr<State> state = batch->state;
   Queue::node_type node;  // destroyed after the lock, if the lease is not held
   std::list<Batch> over;
@@ -130,6 +135,18 @@ void LeaseRenewer::Batch::collect_lost(Queue& lost) {
     } else if (held->is_held()) {
       runs_out = std::min(runs_out, held->safe_until());
     }
+  }
+}
+
+/// Looks for late answers again when a failed renewal would be due. REQUIRES: the lock is held.
+void LeaseRenewer::Batch::expect_later(Time now) {
+  answered_by = Time::max();
+  for (Renewal& renewal : renewals) {
+    if (renewal.node.empty()) continue;
+    const detail::HeldLease& held = *renewal.node.mapped().held;
+    if (held.is_lost() || !held.is_open()) continue;
+    if (renewal.answered_by <= now) renewal.answered_by = now + part_of(held, 12);
+    answered_by = std::min(answered_by, renewal.answered_by);
   }
 }
 
@@ -206,7 +223,7 @@ void LeaseRenewer::divide(std::vector<Queue::node_type>& due, Time now, bool wai
     batch.self = std::prev(batches.end());
     if (waits && store->may_block()) batch.waiter = std::make_shared<ManualResetEvent>();
     batch.renewals.reserve(static_cast<std::size_t>(last - first));
-    for (; first != last; ++first) batch.renewals.push_back({&batch, std::move(*first)});
+    for (; first != last; ++first) batch.renewals.push_back({&batch, std::move(*first), {}});
     batch.prepare();
   }
 }
@@ -258,6 +275,7 @@ Time LeaseRenewer::conclude(Time now) {
     }
     for (Batch& batch : state_->asked) {
       if (batch.runs_out <= now) batch.collect_lost(state_->lost);
+      if (batch.answered_by <= now) batch.expect_later(now);
     }
     lost.swap(state_->lost);
   }
@@ -273,9 +291,7 @@ Time LeaseRenewer::conclude(Time now) {
   const Queue& queue = state_->queue;
   Time next = queue.empty() ? Time::max() : queue.begin()->first;
   for (const Batch& batch : state_->asked) {
-    for (const Time then : {batch.answered_by, batch.runs_out}) {
-      if (then > now) next = std::min(next, then);
-    }
+    next = std::min({next, batch.answered_by, batch.runs_out});
   }
   state_->next = next;
   return next;

@@ -1,10 +1,14 @@
 // The model of a LeaseRenewer: random programs of leases on two stores whose answers come when they
 // like, in any order, fail or get lost, with clocks set back, leases given back and renewed by
 // hand, and calls of renew_due() that come early or late. A few lines a rule say which renewals are
-// asked for, when, who is told of a lost lease, and when the next call is due. Threading: one
-// thread.
+// asked for, when, who is told of a lost lease, and when the next call is due. The same programs
+// run while a renewer's own thread is about to sleep: nothing may wait that does not wake it.
+// Threading: all on one thread at a time, the test's or the renewer's.
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +17,7 @@
 #include "sluice/limiters/concurrency_limiter.hpp"
 #include "sluice/limiters/lease_renewer.hpp"
 #include "sluice/rules/leases.hpp"
+#include "sluice/virtual_clock.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
@@ -32,8 +37,18 @@ struct Held {
   bool kept = true;  // by the renewer
   bool pending = false;
   Time asked{};
+  Time answered_by{};  // if pending
   int told = 0;
   bool to_tell = false;  // with the next call at the latest
+};
+
+/// Shows when a thread is about to sleep.
+class SleepClock final : public VirtualClock {
+ public:
+  bool wait_until(Time when, ManualResetEvent& waker) override {
+    return sleeps && sleeps(when, waker) ? waker.is_awake() : VirtualClock::wait_until(when, waker);
+  }
+  std::function<bool(Time, const ManualResetEvent&)> sleeps;  // true: has slept
 };
 
 class World {
@@ -48,14 +63,44 @@ class World {
       CAPTURE(broken_, i);
       REQUIRE(broken_.empty());
     }
+    end();
+  }
+  /// Acts whenever the renewer's own thread is about to sleep.
+  void run_by_thread(int steps) {
+    own_thread_ = true;
+    ManualResetEvent over;
+    clock_.sleeps = [&](Time until, const ManualResetEvent& waker) {
+      judge(until);
+      while (steps > 0 && broken_.empty()) {
+        --steps;
+        act();
+        if (waker.is_awake()) break;
+        require(until <= latest(), "the thread sleeps over what is due");
+        if (now() >= until) break;
+      }
+      begin();
+      if (steps > 0 && broken_.empty()) return true;
+      over.wake();
+      return false;
+    };
+    begin();
+    renewer_->start();
+    over.wait();
+    renewer_->stop();
+    for (auto& wire : wires_) wire->holds = nullptr;
+    CAPTURE(broken_, steps);
+    REQUIRE(broken_.empty());
+    end();
+  }
+  std::map<std::string, std::size_t> seen;
+
+ private:
+  void end() {
     renewer_.reset();  // answers may come later
     for (auto& wire : wires_) wire->deliver_all();
     held_.clear();
     for (auto& wire : wires_) wire->deliver_all();
   }
-  std::map<std::string, std::size_t> seen;
-
- private:
   Time now() const { return clock_.now(); }
   /// Remembered, because answers come where nothing may throw.
   void require(bool holds, const char* what) {
@@ -86,7 +131,7 @@ class World {
     if (draw < 18) return give_back();
     if (draw < 22) return renew_by_hand();
     if (draw < 50) return answer();
-    if (draw < 75) return renew();
+    if (draw < 75 && !own_thread_) return renew();
     move();
   }
 
@@ -192,17 +237,39 @@ class World {
     ++seen[live ? "renewed" : gone ? "gone" : "unanswered"];
   }
 
-  // What renew_due() does.
+  // What renew_due() does, or the thread between two sleeps.
   void renew() {
-    std::array<std::size_t, 2> before{wires_[0]->pending(), wires_[1]->pending()};
-    std::map<Held*, int> told;
-    for (const auto& one : held_) told[one.get()] = one->told;
+    begin();
+    judge(renewer_->renew_due());
+  }
+  void begin() {
+    before_ = {wires_[0]->pending(), wires_[1]->pending()};
+    batches_ = {wires_[0]->batches(), wires_[1]->batches()};
+    for (auto& wire : wires_) {
+      wire->holds = [this](const Plan&) {
+        for (const auto& one : held_) {
+          require(!one->to_tell || one->told > 0, "others are asked about before a holder is told");
+        }
+        return true;
+      };
+    }
+    told_.clear();
+    for (const auto& one : held_) told_[one.get()] = one->told;
     for (const auto& one : held_) {
       if (now() >= one->safe) lose(*one);
+      if (one->lost || !one->pending || now() < one->answered_by) continue;
+      // A late answer is looked for when a renewal that failed would be due.
+      one->answered_by = now() + std::max(Span{1}, one->ttl / 12);
+      instants_.insert(one->answered_by);
     }
-    const Time next = renewer_->renew_due();
+  }
+  void judge(Time next) {
+    for (std::size_t i = 0; i < wires_.size(); ++i) {
+      wires_[i]->holds = nullptr;
+      require(wires_[i]->batches() <= batches_[i] + 1, "a store is asked twice");
+    }
     for (const auto& one : held_) {
-      const bool is_told = one->told > told[one.get()];
+      const bool is_told = one->told > told_[one.get()];
       require(one->told <= 1, "a holder is told twice");
       require(is_told || !one->to_tell, "a holder is told too late");
       require(!is_told || one->lost, "a holder is told too early");
@@ -211,11 +278,12 @@ class World {
       if (!one->lost && !one->pending && one->due <= now()) {
         const Span within =
             std::min(std::max(Span{1}, one->ttl / 3), std::max(Span{1}, one->safe - now()));
-        const Plan plan = asked_for(*one, before[one->store]);
+        const Plan plan = asked_for(*one, before_[one->store]);
         require(plan.timeout() == within, "a renewal has another deadline");
         one->pending = true;
         one->asked = now();
-        instants_.insert(now() + within);
+        one->answered_by = now() + within;
+        instants_.insert(one->answered_by);
       }
     }
     judge_next(next);
@@ -235,15 +303,20 @@ class World {
   /// The next call is due with the first renewal, end, or deadline of an answer.
   void judge_next(Time next) {
     require(next > now(), "the next call is due already");
-    Time latest = Time::max();
-    for (const auto& one : held_) {
-      if (one->lost) continue;
-      if (!one->pending) latest = std::min(latest, one->due);
-      if (one->pending && one->safe > now()) latest = std::min(latest, one->safe);
-    }
-    require(next <= latest, "the next call comes too late");
+    require(next <= latest(), "the next call comes too late");
     require(next == Time::max() || instants_.count(next) > 0, "a call for nothing is due");
     next_ = next;
+  }
+  [[nodiscard]] Time latest() const {
+    Time latest = Time::max();
+    for (const auto& one : held_) {
+      if (one->to_tell) latest = std::min(latest, now());
+      if (one->lost) continue;
+      if (!one->pending) latest = std::min(latest, one->due);
+      if (one->pending) latest = std::min(latest, one->safe);
+      if (one->pending) latest = std::min(latest, one->answered_by);
+    }
+    return latest;
   }
 
   void move() {
@@ -261,17 +334,29 @@ class World {
   }
 
   Random& random_;
-  VirtualClock clock_;
+  SleepClock clock_;
   std::unique_ptr<Store> far_ = make_virtual_store(clock_);
   std::array<std::optional<WireStore>, 2> wires_;
   std::optional<LeaseRenewer> renewer_{std::in_place, clock_};
   std::vector<std::unique_ptr<Held>> held_;
   std::vector<std::unique_ptr<Held>> gone_;  // their handlers are not called any more
+  std::array<std::size_t, 2> before_{};      // the pending calls, and who was told
+  std::array<std::size_t, 2> batches_{};
+  std::map<Held*, int> told_;
+  bool own_thread_ = false;
   Time next_ = Time::max();
   std::string broken_;
   std::set<Time> instants_;  // at which something was due
   bool set_back_ = false;
 };
+
+void check_all(std::map<std::string, std::size_t>& seen) {
+  for (const char* what :
+       {"renewed", "gone", "unanswered", "told", "given back", "by hand", "failed", "set back"}) {
+    CAPTURE(what);
+    CHECK(seen[what] > 0);
+  }
+}
 
 }  // namespace
 
@@ -286,11 +371,20 @@ TEST_CASE("leases are renewed when they are due, and who has lost one is told at
     world.run(300);
     for (const auto& [what, times] : world.seen) seen[what] += times;
   }
-  for (const char* what :
-       {"renewed", "gone", "unanswered", "told", "given back", "by hand", "failed", "set back"}) {
-    CAPTURE(what);
-    CHECK(seen[what] > 0);
+  check_all(seen);
+}
+
+TEST_CASE("a renewer's thread sleeps no longer than until the next lease is due, or is lost",
+          "[core][leases][model]") {
+  Random random("a renewer's thread sleeps no longer than until the next lease is due, or is lost");
+  CAPTURE(random.repeat());
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t life = 0; life < scaled(300, 30); ++life) {
+    World world(random);
+    world.run_by_thread(300);
+    for (const auto& [what, times] : world.seen) seen[what] += times;
   }
+  check_all(seen);
 }
 
 }  // namespace sluice::test

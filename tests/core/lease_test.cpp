@@ -462,8 +462,14 @@ TEST_CASE("leases are counted while answers come on another thread", "[core][lea
 TEST_CASE("what is given back is not renewed, nor kept", "[core][leases]") {
   FickleStore store;
   LeaseRenewer renewer(store.clock());
-  const ConcurrencyLimiter jobs(store, "jobs", 1000, {.ttl = 12s, .renewer = &renewer});
-  for (int i = 0; i < 10'000; ++i) static_cast<void>(jobs.try_acquire("alice"));
+  const auto kept = std::make_shared<int>();
+  const ConcurrencyLimiter jobs(
+      store, "jobs", 1000, {.ttl = 12s, .renewer = &renewer, .on_lost = [kept](const LeaseId&) {}});
+  const auto before = kept.use_count();
+  for (int i = 0; i < 10'000; ++i) {
+    static_cast<void>(jobs.try_acquire("alice"));
+    REQUIRE(kept.use_count() - before <= 64);  // as the page says of what was given back
+  }
   CHECK(renewer.size() == 0);
   const int calls = store.calls;
   store.time.advance(4s);

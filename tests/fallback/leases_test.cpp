@@ -64,6 +64,22 @@ TEST_CASE("a lease is given back where it was granted, on whichever side of the 
   CHECK(held(*rig.whole) == 0);
 }
 
+TEST_CASE("a plan with the return of a lease and more has no answer without its store",
+          "[fallback]") {
+  Rig rig(2);
+  const ConcurrencyLimiter jobs(rig.store, "jobs", 4);
+  const Lease lease = jobs.try_acquire("a");
+  rig.trip();
+  const Step returned = jobs.release_step("a", lease.id());
+  const Step taken{&token_bucket_acquire, {"a", "b"}, {5, 1, 1, 5, 1}};
+  for (const auto& steps : {std::array{returned, taken}, std::array{taken, returned}}) {
+    std::error_code error;
+    (void)decide(rig.store, steps, error);
+    CHECK(error == Errc::circuit_open);  // the local store would say that there is no such lease
+  }
+  CHECK(held(*rig.whole) == 1);
+}
+
 TEST_CASE("a lease that neither side knows is lost", "[fallback]") {
   Rig rig(2);
   const ConcurrencyLimiter jobs(rig.store, "jobs", 4);

@@ -143,6 +143,18 @@ TEST_CASE("an error about the request is passed on, and trips nothing", "[fallba
     CHECK(error == (counts || unreadable ? std::error_code{} : told));
     CHECK((rig.breaker.state() == State::open) == counts);
     CHECK(rig.store.stats().unreadable == (unreadable ? 10U : 0U));
+
+    // A row of failures goes on behind it, unless the store has read the key.
+    constexpr std::array reads{Errc::wrong_kind, Errc::not_configured, Errc::config_changed,
+                               Errc::outside_calendar, Errc::id_reused};
+    const bool works = unreadable || std::ranges::find(reads, named.code) != reads.end();
+    Rig row(FailurePolicy::open());
+    const std::error_code away = Errc::not_connected;
+    for (const std::error_code& each : {away, away, told, away}) {
+      row.primary.fail_all(Fault::not_executed(each));
+      (void)ten(row.store).try_acquire("a", error);
+    }
+    CHECK((row.breaker.state() == State::open) == !works);
   }
 }
 

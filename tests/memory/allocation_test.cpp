@@ -1,17 +1,31 @@
-// No decision allocates: counted by replacing the program's operator new.
+// No decision allocates: counted by replacing the program's operator new. And what is lost when
+// there is no memory: nothing. Threading: one thread.
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
+#include "sluice/testing/faulty_store.hpp"
 #include "tests/memory/fixture.hpp"
 #include "tests/memory/rules.hpp"
 
 namespace {
 std::atomic<std::size_t> allocations{0};
+std::atomic<std::size_t> fails_at{0};  // this allocation alone
+
+/// Runs `work`, whose allocation of this number, from 1, fails. False: it makes fewer.
+template <class Work>
+bool without_memory(std::size_t number, Work work) {
+  fails_at = allocations + number;
+  work();
+  const bool failed = allocations >= fails_at;
+  fails_at = 0;
+  return failed;
 }
+}  // namespace
 
 void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t number = allocations.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (number == fails_at.load(std::memory_order_relaxed)) throw std::bad_alloc();
   if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
@@ -85,6 +99,63 @@ TEST_CASE("states in blocks, plans over them and request ids allocate nothing", 
   for (const std::size_t end : ends) CHECK(end > 0);
   CHECK(store->stats().evicted_idle > 0);
   CHECK(store->stats().block_bytes > 0);
+}
+
+TEST_CASE("wherever memory ends, a renewer loses no lease", "[memory][leases]") {
+  std::size_t thrown = 0;
+  bool failed = true;
+  for (std::size_t number = 1; failed; ++number) {
+    CAPTURE(number);
+    VirtualClock clock;
+    const std::array stores{make_virtual_store(clock), make_virtual_store(clock)};
+    LeaseRenewer renewer(clock);
+    std::vector<Lease> leases;
+    for (const auto& store : stores) {
+      const ConcurrencyLimiter jobs(*store, "jobs", 3, {.ttl = 12s, .renewer = &renewer});
+      for (int i = 0; i < 3; ++i) leases.push_back(jobs.try_acquire("alice"));
+    }
+    clock.advance(4s);
+    failed = without_memory(number, [&] {
+      try {
+        static_cast<void>(renewer.renew_due());
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+      }
+    });
+    CHECK(renewer.size() == leases.size());
+    CHECK(renewer.renew_due() > clock.now());
+    clock.advance(1s);  // what a store had no memory for is asked for again
+    static_cast<void>(renewer.renew_due());
+    for (const Lease& lease : leases) CHECK(lease.expires_at() >= clock.now() + 11s);
+  }
+  CHECK(thrown > 0);
+}
+
+TEST_CASE("wherever memory ends, a probe is left to others", "[memory][fallback]") {
+  std::size_t errors = 0;
+  bool failed = true;
+  for (std::size_t number = 1; failed; ++number) {
+    CAPTURE(number);
+    VirtualClock clock;
+    const auto whole = make_virtual_store(clock);
+    testing::FaultyStore primary(*whole);
+    SeededRng rng(1);
+    CircuitBreaker breaker(clock, {.failures = 1, .rng = &rng});
+    FallbackStore store(primary, breaker, FailurePolicy::open());
+    const TokenBucket bucket(store, "b", Quota::per_second(10).burst(10));
+    primary.fail_all(testing::Fault::not_executed(Errc::not_connected));
+    static_cast<void>(bucket.try_acquire("alice"));
+    REQUIRE(breaker.state() == CircuitBreaker::State::open);
+    primary.heal();
+    clock.advance(1s);
+    std::error_code error;
+    failed = without_memory(number, [&] { static_cast<void>(bucket.try_acquire("alice", error)); });
+    if (error) ++errors;
+    clock.advance(1s);
+    CHECK_FALSE(is_degraded(bucket.try_acquire("alice").source));
+    CHECK(breaker.state() == CircuitBreaker::State::closed);
+  }
+  CHECK(errors > 0);
 }
 
 TEST_CASE("the count of allocations counts", "[memory]") {

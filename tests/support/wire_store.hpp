@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,10 @@ class WireStore final : public StoreWrapper {
     if (!holds || holds(plan)) return;
     decide(pending_.size() - 1);
     deliver(pending_.size() - 1);
+  }
+  void execute_batch(std::span<const Plan> plans, std::span<Completion> done) noexcept override {
+    ++batches_;
+    Store::execute_batch(plans, done);
   }
   [[nodiscard]] bool stamps_by_clock() const noexcept override { return false; }
   [[nodiscard]] bool may_block() const noexcept override { return blocks; }
@@ -65,6 +70,7 @@ class WireStore final : public StoreWrapper {
   }
 
   [[nodiscard]] std::size_t asked() const noexcept { return asked_; }
+  [[nodiscard]] std::size_t batches() const noexcept { return batches_; }
 
   std::function<bool(const Plan&)> holds;  ///< false: answered at once; unset: true
   std::function<bool(const Plan&)> drops;  ///< true: fails, and is not executed
@@ -99,6 +105,7 @@ class WireStore final : public StoreWrapper {
 
   std::deque<std::unique_ptr<Call>> pending_;
   std::size_t asked_ = 0;
+  std::size_t batches_ = 0;
 };
 
 }  // namespace sluice::test
