@@ -48,6 +48,15 @@ std::string grid_text(const Study& study) {
   return fmt::format(" of {} points ({})", study.points(), text);
 }
 
+/// The row of an objection: " of 'a' at arrivals.load = 2". What never happened did so in no row.
+std::string place_of(const Study& study, const Judgement& judgement) {
+  if (!judgement.replication) return {};
+  const std::string& variant = study.variants[judgement.variant].name;
+  std::string text = variant.empty() ? std::string() : " of '" + variant + "'";
+  if (!study.sweeps.empty()) text += " at " + study.point_name(judgement.point);
+  return text;
+}
+
 /// A field of a CSV file; see RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
@@ -127,10 +136,9 @@ std::string to_text(const StudyResult& result) {
                         figure_text(verdict.value, is_quotient ? "" : unit));
   }
   for (const Judgement& judgement : result.judgements) {
-    const std::string& variant = study.variants[judgement.variant].name;
     if (!judgement.objects) continue;
-    text += fmt::format("OBJECTS   {}{}: {}\n", judgement.judge,
-                        variant.empty() ? "" : " of '" + variant + "'", judgement.text);
+    text += fmt::format("OBJECTS   {}{}: {}\n", judgement.judge, place_of(study, judgement),
+                        judgement.text);
   }
   return text;
 }

@@ -1,17 +1,18 @@
 // Models of shrink, compare and verdicts: what they must answer, by brute force and by the
 // formulas of textbooks, of random questions. Threading: single-threaded.
 #include <cmath>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "sim/scenario/effects.hpp"
+#include "sim/scenario/judges.hpp"
 #include "sim/study/compare.hpp"
 #include "sim/study/output.hpp"
 #include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
 #include "sim/study/verdicts.hpp"
+#include "sim/tests/study/textbook.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/seed.hpp"
 
@@ -19,6 +20,15 @@ using namespace sluice;
 using namespace sluice::sim;
 using namespace sluice::sim::scenario;
 using namespace std::chrono_literals;
+using test::asked_of;
+using test::expected_status;
+using test::finite;
+using test::has_infinite;
+using test::infinite;
+using test::is_near;
+using test::possible_of;
+using test::random_figures;
+using test::Textbook;
 
 namespace {
 
@@ -64,7 +74,7 @@ Study random_plan(test::Random& random) {
 
 bool is_scenario(const Study& study) {
   try {
-    (void)study.scenario(0, 0);
+    validate_recovery(study.scenario(0, 0), study.judges.recovery);
     return true;
   } catch (const std::invalid_argument&) {
     return false;
@@ -121,7 +131,10 @@ std::vector<Study> smaller_than(const Study& study) {
   };
   fewer("fleet.workers", now.fleet.workers);
   fewer("jobs.keys", now.jobs.keys);
-  for (Study& each : all) drop_idle(each);
+  for (Study& each : all) {
+    drop_idle(each);
+    if (each.faults.empty()) each.judges.recovery = Span{0};
+  }
   return all;
 }
 
@@ -254,7 +267,9 @@ TEST_CASE("shrink leaves nothing that one more step would make smaller, whatever
   std::size_t changed = 0;
   std::size_t stopped = 0;
   for (std::size_t life = 0; life < test::scaled(100); ++life) {
-    const Study study = random_plan(random);
+    Study study = random_plan(random);
+    if (!study.faults.empty()) study.judges.recovery = Span{random.between(1, 20'000'000)};
+    if (!is_scenario(study)) study.judges.recovery = Span{0};
     const std::uint64_t salt = random.next();
     const auto objects = [&](const Study& each) {
       return hash_of(each) == hash_of(study) || (hash_of(each) ^ salt) % 3 == 0;
@@ -305,56 +320,6 @@ TEST_CASE("shrink returns what no judge objects to") {
 
 namespace {
 
-// The two-sided quantiles of every textbook, by degrees of freedom from 1 on.
-constexpr double t_99[] = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355};
-constexpr double t_95[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306};
-
-/// Equal but for the digits of the table.
-bool is_near(double value, double expected, double half) {
-  return std::abs(value - expected) <= 0.001 * half + 1e-9;
-}
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-/// A mean and half of its interval; none of fewer than two values.
-struct Textbook {
-  std::size_t count = 0;
-  double mean = NAN;
-  double half = NAN;
-
-  Textbook(const std::vector<double>& values, double confidence) : count(values.size()) {
-    if (count == 0) return;
-    mean = 0;
-    for (const double value : values) mean += value / static_cast<double>(count);
-    if (count == 1) return;
-    double squares = 0;
-    for (const double value : values) squares += std::pow(value - mean, 2);
-    const double t = (confidence == 0.99 ? t_99 : t_95)[count - 2];
-    half = t * std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
-  }
-};
-
-constexpr Metric asked_of[] = {Metric::share_429,        Metric::goodput,  Metric::recovery,
-                               Metric::shadow_deviation, Metric::wait_p99, Metric::late_429};
-
-/// A row of figures that are not always there; a recovery may never come.
-std::vector<Figures> random_figures(test::Random& random, std::size_t count) {
-  std::vector<Figures> all(count);
-  for (const Metric metric : asked_of) {
-    const double middle = static_cast<double>(random.between(0, 90));
-    const Word spread = random.one_in(4) ? 0 : random.between(1, 9);
-    const bool may_miss = random.one_in(4);
-    for (Figures& each : all) {
-      double value = middle + static_cast<double>(random.between(-spread, spread));
-      if (metric != Metric::shadow_deviation) value = std::max(value, 0.0);
-      if (metric == Metric::recovery && may_miss && random.one_in(3)) value = infinite;
-      if (may_miss && random.one_in(3)) value = NAN;
-      each[metric] = value;
-    }
-  }
-  return all;
-}
-
 /// Studies of one row each, with the same replications.
 struct Pair {
   Study study;
@@ -379,14 +344,6 @@ struct Pair {
 std::vector<double> values_of(const StudyResult& result, Metric metric) {
   std::vector<double> values;
   for (const Figures& each : result.rows[0].figures) values.push_back(each[metric]);
-  return values;
-}
-
-bool has_infinite(const std::vector<double>& values) {
-  return std::ranges::any_of(values, [](double value) { return std::isinf(value); });
-}
-std::vector<double> finite(std::vector<double> values) {
-  std::erase_if(values, [](double value) { return !std::isfinite(value); });
   return values;
 }
 
@@ -435,6 +392,8 @@ TEST_CASE("compare says of each figure what the paired differences show, with th
     CHECK(text.find("difference of second - first") != std::string::npos);
     CHECK((text.find("PARTIAL") != std::string::npos) == (pair.a.partial || pair.b.partial));
     CHECK(text.find("first") < text.find("second"));
+    const std::string percent = pair.study.confidence == 0.99 ? "99" : "95";
+    CHECK(text.find(", " + percent + " % intervals") != std::string::npos);
     for (const auto& [metric, value, verdict] : all) {  // in the order of the head
       std::size_t at = text.find(info(metric).title);
       for (const StudyResult* const side : {&pair.a, &pair.b}) {
@@ -476,51 +435,12 @@ TEST_CASE("an expectation is judged by all that is known of its figure") {
     const Status status = pair.a.verdicts[0].status;
 
     const auto values = values_of(pair.a, metric);
-    const bool never = has_infinite(values);
-    // What never came took at least as long as was seen.
-    std::vector<double> at_least = values;
-    for (double& value : at_least) value = std::isinf(value) ? remain : value;
-    const Textbook book(finite(never ? at_least : values), pair.study.confidence);
-    const double half = book.count > 1 ? book.half : 0;
-    const double least = metric == Metric::shadow_deviation ? -100 : 0;
-    const double most = metric == Metric::share_429 ? 100 : infinite;
-    const double low = std::max(book.mean - half, least);
-    const double high = std::min(book.mean + half, most);
-    const auto near = [&](const std::optional<double>& border) {
-      return border && (std::abs(*border - low) < 0.001 * (1 + half) ||
-                        std::abs(*border - high) < 0.001 * (1 + half));
-    };
-    const bool close =
-        half != 0 && (near(expectation.least) || near(expectation.most) ||
-                      (expectation.equals && (near(*expectation.equals - expectation.within) ||
-                                              near(*expectation.equals + expectation.within))));
-    if (close) continue;
-    constexpr double digits = 1e-9;
-    bool holds = true;
-    bool fails = false;
-    const auto worsen = [&](bool good, bool bad) {
-      holds = holds && good;
-      fails = fails || bad;
-    };
-    if (expectation.least) {
-      worsen(low >= *expectation.least - digits, !never && high < *expectation.least - digits);
-    }
-    if (expectation.most) {
-      worsen(!never && high <= *expectation.most + digits,
-             never || low > *expectation.most + digits);
-    }
-    if (expectation.equals) {
-      const bool is_in = !never && *expectation.equals >= low - expectation.within - digits &&
-                         *expectation.equals <= high + expectation.within + digits;
-      worsen(is_in, !is_in);
-    }
-    const Status expected = book.count == 0 ? Status::undecided
-                            : fails         ? Status::fails
-                            : holds         ? Status::holds
-                                            : Status::undecided;
-    CAPTURE(expectation.metric, values, low, high);
-    CHECK(status == expected);
-    seen.emplace(never, expected);
+    const auto expected =
+        expected_status(expectation, values, possible_of(metric), remain, pair.study.confidence);
+    if (!expected) continue;  // too near to its border for the digits of the table
+    CAPTURE(expectation.metric, values);
+    CHECK(status == *expected);
+    seen.emplace(has_infinite(values), *expected);
   }
   CHECK(seen.size() >= 5);
 }

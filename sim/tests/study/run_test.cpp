@@ -1,10 +1,17 @@
 // Runs of studies: the same bytes on any number of threads, what a stop leaves, what an exception
 // ends. Threading: run_study() starts threads.
+#include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "sim/scenario/judges.hpp"
 #include "sim/study/output.hpp"
+#include "sim/study/shrink.hpp"
 #include "sim/study/study_run.hpp"
 #include "sim/study/twice.hpp"
 #include "sim/tests/scenario/pinned_scenario.hpp"
@@ -113,22 +120,86 @@ TEST_CASE("a stop leaves the first replications of all rows, and says so") {
   CHECK(nothing.replications == 0);
 }
 
-TEST_CASE("precision doubles the replications until the interval is narrow") {
+TEST_CASE("precision doubles the replications until the interval of every row is narrow") {
+  Study study = small_study();
+  study.variants.push_back({"c",
+                            {{"limiter.wait", {"skip"}},
+                             {"limiter.limit", {"20/s"}},
+                             {"limiter.shadow", {"fixed_window"}}}});
+  std::set<std::size_t> counts;
+  for (const std::string name : {"wait_mean", "shadow_deviation", "critical_done"}) {
+    study.headline = {name};
+    for (const std::size_t first : {1U, 3U}) {
+      study.replications = 32 * first;
+      study.precision = 0;
+      const StudyResult all = run_study(study);
+      for (const double precision : {0.9, 0.3, 0.15}) {
+        CAPTURE(name, first, precision);
+        const auto is_narrow = [&](const Row& row, std::size_t count) {
+          std::vector<double> values;
+          for (std::size_t i = 0; i < count; ++i) values.push_back(row.figures[i][metric(name)]);
+          const Estimate of = estimate_of(values, {-1e9, 1e9}, study.confidence);
+          return !of.is_known() || (count > 1 && of.half_width <= precision * std::abs(of.mean));
+        };
+        std::size_t expected = first;
+        const auto is_wide = [&](const Row& row) { return !is_narrow(row, expected); };
+        while (expected <= study.replications && std::ranges::any_of(all.rows, is_wide)) {
+          expected *= 2;
+        }
+        if (expected > study.replications) continue;
+        Study asked = study;
+        asked.replications = first;
+        asked.precision = precision;
+        const StudyResult narrow = run_study(asked);
+        CHECK(narrow.replications == expected);
+        CHECK_FALSE(narrow.imprecise);
+        CHECK(run_study(single_run(asked, 0, 0, 0)).replications == 1);
+        counts.insert(expected);
+      }
+    }
+  }
+  CHECK(counts.size() > 2);
+}
+
+TEST_CASE("a row in which the faults do nothing is not asked whether it recovers") {
+  Study study = small_study();
+  study.settings[0].texts = {"12s"};
+  study.replications = 1;
+  study.variants = {{"a", {}}, {"b", {{"limiter.kind", {"none"}}}}};
+  study.faults = {{.kind = FaultPlan::Kind::store_down, .at = 4s, .length = 1s}};
+  study.judges.recovery = 2s;
+  const StudyResult result = run_study(study);
+  for (const Row& row : result.rows) {
+    CAPTURE(row.variant);
+    const auto& judges = row.first.judges;
+    CHECK((std::ranges::find(judges, recovery_judge) != judges.end()) == (row.variant == 0));
+  }
+}
+
+TEST_CASE("a judgement names the first replication that its judge objects to") {
   Study study = small_study();
   study.variants.resize(1);
-  study.replications = 3;
-  study.headline = {"wait_mean"};
-  study.precision = 0.9;
-  CHECK(run_study(study).replications == 3);
-  study.precision = 0.05;
-  const StudyResult narrow = run_study(study);
-  CHECK(narrow.replications > 3);
-  CHECK((narrow.replications % 3 == 0 || narrow.replications == 1000));
-  const Estimate estimate = narrow.rows[0].estimate(Metric::wait_mean, study.confidence);
-  REQUIRE(estimate.is_known());
-  CHECK(estimate.half_width <= 0.05 * estimate.mean);
-  study.headline = {"shadow_differs"};  // no run has it
-  CHECK(run_study(study).replications == 3);
+  study.settings = {{"run.duration", {"8s"}}, {"fleet.workers", {"2"}}};
+  study.faults = {{.kind = FaultPlan::Kind::upstream_down, .at = 3s, .length = 500ms}};
+  study.judges.recovery = 1s;
+  study.headline = {"goodput"};
+  study.replications = 1;
+  study.precision = 0.02;
+  std::size_t later = 0;
+  for (study.seed = 1; study.seed <= 4; ++study.seed) {
+    const StudyResult result = run_study(study);
+    std::optional<std::size_t> expected;
+    for (std::size_t i = 0; i < result.replications && !expected; ++i) {
+      if (!objectors(single_run(study, 0, 0, i)).empty()) expected = i;
+    }
+    std::optional<std::size_t> told;
+    for (const Judgement& each : result.judgements) {
+      if (each.objects) told = each.replication;
+    }
+    CHECK(told == expected);
+    if (expected.value_or(0) > 0) ++later;
+  }
+  CHECK(later > 0);
 }
 
 TEST_CASE("what a run throws arrives") {

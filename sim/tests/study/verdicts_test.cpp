@@ -83,6 +83,13 @@ TEST_CASE("ratios of variants are taken replication by replication") {
   CHECK(judged.status(twice) == Status::holds);
   for (Figures& figures : judged.result.rows[1].figures) figures[Metric::goodput] = 0;
   CHECK(judged.status(twice) == Status::undecided);
+  // How many times as long what never came took is not known.
+  Expectation longer = least(2);
+  longer.variant = "a";
+  longer.of = "b";
+  for (Figures& figures : judged.result.rows[0].figures) figures[Metric::goodput] = INFINITY;
+  for (Figures& figures : judged.result.rows[1].figures) figures[Metric::goodput] = 5;
+  CHECK(judged.status(longer) == Status::undecided);
 }
 
 TEST_CASE("what must happen in some replication, and what in none") {
