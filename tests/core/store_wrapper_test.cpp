@@ -8,6 +8,7 @@
 
 #include "sluice/decide.hpp"
 #include "sluice/limiters/token_bucket.hpp"
+#include "sluice/memory_store.hpp"
 #include "sluice/virtual_clock.hpp"
 #include "sluice/virtual_store.hpp"
 #include "tests/catch.hpp"
@@ -101,7 +102,7 @@ TEST_CASE("the time of a decision is not that of a clock of the wrapper's own", 
   VirtualClock clock;
   VirtualClock other;
   other.advance(1h);
-  const auto inner = make_virtual_store(clock);
+  const auto inner = make_memory_store({.max_keys = 16, .clock = &clock});
   REQUIRE(inner->stamps_by_clock());
   CHECK(StoreWrapper(*inner).stamps_by_clock());
   OnAnotherClock store(*inner, other);
