@@ -122,7 +122,8 @@ void judge(StudyResult& result) {
   for (const Row& row : result.rows) {
     for (const std::string& name : row.first.judges) {
       const bool objects = std::ranges::any_of(result.judgements, [&](const Judgement& judgement) {
-        return judgement.judge == name && judgement.variant == row.variant;
+        return judgement.judge == name && judgement.variant == row.variant &&
+               judgement.point == row.point;
       });
       if (!objects) result.judgements.push_back({name, row.variant, false, {}, {}, row.point});
     }

@@ -202,7 +202,7 @@ std::vector<Judgement> expected_judgements(const Grid& grid) {
   for (const Row& row : grid.result.rows) {
     for (const std::string& name : row.first.judges) {
       const bool is_told = std::ranges::any_of(all, [&](const Judgement& each) {
-        return each.judge == name && each.variant == row.variant;
+        return each.judge == name && each.variant == row.variant && each.point == row.point;
       });
       if (!is_told) all.push_back({name, row.variant, false, {}, {}, row.point});
     }
