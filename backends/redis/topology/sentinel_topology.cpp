@@ -198,12 +198,14 @@ asio::awaitable<NamedMaster> SentinelTopology::ask_all() {
   std::vector<Vote> votes;
   for (const RedisAddress& sentinel : std::vector(sentinels_)) {
     const NamedMaster named = co_await ask(sentinel);
-    if (is_stopped() || is_announced_) co_return NamedMaster{};
+    if (is_stopped()) co_return NamedMaster{};
     if (named.address) votes.push_back({sentinel, *named.address, named.epoch});
+    if (is_announced_) break;
   }
   const Vote* const vote = newest(votes, link_.target());
-  const bool is_overtaken = vote != nullptr && epoch_ != known && vote->epoch < epoch_;
-  if (vote == nullptr || is_overtaken) co_return NamedMaster{};
+  if (vote == nullptr) co_return NamedMaster{};
+  const bool is_overtaken = epoch_ != known || is_announced_;
+  if (is_overtaken && vote->epoch < epoch_) co_return NamedMaster{};
   put_first(vote->sentinel);
   co_return NamedMaster{.address = vote->master, .epoch = vote->epoch};
 }
