@@ -30,7 +30,7 @@ bool LeasedStore::Impl::spend_credit(const Plan& plan, Completion& done) noexcep
   const Word cost = step.args[4];
   if (cost < 1 || step.args[0] != entry->credit->limit) return false;
   leased::Credit& credit = entry->credit->threads;
-  const Time now = inner_->clock().coarse_now();
+  const Time now = inner().clock().coarse_now();
   const Word left = credit.spend(cost, now);
   if (left < 0) return false;
   const auto fill_in = [&](Decision& decision) {

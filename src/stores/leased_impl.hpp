@@ -22,7 +22,7 @@ namespace sluice {
 
 class LeasedStore::Impl {
  public:
-  Impl(LeasedStore& owner, const StoreHandle& inner, const LeasedStoreOptions& options);
+  Impl(LeasedStore& owner, const LeasedStoreOptions& options);
   ~Impl();
 
   void execute(const Plan& plan, Completion& done) noexcept;
@@ -35,6 +35,8 @@ class LeasedStore::Impl {
   struct HashOf {
     std::size_t operator()(const Hash& hash) const noexcept { return hash[0]; }
   };
+
+  [[nodiscard]] Store& inner() const noexcept { return owner_.inner(); }
 
   /// An answer to deliver once the lock is released.
   struct Answer {
@@ -167,7 +169,6 @@ class LeasedStore::Impl {
   static constexpr std::size_t shard_count = 64;
 
   LeasedStore& owner_;
-  StoreHandle inner_;
   detail::Life::View inner_life_;
   detail::Life::View clock_life_;
   LeasedStoreOptions options_;

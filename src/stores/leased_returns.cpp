@@ -48,7 +48,7 @@ void LeasedStore::Impl::give_back(Shard& shard, bool idle_only) noexcept {
     }
   }
   const Completion::Function ignore = [](void*, const Outcome&) noexcept {};
-  for (const OwnedPlan& refund : refunds) inner_->execute(refund.view(), {ignore, nullptr});
+  for (const OwnedPlan& refund : refunds) inner().execute(refund.view(), {ignore, nullptr});
 }
 
 /// Takes what an entry holds; without memory, that lapses.

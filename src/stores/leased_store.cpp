@@ -40,7 +40,7 @@ LeasedStore::LeasedStore(const StoreHandle& inner, const LeasedStoreOptions& opt
   if (options.max_keys == 0) {
     throw std::invalid_argument("LeasedStore: max_keys must be 1 or more, got 0");
   }
-  impl_ = std::make_unique<Impl>(*this, inner, options);
+  impl_ = std::make_unique<Impl>(*this, options);
 }
 
 LeasedStore::~LeasedStore() {
@@ -54,19 +54,17 @@ void LeasedStore::execute(const Plan& plan, Completion done) noexcept {
 void LeasedStore::bind(const Key& key, Binding& binding) noexcept { impl_->bind(key, binding); }
 LeasedStats LeasedStore::stats() const noexcept { return impl_->stats(); }
 
-LeasedStore::Impl::Impl(LeasedStore& owner, const StoreHandle& inner,
-                        const LeasedStoreOptions& options)
+LeasedStore::Impl::Impl(LeasedStore& owner, const LeasedStoreOptions& options)
     : owner_(owner),
-      inner_(inner),
-      inner_life_(inner->life()),
-      clock_life_(inner->clock().life()),
+      inner_life_(inner().life()),
+      clock_life_(inner().clock().life()),
       options_(options),
-      secret_(draw_secret(inner->clock())),
-      same_clock_(inner->stamps_by_clock()),
+      secret_(draw_secret(inner().clock())),
+      same_clock_(inner().stamps_by_clock()),
       gate_(std::make_shared<leased::Gate<Impl>>()) {
   gate_->object = this;
   ticker_.emplace(
-      inner->clock(), std::max(Span{1}, options.hold / 4),
+      inner().clock(), std::max(Span{1}, options.hold / 4),
       [](void* self) noexcept { static_cast<Impl*>(self)->give_back_idle(); }, this);
 }
 
@@ -91,7 +89,7 @@ LeasedStore::Impl::Entry* LeasedStore::Impl::find_or_make(Shard& shard, const Ha
     return known->account.accepts(step) ? known : nullptr;
   }
   if (shard.entries.size() * shard_count >= options_.max_keys + shard_count - 1) {
-    const Time now = inner_->clock().now();
+    const Time now = inner().clock().now();
     if (now < shard.sweep_at) return nullptr;
     shard.sweep_at = now + options_.hold / 4;
     std::erase_if(shard.entries, [&](auto& item) { return is_unused(*item.second, now); });
@@ -133,7 +131,7 @@ class LeasedStore::Impl::ChangeCall final : public detail::PassedCall {
   void answered(const Outcome& outcome) noexcept override {
     impl_.note_changes(plan_.view());
     for (const Step& step : plan_.view().steps()) {
-      if (leased::changes_limit(*step.operation)) impl_.inner_->notify(step.key);
+      if (leased::changes_limit(*step.operation)) impl_.inner().notify(step.key);
     }
     done(outcome);
   }
@@ -151,7 +149,7 @@ void LeasedStore::Impl::pass_on(const Plan& plan, Completion& done) noexcept {
     return leased::changes_limit(*step.operation);
   });
   if (changes && !is_forked()) return pass_change(plan, done);
-  inner_->execute(plan, std::move(done));
+  inner().execute(plan, std::move(done));
 }
 
 void LeasedStore::Impl::pass_change(const Plan& plan, Completion& done) noexcept {
@@ -161,7 +159,7 @@ void LeasedStore::Impl::pass_change(const Plan& plan, Completion& done) noexcept
     call->done = std::move(done);
     Completion answer = in_flight_.pass(call);
     note_changes(plan);
-    inner_->execute(plan, std::move(answer));
+    inner().execute(plan, std::move(answer));
   } catch (const std::bad_alloc&) {
     Completion& left = call ? call->done : done;
     left.fail(Errc::queue_full);
@@ -191,7 +189,7 @@ Word LeasedStore::Impl::drop(Entry& entry) noexcept {
 
 /// The present, at which everything that is over has been dropped.
 Time LeasedStore::Impl::read_clock(Entry& entry) noexcept {
-  const Time now = inner_->clock().now();
+  const Time now = inner().clock().now();
   if (entry.account.is_before(now)) {  // the clock was set back
     counts_.lapsed += static_cast<std::uint64_t>(drop(entry));
   }

@@ -93,7 +93,7 @@ void LeasedStore::Impl::send(Departure& departure) noexcept {
   ++counts_.trips;
   ticker_->arm();
   const Plan plan(*departure.step);
-  inner_->execute(departure.timeout > Span{0} ? plan.within(departure.timeout) : plan,
+  inner().execute(departure.timeout > Span{0} ? plan.within(departure.timeout) : plan,
                   std::move(departure.done));
 }
 
@@ -274,7 +274,7 @@ void LeasedStore::Impl::listen(Shard& shard, const Step& pattern) noexcept {
   const Hash hash = hash_of(pattern.key);
   std::unique_ptr<Subscription> news;
   try {
-    news = inner_->subscribe(pattern.key, [weak = std::weak_ptr(gate_), hash] {
+    news = inner().subscribe(pattern.key, [weak = std::weak_ptr(gate_), hash] {
       const auto gate = weak.lock();
       if (!gate) return;
       const std::lock_guard open(gate->mutex);

@@ -191,8 +191,8 @@ asio::awaitable<NamedMaster> SentinelTopology::ask_first() {
   co_return NamedMaster{};
 }
 
-/// A switch that is announced meanwhile is followed first, because the rest may take their time to
-/// answer.
+/// A switch that is announced meanwhile ends the questions, because the rest may take their time to
+/// answer. An older answer than what is known is used only if nothing has become known meanwhile.
 asio::awaitable<NamedMaster> SentinelTopology::ask_all() {
   const std::uint64_t known = epoch_;
   std::vector<Vote> votes;

@@ -25,9 +25,9 @@ namespace sluice::redis_detail {
 /// The store listens to one Sentinel, which must know a master, and is probed. When it announces a
 /// switch, it is asked, and a connection or an attempt at another server is left. All are asked
 /// when the store begins to listen to one, since a switch may have been missed, and while calls
-/// fail, once a second at most: one may hang, have forgotten the group, or be cut off from the
-/// others together with an old master. The newest answer is used, also if it is older than what was
-/// known, since a group can be configured anew.
+/// fail, or none has answered, once a second at most: one may hang, have forgotten the group, or be
+/// cut off from the others together with an old master. The newest answer is used, also if it is
+/// older than what was known, since a group can be configured anew.
 class SentinelTopology final : public Topology {
  public:
   SentinelTopology(const LinkContext& context, std::uint64_t seed);

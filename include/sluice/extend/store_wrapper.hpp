@@ -27,8 +27,9 @@ namespace sluice {
 ///     };
 ///
 /// A subclass that answers later, itself, calls end() in its destructor, and fails what is pending.
-/// Thread-safe as far as the inner store is. REQUIRES: an inner store that is not owned
-/// (StoreHandle) outlives it.
+/// One in front of another of its own class takes that as a `Store&`, since stores are not copied.
+/// Costs a virtual call. Thread-safe as far as the inner store is. REQUIRES: an inner store that is
+/// not owned (StoreHandle) outlives it.
 class StoreWrapper : public Store {
  public:
   explicit StoreWrapper(const StoreHandle& inner) : inner_(inner) {}
