@@ -38,7 +38,7 @@ class StoreHandle {
            std::convertible_to<Owner, std::shared_ptr<Store>>) StoreHandle(Owner&& owner)
       : store_(std::forward<Owner>(owner)) {
     if (store_ == nullptr) {
-      detail::raise(std::invalid_argument("the pointer to a limiter's store is null"));
+      detail::raise(std::invalid_argument("the pointer to a store is null"));
     }
   }
   template <class S, class Deleter>

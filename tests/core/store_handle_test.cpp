@@ -136,7 +136,7 @@ TEST_CASE("a limiter that was moved from still has its store", "[core][store_han
 }
 
 TEST_CASE("a store that is a null pointer is refused by its name", "[core][store_handle]") {
-  const auto null = "the pointer to a limiter's store is null";
+  const auto null = "the pointer to a store is null";
   CHECK_THROWS_WITH(TokenBucket(std::unique_ptr<Store>(), "b", quota), null);
   CHECK_THROWS_WITH(SlotLock(std::shared_ptr<MemoryStore>(), "l", 1s), null);
   CHECK_THROWS_AS(TokenBucket(std::shared_ptr<Store>(), "b", quota), std::invalid_argument);
