@@ -51,8 +51,8 @@ class BucketBounds final : public Model {
   static constexpr bool is_shared = std::is_same_v<Bucket, SharedTokenBucket>;
 
   BucketBounds(Life& life, const MakeBound& make_bound) : life_(life), random_(life.random) {
-    // Each life in an hour of its own, so that the store can drop the keys of those before.
-    life_.clock.set(VirtualClock::default_start + std::stoi(life_.name.substr(4)) * 1h);
+    // Each life has a time of its own, so that the store can drop the keys of those before.
+    life_.clock.set(VirtualClock::default_start + std::stoi(life_.name.substr(4)) * longest_life);
     has_rewards_ = random_.one_in(4);
     draw_limiters();
     bound_ = make_bound(settings_, interval_);
@@ -81,6 +81,9 @@ class BucketBounds final : public Model {
   void judge(const History&) override {}
 
  private:
+  /// More than 36 steps of two minutes each, so that a shared limit never expires within a life.
+  static constexpr Span longest_life = 2h;
+
   struct Held {
     std::size_t id;
     std::size_t limiter;
@@ -106,7 +109,7 @@ class BucketBounds final : public Model {
   /// At 10 a second a microsecond is a unit, so that `reset_after` tells the level.
   void draw_limiters() {
     if constexpr (is_shared) {
-      limiters_.emplace_back(life_.store, life_.name, 5min);
+      limiters_.emplace_back(life_.store, life_.name, longest_life);
       configure_to(10, 10, Inheritance::as_is);
     } else {
       BucketOptions options;
