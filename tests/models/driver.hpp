@@ -103,6 +103,10 @@ class Life {
   void due(Time at);
   /// The key's state was written now.
   void wrote() { wrote_ = now(); }
+  /// So was a part of it. Some store may have let the rest expire before.
+  void wrote_part() {
+    if (high_ < wrote_ + Span{Operation::clock_slack}) wrote();
+  }
   /// How far the clock may be set back without meeting a state that some store has let expire: to
   /// Operation::clock_slack before its latest time, and further soon after a state was written.
   [[nodiscard]] Span farthest_back() const;
